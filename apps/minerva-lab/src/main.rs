@@ -1,0 +1,3 @@
+//! The laboratory's command line.
+
+fn main() {}

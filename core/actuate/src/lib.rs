@@ -1,0 +1,1 @@
+//! Shares to knob writes: conversion, diff, order, undo.

@@ -1,0 +1,1 @@
+//! Signals and history to shares, one file a policy.

@@ -1,0 +1,229 @@
+//! What a tenant should get of a disk, and why. The `Display` of a decision is the log line, the answer of
+//! `minerva-ctl explain` and the golden test: one text (docs/ARCHITECTURE.md, section 3.3).
+
+use crate::{DeviceId, TenantId};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A tenant's relative claim on a disk: 1 to 10,000, and 100 is neutral.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Share(u32);
+
+impl Share {
+    /// The least claim.
+    pub const MIN: Self = Self(1);
+    /// The claim of a tenant of which nothing is known; every kernel's default weight.
+    pub const NEUTRAL: Self = Self(100);
+    /// The greatest claim.
+    pub const MAX: Self = Self(10_000);
+
+    /// `value`, brought into 1 to 10,000.
+    pub const fn new(value: u32) -> Self {
+        match value {
+            0 => Self::MIN,
+            v if v > Self::MAX.0 => Self::MAX,
+            v => Self(v),
+        }
+    }
+
+    /// `value` rounded and brought into range; what is not a number is neutral.
+    pub fn from_f64(value: f64) -> Self {
+        if value.is_nan() {
+            return Self::NEUTRAL;
+        }
+        Self::new(value.round().clamp(f64::from(Self::MIN.0), f64::from(Self::MAX.0)) as u32)
+    }
+
+    /// The number.
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+/// Who contributed a factor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Policy {
+    /// Past use (seed 000 section 2.1).
+    Fennel,
+    /// The operator's rule.
+    Operator,
+    /// The floor below which nobody falls, and other protections.
+    Guard,
+}
+
+impl Policy {
+    /// The word people see.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Fennel => "fennel",
+            Self::Operator => "operator",
+            Self::Guard => "guard",
+        }
+    }
+}
+
+/// Why a factor has its value, with the numbers it was computed from. Formatted only when someone looks.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reason {
+    /// Nothing is known of the tenant's use of this disk yet.
+    NoHistory,
+    /// The tenant's place among the priority groups, 0 the most sparing.
+    Group {
+        /// The group, 0 to `groups - 1`.
+        group: u8,
+        /// How many groups there are.
+        groups: u8,
+        /// Its own moving average, in bytes a second.
+        usage_bytes_per_second: f64,
+        /// The heaviest tenant's on this disk, in bytes a second.
+        heaviest_bytes_per_second: f64,
+        /// It is the long horizon that put it there, not the recent one.
+        long_term: bool,
+    },
+    /// The measured use asks for another group, but not yet for long enough.
+    Holding {
+        /// The group it stays in.
+        group: u8,
+        /// The group that the use asks for.
+        wanted: u8,
+        /// Equal verdicts so far.
+        verdicts: u8,
+        /// Verdicts that it takes.
+        needed: u8,
+    },
+    /// The operator's rule multiplies the share.
+    OperatorWeight {
+        /// The factor, in percent.
+        percent: u32,
+    },
+    /// The share was raised so that the tenant keeps at least this part of the disk.
+    Floor {
+        /// Guaranteed part, in thousandths of the disk.
+        permille: u32,
+        /// What the policies alone would have given.
+        without: Share,
+    },
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::NoHistory => write!(f, "no history on this disk"),
+            Self::Group { group, groups, usage_bytes_per_second, heaviest_bytes_per_second, long_term } => write!(
+                f,
+                "group {group} of 0..{}: {} average {} against {} of the heaviest",
+                groups.saturating_sub(1),
+                if long_term { "long-term" } else { "recent" },
+                Rate(usage_bytes_per_second),
+                Rate(heaviest_bytes_per_second),
+            ),
+            Self::Holding { group, wanted, verdicts, needed } => {
+                write!(f, "stays in group {group}: {verdicts} of {needed} verdicts for group {wanted}")
+            }
+            Self::OperatorWeight { percent } => write!(f, "operator's weight {percent} %"),
+            Self::Floor { permille, without } => {
+                write!(f, "floor of {}.{} % of the disk, without it {without}", permille / 10, permille % 10)
+            }
+        }
+    }
+}
+
+/// Bytes a second as people read them.
+struct Rate(f64);
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            r if r < 1e3 => write!(f, "{r:.0} B/s"),
+            r if r < 1e6 => write!(f, "{:.1} kB/s", r / 1e3),
+            r => write!(f, "{:.1} MB/s", r / 1e6),
+        }
+    }
+}
+
+/// One policy's part in a decision: what the share was multiplied by, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Factor {
+    /// Who says so.
+    pub policy: Policy,
+    /// Multiplier on the share; 1 changes nothing.
+    pub value: f64,
+    /// Why.
+    pub reason: Reason,
+}
+
+impl fmt::Display for Factor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} x{:.3} ({})", self.policy.as_str(), self.value, self.reason)
+    }
+}
+
+/// What one tenant should get of one disk. The share is [`Share::NEUTRAL`] times every factor, rounded and brought into
+/// range.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Decision {
+    /// Who.
+    pub tenant: TenantId,
+    /// Where.
+    pub device: DeviceId,
+    /// The final number.
+    pub share: Share,
+    /// How it came about, in the order of composition.
+    pub factors: Vec<Factor>,
+}
+
+impl fmt::Display for Decision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} on {}: share {}", self.tenant, self.device, self.share)?;
+        for (index, factor) in self.factors.iter().enumerate() {
+            write!(f, "{}{factor}", if index == 0 { " = 100 * " } else { " * " })?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Decision, Factor, Policy, Reason, Share};
+    use crate::{DeviceId, TenantId};
+
+    #[test]
+    fn shares_stay_in_range() {
+        assert_eq!(Share::new(0), Share::MIN);
+        assert_eq!(Share::new(70_000), Share::MAX);
+        assert_eq!(Share::from_f64(f64::NAN), Share::NEUTRAL);
+        assert_eq!(Share::from_f64(-3.0), Share::MIN);
+        assert_eq!(Share::from_f64(f64::INFINITY), Share::MAX);
+        assert_eq!(Share::from_f64(2.5).get(), 3);
+    }
+
+    #[test]
+    fn a_decision_reads_as_one_line() {
+        let reason = Reason::Group {
+            group: 9,
+            groups: 10,
+            usage_bytes_per_second: 22.4e6,
+            heaviest_bytes_per_second: 22.4e6,
+            long_term: false,
+        };
+        let decision = Decision {
+            tenant: TenantId(4),
+            device: DeviceId { major: 7, minor: 0 },
+            share: Share::new(4),
+            factors: vec![
+                Factor { policy: Policy::Fennel, value: 0.02, reason },
+                Factor { policy: Policy::Operator, value: 2.0, reason: Reason::OperatorWeight { percent: 200 } },
+            ],
+        };
+        expect_test::expect!["t4 on 7:0: share 4 = 100 * fennel x0.020 (group 9 of 0..9: recent average 22.4 MB/s against 22.4 MB/s of the heaviest) * operator x2.000 (operator's weight 200 %)"].assert_eq(&decision.to_string());
+    }
+}

@@ -1,0 +1,77 @@
+//! Things a person should know. Core returns them; the shell logs them, counts them and shows them in `status`.
+
+use crate::{DeviceId, TenantId};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What sort of thing was found. Stable names: metrics and alerts count by them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FindingKind {
+    /// A disk cannot be steered, and why.
+    NotSteerable,
+    /// A disk can be steered, with which back end.
+    Steerable,
+    /// A counter went backwards.
+    CounterReset,
+    /// Some place in the kernel's files could not be read.
+    Unreadable,
+    /// A write was refused.
+    WriteRefused,
+    /// The kernel read back something else than was written.
+    ReadBackDiffers,
+    /// Somebody else wrote a knob that Minerva holds.
+    Overwritten,
+    /// Somebody else keeps writing a knob: Minerva leaves it to them.
+    FightGivenUp,
+    /// The history of a tenant was dropped or not understood.
+    HistoryDropped,
+}
+
+impl FindingKind {
+    /// The word people and metrics see.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::NotSteerable => "not-steerable",
+            Self::Steerable => "steerable",
+            Self::CounterReset => "counter-reset",
+            Self::Unreadable => "unreadable",
+            Self::WriteRefused => "write-refused",
+            Self::ReadBackDiffers => "read-back-differs",
+            Self::Overwritten => "overwritten",
+            Self::FightGivenUp => "fight-given-up",
+            Self::HistoryDropped => "history-dropped",
+        }
+    }
+
+    /// Whether an operator should act on it; the rest is information.
+    pub const fn is_warning(self) -> bool {
+        !matches!(self, Self::Steerable | Self::CounterReset)
+    }
+}
+
+/// One thing found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// What sort.
+    pub kind: FindingKind,
+    /// Which disk, if it is about one.
+    pub device: Option<DeviceId>,
+    /// Which tenant, if it is about one.
+    pub tenant: Option<TenantId>,
+    /// What happened, what it means and what to do, in one sentence each.
+    pub message: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.kind.as_str())?;
+        if let Some(device) = self.device {
+            write!(f, " {device}")?;
+        }
+        if let Some(tenant) = self.tenant {
+            write!(f, " {tenant}")?;
+        }
+        write!(f, ": {}", self.message)
+    }
+}

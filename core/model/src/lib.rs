@@ -1,0 +1,46 @@
+//! The nouns of Minerva.
+//!
+//! Everything that passes between two stages, or between the engine and a driver, is a type of this crate. The types are
+//! plain data: they hold units in their names, they serialise (a recording is a list of them) and they never touch the
+//! machine. Words are those of `docs/ARCHITECTURE.md`, section 7.
+//!
+//! The flow, one file a noun:
+//!
+//! | noun | file | made by | read by |
+//! |---|---|---|---|
+//! | [`Tenant`], [`Device`] | `tenant`, `device` | `linux/observe` | everyone |
+//! | [`Sample`] | `sample` | `linux/observe` | `core/observe` |
+//! | [`Signals`] | `signals` | `core/observe` | `core/decide` |
+//! | [`Decision`] | `decision` | `core/decide` | `core/actuate`, people |
+//! | [`KnobWrite`], [`KnobInspection`] | `plan` | `core/actuate` | `linux/actuate` |
+//! | [`Event`], [`Effect`] | `event` | drivers, `core/engine` | `core/engine`, drivers |
+//! | [`Finding`] | `finding` | any stage | people |
+//! | [`EngineConfig`] | `settings` | `config` | `core/engine` |
+
+mod decision;
+mod device;
+mod event;
+mod finding;
+mod history;
+mod plan;
+mod sample;
+mod settings;
+mod signals;
+mod tenant;
+mod time;
+
+pub use decision::{Decision, Factor, Policy, Reason, Share};
+pub use device::{CgroupVersion, Device, DeviceFacts, DeviceId};
+pub use event::{Effect, Event};
+pub use finding::{Finding, FindingKind};
+pub use history::{TenantHistory, UsageAverage};
+pub use plan::{KnobFile, KnobInspection, KnobTarget, KnobWrite, Outcome, WriteId};
+pub use sample::{
+    DeviceSample, IoCounters, Pressure, Sample, Skipped, TenantIo, TenantPressure, TenantUsage, WaitCounters,
+};
+pub use settings::{
+    ActuationSettings, BackEnd, DeviceSettings, EngineConfig, FennelSettings, Mode, ObserveSettings,
+};
+pub use signals::{DeviceSignals, IoSignals, Signals};
+pub use tenant::{CgroupRef, Tenant, TenantId, TenantKind};
+pub use time::Nanos;

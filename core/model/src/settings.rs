@@ -1,0 +1,166 @@
+//! The operator's settings as the engine sees them: an immutable snapshot, already validated by `config`.
+
+use crate::{Nanos, Share};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// How far Minerva goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// Watch only.
+    Observe,
+    /// Decide and say so, write nothing.
+    #[default]
+    Shadow,
+    /// Decide and write.
+    Enforce,
+}
+
+/// A way to make a share bite (docs/ARCHITECTURE.md, section 4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BackEnd {
+    /// v2 `io.bfq.weight`.
+    Bfq,
+    /// v1 `blkio.bfq.weight_device`.
+    BfqV1,
+    /// v2 `io.weight` with iocost.
+    IoCost,
+    /// v2 `io.max`.
+    Max,
+    /// v1 `blkio.throttle.*`.
+    ThrottleV1,
+    /// None: watch only.
+    Observe,
+}
+
+impl BackEnd {
+    /// The word in the operator's file and in every output.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Bfq => "bfq",
+            Self::BfqV1 => "bfq-v1",
+            Self::IoCost => "iocost",
+            Self::Max => "max",
+            Self::ThrottleV1 => "throttle-v1",
+            Self::Observe => "observe",
+        }
+    }
+}
+
+impl fmt::Display for BackEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// Everything the engine is told by the operator.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct EngineConfig {
+    /// How far to go.
+    pub mode: Mode,
+    /// What counts as use.
+    pub observe: ObserveSettings,
+    /// The Fennel policy.
+    pub fennel: FennelSettings,
+    /// How knobs are written.
+    pub actuation: ActuationSettings,
+    /// Per disk, by kernel name.
+    pub devices: BTreeMap<String, DeviceSettings>,
+}
+
+/// What counts as use.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ObserveSettings {
+    /// The slice: how often counters are read and shares decided.
+    pub slice: Nanos,
+    /// A tenant actively uses a disk in a slice in which it completes at least this many requests.
+    pub active_ops: u64,
+}
+
+impl Default for ObserveSettings {
+    fn default() -> Self {
+        Self { slice: Nanos::SECOND, active_ops: 1 }
+    }
+}
+
+/// Fennel (seed 000 section 2.1): sparing tenants rise, heavy ones sink.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FennelSettings {
+    /// Priority groups; the seed has ten.
+    pub groups: u8,
+    /// Half-life of the recent average.
+    pub recent_half_life: Nanos,
+    /// Half-life of the long-term average.
+    pub long_term_half_life: Nanos,
+    /// How much the long-term place counts against the recent one, 0 to 1.
+    pub long_term_weight: f64,
+    /// Share of the most sparing group. New tenants start in it.
+    pub share_sparing: Share,
+    /// Share of the heaviest group.
+    pub share_heavy: Share,
+    /// Equal verdicts before a tenant changes its group.
+    pub verdicts_needed: u8,
+    /// Below this many bytes a second nobody is heavy, whatever the others do.
+    pub quiet_bytes_per_second: f64,
+    /// Part of the disk that every active tenant keeps, in thousandths, so far as the number of tenants allows.
+    pub floor_permille: u32,
+}
+
+impl Default for FennelSettings {
+    fn default() -> Self {
+        Self {
+            groups: 10,
+            recent_half_life: Nanos::from_secs(60),
+            long_term_half_life: Nanos::from_secs(6 * 3600),
+            long_term_weight: 0.5,
+            // The top group stands at the kernel's own default, so that a tenant that just arrived, and one that is not
+            // steered at all, need no write to be ahead of a heavy one.
+            share_sparing: Share::NEUTRAL,
+            share_heavy: Share::new(2),
+            verdicts_needed: 3,
+            quiet_bytes_per_second: 64.0 * 1024.0,
+            floor_permille: 10,
+        }
+    }
+}
+
+/// How knobs are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ActuationSettings {
+    /// Every knob that Minerva holds is read again once in this many slices, in turns, to see who else writes it.
+    pub verify_every_slices: u32,
+    /// Overwrites of one knob before Minerva leaves it to the other writer.
+    pub fights_before_giving_up: u32,
+    /// Weights of groups above tenants are set to the sum of what stands below them, so that a share means the same at
+    /// every depth.
+    pub manage_ancestors: bool,
+    /// A cap is lifted when the disk has been this far from busy for two slices, in thousandths.
+    pub caps_lift_below_busy_permille: u32,
+}
+
+impl Default for ActuationSettings {
+    fn default() -> Self {
+        Self {
+            verify_every_slices: 10,
+            fights_before_giving_up: 5,
+            manage_ancestors: true,
+            caps_lift_below_busy_permille: 900,
+        }
+    }
+}
+
+/// One disk's settings.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceSettings {
+    /// The back end to use whatever the facts say; absent: the best that bites.
+    pub back_end: Option<BackEnd>,
+    /// Put this elevator in force, and back when Minerva ends.
+    pub elevator: Option<String>,
+    /// Enable iocost, and back.
+    pub enable_iocost: bool,
+    /// What the disk delivers, for back ends that need a number; absent: the most that was measured.
+    pub bandwidth_bytes_per_second: Option<u64>,
+}

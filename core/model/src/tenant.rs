@@ -1,0 +1,113 @@
+//! Who uses the disk.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// One incarnation of a tenant, numbered by the driver and never used again while the driver runs.
+///
+/// A cgroup that is removed and made again under the same name gets a new number: it is a new tenant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TenantId(pub u64);
+
+impl fmt::Display for TenantId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "t{}", self.0)
+    }
+}
+
+/// A cgroup directory, as the io (v2) or blkio (v1) hierarchy names it, and the identity that tells it from a later
+/// directory of the same name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct CgroupRef {
+    /// Path below the root of the hierarchy, without a leading slash; empty for the root.
+    pub path: String,
+    /// Inode number of the directory. On a 64-bit kernel kernfs never gives one out twice within a boot.
+    pub inode: u64,
+}
+
+/// What sort of thing a tenant is, and so who made its cgroup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TenantKind {
+    /// A systemd service or slice that no other kind fits.
+    Service,
+    /// A systemd scope, such as a login session.
+    Scope,
+    /// A virtual machine: libvirt, or a plain QEMU process in a cgroup of its own.
+    VirtualMachine,
+    /// A container of containerd, CRI-O or Docker.
+    Container,
+    /// A Kubernetes pod.
+    Pod,
+    /// An LXC or Incus container.
+    Lxc,
+    /// A group of processes that the operator named (`minerva-ctl run`, `minerva-ctl attach`).
+    Named,
+    /// Any other cgroup.
+    Cgroup,
+}
+
+impl TenantKind {
+    /// The word people see, the same as in a recording.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Service => "service",
+            Self::Scope => "scope",
+            Self::VirtualMachine => "virtual-machine",
+            Self::Container => "container",
+            Self::Pod => "pod",
+            Self::Lxc => "lxc",
+            Self::Named => "named",
+            Self::Cgroup => "cgroup",
+        }
+    }
+
+    /// Who is likely to write this tenant's knobs besides Minerva.
+    pub const fn manager(self) -> &'static str {
+        match self {
+            Self::Service | Self::Scope => "systemd",
+            Self::VirtualMachine => "libvirt",
+            Self::Container => "the container runtime",
+            Self::Pod => "the kubelet",
+            Self::Lxc => "LXC",
+            Self::Named | Self::Cgroup => "another program",
+        }
+    }
+}
+
+impl fmt::Display for TenantKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// A tenant: a cgroup on the host whose I/O is watched, and unless the operator says otherwise steered, as one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tenant {
+    /// This incarnation.
+    pub id: TenantId,
+    /// The name people use: the operator's if a rule gives one, else derived from the cgroup.
+    pub name: String,
+    /// What it is.
+    pub kind: TenantKind,
+    /// Where its knobs are.
+    pub cgroup: CgroupRef,
+    /// The operator's group; tenants of one group share one usage history (Fennel, seed 000 section 2.1).
+    pub group: Option<String>,
+    /// The operator's factor on the share, in percent; 100 changes nothing.
+    pub weight_percent: u32,
+    /// Watched but never steered, because a rule excludes it.
+    pub excluded: bool,
+}
+
+impl Tenant {
+    /// The key under which usage history is kept: the operator's group if there is one, else this incarnation of the
+    /// cgroup. The caller's store adds the boot to it, as an inode number is unique only within one.
+    pub fn history_key(&self) -> String {
+        match &self.group {
+            Some(group) => format!("group:{group}"),
+            None => format!("cgroup:{}#{}", self.cgroup.path, self.cgroup.inode),
+        }
+    }
+}

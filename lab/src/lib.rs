@@ -1,0 +1,1 @@
+//! Real-kernel laboratory: emulated disks, workloads, guests.

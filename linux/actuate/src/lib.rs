@@ -1,0 +1,1 @@
+//! Writes knobs, keeps the undo journal and the lease.

@@ -1,0 +1,1 @@
+//! Reads cgroups, disks and processes into samples.

@@ -1,0 +1,1 @@
+//! Disk models: service times of hard disks and SSDs.

@@ -1,0 +1,1 @@
+//! SQLite store and event recorder.
