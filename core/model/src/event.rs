@@ -2,8 +2,8 @@
 //! A recording is the list of both, and replaying its events must give its effects byte for byte.
 
 use crate::{
-    Decision, Device, DeviceId, EngineConfig, Finding, KnobInspection, KnobWrite, Outcome, Sample, Tenant, TenantHistory,
-    TenantId, WriteId,
+    Decision, Device, DeviceId, EngineConfig, Finding, KnobInspection, KnobWrite, Outcome, Sample, Tenant,
+    TenantHistory, TenantId, WriteId,
 };
 use serde::{Deserialize, Serialize};
 

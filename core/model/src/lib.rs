@@ -38,9 +38,7 @@ pub use plan::{KnobFile, KnobInspection, KnobTarget, KnobWrite, Outcome, WriteId
 pub use sample::{
     DeviceSample, IoCounters, Pressure, Sample, Skipped, TenantIo, TenantPressure, TenantUsage, WaitCounters,
 };
-pub use settings::{
-    ActuationSettings, BackEnd, DeviceSettings, EngineConfig, FennelSettings, Mode, ObserveSettings,
-};
+pub use settings::{ActuationSettings, BackEnd, DeviceSettings, EngineConfig, FennelSettings, Mode, ObserveSettings};
 pub use signals::{DeviceSignals, IoSignals, Signals};
 pub use tenant::{CgroupRef, Tenant, TenantId, TenantKind};
 pub use time::Nanos;

@@ -93,8 +93,7 @@ mod tests {
 
     #[test]
     fn durations_read_in_the_unit_a_person_would_choose() {
-        let text: Vec<String> =
-            [999, 1_500, 2_500_000, 61_000_000_000].iter().map(|n| Nanos(*n).to_string()).collect();
+        let text: Vec<String> = [999, 1_500, 2_500_000, 61_000_000_000].iter().map(|n| Nanos(*n).to_string()).collect();
         assert_eq!(text, ["999 ns", "1.5 us", "2.5 ms", "61.0 s"]);
     }
 }
