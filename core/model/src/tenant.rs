@@ -111,3 +111,19 @@ impl Tenant {
         }
     }
 }
+
+/// One of the operator's rules. Every rule whose pattern matches a cgroup applies, in the order of the file; what a later
+/// one says replaces what an earlier one said.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TenantRule {
+    /// Glob over the cgroup's path, which has no leading slash: `*` and `?` stay within one component, `**` does not.
+    pub pattern: String,
+    /// The name people see instead of the derived one.
+    pub name: Option<String>,
+    /// Tenants of one group share one usage history.
+    pub group: Option<String>,
+    /// Watched but never steered.
+    pub exclude: bool,
+    /// Factor on the share, in percent; 100 changes nothing.
+    pub weight_percent: Option<u32>,
+}
