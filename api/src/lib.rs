@@ -1,1 +1,21 @@
 //! The wire contract and its Rust client.
+//!
+//! The contract is `proto/minerva/v1/*.proto`, where every message, unit and rule of change is written down; [`v1`] is
+//! what the compiler of protocol buffers makes of it. Today it has one service, [`v1::operator_server::Operator`], spoken
+//! over a Unix socket on the host. What tenants may ask will be a second service in the same package.
+//!
+//! [`client`] connects to it. The crate knows nothing of the rest of Minerva, so that a program outside this repository can
+//! take it alone.
+
+pub mod client;
+
+/// Version 1 of the contract, generated from `proto/minerva/v1`.
+#[expect(missing_docs, reason = "generated: the .proto file documents every item")]
+#[expect(
+    clippy::allow_attributes_without_reason,
+    unused_qualifications,
+    reason = "generated code is not ours to style"
+)]
+pub mod v1 {
+    tonic::include_proto!("minerva.v1");
+}

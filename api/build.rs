@@ -1,0 +1,10 @@
+//! Compiles the wire contract. `protox` reads the files in Rust, so that no machine needs `protoc`.
+
+use std::error::Error;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    println!("cargo::rerun-if-changed=proto");
+    let files = protox::compile(["minerva/v1/operator.proto"], ["proto"])?;
+    tonic_prost_build::configure().compile_fds(files)?;
+    Ok(())
+}
