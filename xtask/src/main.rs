@@ -1,3 +1,61 @@
-//! Tasks of this repository.
+//! Tasks of this repository. `cargo xtask --help` lists them.
 
-fn main() {}
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+mod arrows;
+mod demo;
+mod figures;
+mod fuzz;
+mod generate;
+mod lint;
+mod packages;
+mod shell;
+mod tests;
+mod tidy;
+
+/// Tasks of this repository.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// The main job: an emulated disk, four tenants, with equal weights and under minervad; a table and a report.
+    Demo(demo::Options),
+    /// Every test: lint, unit, property, golden, real kernel, guests, a short fuzz run.
+    Test(tests::Options),
+    /// Formatting, clippy, arrows, tidiness, licences.
+    Lint,
+    /// Who may depend on whom (docs/ARCHITECTURE.md, section 2), and where kernel paths may be named.
+    Arrows,
+    /// Benchmarks: every `benches/` folder, or those of the packages named.
+    Bench {
+        /// Packages to measure; none means all.
+        packages: Vec<String>,
+    },
+    /// Fuzz the parsers: every target, or those named.
+    Fuzz(fuzz::Options),
+    /// Measure the figures of docs/figures.md again; JSON lines with --json.
+    Figures(figures::Options),
+    /// Write man pages and shell completions to docs/man and packaging/completions.
+    Generate,
+}
+
+fn main() -> Result<ExitCode> {
+    let met = match Arguments::parse().task {
+        Task::Demo(options) => demo::run(&options)?,
+        Task::Test(options) => tests::run(&options)?,
+        Task::Lint => lint::run()?,
+        Task::Arrows => arrows::run()?,
+        Task::Bench { packages } => figures::bench(&packages)?,
+        Task::Fuzz(options) => fuzz::run(&options)?,
+        Task::Figures(options) => figures::run(&options)?,
+        Task::Generate => generate::run()?,
+    };
+    Ok(if met { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

@@ -1,0 +1,124 @@
+//! The figures of docs/figures.md: each is measured by one command that prints JSON lines.
+
+use crate::demo::{build_release, release_folder};
+use crate::shell::{cargo, display, program, succeeds};
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+use std::process::{Command, Stdio};
+
+/// Which figures, and how to say them.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Ids; none means all.
+    ids: Vec<String>,
+    /// JSON lines: id, value, unit, goal, met, detail.
+    #[arg(long)]
+    json: bool,
+}
+
+/// How a figure is measured.
+enum Source {
+    /// `minerva-lab figure ID --json`.
+    Lab,
+    /// `cargo bench` of this package and bench, which prints JSON lines when `MINERVA_FIGURE` is set.
+    Bench(&'static str, &'static str),
+    /// `cargo xtask fuzz --json`.
+    Fuzz,
+}
+
+const FIGURES: &[(&str, Source)] = &[
+    ("weights-bite", Source::Lab),
+    ("noisy-neighbour", Source::Lab),
+    ("tick-cost", Source::Bench("minerva-engine", "tick")),
+    ("slice-cost", Source::Lab),
+    ("memory", Source::Lab),
+    ("idle-writes", Source::Lab),
+    ("kill-restore", Source::Lab),
+    ("fuzz", Source::Fuzz),
+];
+
+/// One measured line. A measurement may print several for one id, one a condition.
+#[derive(Debug, Serialize, Deserialize)]
+struct Line {
+    id: String,
+    value: serde_json::Value,
+    unit: String,
+    goal: serde_json::Value,
+    met: bool,
+    detail: String,
+}
+
+/// The ids that can be measured.
+pub(crate) fn ids() -> impl Iterator<Item = &'static str> {
+    FIGURES.iter().map(|(id, _)| *id)
+}
+
+/// Measures; whether every goal was met.
+pub(crate) fn run(options: &Options) -> Result<bool> {
+    if let Some(unknown) = options.ids.iter().find(|id| !ids().any(|known| known == id.as_str())) {
+        bail!("there is no figure `{unknown}`; there are: {}", ids().collect::<Vec<_>>().join(", "));
+    }
+    build_release()?;
+    let mut met = true;
+    for (id, source) in FIGURES {
+        if !options.ids.is_empty() && !options.ids.iter().any(|wanted| wanted == id) {
+            continue;
+        }
+        for line in measure(id, source)? {
+            met &= line.met;
+            print(&line, options.json)?;
+        }
+    }
+    Ok(met)
+}
+
+fn measure(id: &str, source: &Source) -> Result<Vec<Line>> {
+    let mut command = match source {
+        Source::Lab => {
+            let mut command = Command::new(release_folder().join("minerva-lab"));
+            command.args(["figure", id, "--json"]).arg("--binaries").arg(release_folder());
+            command
+        }
+        Source::Bench(package, bench) => {
+            let mut command = cargo();
+            command.args(["bench", "--quiet", "--package", package, "--bench", bench]).env("MINERVA_FIGURE", "1");
+            command
+        }
+        Source::Fuzz => {
+            let mut command = program(&std::env::current_exe()?.to_string_lossy());
+            command.args(["fuzz", "--json"]);
+            command
+        }
+    };
+    eprintln!("> {}", display(&command));
+    let output = command.stderr(Stdio::inherit()).output().with_context(|| format!("start `{}`", display(&command)))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let lines: Vec<Line> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    if lines.is_empty() {
+        bail!("`{}` printed no figure (it ended with {})", display(&command), output.status);
+    }
+    Ok(lines)
+}
+
+fn print(line: &Line, json: bool) -> Result<()> {
+    if json {
+        println!("{}", serde_json::to_string(line)?);
+    } else {
+        let verdict = if line.met { "met   " } else { "MISSED" };
+        println!("{verdict} {:<16} {} {} (goal {}): {}", line.id, line.value, line.unit, line.goal, line.detail);
+    }
+    Ok(())
+}
+
+/// Runs the benchmarks of `packages`, or of all.
+pub(crate) fn bench(packages: &[String]) -> Result<bool> {
+    let mut command = cargo();
+    command.args(["bench", "--benches"]);
+    if packages.is_empty() {
+        command.arg("--workspace");
+    }
+    for package in packages {
+        command.args(["--package", package]);
+    }
+    succeeds(&mut command)
+}

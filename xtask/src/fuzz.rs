@@ -1,0 +1,84 @@
+//! Fuzzing with libFuzzer on stable Rust: the coverage passes are compiler flags, the driver is a crate.
+
+use crate::shell::{cargo, root, succeeds};
+use anyhow::{Context, Result};
+use std::path::PathBuf;
+use std::process::Command;
+
+/// What to run, and for how long.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Targets; none means all.
+    targets: Vec<String>,
+    /// Inputs a target.
+    #[arg(long, default_value_t = 1_000_000)]
+    runs: u64,
+    /// Print one JSON line with the number of targets that failed (a figure).
+    #[arg(long)]
+    json: bool,
+}
+
+impl Options {
+    /// The short run of `cargo xtask test`: the committed corpora and some thousand inputs around them.
+    pub(crate) fn short() -> Self {
+        Self { targets: Vec::new(), runs: 20_000, json: false }
+    }
+}
+
+/// Flags that make rustc instrument for libFuzzer.
+const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+     -Cllvm-args=-sanitizer-coverage-trace-compares -Clink-dead-code -Ccodegen-units=1 \
+     -Cdebug-assertions -Coverflow-checks";
+
+/// Fuzzes; whether no target failed. New inputs go to a scratch corpus, never into the tree.
+pub(crate) fn run(options: &Options) -> Result<bool> {
+    let folder = root().join("fuzz");
+    let target_folder = folder.join("target");
+    let built = succeeds(
+        cargo()
+            .current_dir(&folder)
+            .args(["build", "--quiet", "--release", "--target", "x86_64-unknown-linux-gnu"])
+            .env("CARGO_TARGET_DIR", &target_folder)
+            .env("RUSTFLAGS", COVERAGE),
+    )?;
+    if !built {
+        return Ok(false);
+    }
+    let targets = if options.targets.is_empty() { all_targets(&folder)? } else { options.targets.clone() };
+    let mut failed = Vec::new();
+    for target in &targets {
+        let scratch = target_folder.join("corpus").join(target);
+        std::fs::create_dir_all(&scratch).with_context(|| format!("make {}", scratch.display()))?;
+        let program = target_folder.join("x86_64-unknown-linux-gnu/release").join(target);
+        let mut command = Command::new(program);
+        command
+            .arg(format!("-runs={}", options.runs))
+            .args(["-rss_limit_mb=512", "-malloc_limit_mb=64", "-timeout=10", "-verbosity=0", "-print_final_stats=1"])
+            .arg(format!("-artifact_prefix={}/", target_folder.display()))
+            .args([&scratch, &folder.join("corpus").join(target)]);
+        if !succeeds(&mut command)? {
+            failed.push(target.clone());
+        }
+    }
+    if options.json {
+        let detail = format!("{} targets, {} inputs each; failed: {failed:?}", targets.len(), options.runs);
+        println!(
+            "{}",
+            serde_json::json!({"id": "fuzz", "value": failed.len(), "unit": "failing targets", "goal": 0, "met": failed.is_empty(), "detail": detail})
+        );
+    }
+    eprintln!("fuzz: {} targets, {} inputs each, {} failed", targets.len(), options.runs, failed.len());
+    Ok(failed.is_empty())
+}
+
+/// Every target has a folder of seeds.
+fn all_targets(folder: &std::path::Path) -> Result<Vec<String>> {
+    let corpus: PathBuf = folder.join("corpus");
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(&corpus).with_context(|| format!("list {}", corpus.display()))? {
+        names.push(entry?.file_name().to_string_lossy().into_owned());
+    }
+    names.sort();
+    Ok(names)
+}

@@ -1,0 +1,30 @@
+//! Every test, from cheap to dear.
+
+use crate::shell::{cargo, succeeds};
+use crate::{fuzz, lint, packages};
+use anyhow::Result;
+
+/// What to leave out.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Leave out formatting, clippy, arrows and tidiness.
+    #[arg(long)]
+    no_lint: bool,
+    /// Leave out the short fuzz run.
+    #[arg(long)]
+    no_fuzz: bool,
+}
+
+/// Runs all of them, even when one fails; whether all passed.
+pub(crate) fn run(options: &Options) -> Result<bool> {
+    packages::ensure(packages::TEST)?;
+    let mut passed = options.no_lint || lint::run()?;
+    // Tests that need the laboratory's program find it built.
+    passed &= succeeds(cargo().args(["build", "--quiet", "--workspace", "--bins"]))?;
+    passed &= succeeds(cargo().args(["test", "--quiet", "--workspace", "--no-fail-fast"]))?;
+    if !options.no_fuzz {
+        passed &= fuzz::run(&fuzz::Options::short())?;
+    }
+    eprintln!("{}", if passed { "all tests passed" } else { "some tests failed, see above" });
+    Ok(passed)
+}

@@ -1,0 +1,135 @@
+//! Tidiness that a machine can see: promises name tests that exist, figures have rows, files stay small, nothing in the
+//! tree speaks of one machine.
+
+use crate::shell::root;
+use anyhow::{Context, Result, bail};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+
+/// A source file longer than this needs a reason in [`LONG_FILES`].
+const LINES_MAX: usize = 400;
+
+/// Files that are longer, and why.
+const LONG_FILES: &[(&str, &str)] = &[];
+
+/// Checks everything; whether it is clean. Prints what is not.
+pub(crate) fn run() -> Result<bool> {
+    let root = root();
+    let files = tracked_files(&root)?;
+    let mut problems = long_files(&root, &files);
+    problems.extend(spec_rows(&root, &files)?);
+    problems.extend(figure_rows(&root)?);
+    for problem in &problems {
+        eprintln!("tidy: {problem}");
+    }
+    eprintln!("tidy: {} files, {} problems", files.len(), problems.len());
+    Ok(problems.is_empty())
+}
+
+/// Paths, relative to `root`, of the files that git tracks or would track.
+pub(crate) fn tracked_files(root: &Path) -> Result<Vec<String>> {
+    let output = Command::new("git")
+        .current_dir(root)
+        .args(["ls-files", "--cached", "--others", "--exclude-standard", "-z"])
+        .output()
+        .context("run git ls-files")?;
+    if !output.status.success() {
+        bail!("git ls-files failed: {}", String::from_utf8_lossy(&output.stderr).trim());
+    }
+    let names: BTreeSet<String> = output
+        .stdout
+        .split(|byte| *byte == 0)
+        .filter(|name| !name.is_empty())
+        .map(|name| String::from_utf8_lossy(name).into_owned())
+        .collect();
+    Ok(names.into_iter().filter(|name| root.join(name).is_file()).collect())
+}
+
+fn long_files(root: &Path, files: &[String]) -> Vec<String> {
+    let mut problems = Vec::new();
+    for file in files.iter().filter(|file| file.ends_with(".rs")) {
+        let Ok(text) = std::fs::read_to_string(root.join(file)) else { continue };
+        // Tests at the end of a file do not make it two rooms.
+        let lines = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default().lines().count();
+        if lines > LINES_MAX && !LONG_FILES.iter().any(|(name, _)| name == file) {
+            problems.push(format!(
+                "{file}: {lines} lines of code, more than {LINES_MAX}; split it or give the reason in xtask/src/tidy.rs"
+            ));
+        }
+    }
+    problems
+}
+
+/// Every row of docs/spec.md, `| id | claim | test |`, names a file and a test function in it, `path::function`.
+fn spec_rows(root: &Path, files: &[String]) -> Result<Vec<String>> {
+    let text = std::fs::read_to_string(root.join("docs/spec.md")).context("read docs/spec.md")?;
+    let mut problems = Vec::new();
+    let mut ids = BTreeSet::new();
+    for (number, row) in rows(&text) {
+        let [id, claim, test] = row.as_slice() else {
+            problems.push(format!("docs/spec.md:{number}: a row has id, claim and test"));
+            continue;
+        };
+        if !ids.insert(id.clone()) {
+            problems.push(format!("docs/spec.md:{number}: id {id} stands twice"));
+        }
+        if claim.is_empty() {
+            problems.push(format!("docs/spec.md:{number}: {id} claims nothing"));
+        }
+        for test in test.split(", ").map(|test| test.trim_matches('`')) {
+            problems.extend(missing_test(root, files, test).map(|why| format!("docs/spec.md:{number}: {id}: {why}")));
+        }
+    }
+    if ids.is_empty() {
+        problems.push("docs/spec.md: no rows".to_owned());
+    }
+    Ok(problems)
+}
+
+fn missing_test(root: &Path, files: &[String], test: &str) -> Option<String> {
+    let Some((file, function)) = test.split_once("::") else { return Some(format!("`{test}` is not path::function")) };
+    if !files.iter().any(|name| name == file) {
+        return Some(format!("there is no file {file}"));
+    }
+    let text = std::fs::read_to_string(root.join(file)).unwrap_or_default();
+    (!text.contains(&format!("fn {function}("))).then(|| format!("{file} has no test {function}"))
+}
+
+/// Every figure that `cargo xtask figures` knows has a row in docs/figures.md, and the reverse.
+fn figure_rows(root: &Path) -> Result<Vec<String>> {
+    let text = std::fs::read_to_string(root.join("docs/figures.md")).context("read docs/figures.md")?;
+    let written: BTreeSet<String> =
+        rows(&text).filter_map(|(_, row)| row.first().map(|id| id.trim_matches('`').to_owned())).collect();
+    let known: BTreeSet<String> = crate::figures::ids().map(str::to_owned).collect();
+    let mut problems: Vec<String> =
+        known.difference(&written).map(|id| format!("docs/figures.md has no row for {id}")).collect();
+    problems.extend(written.difference(&known).map(|id| format!("docs/figures.md: nothing measures {id}")));
+    Ok(problems)
+}
+
+/// The body rows of the tables in a Markdown text, with their line numbers.
+fn rows(text: &str) -> impl Iterator<Item = (usize, Vec<String>)> + '_ {
+    text.lines()
+        .enumerate()
+        .filter(|(_, line)| line.starts_with("| ") && !line.starts_with("| id ") && !line.starts_with("|--"))
+        .map(|(index, line)| {
+            let cells = line.trim_matches('|').split(" | ").map(|cell| cell.trim().to_owned()).collect();
+            (index + 1, cells)
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_tree_is_tidy() {
+        assert!(super::run().expect("the tree can be read"), "see the lines above");
+    }
+
+    #[test]
+    fn table_rows_are_read_without_their_header() {
+        let text = "| id | claim | test |\n|---|---|---|\n| A-1 | it works | `a.rs::works` |\n";
+        let rows: Vec<_> = super::rows(text).collect();
+        assert_eq!(rows, [(3, vec!["A-1".to_owned(), "it works".to_owned(), "`a.rs::works`".to_owned()])]);
+    }
+}
