@@ -1,1 +1,92 @@
-//! The operator's file.
+//! The operator's TOML file: parse, validate, point at the line.
+//!
+//! Every key is one row of `keys`; from these rows come the parser, the commented default file ([`default_file`]) and the
+//! JSON schema ([`json_schema`]). A file is judged as a whole: all its errors are shown, each with its line, and nothing of
+//! it is used while one remains. Drop-ins are read onto the same settings, so a later file replaces single keys.
+//!
+//! Limits: a file is at most [`FILE_BYTES_MAX`] long.
+
+mod file;
+mod key;
+mod keys;
+mod problem;
+mod settings;
+mod template;
+
+pub use problem::{ConfigError, ConfigErrors, Problem};
+pub use settings::{Config, DaemonSettings, LogFormat, LogLevel, LogSettings, Metrics, NamedSettings};
+pub use template::{default_file, json_schema};
+
+use problem::Source;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A longer file is refused: nobody wrote it by hand.
+pub const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// Judges one text; `origin` is the name that errors show.
+pub fn parse(text: &str, origin: &Path) -> Result<Config, ConfigErrors> {
+    parse_all([(origin.to_owned(), text.to_owned())])
+}
+
+/// Judges the file at `path` and its drop-ins, `path` + `.d/*.toml`, in the order of their names.
+pub fn load(path: &Path) -> Result<Config, ConfigError> {
+    let mut files = vec![(path.to_owned(), read(path)?)];
+    for drop_in in drop_ins(path)? {
+        let text = read(&drop_in)?;
+        files.push((drop_in, text));
+    }
+    Ok(parse_all(files)?)
+}
+
+fn parse_all(files: impl IntoIterator<Item = (PathBuf, String)>) -> Result<Config, ConfigErrors> {
+    let mut reader = file::Reader::default();
+    for (path, text) in files {
+        reader.read(&Arc::new(Source { path, text }));
+    }
+    reader.finish();
+    if reader.problems.iter().any(|problem| problem.is_error) {
+        return Err(ConfigErrors { problems: reader.problems });
+    }
+    reader.config.warnings = reader.problems;
+    Ok(reader.config)
+}
+
+fn drop_ins(path: &Path) -> Result<Vec<PathBuf>, ConfigError> {
+    let mut directory = path.as_os_str().to_owned();
+    directory.push(".d");
+    let directory = PathBuf::from(directory);
+    let failed = |source| ConfigError::Read { path: directory.clone(), source };
+    let entries = match std::fs::read_dir(&directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(failed(error)),
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let file = entry.map_err(failed)?.path();
+        let hidden = file.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+        if !hidden && file.extension().is_some_and(|extension| extension == "toml") {
+            found.push(file);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn read(path: &Path) -> Result<String, ConfigError> {
+    let failed = |source| ConfigError::Read { path: path.to_owned(), source };
+    let refused = |detail| ConfigError::NotConfig { path: path.to_owned(), detail };
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).map_err(failed)?;
+    file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        return Err(refused(format!("longer than {FILE_BYTES_MAX} bytes, so it is not a settings file")));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = good.iter().filter(|byte| **byte == b'\n').count() + 1;
+        refused(format!("line {line} is not UTF-8 text; save the file as UTF-8"))
+    })
+}

@@ -1,0 +1,436 @@
+//! Every key of the file, with its range and its meaning. To add one, add a row.
+//!
+//! The file is long because it is a table. Ranges are wide: they refuse what cannot be meant (a share of 0, a slice of a week), not what is merely unusual.
+
+use crate::key::{Key, Kind, show_duration, show_size, show_text, show_texts};
+use crate::settings::{Config, LogFormat, LogLevel, Metrics};
+use globset::GlobBuilder;
+use minerva_model::{BackEnd, DeviceSettings, Mode, Nanos, Share, TenantRule};
+use std::path::{Component, Path, PathBuf};
+
+/// A table of the file that fills a part of the [`Config`].
+pub(crate) struct Section {
+    /// Empty for the keys above the first table.
+    pub(crate) name: &'static str,
+    pub(crate) doc: &'static str,
+    pub(crate) keys: &'static [Key<Config>],
+}
+
+const MINUTE: Nanos = Nanos::from_secs(60);
+const YEAR: Nanos = Nanos::from_secs(365 * 24 * 3600);
+const MODES: [Mode; 3] = [Mode::Observe, Mode::Shadow, Mode::Enforce];
+const MODE_WORDS: [&str; 3] = ["observe", "shadow", "enforce"];
+const BACK_ENDS: [BackEnd; 6] =
+    [BackEnd::Bfq, BackEnd::BfqV1, BackEnd::IoCost, BackEnd::Max, BackEnd::ThrottleV1, BackEnd::Observe];
+const BACK_END_WORDS: [&str; 6] = [
+    BACK_ENDS[0].as_str(),
+    BACK_ENDS[1].as_str(),
+    BACK_ENDS[2].as_str(),
+    BACK_ENDS[3].as_str(),
+    BACK_ENDS[4].as_str(),
+    BACK_ENDS[5].as_str(),
+];
+const LEVEL_WORDS: [&str; 5] = [
+    LogLevel::ALL[0].as_str(),
+    LogLevel::ALL[1].as_str(),
+    LogLevel::ALL[2].as_str(),
+    LogLevel::ALL[3].as_str(),
+    LogLevel::ALL[4].as_str(),
+];
+const FORMAT_WORDS: [&str; 2] = [LogFormat::ALL[0].as_str(), LogFormat::ALL[1].as_str()];
+/// The elevators of the mainline kernel.
+const ELEVATORS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
+
+pub(crate) const SECTIONS: &[Section] = &[
+    Section {
+        name: "",
+        doc: "",
+        keys: &[Key {
+            name: "mode",
+            doc: "How far to go: `observe` watches, `shadow` also decides and says so, `enforce` also writes to the kernel.",
+            kind: Kind::Choice { words: &MODE_WORDS, set: |c, at| c.engine.mode = MODES[at] },
+            show: |c| MODES.iter().position(|m| *m == c.engine.mode).and_then(|at| show_text(MODE_WORDS[at])),
+            example: "",
+        }],
+    },
+    Section {
+        name: "observe",
+        doc: "What counts as use.",
+        keys: &[
+            Key {
+                name: "slice",
+                doc: "How often counters are read and shares decided.",
+                kind: Kind::Duration {
+                    least: Nanos::from_millis(100),
+                    most: MINUTE,
+                    set: |c, v| c.engine.observe.slice = v,
+                },
+                show: |c| show_duration(c.engine.observe.slice),
+                example: "",
+            },
+            Key {
+                name: "active_ops",
+                doc: "A tenant that completes this many requests in a slice counts as using the disk.",
+                kind: Kind::Whole { least: 1, most: 1_000_000, set: |c, v| c.engine.observe.active_ops = v },
+                show: |c| Some(c.engine.observe.active_ops.to_string()),
+                example: "",
+            },
+        ],
+    },
+    Section { name: "fennel", doc: "Sparing tenants rise, heavy ones sink.", keys: FENNEL },
+    Section { name: "actuation", doc: "How knobs are written.", keys: ACTUATION },
+    Section { name: "daemon", doc: "Where the daemon keeps its things, and what it looks at.", keys: DAEMON },
+    Section {
+        name: "log",
+        doc: "What is written to the log.",
+        keys: &[
+            Key {
+                name: "level",
+                doc: "Nothing below this is logged.",
+                kind: Kind::Choice { words: &LEVEL_WORDS, set: |c, at| c.daemon.log.level = LogLevel::ALL[at] },
+                show: |c| show_text(c.daemon.log.level.as_str()),
+                example: "",
+            },
+            Key {
+                name: "format",
+                doc: "`text` for people, `json` for one object a line.",
+                kind: Kind::Choice { words: &FORMAT_WORDS, set: |c, at| c.daemon.log.format = LogFormat::ALL[at] },
+                show: |c| show_text(c.daemon.log.format.as_str()),
+                example: "",
+            },
+        ],
+    },
+    Section {
+        name: "named",
+        doc: "Process groups that `minerva-ctl run` starts and `minerva-ctl attach` adopts.",
+        keys: &[Key {
+            name: "parent",
+            doc: "The cgroup in which each gets one of its own.",
+            kind: Kind::Text {
+                form: "the path of a cgroup, without a leading slash",
+                set: |c, v| {
+                    check_cgroup_path(v)?;
+                    c.named.parent = v.to_owned();
+                    Ok(())
+                },
+            },
+            show: |c| show_text(&c.named.parent),
+            example: "",
+        }],
+    },
+];
+
+const FENNEL: &[Key<Config>] = &[
+    Key {
+        name: "groups",
+        doc: "Priority groups between the most sparing and the heaviest tenant.",
+        kind: Kind::Whole { least: 1, most: 100, set: |c, v| c.engine.fennel.groups = v as u8 },
+        show: |c| Some(c.engine.fennel.groups.to_string()),
+        example: "",
+    },
+    Key {
+        name: "recent_half_life",
+        doc: "Half-life of the recent average of use.",
+        kind: Kind::Duration {
+            least: Nanos::from_millis(100),
+            most: YEAR,
+            set: |c, v| c.engine.fennel.recent_half_life = v,
+        },
+        show: |c| show_duration(c.engine.fennel.recent_half_life),
+        example: "",
+    },
+    Key {
+        name: "long_term_half_life",
+        doc: "Half-life of the long-term average; not shorter than the recent one.",
+        kind: Kind::Duration {
+            least: Nanos::from_millis(100),
+            most: YEAR,
+            set: |c, v| c.engine.fennel.long_term_half_life = v,
+        },
+        show: |c| show_duration(c.engine.fennel.long_term_half_life),
+        example: "",
+    },
+    Key {
+        name: "long_term_weight",
+        doc: "How much the long-term place counts against the recent one.",
+        kind: Kind::Fraction { least: 0.0, most: 1.0, set: |c, v| c.engine.fennel.long_term_weight = v },
+        show: |c| Some(format!("{:?}", c.engine.fennel.long_term_weight)),
+        example: "",
+    },
+    Key {
+        name: "share_sparing",
+        doc: "Share of the most sparing group; 100 is what the kernel gives everyone.",
+        kind: Kind::Whole { least: 1, most: 10_000, set: |c, v| c.engine.fennel.share_sparing = Share::new(v as u32) },
+        show: |c| Some(c.engine.fennel.share_sparing.to_string()),
+        example: "",
+    },
+    Key {
+        name: "share_heavy",
+        doc: "Share of the heaviest group; not above that of the most sparing one.",
+        kind: Kind::Whole { least: 1, most: 10_000, set: |c, v| c.engine.fennel.share_heavy = Share::new(v as u32) },
+        show: |c| Some(c.engine.fennel.share_heavy.to_string()),
+        example: "",
+    },
+    Key {
+        name: "verdicts_needed",
+        doc: "Equal verdicts, one a slice, before a tenant changes its group.",
+        kind: Kind::Whole { least: 1, most: 100, set: |c, v| c.engine.fennel.verdicts_needed = v as u8 },
+        show: |c| Some(c.engine.fennel.verdicts_needed.to_string()),
+        example: "",
+    },
+    Key {
+        name: "quiet_bytes_per_second",
+        doc: "Below this nobody is heavy, whatever the others do.",
+        kind: Kind::Size { least: 0, most: 1 << 40, set: |c, v| c.engine.fennel.quiet_bytes_per_second = v as f64 },
+        show: |c| show_size(c.engine.fennel.quiet_bytes_per_second as u64),
+        example: "",
+    },
+    Key {
+        name: "floor_permille",
+        doc: "Part of the disk that every active tenant keeps, in thousandths, as far as their number allows.",
+        kind: Kind::Whole { least: 0, most: 1000, set: |c, v| c.engine.fennel.floor_permille = v as u32 },
+        show: |c| Some(c.engine.fennel.floor_permille.to_string()),
+        example: "",
+    },
+];
+
+const ACTUATION: &[Key<Config>] = &[
+    Key {
+        name: "verify_every_slices",
+        doc: "Each knob that Minerva holds is read again once in this many slices, to see who else writes it.",
+        kind: Kind::Whole { least: 1, most: 3600, set: |c, v| c.engine.actuation.verify_every_slices = v as u32 },
+        show: |c| Some(c.engine.actuation.verify_every_slices.to_string()),
+        example: "",
+    },
+    Key {
+        name: "fights_before_giving_up",
+        doc: "Times that somebody else may overwrite a knob before Minerva leaves it to them.",
+        kind: Kind::Whole { least: 1, most: 1000, set: |c, v| c.engine.actuation.fights_before_giving_up = v as u32 },
+        show: |c| Some(c.engine.actuation.fights_before_giving_up.to_string()),
+        example: "",
+    },
+    Key {
+        name: "manage_ancestors",
+        doc: "Weigh the groups above tenants too, so that a share means the same at every depth.",
+        kind: Kind::Flag { set: |c, v| c.engine.actuation.manage_ancestors = v },
+        show: |c| Some(c.engine.actuation.manage_ancestors.to_string()),
+        example: "",
+    },
+    Key {
+        name: "caps_lift_below_busy_permille",
+        doc: "Caps are lifted when the disk was less busy than this for two slices, in thousandths.",
+        kind: Kind::Whole {
+            least: 0,
+            most: 1000,
+            set: |c, v| c.engine.actuation.caps_lift_below_busy_permille = v as u32,
+        },
+        show: |c| Some(c.engine.actuation.caps_lift_below_busy_permille.to_string()),
+        example: "",
+    },
+];
+
+const DAEMON: &[Key<Config>] = &[
+    Key {
+        name: "runtime_dir",
+        doc: "What may vanish with a reboot: the journal of knobs, the lock.",
+        kind: Kind::Text { form: PATH_FORM, set: |c, v| absolute(v).map(|path| c.daemon.runtime_dir = path) },
+        show: |c| show_path(&c.daemon.runtime_dir),
+        example: "",
+    },
+    Key {
+        name: "state_dir",
+        doc: "What must not vanish: the store of histories and decisions. Best on a disk that is not steered.",
+        kind: Kind::Text { form: PATH_FORM, set: |c, v| absolute(v).map(|path| c.daemon.state_dir = path) },
+        show: |c| show_path(&c.daemon.state_dir),
+        example: "",
+    },
+    Key {
+        name: "socket",
+        doc: "Where tools talk to the daemon.",
+        kind: Kind::Text { form: PATH_FORM, set: |c, v| absolute(v).map(|path| c.daemon.socket = path) },
+        show: |c| show_path(&c.daemon.socket),
+        example: "",
+    },
+    Key {
+        name: "metrics",
+        doc: "Where Prometheus reads: \"none\", \"unix:/run/minerva/metrics.sock\" or \"loopback:9561\".",
+        kind: Kind::Text {
+            form: "\"none\", \"unix:PATH\" or \"loopback:PORT\"",
+            set: |c, v| parse_metrics(v).map(|metrics| c.daemon.metrics = metrics),
+        },
+        show: |c| show_text(&c.daemon.metrics.to_string()),
+        example: "",
+    },
+    Key {
+        name: "cgroup_root",
+        doc: "The hierarchy with the io (v2) or blkio (v1) controller; unset, it is found where it is mounted.",
+        kind: Kind::Text { form: PATH_FORM, set: |c, v| absolute(v).map(|path| c.daemon.cgroup_root = Some(path)) },
+        show: |c| c.daemon.cgroup_root.as_deref().and_then(show_path),
+        example: "\"/sys/fs/cgroup\"",
+    },
+    Key {
+        name: "include",
+        doc: "Only cgroups at or below a match of these globs are tenants; empty: all.",
+        kind: Kind::Texts { form: GLOB_FORM, check: check_glob, set: |c, v| c.daemon.include = v },
+        show: |c| show_texts(&c.daemon.include),
+        example: "",
+    },
+    Key {
+        name: "devices_only",
+        doc: "Only these disks are looked at, by kernel name such as \"sda\"; empty: all.",
+        kind: Kind::Texts { form: DISK_FORM, check: check_disk_name, set: |c, v| c.daemon.devices_only = v },
+        show: |c| show_texts(&c.daemon.devices_only),
+        example: "",
+    },
+    Key {
+        name: "guard",
+        doc: "A second process puts every knob back when the daemon dies without having done so.",
+        kind: Kind::Flag { set: |c, v| c.daemon.guard = v },
+        show: |c| Some(c.daemon.guard.to_string()),
+        example: "",
+    },
+];
+
+pub(crate) const DEVICE: &[Key<DeviceSettings>] = &[
+    Key {
+        name: "back_end",
+        doc: "The back end to use whatever the disk's facts say; unset: the best that bites.",
+        kind: Kind::Choice { words: &BACK_END_WORDS, set: |d, at| d.back_end = Some(BACK_ENDS[at]) },
+        show: |d| d.back_end.and_then(|b| show_text(b.as_str())),
+        example: "\"bfq\"",
+    },
+    Key {
+        name: "elevator",
+        doc: "Put this elevator in force, and the former one back at the end.",
+        kind: Kind::Choice { words: &ELEVATORS, set: |d, at| d.elevator = Some(ELEVATORS[at].to_owned()) },
+        show: |d| d.elevator.as_deref().and_then(show_text),
+        example: "\"bfq\"",
+    },
+    Key {
+        name: "enable_iocost",
+        doc: "Enable iocost on the disk, and disable it at the end.",
+        kind: Kind::Flag { set: |d, v| d.enable_iocost = v },
+        show: |d| Some(d.enable_iocost.to_string()),
+        example: "",
+    },
+    Key {
+        name: "bandwidth_bytes_per_second",
+        doc: "What the disk delivers, for back ends that cap; unset: the most that was measured.",
+        kind: Kind::Size { least: 1 << 16, most: 1 << 44, set: |d, v| d.bandwidth_bytes_per_second = Some(v) },
+        show: |d| d.bandwidth_bytes_per_second.and_then(show_size),
+        example: "\"150MB\"",
+    },
+];
+
+pub(crate) const RULE: &[Key<TenantRule>] = &[
+    Key {
+        name: "pattern",
+        doc: "Glob over the cgroup's path, without a leading slash; `*` stays within one component, `**` does not.",
+        kind: Kind::Text {
+            form: GLOB_FORM,
+            set: |r, v| {
+                check_glob(v)?;
+                r.pattern = v.to_owned();
+                Ok(())
+            },
+        },
+        show: |_| None,
+        example: "\"system.slice/backup*.service\"",
+    },
+    Key {
+        name: "name",
+        doc: "The name people see instead of the derived one.",
+        kind: Kind::Text { form: NAME_FORM, set: |r, v| check_name(v).map(|()| r.name = Some(v.to_owned())) },
+        show: |_| None,
+        example: "\"backup\"",
+    },
+    Key {
+        name: "group",
+        doc: "Tenants of one group share one usage history, which survives a reboot.",
+        kind: Kind::Text { form: NAME_FORM, set: |r, v| check_name(v).map(|()| r.group = Some(v.to_owned())) },
+        show: |_| None,
+        example: "\"batch\"",
+    },
+    Key {
+        name: "exclude",
+        doc: "Watch these but never steer them.",
+        kind: Kind::Flag { set: |r, v| r.exclude = v },
+        show: |_| None,
+        example: "false",
+    },
+    Key {
+        name: "weight_percent",
+        doc: "Factor on the share; 100 changes nothing.",
+        kind: Kind::Whole { least: 1, most: 10_000, set: |r, v| r.weight_percent = Some(v as u32) },
+        show: |_| None,
+        example: "50",
+    },
+];
+
+const PATH_FORM: &str = "an absolute path";
+const GLOB_FORM: &str = "a glob over cgroup paths";
+const DISK_FORM: &str = "the kernel name of a disk";
+const NAME_FORM: &str = "a name of 1 to 128 printable characters";
+
+fn show_path(path: &Path) -> Option<String> {
+    show_text(&path.to_string_lossy())
+}
+
+fn absolute(text: &str) -> Result<PathBuf, String> {
+    let path = Path::new(text);
+    if !path.is_absolute() {
+        return Err("not an absolute path".to_owned());
+    }
+    if path.components().any(|part| part == Component::ParentDir) || text.contains('\0') {
+        return Err("`..` is not allowed here".to_owned());
+    }
+    Ok(path.to_owned())
+}
+
+fn parse_metrics(text: &str) -> Result<Metrics, String> {
+    match text.split_once(':') {
+        None if text == "none" => Ok(Metrics::None),
+        Some(("unix", path)) => absolute(path).map(Metrics::Unix),
+        Some(("loopback", port)) => match port.parse() {
+            Ok(port) if port > 0 => Ok(Metrics::Loopback(port)),
+            _ => Err("the port is not in 1 to 65535".to_owned()),
+        },
+        _ => Err("expected \"none\", \"unix:PATH\" or \"loopback:PORT\"".to_owned()),
+    }
+}
+
+fn check_glob(text: &str) -> Result<(), String> {
+    if text.is_empty() {
+        return Err("empty".to_owned());
+    }
+    if text.starts_with('/') {
+        return Err("cgroup paths have no leading slash here".to_owned());
+    }
+    let glob = GlobBuilder::new(text).literal_separator(true).build();
+    glob.map(drop).map_err(|error| error.kind().to_string())
+}
+
+fn check_cgroup_path(text: &str) -> Result<(), String> {
+    let normal = |part: Component<'_>| matches!(part, Component::Normal(_));
+    if text.is_empty() || text.contains(['\0', '\n']) || !Path::new(text).components().all(normal) {
+        return Err("not a plain path below the root of the hierarchy".to_owned());
+    }
+    Ok(())
+}
+
+pub(crate) fn check_disk_name(text: &str) -> Result<(), String> {
+    if text.starts_with("/dev/") {
+        return Err("write the kernel name, without `/dev/`".to_owned());
+    }
+    if text.is_empty() || text == "." || text == ".." || text.len() > 31 || text.contains(['/', '\0', '\n', ' ']) {
+        return Err("no disk can have this name".to_owned());
+    }
+    Ok(())
+}
+
+fn check_name(text: &str) -> Result<(), String> {
+    match text.chars().count() {
+        1..=128 if !text.chars().any(char::is_control) => Ok(()),
+        _ => Err("not 1 to 128 printable characters".to_owned()),
+    }
+}

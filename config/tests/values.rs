@@ -1,0 +1,149 @@
+//! What a good file gives, and what is generated.
+
+use expect_test::expect_file;
+use minerva_config::{Config, LogFormat, LogLevel, Metrics, default_file, json_schema, load, parse};
+use minerva_model::{BackEnd, Mode, Nanos, Share, TenantRule};
+use std::path::{Path, PathBuf};
+
+#[test]
+fn an_empty_file_means_the_defaults() {
+    let config = parse("", Path::new("minerva.toml")).expect("allowed");
+    assert_eq!(config.engine, Config::default().engine);
+    assert_eq!(config.daemon, Config::default().daemon);
+    assert!(config.warnings.is_empty());
+}
+
+#[test]
+fn the_committed_default_file_is_the_generated_one_and_equals_the_defaults() {
+    expect_file!["../minerva.toml"].assert_eq(&default_file());
+    let config = parse(&default_file(), Path::new("minerva.toml")).expect("allowed");
+    assert_eq!(config.engine, Config::default().engine);
+    assert_eq!(config.daemon, Config::default().daemon);
+    assert_eq!(config.named, Config::default().named);
+    assert!(config.rules.is_empty() && config.warnings.is_empty());
+}
+
+#[test]
+fn every_example_in_the_default_file_is_accepted() {
+    let uncommented: String = default_file()
+        .lines()
+        .map(|line| match line.strip_prefix("# ") {
+            Some(rest) if rest.starts_with('[') || rest.contains(" = ") => format!("{rest}\n"),
+            _ => format!("{line}\n"),
+        })
+        .collect();
+    let config = parse(&uncommented, Path::new("minerva.toml")).unwrap_or_else(|errors| panic!("{errors}"));
+    assert_eq!(config.engine.devices["sda"].back_end, Some(BackEnd::Bfq));
+    assert_eq!(config.rules.len(), 1);
+    assert_eq!(config.daemon.cgroup_root, Some(PathBuf::from("/sys/fs/cgroup")));
+}
+
+#[test]
+fn the_committed_schema_is_the_generated_one() {
+    let text = serde_json::to_string_pretty(&json_schema()).expect("serialises");
+    expect_file!["../minerva.schema.json"].assert_eq(&(text + "\n"));
+}
+
+#[test]
+fn every_kind_of_value_arrives() {
+    let text = r#"
+mode = "enforce"
+[observe]
+slice = "500ms"
+[fennel]
+recent_half_life = "1m 30s"
+long_term_weight = 1
+share_heavy = 0x0A
+quiet_bytes_per_second = "1.5MB"
+[daemon]
+metrics = "loopback:9561"
+include = ["machine.slice/**", "system.slice/*.service"]
+guard = false
+[log]
+level = "debug"
+format = "json"
+[devices.nvme0n1]
+back_end = "iocost"
+enable_iocost = true
+bandwidth_bytes_per_second = 150_000_000
+[[rules]]
+pattern = "system.slice/backup.service"
+name = "backup"
+group = "batch"
+exclude = true
+weight_percent = 50
+"#;
+    let config = parse(text, Path::new("minerva.toml")).unwrap_or_else(|errors| panic!("{errors}"));
+    assert_eq!(config.engine.mode, Mode::Enforce);
+    assert_eq!(config.engine.observe.slice, Nanos::from_millis(500));
+    assert_eq!(config.engine.fennel.recent_half_life, Nanos::from_secs(90));
+    assert_eq!(config.engine.fennel.long_term_weight, 1.0);
+    assert_eq!(config.engine.fennel.share_heavy, Share::new(10));
+    assert_eq!(config.engine.fennel.quiet_bytes_per_second, 1.5e6);
+    assert_eq!(config.daemon.metrics, Metrics::Loopback(9561));
+    assert_eq!(config.daemon.include.len(), 2);
+    assert!(!config.daemon.guard);
+    assert_eq!((config.daemon.log.level, config.daemon.log.format), (LogLevel::Debug, LogFormat::Json));
+    let disk = &config.engine.devices["nvme0n1"];
+    assert_eq!(disk.back_end, Some(BackEnd::IoCost));
+    assert!(disk.enable_iocost);
+    assert_eq!(disk.bandwidth_bytes_per_second, Some(150_000_000));
+    let rule = TenantRule {
+        pattern: "system.slice/backup.service".into(),
+        name: Some("backup".into()),
+        group: Some("batch".into()),
+        exclude: true,
+        weight_percent: Some(50),
+    };
+    assert_eq!(config.rules, [rule]);
+}
+
+#[test]
+fn drop_ins_replace_single_keys_in_the_order_of_their_names() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("minerva.toml");
+    let drop_ins = directory.path().join("minerva.toml.d");
+    std::fs::create_dir(&drop_ins).expect("made");
+    let write = |name: &str, text: &str| std::fs::write(drop_ins.join(name), text).expect("written");
+    std::fs::write(&path, "mode = \"observe\"\n[fennel]\ngroups = 4\n[[rules]]\npattern = \"a\"\nexclude = true\n")
+        .expect("written");
+    write("20-b.toml", "mode = \"enforce\"\n[devices.sda]\nback_end = \"max\"\n");
+    write(
+        "10-a.toml",
+        "mode = \"shadow\"\n[[rules]]\npattern = \"b\"\nexclude = true\n[devices.sda]\nelevator = \"bfq\"\n",
+    );
+    write(".30-hidden.toml", "mode = \"observe\"\n");
+    write("40-backup.toml~", "mode = \"observe\"\n");
+    let config = load(&path).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(config.engine.mode, Mode::Enforce);
+    assert_eq!(config.engine.fennel.groups, 4);
+    assert_eq!(config.rules.iter().map(|rule| rule.pattern.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+    assert_eq!(config.engine.devices["sda"].back_end, Some(BackEnd::Max));
+    assert_eq!(config.engine.devices["sda"].elevator.as_deref(), Some("bfq"));
+}
+
+#[test]
+fn places_count_from_one_in_characters() {
+    let text = "mode = \"shadow\"\n\n[observe]\n\"é\" = 1\nslice = 3 # é\n";
+    let errors = parse(text, Path::new("minerva.toml")).expect_err("wrong");
+    let places: Vec<_> = errors.problems.iter().map(|problem| problem.line_column()).collect();
+    assert_eq!(places, [(4, 1), (5, 9)]);
+}
+
+#[test]
+fn hostile_text_gives_an_error_and_no_panic() {
+    let nested = format!("a = {}", "[".repeat(100_000));
+    let dotted = format!("{} = 1", vec!["a"; 50_000].join("."));
+    for text in [
+        &nested,
+        &dotted,
+        "\u{feff}mode = 3",
+        "mode = \"\u{0}",
+        "\"\\u{d800}\" = 1",
+        "a.b.c = 1\na.b = 2",
+        "=",
+        "[[a]]\n[a]",
+    ] {
+        assert!(parse(text, Path::new("minerva.toml")).is_err());
+    }
+}
