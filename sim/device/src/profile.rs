@@ -1,0 +1,350 @@
+//! Profiles: every parameter of a disk, as TOML text or as one of the built-in ones.
+//!
+//! Units are in the names. A megabyte is 10^6 bytes. Angles and skews are in sectors of the zone they belong to.
+
+use crate::device::{DeviceModel, RequestError, SECTOR_BYTES};
+use crate::geometry::Geometry;
+use crate::hdd::Hdd;
+use crate::seek::Seek;
+use crate::ssd::{Ssd, SsdProfile};
+use crate::{Request, check_request};
+use serde::{Deserialize, Serialize};
+
+/// One disk: its name, its size, and how its medium behaves.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// Short name, as given on a command line.
+    pub name: String,
+    /// Where the numbers come from.
+    pub source: String,
+    /// Size of the disk.
+    pub capacity_bytes: u64,
+    /// Requests the disk takes at once. 1 means first come, first served.
+    pub queue_depth: u32,
+    /// Speed of the cable between the host and the disk's buffer.
+    pub interface_mb_per_s: f64,
+    /// What the bytes are stored on.
+    pub media: Media,
+}
+
+/// What the bytes are stored on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Media {
+    /// Turning platters and an arm.
+    Hdd(HddProfile),
+    /// Flash behind a translation layer.
+    Ssd(SsdProfile),
+}
+
+/// A hard disk's mechanics, electronics and cache.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HddProfile {
+    /// Turns a minute.
+    pub rotation_rpm: f64,
+    /// Surfaces with data.
+    pub heads: u32,
+    /// How sectors lie on the surfaces.
+    pub layout: Layout,
+    /// Time to move the arm.
+    pub seek: Seek,
+    /// Time to change the surface on the same cylinder.
+    pub head_switch_ms: f64,
+    /// Added to every move of the arm or head that a write makes. Negative when writes settle faster than reads.
+    pub write_settle_ms: f64,
+    /// Time of the electronics around a request.
+    pub overhead: Overhead,
+    /// The disk's buffer.
+    pub cache: CacheProfile,
+    /// With several requests at the disk, none is passed over for longer than this by nearer ones.
+    pub age_ms_max: f64,
+}
+
+/// How sectors lie on the surfaces.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Layout {
+    /// Zones of equal cylinder count, sequential speed falling evenly from the outer to the inner one. The number of
+    /// cylinders follows from the capacity, so a smaller capacity is a coarser disk with the same stroke.
+    Linear {
+        /// Number of zones.
+        zones: u32,
+        /// Sustained sequential speed of the outermost zone.
+        outer_mb_per_s: f64,
+        /// Sustained sequential speed of the innermost zone.
+        inner_mb_per_s: f64,
+        /// Angle between the ends of neighbouring tracks of a cylinder, in time of rotation.
+        head_skew_ms: f64,
+        /// Angle between the ends of neighbouring cylinders, in time of rotation.
+        cylinder_skew_ms: f64,
+    },
+    /// Zones one by one, from cylinder 0 inwards. A smaller capacity is the outer part of the same disk.
+    Table {
+        /// Where the spare sectors are.
+        sparing: Sparing,
+        /// The zones, in the order of their cylinders.
+        zones: Vec<Zone>,
+    },
+}
+
+/// Where a disk keeps its spare sectors, which decides how logical addresses shift around defects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sparing {
+    /// No spares.
+    None,
+    /// Whole tracks at the end of a zone.
+    Track,
+    /// Sectors at the end of every cylinder; a slipped defect shifts the rest of its cylinder.
+    Cylinder,
+    /// As `Cylinder`, but a slipped defect shifts everything behind it to the end of the zone.
+    CylinderSlipToEnd,
+    /// Sectors at the start of every cylinder.
+    CylinderFront,
+    /// As `CylinderFront`, but a slipped defect shifts everything behind it to the end of the zone.
+    CylinderFrontSlipToEnd,
+    /// Sectors at the end of every so many cylinders.
+    Range(u32),
+    /// Sectors at the end of every track; a slipped defect shifts the rest of its track.
+    SectorsPerTrack,
+    /// Sectors at the end of every zone; a slipped defect uses one of them up.
+    Zone,
+    /// As `Zone`, but a slipped defect makes the zone one address smaller.
+    ZoneSlipToEnd,
+}
+
+/// One zone of a [`Layout::Table`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Zone {
+    /// First cylinder.
+    pub first_cylinder: u32,
+    /// Last cylinder.
+    pub last_cylinder: u32,
+    /// Physical sectors on each track.
+    pub sectors_per_track: u32,
+    /// Angle of the zone's first sector.
+    #[serde(default)]
+    pub first_angle_sectors: f64,
+    /// Sectors at the front without a logical address.
+    #[serde(default)]
+    pub unused_front_sectors: u64,
+    /// Skew from one track to the next on the same cylinder.
+    pub track_skew_sectors: f64,
+    /// Skew from one cylinder to the next.
+    pub cylinder_skew_sectors: f64,
+    /// Spares per unit of the [`Sparing`].
+    #[serde(default)]
+    pub spares: u32,
+    /// Defective sectors that were skipped, counted from the start of the zone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slipped: Vec<u64>,
+    /// Defective sectors and the spare that stands in for each, counted from the start of the zone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remapped: Vec<(u64, u64)>,
+}
+
+/// Time of the electronics around a request. Pairs are after a read, after a write.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Overhead {
+    /// Before a read that the cache answers.
+    pub read_hit_ms: [f64; 2],
+    /// Before a read that needs the medium.
+    pub read_miss_ms: [f64; 2],
+    /// Before a write that continues what the cache holds.
+    pub write_hit_ms: [f64; 2],
+    /// Before any other write.
+    pub write_miss_ms: [f64; 2],
+    /// After a read's data.
+    #[serde(default)]
+    pub read_completion_ms: f64,
+    /// After a write's data.
+    #[serde(default)]
+    pub write_completion_ms: f64,
+}
+
+impl Overhead {
+    /// The same time before every request.
+    pub const fn flat(ms: f64) -> Self {
+        Self {
+            read_hit_ms: [ms; 2],
+            read_miss_ms: [ms; 2],
+            write_hit_ms: [ms; 2],
+            write_miss_ms: [ms; 2],
+            read_completion_ms: 0.0,
+            write_completion_ms: 0.0,
+        }
+    }
+}
+
+/// The disk's buffer: segments that hold runs of sectors.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CacheProfile {
+    /// Segments; 0 turns the buffer off.
+    pub segments: u32,
+    /// Size of a segment.
+    pub segment_sectors: u32,
+    /// How far the disk reads on behind a read, at most.
+    pub read_ahead_sectors_max: u32,
+    /// Whether a write is complete when it is in the buffer.
+    pub write_back: WriteBack,
+    /// Whether a read may take what a write left in the buffer.
+    pub read_hits_on_writes: bool,
+    /// Whether the disk takes the sectors of a read in the order in which they pass under the head.
+    #[serde(default)]
+    pub zero_latency_read: bool,
+    /// As `zero_latency_read`, for writes.
+    #[serde(default)]
+    pub zero_latency_write: bool,
+}
+
+/// When a write is complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WriteBack {
+    /// When it is on the medium.
+    Off,
+    /// When it is in the buffer, if it continues a write that is still there; otherwise when on the medium.
+    Sequential,
+    /// When it is in the buffer.
+    On,
+}
+
+/// Text that is not a profile.
+#[derive(Debug, thiserror::Error)]
+#[error("disk profile, line {line}: {message}")]
+pub struct ProfileError {
+    /// Line of the text, from 1.
+    pub line: usize,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl Profile {
+    /// Reads a profile from TOML text.
+    pub fn parse(text: &str) -> Result<Self, ProfileError> {
+        let profile: Self = toml::from_str(text).map_err(|error| {
+            let offset = error.span().map_or(0, |span| span.start).min(text.len());
+            let line = 1 + text.as_bytes()[..offset].iter().filter(|byte| **byte == b'\n').count();
+            ProfileError { line, message: error.message().trim().to_owned() }
+        })?;
+        match profile.problem() {
+            None => Ok(profile),
+            Some(message) => Err(ProfileError { line: line_of(text, &message), message }),
+        }
+    }
+
+    /// Whether this disk can serve `request` as it stands.
+    pub fn check(&self, request: &Request) -> Result<(), RequestError> {
+        check_request(self.capacity_bytes, request)
+    }
+
+    /// Makes a disk of it. `seed` places the platters' first angle and the stalls of an SSD; the same seed gives the
+    /// same disk. `capacity_override` is rounded down to whole sectors, at least one.
+    pub fn build(&self, capacity_override: Option<u64>, seed: u64) -> Box<dyn DeviceModel> {
+        let sectors = (capacity_override.unwrap_or(self.capacity_bytes) / SECTOR_BYTES).max(1);
+        match &self.media {
+            Media::Hdd(hdd) => Box::new(Hdd::new(self, hdd, sectors, seed)),
+            Media::Ssd(ssd) => Box::new(Ssd::new(self, ssd, sectors, seed)),
+        }
+    }
+
+    /// What makes the numbers impossible, if anything. The text starts with the key at fault.
+    pub fn problem(&self) -> Option<String> {
+        if self.capacity_bytes < SECTOR_BYTES {
+            return Some(format!("capacity_bytes: {} is less than one sector of 512 bytes", self.capacity_bytes));
+        }
+        if !(1..=256).contains(&self.queue_depth) {
+            return Some(format!("queue_depth: {} is not within 1 and 256", self.queue_depth));
+        }
+        if self.interface_mb_per_s.is_nan() || self.interface_mb_per_s <= 0.0 {
+            return Some(format!("interface_mb_per_s: {} must be positive", self.interface_mb_per_s));
+        }
+        match &self.media {
+            Media::Hdd(hdd) => hdd.problem(self.capacity_bytes / SECTOR_BYTES),
+            Media::Ssd(ssd) => ssd.problem(),
+        }
+    }
+}
+
+impl HddProfile {
+    fn problem(&self, capacity_sectors: u64) -> Option<String> {
+        let times = [("head_switch_ms", self.head_switch_ms), ("age_ms_max", self.age_ms_max)];
+        if !(self.rotation_rpm >= 100.0 && self.rotation_rpm <= 100_000.0) {
+            return Some(format!("rotation_rpm: {} is not within 100 and 100000", self.rotation_rpm));
+        }
+        if let Some((key, ms)) = times.into_iter().find(|(_, ms)| !(*ms >= 0.0 && ms.is_finite())) {
+            return Some(format!("{key}: {ms} ms is not a time"));
+        }
+        if !self.write_settle_ms.is_finite() {
+            return Some(format!("write_settle_ms: {} ms is not a time", self.write_settle_ms));
+        }
+        if !(1..=256).contains(&self.heads) {
+            return Some(format!("heads: {} is not within 1 and 256", self.heads));
+        }
+        if self.cache.segments > 4096 {
+            return Some(format!("segments: {} is more than 4096", self.cache.segments));
+        }
+        self.seek.problem().or_else(|| Geometry::problem(self, capacity_sectors))
+    }
+}
+
+/// The line that sets the key with which `message` starts; 1 when there is none.
+fn line_of(text: &str, message: &str) -> usize {
+    let key = message.split([':', '.', ' ']).next().unwrap_or_default();
+    text.lines().position(|line| line.trim_start().starts_with(key)).map_or(1, |index| index + 1)
+}
+
+const BUILT_IN: [(&str, &str); 3] = [
+    ("sata7200-80g", include_str!("../profiles/sata7200-80g.toml")),
+    ("sas10k-300g", include_str!("../profiles/sas10k-300g.toml")),
+    ("sata-ssd", include_str!("../profiles/sata-ssd.toml")),
+];
+
+/// A built-in profile by name.
+pub fn profile(name: &str) -> Option<Profile> {
+    let (_, text) = BUILT_IN.iter().find(|(built_in, _)| *built_in == name)?;
+    Profile::parse(text).ok()
+}
+
+/// The names that [`profile`] knows.
+pub fn profile_names() -> &'static [&'static str] {
+    &["sata7200-80g", "sas10k-300g", "sata-ssd"]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Profile, profile, profile_names};
+
+    #[test]
+    fn every_built_in_profile_parses_and_survives_a_round_trip() {
+        for name in profile_names() {
+            let built_in = profile(name).expect(name);
+            assert_eq!(built_in.name, *name);
+            assert_eq!(Profile::parse(&toml::to_string(&built_in).unwrap()).unwrap(), built_in);
+        }
+        assert!(profile("drum").is_none());
+    }
+
+    #[test]
+    fn a_wrong_profile_is_refused_with_its_line() {
+        let good = include_str!("../profiles/sata7200-80g.toml");
+        for (from, to, message) in [
+            ("rotation_rpm = 7200", "rotation_rpm = 0", "rotation_rpm"),
+            ("rotation_rpm", "rotation_rpn", "rotation_rpn"),
+            ("heads = 2", "heads = 0", "heads"),
+            ("queue_depth = 32", "queue_depth = 1000", "queue_depth"),
+            ("average_ms = 8.9", "average_ms = 0.1", "average 0.1"),
+        ] {
+            assert!(good.contains(from), "{from}");
+            let error = Profile::parse(&good.replace(from, to)).unwrap_err();
+            let line = 1 + good.lines().position(|line| line.contains(from)).unwrap();
+            assert!(error.to_string().contains(message), "{error}");
+            assert!(error.line == line || message.starts_with("average"), "{error}, expected line {line}");
+        }
+    }
+}
