@@ -1,0 +1,74 @@
+//! Per-request disk schedulers behind one trait.
+//!
+//! The same code schedules requests in the simulator and on Minerva's own data path, so it is pure: the instant is an
+//! argument, no scheduler reads a clock, and two runs with the same calls give the same answers.
+//!
+//! A caller owns a device with room for some requests. Whenever there is room it asks [`Scheduler::next`] and does what the
+//! answer says: send this request, ask again at an instant (the scheduler keeps the disk idle on purpose, because somebody
+//! who is about to ask is worth waiting for), or wait until something is added. It reports completions, by which
+//! schedulers learn service and think times.
+//!
+//! Limits: a decision costs O(log flows) and allocates nothing once every flow and queue has had its greatest size.
+
+mod flow;
+mod heap;
+mod htbs;
+mod mclock;
+mod noop;
+mod pclock;
+mod request;
+mod sfq;
+mod table;
+mod tag;
+mod tokens;
+
+pub use flow::{Class, Contract, FlowId, FlowParameters, GroupId};
+pub use heap::IndexedHeap;
+pub use htbs::{Htbs, HtbsOptions, SequentialTest, WithinFlow};
+pub use mclock::{AtLimit, MClock};
+pub use noop::Noop;
+pub use pclock::PClock;
+pub use request::{Cost, Kind, Request, RequestId};
+pub use sfq::Sfq;
+pub use tag::{Tag, TagOptions, priority};
+
+use minerva_model::Nanos;
+
+/// What a scheduler wants done now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dispatch {
+    /// Send this request to the device.
+    Send(Request),
+    /// Send nothing, and ask again at this instant or when something is added or completed, whichever is first.
+    WaitUntil(Nanos),
+    /// Nothing is queued, or nothing may be sent before the next addition or completion.
+    Idle,
+}
+
+/// A request scheduler. Instants never go backwards from call to call.
+pub trait Scheduler {
+    /// The name people use, such as `htbs`.
+    fn name(&self) -> &'static str;
+
+    /// Sets what a flow is promised; also announces the flow. May be called at any time, also with requests queued.
+    /// A flow that was never announced has [`FlowParameters::default`].
+    fn set_flow(&mut self, now: Nanos, flow: FlowId, parameters: FlowParameters);
+
+    /// The flow is gone and its number may come again as another flow. Its queued requests are still dispatched.
+    fn remove_flow(&mut self, now: Nanos, flow: FlowId);
+
+    /// Sets a group's weight, for schedulers that share between groups of flows first. Groups start at 100.
+    fn set_group_weight(&mut self, _now: Nanos, _group: GroupId, _weight: u32) {}
+
+    /// Queues a request.
+    fn add(&mut self, now: Nanos, request: Request);
+
+    /// Says what to do while the device has room for one more request.
+    fn next(&mut self, now: Nanos) -> Dispatch;
+
+    /// A request that was sent has completed.
+    fn complete(&mut self, now: Nanos, request: &Request);
+
+    /// Requests queued and not yet sent.
+    fn queued(&self) -> usize;
+}

@@ -1,0 +1,61 @@
+//! Flows with their queues, indexed by number: what every per-flow scheduler keeps.
+
+use crate::{FlowId, FlowParameters, Request};
+use std::collections::VecDeque;
+
+/// One flow: what it was promised, what it has queued, and a scheduler's own state.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Flow<State, Tags> {
+    pub(crate) parameters: FlowParameters,
+    pub(crate) queue: VecDeque<(Request, Tags)>,
+    pub(crate) state: State,
+}
+
+/// All flows. A number that was never seen is an empty flow with default parameters.
+#[derive(Clone, Debug)]
+pub(crate) struct FlowTable<State, Tags> {
+    flows: Vec<Flow<State, Tags>>,
+    queued: usize,
+}
+
+impl<State: Default, Tags: Default> FlowTable<State, Tags> {
+    pub(crate) fn new() -> Self {
+        Self { flows: Vec::new(), queued: 0 }
+    }
+
+    /// The flow, made if it was never seen.
+    pub(crate) fn at(&mut self, flow: FlowId) -> &mut Flow<State, Tags> {
+        let index = flow.index();
+        if index >= self.flows.len() {
+            self.flows.resize_with(index + 1, Flow::default);
+        }
+        &mut self.flows[index]
+    }
+
+    /// Queues a request; whether its flow was empty before.
+    pub(crate) fn push(&mut self, request: Request, tags: Tags) -> bool {
+        self.queued += 1;
+        let queue = &mut self.at(request.flow).queue;
+        queue.push_back((request, tags));
+        queue.len() == 1
+    }
+
+    /// Takes the oldest request of a flow.
+    pub(crate) fn pop(&mut self, flow: FlowId) -> Option<(Request, Tags)> {
+        let taken = self.at(flow).queue.pop_front();
+        self.queued -= usize::from(taken.is_some());
+        taken
+    }
+
+    /// Takes the request at `position` of a flow's queue.
+    pub(crate) fn take(&mut self, flow: FlowId, position: usize) -> Option<(Request, Tags)> {
+        let taken = self.at(flow).queue.remove(position);
+        self.queued -= usize::from(taken.is_some());
+        taken
+    }
+
+    /// Requests queued in all flows.
+    pub(crate) fn queued(&self) -> usize {
+        self.queued
+    }
+}

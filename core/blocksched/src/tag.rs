@@ -1,0 +1,194 @@
+//! The Tag Scheduler (Bai and Huang, seed 003): priorities that guest applications give their requests, 1 to 254, obeyed
+//! across VMs.
+//!
+//! Each flow, a (VM, stream) pair, has a virtual counter. The flow with the least counter is served and its counter rises by
+//! G * cost / priority: stride scheduling, so that backlogged flows are served in proportion to their priorities. A flow
+//! that was away starts at the least counter of the others.
+//!
+//! What the seed left as future work is here: every kind of request is scheduled, not only reads; flows that fell silent
+//! are forgotten; and a short plug keeps the order from decaying to first come, first served on a fast device.
+//!
+//! The plug: between a completion and the next request of a synchronous flow there is a gap, in which the flow with the
+//! least counter has nothing queued. Serving the next best flow in that gap, every time, gives everybody the same. So the
+//! scheduler waits for a flow with a lesser counter that completed a request at most a plug ago.
+
+use crate::table::FlowTable;
+use crate::{Cost, Dispatch, FlowId, FlowParameters, IndexedHeap, Request, Scheduler};
+use minerva_model::Nanos;
+
+/// The stride constant G, with room for cost units below and 2^62 above.
+const STRIDE: u64 = 1 << 20;
+
+/// Options of the Tag Scheduler.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TagOptions {
+    /// What a request costs.
+    pub cost: Cost,
+    /// Requests at the device at once. More and the device's own order takes over.
+    pub depth: u32,
+    /// How long to wait for a flow that is owed service and just completed a request; zero as the seed.
+    pub plug: Nanos,
+    /// A flow silent for this long is new when it comes back.
+    pub forget_after: Nanos,
+}
+
+impl Default for TagOptions {
+    fn default() -> Self {
+        Self { cost: Cost::PerBytes(4096), depth: 1, plug: Nanos::from_micros(500), forget_after: Nanos::from_secs(10) }
+    }
+}
+
+/// The Tag Scheduler. Not work-conserving while the plug is in.
+#[derive(Debug)]
+pub struct Tag {
+    options: TagOptions,
+    flows: FlowTable<State, ()>,
+    /// Backlogged flows by counter.
+    backlogged: IndexedHeap<u64>,
+    /// Flows with nothing queued that may come back within the plug, by counter.
+    expected: IndexedHeap<u64>,
+    in_flight: u32,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct State {
+    counter: u64,
+    in_flight: u32,
+    active_at: Nanos,
+    known: bool,
+}
+
+/// The priority of a request: what it asks for or the flow's default, never more than the flow may claim.
+pub fn priority(parameters: &FlowParameters, request: &Request) -> u8 {
+    request.tag.unwrap_or(parameters.tag_default).min(parameters.tag_max).clamp(1, 254)
+}
+
+impl Tag {
+    /// With these options.
+    pub fn new(options: TagOptions) -> Self {
+        Self {
+            options,
+            flows: FlowTable::new(),
+            backlogged: IndexedHeap::new(),
+            expected: IndexedHeap::new(),
+            in_flight: 0,
+        }
+    }
+
+    /// The instant until which to wait for a flow that is owed more than the best backlogged one.
+    fn wait_for_owed(&mut self, now: Nanos, best: u64) -> Option<Dispatch> {
+        while let Some((counter, slot)) = self.expected.peek() {
+            if counter >= best {
+                return None;
+            }
+            let state = self.flows.at(FlowId(slot as u32)).state;
+            if state.in_flight > 0 {
+                return Some(Dispatch::Idle);
+            }
+            let until = state.active_at + self.options.plug;
+            if now < until {
+                return Some(Dispatch::WaitUntil(until));
+            }
+            self.expected.remove(slot);
+        }
+        None
+    }
+
+    /// Brings all counters down when they near the end of their range.
+    fn renormalise(&mut self, least: u64) {
+        if least < 1 << 62 {
+            return;
+        }
+        let slots: Vec<usize> = self.backlogged.iter().chain(self.expected.iter()).map(|(_, slot)| slot).collect();
+        for slot in slots {
+            let state = &mut self.flows.at(FlowId(slot as u32)).state;
+            state.counter = state.counter.saturating_sub(least);
+            let counter = state.counter;
+            for heap in [&mut self.backlogged, &mut self.expected] {
+                if heap.key(slot).is_some() {
+                    heap.set(slot, counter);
+                }
+            }
+        }
+    }
+}
+
+impl Scheduler for Tag {
+    fn name(&self) -> &'static str {
+        "tag"
+    }
+
+    fn set_flow(&mut self, _now: Nanos, flow: FlowId, parameters: FlowParameters) {
+        self.flows.at(flow).parameters = parameters;
+    }
+
+    fn remove_flow(&mut self, _now: Nanos, flow: FlowId) {
+        self.expected.remove(flow.index());
+        let flow = self.flows.at(flow);
+        flow.parameters = FlowParameters::default();
+        flow.state.known = false;
+    }
+
+    fn add(&mut self, now: Nanos, request: Request) {
+        let slot = request.flow.index();
+        let least = self.backlogged.peek().map(|(counter, _)| counter);
+        let forget_after = self.options.forget_after;
+        let state = &mut self.flows.at(request.flow).state;
+        let silent = state.in_flight == 0 && now.since(state.active_at) >= forget_after;
+        if !state.known || silent {
+            state.counter = least.unwrap_or(0);
+            state.known = true;
+        }
+        let expected = self.expected.remove(slot);
+        if !expected {
+            // It was away longer than the plug: what it did not ask for it is not owed.
+            state.counter = state.counter.max(least.unwrap_or(0));
+        }
+        state.active_at = now;
+        let counter = state.counter;
+        if self.flows.push(request, ()) {
+            self.backlogged.set(slot, counter);
+        }
+    }
+
+    fn next(&mut self, now: Nanos) -> Dispatch {
+        if self.in_flight >= self.options.depth {
+            return Dispatch::Idle;
+        }
+        let Some((counter, slot)) = self.backlogged.peek() else { return Dispatch::Idle };
+        if let Some(wait) = self.wait_for_owed(now, counter) {
+            return wait;
+        }
+        self.renormalise(counter);
+        let id = FlowId(slot as u32);
+        let Some((request, ())) = self.flows.pop(id) else { return Dispatch::Idle };
+        let options = self.options;
+        let flow = self.flows.at(id);
+        let stride = STRIDE * options.cost.of(&request) / u64::from(priority(&flow.parameters, &request));
+        flow.state.counter += stride;
+        flow.state.in_flight += 1;
+        flow.state.active_at = now;
+        let (counter, empty) = (flow.state.counter, flow.queue.is_empty());
+        if empty {
+            self.backlogged.remove(slot);
+            if options.plug > Nanos::ZERO && request.sync {
+                self.expected.set(slot, counter);
+            }
+        } else {
+            self.backlogged.set(slot, counter);
+        }
+        self.in_flight += 1;
+        Dispatch::Send(request)
+    }
+
+    fn complete(&mut self, now: Nanos, request: &Request) {
+        self.in_flight = self.in_flight.saturating_sub(1);
+        let state = &mut self.flows.at(request.flow).state;
+        state.in_flight = state.in_flight.saturating_sub(1);
+        state.active_at = now;
+    }
+
+    fn queued(&self) -> usize {
+        self.flows.queued()
+    }
+}

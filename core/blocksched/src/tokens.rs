@@ -1,0 +1,70 @@
+//! Token buckets and the drift of tags: what pClock and HTBS have in common.
+//!
+//! Tags are instants. When every backlogged flow is ahead of its contract, all their tags are moved back together (seed
+//! 001; pClock's CheckAndAdjustTags). Moving is one addition here: a tag is stored as `instant + drift` where `drift` is the
+//! sum of all moves so far, so that raising `drift` moves every stored tag at once.
+
+use crate::{Contract, Cost, Request};
+use minerva_model::Nanos;
+
+/// An instant on the caller's clock, or a stored tag, in nanoseconds. Signed, as a moved tag may lie before the epoch.
+pub(crate) type Instant = i64;
+
+/// The contract of a flow that has none: served when nobody who has one is due.
+pub(crate) const BACKGROUND: Contract = Contract { rate_per_second: 0.0, burst: 0.0, delay: Nanos::from_secs(3600) };
+
+/// `now` as an [`Instant`].
+pub(crate) fn instant(now: Nanos) -> Instant {
+    Instant::try_from(now.0).unwrap_or(Instant::MAX)
+}
+
+/// How long `units` last at a contract's rate; a rate of zero gives an hour a unit, so that such a flow is background.
+pub(crate) fn spacing(contract: &Contract, units: u64) -> Instant {
+    const BACKGROUND_NS: f64 = 3.6e12;
+    let per_unit = if contract.rate_per_second > 0.0 { 1e9 / contract.rate_per_second } else { BACKGROUND_NS };
+    (per_unit * units as f64).clamp(1.0, 1e18) as Instant
+}
+
+/// One flow's bucket.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Bucket {
+    /// Cost units available; negative when the flow ran ahead of its contract.
+    pub(crate) tokens: f64,
+    updated: Instant,
+    drift_seen: Instant,
+    filled: bool,
+}
+
+impl Bucket {
+    /// Adds what came since the last call. `cap` bounds it above, `floor` below. With `credit_drift`, time by which the
+    /// tags were moved back counts as time that passed: a flow that used spare capacity owes nothing for it.
+    pub(crate) fn refill(&mut self, now: Instant, drift: Instant, rate: f64, fill: Fill) {
+        if !self.filled {
+            *self = Self { tokens: fill.initial, updated: now, drift_seen: drift, filled: true };
+        }
+        let passed = (now - self.updated).max(0) as f64;
+        let moved = if fill.credit_drift { (drift - self.drift_seen).max(0) as f64 } else { 0.0 };
+        self.tokens = (self.tokens + rate * (passed + moved) / 1e9).clamp(fill.floor, fill.cap);
+        self.updated = now;
+        self.drift_seen = drift;
+    }
+
+    /// While a flow has nothing queued its tags do not move, so moves in that time are none of its credit.
+    pub(crate) fn skip_drift(&mut self, drift: Instant) {
+        self.drift_seen = drift;
+    }
+}
+
+/// Bounds of a bucket.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fill {
+    pub(crate) initial: f64,
+    pub(crate) cap: f64,
+    pub(crate) floor: f64,
+    pub(crate) credit_drift: bool,
+}
+
+/// What a request costs, as a float.
+pub(crate) fn cost_units(cost: Cost, request: &Request) -> f64 {
+    cost.of(request) as f64
+}
