@@ -1,1 +1,274 @@
 //! Signals and history to shares, one file a policy.
+//!
+//! [`Decider`] remembers who used which disk how much, and says after each slice whose share changed and why:
+//!
+//! | file | says |
+//! |---|---|
+//! | `fennel` | sparing tenants rise, heavy ones sink |
+//! | `floor` | everyone who uses the disk keeps a part of it |
+//! | `compose` | the factors in order, multiplied |
+//! | `disk` | who competes on one disk; finds what changed |
+//! | `keys` | which tenants share a history |
+//!
+//! Only tenants on the same disk are compared, with everyone who is remembered there, idle or not. A tenant whom a rule
+//! excludes is measured too, so that others are not called heavy beside it, but gets no decision and counts as neutral.
+//!
+//! To add a policy: a file with its state and a factor, a variant of [`minerva_model::Policy`] and its reasons, and one
+//! line in `compose`.
+
+mod compose;
+mod disk;
+mod fennel;
+mod floor;
+mod keys;
+
+use crate::disk::{Disk, Standing};
+use crate::fennel::{Averages, Fennel, Usage};
+use crate::keys::{Key, Keys};
+use minerva_model::{
+    Decision, DeviceId, EngineConfig, FennelSettings, Finding, FindingKind, Nanos, Signals, Tenant, TenantHistory,
+    TenantId, UsageAverage,
+};
+use std::collections::BTreeMap;
+
+/// A history is stored at most once in this many slices, however fast it changes: what a crash may cost is bounded by
+/// what fits in them, and a store of 1,200 active tenants is not rewritten every second.
+const SLICES_BETWEEN_STORES: u64 = 10;
+/// No disk moves more than this; a stored average beyond it is damaged.
+const BYTES_PER_SECOND_MAX: f64 = 1e15;
+
+/// Decides shares. See the crate's documentation.
+#[derive(Clone, Debug)]
+pub struct Decider {
+    fennel: Fennel,
+    floor_permille: u32,
+    slice: Nanos,
+    keys: Keys,
+    /// Sorted by id.
+    tenants: Vec<(TenantId, Standing)>,
+    disks: BTreeMap<DeviceId, Disk>,
+    turn: u64,
+    now: Nanos,
+}
+
+impl Default for Decider {
+    fn default() -> Self {
+        let config = EngineConfig::default();
+        Self {
+            fennel: Fennel::new(&config.fennel, Nanos::ZERO),
+            floor_permille: config.fennel.floor_permille,
+            slice: config.observe.slice,
+            keys: Keys::default(),
+            tenants: Vec::new(),
+            disks: BTreeMap::new(),
+            turn: 0,
+            now: Nanos::ZERO,
+        }
+    }
+}
+
+impl Decider {
+    /// Takes over the operator's settings. Histories stay; what changes by them is told after the next slice.
+    pub fn configure(&mut self, now: Nanos, config: &EngineConfig) {
+        self.advance(now);
+        // Averages are converted to epochs that begin now, which mean the same under any half-life.
+        self.rebase();
+        let FennelSettings { floor_permille, .. } = config.fennel;
+        self.fennel = Fennel::new(&config.fennel, self.now);
+        self.floor_permille = floor_permille;
+        self.slice = config.observe.slice;
+    }
+
+    /// A tenant appeared, or its rule changed. Its past counts unless something fresher is known already; a row that
+    /// belongs to someone else or holds no sane number is dropped and reported.
+    pub fn tenant_seen(&mut self, now: Nanos, tenant: &Tenant, histories: &[TenantHistory]) -> Vec<Finding> {
+        self.advance(now);
+        let name = tenant.history_key();
+        let key = self.keys.join(&name, tenant.group.is_some());
+        let standing = Standing { key, weight_percent: tenant.weight_percent, excluded: tenant.excluded };
+        match self.tenants.binary_search_by_key(&tenant.id, |(id, _)| *id) {
+            Ok(index) => {
+                let old = std::mem::replace(&mut self.tenants[index].1, standing);
+                self.leave(old.key);
+                self.disks.values_mut().for_each(|disk| disk.restand(tenant.id, standing));
+            }
+            Err(index) => self.tenants.insert(index, (tenant.id, standing)),
+        }
+        let mut dropped = 0;
+        for history in histories {
+            if history.key == name && is_sane(history.usage) {
+                self.restore(tenant.id, standing, history);
+            } else {
+                dropped += 1;
+            }
+        }
+        (dropped > 0).then(|| history_dropped(tenant, dropped)).into_iter().collect()
+    }
+
+    /// A tenant is gone. The history of an operator's group stays, that of a cgroup goes, as the cgroup never comes back.
+    pub fn tenant_gone(&mut self, id: TenantId) {
+        if let Ok(index) = self.tenants.binary_search_by_key(&id, |(tenant, _)| *tenant) {
+            let (_, standing) = self.tenants.remove(index);
+            self.disks.values_mut().for_each(|disk| disk.drop_claim(id));
+            self.leave(standing.key);
+        }
+    }
+
+    /// A disk is gone, and with it what was known of its use: its number may come back as another disk.
+    pub fn device_gone(&mut self, id: DeviceId) {
+        self.disks.remove(&id);
+    }
+
+    /// Learns from one slice and tells every pair whose share or group changed since it was last told, by disk, then
+    /// tenant. Rows of unknown tenants are passed over.
+    pub fn decide(&mut self, now: Nanos, signals: &Signals) -> Vec<Decision> {
+        self.advance(now);
+        self.turn += 1;
+        if self.fennel.rebase_due(self.now) {
+            self.rebase();
+            self.forget_orphans();
+        }
+        self.learn(signals);
+        let mut news = Vec::new();
+        for (device, disk) in &mut self.disks {
+            disk.decide((*device, self.now, self.turn), &self.fennel, self.floor_permille, &mut news);
+        }
+        news
+    }
+
+    /// Every pair that differs from a newcomer is told again by the next [`Decider::decide`].
+    pub fn forget_told(&mut self) {
+        self.disks.values_mut().for_each(Disk::forget_told);
+    }
+
+    /// What stands decided for a pair, with its reasons; nothing if the tenant or the disk is unknown, or the tenant
+    /// excluded.
+    pub fn decision(&self, tenant: TenantId, device: DeviceId) -> Option<Decision> {
+        let index = self.tenants.binary_search_by_key(&tenant, |(id, _)| *id).ok()?;
+        let standing = self.tenants[index].1;
+        let disk = self.disks.get(&device)?;
+        (!standing.excluded).then(|| disk.decision((device, self.now), &self.fennel, tenant, standing))
+    }
+
+    /// What stands decided for every pair that ever used its disk, by disk, then tenant.
+    pub fn decisions(&self) -> impl Iterator<Item = Decision> {
+        self.disks.iter().flat_map(move |(device, disk)| {
+            let place = (*device, self.now);
+            disk.steered().map(move |(tenant, standing)| disk.decision(place, &self.fennel, tenant, standing))
+        })
+    }
+
+    /// Histories that the store should have: those that changed by what would matter and were not stored lately. A slice
+    /// in which nobody used a disk gives none.
+    pub fn histories(&mut self, now: Nanos) -> Vec<TenantHistory> {
+        let pause = Nanos(self.slice.0.saturating_mul(SLICES_BETWEEN_STORES));
+        self.remember(now, |usage, now| usage.store_due(now, pause))
+    }
+
+    /// Every history of which the store has not exactly what stands here; for the end.
+    pub fn all_histories(&mut self, now: Nanos) -> Vec<TenantHistory> {
+        self.remember(now, |usage, _| usage.store_differs())
+    }
+
+    fn remember(&mut self, now: Nanos, due: impl Fn(&Usage, Nanos) -> bool) -> Vec<TenantHistory> {
+        self.advance(now);
+        let mut rows = Vec::new();
+        for (device, disk) in &mut self.disks {
+            for (key, usage) in disk.usages_mut() {
+                let (true, Some(group)) = (due(usage, self.now), usage.group) else { continue };
+                // Histories that began together are spread over the slices from the second time on.
+                let turn = key as u64 % SLICES_BETWEEN_STORES;
+                let early = if usage.was_stored() { 0 } else { self.slice.0.saturating_mul(turn) };
+                usage.stored(self.now.since(Nanos(early)));
+                rows.push(TenantHistory {
+                    key: self.keys.name(key).to_owned(),
+                    device: *device,
+                    usage: self.fennel.rates(usage.averages, self.now),
+                    group,
+                    age: Nanos::ZERO,
+                });
+            }
+        }
+        rows
+    }
+
+    fn learn(&mut self, signals: &Signals) {
+        // Nearly all rows of a slice have the same length, and the gain of a length costs four transcendental functions.
+        let mut gain = (Nanos::ZERO, Averages::default());
+        let mut known: Option<(TenantId, Standing)> = None;
+        for row in &signals.io {
+            if known.is_none_or(|(tenant, _)| tenant != row.tenant) {
+                let index = self.tenants.binary_search_by_key(&row.tenant, |(id, _)| *id);
+                known = index.ok().map(|index| self.tenants[index]);
+            }
+            let Some((tenant, standing)) = known else { continue };
+            if gain.0 != row.elapsed {
+                gain = (row.elapsed, self.fennel.gain(self.now, row.elapsed));
+            }
+            let disk = self.disks.entry(row.device).or_default();
+            disk.learn(tenant, standing, row.active.then_some(self.turn), row.bytes_per_second(), gain.1);
+        }
+    }
+
+    fn restore(&mut self, tenant: TenantId, standing: Standing, history: &TenantHistory) {
+        let averages = self.fennel.averages(history.usage, history.age, self.now);
+        let group = self.fennel.known_group(history.group);
+        let disk = self.disks.entry(history.device).or_default();
+        let usage = disk.usage_mut(standing.key);
+        if usage.group.is_none() && usage.averages == Averages::default() {
+            *usage = Usage::restored(averages, group, self.now);
+        }
+        disk.claim(tenant, standing);
+    }
+
+    fn leave(&mut self, key: Key) {
+        if self.keys.leave(key) {
+            self.disks.values_mut().for_each(|disk| disk.drop_usage(key));
+        }
+    }
+
+    fn rebase(&mut self) {
+        let factors = self.fennel.rebase(self.now);
+        for disk in self.disks.values_mut() {
+            disk.usages_mut().for_each(|(_, usage)| usage.convert(factors));
+        }
+    }
+
+    /// Groups without members whose use has decayed to less than a byte a second, so that names which come and go do not
+    /// pile up.
+    fn forget_orphans(&mut self) {
+        for key in self.keys.orphans() {
+            let faded = self.disks.values().all(|disk| {
+                let rates = self.fennel.rates(disk.usage(key).averages, self.now);
+                rates.recent_bytes_per_second.max(rates.long_term_bytes_per_second) < 1.0
+            });
+            if faded {
+                self.keys.forget(key);
+                self.disks.values_mut().for_each(|disk| disk.drop_usage(key));
+            }
+        }
+    }
+
+    /// Time does not go back here, whatever the driver's clock says.
+    fn advance(&mut self, now: Nanos) {
+        self.now = self.now.max(now);
+    }
+}
+
+fn is_sane(usage: UsageAverage) -> bool {
+    let rates = [usage.recent_bytes_per_second, usage.long_term_bytes_per_second];
+    rates.iter().all(|rate| (0.0..=BYTES_PER_SECOND_MAX).contains(rate))
+}
+
+fn history_dropped(tenant: &Tenant, rows: usize) -> Finding {
+    Finding {
+        kind: FindingKind::HistoryDropped,
+        device: None,
+        tenant: Some(tenant.id),
+        message: format!(
+            "{rows} remembered rows of {} belong to another tenant or hold no sane number. They are ignored, and its use \
+             is learned afresh. If this comes again, the store is damaged: move it away and restart.",
+            tenant.name
+        ),
+    }
+}
