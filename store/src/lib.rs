@@ -1,1 +1,250 @@
-//! SQLite store and event recorder.
+//! What Minerva remembers: the tenants' histories and the audit of decisions in SQLite ([`Store`]), and recordings of events
+//! and effects ([`Recorder`], [`Recording`]).
+//!
+//! The database has one writer, the daemon. A method that returned has made its rows durable (WAL with `synchronous=FULL`);
+//! one that failed has changed nothing, and the store can be used on. A damaged file is moved aside, never deleted.
+//!
+//! The wall clock appears here only: history outlives the monotonic clock, so its age is told by the wall clock, and what a
+//! jump of that clock can do is bounded ([`HISTORY_AGE_MAX`]).
+
+mod error;
+mod open;
+mod recording;
+mod schema;
+
+pub use error::{StoreError, StoreErrorKind};
+pub use open::StoreNote;
+pub use recording::{
+    Entry, LINE_BYTES_MAX, Recorder, Recording, RecordingError, RecordingErrorKind, WINDOW_LOG_MAX, read_entries,
+};
+
+use minerva_model::{Decision, DeviceId, Nanos, TenantHistory, UsageAverage};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// No history counts as older, whatever the wall clock says.
+pub const HISTORY_AGE_MAX: Nanos = Nanos::from_secs(30 * 24 * 3600);
+
+/// Rows that one call of [`Store::prune`] deletes at most, so that it does not delay a slice.
+const PRUNE_ROWS_MAX: i64 = 20_000;
+
+/// Milliseconds since 1970 by the wall clock. Tests pass their own.
+pub type WallClock = Box<dyn Fn() -> i64 + Send>;
+
+/// The system's wall clock; before 1970 it is 1970.
+pub fn system_clock() -> WallClock {
+    Box::new(|| {
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+        i64::try_from(since_1970.as_millis()).unwrap_or(i64::MAX)
+    })
+}
+
+/// A decision as it was taken, under the names that people know: numbers of tenants do not outlive the daemon.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AuditRow {
+    /// When, by the wall clock.
+    pub at_unix_ms: i64,
+    /// The tenant's name.
+    pub tenant_name: String,
+    /// Its cgroup, below the root of the hierarchy.
+    pub cgroup_path: String,
+    /// The disk's kernel name.
+    pub device_name: String,
+    /// The decision.
+    pub decision: Decision,
+    /// The line that was logged.
+    pub text: String,
+}
+
+/// How much audit is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AuditLimits {
+    /// Nothing older.
+    pub age_max: Duration,
+    /// Nothing more.
+    pub rows_max: u32,
+}
+
+impl Default for AuditLimits {
+    fn default() -> Self {
+        Self { age_max: Duration::from_secs(7 * 24 * 3600), rows_max: 1_000_000 }
+    }
+}
+
+/// What a call of [`Store::prune`] did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pruned {
+    /// Rows deleted.
+    pub rows: usize,
+    /// There is more to delete; call again in a later slice.
+    pub more: bool,
+}
+
+/// The database.
+pub struct Store {
+    path: PathBuf,
+    boot_id: String,
+    clock: WallClock,
+    connection: Connection,
+}
+
+impl Store {
+    /// Opens the file, or makes it. `boot_id` is the kernel's (`/proc/sys/kernel/random/boot_id`): histories of cgroups are
+    /// valid only within the boot that numbered them.
+    ///
+    /// A damaged file is moved to `NAME.corrupt-<n>` and a new one made; the notes tell.
+    pub fn open(path: &Path, boot_id: &str, clock: WallClock) -> Result<(Self, Vec<StoreNote>), StoreError> {
+        let mut notes = Vec::new();
+        let connection = open::open(path, &mut notes)?;
+        Ok((Self { path: path.to_owned(), boot_id: boot_id.to_owned(), clock, connection }, notes))
+    }
+
+    /// Stores histories in one transaction, durable on return. A later row of the same key and disk replaces the earlier.
+    pub fn remember(&mut self, rows: &[TenantHistory]) -> Result<(), StoreError> {
+        let now = (self.clock)();
+        let scopes: Vec<&str> = rows.iter().map(|row| self.scope(&row.key)).collect();
+        let write = |connection: &Connection| {
+            let transaction = connection.unchecked_transaction()?;
+            let mut insert =
+                transaction.prepare_cached("INSERT OR REPLACE INTO history VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")?;
+            for (row, scope) in rows.iter().zip(&scopes) {
+                let true_at = now.saturating_sub_unsigned(row.age.0 / 1_000_000);
+                insert.execute(params![
+                    row.key,
+                    scope,
+                    row.device.major,
+                    row.device.minor,
+                    finite(row.usage.recent_bytes_per_second),
+                    finite(row.usage.long_term_bytes_per_second),
+                    row.group,
+                    true_at,
+                ])?;
+            }
+            drop(insert);
+            transaction.commit()
+        };
+        write(&self.connection).map_err(|error| self.failed("write to", error))
+    }
+
+    /// What is remembered under a key ([`minerva_model::Tenant::history_key`]), one row a disk, aged by the wall clock.
+    pub fn recall(&self, key: &str) -> Result<Vec<TenantHistory>, StoreError> {
+        let now = (self.clock)();
+        let read = || {
+            let mut select = self.connection.prepare_cached(
+                "SELECT major, minor, recent_bytes_per_second, long_term_bytes_per_second, priority_group, true_at_unix_ms
+                 FROM history WHERE key = ?1 AND boot = ?2 ORDER BY major, minor",
+            )?;
+            let rows = select.query_map([key, self.scope(key)], |row| history_of(row, key, now))?;
+            rows.collect::<rusqlite::Result<Vec<_>>>()
+        };
+        read().map_err(|error| self.failed("read from", error))
+    }
+
+    /// Stores decisions in one transaction, durable on return.
+    pub fn audit(&mut self, rows: &[AuditRow]) -> Result<(), StoreError> {
+        let mut decisions = Vec::with_capacity(rows.len());
+        for row in rows {
+            let json = serde_json::to_string(&row.decision);
+            decisions.push(json.map_err(|error| self.unreadable("write to", error))?);
+        }
+        let write = |connection: &Connection| {
+            let transaction = connection.unchecked_transaction()?;
+            let mut insert = transaction.prepare_cached(
+                "INSERT INTO audit (at_unix_ms, tenant, cgroup, device, decision, text) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            )?;
+            for (row, json) in rows.iter().zip(&decisions) {
+                let (tenant, cgroup, device) = (&row.tenant_name, &row.cgroup_path, &row.device_name);
+                insert.execute(params![row.at_unix_ms, tenant, cgroup, device, json, row.text])?;
+            }
+            drop(insert);
+            transaction.commit()
+        };
+        write(&self.connection).map_err(|error| self.failed("write to", error))
+    }
+
+    /// The decisions that were in force for a tenant, one a disk: the latest, or the latest at or before `at_unix_ms`.
+    pub fn explain(&self, tenant_name: &str, at_unix_ms: Option<i64>) -> Result<Vec<AuditRow>, StoreError> {
+        let read = || {
+            // The number breaks ties: of two decisions of one millisecond the later one is in force.
+            let mut select = self.connection.prepare_cached(
+                "SELECT at_unix_ms, tenant, cgroup, device, text, decision FROM (
+                     SELECT *, row_number() OVER (PARTITION BY device ORDER BY at_unix_ms DESC, id DESC) AS place
+                     FROM audit WHERE tenant = ?1 AND at_unix_ms <= ?2
+                 ) WHERE place = 1 ORDER BY device",
+            )?;
+            let rows = select.query_map(params![tenant_name, at_unix_ms.unwrap_or(i64::MAX)], |row| {
+                let columns = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?);
+                Ok((columns, row.get::<_, String>(5)?))
+            })?;
+            rows.collect::<rusqlite::Result<Vec<_>>>()
+        };
+        let rows = read().map_err(|error| self.failed("read from", error))?;
+        let audit_row = |((at_unix_ms, tenant_name, cgroup_path, device_name, text), json): (_, String)| {
+            let decision = serde_json::from_str(&json).map_err(|error| self.unreadable("read from", error))?;
+            Ok(AuditRow { at_unix_ms, tenant_name, cgroup_path, device_name, decision, text })
+        };
+        rows.into_iter().map(audit_row).collect()
+    }
+
+    /// Deletes audit beyond the limits, and histories that no boot can use again; a bounded number of rows a call.
+    pub fn prune(&mut self, limits: AuditLimits) -> Result<Pruned, StoreError> {
+        let age_ms = i64::try_from(limits.age_max.as_millis()).unwrap_or(i64::MAX);
+        let oldest = (self.clock)().saturating_sub(age_ms);
+        let write = |connection: &Connection| {
+            let transaction = connection.unchecked_transaction()?;
+            let last: Option<i64> =
+                transaction.query_row("SELECT max(id) FROM audit", [], |row| row.get(0)).optional()?.flatten();
+            // Numbers are given out in sequence, so the rows beyond the limit are those below this one.
+            let first_kept = last.unwrap_or(0).saturating_sub(i64::from(limits.rows_max)).saturating_add(1);
+            let audit = transaction.execute(
+                "DELETE FROM audit WHERE id IN (
+                     SELECT id FROM audit WHERE id < ?1 UNION SELECT id FROM audit WHERE at_unix_ms < ?2 LIMIT ?3)",
+                params![first_kept, oldest, PRUNE_ROWS_MAX],
+            )?;
+            let histories =
+                transaction.execute("DELETE FROM history WHERE boot <> '' AND boot <> ?1", [self.boot_id.as_str()])?;
+            transaction.commit()?;
+            Ok(Pruned { rows: audit + histories, more: audit as i64 >= PRUNE_ROWS_MAX })
+        };
+        write(&self.connection).map_err(|error| self.failed("write to", error))
+    }
+
+    /// Moves the log into the database, as far as no reader needs it. To be called when nothing waits for the store.
+    pub fn checkpoint(&mut self) -> Result<(), StoreError> {
+        let moved = self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+        moved.map_err(|error| self.failed("write to", error))
+    }
+
+    /// The boot in which a key is valid; empty when it is valid in every one.
+    fn scope(&self, key: &str) -> &str {
+        if key.starts_with("group:") { "" } else { &self.boot_id }
+    }
+
+    fn failed(&self, operation: &'static str, error: rusqlite::Error) -> StoreError {
+        let kind = StoreErrorKind::of(&error);
+        StoreError { path: self.path.clone(), operation, kind, source: Some(Box::new(error)) }
+    }
+
+    fn unreadable(&self, operation: &'static str, error: serde_json::Error) -> StoreError {
+        let kind = StoreErrorKind::UnreadableRow;
+        StoreError { path: self.path.clone(), operation, kind, source: Some(Box::new(error)) }
+    }
+}
+
+fn history_of(row: &Row<'_>, key: &str, now_unix_ms: i64) -> rusqlite::Result<TenantHistory> {
+    let true_at: i64 = row.get(5)?;
+    let age_ms = u64::try_from(now_unix_ms.saturating_sub(true_at)).unwrap_or(0);
+    Ok(TenantHistory {
+        key: key.to_owned(),
+        device: DeviceId { major: row.get(0)?, minor: row.get(1)? },
+        usage: UsageAverage { recent_bytes_per_second: row.get(2)?, long_term_bytes_per_second: row.get(3)? },
+        group: row.get(4)?,
+        age: Nanos::from_millis(age_ms).min(HISTORY_AGE_MAX),
+    })
+}
+
+/// SQLite has no number that is none, and one such row must not keep the whole slice from being remembered.
+fn finite(value: f64) -> f64 {
+    if value.is_finite() { value } else { 0.0 }
+}

@@ -1,0 +1,61 @@
+//! The tables, and how an older file becomes a newer one.
+
+use rusqlite::{Connection, TransactionBehavior};
+
+/// "Mnrv": tells our database from another program's.
+pub(crate) const APPLICATION_ID: i64 = 0x4d6e_7276;
+
+/// Step `n` brings a file of version `n` to `n + 1`. Steps are never edited, only added.
+const MIGRATIONS: [&str; 1] = ["
+    CREATE TABLE history (
+        key TEXT NOT NULL,
+        boot TEXT NOT NULL,             -- empty: valid in every boot
+        major INTEGER NOT NULL,
+        minor INTEGER NOT NULL,
+        recent_bytes_per_second REAL NOT NULL,
+        long_term_bytes_per_second REAL NOT NULL,
+        priority_group INTEGER NOT NULL,
+        true_at_unix_ms INTEGER NOT NULL,
+        PRIMARY KEY (key, boot, major, minor)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE audit (
+        id INTEGER PRIMARY KEY,
+        at_unix_ms INTEGER NOT NULL,
+        tenant TEXT NOT NULL,
+        cgroup TEXT NOT NULL,
+        device TEXT NOT NULL,
+        decision TEXT NOT NULL,         -- JSON
+        text TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX audit_of_tenant ON audit (tenant, at_unix_ms);
+    CREATE INDEX audit_by_time ON audit (at_unix_ms);
+"];
+
+/// The version that this program writes.
+pub(crate) const VERSION: i64 = MIGRATIONS.len() as i64;
+
+/// What a file says of itself.
+pub(crate) struct Identity {
+    pub(crate) application_id: i64,
+    pub(crate) version: i64,
+    pub(crate) is_empty: bool,
+}
+
+pub(crate) fn identity(connection: &Connection) -> rusqlite::Result<Identity> {
+    Ok(Identity {
+        application_id: connection.pragma_query_value(None, "application_id", |row| row.get(0))?,
+        version: connection.pragma_query_value(None, "user_version", |row| row.get(0))?,
+        is_empty: connection.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))?,
+    })
+}
+
+/// Brings a file from `version` to [`VERSION`] in one transaction.
+pub(crate) fn migrate(connection: &mut Connection, version: i64) -> rusqlite::Result<()> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    for step in MIGRATIONS.iter().skip(usize::try_from(version).unwrap_or(0)) {
+        transaction.execute_batch(step)?;
+    }
+    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    transaction.pragma_update(None, "user_version", VERSION)?;
+    transaction.commit()
+}

@@ -1,0 +1,247 @@
+//! What is remembered, and what becomes of a bad file or a bad clock.
+
+#![expect(clippy::expect_used, reason = "a test that cannot go on says why by panicking")]
+
+use expect_test::expect;
+use minerva_model::{Decision, DeviceId, Factor, Nanos, Policy, Reason, Share, TenantHistory, TenantId, UsageAverage};
+use minerva_store::{AuditLimits, AuditRow, HISTORY_AGE_MAX, Pruned, Store, StoreError, StoreErrorKind, StoreNote};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+const NOON: i64 = 1_800_000_000_000;
+const DISK: DeviceId = DeviceId { major: 8, minor: 0 };
+
+/// A store in a directory of its own, and its clock.
+struct Fixture {
+    directory: tempfile::TempDir,
+    now: Arc<AtomicI64>,
+}
+
+impl Fixture {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().expect("a directory");
+        Self { directory, now: Arc::new(AtomicI64::new(NOON)) }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.directory.path().join("minerva.db")
+    }
+
+    fn try_open(&self, boot_id: &str) -> Result<(Store, Vec<StoreNote>), StoreError> {
+        let now = Arc::clone(&self.now);
+        Store::open(&self.path(), boot_id, Box::new(move || now.load(Ordering::Relaxed)))
+    }
+
+    fn open(&self, boot_id: &str) -> Store {
+        let (store, notes) = self.try_open(boot_id).expect("opens");
+        assert_eq!(notes, []);
+        store
+    }
+
+    fn shown(&self, text: impl ToString) -> String {
+        text.to_string().replace(self.directory.path().to_str().expect("a text path"), "DIR")
+    }
+
+    fn names(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.directory.path()).expect("a directory");
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+}
+
+fn history(key: &str, recent: f64) -> TenantHistory {
+    TenantHistory {
+        key: key.to_owned(),
+        device: DISK,
+        usage: UsageAverage { recent_bytes_per_second: recent, long_term_bytes_per_second: recent / 3.0 },
+        group: 4,
+        age: Nanos::ZERO,
+    }
+}
+
+fn audit_row(at_unix_ms: i64, device_name: &str, share: u32) -> AuditRow {
+    let factor = Factor { policy: Policy::Fennel, value: 0.1 + 0.2, reason: Reason::NoHistory };
+    let decision = Decision { tenant: TenantId(1), device: DISK, share: Share::new(share), factors: vec![factor] };
+    AuditRow {
+        at_unix_ms,
+        tenant_name: "web".into(),
+        cgroup_path: "system.slice/web.service".into(),
+        device_name: device_name.into(),
+        text: decision.to_string(),
+        decision,
+    }
+}
+
+#[test]
+fn histories_survive_a_restart_and_age_by_the_wall_clock() {
+    let fixture = Fixture::new();
+    fixture.open("boot-a").remember(&[history("group:batch", 1.0), history("cgroup:a#7", 0.1)]).expect("written");
+    fixture.now.fetch_add(90_000, Ordering::Relaxed);
+    let store = fixture.open("boot-a");
+    let expected = TenantHistory { age: Nanos::from_secs(90), ..history("cgroup:a#7", 0.1) };
+    assert_eq!(store.recall("cgroup:a#7").expect("read"), [expected]);
+    assert_eq!(store.recall("cgroup:b#7").expect("read"), []);
+}
+
+#[test]
+fn a_cgroup_is_another_one_after_a_boot_and_a_group_is_not() {
+    let fixture = Fixture::new();
+    fixture.open("boot-a").remember(&[history("group:batch", 1.0), history("cgroup:a#7", 2.0)]).expect("written");
+    let mut store = fixture.open("boot-b");
+    assert_eq!(store.recall("cgroup:a#7").expect("read"), []);
+    assert_eq!(store.recall("group:batch").expect("read").len(), 1);
+    assert_eq!(store.prune(AuditLimits::default()).expect("pruned"), Pruned { rows: 1, more: false });
+    assert_eq!(fixture.open("boot-a").recall("cgroup:a#7").expect("read"), []);
+}
+
+#[test]
+fn the_last_row_of_a_key_and_disk_counts() {
+    let fixture = Fixture::new();
+    let mut store = fixture.open("boot-a");
+    let other_disk = TenantHistory { device: DeviceId { major: 8, minor: 16 }, ..history("group:g", 5.0) };
+    store.remember(&[history("group:g", 1.0), other_disk.clone()]).expect("written");
+    store.remember(&[history("group:g", 2.0)]).expect("written");
+    assert_eq!(store.recall("group:g").expect("read"), [history("group:g", 2.0), other_disk]);
+}
+
+#[test]
+fn a_clock_that_jumps_gives_an_age_between_zero_and_thirty_days() {
+    let fixture = Fixture::new();
+    let mut store = fixture.open("boot-a");
+    store.remember(&[history("group:g", 1.0)]).expect("written");
+    for (jumped_to, age) in [(0, Nanos::ZERO), (i64::MIN, Nanos::ZERO), (i64::MAX, HISTORY_AGE_MAX)] {
+        fixture.now.store(jumped_to, Ordering::Relaxed);
+        assert_eq!(store.recall("group:g").expect("read")[0].age, age);
+    }
+}
+
+#[test]
+fn what_is_not_a_number_does_not_keep_the_slice_from_being_remembered() {
+    let fixture = Fixture::new();
+    let mut store = fixture.open("boot-a");
+    store.remember(&[history("group:bad", f64::NAN), history("group:good", 2.0)]).expect("written");
+    assert_eq!(store.recall("group:bad").expect("read")[0].usage, UsageAverage::default());
+    assert_eq!(store.recall("group:good").expect("read").len(), 1);
+}
+
+#[test]
+fn explain_shows_what_was_in_force_on_each_disk() {
+    let fixture = Fixture::new();
+    let mut store = fixture.open("boot-a");
+    let rows = [
+        audit_row(NOON, "sda", 100),
+        audit_row(NOON, "sdb", 100),
+        audit_row(NOON + 1000, "sda", 50),
+        audit_row(NOON + 1000, "sda", 40),
+        audit_row(NOON + 2000, "sda", 30),
+    ];
+    store.audit(&rows).expect("written");
+    let shares = |at| -> Vec<(String, u32)> {
+        let rows = store.explain("web", at).expect("read");
+        rows.into_iter().map(|row| (row.device_name, row.decision.share.get())).collect()
+    };
+    assert_eq!(shares(Some(NOON - 1)), []);
+    assert_eq!(shares(Some(NOON)), [("sda".to_owned(), 100), ("sdb".to_owned(), 100)]);
+    assert_eq!(shares(Some(NOON + 1999)), [("sda".to_owned(), 40), ("sdb".to_owned(), 100)]);
+    assert_eq!(shares(None), [("sda".to_owned(), 30), ("sdb".to_owned(), 100)]);
+    assert_eq!(store.explain("web", None).expect("read")[0], rows[4]);
+    assert_eq!(store.explain("nobody", None).expect("read"), []);
+}
+
+#[test]
+fn audit_is_bounded_by_age_and_by_rows() {
+    let fixture = Fixture::new();
+    let mut store = fixture.open("boot-a");
+    let day_ms = 24 * 3600 * 1000;
+    let rows: Vec<AuditRow> = (0..10).map(|n| audit_row(NOON - (9 - n) * day_ms, "sda", n as u32)).collect();
+    store.audit(&rows).expect("written");
+    let week = AuditLimits::default();
+    assert_eq!(store.prune(week).expect("pruned"), Pruned { rows: 2, more: false });
+    let three = AuditLimits { age_max: Duration::from_secs(1 << 40), rows_max: 3 };
+    assert_eq!(store.prune(three).expect("pruned"), Pruned { rows: 5, more: false });
+    assert_eq!(store.explain("web", Some(NOON - 3 * day_ms)).expect("read"), []);
+    assert_eq!(store.explain("web", Some(NOON - 2 * day_ms)).expect("read").len(), 1);
+}
+
+#[test]
+fn pruning_a_great_backlog_takes_several_calls() {
+    let fixture = Fixture::new();
+    let mut store = fixture.open("boot-a");
+    let rows: Vec<AuditRow> = (0..45_000).map(|_| audit_row(0, "sda", 1)).collect();
+    store.audit(&rows).expect("written");
+    let calls: Vec<Pruned> = (0..3).map(|_| store.prune(AuditLimits::default()).expect("pruned")).collect();
+    let pruned = |rows, more| Pruned { rows, more };
+    assert_eq!(calls, [pruned(20_000, true), pruned(20_000, true), pruned(5_000, false)]);
+    store.checkpoint().expect("moved");
+}
+
+#[test]
+fn a_file_that_is_no_database_is_moved_aside_and_told() {
+    let fixture = Fixture::new();
+    std::fs::write(fixture.path(), vec![b'x'; 8192]).expect("written");
+    let (store, notes) = fixture.try_open("boot-a").expect("opens");
+    expect!["the store DIR/minerva.db is damaged (file is not a database); it was moved to DIR/minerva.db.corrupt-1, and a new one was made: histories of tenants start anew"]
+        .assert_eq(&fixture.shown(&notes[0]));
+    assert_eq!(std::fs::read(fixture.directory.path().join("minerva.db.corrupt-1")).expect("kept"), vec![b'x'; 8192]);
+    drop(store);
+    std::fs::write(fixture.path(), vec![b'y'; 8192]).expect("written");
+    drop(fixture.try_open("boot-a").expect("opens"));
+    assert_eq!(fixture.names(), ["minerva.db", "minerva.db.corrupt-1", "minerva.db.corrupt-2"]);
+    assert_eq!(fixture.open("boot-a").recall("group:g").expect("read"), []);
+}
+
+#[test]
+fn damage_inside_a_table_is_found_and_moved_aside() {
+    let fixture = Fixture::new();
+    let mut store = fixture.open("boot-a");
+    let rows: Vec<TenantHistory> = (0..2000).map(|n| history(&format!("group:{n}"), 1.0)).collect();
+    store.remember(&rows).expect("written");
+    store.checkpoint().expect("moved");
+    drop(store);
+    let mut bytes = std::fs::read(fixture.path()).expect("read");
+    let pages = bytes.len() / 4096;
+    for page in (pages / 2)..pages {
+        bytes[page * 4096..page * 4096 + 64].fill(0xa5);
+    }
+    std::fs::write(fixture.path(), bytes).expect("written");
+    let (_, notes) = fixture.try_open("boot-a").expect("opens");
+    assert!(matches!(&notes[..], [StoreNote::MovedAside { .. }]), "{notes:?}");
+}
+
+#[test]
+fn a_newer_schema_is_refused_and_left_as_it_is() {
+    let fixture = Fixture::new();
+    drop(fixture.open("boot-a"));
+    execute(&fixture.path(), "PRAGMA user_version = 99");
+    let before = std::fs::read(fixture.path()).expect("read");
+    let error = fixture.try_open("boot-a").err().expect("refused");
+    assert_eq!(error.kind, StoreErrorKind::NewerSchema { found: 99, known: 1 });
+    expect!["open the store DIR/minerva.db: its schema is version 99, this program knows 1; use the newer program, or move the file away"]
+        .assert_eq(&fixture.shown(error));
+    assert_eq!(std::fs::read(fixture.path()).expect("read"), before);
+}
+
+#[test]
+fn another_programs_database_is_refused_and_left_as_it_is() {
+    let fixture = Fixture::new();
+    execute(&fixture.path(), "CREATE TABLE theirs (x)");
+    let before = std::fs::read(fixture.path()).expect("read");
+    let error = fixture.try_open("boot-a").err().expect("refused");
+    assert_eq!(error.kind, StoreErrorKind::NotOurs { application_id: 0 });
+    assert_eq!(std::fs::read(fixture.path()).expect("read"), before);
+}
+
+#[test]
+fn a_missing_directory_is_an_error_that_names_the_file() {
+    let path = Path::new("/nonexistent-minerva-test/minerva.db");
+    let error = Store::open(path, "boot-a", Box::new(|| NOON)).err().expect("refused");
+    expect!["open the store /nonexistent-minerva-test/minerva.db: the operation failed"].assert_eq(&error.to_string());
+}
+
+fn execute(path: &Path, sql: &str) {
+    rusqlite::Connection::open(path).expect("opens").execute_batch(sql).expect("executed");
+}
