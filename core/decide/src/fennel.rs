@@ -62,7 +62,6 @@ pub(crate) struct Usage {
 struct Stored {
     averages: Averages,
     group: u8,
-    at: Nanos,
 }
 
 impl Averages {
@@ -186,16 +185,16 @@ impl Fennel {
             return;
         }
         let place = self.place(usage.averages, yardstick).0;
-        let nearest = self.known_group(place.clamp(0.0, 255.0) as u8);
         let Some(group) = usage.group else {
-            usage.group = Some(nearest);
+            usage.group = Some(self.group_at(place));
             return;
         };
         let group = self.known_group(group);
         usage.group = Some(group);
-        let low = f64::from(group) - DEAD_BAND;
-        let high = f64::from(group) + 1.0 + DEAD_BAND;
-        if nearest == group || (low..high).contains(&place) {
+        // The nearest group in whose widened borders the place is. This moves no further than it must, so of two tenants
+        // the heavier never overtakes the other on the way down.
+        let nearest = group.clamp(self.group_at(place - DEAD_BAND), self.group_at(place + DEAD_BAND));
+        if nearest == group {
             usage.verdicts = 0;
             return;
         }
@@ -215,6 +214,10 @@ impl Fennel {
             usage.group = Some(usage.wanted);
             usage.verdicts = 0;
         }
+    }
+
+    fn group_at(&self, place: f64) -> u8 {
+        self.known_group(place.clamp(0.0, 255.0) as u8)
     }
 
     fn leap(&self) -> u8 {
@@ -246,8 +249,8 @@ impl Fennel {
 
 impl Usage {
     /// A past that was remembered.
-    pub(crate) fn restored(averages: Averages, group: u8, at: Nanos) -> Self {
-        let stored = Some(Stored { averages, group, at });
+    pub(crate) fn restored(averages: Averages, group: u8) -> Self {
+        let stored = Some(Stored { averages, group });
         Self { averages, group: Some(group), stored, ..Self::default() }
     }
 
@@ -265,16 +268,15 @@ impl Usage {
         }
     }
 
-    /// Whether the store should learn of this history: it differs from what was stored by what would matter after a
-    /// restart, and was not stored within `at_least`. An idle history ages in the store as it does here, so it is not.
-    pub(crate) fn store_due(&self, now: Nanos, at_least: Nanos) -> bool {
+    /// Whether the store should learn of this history: it was never told, or what it has is off by what would matter after
+    /// a restart. An idle history ages in the store as it does here, so it is not.
+    pub(crate) fn store_due(&self) -> bool {
         let Some(group) = self.group else { return false };
         let Some(stored) = &self.stored else { return true };
         let differs = |value: f64, stored: f64| (value - stored).abs() > STORE_AGAIN_AT * stored;
-        now.since(stored.at) >= at_least
-            && (group != stored.group
-                || differs(self.averages.recent, stored.averages.recent)
-                || differs(self.averages.long_term, stored.averages.long_term))
+        group != stored.group
+            || differs(self.averages.recent, stored.averages.recent)
+            || differs(self.averages.long_term, stored.averages.long_term)
     }
 
     /// Whether the store has not exactly this.
@@ -283,10 +285,10 @@ impl Usage {
         self.group.is_some() && stored != Some((self.averages, self.group))
     }
 
-    /// The store was told, at `at`.
-    pub(crate) fn stored(&mut self, at: Nanos) {
+    /// The store was told.
+    pub(crate) fn stored(&mut self) {
         if let Some(group) = self.group {
-            self.stored = Some(Stored { averages: self.averages, group, at });
+            self.stored = Some(Stored { averages: self.averages, group });
         }
     }
 
@@ -395,13 +397,14 @@ mod tests {
     fn an_idle_history_is_stored_once() {
         let fennel = fennel();
         let mut one = usage(3.0);
-        assert!(!one.store_due(Nanos::ZERO, Nanos::ZERO), "no group, no history");
+        assert!(!one.store_due(), "no group, no history");
         fennel.settle(&mut one, &TOP);
-        assert!(one.store_due(Nanos::ZERO, Nanos::SECOND) && !one.was_stored());
-        one.stored(Nanos::ZERO);
-        assert!(!one.store_due(Nanos::from_secs(100), Nanos::SECOND) && !one.store_differs());
-        one.averages.recent *= 1.06;
-        assert!(!one.store_due(Nanos::ZERO, Nanos::SECOND) && one.store_differs());
-        assert!(one.store_due(Nanos::SECOND, Nanos::SECOND));
+        assert!(one.store_due() && !one.was_stored());
+        one.stored();
+        assert!(!one.store_due() && !one.store_differs());
+        one.averages.recent *= 1.04;
+        assert!(!one.store_due() && one.store_differs());
+        one.averages.recent *= 1.02;
+        assert!(one.store_due());
     }
 }

@@ -26,8 +26,8 @@ use crate::disk::{Disk, Standing};
 use crate::fennel::{Averages, Fennel, Usage};
 use crate::keys::{Key, Keys};
 use minerva_model::{
-    Decision, DeviceId, EngineConfig, FennelSettings, Finding, FindingKind, Nanos, Signals, Tenant, TenantHistory,
-    TenantId, UsageAverage,
+    Decision, DeviceId, EngineConfig, Finding, FindingKind, Nanos, Signals, Tenant, TenantHistory, TenantId,
+    UsageAverage,
 };
 use std::collections::BTreeMap;
 
@@ -42,7 +42,6 @@ const BYTES_PER_SECOND_MAX: f64 = 1e15;
 pub struct Decider {
     fennel: Fennel,
     floor_permille: u32,
-    slice: Nanos,
     keys: Keys,
     /// Sorted by id.
     tenants: Vec<(TenantId, Standing)>,
@@ -57,7 +56,6 @@ impl Default for Decider {
         Self {
             fennel: Fennel::new(&config.fennel, Nanos::ZERO),
             floor_permille: config.fennel.floor_permille,
-            slice: config.observe.slice,
             keys: Keys::default(),
             tenants: Vec::new(),
             disks: BTreeMap::new(),
@@ -73,10 +71,8 @@ impl Decider {
         self.advance(now);
         // Averages are converted to epochs that begin now, which mean the same under any half-life.
         self.rebase();
-        let FennelSettings { floor_permille, .. } = config.fennel;
         self.fennel = Fennel::new(&config.fennel, self.now);
-        self.floor_permille = floor_permille;
-        self.slice = config.observe.slice;
+        self.floor_permille = config.fennel.floor_permille;
     }
 
     /// A tenant appeared, or its rule changed. Its past counts unless something fresher is known already; a row that
@@ -161,25 +157,26 @@ impl Decider {
     /// Histories that the store should have: those that changed by what would matter and were not stored lately. A slice
     /// in which nobody used a disk gives none.
     pub fn histories(&mut self, now: Nanos) -> Vec<TenantHistory> {
-        let pause = Nanos(self.slice.0.saturating_mul(SLICES_BETWEEN_STORES));
-        self.remember(now, |usage, now| usage.store_due(now, pause))
+        // In turns, so that histories that began together are not all stored in one slice for ever.
+        let turn = self.turn;
+        self.remember(now, |key, usage| {
+            let its_turn = (turn + key as u64).is_multiple_of(SLICES_BETWEEN_STORES);
+            (its_turn || !usage.was_stored()) && usage.store_due()
+        })
     }
 
     /// Every history of which the store has not exactly what stands here; for the end.
     pub fn all_histories(&mut self, now: Nanos) -> Vec<TenantHistory> {
-        self.remember(now, |usage, _| usage.store_differs())
+        self.remember(now, |_, usage| usage.store_differs())
     }
 
-    fn remember(&mut self, now: Nanos, due: impl Fn(&Usage, Nanos) -> bool) -> Vec<TenantHistory> {
+    fn remember(&mut self, now: Nanos, due: impl Fn(Key, &Usage) -> bool) -> Vec<TenantHistory> {
         self.advance(now);
         let mut rows = Vec::new();
         for (device, disk) in &mut self.disks {
             for (key, usage) in disk.usages_mut() {
-                let (true, Some(group)) = (due(usage, self.now), usage.group) else { continue };
-                // Histories that began together are spread over the slices from the second time on.
-                let turn = key as u64 % SLICES_BETWEEN_STORES;
-                let early = if usage.was_stored() { 0 } else { self.slice.0.saturating_mul(turn) };
-                usage.stored(self.now.since(Nanos(early)));
+                let (true, Some(group)) = (due(key, usage), usage.group) else { continue };
+                usage.stored();
                 rows.push(TenantHistory {
                     key: self.keys.name(key).to_owned(),
                     device: *device,
@@ -216,7 +213,7 @@ impl Decider {
         let disk = self.disks.entry(history.device).or_default();
         let usage = disk.usage_mut(standing.key);
         if usage.group.is_none() && usage.averages == Averages::default() {
-            *usage = Usage::restored(averages, group, self.now);
+            *usage = Usage::restored(averages, group);
         }
         disk.claim(tenant, standing);
     }

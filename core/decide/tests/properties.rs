@@ -1,0 +1,207 @@
+//! What holds of every decider, whatever the tenants do.
+
+use minerva_decide::Decider;
+use minerva_model::{
+    CgroupRef, Decision, DeviceId, EngineConfig, IoCounters, IoSignals, Nanos, Signals, Tenant, TenantHistory,
+    TenantId, TenantKind,
+};
+use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, proptest};
+
+const DISK: DeviceId = DeviceId { major: 8, minor: 0 };
+
+fn tenant(number: u64, weight_percent: u32, excluded: bool) -> Tenant {
+    Tenant {
+        id: TenantId(number),
+        name: format!("tenant-{number}"),
+        kind: TenantKind::Cgroup,
+        cgroup: CgroupRef { path: format!("t/{number}"), inode: number },
+        group: None,
+        weight_percent,
+        excluded,
+    }
+}
+
+fn decider(config: &EngineConfig, tenants: &[Tenant]) -> Decider {
+    let mut decider = Decider::default();
+    decider.configure(Nanos::ZERO, config);
+    for tenant in tenants {
+        assert!(decider.tenant_seen(Nanos::ZERO, tenant, &[]).is_empty());
+    }
+    decider
+}
+
+/// One slice of a second; row `i` is of tenant `i`.
+fn slice(bytes: &[u64]) -> Signals {
+    let row = |(index, bytes): (usize, &u64)| IoSignals {
+        tenant: TenantId(index as u64),
+        device: DISK,
+        elapsed: Nanos::SECOND,
+        transferred: IoCounters { read_bytes: *bytes, read_ops: u64::from(*bytes > 0), ..IoCounters::default() },
+        latency: None,
+        active: *bytes > 0,
+    };
+    Signals { devices: Vec::new(), io: bytes.iter().enumerate().map(row).collect() }
+}
+
+fn shares(decider: &Decider) -> Vec<(u64, u32)> {
+    decider.decisions().map(|decision| (decision.tenant.0, decision.share.get())).collect()
+}
+
+/// Bytes of up to six tenants over some slices; often idle.
+fn any_slices() -> impl Strategy<Value = Vec<Vec<u64>>> {
+    let bytes = (any::<bool>(), 1..50_000_000_u64).prop_map(|(busy, bytes)| if busy { bytes } else { 0 });
+    (1..7_usize).prop_flat_map(move |tenants| {
+        proptest::collection::vec(proptest::collection::vec(bytes.clone(), tenants), 1..80)
+    })
+}
+
+proptest! {
+    #[test]
+    fn more_use_never_gives_a_larger_share(slices in any_slices(), parts in proptest::collection::vec(1..=1_000_u64, 80)) {
+        // Hysteresis by counting lets the heavier of two lag for a slice or two; everything else is in order always.
+        let mut config = EngineConfig::default();
+        config.fennel.verdicts_needed = 1;
+        let tenants: Vec<Tenant> = (0..8).map(|number| tenant(number, 100, false)).collect();
+        let mut decider = decider(&config, &tenants);
+        for (turn, bytes) in slices.iter().enumerate() {
+            // The last two begin together, and the very last never uses more than the one before it.
+            let heavier = bytes[0].max(1_000);
+            let mut bytes = bytes.clone();
+            bytes.extend([heavier, heavier * parts[turn] / 1_000]);
+            decider.decide(Nanos::from_secs(turn as u64 + 1), &slice(&bytes));
+            let share = |index: usize| decider.decision(TenantId(index as u64), DISK).unwrap().share;
+            prop_assert!(share(bytes.len() - 2) <= share(bytes.len() - 1));
+        }
+    }
+
+    #[test]
+    fn everyone_active_keeps_the_floor_and_shares_stay_in_range(
+        slices in any_slices(),
+        standings in proptest::collection::vec((1..2_000_u32, 0..5_u8), 6),
+        floor in 0..300_u32,
+    ) {
+        let mut config = EngineConfig::default();
+        config.fennel.floor_permille = floor;
+        let tenants: Vec<Tenant> =
+            standings.iter().enumerate().map(|(i, (weight, excluded))| tenant(i as u64, *weight, *excluded == 0)).collect();
+        let mut decider = decider(&config, &tenants);
+        for (turn, bytes) in slices.iter().enumerate() {
+            decider.decide(Nanos::from_secs(turn as u64 + 1), &slice(bytes));
+            let steered = shares(&decider);
+            prop_assert!(steered.iter().all(|(_, share)| (1..=10_000).contains(share)));
+            let active = |tenant: usize| bytes[tenant] > 0;
+            let excluded = (0..bytes.len()).filter(|i| tenants[*i].excluded && active(*i)).count() as u64;
+            let mine: Vec<u64> = steered.iter().filter(|(i, _)| active(*i as usize)).map(|(_, s)| u64::from(*s)).collect();
+            let count = mine.len() as u64 + excluded;
+            let sum = mine.iter().sum::<u64>() + excluded * 100;
+            if let Some(half) = 500_000_u64.checked_div(count) {
+                let ppm = half.min(u64::from(floor) * 1_000);
+                prop_assert!(mine.iter().all(|share| share * 1_000_000 >= ppm * sum), "{mine:?} + {excluded} at {ppm}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_order_of_rows_changes_nothing(slices in any_slices()) {
+        let tenants: Vec<Tenant> = (0..6).map(|number| tenant(number, 100, false)).collect();
+        let (mut one, mut other) = (decider(&EngineConfig::default(), &tenants), decider(&EngineConfig::default(), &tenants));
+        for (turn, bytes) in slices.iter().enumerate() {
+            let now = Nanos::from_secs(turn as u64 + 1);
+            let forward = slice(bytes);
+            let mut backward = forward.clone();
+            backward.io.reverse();
+            prop_assert_eq!(one.decide(now, &forward), other.decide(now, &backward));
+        }
+    }
+
+    #[test]
+    fn only_the_ratio_of_uses_counts(slices in any_slices(), doublings in 0..20_u32) {
+        let mut config = EngineConfig::default();
+        config.fennel.quiet_bytes_per_second = 0.0;
+        let tenants: Vec<Tenant> = (0..6).map(|number| tenant(number, 100, false)).collect();
+        let (mut one, mut other) = (decider(&config, &tenants), decider(&config, &tenants));
+        for (turn, bytes) in slices.iter().enumerate() {
+            let now = Nanos::from_secs(turn as u64 + 1);
+            let scaled: Vec<u64> = bytes.iter().map(|bytes| bytes << doublings).collect();
+            one.decide(now, &slice(bytes));
+            other.decide(now, &slice(&scaled));
+            prop_assert_eq!(shares(&one), shares(&other));
+        }
+    }
+
+    #[test]
+    fn a_restart_changes_no_share(slices in any_slices(), away in 0..100_000_u64) {
+        let mut config = EngineConfig::default();
+        config.fennel.floor_permille = 0;
+        config.fennel.quiet_bytes_per_second = 0.0;
+        let tenants: Vec<Tenant> = (0..6).map(|number| tenant(number, 100, false)).collect();
+        let mut before = decider(&config, &tenants);
+        for (turn, bytes) in slices.iter().enumerate() {
+            before.decide(Nanos::from_secs(turn as u64 + 1), &slice(bytes));
+        }
+        let now = Nanos::from_secs(slices.len() as u64);
+        let stored = before.all_histories(now);
+        prop_assert!(before.all_histories(now).is_empty(), "all of it is stored");
+
+        let mut after = Decider::default();
+        after.configure(Nanos::from_secs(7), &config);
+        for tenant in &tenants {
+            let own: Vec<TenantHistory> = stored.iter().filter(|row| row.key == tenant.history_key()).cloned().collect();
+            let own: Vec<TenantHistory> = own.into_iter().map(|row| TenantHistory { age: Nanos::from_secs(away), ..row }).collect();
+            prop_assert!(after.tenant_seen(Nanos::from_secs(7), tenant, &own).is_empty());
+        }
+        let used = |(tenant, _): &(u64, u32)| slices.iter().any(|bytes| bytes[*tenant as usize] > 0);
+        let expected: Vec<_> = shares(&before).into_iter().filter(used).collect();
+        prop_assert_eq!(shares(&after), expected);
+    }
+
+    /// Damaged rows of the store, clocks that jump, half-lives of nothing: shares stay sane.
+    #[test]
+    fn nothing_that_is_stored_or_configured_breaks_it(
+        rates in (any::<f64>(), any::<f64>()), age in any::<u64>(), group in any::<u8>(), groups in any::<u8>(),
+        half_life in any::<u64>(), times in proptest::collection::vec(any::<u64>(), 1..10), bytes in any::<u64>(),
+    ) {
+        let mut config = EngineConfig::default();
+        config.fennel.groups = groups;
+        config.fennel.recent_half_life = Nanos(half_life % 1_000);
+        config.fennel.long_term_half_life = Nanos(half_life);
+        let tenants = [tenant(0, 100, false), tenant(1, 100, false)];
+        let mut decider = decider(&config, &tenants);
+        let usage = minerva_model::UsageAverage { recent_bytes_per_second: rates.0, long_term_bytes_per_second: rates.1 };
+        let row = TenantHistory { key: tenants[0].history_key(), device: DISK, usage, group, age: Nanos(age) };
+        let findings = decider.tenant_seen(Nanos(age), &tenants[0], &[row]);
+        let sane = (0.0..=1e15).contains(&rates.0) && (0.0..=1e15).contains(&rates.1);
+        prop_assert_eq!(findings.len(), usize::from(!sane));
+        for time in times {
+            let decisions: Vec<Decision> = decider.decide(Nanos(time), &slice(&[bytes, bytes / 2]));
+            prop_assert!(decisions.iter().flat_map(|d| &d.factors).all(|factor| factor.value.is_finite()));
+        }
+        for row in decider.all_histories(Nanos::ZERO) {
+            prop_assert!(row.usage.recent_bytes_per_second.is_finite() && row.usage.long_term_bytes_per_second.is_finite());
+        }
+    }
+}
+
+#[test]
+fn an_idle_slice_says_nothing_and_stores_nothing() {
+    let tenants: Vec<Tenant> = (0..50).map(|number| tenant(number, 100, false)).collect();
+    let mut decider = decider(&EngineConfig::default(), &tenants);
+    let busy: Vec<u64> = (0..50).map(|number| number * 1_000_000).collect();
+    let mut stored_at_most = 0;
+    for second in 1..=200 {
+        decider.decide(Nanos::from_secs(second), &slice(&busy));
+        let stored = decider.histories(Nanos::from_secs(second)).len();
+        if second > 1 {
+            stored_at_most = stored_at_most.max(stored);
+        }
+    }
+    assert!(stored_at_most <= 10, "stores are spread over the slices, {stored_at_most} in one");
+    decider.all_histories(Nanos::from_secs(200));
+    for second in 201..=300 {
+        let now = Nanos::from_secs(second);
+        // The floor sinks once, ten slices after the last use.
+        let decisions = decider.decide(now, &slice(&[0; 50]));
+        assert!(decisions.is_empty() || second == 210, "{second}: {decisions:?}");
+        assert!(decider.histories(now).is_empty());
+    }
+}
