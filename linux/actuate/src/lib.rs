@@ -1,1 +1,53 @@
-//! Writes knobs, keeps the undo journal and the lease.
+//! The privileged writer: the only part of Minerva that writes to the kernel.
+//!
+//! What it does with a [`minerva_model::KnobWrite`], always in this order:
+//!
+//! 1. find the cgroup or disk and make sure that it is still the one that was meant (`open_beneath`);
+//! 2. journal, synced, what will undo the write, unless this knob is journalled already (`journal`);
+//! 3. write, with one `write(2)`;
+//! 4. read the file back and answer with what it holds now.
+//!
+//! So at every instant the journal knows all that differs from how Minerva found the machine, and [`restore`] can put it
+//! back without a daemon. Three things call it: the next start of the daemon, the guard process that outlives a killed
+//! daemon ([`run_guard`]), and the operator or the unit's `ExecStopPost=` (`minerva-ctl restore`).
+//!
+//! Nothing here knows the formats of knobs beyond recognising a line; texts and their undo come from `core/actuate`.
+//! Libraries do not log: outcomes and reports are data.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `writer` | [`Writer`]: the four steps |
+//! | `journal` | the undo journal: format, parser, synced append |
+//! | `restore` | [`restore`] and its report |
+//! | `open_beneath` | from a target to a directory that cannot be another one; reading and writing a knob |
+//! | `lease` | until when limits are valid without being renewed |
+//! | `guard` | the process that restores when the daemon is killed or stuck |
+//! | `lock` | [`InstanceLock`], and the gate that keeps a restore and a write apart |
+//! | `overwriters` | who else writes a knob |
+//! | `runtime_dir` | the directory that all this lives in |
+
+mod error;
+#[cfg(test)]
+mod failpoint;
+mod guard;
+mod journal;
+mod lease;
+mod lock;
+mod open_beneath;
+mod overwriters;
+mod restore;
+mod runtime_dir;
+mod settings;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+pub use error::ActuateError;
+pub use guard::{Guard, run_guard};
+pub use journal::{JournalContent, JournalEntry, JournalProblem, parse_journal};
+pub use lease::{boottime_now, parse_lease};
+pub use lock::InstanceLock;
+pub use overwriters::{Culprit, Overwriters};
+pub use restore::{KnobRestore, RestoreReport, RestoreResult, RestoreWhen, restore};
+pub use settings::WriterSettings;
+pub use writer::Writer;

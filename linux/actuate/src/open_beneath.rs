@@ -1,0 +1,228 @@
+//! From a target to its directory, in such a way that it cannot be another one: a cgroup is opened strictly beneath the
+//! root of the hierarchy, following no link, and its inode is compared; a disk is looked up by name, the kernel's own
+//! link is followed by hand into `devices`, and its number is compared. Then a knob is read or written relative to that
+//! directory, by a file name from the closed list.
+
+use crate::error::{KnobFailure, name_of};
+use crate::settings::WriterSettings;
+use minerva_model::{CgroupRef, DeviceId, KnobFile, KnobTarget};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+/// The most that is read of a knob. A cgroup file with a line for each of 10,000 disks has a tenth of this.
+const KNOB_BYTES_MAX: u64 = 4 << 20;
+
+/// `openat2` asks for another try when a rename anywhere raced with it; this many in a row do not happen by chance.
+const OPEN_TRIES: usize = 16;
+
+/// The trees in which knobs are. A root that cannot be opened is an error of the knobs below it only.
+#[derive(Debug)]
+pub(crate) struct Roots {
+    cgroup: Result<OwnedFd, Errno>,
+    block: Result<OwnedFd, Errno>,
+    devices: Result<OwnedFd, Errno>,
+    cgroup_shown: String,
+    sys_shown: String,
+}
+
+/// A cgroup's or disk's directory, open.
+#[derive(Debug)]
+pub(crate) struct Place {
+    dir: OwnedFd,
+    /// Tells this directory from every other one of this boot.
+    pub(crate) inode: u64,
+    shown: String,
+    /// A file that such a directory has for as long as it is in the tree.
+    sentinel: &'static str,
+}
+
+impl Roots {
+    pub(crate) fn open(settings: &WriterSettings) -> Self {
+        Self {
+            cgroup: open_root(&settings.cgroup_root),
+            block: open_root(&settings.sys_root.join("block")),
+            devices: open_root(&settings.sys_root.join("devices")),
+            cgroup_shown: settings.cgroup_root.display().to_string(),
+            sys_shown: settings.sys_root.display().to_string(),
+        }
+    }
+
+    /// Opens the directory in which `file` of `target` is.
+    pub(crate) fn place(&self, target: &KnobTarget, file: KnobFile, device: DeviceId) -> Result<Place, KnobFailure> {
+        match target {
+            KnobTarget::Cgroup { cgroup, .. } if !is_disk_setting(file) => self.cgroup(cgroup),
+            KnobTarget::Disk { name } if is_disk_setting(file) => self.disk(name, device),
+            KnobTarget::Cgroup { .. } => {
+                Err(KnobFailure::guard(format!("{} is a setting of a disk, not of a cgroup", file.file_name())))
+            }
+            KnobTarget::Disk { .. } => {
+                Err(KnobFailure::guard(format!("{} is a file of a cgroup, not of a disk", file.file_name())))
+            }
+        }
+    }
+
+    fn cgroup(&self, cgroup: &CgroupRef) -> Result<Place, KnobFailure> {
+        let shown = format!("{}/{}", self.cgroup_shown, cgroup.path);
+        let root = root(&self.cgroup, &self.cgroup_shown)?;
+        if cgroup.path.starts_with('/') || cgroup.path.split('/').any(|part| part == "..") {
+            return Err(KnobFailure::guard(format!("{shown} would lead out of the cgroup hierarchy")));
+        }
+        let relative = if cgroup.path.is_empty() { "." } else { &*cgroup.path };
+        let dir = open_dir_beneath(root, relative).map_err(|errno| not_a_directory(&shown, errno))?;
+        let inode = inode_of(&dir, &shown)?;
+        // Zero stands for "whichever it is": groups that only stand above tenants are known by path.
+        if cgroup.inode != 0 && cgroup.inode != inode {
+            let why = format!("{shown} is another cgroup now (inode {inode}, not {})", cgroup.inode);
+            return Err(KnobFailure::Vanished { why });
+        }
+        Ok(Place { dir, inode, shown, sentinel: "cgroup.procs" })
+    }
+
+    fn disk(&self, name: &str, device: DeviceId) -> Result<Place, KnobFailure> {
+        let shown = format!("{}/block/{name}", self.sys_shown);
+        if name.is_empty() || name.contains('/') || name == "." || name == ".." {
+            return Err(KnobFailure::guard(format!("`{name}` is not a disk's name")));
+        }
+        let block = root(&self.block, &self.sys_shown)?;
+        let devices = root(&self.devices, &self.sys_shown)?;
+        let link = rustix::fs::readlinkat(block, name, Vec::new()).map_err(|errno| not_a_directory(&shown, errno))?;
+        let link = link.to_string_lossy();
+        let Some(relative) = link.strip_prefix("../devices/") else {
+            return Err(KnobFailure::guard(format!("{shown} leads to {link}, which is not below devices")));
+        };
+        let dir = open_dir_beneath(devices, relative).map_err(|errno| not_a_directory(&shown, errno))?;
+        let place = Place { inode: inode_of(&dir, &shown)?, dir, shown, sentinel: "dev" };
+        match place.read_relative("dev") {
+            Ok(text) if text.trim().parse() == Ok(device) => Ok(place),
+            Ok(text) => {
+                let why = format!("{} is device {} now, not {device}", place.shown, text.trim());
+                Err(KnobFailure::Vanished { why })
+            }
+            Err(errno) => Err(not_a_directory(&place.shown, errno)),
+        }
+    }
+}
+
+impl Place {
+    /// The knob's path, for messages.
+    pub(crate) fn shown(&self, file: KnobFile) -> String {
+        format!("{}/{}", self.shown.trim_end_matches('/'), file.file_name())
+    }
+
+    /// The directory, for calls that take one.
+    pub(crate) fn dir(&self) -> &OwnedFd {
+        &self.dir
+    }
+
+    /// The whole text of a knob.
+    pub(crate) fn read(&self, file: KnobFile) -> Result<String, KnobFailure> {
+        self.read_relative(file.file_name()).map_err(|errno| self.failure("reading", file, errno))
+    }
+
+    /// Writes a knob with one `write(2)`, which the kernel takes or refuses as a whole.
+    pub(crate) fn write(&self, file: KnobFile, text: &str) -> Result<(), KnobFailure> {
+        let action = format!("writing `{text}` to");
+        let fd = open_file_beneath(&self.dir, file.file_name(), OFlags::WRONLY)
+            .map_err(|errno| self.failure(&action, file, errno))?;
+        let line = format!("{text}\n");
+        let count = rustix::io::retry_on_intr(|| rustix::io::write(&fd, line.as_bytes()))
+            .map_err(|errno| self.failure(&action, file, errno))?;
+        if count != line.len() {
+            let shown = self.shown(file);
+            return Err(KnobFailure::guard(format!(
+                "{action} {shown}: the kernel took {count} of {} bytes",
+                line.len()
+            )));
+        }
+        Ok(())
+    }
+
+    fn read_relative(&self, name: &str) -> Result<String, Errno> {
+        let file = File::from(open_file_beneath(&self.dir, name, OFlags::RDONLY)?);
+        let mut bytes = Vec::new();
+        file.take(KNOB_BYTES_MAX)
+            .read_to_end(&mut bytes)
+            .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    fn failure(&self, action: &str, file: KnobFile, errno: Errno) -> KnobFailure {
+        let shown = self.shown(file);
+        // A directory that was removed while it was held open has no files any more; one that lacks only the knob has.
+        if errno == Errno::NOENT && rustix::fs::statat(&self.dir, self.sentinel, AtFlags::empty()).is_err() {
+            return KnobFailure::Vanished { why: format!("{shown} was removed just now") };
+        }
+        if errno == Errno::NOENT {
+            return KnobFailure::Refused {
+                errno: Some(errno),
+                detail: format!(
+                    "{action} {shown}: the kernel has no such file here; its controller or elevator is not in force \
+                     (`minerva-ctl doctor` says what is missing)"
+                ),
+            };
+        }
+        KnobFailure::kernel(action, &shown, file, errno)
+    }
+}
+
+/// Whether the file is below a disk's directory in sysfs.
+pub(crate) const fn is_disk_setting(file: KnobFile) -> bool {
+    matches!(file, KnobFile::Elevator | KnobFile::BfqLowLatency)
+}
+
+fn open_root(path: &Path) -> Result<OwnedFd, Errno> {
+    rustix::fs::openat(CWD, path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+}
+
+fn root<'a>(root: &'a Result<OwnedFd, Errno>, shown: &str) -> Result<&'a OwnedFd, KnobFailure> {
+    root.as_ref().map_err(|errno| KnobFailure::Refused {
+        errno: Some(*errno),
+        detail: format!("opening {shown}: {}; is it mounted, and where the settings say?", name_of(*errno)),
+    })
+}
+
+fn open_dir_beneath(root: impl AsFd, relative: &str) -> Result<OwnedFd, Errno> {
+    open2(root, relative, OFlags::PATH | OFlags::DIRECTORY)
+}
+
+fn open_file_beneath(dir: impl AsFd, name: &str, access: OFlags) -> Result<OwnedFd, Errno> {
+    open2(dir, name, access)
+}
+
+fn open2(dir: impl AsFd, relative: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let mut last = Errno::AGAIN;
+    for _ in 0..OPEN_TRIES {
+        match rustix::fs::openat2(&dir, relative, flags | OFlags::CLOEXEC, Mode::empty(), resolve) {
+            Err(Errno::AGAIN | Errno::INTR) => last = Errno::AGAIN,
+            Err(errno) => {
+                last = errno;
+                break;
+            }
+            Ok(fd) => return Ok(fd),
+        }
+    }
+    Err(last)
+}
+
+fn inode_of(dir: &OwnedFd, shown: &str) -> Result<u64, KnobFailure> {
+    rustix::fs::fstat(dir).map(|status| status.st_ino).map_err(|errno| not_a_directory(shown, errno))
+}
+
+fn not_a_directory(shown: &str, errno: Errno) -> KnobFailure {
+    match errno {
+        Errno::NOENT | Errno::NODEV => KnobFailure::Vanished { why: format!("{shown} is gone") },
+        Errno::LOOP | Errno::XDEV => KnobFailure::Refused {
+            errno: Some(errno),
+            detail: format!(
+                "{shown} leads through a symbolic link or out of its tree, which no cgroup or disk does; it was not \
+                 followed: find out who put it there"
+            ),
+        },
+        _ => KnobFailure::Refused { errno: Some(errno), detail: format!("opening {shown}: {}", name_of(errno)) },
+    }
+}

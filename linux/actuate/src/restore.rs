@@ -1,0 +1,269 @@
+//! Puts back what the journal says. Needs no daemon, may be killed and repeated at any point, and touches nothing that
+//! Minerva did not journal.
+
+use crate::error::{ActuateError, KnobFailure};
+use crate::journal::{self, JournalEntry, JournalProblem, parse_journal};
+use crate::lease;
+use crate::lock::{self, Gate};
+use crate::open_beneath::{Roots, is_disk_setting};
+use crate::runtime_dir::RuntimeDir;
+use crate::settings::WriterSettings;
+use minerva_model::{DeviceId, KnobFile, KnobTarget, Nanos};
+use rustix::io::Errno;
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::fmt;
+
+/// On what condition to restore.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RestoreWhen {
+    /// In any case. A daemon that still runs finds out and journals anew what it writes next.
+    Always,
+    /// Only if the lease ended longer than the grace ago; the instant is now, on `CLOCK_BOOTTIME`.
+    IfLeaseExpired(Nanos),
+    /// Only if no daemon holds the instance lock.
+    IfDaemonGone,
+}
+
+/// What became of one knob.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RestoreResult {
+    /// Written back, and read back.
+    Restored,
+    /// It already held what it held before Minerva.
+    AlreadySo,
+    /// The cgroup, the disk or the knob is gone, and its value with it.
+    Gone(String),
+    /// It could not be put back: why, and what to do. It stays in the journal.
+    Failed(String),
+}
+
+/// One knob of a restore.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct KnobRestore {
+    /// Whose.
+    pub target: KnobTarget,
+    /// Which file.
+    pub file: KnobFile,
+    /// For which disk.
+    pub device: DeviceId,
+    /// The text that undoes Minerva's writes.
+    pub undo: String,
+    /// What became of it.
+    pub result: RestoreResult,
+}
+
+/// What a restore did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct RestoreReport {
+    /// Each knob of the journal, in the order in which they were put back.
+    pub knobs: Vec<KnobRestore>,
+    /// Lines of the journal that were not understood. The file was set aside beside the journal.
+    pub problems: Vec<JournalProblem>,
+    /// The journal was of this earlier boot and discarded: its knobs ended with that boot.
+    pub earlier_boot: Option<String>,
+    /// Nothing was done, for this reason, although there is a journal.
+    pub not_due: Option<String>,
+}
+
+impl RestoreReport {
+    /// Nothing that Minerva wrote is left behind, as far as the journal could be read.
+    pub fn is_complete(&self) -> bool {
+        self.not_due.is_none() && self.problems.is_empty() && self.failed().next().is_none()
+    }
+
+    /// There was no journal.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The knobs that could not be put back.
+    pub fn failed(&self) -> impl Iterator<Item = &KnobRestore> {
+        self.knobs.iter().filter(|knob| matches!(knob.result, RestoreResult::Failed(_)))
+    }
+}
+
+impl fmt::Display for KnobRestore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = match &self.target {
+            KnobTarget::Cgroup { cgroup, .. } => &cgroup.path,
+            KnobTarget::Disk { name } => name,
+        };
+        write!(f, "{place} {} {}: ", self.file.file_name(), self.device)?;
+        match &self.result {
+            RestoreResult::Restored => write!(f, "restored (`{}`)", self.undo),
+            RestoreResult::AlreadySo => write!(f, "already so"),
+            RestoreResult::Gone(why) => write!(f, "gone ({why})"),
+            RestoreResult::Failed(detail) => write!(f, "FAILED ({detail})"),
+        }
+    }
+}
+
+impl fmt::Display for RestoreReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(why) = &self.not_due {
+            return write!(f, "nothing was restored: {why}");
+        }
+        if let Some(boot) = &self.earlier_boot {
+            return write!(
+                f,
+                "the journal was of an earlier boot ({boot}), whose knobs ended with it; it was discarded"
+            );
+        }
+        for knob in &self.knobs {
+            writeln!(f, "{knob}")?;
+        }
+        for problem in &self.problems {
+            writeln!(f, "journal line {} was not understood and is set aside: {}", problem.line, problem.why)?;
+        }
+        let count = |wanted: fn(&RestoreResult) -> bool| self.knobs.iter().filter(|knob| wanted(&knob.result)).count();
+        write!(
+            f,
+            "{} restored, {} already so, {} gone, {} failed",
+            count(|result| *result == RestoreResult::Restored),
+            count(|result| *result == RestoreResult::AlreadySo),
+            count(|result| matches!(result, RestoreResult::Gone(_))),
+            count(|result| matches!(result, RestoreResult::Failed(_))),
+        )
+    }
+}
+
+/// Puts back every journalled knob: the newest first, disks last, because weights are lost with an elevator. The journal
+/// is removed when everything is restored or gone; otherwise what failed stays in it for the next attempt.
+pub fn restore(settings: &WriterSettings, when: RestoreWhen) -> Result<RestoreReport, ActuateError> {
+    let Some(dir) = RuntimeDir::open(&settings.runtime_dir)? else { return Ok(RestoreReport::default()) };
+    let gate = Gate::open(&dir)?;
+    let _held = gate.hold()?;
+    // Judged behind the gate: until it opens no daemon can write anything.
+    if journal::read(&dir)?.is_none() {
+        return Ok(RestoreReport::default());
+    }
+    if let Some(why) = not_due(&dir, settings, when)? {
+        return Ok(RestoreReport { not_due: Some(why), ..RestoreReport::default() });
+    }
+    restore_behind_gate(&dir, &Roots::open(settings))
+}
+
+fn not_due(dir: &RuntimeDir, settings: &WriterSettings, when: RestoreWhen) -> Result<Option<String>, ActuateError> {
+    Ok(match when {
+        RestoreWhen::Always => None,
+        RestoreWhen::IfLeaseExpired(now) => {
+            let until = lease::valid_until(dir)?;
+            let end = until + settings.lease_grace;
+            (now <= end).then(|| format!("the lease holds for another {}", end.since(now)))
+        }
+        RestoreWhen::IfDaemonGone => lock::holder_in(dir)?.map(|pid| format!("minervad runs as process {pid}")),
+    })
+}
+
+/// [`restore`] for a caller that holds the gate.
+pub(crate) fn restore_behind_gate(dir: &RuntimeDir, roots: &Roots) -> Result<RestoreReport, ActuateError> {
+    let Some(bytes) = journal::read(dir)? else { return Ok(RestoreReport::default()) };
+    let content = parse_journal(&bytes);
+    if let Some(boot) = content.boot.filter(|boot| journal::boot_id().is_ok_and(|now| now != *boot)) {
+        journal::keep(dir, &[])?;
+        lease::remove(dir)?;
+        return Ok(RestoreReport { earlier_boot: Some(boot), ..RestoreReport::default() });
+    }
+    if content.problem_count > 0 {
+        journal::set_aside(dir, &bytes)?;
+    }
+    let mut entries: Vec<&JournalEntry> = content.entries.iter().collect();
+    entries.sort_by_key(|entry| (is_disk_setting(entry.file), Reverse(entry.sequence)));
+    let mut report = RestoreReport { problems: content.problems, ..RestoreReport::default() };
+    let mut failed = Vec::new();
+    for entry in entries {
+        let result = put_back(roots, entry);
+        if matches!(result, RestoreResult::Failed(_)) {
+            failed.push(entry);
+        }
+        report.knobs.push(KnobRestore {
+            target: entry.target.clone(),
+            file: entry.file,
+            device: entry.device,
+            undo: entry.undo.clone(),
+            result,
+        });
+        #[cfg(test)]
+        crate::failpoint::reach();
+    }
+    // Kept in the order in which they were written.
+    failed.sort_by_key(|entry| entry.sequence);
+    journal::keep(dir, &failed)?;
+    #[cfg(test)]
+    crate::failpoint::reach();
+    if failed.is_empty() {
+        lease::remove(dir)?;
+    }
+    Ok(report)
+}
+
+fn put_back(roots: &Roots, entry: &JournalEntry) -> RestoreResult {
+    match try_put_back(roots, entry) {
+        Ok(result) => result,
+        Err(KnobFailure::Vanished { why }) => RestoreResult::Gone(why),
+        // No such file in a directory that is there, or a disk that no longer obeys it: the elevator or controller that
+        // held the value went, and the value with it.
+        Err(KnobFailure::Refused { errno: Some(Errno::NOENT | Errno::OPNOTSUPP), detail }) => {
+            RestoreResult::Gone(detail)
+        }
+        Err(KnobFailure::Refused { detail, .. }) => RestoreResult::Failed(detail),
+    }
+}
+
+fn try_put_back(roots: &Roots, entry: &JournalEntry) -> Result<RestoreResult, KnobFailure> {
+    let place = roots.place(&entry.target, entry.file, entry.device)?;
+    if place.inode != entry.inode {
+        let why = format!("{} belongs to another cgroup or disk of the same name now", place.shown(entry.file));
+        return Err(KnobFailure::Vanished { why });
+    }
+    if holds_undone_state(&place.read(entry.file)?, entry) {
+        return Ok(RestoreResult::AlreadySo);
+    }
+    place.write(entry.file, &entry.undo)?;
+    #[cfg(test)]
+    crate::failpoint::reach();
+    let text = place.read(entry.file)?;
+    if holds_undone_state(&text, entry) {
+        return Ok(RestoreResult::Restored);
+    }
+    let shown = place.shown(entry.file);
+    let text = text.trim();
+    Ok(RestoreResult::Failed(format!(
+        "{shown} was given `{}` and reads `{text}`; somebody else may be writing it, so look who and try again",
+        entry.undo
+    )))
+}
+
+/// Whether a knob is as it was before Minerva. Others may have changed lines of other disks meanwhile, and the kernel may
+/// keep a line for a disk that had none, so it is enough that either what the undo text names reads as it did before, or
+/// that some line says all that the undo text says.
+pub(crate) fn holds_undone_state(text: &str, entry: &JournalEntry) -> bool {
+    let Some(subject) = entry.undo.split_whitespace().next() else { return text == entry.before };
+    if text == entry.before {
+        return true;
+    }
+    let is_of_a_disk = |word: &str| word.parse::<DeviceId>().is_ok();
+    if (subject == "default" || is_of_a_disk(subject)) && lines_of(text, subject).eq(lines_of(&entry.before, subject)) {
+        return true;
+    }
+    // A line of one disk never speaks for the whole group, nor the other way round.
+    let same_sort = |line: &&str| line.split_whitespace().next().is_some_and(is_of_a_disk) == is_of_a_disk(subject);
+    text.lines().filter(same_sort).any(|line| {
+        let said: Vec<&str> = match selected(line) {
+            Some(word) => vec![word],
+            None => line.split_whitespace().collect(),
+        };
+        entry.undo.split_whitespace().all(|word| said.contains(&word))
+    })
+}
+
+fn lines_of<'a>(text: &'a str, subject: &'a str) -> impl Iterator<Item = &'a str> {
+    text.lines().filter(move |line| line.split_whitespace().next() == Some(subject))
+}
+
+/// The choice in a line such as `none [bfq]`.
+fn selected(line: &str) -> Option<&str> {
+    line.split_whitespace().find_map(|word| word.strip_prefix('[')?.strip_suffix(']'))
+}

@@ -1,0 +1,72 @@
+use crate::journal::encode;
+use crate::{JournalEntry, parse_journal, parse_lease};
+use minerva_model::{CgroupRef, DeviceId, KnobFile, KnobTarget, Nanos, TenantId};
+use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};
+use proptest::{collection, sample};
+use std::path::Path;
+
+fn entries() -> impl Strategy<Value = Vec<JournalEntry>> {
+    let cgroup = (".*", any::<u64>(), any::<Option<u64>>()).prop_map(|(path, inode, tenant)| KnobTarget::Cgroup {
+        tenant: tenant.map(TenantId),
+        cgroup: CgroupRef { path, inode },
+    });
+    let target = prop_oneof![cgroup, ".*".prop_map(|name| KnobTarget::Disk { name })];
+    let numbers = (any::<u64>(), any::<u64>(), any::<u32>(), any::<u32>());
+    let texts = ("(?s).*", "(?s).*");
+    let entry = (numbers, target, sample::select(KnobFile::ALL.to_vec()), texts).prop_map(
+        |((sequence, inode, major, minor), target, file, (undo, before))| {
+            let device = DeviceId { major, minor };
+            JournalEntry { sequence, target, inode, file, device, undo, before }
+        },
+    );
+    collection::vec(entry, 0..8)
+}
+
+proptest! {
+    #[test]
+    fn what_is_journalled_is_read_back(entries in entries(), boot in ".*") {
+        let bytes = encode(&boot, &entries, Path::new("journal")).unwrap();
+        let content = parse_journal(&bytes);
+        assert_eq!((content.boot.as_deref(), content.problem_count, content.torn), (Some(&*boot), 0, false));
+        assert_eq!(&content.entries, &entries);
+        assert_eq!(bytes.iter().filter(|byte| **byte == b'\n').count(), entries.len() + 1);
+    }
+
+    #[test]
+    fn a_cut_journal_keeps_what_is_whole(entries in entries(), cut in any::<sample::Index>()) {
+        let bytes = encode("b", &entries, Path::new("journal")).unwrap();
+        let length = cut.index(bytes.len() + 1);
+        let whole = bytes[..length].iter().filter(|byte| **byte == b'\n').count().saturating_sub(1);
+        let content = parse_journal(&bytes[..length]);
+        assert_eq!(content.problem_count, 0);
+        // The line that is cut counts as whole where only its newline is missing.
+        assert!(content.entries.len() == whole || content.entries.len() == whole + 1);
+        assert_eq!(content.entries[..], entries[..content.entries.len()]);
+    }
+
+    #[test]
+    fn garbage_is_told_and_survived(bytes in prop_oneof![
+        collection::vec(any::<u8>(), 0..400),
+        Just(b"x\n".repeat(1000)),
+        Just(b"[".repeat(100_000)),
+    ]) {
+        let content = parse_journal(&bytes);
+        assert!(content.problems.len() <= 16 && content.problem_count >= content.problems.len());
+        parse_lease(&bytes);
+    }
+}
+
+#[test]
+fn a_lease_is_understood_only_whole() {
+    let table: [(&[u8], Option<Nanos>); 6] = [
+        (b"00000000000000000017 00000000000000000017\n", Some(Nanos(17))),
+        (b"17 18\n", None),
+        (b"17 17", None),
+        (b"17\n", None),
+        (b"x x\n", None),
+        (b"\xff", None),
+    ];
+    for (text, lease) in table {
+        assert_eq!(parse_lease(text), lease);
+    }
+}

@@ -1,0 +1,10 @@
+//! Tests on the running kernel: cgroups, loop devices under BFQ, killed processes. What a machine lacks is said and the
+//! test returns.
+
+mod guard;
+mod journal;
+mod kill;
+mod overwriters;
+mod restore;
+mod testbed;
+mod writer;

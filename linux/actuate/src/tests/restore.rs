@@ -1,0 +1,194 @@
+use super::testbed::{Cgroup, Disk, Runtime, ready, weight};
+use crate::journal::JournalEntry;
+use crate::restore::holds_undone_state;
+use crate::{RestoreResult, RestoreWhen, parse_journal, restore};
+use minerva_model::{DeviceId, KnobFile, KnobTarget, Outcome};
+use std::fs;
+
+const WEIGHTS: KnobFile = KnobFile::BfqV1WeightDevice;
+
+#[test]
+fn the_next_start_puts_back_what_a_dead_daemon_left() {
+    if !ready() {
+        return;
+    }
+    let (runtime, group, disk) = (Runtime::new(), Cgroup::new(), Disk::new());
+    let before = group.text(WEIGHTS);
+    let (lock, mut writer, _) = runtime.start();
+    writer.write(&weight(&group.target(), disk.id, 300));
+    drop((lock, writer));
+    assert_ne!(group.text(WEIGHTS), before);
+    let (_lock, writer, report) = runtime.start();
+    assert_eq!(report.knobs.len(), 1);
+    assert_eq!(report.knobs[0].result, RestoreResult::Restored);
+    assert_eq!((group.text(WEIGHTS), writer.held()), (before, 0));
+    assert!(restore(&runtime.settings, RestoreWhen::Always).unwrap().is_empty());
+}
+
+#[test]
+fn what_is_gone_is_told_and_what_stands_in_its_place_is_left_alone() {
+    if !ready() {
+        return;
+    }
+    let (runtime, disk) = (Runtime::new(), Disk::new());
+    let (gone, recycled, stays) = (Cgroup::new(), Cgroup::new(), Cgroup::new());
+    let before = stays.text(WEIGHTS);
+    let (lock, mut writer, _) = runtime.start();
+    for group in [&gone, &recycled, &stays] {
+        assert!(matches!(writer.write(&weight(&group.target(), disk.id, 300)), Outcome::Text(_)));
+    }
+    drop((lock, writer));
+    fs::remove_dir(gone.dir()).unwrap();
+    fs::remove_dir(recycled.dir()).unwrap();
+    fs::create_dir(recycled.dir()).unwrap();
+    let theirs = format!("{} 555", disk.id);
+    fs::write(recycled.dir().join(WEIGHTS.file_name()), &theirs).unwrap();
+
+    let report = restore(&runtime.settings, RestoreWhen::Always).unwrap();
+    assert!(report.is_complete(), "{report}");
+    let results: Vec<&RestoreResult> = report.knobs.iter().map(|knob| &knob.result).collect();
+    assert!(
+        matches!(results[..], [RestoreResult::Restored, RestoreResult::Gone(_), RestoreResult::Gone(_)]),
+        "{report}"
+    );
+    assert!(recycled.text(WEIGHTS).contains(&theirs));
+    assert_eq!(stays.text(WEIGHTS), before);
+}
+
+#[test]
+fn what_fails_stays_in_the_journal_alone() {
+    if !ready() {
+        return;
+    }
+    let (runtime, disk) = (Runtime::new(), Disk::new());
+    let (good, bad) = (Cgroup::new(), Cgroup::new());
+    let (lock, mut writer, _) = runtime.start();
+    let mut unworkable = weight(&bad.target(), disk.id, 300);
+    unworkable.undo = format!("{} 5000", disk.id);
+    writer.write(&unworkable);
+    writer.write(&weight(&good.target(), disk.id, 300));
+    drop((lock, writer));
+    for _ in 0..2 {
+        let report = restore(&runtime.settings, RestoreWhen::Always).unwrap();
+        assert!(!report.is_complete());
+        let failed: Vec<String> = report.failed().map(ToString::to_string).collect();
+        assert!(failed.len() == 1 && failed[0].contains("ERANGE"), "{report}");
+        assert_eq!(runtime.journal_lines(), 2);
+    }
+    // A start goes on with it, and knows it as held.
+    let (_lock, mut writer, report) = runtime.start();
+    assert_eq!((report.failed().count(), writer.held()), (1, 1));
+    writer.write(&weight(&bad.target(), disk.id, 200));
+    assert_eq!(runtime.journal_lines(), 2);
+    writer.write(&weight(&good.target(), disk.id, 200));
+    assert_eq!((runtime.journal_lines(), writer.held()), (3, 2));
+}
+
+#[test]
+fn a_corrupt_line_costs_itself_only() {
+    if !ready() {
+        return;
+    }
+    let (runtime, disk) = (Runtime::new(), Disk::new());
+    let groups = [Cgroup::new(), Cgroup::new(), Cgroup::new()];
+    let before = groups[0].text(WEIGHTS);
+    let (lock, mut writer, _) = runtime.start();
+    for group in &groups {
+        writer.write(&weight(&group.target(), disk.id, 300));
+    }
+    drop((lock, writer));
+    let text = fs::read_to_string(runtime.journal_path()).unwrap();
+    let corrupt = text.replacen("\"sequence\":2", "\"sequence\":x", 1);
+    assert_ne!(text, corrupt);
+    fs::write(runtime.journal_path(), &corrupt).unwrap();
+    let report = restore(&runtime.settings, RestoreWhen::Always).unwrap();
+    assert!(!report.is_complete());
+    assert_eq!((report.knobs.len(), report.problems.len(), report.problems[0].line), (2, 1, 3));
+    assert_eq!((groups[0].text(WEIGHTS), groups[2].text(WEIGHTS)), (before.clone(), before));
+    let aside = fs::read_to_string(runtime.settings.runtime_dir.join("undo.journal.corrupt")).unwrap();
+    assert_eq!((aside, runtime.journal_path().exists()), (corrupt, false));
+}
+
+#[test]
+fn a_journal_of_an_earlier_boot_is_discarded_and_told() {
+    if !ready() {
+        return;
+    }
+    let (runtime, group, disk) = (Runtime::new(), Cgroup::new(), Disk::new());
+    let (lock, mut writer, _) = runtime.start();
+    writer.write(&weight(&group.target(), disk.id, 300));
+    drop((lock, writer));
+    let written = group.text(WEIGHTS);
+    let text = fs::read_to_string(runtime.journal_path()).unwrap();
+    let boot = parse_journal(text.as_bytes()).boot.unwrap();
+    fs::write(runtime.journal_path(), text.replace(&boot, "an-earlier-one")).unwrap();
+    let report = restore(&runtime.settings, RestoreWhen::Always).unwrap();
+    assert_eq!(report.earlier_boot.as_deref(), Some("an-earlier-one"));
+    assert_eq!((group.text(WEIGHTS), runtime.journal_path().exists()), (written, false));
+}
+
+#[test]
+fn a_journal_cut_at_any_byte_loses_no_whole_entry() {
+    if !ready() {
+        return;
+    }
+    let (runtime, disk) = (Runtime::new(), Disk::new());
+    let groups = [Cgroup::new(), Cgroup::new()];
+    let before = groups[0].text(WEIGHTS);
+    let (lock, mut writer, _) = runtime.start();
+    for group in &groups {
+        writer.write(&weight(&group.target(), disk.id, 300));
+    }
+    drop((lock, writer));
+    let bytes = fs::read(runtime.journal_path()).unwrap();
+    let ends: Vec<usize> = (0..bytes.len()).filter(|at| bytes[*at] == b'\n').collect();
+    for length in 0..=bytes.len() {
+        fs::write(runtime.journal_path(), &bytes[..length]).unwrap();
+        // A write happened only where its entry is whole.
+        let whole: Vec<bool> = ends[1..].iter().map(|end| *end <= length).collect();
+        for (group, whole) in groups.iter().zip(&whole) {
+            let text = if *whole { format!("{} 300", disk.id) } else { format!("{} default", disk.id) };
+            fs::write(group.dir().join(WEIGHTS.file_name()), text).unwrap();
+        }
+        let report = restore(&runtime.settings, RestoreWhen::Always).unwrap();
+        assert!(report.is_complete(), "cut at {length}: {report}");
+        assert_eq!(report.knobs.len(), whole.iter().filter(|whole| **whole).count(), "cut at {length}");
+        for group in &groups {
+            assert_eq!(group.text(WEIGHTS), before, "cut at {length}");
+        }
+    }
+}
+
+#[test]
+fn the_undone_state_is_recognised() {
+    let entry = |file, undo: &str, before: &str| JournalEntry {
+        sequence: 1,
+        target: KnobTarget::Disk { name: "sda".into() },
+        inode: 1,
+        file,
+        device: DeviceId { major: 8, minor: 0 },
+        undo: undo.into(),
+        before: before.into(),
+    };
+    let table = [
+        // Lines of other disks do not count.
+        (KnobFile::BfqWeight, "8:0 default", "default 100\n", "default 100\n8:16 50\n", true),
+        (KnobFile::BfqWeight, "8:0 default", "default 100\n", "default 100\n8:0 50\n", false),
+        (KnobFile::BfqWeight, "8:0 200", "default 100\n8:0 200\n", "default 30\n8:0 200\n", true),
+        (KnobFile::BfqWeight, "default 100", "default 100\n", "default 500\n8:0 100\n", false),
+        (KnobFile::BfqWeight, "100", "default 100\n", "default 500\n8:0 100\n", false),
+        (KnobFile::BfqWeight, "100", "default 100\n", "default 100\n8:0 7\n", true),
+        (KnobFile::IoMax, "8:0 rbps=max wbps=max", "", "8:0 rbps=1 wbps=max riops=max wiops=max\n", false),
+        (KnobFile::IoMax, "8:0 rbps=max wbps=max", "", "", true),
+        // The kernel keeps a line for a disk that had none.
+        (KnobFile::IoCostQos, "8:0 enable=0", "", "8:0 enable=0 ctrl=auto rpct=0.00\n", true),
+        (KnobFile::IoCostQos, "8:0 enable=0", "", "8:0 enable=1 ctrl=auto rpct=0.00\n", false),
+        (KnobFile::Elevator, "none", "[none] bfq\n", "none [bfq]\n", false),
+        // An elevator was loaded meanwhile.
+        (KnobFile::Elevator, "none", "[none] bfq\n", "[none] kyber bfq\n", true),
+        (KnobFile::BfqLowLatency, "1", "1\n", "0\n", false),
+    ];
+    for (file, undo, before, now, expected) in table {
+        assert_eq!(holds_undone_state(now, &entry(file, undo, before)), expected, "{undo} {before:?} {now:?}");
+    }
+}
