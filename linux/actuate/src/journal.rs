@@ -47,10 +47,10 @@ pub struct JournalEntry {
     pub before: String,
 }
 
-/// A line that is not understood.
+/// Something wrong with a journal, such as a line that is not understood.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JournalProblem {
-    /// Counted from 1.
+    /// Counted from 1; 0 if it is about the whole.
     pub line: usize,
     /// What is wrong with it.
     pub why: String,

@@ -59,7 +59,7 @@ pub struct KnobRestore {
 pub struct RestoreReport {
     /// Each knob of the journal, in the order in which they were put back.
     pub knobs: Vec<KnobRestore>,
-    /// Lines of the journal that were not understood. The file was set aside beside the journal.
+    /// What is wrong with the journal itself. One with lines that are not understood is set aside beside it.
     pub problems: Vec<JournalProblem>,
     /// The journal was of this earlier boot and discarded: its knobs ended with that boot.
     pub earlier_boot: Option<String>,
@@ -115,7 +115,10 @@ impl fmt::Display for RestoreReport {
             writeln!(f, "{knob}")?;
         }
         for problem in &self.problems {
-            writeln!(f, "journal line {} was not understood and is set aside: {}", problem.line, problem.why)?;
+            match problem.line {
+                0 => writeln!(f, "journal: {}", problem.why)?,
+                line => writeln!(f, "journal line {line} was not understood: {}", problem.why)?,
+            }
         }
         let count = |wanted: fn(&RestoreResult) -> bool| self.knobs.iter().filter(|knob| wanted(&knob.result)).count();
         write!(
@@ -166,9 +169,6 @@ pub(crate) fn restore_behind_gate(dir: &RuntimeDir, roots: &Roots) -> Result<Res
         lease::remove(dir)?;
         return Ok(RestoreReport { earlier_boot: Some(boot), ..RestoreReport::default() });
     }
-    if content.problem_count > 0 {
-        journal::set_aside(dir, &bytes)?;
-    }
     let mut entries: Vec<&JournalEntry> = content.entries.iter().collect();
     entries.sort_by_key(|entry| (is_disk_setting(entry.file), Reverse(entry.sequence)));
     let mut report = RestoreReport { problems: content.problems, ..RestoreReport::default() };
@@ -188,6 +188,20 @@ pub(crate) fn restore_behind_gate(dir: &RuntimeDir, roots: &Roots) -> Result<Res
         #[cfg(test)]
         crate::failpoint::reach();
     }
+    let not_understood = (content.problem_count > 0).then_some(&*bytes);
+    if let Err(error) = tidy(dir, not_understood, failed) {
+        // A full disk, say. What was restored is restored, and restoring it once more will find it already so.
+        let why = format!("failed to {}; the journal stays as it is until the next restore", error.in_full());
+        report.problems.push(JournalProblem { line: 0, why });
+    }
+    Ok(report)
+}
+
+/// Leaves only what failed in the journal, and for people a copy of one that was not understood.
+fn tidy(dir: &RuntimeDir, not_understood: Option<&[u8]>, mut failed: Vec<&JournalEntry>) -> Result<(), ActuateError> {
+    if let Some(bytes) = not_understood {
+        journal::set_aside(dir, bytes)?;
+    }
     // Kept in the order in which they were written.
     failed.sort_by_key(|entry| entry.sequence);
     journal::keep(dir, &failed)?;
@@ -196,7 +210,7 @@ pub(crate) fn restore_behind_gate(dir: &RuntimeDir, roots: &Roots) -> Result<Res
     if failed.is_empty() {
         lease::remove(dir)?;
     }
-    Ok(report)
+    Ok(())
 }
 
 fn put_back(roots: &Roots, entry: &JournalEntry) -> RestoreResult {

@@ -2,7 +2,7 @@ use super::testbed::{Cgroup, Disk, Runtime, inspection, knob_write, ready, weigh
 use crate::{ActuateError, InstanceLock, RestoreWhen, Writer, boottime_now, parse_journal, restore};
 use minerva_model::{CgroupRef, DeviceId, KnobFile, KnobTarget, KnobWrite, Outcome};
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -227,10 +227,20 @@ fn nothing_is_written_when_the_journal_finds_its_disk_full() {
     assert_eq!((content.problem_count, content.torn, content.entries.len()), (0, false, held));
     assert!(matches!(writer.write(&weight(&group.target(), disk.id, 500)), Outcome::Text(_)));
 
+    // A restore works all the same, also where it should keep what it does not understand and cannot.
     drop((writer, lock));
-    let report = restore(&runtime.settings, RestoreWhen::Always).unwrap();
-    assert!(report.is_complete(), "{report}");
-    assert_eq!(group.text(WEIGHTS), before);
+    let whole = fs::read_to_string(runtime.journal_path()).unwrap();
+    let text = whole.replacen("\"sequence\":2", "\"sequence\":x", 1);
+    fs::OpenOptions::new().write(true).open(runtime.journal_path()).unwrap().write_all_at(text.as_bytes(), 0).unwrap();
+    for expected in ["1 restored", "0 restored"] {
+        let report = restore(&runtime.settings, RestoreWhen::Always).unwrap();
+        let told = report.to_string();
+        assert!(told.contains(expected) && told.contains("the journal stays as it is"), "{told}");
+        assert_eq!((group.text(WEIGHTS), runtime.journal_path().exists()), (before.clone(), true));
+    }
+    fs::remove_file(small.0.join("ballast")).unwrap();
+    restore(&runtime.settings, RestoreWhen::Always).unwrap();
+    assert!(!runtime.journal_path().exists());
 }
 
 #[test]
