@@ -35,6 +35,7 @@ const FIGURES: &[(&str, Source)] = &[
     ("idle-writes", Source::Lab),
     ("kill-restore", Source::Lab),
     ("fuzz", Source::Fuzz),
+    ("decision-cost", Source::Bench("minerva-blocksched", "decision")),
 ];
 
 /// One measured line. A measurement may print several for one id, one a condition.

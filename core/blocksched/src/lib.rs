@@ -10,6 +10,10 @@
 //!
 //! Limits: a decision costs O(log flows) and allocates nothing once every flow and queue has had its greatest size.
 
+mod anticipatory;
+mod bfq;
+mod cfq;
+mod deadline;
 mod flow;
 mod heap;
 mod htbs;
@@ -18,10 +22,16 @@ mod noop;
 mod pclock;
 mod request;
 mod sfq;
+mod sorted;
 mod table;
 mod tag;
 mod tokens;
+mod wf2q;
 
+pub use anticipatory::{Anticipatory, AnticipatoryOptions};
+pub use bfq::{Bfq, BfqOptions};
+pub use cfq::{Cfq, CfqOptions};
+pub use deadline::{Deadline, DeadlineOptions};
 pub use flow::{Class, Contract, FlowId, FlowParameters, GroupId};
 pub use heap::IndexedHeap;
 pub use htbs::{Htbs, HtbsOptions, SequentialTest, WithinFlow};

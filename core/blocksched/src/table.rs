@@ -1,6 +1,7 @@
 //! Flows with their queues, indexed by number: what every per-flow scheduler keeps.
 
 use crate::{FlowId, FlowParameters, Request};
+use minerva_model::Nanos;
 use std::collections::VecDeque;
 
 /// One flow: what it was promised, what it has queued, and a scheduler's own state.
@@ -58,4 +59,24 @@ impl<State: Default, Tags: Default> FlowTable<State, Tags> {
     pub(crate) fn queued(&self) -> usize {
         self.queued
     }
+}
+
+/// How many of a flow's oldest requests are looked at for the one that is nearest onwards.
+pub(crate) const SWEEP_WINDOW: usize = 32;
+
+/// The position in `queue` of the request to send next when the head stands at `position_bytes`: the nearest onwards among
+/// the oldest, and after the last the lowest, but the oldest of all once it has waited for `expire`.
+pub(crate) fn sweep<Tags>(
+    queue: &VecDeque<(Request, Tags)>,
+    position_bytes: u64,
+    now: Nanos,
+    expire: Nanos,
+    window: usize,
+) -> usize {
+    if queue.front().is_none_or(|(oldest, _)| now.since(oldest.arrived) >= expire) {
+        return 0;
+    }
+    let key = |request: &Request| (request.offset_bytes < position_bytes, request.offset_bytes);
+    let nearest = queue.iter().take(window.max(1)).enumerate().min_by_key(|(_, (request, _))| key(request));
+    nearest.map_or(0, |(index, _)| index)
 }

@@ -1,8 +1,9 @@
 //! What every scheduler owes its caller, whatever the load.
 
 use minerva_blocksched::{
-    AtLimit, Contract, Cost, Dispatch, FlowId, FlowParameters, GroupId, Htbs, HtbsOptions, Kind, MClock, Noop, PClock,
-    Request, RequestId, Scheduler, Sfq, Tag, TagOptions,
+    Anticipatory, AnticipatoryOptions, AtLimit, Bfq, BfqOptions, Cfq, CfqOptions, Contract, Cost, Deadline,
+    DeadlineOptions, Dispatch, FlowId, FlowParameters, GroupId, Htbs, HtbsOptions, Kind, MClock, Noop, PClock, Request,
+    RequestId, Scheduler, Sfq, Tag, TagOptions,
 };
 use minerva_model::Nanos;
 use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
@@ -20,11 +21,15 @@ fn every_scheduler() -> Vec<Box<dyn Scheduler>> {
         Box::new(MClock::new(Cost::PerRequest, AtLimit::Wait)),
         Box::new(MClock::new(Cost::PerRequest, AtLimit::Allow)),
         Box::new(Tag::new(TagOptions::default())),
+        Box::new(Bfq::new(BfqOptions::default())),
+        Box::new(Deadline::new(DeadlineOptions::default())),
+        Box::new(Anticipatory::new(AnticipatoryOptions::default())),
+        Box::new(Cfq::new(CfqOptions::default())),
     ]
 }
 
 /// Schedulers that never keep a free device idle while something is queued.
-const WORK_CONSERVING: [&str; 3] = ["noop", "sfq", "pclock"];
+const WORK_CONSERVING: [&str; 4] = ["noop", "sfq", "pclock", "mq-deadline"];
 
 #[derive(Clone, Copy, Debug)]
 enum Step {

@@ -13,7 +13,7 @@ mod sequence;
 
 pub use options::{HtbsOptions, SequentialTest, WithinFlow};
 
-use crate::table::FlowTable;
+use crate::table::{FlowTable, sweep};
 use crate::tokens::{BACKGROUND, Bucket, Fill, Instant, cost_units, instant, spacing};
 use crate::{Dispatch, FlowId, FlowParameters, IndexedHeap, Request, Scheduler};
 use minerva_model::Nanos;
@@ -165,13 +165,10 @@ impl Htbs {
     /// Which of the flow's queued requests leaves.
     fn choose_within(&mut self, flow: FlowId, now: Nanos) -> usize {
         let WithinFlow::Sweep { window } = self.options.within_flow else { return 0 };
-        let drift = self.drift;
         let flow = self.flows.at(flow);
-        let due = flow.queue.front().is_some_and(|(_, tags)| tags.finish - drift <= instant(now));
-        let Some(position) = flow.state.sequence.position_bytes().filter(|_| !due) else { return 0 };
-        let onwards = |offset: u64| (offset < position, offset.abs_diff(position));
-        let candidates = flow.queue.iter().take(window.max(1)).enumerate();
-        candidates.min_by_key(|(_, (request, _))| onwards(request.offset_bytes)).map_or(0, |(index, _)| index)
+        let delay = flow.parameters.contract.unwrap_or(BACKGROUND).delay;
+        let position = flow.state.sequence.position_bytes().unwrap_or(0);
+        sweep(&flow.queue, position, now, Nanos(delay.0 / 2), window)
     }
 
     fn track_head(&mut self, flow: FlowId) {

@@ -1,0 +1,319 @@
+//! BFQ: budget fair queueing. Weights are obeyed in bytes, however large or far apart the requests are.
+//!
+//! One flow is in service at a time and keeps the disk until its budget is used, its time is up, or it has nothing more to
+//! ask. For a flow that will ask again at once the disk is kept idle for a short while, and always so when weights differ,
+//! because otherwise a synchronous flow could not get more than the others whatever its weight.
+//!
+//! Constants and rules are the public ones of the kernel's BFQ; low-latency heuristics (weight raising) are left out, as
+//! weights are obeyed only without them.
+
+use crate::table::{FlowTable, SWEEP_WINDOW, sweep};
+use crate::wf2q::Level;
+use crate::{Class, Dispatch, FlowId, FlowParameters, GroupId, Kind, Request, Scheduler};
+use minerva_model::Nanos;
+
+/// Options, with the kernel's defaults.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BfqOptions {
+    /// The greatest budget.
+    pub budget_bytes_max: u64,
+    /// How long a flow may stay in service.
+    pub budget_timeout: Nanos,
+    /// How long the disk is kept idle for the flow in service.
+    pub slice_idle: Nanos,
+    /// How much a write that nobody waits for is charged.
+    pub async_charge_factor: u64,
+    /// The disk seeks.
+    pub rotational: bool,
+    /// The disk takes several requests at once.
+    pub queues_internally: bool,
+}
+
+impl Default for BfqOptions {
+    fn default() -> Self {
+        Self {
+            budget_bytes_max: 16 * 1024 * 512,
+            budget_timeout: Nanos::from_millis(125),
+            slice_idle: Nanos::from_millis(8),
+            async_charge_factor: 3,
+            rotational: true,
+            queues_internally: false,
+        }
+    }
+}
+
+/// A jump further than this is a seek.
+const SEEK_BYTES: u64 = 8 * 100 * 512;
+/// More seeks than this among the last 32 requests make a flow seeky.
+const SEEKS_MAX: u32 = 19;
+/// The oldest request of a flow goes first once it waited this long.
+const FIFO_EXPIRE_SYNC: Nanos = Nanos::from_millis(125);
+
+/// BFQ. Not work-conserving: it idles for the flow in service.
+#[derive(Debug)]
+pub struct Bfq {
+    options: BfqOptions,
+    flows: FlowTable<State, ()>,
+    groups: Level,
+    group_flows: Vec<Level>,
+    group_weights: Vec<u32>,
+    service: Option<Service>,
+    position_bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Service {
+    flow: FlowId,
+    group: usize,
+    began: Nanos,
+    /// The instant until which the disk is kept idle, once that began.
+    idle_until: Option<Nanos>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct State {
+    budget_bytes: u64,
+    in_flight: u32,
+    last_end_bytes: Option<u64>,
+    seeks: u32,
+    completed_at: Option<Nanos>,
+    think_mean_ns: u64,
+    sync: bool,
+}
+
+/// Why service ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    BudgetUsed,
+    Timeout,
+    TooIdle,
+    NoMore,
+}
+
+impl Bfq {
+    /// With these options.
+    pub fn new(options: BfqOptions) -> Self {
+        Self {
+            options,
+            flows: FlowTable::new(),
+            groups: Level::default(),
+            group_flows: Vec::new(),
+            group_weights: Vec::new(),
+            service: None,
+            position_bytes: 0,
+        }
+    }
+
+    fn group_weight(&self, group: usize) -> u64 {
+        u64::from(self.group_weights.get(group).copied().unwrap_or(100))
+    }
+
+    fn level(&mut self, group: usize) -> &mut Level {
+        if group >= self.group_flows.len() {
+            self.group_flows.resize_with(group + 1, Level::default);
+        }
+        &mut self.group_flows[group]
+    }
+
+    /// The weight that a flow's class and weight give it.
+    fn weight_of(parameters: &FlowParameters) -> u64 {
+        let weight = u64::from(parameters.weight.clamp(1, 10_000)) * 100;
+        match parameters.class {
+            Class::RealTime => weight * 100,
+            Class::BestEffort => weight,
+            Class::Idle => 1,
+        }
+    }
+
+    fn budget_of(&self, state: &State) -> u64 {
+        let least = self.options.budget_bytes_max / 32;
+        if state.budget_bytes == 0 { self.options.budget_bytes_max / 3 } else { state.budget_bytes.max(least) }
+    }
+
+    /// Whether keeping the disk idle for the flow in service is worth it.
+    fn should_idle(&mut self, service: Service) -> bool {
+        let symmetric = self.groups.is_symmetric() && self.level(service.group).is_symmetric();
+        let slice_idle = self.options.slice_idle;
+        let (rotational, queues_internally) = (self.options.rotational, self.options.queues_internally);
+        let flow = self.flows.at(service.flow);
+        let state = &flow.state;
+        if slice_idle == Nanos::ZERO || !state.sync || flow.parameters.class == Class::Idle {
+            return false;
+        }
+        let thinks_briefly = state.think_mean_ns <= slice_idle.0;
+        let seeky = state.seeks.count_ones() > SEEKS_MAX;
+        let gains = rotational && !queues_internally || (rotational || !queues_internally) && !seeky;
+        thinks_briefly && (gains || !symmetric)
+    }
+
+    /// Goes on with the flow in service: what to do, or `None` when its service has ended.
+    fn go_on(&mut self, now: Nanos) -> Option<Dispatch> {
+        let service = self.service?;
+        let timed_out = now.since(service.began) >= self.options.budget_timeout;
+        let flow = self.flows.at(service.flow);
+        if let Some((request, ())) = flow.queue.front() {
+            let cost = u64::from(request.length_bytes);
+            let used = self.level(service.group).used_bytes();
+            let end = if timed_out && used > 0 {
+                End::Timeout
+            } else if used > 0 && cost > self.level(service.group).left_bytes() {
+                End::BudgetUsed
+            } else {
+                return Some(self.send(service, now));
+            };
+            self.end_service(now, end);
+            return None;
+        }
+        let in_flight = flow.state.in_flight;
+        if timed_out || !self.should_idle(service) {
+            self.end_service(now, if timed_out { End::Timeout } else { End::NoMore });
+            return None;
+        }
+        if in_flight > 0 {
+            return Some(Dispatch::Idle);
+        }
+        let until = service.idle_until.unwrap_or(now + self.options.slice_idle);
+        if until <= now {
+            self.end_service(now, End::TooIdle);
+            return None;
+        }
+        self.service = Some(Service { idle_until: Some(until), ..service });
+        Some(Dispatch::WaitUntil(until))
+    }
+
+    fn send(&mut self, service: Service, now: Nanos) -> Dispatch {
+        let position = self.position_bytes;
+        let queue = &self.flows.at(service.flow).queue;
+        let index = sweep(queue, position, now, FIFO_EXPIRE_SYNC, SWEEP_WINDOW);
+        let Some((request, ())) = self.flows.take(service.flow, index) else { return Dispatch::Idle };
+        let factor = if request.sync { 1 } else { self.options.async_charge_factor };
+        let charge = u64::from(request.length_bytes.max(512)) * factor;
+        self.groups.serve(charge);
+        self.level(service.group).serve(charge);
+        self.flows.at(service.flow).state.in_flight += 1;
+        self.position_bytes = request.end_bytes();
+        self.service = Some(Service { idle_until: None, ..service });
+        Dispatch::Send(request)
+    }
+
+    /// Ends the service and sets the next budget by how it ended.
+    fn end_service(&mut self, now: Nanos, end: End) {
+        let Some(service) = self.service.take() else { return };
+        let most = self.options.budget_bytes_max;
+        let least = most / 32;
+        let used = self.level(service.group).used_bytes();
+        let spent = now.since(service.began);
+        let flow = self.flows.at(service.flow);
+        let before = if flow.state.budget_bytes == 0 { most / 3 } else { flow.state.budget_bytes };
+        flow.state.budget_bytes = match end {
+            End::TooIdle if flow.state.in_flight > 0 => (2 * before).min(most),
+            End::TooIdle => before.saturating_sub(4 * least).max(least),
+            End::Timeout => (2 * before).min(most),
+            End::BudgetUsed => (4 * before).min(most),
+            End::NoMore => used.clamp(least, most),
+        };
+        // A flow that held the disk long for little is charged for the time: seeks are paid by who makes them.
+        let slow = end == End::Timeout || (spent.0 > self.options.budget_timeout.0 / 2 && used < most / 4);
+        let by_time = u128::from(most) * u128::from(spent.0) / u128::from(self.options.budget_timeout.0.max(1));
+        let charged = if slow { u64::try_from(by_time).unwrap_or(most).min(most).max(used) } else { used };
+        let flow = self.flows.at(service.flow);
+        let weight = Self::weight_of(&flow.parameters);
+        let (state, more) = (flow.state, !flow.queue.is_empty());
+        let budget = self.budget_of(&state);
+        self.level(service.group).expire(charged, more.then_some((weight, budget)));
+        let group_more = self.level(service.group).active() > 0;
+        let group_weight = self.group_weight(service.group);
+        self.groups.expire(charged, group_more.then_some((group_weight, most)));
+    }
+
+    fn activate(&mut self, flow: FlowId) {
+        let parameters = self.flows.at(flow).parameters;
+        let state = self.flows.at(flow).state;
+        let group = parameters.group.index();
+        let (weight, budget) = (Self::weight_of(&parameters), self.budget_of(&state));
+        self.level(group).activate(flow.index(), weight, budget);
+        if !self.groups.is_active(group) {
+            let (weight, budget) = (self.group_weight(group), self.options.budget_bytes_max);
+            self.groups.activate(group, weight, budget);
+        }
+    }
+}
+
+impl Scheduler for Bfq {
+    fn name(&self) -> &'static str {
+        "bfq"
+    }
+
+    fn set_flow(&mut self, _now: Nanos, flow: FlowId, parameters: FlowParameters) {
+        let old = self.flows.at(flow).parameters;
+        // A flow with work stays in its group until it has none: its place in the group's order is there.
+        let busy = self.level(old.group.index()).is_active(flow.index());
+        let group = if busy { old.group } else { parameters.group };
+        self.flows.at(flow).parameters = FlowParameters { group, ..parameters };
+    }
+
+    fn remove_flow(&mut self, now: Nanos, flow: FlowId) {
+        let FlowParameters { group, .. } = self.flows.at(flow).parameters;
+        let idle = self.flows.at(flow).queue.is_empty();
+        if idle && self.service.is_some_and(|service| service.flow == flow) {
+            self.end_service(now, End::NoMore);
+        }
+        self.level(group.index()).forget(flow.index());
+        let flow = self.flows.at(flow);
+        flow.parameters = FlowParameters { group, ..FlowParameters::default() };
+        flow.state = State { in_flight: flow.state.in_flight, ..State::default() };
+    }
+
+    fn set_group_weight(&mut self, _now: Nanos, group: GroupId, weight: u32) {
+        let group = group.index();
+        if group >= self.group_weights.len() {
+            self.group_weights.resize(group + 1, 100);
+        }
+        self.group_weights[group] = weight.clamp(1, 10_000);
+    }
+
+    fn add(&mut self, now: Nanos, request: Request) {
+        let flow = self.flows.at(request.flow);
+        let state = &mut flow.state;
+        if let Some(completed_at) = state.completed_at.filter(|_| flow.queue.is_empty() && state.in_flight == 0) {
+            // A sample of more than twice the idle time says no more than that.
+            let think = now.since(completed_at).0.min(2 * self.options.slice_idle.0.max(1));
+            state.think_mean_ns = (7 * state.think_mean_ns + think) / 8;
+        }
+        let jumped = state.last_end_bytes.is_some_and(|end| end.abs_diff(request.offset_bytes) > SEEK_BYTES);
+        state.seeks = state.seeks << 1 | u32::from(jumped);
+        state.last_end_bytes = Some(request.end_bytes());
+        state.sync = request.sync || request.kind == Kind::Read;
+        let in_service = self.service.is_some_and(|service| service.flow == request.flow);
+        if self.flows.push(request, ()) && !in_service {
+            self.activate(request.flow);
+        }
+        if in_service && let Some(service) = self.service.as_mut() {
+            service.idle_until = None;
+        }
+    }
+
+    fn next(&mut self, now: Nanos) -> Dispatch {
+        if self.flows.queued() == 0 {
+            return Dispatch::Idle;
+        }
+        if let Some(answer) = self.go_on(now) {
+            return answer;
+        }
+        let Some(group) = self.groups.pick() else { return Dispatch::Idle };
+        let Some(slot) = self.level(group).pick() else { return Dispatch::Idle };
+        let service = Service { flow: FlowId(slot as u32), group, began: now, idle_until: None };
+        self.service = Some(service);
+        self.send(service, now)
+    }
+
+    fn complete(&mut self, now: Nanos, request: &Request) {
+        let state = &mut self.flows.at(request.flow).state;
+        state.in_flight = state.in_flight.saturating_sub(1);
+        state.completed_at = Some(now);
+    }
+
+    fn queued(&self) -> usize {
+        self.flows.queued()
+    }
+}

@@ -1,0 +1,382 @@
+//! CFQ: completely fair queueing, by time. It left the kernel with 5.0; the seeds measured against it.
+//!
+//! Groups share the disk by weight: each has a virtual time that grows by the time it held the disk over its part of all
+//! weights, and the least is served. Inside a group each flow gets slices of time, longer for better levels, in an order in
+//! which better levels come sooner; the real-time class goes first and the idle class only when nobody else asks. While a
+//! flow's slice lasts the disk is kept idle for it when it thinks briefly and does not seek.
+
+use crate::table::{FlowTable, SWEEP_WINDOW, sweep};
+use crate::{Class, Dispatch, FlowId, FlowParameters, GroupId, IndexedHeap, Request, Scheduler};
+use minerva_model::Nanos;
+use std::cmp::Reverse;
+
+/// Options, with the kernel's defaults.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CfqOptions {
+    /// A slice of a flow at level 4 whose requests somebody waits for.
+    pub slice_sync: Nanos,
+    /// The same for writes that nobody waits for.
+    pub slice_async: Nanos,
+    /// How long the disk is kept idle for a flow.
+    pub slice_idle: Nanos,
+    /// How long it is kept idle for a group whose last flow ran out of work; zero for never.
+    pub group_idle: Nanos,
+    /// Slices are shortened so that everyone is served within about this time.
+    pub target_latency: Nanos,
+    /// Requests at the device at once.
+    pub quantum: u32,
+}
+
+impl Default for CfqOptions {
+    fn default() -> Self {
+        Self {
+            slice_sync: Nanos::from_millis(100),
+            slice_async: Nanos::from_millis(40),
+            slice_idle: Nanos::from_millis(8),
+            group_idle: Nanos::from_millis(8),
+            target_latency: Nanos::from_millis(300),
+            quantum: 8,
+        }
+    }
+}
+
+/// A jump further than this is a seek.
+const SEEK_BYTES: u64 = 8 * 100 * 512;
+/// More seeks than this among the last 32 requests make a flow seeky.
+const SEEKS_MAX: u32 = 4;
+/// A new group, and an idle-class flow, stands this far behind the last.
+const LAST_OFFSET_NS: u64 = 200_000_000;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct State {
+    in_flight: u32,
+    seeks: u32,
+    last_end_bytes: Option<u64>,
+    completed_at: Option<Nanos>,
+    think_mean_ns: u64,
+    sync: bool,
+    /// What was left of the last slice, or how far it was overrun, in nanoseconds.
+    residual_ns: i64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Group {
+    /// Flows with work, by class, by their place in the order.
+    trees: [IndexedHeap<i64>; 3],
+    /// The last place that was given out in the idle class.
+    idle_last: Option<i64>,
+    weight: Option<u32>,
+    virtual_ns: u64,
+}
+
+impl Group {
+    fn busy(&self) -> usize {
+        self.trees.iter().map(IndexedHeap::len).sum()
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Service {
+    flow: FlowId,
+    group: usize,
+    began: Nanos,
+    slice_end: Nanos,
+    idle_until: Option<Nanos>,
+}
+
+/// CFQ. Not work-conserving: it idles within a slice.
+#[derive(Debug)]
+pub struct Cfq {
+    options: CfqOptions,
+    flows: FlowTable<State, ()>,
+    groups: Vec<Group>,
+    /// Groups with work, by virtual time.
+    by_virtual: IndexedHeap<u64>,
+    /// The same, the last first.
+    by_virtual_last: IndexedHeap<Reverse<u64>>,
+    busy_weight: u64,
+    service: Option<Service>,
+    position_bytes: u64,
+    in_flight: u32,
+}
+
+impl Cfq {
+    /// With these options.
+    pub fn new(options: CfqOptions) -> Self {
+        Self {
+            options,
+            flows: FlowTable::new(),
+            groups: Vec::new(),
+            by_virtual: IndexedHeap::new(),
+            by_virtual_last: IndexedHeap::new(),
+            busy_weight: 0,
+            service: None,
+            position_bytes: 0,
+            in_flight: 0,
+        }
+    }
+
+    fn group(&mut self, group: usize) -> &mut Group {
+        if group >= self.groups.len() {
+            self.groups.resize_with(group + 1, Group::default);
+        }
+        &mut self.groups[group]
+    }
+
+    fn weight(&mut self, group: usize) -> u64 {
+        u64::from(self.group(group).weight.unwrap_or(500))
+    }
+
+    /// A flow's slice before shortening: a fifth of the base more or less for each level from 4.
+    fn base_slice(&self, parameters: &FlowParameters, sync: bool) -> i64 {
+        let base = if sync { self.options.slice_sync } else { self.options.slice_async }.0 as i64;
+        base + base / 5 * (4 - i64::from(parameters.level.min(7)))
+    }
+
+    /// A flow's slice, shortened when many flows share the target latency.
+    fn slice(&mut self, flow: FlowId, group: usize) -> u64 {
+        let Flow { parameters, sync } = self.describe(flow);
+        let slice = self.base_slice(&parameters, sync).max(1) as u64;
+        if !sync {
+            return slice;
+        }
+        let share = self.weight(group) as f64 / self.busy_weight.max(1) as f64;
+        let group_slice = self.options.target_latency.0 as f64 * share;
+        let expected = self.options.slice_sync.0 as f64 * self.group(group).busy().max(1) as f64;
+        if expected <= group_slice {
+            return slice;
+        }
+        let least = (2 * self.options.slice_idle.0 * slice / self.options.slice_sync.0.max(1)).min(slice);
+        ((slice as f64 * group_slice / expected) as u64).max(least)
+    }
+
+    fn describe(&mut self, flow: FlowId) -> Flow {
+        let flow = self.flows.at(flow);
+        Flow { parameters: flow.parameters, sync: flow.state.sync }
+    }
+
+    /// Puts a flow with work into its group's order, and the group into the order of groups.
+    fn enqueue(&mut self, flow: FlowId, now: Nanos) {
+        let Flow { parameters, sync } = self.describe(flow);
+        let best = self.base_slice(&FlowParameters { level: 0, ..parameters }, sync);
+        let own = self.base_slice(&parameters, sync);
+        let residual_ns = std::mem::take(&mut self.flows.at(flow).state.residual_ns);
+        let index = parameters.group.index();
+        let weight = self.weight(index);
+        let last = self.by_virtual_last.peek().map(|(virtual_ns, _)| virtual_ns.0);
+        let group = self.group(index);
+        let was_busy = group.busy() > 0;
+        let others = (group.busy() as i64).max(0);
+        let mut key = now.0 as i64 + others * (best - own) - residual_ns;
+        if parameters.class == Class::Idle {
+            key = group.idle_last.map_or(now.0 as i64, |last| last.max(now.0 as i64) + LAST_OFFSET_NS as i64);
+            group.idle_last = Some(key);
+        }
+        group.trees[parameters.class as usize].set(flow.index(), key);
+        if !was_busy {
+            let in_service = self.service.is_some_and(|service| service.group == index);
+            if !in_service {
+                self.busy_weight += weight;
+                let group = self.group(index);
+                group.virtual_ns = group.virtual_ns.max(last.map_or(0, |last| last + LAST_OFFSET_NS));
+            }
+            let virtual_ns = self.group(index).virtual_ns;
+            self.place(index, Some(virtual_ns));
+        }
+    }
+
+    /// Gives a group its place in the order of groups, or takes it out.
+    fn place(&mut self, group: usize, virtual_ns: Option<u64>) {
+        match virtual_ns {
+            Some(virtual_ns) => {
+                self.by_virtual.set(group, virtual_ns);
+                self.by_virtual_last.set(group, Reverse(virtual_ns));
+            }
+            None => {
+                self.by_virtual.remove(group);
+                self.by_virtual_last.remove(group);
+            }
+        }
+    }
+
+    fn should_idle(&mut self, service: Service) -> bool {
+        let slice_idle = self.options.slice_idle;
+        let flow = self.flows.at(service.flow);
+        let seeky = flow.state.seeks.count_ones() > SEEKS_MAX;
+        let idles = flow.state.sync && flow.parameters.class != Class::Idle && slice_idle > Nanos::ZERO;
+        let thinks_briefly = flow.state.think_mean_ns <= slice_idle.0;
+        // A seeky flow gains nothing by itself, but its group would lose its turn to the others.
+        let last_of_group = self.group(service.group).busy() == 0 && !self.by_virtual.is_empty();
+        idles && thinks_briefly && (!seeky || (last_of_group && self.options.group_idle > Nanos::ZERO))
+    }
+
+    /// Goes on with the flow in service: what to do, or `None` when its slice has ended.
+    fn go_on(&mut self, now: Nanos) -> Option<Dispatch> {
+        let service = self.service?;
+        let flow = self.flows.at(service.flow);
+        let (has_work, in_flight) = (!flow.queue.is_empty(), flow.state.in_flight);
+        let over = now >= service.slice_end;
+        if has_work && !over {
+            return Some(self.send(service, now));
+        }
+        if over || !self.should_idle(service) {
+            self.end_service(now);
+            return None;
+        }
+        if in_flight > 0 {
+            return Some(Dispatch::Idle);
+        }
+        let until = service.idle_until.unwrap_or((now + self.options.slice_idle).min(service.slice_end));
+        if until <= now {
+            self.end_service(now);
+            return None;
+        }
+        self.service = Some(Service { idle_until: Some(until), ..service });
+        Some(Dispatch::WaitUntil(until))
+    }
+
+    fn send(&mut self, service: Service, now: Nanos) -> Dispatch {
+        let position = self.position_bytes;
+        let flow = self.flows.at(service.flow);
+        let expire = if flow.state.sync { Nanos::from_millis(125) } else { Nanos::from_millis(250) };
+        let index = sweep(&flow.queue, position, now, expire, SWEEP_WINDOW);
+        let Some((request, ())) = self.flows.take(service.flow, index) else { return Dispatch::Idle };
+        self.flows.at(service.flow).state.in_flight += 1;
+        self.in_flight += 1;
+        self.position_bytes = request.end_bytes();
+        self.service = Some(Service { idle_until: None, ..service });
+        Dispatch::Send(request)
+    }
+
+    fn end_service(&mut self, now: Nanos) {
+        let Some(service) = self.service.take() else { return };
+        let used = now.since(service.began).0.max(1);
+        let weight = self.weight(service.group);
+        let total = self.busy_weight.max(weight);
+        let charge = (u128::from(used) * u128::from(total) / u128::from(weight)) as u64;
+        let group = self.group(service.group);
+        group.virtual_ns += charge;
+        let (virtual_ns, others_busy) = (group.virtual_ns, group.busy() > 0);
+        if others_busy {
+            self.place(service.group, Some(virtual_ns));
+        }
+        let flow = self.flows.at(service.flow);
+        let has_work = !flow.queue.is_empty();
+        if has_work {
+            flow.state.residual_ns = service.slice_end.0 as i64 - now.0 as i64;
+            let slot = service.group;
+            if !others_busy {
+                self.busy_weight -= weight;
+            }
+            self.requeue(service.flow, slot, now);
+        } else if !others_busy {
+            self.busy_weight -= weight;
+        }
+    }
+
+    /// A flow whose slice ended with work left goes back into its group's order without its group losing its place.
+    fn requeue(&mut self, flow: FlowId, group: usize, now: Nanos) {
+        let before = self.group(group).virtual_ns;
+        self.enqueue(flow, now);
+        self.group(group).virtual_ns = before;
+        self.place(group, Some(before));
+    }
+
+    /// Starts the next flow's slice.
+    fn start_service(&mut self, now: Nanos) -> Option<Service> {
+        let (_, group) = self.by_virtual.peek()?;
+        let tree = self.group(group).trees.iter_mut().find(|tree| !tree.is_empty())?;
+        let (_, slot) = tree.pop()?;
+        let flow = FlowId(slot as u32);
+        if self.group(group).busy() == 0 {
+            self.place(group, None);
+        }
+        let slice = self.slice(flow, group);
+        Some(Service { flow, group, began: now, slice_end: now + Nanos(slice), idle_until: None })
+    }
+}
+
+/// What of a flow decides its slices.
+struct Flow {
+    parameters: FlowParameters,
+    sync: bool,
+}
+
+impl Scheduler for Cfq {
+    fn name(&self) -> &'static str {
+        "cfq"
+    }
+
+    fn set_flow(&mut self, _now: Nanos, flow: FlowId, parameters: FlowParameters) {
+        let old = self.flows.at(flow).parameters;
+        let in_service = self.service.is_some_and(|service| service.flow == flow);
+        let busy = in_service || !self.flows.at(flow).queue.is_empty();
+        // A flow with work keeps its place in the order until it has none.
+        let (group, class) = if busy { (old.group, old.class) } else { (parameters.group, parameters.class) };
+        self.flows.at(flow).parameters = FlowParameters { group, class, ..parameters };
+    }
+
+    fn remove_flow(&mut self, now: Nanos, flow: FlowId) {
+        let idle = self.flows.at(flow).queue.is_empty();
+        if idle && self.service.is_some_and(|service| service.flow == flow) {
+            self.end_service(now);
+        }
+        self.set_flow(now, flow, FlowParameters::default());
+        let flow = self.flows.at(flow);
+        flow.state = State { in_flight: flow.state.in_flight, sync: flow.state.sync, ..State::default() };
+    }
+
+    fn set_group_weight(&mut self, _now: Nanos, group: GroupId, weight: u32) {
+        let index = group.index();
+        let before = self.weight(index);
+        let busy = self.by_virtual.key(index).is_some() || self.service.is_some_and(|service| service.group == index);
+        self.group(index).weight = Some(weight.clamp(1, 10_000));
+        if busy {
+            self.busy_weight = self.busy_weight - before + self.weight(index);
+        }
+    }
+
+    fn add(&mut self, now: Nanos, request: Request) {
+        let cap = 2 * self.options.slice_idle.0.max(1);
+        let flow = self.flows.at(request.flow);
+        let state = &mut flow.state;
+        if let Some(completed_at) = state.completed_at.filter(|_| flow.queue.is_empty() && state.in_flight == 0) {
+            state.think_mean_ns = (7 * state.think_mean_ns + now.since(completed_at).0.min(cap)) / 8;
+        }
+        let jumped = state.last_end_bytes.is_some_and(|end| end.abs_diff(request.offset_bytes) > SEEK_BYTES);
+        state.seeks = state.seeks << 1 | u32::from(jumped);
+        state.last_end_bytes = Some(request.end_bytes());
+        state.sync = request.sync;
+        let in_service = self.service.is_some_and(|service| service.flow == request.flow);
+        if self.flows.push(request, ()) && !in_service {
+            self.enqueue(request.flow, now);
+        }
+        if in_service && let Some(service) = self.service.as_mut() {
+            service.idle_until = None;
+        }
+    }
+
+    fn next(&mut self, now: Nanos) -> Dispatch {
+        if self.flows.queued() == 0 || self.in_flight >= self.options.quantum {
+            return Dispatch::Idle;
+        }
+        if let Some(answer) = self.go_on(now) {
+            return answer;
+        }
+        match self.start_service(now) {
+            Some(service) => self.send(service, now),
+            None => Dispatch::Idle,
+        }
+    }
+
+    fn complete(&mut self, now: Nanos, request: &Request) {
+        self.in_flight = self.in_flight.saturating_sub(1);
+        let state = &mut self.flows.at(request.flow).state;
+        state.in_flight = state.in_flight.saturating_sub(1);
+        state.completed_at = Some(now);
+    }
+
+    fn queued(&self) -> usize {
+        self.flows.queued()
+    }
+}
