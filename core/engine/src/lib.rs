@@ -1,1 +1,204 @@
-//! The loop: events in, effects out.
+//! The loop: events in, effects out (docs/ARCHITECTURE.md, section 1).
+//!
+//! [`Engine`] owns one of each stage and passes the nouns along: a sample becomes signals (`core/observe`), signals become
+//! decisions (`core/decide`), decisions become inspections and writes (`core/actuate`). It never blocks, cannot fail, and
+//! knows no clock but the instants it is given, so the same events give the same effects, byte for byte: live, replayed
+//! and simulated.
+//!
+//! | mode | learns and remembers | says what it decides | writes |
+//! |---|---|---|---|
+//! | observe | yes | no | no |
+//! | shadow | yes | yes | no |
+//! | enforce | yes | yes | yes |
+//!
+//! Events may come in any order. What refers to something unknown is passed over, and an instant before the last one
+//! counts as the last one.
+
+mod slices;
+mod unreadable;
+
+use crate::slices::Slices;
+use crate::unreadable::Unreadable;
+use minerva_actuate::Actuator;
+use minerva_decide::Decider;
+use minerva_model::{
+    BackEnd, Decision, DeviceId, Effect, EngineConfig, Event, Finding, Mode, Nanos, Sample, Signals, TenantId,
+};
+use minerva_observe::Observer;
+use std::collections::{BTreeSet, VecDeque};
+
+/// The whole of Minerva's thinking. See the crate's documentation.
+#[derive(Debug, Default)]
+pub struct Engine {
+    mode: Mode,
+    observer: Observer,
+    decider: Decider,
+    actuator: Actuator,
+    devices: BTreeSet<DeviceId>,
+    unreadable: Unreadable,
+    slices: Option<Slices>,
+    last_sample: Option<Nanos>,
+    signals: Signals,
+    effects: VecDeque<Effect>,
+    now: Nanos,
+    stopping: bool,
+}
+
+impl Engine {
+    /// An engine that waits for its [`Event::Configured`].
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes in what happened at `now`. What it asks for in return is there for [`Engine::poll_effect`].
+    pub fn handle(&mut self, now: Nanos, event: Event) {
+        self.now = self.now.max(now);
+        match event {
+            Event::Configured(config) => self.configured(&config),
+            Event::DeviceSeen(device) => {
+                self.devices.insert(device.id);
+                self.actuator.device_seen(&device);
+            }
+            Event::DeviceGone(id) => {
+                self.devices.remove(&id);
+                self.observer.device_gone(id);
+                self.decider.device_gone(id);
+                self.actuator.device_gone(id);
+            }
+            Event::TenantSeen { tenant, history } => {
+                let findings = self.decider.tenant_seen(self.now, &tenant, &history);
+                self.found(findings);
+                self.actuator.tenant_seen(&tenant);
+            }
+            Event::TenantGone(id) => {
+                self.observer.tenant_gone(id);
+                self.decider.tenant_gone(id);
+                self.actuator.tenant_gone(id);
+            }
+            Event::Sampled(sample) => self.sampled(&sample),
+            Event::Answered { id, outcome } => self.actuator.answered(self.now, id, &outcome),
+            Event::Stopping => self.stop(),
+        }
+        // At once, so that effects stand in the order of the events that caused them.
+        while let Some(effect) = self.actuator.poll_effect() {
+            self.effects.push_back(effect);
+        }
+    }
+
+    /// When the engine wants its next [`Event::Sampled`], and why; nothing before it is configured and once it is stopping.
+    pub fn next_wakeup(&self) -> Option<(Nanos, &'static str)> {
+        let slices = self.slices.filter(|_| !self.stopping)?;
+        Some((slices.next(), "the slice ends"))
+    }
+
+    /// The next thing to do, in order.
+    pub fn poll_effect(&mut self) -> Option<Effect> {
+        self.effects.pop_front()
+    }
+
+    /// How far the engine goes at present.
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// What stands decided for every pair that used its disk, by disk, then tenant. Nothing in `observe`.
+    pub fn decisions(&self) -> impl Iterator<Item = Decision> {
+        self.decider.decisions().filter(|_| self.mode != Mode::Observe)
+    }
+
+    /// What stands decided for one pair, also if it has not used the disk yet. Nothing in `observe`.
+    pub fn decision(&self, tenant: TenantId, device: DeviceId) -> Option<Decision> {
+        self.decider.decision(tenant, device).filter(|_| self.mode != Mode::Observe)
+    }
+
+    /// The back end of every disk, with the reason.
+    pub fn device_verdicts(&self) -> impl Iterator<Item = (DeviceId, BackEnd, &str)> {
+        self.devices.iter().filter_map(|id| {
+            let (back_end, reason) = self.actuator.back_end(*id)?;
+            Some((*id, back_end, reason))
+        })
+    }
+
+    /// How many tenants actively used the disk in the last slice.
+    pub fn contention(&self, device: DeviceId) -> Option<u32> {
+        let index = self.signals.devices.binary_search_by_key(&device, |signals| signals.device).ok()?;
+        Some(self.signals.devices[index].contention)
+    }
+
+    /// What happened in the last slice.
+    pub fn signals(&self) -> &Signals {
+        &self.signals
+    }
+
+    fn configured(&mut self, config: &EngineConfig) {
+        if self.stopping {
+            return;
+        }
+        self.observer.configure(&config.observe);
+        self.decider.configure(self.now, config);
+        self.actuator.configure(config);
+        let slice = config.observe.slice;
+        self.slices = Some(match self.slices {
+            Some(slices) => slices.reconfigured(self.now, slice),
+            None => Slices::starting(self.now, slice),
+        });
+        let old = std::mem::replace(&mut self.mode, config.mode);
+        if old == Mode::Enforce && self.mode != Mode::Enforce {
+            self.actuator.stop();
+        }
+        if old != self.mode {
+            // Whoever listens from now on, a person or the kernel, knows nothing of what was decided so far.
+            self.decider.forget_told();
+        }
+    }
+
+    fn sampled(&mut self, sample: &Sample) {
+        // A slice without length says nothing, and nothing is lost: the next one spans both.
+        if self.stopping || self.last_sample.is_some_and(|last| self.now <= last) {
+            return;
+        }
+        self.last_sample = Some(self.now);
+        if let Some(slices) = &mut self.slices {
+            slices.sampled(self.now);
+        }
+        let (signals, findings) = self.observer.signals(self.now, sample);
+        self.found(findings);
+        let findings = self.unreadable.findings(&sample.skipped);
+        self.found(findings);
+        // Also in `observe`: what is learnt there is what the first decision in another mode is made from.
+        let decisions = self.decider.decide(self.now, &signals);
+        if self.mode == Mode::Enforce {
+            self.actuator.plan(self.now, &decisions, &signals);
+        }
+        if self.mode != Mode::Observe {
+            self.effects.extend(decisions.into_iter().map(Effect::Decided));
+        }
+        self.effects.extend(self.decider.histories(self.now).into_iter().map(Effect::Remember));
+        self.signals = signals;
+    }
+
+    fn stop(&mut self) {
+        if std::mem::replace(&mut self.stopping, true) {
+            return;
+        }
+        self.effects.extend(self.decider.all_histories(self.now).into_iter().map(Effect::Remember));
+        if self.mode == Mode::Enforce {
+            self.actuator.stop();
+        }
+    }
+
+    fn found(&mut self, findings: Vec<Finding>) {
+        self.effects.extend(findings.into_iter().map(Effect::Found));
+    }
+}
+
+/// The effects of a recorded run, each with the instant of the event that caused it.
+pub fn replay(events: impl Iterator<Item = (Nanos, Event)>) -> Vec<(Nanos, Effect)> {
+    let mut engine = Engine::new();
+    let mut effects = Vec::new();
+    for (now, event) in events {
+        engine.handle(now, event);
+        effects.extend(std::iter::from_fn(|| engine.poll_effect()).map(|effect| (now, effect)));
+    }
+    effects
+}

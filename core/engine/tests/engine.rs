@@ -1,0 +1,237 @@
+//! The loop as a whole: modes, wake-ups, silence when nothing changes, and what holds for any order of events.
+
+use minerva_engine::{Engine, replay};
+use minerva_model::{
+    CgroupRef, CgroupVersion, Device, DeviceFacts, DeviceId, DeviceSample, Effect, EngineConfig, Event, IoCounters,
+    Mode, Nanos, Outcome, Sample, Skipped, Tenant, TenantHistory, TenantId, TenantIo, TenantKind, UsageAverage,
+    WaitCounters, WriteId,
+};
+use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
+
+const DISK: DeviceId = DeviceId { major: 8, minor: 0 };
+
+fn config(mode: Mode) -> Event {
+    Event::Configured(Box::new(EngineConfig { mode, ..EngineConfig::default() }))
+}
+
+fn device(id: DeviceId, bfq: bool) -> Device {
+    let facts = DeviceFacts {
+        cgroup: CgroupVersion::V2,
+        controller_enabled: true,
+        writeback_attributed: true,
+        elevator: Some(if bfq { "bfq" } else { "none" }.to_owned()),
+        elevators_available: vec!["bfq".to_owned(), "none".to_owned()],
+        bfq_low_latency: bfq.then_some(false),
+        iocost_available: false,
+        iocost_enabled: false,
+        throttle_available: true,
+        rotational: true,
+        stacked_on: Vec::new(),
+        size_bytes: 80_000_000_000,
+        back_end_forced: None,
+    };
+    Device { id, name: format!("sd{}", id.minor), facts }
+}
+
+fn seen(number: u64, history: Vec<TenantHistory>) -> Event {
+    let tenant = Tenant {
+        id: TenantId(number),
+        name: format!("tenant-{number}"),
+        kind: TenantKind::Cgroup,
+        cgroup: CgroupRef { path: format!("t/{number}"), inode: number },
+        group: None,
+        weight_percent: 100,
+        excluded: false,
+    };
+    Event::TenantSeen { tenant, history }
+}
+
+/// Cumulative megabytes of the disk's tenants, numbered from 1.
+fn sample(megabytes: &[u64]) -> Sample {
+    let counters = |megabytes: u64| IoCounters {
+        read_bytes: megabytes * 1_000_000,
+        read_ops: megabytes * 10,
+        ..IoCounters::default()
+    };
+    let row = |(index, megabytes): (usize, &u64)| TenantIo {
+        tenant: TenantId(index as u64 + 1),
+        device: DISK,
+        counters: counters(*megabytes),
+        wait: None,
+    };
+    let disk = DeviceSample {
+        device: DISK,
+        counters: counters(megabytes.iter().sum()),
+        wait: WaitCounters::default(),
+        busy_ns: 0,
+        in_flight: 0,
+    };
+    Sample { devices: vec![disk], io: megabytes.iter().enumerate().map(row).collect(), ..Sample::default() }
+}
+
+fn sampled(megabytes: &[u64]) -> Event {
+    Event::Sampled(Box::new(sample(megabytes)))
+}
+
+fn drain(engine: &mut Engine) -> Vec<Effect> {
+    std::iter::from_fn(|| engine.poll_effect()).collect()
+}
+
+fn count(effects: &[Effect], wanted: fn(&Effect) -> bool) -> usize {
+    effects.iter().filter(|effect| wanted(effect)).count()
+}
+
+fn touches_kernel(effect: &Effect) -> bool {
+    matches!(effect, Effect::Write(_) | Effect::Inspect(_))
+}
+
+/// Two tenants on one disk, configured, and the first sample taken at second 1.
+fn engine(mode: Mode) -> Engine {
+    let mut engine = Engine::new();
+    engine.handle(Nanos::SECOND, config(mode));
+    engine.handle(Nanos::SECOND, Event::DeviceSeen(device(DISK, true)));
+    engine.handle(Nanos::SECOND, seen(1, Vec::new()));
+    engine.handle(Nanos::SECOND, seen(2, Vec::new()));
+    engine.handle(Nanos::SECOND, sampled(&[0, 0]));
+    drain(&mut engine);
+    engine
+}
+
+#[test]
+fn wake_ups_come_with_the_slices_and_end_with_the_engine() {
+    let mut engine = Engine::new();
+    assert_eq!(engine.next_wakeup(), None);
+    engine.handle(Nanos::from_secs(5), config(Mode::Shadow));
+    assert_eq!(engine.next_wakeup(), Some((Nanos::from_secs(5), "the slice ends")));
+    engine.handle(Nanos::from_millis(5_020), sampled(&[0]));
+    assert_eq!(engine.next_wakeup().unwrap().0, Nanos::from_secs(6));
+    engine.handle(Nanos::from_millis(9_700), sampled(&[0]));
+    assert_eq!(engine.next_wakeup().unwrap().0, Nanos::from_secs(11), "no burst, and no stub of a slice");
+    engine.handle(Nanos::from_secs(10), Event::Stopping);
+    assert_eq!(engine.next_wakeup(), None);
+}
+
+#[test]
+fn shadow_decides_and_observe_only_learns_and_neither_touches_the_kernel() {
+    for (mode, decided) in [(Mode::Observe, 0), (Mode::Shadow, 2)] {
+        let mut engine = engine(mode);
+        engine.handle(Nanos::from_secs(2), sampled(&[30, 1]));
+        let effects = drain(&mut engine);
+        assert_eq!(count(&effects, |effect| matches!(effect, Effect::Decided(_))), decided, "{mode:?}");
+        assert_eq!(count(&effects, |effect| matches!(effect, Effect::Remember(_))), 2, "{mode:?}");
+        assert_eq!(count(&effects, touches_kernel), 0, "{mode:?}");
+        assert_eq!(engine.contention(DISK), Some(2));
+        assert_eq!(engine.decisions().count(), decided);
+    }
+}
+
+#[test]
+fn what_observe_learnt_is_told_when_the_mode_changes() {
+    let mut engine = engine(Mode::Observe);
+    engine.handle(Nanos::from_secs(2), sampled(&[30, 1]));
+    engine.handle(Nanos::from_secs(2), config(Mode::Shadow));
+    drain(&mut engine);
+    engine.handle(Nanos::from_secs(3), sampled(&[30, 1]));
+    assert_eq!(count(&drain(&mut engine), |effect| matches!(effect, Effect::Decided(_))), 2);
+}
+
+#[test]
+fn a_slice_in_which_nothing_changed_has_no_effect() {
+    let mut engine = engine(Mode::Shadow);
+    for second in 2..60 {
+        engine.handle(Nanos::from_secs(second), sampled(&[20 * second, 19 * second]));
+    }
+    drain(&mut engine);
+    for second in 60..300 {
+        engine.handle(Nanos::from_secs(second), sampled(&[20 * 59, 19 * 59]));
+        let effects = drain(&mut engine);
+        // Ten slices hold what changed just before the silence: rows in their turn, and the floor that sinks.
+        assert!(effects.is_empty() || second < 70, "{second}: {effects:?}");
+    }
+}
+
+#[test]
+fn stopping_remembers_everything_once_and_then_only_listens() {
+    let mut engine = engine(Mode::Shadow);
+    for second in 2..5 {
+        engine.handle(Nanos::from_secs(second), sampled(&[20 * second, second]));
+    }
+    drain(&mut engine);
+    engine.handle(Nanos::from_secs(5), Event::Stopping);
+    assert_eq!(count(&drain(&mut engine), |effect| matches!(effect, Effect::Remember(_))), 2);
+    engine.handle(Nanos::from_secs(6), Event::Stopping);
+    engine.handle(Nanos::from_secs(7), sampled(&[900, 900]));
+    engine.handle(Nanos::from_secs(7), config(Mode::Enforce));
+    assert!(drain(&mut engine).is_empty());
+}
+
+#[test]
+fn places_that_cannot_be_read_are_one_finding() {
+    let mut engine = engine(Mode::Shadow);
+    let skipped = Skipped { place: "io.stat".to_owned(), why: "a line was cut".to_owned(), count: 4 };
+    for second in 2..9 {
+        let sample = Sample { skipped: vec![skipped.clone()], ..sample(&[0, 0]) };
+        engine.handle(Nanos::from_secs(second), Event::Sampled(Box::new(sample)));
+    }
+    assert_eq!(count(&drain(&mut engine), |effect| matches!(effect, Effect::Found(_))), 1);
+}
+
+fn any_device() -> impl Strategy<Value = DeviceId> {
+    (0..3_u32).prop_map(|minor| DeviceId { major: 8, minor })
+}
+
+fn any_history() -> impl Strategy<Value = Vec<TenantHistory>> {
+    let row = (0..4_u64, any_device(), any::<f64>(), any::<u8>(), any::<u64>());
+    let row = row.prop_map(|(number, device, rate, group, age)| TenantHistory {
+        key: format!("cgroup:t/{number}#{number}"),
+        device,
+        usage: UsageAverage { recent_bytes_per_second: rate.abs(), long_term_bytes_per_second: rate / 3.0 },
+        group,
+        age: Nanos(age),
+    });
+    proptest::collection::vec(row, 0..3)
+}
+
+fn any_event() -> impl Strategy<Value = Event> {
+    let mode = prop_oneof![Just(Mode::Observe), Just(Mode::Shadow), Just(Mode::Enforce)];
+    let outcome = prop_oneof![
+        "(default [0-9]{1,4}\n)?(8:0 [0-9]{1,5}\n)?".prop_map(Outcome::Text),
+        ".{0,20}".prop_map(Outcome::Text),
+        Just(Outcome::Vanished),
+        Just(Outcome::Refused { errno: Some(22), detail: "no".to_owned() }),
+    ];
+    prop_oneof![
+        1 => mode.prop_map(config),
+        2 => (any_device(), any::<bool>()).prop_map(|(id, bfq)| Event::DeviceSeen(device(id, bfq))),
+        1 => any_device().prop_map(Event::DeviceGone),
+        3 => (0..5_u64, any_history()).prop_map(|(number, history)| seen(number, history)),
+        1 => (0..5_u64).prop_map(|number| Event::TenantGone(TenantId(number))),
+        8 => proptest::collection::vec(0..2_000_u64, 0..5).prop_map(|megabytes| sampled(&megabytes)),
+        8 => (0..40_u64, outcome).prop_map(|(id, outcome)| Event::Answered { id: WriteId(id), outcome }),
+        1 => Just(Event::Stopping),
+    ]
+}
+
+proptest! {
+    /// Unknown ids, devices twice, answers to nothing, time that goes back: no panic, and twice the same is the same.
+    #[test]
+    fn any_order_of_events_is_handled_and_replays_byte_for_byte(
+        events in proptest::collection::vec((0..100_u64, any_event()), 0..120),
+    ) {
+        let run = || {
+            let events = events.iter().map(|(seconds, event)| (Nanos::from_secs(*seconds), event.clone()));
+            serde_json::to_string(&replay(events)).unwrap()
+        };
+        prop_assert_eq!(run(), run());
+    }
+
+    /// Only `enforce` touches the kernel.
+    #[test]
+    fn shadow_never_touches_the_kernel(events in proptest::collection::vec((0..100_u64, any_event()), 0..80)) {
+        let events = events.into_iter().map(|(seconds, event)| match event {
+            Event::Configured(_) => (Nanos::from_secs(seconds), config(Mode::Shadow)),
+            event => (Nanos::from_secs(seconds), event),
+        });
+        prop_assert!(replay(events).iter().all(|(_, effect)| !touches_kernel(effect)));
+    }
+}
