@@ -23,6 +23,7 @@
 //! | `lease` | until when limits are valid without being renewed |
 //! | `guard` | the process that restores when the daemon is killed or stuck |
 //! | `lock` | [`InstanceLock`], and the gate that keeps a restore and a write apart |
+//! | `named` | [`NamedGroups`]: groups that the operator names |
 //! | `overwriters` | who else writes a knob |
 //! | `runtime_dir` | the directory that all this lives in |
 
@@ -33,6 +34,7 @@ mod guard;
 mod journal;
 mod lease;
 mod lock;
+mod named;
 mod open_beneath;
 mod overwriters;
 mod restore;
@@ -47,6 +49,7 @@ pub use guard::{Guard, run_guard};
 pub use journal::{JournalContent, JournalEntry, JournalProblem, parse_journal};
 pub use lease::{boottime_now, parse_lease};
 pub use lock::InstanceLock;
+pub use named::{NamedError, NamedGroups};
 pub use overwriters::{Culprit, Overwriters};
 pub use restore::{KnobRestore, RestoreReport, RestoreResult, RestoreWhen, restore};
 pub use settings::WriterSettings;

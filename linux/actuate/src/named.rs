@@ -1,0 +1,207 @@
+//! Groups that the operator names: `minerva-ctl run` and `attach` put processes into cgroups below one parent, such as
+//! `minerva/backup`. Their weights are kept in the runtime directory, so that a daemon that starts later knows them.
+//!
+//! A group is removed when its processes have ended. Nothing is ever moved out of a group again.
+
+use crate::error::ActuateError;
+use crate::runtime_dir::RuntimeDir;
+use crate::settings::WriterSettings;
+use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+/// The longest name of a group.
+const NAME_BYTES_MAX: usize = 64;
+const WEIGHTS_FILE: &str = "named.json";
+/// A group may be swept away between its making and its first process; in such a moment it is made again.
+const PLACE_TRIES: usize = 8;
+
+/// Why a process could not be put into a named group.
+#[derive(Debug, thiserror::Error)]
+pub enum NamedError {
+    /// The name would not be a plain directory name.
+    #[error(
+        "'{name}' is no name for a tenant: use 1 to {NAME_BYTES_MAX} letters, digits, '.', '_' or '-', not starting with '.'"
+    )]
+    Name {
+        /// The name.
+        name: String,
+    },
+    /// There is no such process.
+    #[error("there is no process {pid}")]
+    NoProcess {
+        /// The process id.
+        pid: u32,
+    },
+    /// The kernel refused.
+    #[error("failed to {operation} {}", path.display())]
+    Kernel {
+        /// What was tried.
+        operation: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// The kernel's answer.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The weight could not be kept.
+    #[error("failed to keep the tenant's weight")]
+    Weight(#[source] ActuateError),
+}
+
+/// The named groups of one hierarchy.
+#[derive(Clone, Debug)]
+pub struct NamedGroups {
+    cgroup_root: PathBuf,
+    runtime_dir: PathBuf,
+    parent: String,
+}
+
+impl NamedGroups {
+    /// Groups below `parent`, a path below the root of the hierarchy without a leading slash.
+    pub fn new(settings: &WriterSettings, parent: impl Into<String>) -> Self {
+        Self {
+            cgroup_root: settings.cgroup_root.clone(),
+            runtime_dir: settings.runtime_dir.clone(),
+            parent: parent.into(),
+        }
+    }
+
+    /// The group above them, as given.
+    pub fn parent(&self) -> &str {
+        &self.parent
+    }
+
+    /// Moves a process into the group of that name, made if need be; its later children follow it. A weight, in percent of a
+    /// neutral tenant's, is kept for the daemon; without one a kept weight stays. The answer is the group's path below the
+    /// root of the hierarchy.
+    pub fn place(&self, name: &str, pid: u32, weight_percent: Option<u32>) -> Result<String, NamedError> {
+        check_name(name)?;
+        let path = format!("{}/{name}", self.parent);
+        if let Some(percent) = weight_percent {
+            self.keep_weight(name, percent).map_err(NamedError::Weight)?;
+        }
+        for _ in 0..PLACE_TRIES {
+            self.make(&path)?;
+            match self.write(&format!("{path}/cgroup.procs"), &pid.to_string()) {
+                Ok(()) => return Ok(path),
+                Err(Errno::NOENT | Errno::NODEV) => {}
+                Err(Errno::SRCH) => return Err(NamedError::NoProcess { pid }),
+                Err(errno) => return Err(self.refused("move the process into", &path, errno)),
+            }
+        }
+        Err(self.refused("move the process into", &path, Errno::NOENT))
+    }
+
+    /// Removes the groups without processes; the answer is their names.
+    pub fn sweep(&self) -> Vec<String> {
+        let Ok(entries) = std::fs::read_dir(self.cgroup_root.join(&self.parent)) else { return Vec::new() };
+        let mut removed = Vec::new();
+        for entry in entries.filter_map(Result::ok) {
+            // The kernel refuses as long as there is a process or a group below: nothing needs to be looked at first.
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) && std::fs::remove_dir(entry.path()).is_ok() {
+                removed.push(entry.file_name().to_string_lossy().into_owned());
+            }
+        }
+        removed.sort();
+        if !removed.is_empty() {
+            let mut weights = self.weights();
+            weights.retain(|name, _| !removed.contains(name));
+            // A weight that stays behind waits for the next group of that name, which is harmless.
+            drop(self.keep_weights(&weights));
+        }
+        removed
+    }
+
+    /// Removes the group above them too, if nothing is left in it; for groups that are needed for a moment only.
+    pub fn dissolve(&self) {
+        self.sweep();
+        // What still runs there keeps it, which is right.
+        drop(std::fs::remove_dir(self.cgroup_root.join(&self.parent)));
+    }
+
+    /// The weights that were asked for, in percent, by name. A file that cannot be read holds none.
+    pub fn weights(&self) -> BTreeMap<String, u32> {
+        let dir = RuntimeDir::open(&self.runtime_dir).ok().flatten();
+        let bytes = dir.and_then(|dir| dir.read(WEIGHTS_FILE).ok().flatten()).unwrap_or_default();
+        let mut weights: BTreeMap<String, u32> = serde_json::from_slice(&bytes).unwrap_or_default();
+        weights.retain(|name, percent| check_name(name).is_ok() && (1..=10_000).contains(percent));
+        weights
+    }
+
+    fn keep_weight(&self, name: &str, percent: u32) -> Result<(), ActuateError> {
+        let mut weights = self.weights();
+        weights.insert(name.to_owned(), percent);
+        self.keep_weights(&weights)
+    }
+
+    fn keep_weights(&self, weights: &BTreeMap<String, u32>) -> Result<(), ActuateError> {
+        let path = self.runtime_dir.join(WEIGHTS_FILE);
+        let bytes = serde_json::to_vec(weights).map_err(ActuateError::io("encode", &path))?;
+        RuntimeDir::create(&self.runtime_dir)?.replace(WEIGHTS_FILE, &bytes).map(drop)
+    }
+
+    /// Makes the group and those above it. On v2 the io controller is passed down to it, where the parent has it.
+    fn make(&self, path: &str) -> Result<(), NamedError> {
+        let root = self.open("", OFlags::PATH | OFlags::DIRECTORY).map_err(|e| self.refused("open", "", e))?;
+        let mut above = String::new();
+        for part in path.split('/') {
+            if !above.is_empty() {
+                // On v1 there is no such file; on v2 without the controller above, `doctor` says what is missing.
+                let _ = self.write(&format!("{above}/cgroup.subtree_control"), "+io");
+                above.push('/');
+            }
+            above.push_str(part);
+            match rustix::fs::mkdirat(&root, &*above, Mode::from_raw_mode(0o755)) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(errno) => return Err(self.refused("make the group", &above, errno)),
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&self, path: &str, text: &str) -> Result<(), Errno> {
+        let fd = self.open(path, OFlags::WRONLY)?;
+        rustix::io::retry_on_intr(|| rustix::io::write(&fd, text.as_bytes())).map(drop)
+    }
+
+    /// Opens something beneath the root of the hierarchy, following no link.
+    fn open(&self, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
+        let root_flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = rustix::fs::open(&self.cgroup_root, root_flags, Mode::empty())?;
+        if path.is_empty() {
+            return Ok(root);
+        }
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        rustix::fs::openat2(&root, path, flags | OFlags::CLOEXEC, Mode::empty(), resolve)
+    }
+
+    fn refused(&self, operation: &'static str, path: &str, errno: Errno) -> NamedError {
+        NamedError::Kernel { operation, path: self.cgroup_root.join(Path::new(path)), source: errno.into() }
+    }
+}
+
+fn check_name(name: &str) -> Result<(), NamedError> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    match name.len() {
+        1..=NAME_BYTES_MAX if name.bytes().all(plain) && !name.starts_with('.') => Ok(()),
+        _ => Err(NamedError::Name { name: name.chars().take(2 * NAME_BYTES_MAX).collect() }),
+    }
+}
+
+#[cfg(test)]
+mod unit_tests {
+    use super::check_name;
+
+    #[test]
+    fn a_name_is_a_plain_directory_name() {
+        for good in ["backup", "a.b_c-1", "X"] {
+            assert!(check_name(good).is_ok(), "{good}");
+        }
+        for bad in ["", ".", "..", ".hidden", "a/b", "a b", "*", "ä", &"x".repeat(65)] {
+            assert!(check_name(bad).is_err(), "{bad}");
+        }
+    }
+}
