@@ -3,7 +3,7 @@
 //! An angle is a `u32`: 2^32 to the turn, so that wrapping arithmetic is arithmetic modulo a turn. A sector's angle is
 //! that of its leading edge. Everything is computed from tables made once; nothing here allocates after that.
 
-use crate::profile::{HddProfile, Layout, Sparing, Zone};
+use crate::profile::{HddProfile, Layout, Serpentine, Sparing, Zone};
 
 /// Where a sector is, and how far the run of sectors that starts with it goes without leaving the track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,8 +16,8 @@ pub(crate) struct Position {
     pub(crate) sector_angle: u32,
     /// Logical sectors from this one to the end of the track, this one included.
     pub(crate) left_on_track: u32,
-    /// Angle from this sector's leading edge to the trailing edge of the track's last logical sector.
-    pub(crate) angle_left: u32,
+    /// Sectors of the track before this one.
+    pub(crate) before_on_track: u32,
 }
 
 /// The whole disk.
@@ -53,6 +53,8 @@ struct ZoneMap {
     slips: Vec<Slip>,
     slip_carries: bool,
     remapped: Vec<(u64, u64)>,
+    /// Every second cylinder from this one on is used from its last head to its first.
+    serpentine_from: Option<u32>,
 }
 
 /// A skipped sector: from the logical sector `from` of its unit on, addresses lie `shift` sectors further.
@@ -84,7 +86,7 @@ fn unit_sizes(sparing: Sparing, zone: &Zone, heads: u32, zone_sectors: u64) -> (
 }
 
 impl ZoneMap {
-    fn new(first: u64, zone: &Zone, sparing: Sparing, heads: u32) -> Self {
+    fn new(first: u64, zone: &Zone, sparing: Sparing, heads: u32, serpentine: Serpentine) -> Self {
         let spt = u64::from(zone.sectors_per_track);
         let tracks = u64::from(zone.last_cylinder - zone.first_cylinder + 1) * u64::from(heads);
         let (unit_physical, unit_logical, unit_front) = unit_sizes(sparing, zone, heads, tracks * spt);
@@ -98,7 +100,8 @@ impl ZoneMap {
         slipped.sort_unstable();
         slipped.dedup();
         let slips = slips_of(&slipped, unit_physical, slip_carries);
-        let addressed = (tracks * spt / unit_physical) * unit_logical;
+        let (units, rest) = (tracks * spt / unit_physical, tracks * spt % unit_physical);
+        let addressed = units * unit_logical + rest.min(unit_logical);
         let lost = zone.unused_front_sectors + if slip_carries { slips.len() as u64 } else { 0 };
         Self {
             first,
@@ -126,6 +129,11 @@ impl ZoneMap {
             remapped: match sparing {
                 Sparing::Track => Vec::new(),
                 _ => zone.remapped.clone(),
+            },
+            serpentine_from: match serpentine {
+                Serpentine::No => None,
+                Serpentine::PerZone => Some(zone.first_cylinder),
+                Serpentine::PerDisk => Some(0),
             },
         }
     }
@@ -164,28 +172,29 @@ impl ZoneMap {
             .wrapping_add(self.sector_angle.wrapping_mul(sector as u32));
         let mut left = (spt - sector) as u32;
         let unit_left = self.unit_logical - (logical + self.unused_front) % self.unit_logical;
-        let mut physical_left = left;
         if !self.slips.is_empty() {
             angle = angle.wrapping_add(self.sector_angle.wrapping_mul(self.slips_before_unit(physical)));
             let skipped = self.slips_between(physical, physical + u64::from(left));
             left -= skipped.min(left - 1);
         }
         if unit_left < u64::from(left) {
-            physical_left -= left - unit_left as u32;
             left = unit_left as u32;
         }
         let remaining = self.sectors - logical;
         if remaining < u64::from(left) {
-            physical_left -= left - remaining as u32;
             left = remaining as u32;
         }
         Position {
             cylinder: self.first_cylinder + cylinder,
-            head,
+            head: if self.serpentine_from.is_some_and(|from| (self.first_cylinder + cylinder - from) % 2 == 1) {
+                heads - 1 - head
+            } else {
+                head
+            },
             angle,
             sector_angle: self.sector_angle,
             left_on_track: left,
-            angle_left: self.sector_angle.saturating_mul(physical_left),
+            before_on_track: sector as u32,
         }
     }
 
@@ -224,14 +233,14 @@ fn turns(count: f64) -> u32 {
 
 impl Geometry {
     pub(crate) fn new(hdd: &HddProfile, capacity_sectors: u64) -> Self {
-        let (sparing, listed);
+        let (sparing, serpentine, listed);
         let zones: &[Zone] = match &hdd.layout {
-            Layout::Table { sparing: of_table, zones } => {
-                sparing = *of_table;
+            Layout::Table { sparing: of_table, serpentine: order, zones } => {
+                (sparing, serpentine) = (*of_table, *order);
                 zones
             }
             Layout::Linear { .. } => {
-                sparing = Sparing::None;
+                (sparing, serpentine) = (Sparing::None, Serpentine::No);
                 listed = linear_zones(hdd, capacity_sectors);
                 &listed
             }
@@ -239,7 +248,7 @@ impl Geometry {
         let mut maps: Vec<ZoneMap> = Vec::with_capacity(zones.len());
         for zone in zones {
             let first = maps.last().map_or(0, |map| map.first + map.sectors);
-            maps.push(ZoneMap::new(first, zone, sparing, hdd.heads));
+            maps.push(ZoneMap::new(first, zone, sparing, hdd.heads, serpentine));
         }
         maps.retain(|map| map.sectors > 0);
         let all = maps.last().map_or(0, |map| map.first + map.sectors);
@@ -267,6 +276,11 @@ impl Geometry {
             }
             Layout::Table { zones, .. } => zones_problem(zones, hdd, capacity_sectors),
         }
+    }
+
+    /// The sectors that a layout of listed zones holds; `None` when the layout is impossible.
+    pub(crate) fn sectors_of(hdd: &HddProfile) -> Option<u64> {
+        Self::problem(hdd, 0).is_none().then(|| Self::new(hdd, u64::MAX).sectors)
     }
 
     /// Where `sector` is. A sector past the end is the last one.

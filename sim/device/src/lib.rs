@@ -8,10 +8,14 @@
 //! | `device` | the trait, requests, statistics |
 //! | `profile` | parameters and their text form |
 //! | `seek`, `geometry`, `mechanism` | arm, platters, addresses |
-//! | `hdd` | a hard disk: queue and buffer on top of those |
+//! | `cache`, `timing`, `hdd` | a hard disk: buffer, electronics and queue on top of those |
 //! | `ssd` | an SSD |
+//! | `disksim` | profiles of measured drives, from DiskSim's parameter files |
+//! | `validate` | replays a measured trace and compares the distributions of service times |
 
+mod cache;
 mod device;
+pub mod disksim;
 mod geometry;
 mod hdd;
 mod mechanism;
@@ -19,11 +23,13 @@ mod profile;
 mod random;
 mod seek;
 mod ssd;
+mod timing;
+pub mod validate;
 
 pub use device::{Completion, DeviceModel, Kind, Request, RequestError, Statistics, check_request};
 pub use profile::{
-    CacheProfile, HddProfile, Layout, Media, Overhead, Profile, ProfileError, Sparing, WriteBack, Zone, profile,
-    profile_names,
+    CacheProfile, HddProfile, Layout, Media, Overhead, Profile, ProfileError, ReadAhead, Serpentine, Sparing,
+    WriteBack, Zone, profile, profile_names,
 };
 pub use seek::Seek;
 pub use ssd::{Collection, PageTime, SsdProfile};

@@ -24,6 +24,9 @@ pub struct Profile {
     pub queue_depth: u32,
     /// Speed of the cable between the host and the disk's buffer.
     pub interface_mb_per_s: f64,
+    /// The same for writes, where it differs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interface_write_mb_per_s: Option<f64>,
     /// What the bytes are stored on.
     pub media: Media,
 }
@@ -84,9 +87,25 @@ pub enum Layout {
     Table {
         /// Where the spare sectors are.
         sparing: Sparing,
+        /// Whether neighbouring cylinders are joined at the same head.
+        #[serde(default)]
+        serpentine: Serpentine,
         /// The zones, in the order of their cylinders.
         zones: Vec<Zone>,
     },
+}
+
+/// In which order the heads of a cylinder are used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Serpentine {
+    /// Always from the first to the last.
+    #[default]
+    No,
+    /// Every second cylinder of a zone backwards.
+    PerZone,
+    /// Every odd cylinder backwards.
+    PerDisk,
 }
 
 /// Where a disk keeps its spare sectors, which decides how logical addresses shift around defects.
@@ -158,6 +177,12 @@ pub struct Overhead {
     pub write_hit_ms: [f64; 2],
     /// Before any other write.
     pub write_miss_ms: [f64; 2],
+    /// Between the moment a read's data is ready and the cable.
+    #[serde(default)]
+    pub reconnect_ms: f64,
+    /// Before a write's data crosses the cable.
+    #[serde(default)]
+    pub write_prepare_ms: f64,
     /// After a read's data.
     #[serde(default)]
     pub read_completion_ms: f64,
@@ -174,6 +199,8 @@ impl Overhead {
             read_miss_ms: [ms; 2],
             write_hit_ms: [ms; 2],
             write_miss_ms: [ms; 2],
+            reconnect_ms: 0.0,
+            write_prepare_ms: 0.0,
             read_completion_ms: 0.0,
             write_completion_ms: 0.0,
         }
@@ -188,12 +215,32 @@ pub struct CacheProfile {
     pub segments: u32,
     /// Size of a segment.
     pub segment_sectors: u32,
-    /// How far the disk reads on behind a read, at most.
+    /// How far the disk reads on behind a read.
+    pub read_ahead: ReadAhead,
+    /// So many sectors behind the end of the read, at most. 0 is no bound for the kinds that have another.
     pub read_ahead_sectors_max: u32,
-    /// Whether a write is complete when it is in the buffer.
-    pub write_back: WriteBack,
+    /// Whether a read that the buffer answers makes an idle disk read on.
+    #[serde(default)]
+    pub read_ahead_after_hit: bool,
+    /// Whether a read waits for sectors that the disk is about to read ahead, instead of seeking to them.
+    #[serde(default)]
+    pub read_hits_ahead: bool,
+    /// Whether sectors that pass under the head before the first one of a read are kept.
+    #[serde(default)]
+    pub keeps_passing_sectors: bool,
+    /// Share of a read that must be in the buffer before the cable carries it.
+    #[serde(default)]
+    pub read_watermark: f64,
     /// Whether a read may take what a write left in the buffer.
     pub read_hits_on_writes: bool,
+    /// Whether writes have a segment of their own.
+    #[serde(default)]
+    pub separate_write_segment: bool,
+    /// When a write is complete.
+    pub write_back: WriteBack,
+    /// With write-back, so much may be in the buffer only.
+    #[serde(default)]
+    pub write_sectors_max: u32,
     /// Whether the disk takes the sectors of a read in the order in which they pass under the head.
     #[serde(default)]
     pub zero_latency_read: bool,
@@ -202,14 +249,30 @@ pub struct CacheProfile {
     pub zero_latency_write: bool,
 }
 
+/// How far a disk reads on behind a read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReadAhead {
+    /// Not at all.
+    Off,
+    /// To the end of the track.
+    Track,
+    /// To the end of the cylinder.
+    Cylinder,
+    /// A number of sectors.
+    Sectors,
+    /// To the end of the track, and of the next one when the segment already came from the track before.
+    TrackThenNext,
+}
+
 /// When a write is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WriteBack {
     /// When it is on the medium.
     Off,
-    /// When it is in the buffer, if it continues a write that is still there; otherwise when on the medium.
-    Sequential,
+    /// When it is in the buffer, and the disk begins it only when the write before is on the medium.
+    Single,
     /// When it is in the buffer.
     On,
 }
@@ -282,6 +345,9 @@ impl HddProfile {
         }
         if !self.write_settle_ms.is_finite() {
             return Some(format!("write_settle_ms: {} ms is not a time", self.write_settle_ms));
+        }
+        if !(0.0..=1.0).contains(&self.cache.read_watermark) {
+            return Some(format!("read_watermark: {} is not within 0 and 1", self.cache.read_watermark));
         }
         if !(1..=256).contains(&self.heads) {
             return Some(format!("heads: {} is not within 1 and 256", self.heads));

@@ -1,0 +1,160 @@
+//! A model against a measured drive: replay the trace, compare the distributions of service times.
+//!
+//! The measure is Ruemmler and Wilkes' demerit figure: the root mean square of the horizontal distance between the two
+//! distribution curves, also as a share of the measured mean.
+
+use crate::device::{DeviceModel, Kind, Request, SECTOR_BYTES};
+use minerva_model::Nanos;
+
+/// One line of a trace: what was asked, how long the drive took, how long the host waited before it asked again.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measured {
+    /// Whether it is a write.
+    pub write: bool,
+    /// First sector.
+    pub first_sector: u64,
+    /// Number of sectors.
+    pub sectors: u32,
+    /// Measured on the drive.
+    pub service_ms: f64,
+    /// From its completion to the next request.
+    pub think_ms: f64,
+}
+
+/// A trace line that cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("trace, line {line}: {message}")]
+pub struct TraceError {
+    /// Line of the text, from 1.
+    pub line: usize,
+    /// What is wrong.
+    pub message: String,
+}
+
+/// Reads a trace of lines `R|W class sector sectors service_us think_us`. The class (what the drive's cache did) is not
+/// used: the model must find it out by itself. Empty lines are skipped.
+pub fn parse_trace(text: &str) -> Result<Vec<Measured>, TraceError> {
+    let mut all = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        if line.trim().is_empty() {
+            continue;
+        }
+        let measured = parse_line(line).ok_or_else(|| TraceError {
+            line: index + 1,
+            message: format!("`{}` is not `R|W class sector sectors service_us think_us`", line.trim()),
+        })?;
+        all.push(measured);
+    }
+    Ok(all)
+}
+
+fn parse_line(line: &str) -> Option<Measured> {
+    let mut fields = line.split_whitespace();
+    let write = match fields.next()? {
+        "R" => false,
+        "W" => true,
+        _ => return None,
+    };
+    let _class = fields.next()?;
+    let first_sector = fields.next()?.parse().ok()?;
+    let sectors: u32 = fields.next()?.parse().ok()?;
+    let mut time = || fields.next()?.parse::<f64>().ok().filter(|us| us.is_finite() && *us >= 0.0).map(|us| us / 1e3);
+    let (service_ms, think_ms) = (time()?, time()?);
+    (sectors > 0 && fields.next().is_none()).then_some(Measured { write, first_sector, sectors, service_ms, think_ms })
+}
+
+/// Replays a trace closed-loop, each request a think time behind the completion before it. Answers the model's service
+/// times in milliseconds, in the trace's order.
+pub fn replay(device: &mut dyn DeviceModel, trace: &[Measured]) -> Vec<f64> {
+    let mut now = Nanos::ZERO;
+    let mut times = Vec::with_capacity(trace.len());
+    for (tag, measured) in (0u64..).zip(trace) {
+        let request = Request {
+            tag,
+            kind: if measured.write { Kind::Write } else { Kind::Read },
+            offset_bytes: measured.first_sector * SECTOR_BYTES,
+            length_bytes: measured.sectors.saturating_mul(SECTOR_BYTES as u32),
+        };
+        device.submit(now, request);
+        let Some(done) = device.next_completion() else { continue };
+        while device.complete(done).is_some() {}
+        times.push(done.since(now).as_millis_f64());
+        now = done + Nanos((measured.think_ms * 1e6) as u64);
+    }
+    times
+}
+
+/// Root mean square of the horizontal distance between the distributions of two samples, in their unit. 0 for an empty
+/// sample.
+pub fn cdf_rms_ms(measured_ms: &[f64], modelled_ms: &[f64]) -> f64 {
+    let sorted = |sample: &[f64]| {
+        let mut sample = sample.to_vec();
+        sample.sort_by(f64::total_cmp);
+        sample
+    };
+    let (measured, modelled) = (sorted(measured_ms), sorted(modelled_ms));
+    let points = measured.len().max(modelled.len());
+    if measured.is_empty() || modelled.is_empty() {
+        return 0.0;
+    }
+    // The quantile in the middle of each of `points` equal shares; with equal sizes that is sample by sample.
+    let at = |sample: &[f64], point: usize| sample[(2 * point + 1) * sample.len() / (2 * points)];
+    let squares: f64 = (0..points).map(|point| (at(&measured, point) - at(&modelled, point)).powi(2)).sum();
+    (squares / points as f64).sqrt()
+}
+
+/// How well a model meets a trace.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Agreement {
+    /// Requests compared.
+    pub requests: usize,
+    /// Mean of the measured service times.
+    pub mean_measured_ms: f64,
+    /// Mean of the model's.
+    pub mean_modelled_ms: f64,
+    /// [`cdf_rms_ms`] of the two.
+    pub rms_ms: f64,
+}
+
+impl Agreement {
+    /// Replays `trace` on `device` and compares.
+    pub fn measure(device: &mut dyn DeviceModel, trace: &[Measured]) -> Self {
+        let modelled = replay(device, trace);
+        let measured: Vec<f64> = trace.iter().map(|line| line.service_ms).collect();
+        let mean = |sample: &[f64]| sample.iter().sum::<f64>() / sample.len().max(1) as f64;
+        Self {
+            requests: trace.len(),
+            mean_measured_ms: mean(&measured),
+            mean_modelled_ms: mean(&modelled),
+            rms_ms: cdf_rms_ms(&measured, &modelled),
+        }
+    }
+
+    /// The RMS as a share of the measured mean.
+    pub fn demerit(&self) -> f64 {
+        if self.mean_measured_ms > 0.0 { self.rms_ms / self.mean_measured_ms } else { 0.0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{cdf_rms_ms, parse_trace};
+
+    #[test]
+    fn the_distance_does_not_depend_on_the_order() {
+        assert_eq!(cdf_rms_ms(&[3.0, 1.0, 2.0], &[1.0, 2.0, 3.0]), 0.0);
+        assert_eq!(cdf_rms_ms(&[1.0, 2.0], &[2.0, 3.0]), 1.0);
+        assert_eq!(cdf_rms_ms(&[1.0, 1.0, 1.0, 1.0], &[4.0]), 3.0);
+        assert_eq!(cdf_rms_ms(&[], &[4.0]), 0.0);
+    }
+
+    #[test]
+    fn a_torn_line_is_named() {
+        assert_eq!(parse_trace("R Hit 5 4 1000.5 20\n\nW Miss 9 1 3 0\n").unwrap().len(), 2);
+        for bad in
+            ["R Hit 5 4 1000.5", "X Hit 5 4 1 1", "R Hit 5 0 1 1", "R Hit -5 1 1 1", "R Hit 5 1 nan 1", "R H 5 1 1 1 1"]
+        {
+            assert_eq!(parse_trace(&format!("R Hit 5 4 1 1\n{bad}\n")).unwrap_err().line, 2, "{bad}");
+        }
+    }
+}
