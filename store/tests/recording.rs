@@ -8,7 +8,7 @@ use minerva_store::{Entry, LINE_BYTES_MAX, Recorder, Recording, RecordingErrorKi
 use std::io::Write;
 
 fn entries(count: u64) -> Vec<Entry> {
-    let mut all = vec![Entry::Event { at: Nanos(1), what: Event::Configured(Box::new(EngineConfig::default())) }];
+    let mut all = vec![Entry::Event { at: Nanos(1), what: Event::Configured(Box::<EngineConfig>::default()) }];
     for n in 0..count {
         let at = Nanos::from_secs(n);
         all.push(Entry::Event { at, what: Event::Sampled(Box::<Sample>::default()) });
