@@ -142,11 +142,7 @@ impl Engine {
             Some(slices) => slices.reconfigured(self.now, slice),
             None => Slices::starting(self.now, slice),
         });
-        let old = std::mem::replace(&mut self.mode, config.mode);
-        if old == Mode::Enforce && self.mode != Mode::Enforce {
-            self.actuator.stop();
-        }
-        if old != self.mode {
+        if std::mem::replace(&mut self.mode, config.mode) != config.mode {
             // Whoever listens from now on, a person or the kernel, knows nothing of what was decided so far.
             self.decider.forget_told();
         }
@@ -166,13 +162,13 @@ impl Engine {
         let findings = self.unreadable.findings(&sample.skipped);
         self.found(findings);
         // Also in `observe`: what is learnt there is what the first decision in another mode is made from.
-        let decisions = self.decider.decide(self.now, &signals);
-        if self.mode == Mode::Enforce {
-            self.actuator.plan(self.now, &decisions, &signals);
+        let mut decisions = self.decider.decide(self.now, &signals);
+        if self.mode == Mode::Observe {
+            decisions.clear();
         }
-        if self.mode != Mode::Observe {
-            self.effects.extend(decisions.into_iter().map(Effect::Decided));
-        }
+        // In every mode: the actuator knows that only `enforce` writes, and after it may still have something to put back.
+        self.actuator.plan(self.now, &decisions, &signals);
+        self.effects.extend(decisions.into_iter().map(Effect::Decided));
         self.effects.extend(self.decider.histories(self.now).into_iter().map(Effect::Remember));
         self.signals = signals;
     }
@@ -182,9 +178,7 @@ impl Engine {
             return;
         }
         self.effects.extend(self.decider.all_histories(self.now).into_iter().map(Effect::Remember));
-        if self.mode == Mode::Enforce {
-            self.actuator.stop();
-        }
+        self.actuator.stop();
     }
 
     fn found(&mut self, findings: Vec<Finding>) {

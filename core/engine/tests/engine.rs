@@ -2,11 +2,12 @@
 
 use minerva_engine::{Engine, replay};
 use minerva_model::{
-    CgroupRef, CgroupVersion, Device, DeviceFacts, DeviceId, DeviceSample, Effect, EngineConfig, Event, IoCounters,
-    Mode, Nanos, Outcome, Sample, Skipped, Tenant, TenantHistory, TenantId, TenantIo, TenantKind, UsageAverage,
-    WaitCounters, WriteId,
+    BackEnd, CgroupRef, CgroupVersion, Device, DeviceFacts, DeviceId, DeviceSample, Effect, EngineConfig, Event,
+    IoCounters, Mode, Nanos, Outcome, Sample, Skipped, Tenant, TenantHistory, TenantId, TenantIo, TenantKind,
+    UsageAverage, WaitCounters, WriteId,
 };
-use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
+use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
+use std::collections::BTreeMap;
 
 const DISK: DeviceId = DeviceId { major: 8, minor: 0 };
 
@@ -33,12 +34,17 @@ fn device(id: DeviceId, bfq: bool) -> Device {
     Device { id, name: format!("sd{}", id.minor), facts }
 }
 
+/// Some stand alone and some below a common group, whose weight follows theirs.
+fn path(number: u64) -> String {
+    if number < 3 { format!("tenant-{number}") } else { format!("above/tenant-{number}") }
+}
+
 fn seen(number: u64, history: Vec<TenantHistory>) -> Event {
     let tenant = Tenant {
         id: TenantId(number),
         name: format!("tenant-{number}"),
         kind: TenantKind::Cgroup,
-        cgroup: CgroupRef { path: format!("t/{number}"), inode: number },
+        cgroup: CgroupRef { path: path(number), inode: number },
         group: None,
         weight_percent: 100,
         excluded: false,
@@ -176,6 +182,46 @@ fn places_that_cannot_be_read_are_one_finding() {
     assert_eq!(count(&drain(&mut engine), |effect| matches!(effect, Effect::Found(_))), 1);
 }
 
+/// Answers everything as a kernel would that has weight files and accepts every write. Returns how many writes there were.
+fn serve(engine: &mut Engine, now: Nanos, files: &mut BTreeMap<String, String>) -> usize {
+    let mut writes = 0;
+    while let Some(effect) = engine.poll_effect() {
+        let (id, target, written) = match effect {
+            Effect::Inspect(inspection) => (inspection.id, inspection.target, None),
+            Effect::Write(write) => (write.id, write.target, Some(write.text)),
+            _ => continue,
+        };
+        let file = files.entry(format!("{target:?}")).or_insert_with(|| "default 100\n".to_owned());
+        if let Some(text) = written {
+            writes += 1;
+            *file = match text.ends_with("default") {
+                true => "default 100\n".to_owned(),
+                false => format!("default 100\n{text}\n"),
+            };
+        }
+        engine.handle(now, Event::Answered { id, outcome: Outcome::Text(file.clone()) });
+    }
+    writes
+}
+
+#[test]
+fn enforce_writes_what_changed_and_leaving_it_puts_everything_back() {
+    for leave in [config(Mode::Shadow), Event::Stopping] {
+        let (mut engine, mut files) = (engine(Mode::Enforce), BTreeMap::new());
+        for second in 2..30 {
+            engine.handle(Nanos::from_secs(second), sampled(&[20 * second, second / 3]));
+            let writes = serve(&mut engine, Nanos::from_secs(second), &mut files);
+            assert_eq!(writes, usize::from(second == 2), "one heavy tenant, one write; second {second}");
+        }
+        assert!(files.values().any(|file| file.contains("8:0 2\n")), "{files:?}");
+        engine.handle(Nanos::from_secs(30), leave);
+        serve(&mut engine, Nanos::from_secs(30), &mut files);
+        assert!(files.values().all(|file| file == "default 100\n"), "{files:?}");
+        let verdicts: Vec<_> = engine.device_verdicts().map(|(id, back_end, _)| (id, back_end)).collect();
+        assert_eq!(verdicts, [(DISK, BackEnd::Bfq)]);
+    }
+}
+
 fn any_device() -> impl Strategy<Value = DeviceId> {
     (0..3_u32).prop_map(|minor| DeviceId { major: 8, minor })
 }
@@ -183,7 +229,7 @@ fn any_device() -> impl Strategy<Value = DeviceId> {
 fn any_history() -> impl Strategy<Value = Vec<TenantHistory>> {
     let row = (0..4_u64, any_device(), any::<f64>(), any::<u8>(), any::<u64>());
     let row = row.prop_map(|(number, device, rate, group, age)| TenantHistory {
-        key: format!("cgroup:t/{number}#{number}"),
+        key: format!("cgroup:{}#{number}", path(number)),
         device,
         usage: UsageAverage { recent_bytes_per_second: rate.abs(), long_term_bytes_per_second: rate / 3.0 },
         group,
@@ -213,6 +259,8 @@ fn any_event() -> impl Strategy<Value = Event> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
     /// Unknown ids, devices twice, answers to nothing, time that goes back: no panic, and twice the same is the same.
     #[test]
     fn any_order_of_events_is_handled_and_replays_byte_for_byte(
