@@ -56,6 +56,22 @@ pub struct JournalProblem {
     pub why: String,
 }
 
+impl JournalEntry {
+    /// What is to be journalled before `request` is performed at `place`, where the knob now reads `before`. The journal
+    /// numbers it.
+    pub(crate) fn new(place: &Place, request: &KnobWrite, before: String) -> Self {
+        Self {
+            sequence: 0,
+            target: request.target.clone(),
+            inode: place.inode,
+            file: request.file,
+            device: request.device,
+            undo: request.undo.clone(),
+            before,
+        }
+    }
+}
+
 /// What a journal says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JournalContent {
@@ -167,32 +183,22 @@ impl Journal {
         self.keys.contains(&Key::of(&request.target, place.inode, request.file, request.device))
     }
 
-    /// Journals a knob, synced. On an error the journal is as it was, and the knob must not be written.
-    pub(crate) fn add(
-        &mut self,
-        dir: &RuntimeDir,
-        place: &Place,
-        request: &KnobWrite,
-        before: String,
-    ) -> Result<(), ActuateError> {
-        let entry = JournalEntry {
-            sequence: self.sequence_next,
-            target: request.target.clone(),
-            inode: place.inode,
-            file: request.file,
-            device: request.device,
-            undo: request.undo.clone(),
-            before,
-        };
+    /// Journals knobs, synced once for all. On an error the journal is as it was, and none of them may be written.
+    pub(crate) fn add(&mut self, dir: &RuntimeDir, mut entries: Vec<JournalEntry>) -> Result<(), ActuateError> {
+        let path = dir.path_of(JOURNAL_FILE);
+        let mut sequence_next = self.sequence_next;
+        for entry in &mut entries {
+            entry.sequence = sequence_next;
+            sequence_next += 1;
+        }
         match &mut self.open {
             None => {
-                let bytes = encode(&self.boot, [&entry], &dir.path_of(JOURNAL_FILE))?;
+                let bytes = encode(&self.boot, &entries, &path)?;
                 self.open = Some((dir.replace(JOURNAL_FILE, &bytes)?, bytes.len() as u64));
             }
             Some((file, length)) => {
-                let path = dir.path_of(JOURNAL_FILE);
-                let line = line_of(&entry, &path)?;
-                let appended = file.write_all_at(&line, *length).and_then(|()| {
+                let lines = lines_of(&entries, &path)?;
+                let appended = file.write_all_at(&lines, *length).and_then(|()| {
                     #[cfg(test)]
                     crate::failpoint::reach();
                     file.sync_data()
@@ -202,11 +208,11 @@ impl Journal {
                     drop(file.set_len(*length));
                     return Err(ActuateError::io("append to", &path)(error));
                 }
-                *length += line.len() as u64;
+                *length += lines.len() as u64;
             }
         }
-        self.sequence_next += 1;
-        self.keys.insert(Key::of(&request.target, place.inode, request.file, request.device));
+        self.sequence_next = sequence_next;
+        self.keys.extend(entries.iter().map(|entry| Key::of(&entry.target, entry.inode, entry.file, entry.device)));
         Ok(())
     }
 
@@ -258,15 +264,22 @@ pub(crate) fn encode<'a>(
     entries: impl IntoIterator<Item = &'a JournalEntry>,
     path: &Path,
 ) -> Result<Vec<u8>, ActuateError> {
-    let mut bytes = line_of(&Header { minerva_undo_journal: VERSION, boot: boot.to_owned() }, path)?;
+    let mut bytes = Vec::new();
+    add_line(&mut bytes, &Header { minerva_undo_journal: VERSION, boot: boot.to_owned() }, path)?;
+    bytes.extend(lines_of(entries, path)?);
+    Ok(bytes)
+}
+
+fn lines_of<'a>(entries: impl IntoIterator<Item = &'a JournalEntry>, path: &Path) -> Result<Vec<u8>, ActuateError> {
+    let mut bytes = Vec::new();
     for entry in entries {
-        bytes.extend(line_of(entry, path)?);
+        add_line(&mut bytes, entry, path)?;
     }
     Ok(bytes)
 }
 
-fn line_of(value: &impl Serialize, path: &Path) -> Result<Vec<u8>, ActuateError> {
-    let mut line = serde_json::to_vec(value).map_err(ActuateError::io("encode a line of", path))?;
-    line.push(b'\n');
-    Ok(line)
+fn add_line(bytes: &mut Vec<u8>, value: &impl Serialize, path: &Path) -> Result<(), ActuateError> {
+    serde_json::to_writer(&mut *bytes, value).map_err(ActuateError::io("encode a line of", path))?;
+    bytes.push(b'\n');
+    Ok(())
 }

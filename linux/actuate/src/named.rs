@@ -115,11 +115,12 @@ impl NamedGroups {
         removed
     }
 
-    /// Removes the group above them too, if nothing is left in it; for groups that are needed for a moment only.
-    pub fn dissolve(&self) {
+    /// Removes the group above them too, if nothing is left in it, for groups that are needed for a moment only.
+    /// False while something still runs there, which keeps it.
+    pub fn dissolve(&self) -> bool {
         self.sweep();
-        // What still runs there keeps it, which is right.
-        drop(std::fs::remove_dir(self.cgroup_root.join(&self.parent)));
+        let above = self.cgroup_root.join(&self.parent);
+        std::fs::remove_dir(&above).is_ok() || !above.exists()
     }
 
     /// The weights that were asked for, in percent, by name. A file that cannot be read holds none.

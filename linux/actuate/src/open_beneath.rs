@@ -8,13 +8,11 @@ use crate::settings::WriterSettings;
 use minerva_model::{CgroupRef, DeviceId, KnobFile, KnobTarget};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
-use std::fs::File;
-use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 /// The most that is read of a knob. A cgroup file with a line for each of 10,000 disks has a tenth of this.
-const KNOB_BYTES_MAX: u64 = 4 << 20;
+const KNOB_BYTES_MAX: usize = 4 << 20;
 
 /// `openat2` asks for another try when a rename anywhere raced with it; this many in a row do not happen by chance.
 const OPEN_TRIES: usize = 16;
@@ -123,14 +121,13 @@ impl Place {
         self.read_relative(file.file_name()).map_err(|errno| self.failure("reading", file, errno))
     }
 
-    /// Writes a knob with one `write(2)`, which the kernel takes or refuses as a whole.
-    pub(crate) fn write(&self, file: KnobFile, text: &str) -> Result<(), KnobFailure> {
+    /// Writes a knob with one `write(2)`, which the kernel takes or refuses as a whole, and reads what it holds then.
+    pub(crate) fn write_and_read_back(&self, file: KnobFile, text: &str) -> Result<String, KnobFailure> {
         let action = format!("writing `{text}` to");
-        let fd = open_file_beneath(&self.dir, file.file_name(), OFlags::WRONLY)
-            .map_err(|errno| self.failure(&action, file, errno))?;
+        let refused = |errno| self.failure(&action, file, errno);
+        let fd = open_file_beneath(&self.dir, file.file_name(), OFlags::RDWR).map_err(refused)?;
         let line = format!("{text}\n");
-        let count = rustix::io::retry_on_intr(|| rustix::io::write(&fd, line.as_bytes()))
-            .map_err(|errno| self.failure(&action, file, errno))?;
+        let count = rustix::io::retry_on_intr(|| rustix::io::write(&fd, line.as_bytes())).map_err(refused)?;
         if count != line.len() {
             let shown = self.shown(file);
             return Err(KnobFailure::guard(format!(
@@ -138,16 +135,13 @@ impl Place {
                 line.len()
             )));
         }
-        Ok(())
+        #[cfg(test)]
+        crate::failpoint::reach();
+        read_whole(&fd).map_err(|errno| self.failure("reading back", file, errno))
     }
 
     fn read_relative(&self, name: &str) -> Result<String, Errno> {
-        let file = File::from(open_file_beneath(&self.dir, name, OFlags::RDONLY)?);
-        let mut bytes = Vec::new();
-        file.take(KNOB_BYTES_MAX)
-            .read_to_end(&mut bytes)
-            .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+        read_whole(&open_file_beneath(&self.dir, name, OFlags::RDONLY)?)
     }
 
     fn failure(&self, action: &str, file: KnobFile, errno: Errno) -> KnobFailure {
@@ -172,6 +166,22 @@ impl Place {
 /// Whether the file is below a disk's directory in sysfs.
 pub(crate) const fn is_disk_setting(file: KnobFile) -> bool {
     matches!(file, KnobFile::Elevator | KnobFile::BfqLowLatency)
+}
+
+/// Reads from the start to the end. The kernel makes the text anew for each reading that starts at zero; a short answer
+/// is no end, as a file of many lines comes in pieces.
+fn read_whole(fd: &OwnedFd) -> Result<String, Errno> {
+    let mut bytes = Vec::new();
+    let mut piece = [0; 4096];
+    while bytes.len() < KNOB_BYTES_MAX {
+        match rustix::io::pread(fd, &mut piece, bytes.len() as u64) {
+            Ok(0) => break,
+            Ok(count) => bytes.extend_from_slice(&piece[..count]),
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn open_root(path: &Path) -> Result<OwnedFd, Errno> {

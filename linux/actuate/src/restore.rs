@@ -235,10 +235,7 @@ fn try_put_back(roots: &Roots, entry: &JournalEntry) -> Result<RestoreResult, Kn
     if holds_undone_state(&place.read(entry.file)?, entry) {
         return Ok(RestoreResult::AlreadySo);
     }
-    place.write(entry.file, &entry.undo)?;
-    #[cfg(test)]
-    crate::failpoint::reach();
-    let text = place.read(entry.file)?;
+    let text = place.write_and_read_back(entry.file, &entry.undo)?;
     if holds_undone_state(&text, entry) {
         return Ok(RestoreResult::Restored);
     }

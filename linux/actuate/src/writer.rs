@@ -1,7 +1,7 @@
 //! Journal, write, read back.
 
 use crate::error::{ActuateError, KnobFailure};
-use crate::journal::Journal;
+use crate::journal::{Journal, JournalEntry};
 use crate::lease::Lease;
 use crate::lock::{Gate, InstanceLock};
 use crate::open_beneath::Roots;
@@ -9,6 +9,7 @@ use crate::restore::{RestoreReport, restore_behind_gate};
 use crate::runtime_dir::RuntimeDir;
 use crate::settings::WriterSettings;
 use minerva_model::{KnobInspection, KnobWrite, Nanos, Outcome};
+use std::collections::BTreeSet;
 
 /// The kernel takes no more than a page in one write to a knob, its newline included.
 const TEXT_BYTES_MAX: usize = 4095;
@@ -67,6 +68,36 @@ impl Writer {
         }
     }
 
+    /// Journals those of `requests` that are not journalled yet, with one sync for all instead of one each, which counts
+    /// where the runtime directory is on a disk and a first slice takes hold of a thousand knobs. Whatever stands in the
+    /// way of one of them is left for [`Writer::write`] to tell.
+    pub fn prepare(&mut self, requests: &[KnobWrite]) {
+        // What fails here fails again in `write`, which answers for it.
+        drop(self.try_prepare(requests));
+    }
+
+    fn try_prepare(&mut self, requests: &[KnobWrite]) -> Result<(), ActuateError> {
+        let _held = self.gate.hold()?;
+        take_note_of_restores(&mut self.journal, &mut self.lease, &self.dir)?;
+        let mut asked = BTreeSet::new();
+        let mut entries = Vec::new();
+        for request in requests {
+            let is_first = asked.insert((&request.target, request.file, request.device));
+            let is_sound = check_text("text", &request.text).and(check_text("undo text", &request.undo)).is_ok();
+            if !is_first || !is_sound {
+                continue;
+            }
+            let Ok(place) = self.roots.place(&request.target, request.file, request.device) else { continue };
+            if self.journal.holds(&place, request) {
+                continue;
+            }
+            if let Ok(before) = place.read(request.file) {
+                entries.push(JournalEntry::new(&place, request, before));
+            }
+        }
+        journal_all(&mut self.journal, &mut self.lease, &self.dir, entries)
+    }
+
     fn perform(&mut self, request: &KnobWrite) -> Result<String, KnobFailure> {
         check_text("text", &request.text)?;
         check_text("undo text", &request.undo)?;
@@ -81,24 +112,14 @@ impl Writer {
         let _held = self.gate.hold().map_err(not_written)?;
         #[cfg(test)]
         crate::failpoint::reach();
-        if !self.journal.refresh(&self.dir).map_err(not_written)? {
-            self.lease.forget();
-        }
+        take_note_of_restores(&mut self.journal, &mut self.lease, &self.dir).map_err(not_written)?;
         if !self.journal.holds(&place, request) {
-            let before = place.read(request.file)?;
-            if !self.lease.is_in_force() {
-                self.lease.begin(&self.dir).map_err(not_written)?;
-            }
-            #[cfg(test)]
-            crate::failpoint::reach();
-            self.journal.add(&self.dir, &place, request, before).map_err(not_written)?;
+            let entry = JournalEntry::new(&place, request, place.read(request.file)?);
+            journal_all(&mut self.journal, &mut self.lease, &self.dir, vec![entry]).map_err(not_written)?;
         }
         #[cfg(test)]
         crate::failpoint::reach();
-        place.write(request.file, &request.text)?;
-        #[cfg(test)]
-        crate::failpoint::reach();
-        place.read(request.file)
+        place.write_and_read_back(request.file, &request.text)
     }
 
     /// Makes what is held valid until the given instant of `CLOCK_BOOTTIME`. To be called each slice before its writes;
@@ -113,6 +134,32 @@ impl Writer {
         let _held = self.gate.hold()?;
         restore_behind_gate(&self.dir, &self.roots)
     }
+}
+
+/// Somebody may have restored since the last write; then what was held is held no longer.
+fn take_note_of_restores(journal: &mut Journal, lease: &mut Lease, dir: &RuntimeDir) -> Result<(), ActuateError> {
+    if !journal.refresh(dir)? {
+        lease.forget();
+    }
+    Ok(())
+}
+
+/// Journals knobs, under a lease.
+fn journal_all(
+    journal: &mut Journal,
+    lease: &mut Lease,
+    dir: &RuntimeDir,
+    entries: Vec<JournalEntry>,
+) -> Result<(), ActuateError> {
+    if entries.is_empty() {
+        return Ok(());
+    }
+    if !lease.is_in_force() {
+        lease.begin(dir)?;
+    }
+    #[cfg(test)]
+    crate::failpoint::reach();
+    journal.add(dir, entries)
 }
 
 /// A line of its own: a second one would be a second command to the kernel, which nobody checked.

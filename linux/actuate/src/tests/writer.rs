@@ -40,6 +40,32 @@ fn a_weight_is_journalled_once_written_and_read_back() {
 }
 
 #[test]
+fn a_first_slice_is_journalled_at_once() {
+    if !ready() {
+        return;
+    }
+    let (runtime, disk) = (Runtime::new(), Disk::new());
+    let groups: Vec<Cgroup> = (0..20).map(|_| Cgroup::new()).collect();
+    let before = groups[0].text(WEIGHTS);
+    let (lock, mut writer, _) = runtime.start();
+    let mut requests: Vec<KnobWrite> = groups.iter().map(|group| weight(&group.target(), disk.id, 300)).collect();
+    // Twice the same knob, one that is gone, and one that the guard refuses.
+    requests.push(weight(&groups[0].target(), disk.id, 400));
+    requests.push(weight(&groups[0].target(), disk.id, 400));
+    let gone = KnobTarget::Cgroup { tenant: None, cgroup: CgroupRef { path: "minerva-test-gone".into(), inode: 1 } };
+    requests.push(weight(&gone, disk.id, 300));
+    requests.push(knob_write(&groups[0].target(), KnobFile::BfqV1Weight, disk.id, "300", ""));
+    writer.prepare(&requests);
+    assert_eq!((writer.held(), runtime.journal_lines(), groups[0].text(WEIGHTS)), (20, 21, before.clone()));
+    let outcomes: Vec<Outcome> = requests.iter().map(|request| writer.write(request)).collect();
+    assert_eq!(outcomes.iter().filter(|outcome| matches!(outcome, Outcome::Text(_))).count(), 22);
+    assert_eq!((writer.held(), runtime.journal_lines()), (20, 21));
+    drop((lock, writer));
+    assert!(restore(&runtime.settings, RestoreWhen::Always).unwrap().is_complete());
+    assert!(groups.iter().all(|group| group.text(WEIGHTS) == before));
+}
+
+#[test]
 fn what_the_kernel_refuses_is_told_with_a_remedy() {
     if !ready() {
         return;
