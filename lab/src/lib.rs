@@ -1,1 +1,13 @@
-//! Real-kernel laboratory: emulated disks, workloads, guests.
+//! Real-kernel laboratory: emulated disks, workloads in real cgroups, and the scenes of the demonstration.
+//!
+//! Everything here touches the real kernel and cleans up after itself: each thing has a guard, and what a killed guard
+//! leaves behind is removed by [`sweep::sweep`]. Needs root.
+
+pub mod clock;
+pub mod disk;
+pub mod error;
+pub mod figure;
+mod mounts;
+pub mod scene;
+pub mod sweep;
+pub mod workload;

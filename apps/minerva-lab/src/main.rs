@@ -1,3 +1,49 @@
 //! The laboratory's command line.
 
-fn main() {}
+mod cli;
+mod demo;
+mod disk;
+mod figure;
+mod generate;
+mod minervad;
+mod signals;
+
+use anyhow::Context as _;
+use clap::Parser;
+use cli::{Cli, Command};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match run(Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("minerva-lab: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(cli: Cli) -> anyhow::Result<()> {
+    match cli.command {
+        Command::Disk(command) => disk::run(command),
+        Command::Demo(arguments) => demo::run(&arguments),
+        Command::Figure(command) => figure::run(command),
+        Command::Sweep { prefix, json } => sweep(&prefix, json),
+        Command::Worker { spec, cgroup_processes } => {
+            let spec = serde_json::from_str(&spec).context("failed to understand the job in --spec")?;
+            Ok(minerva_lab::workload::worker_main(&spec, cgroup_processes.as_deref())?)
+        }
+        Command::Generate { directory } => generate::write(&directory),
+    }
+}
+
+fn sweep(prefix: &str, json: bool) -> anyhow::Result<()> {
+    let swept = minerva_lab::sweep::sweep(prefix)?;
+    if json {
+        println!("{}", serde_json::to_string(&swept)?);
+    } else {
+        println!("removed {} disks and {} groups of tenants", swept.disks.len(), swept.cgroups);
+        swept.disks.iter().for_each(|name| println!("  disk {name}"));
+    }
+    Ok(())
+}

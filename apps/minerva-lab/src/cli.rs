@@ -1,0 +1,215 @@
+//! The command line's shape. Man page and completions are generated from it.
+
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+
+/// Minerva's real-kernel laboratory: emulated disks, measured workloads, and the demonstration.
+#[derive(Debug, Parser)]
+#[command(name = "minerva-lab", version, disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Make, list and remove emulated disks.
+    #[command(subcommand)]
+    Disk(DiskCommand),
+    /// Run the demonstration: two scenes, each with equal weights and under minervad.
+    Demo(DemoArguments),
+    /// Measure one of the figures in docs/figures.md.
+    #[command(subcommand)]
+    Figure(FigureCommand),
+    /// Remove what killed runs left behind: disks, mounts, loop devices, cgroups.
+    Sweep {
+        /// Only leftovers whose name starts with this.
+        #[arg(long, default_value = "minerva-")]
+        prefix: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Do one workload in this process, as told by the parent.
+    #[command(hide = true)]
+    Worker {
+        /// The job, as JSON.
+        #[arg(long)]
+        spec: String,
+        /// The `cgroup.procs` to move into first.
+        #[arg(long)]
+        cgroup_processes: Option<PathBuf>,
+    },
+    /// Write the man page and shell completions.
+    #[command(hide = true)]
+    Generate {
+        /// Where to.
+        directory: PathBuf,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DiskCommand {
+    /// Make an emulated disk and print its device. It runs in the background until it is destroyed.
+    Create(CreateArguments),
+    /// List the emulated disks.
+    List {
+        /// Print JSON lines.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show what a disk has done.
+    Stats {
+        /// The disk.
+        name: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Remove a disk. Requests still under way fail.
+    Destroy {
+        /// The disk.
+        #[arg(required_unless_present = "all")]
+        name: Option<String>,
+        /// Every disk that `list` shows, and leftovers of dead ones.
+        #[arg(long, conflicts_with = "name")]
+        all: bool,
+        /// Print JSON lines.
+        #[arg(long)]
+        json: bool,
+    },
+    /// List the disk profiles.
+    Profiles {
+        /// Print JSON lines.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct CreateArguments {
+    /// Which disk to emulate; `minerva-lab disk profiles` lists them.
+    #[arg(long, default_value = "sata7200-80g")]
+    pub(crate) profile: String,
+    /// The name by which the other commands know it.
+    #[arg(long)]
+    pub(crate) name: String,
+    /// Size in bytes, or with K, M, G, T (powers of 1024). The profile's own by default.
+    #[arg(long, value_parser = parse_size)]
+    pub(crate) size: Option<u64>,
+    /// Elevator on top of it.
+    #[arg(long, default_value = "bfq")]
+    pub(crate) elevator: String,
+    /// Keep the contents in this file. Without it writes are forgotten and reads are zeros.
+    #[arg(long)]
+    pub(crate) backing: Option<PathBuf>,
+    /// Requests the disk takes at once. The profile's own by default.
+    #[arg(long)]
+    pub(crate) queue_depth: Option<u32>,
+    /// Seed of what is random in the model.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Stay in the foreground until Ctrl-C.
+    #[arg(long)]
+    pub(crate) foreground: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct DemoArguments {
+    /// Multiplies the bytes of the workloads: 200 MB, 500 MB, 3 GB and 12 GB at 1.
+    #[arg(long)]
+    pub(crate) scale: Option<f64>,
+    /// Which disk to emulate.
+    #[arg(long, default_value = "sata7200-80g")]
+    pub(crate) profile: String,
+    /// Run only these scenes.
+    #[arg(long, value_parser = ["noisy-neighbour", "together"])]
+    pub(crate) scene: Vec<String>,
+    /// Write an HTML report with plots.
+    #[arg(long)]
+    pub(crate) report: Option<PathBuf>,
+    /// Print the results as JSON instead of a table.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The daemon to steer with; by default the one beside this program, else the one in PATH.
+    #[arg(long)]
+    pub(crate) minervad: Option<PathBuf>,
+    /// Run with equal weights only.
+    #[arg(long)]
+    pub(crate) equal_only: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum FigureCommand {
+    /// How close two equal readers at shares 800:100 get to 8:1.
+    WeightsBite(WeightsBiteArguments),
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct WeightsBiteArguments {
+    /// Which disk to emulate.
+    #[arg(long, default_value = "sata7200-80g")]
+    pub(crate) profile: String,
+    /// Write the weights directly, without minervad: what the kernel makes of them.
+    #[arg(long)]
+    pub(crate) raw: bool,
+    /// Bytes a request, with K or M; each is measured.
+    #[arg(long, value_parser = parse_size, value_delimiter = ',', default_value = "64K,256K,1M")]
+    pub(crate) block: Vec<u64>,
+    /// Random instead of sequential reads.
+    #[arg(long)]
+    pub(crate) random: bool,
+    /// Seconds measured for each.
+    #[arg(long, default_value_t = 8)]
+    pub(crate) seconds: u64,
+    /// Further settings of the queue, such as `iosched/slice_idle=8` or `nr_requests=64`.
+    #[arg(long = "set", value_name = "FILE=VALUE")]
+    pub(crate) settings: Vec<String>,
+    /// Requests the disk takes at once.
+    #[arg(long)]
+    pub(crate) queue_depth: Option<u32>,
+    /// The daemon to steer with.
+    #[arg(long)]
+    pub(crate) minervad: Option<PathBuf>,
+    /// Print JSON lines.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Bytes, with K, M, G or T for powers of 1024.
+fn parse_size(text: &str) -> Result<u64, String> {
+    let bad = || format!("`{text}` is no size: write bytes, or a number with K, M, G or T, such as 8G");
+    let (digits, shift) = match text.to_ascii_uppercase().trim_end_matches("IB").trim_end_matches('B') {
+        upper if upper.ends_with('K') => (upper[..upper.len() - 1].to_owned(), 10),
+        upper if upper.ends_with('M') => (upper[..upper.len() - 1].to_owned(), 20),
+        upper if upper.ends_with('G') => (upper[..upper.len() - 1].to_owned(), 30),
+        upper if upper.ends_with('T') => (upper[..upper.len() - 1].to_owned(), 40),
+        upper => (upper.to_owned(), 0),
+    };
+    let number: u64 = digits.parse().map_err(|_| bad())?;
+    number.checked_mul(1 << shift).filter(|size| *size > 0).ok_or_else(bad)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Cli, parse_size};
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes_are_powers_of_1024() {
+        assert_eq!(parse_size("8G"), Ok(8 << 30));
+        assert_eq!(parse_size("64KiB"), Ok(64 << 10));
+        assert_eq!(parse_size("4096"), Ok(4096));
+        for bad in ["", "G", "0", "-1", "8X", "99999999999T"] {
+            assert!(parse_size(bad).is_err(), "{bad}");
+        }
+    }
+}

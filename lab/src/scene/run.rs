@@ -1,0 +1,93 @@
+//! Plays a scene: a fresh disk, a cgroup and a worker process for each tenant, and a conductor that gives each the word.
+
+use super::{RunResult, Scene, Steering, SteeringContext, TenantInScene, TenantPlan};
+use crate::clock::boottime;
+use crate::disk::{Disk, DiskSpec};
+use crate::error::{LabError, Result};
+use crate::workload::{CgroupParent, Worker, WorkerProgram, WorkloadSpec};
+use minerva_model::Nanos;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// How often the conductor looks around.
+const BEAT: Duration = Duration::from_millis(20);
+
+/// What a scene is played on.
+#[derive(Debug)]
+pub struct Stage<'a> {
+    /// The program that has the `worker` subcommand.
+    pub program: &'a WorkerProgram,
+    /// Disk profile.
+    pub profile: &'a str,
+    /// Set from outside to end early; everything is removed then.
+    pub interrupted: &'a AtomicBool,
+}
+
+/// How far a run has come.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Live {
+    /// Seconds since the scene's start.
+    pub elapsed_s: f64,
+    /// For each tenant: bytes done and bytes to do.
+    pub bytes: Vec<(u64, u64)>,
+}
+
+/// Plays the scene once and says what came of it. `watch` is called fifty times a second.
+pub fn run_scene(
+    scene: &Scene,
+    steering: &dyn Steering,
+    stage: &Stage<'_>,
+    watch: &mut dyn FnMut(&Live),
+) -> Result<RunResult> {
+    let name = format!("demo-{}", std::process::id());
+    let disk = Disk::create(&DiskSpec::new(name, stage.profile))?;
+    let parent = CgroupParent::create("minerva-lab-demo")?;
+    let groups = scene.tenants.iter().map(|plan| parent.tenant(&plan.name)).collect::<Result<Vec<_>>>()?;
+    let tenants = scene.tenants.iter().map(|plan| TenantInScene { name: plan.name.clone(), weight_percent: 100 });
+    let context = SteeringContext { disk: disk.info(), parent: &parent, tenants: tenants.collect() };
+    let mut steered = steering.start(&context)?;
+    let mut workers = Vec::new();
+    for (plan, group) in scene.tenants.iter().zip(&groups) {
+        workers.push(Worker::spawn(stage.program, &job(plan, &disk), Some(group))?);
+    }
+
+    let origin = boottime();
+    let mut waiting: Vec<usize> = (0..workers.len()).collect();
+    while !(waiting.is_empty() && workers.iter().all(Worker::is_done)) {
+        if stage.interrupted.load(Ordering::Relaxed) {
+            return Err(LabError::Interrupted);
+        }
+        steered.check()?;
+        let elapsed = boottime().since(origin);
+        for index in waiting.extract_if(.., |index| scene.tenants[*index].starts_at <= elapsed) {
+            workers[index].start()?;
+        }
+        watch(&live(scene, &workers, elapsed));
+        std::thread::sleep(BEAT);
+    }
+    let results = workers.into_iter().map(Worker::wait).collect::<Result<Vec<_>>>()?;
+    Ok(RunResult::new(scene, steering.name(), origin, &results))
+}
+
+fn job(plan: &TenantPlan, disk: &Disk) -> WorkloadSpec {
+    let (size, block) = (disk.info().size_bytes, u64::from(plan.block_bytes));
+    let start = ((size as f64 * plan.region.clamp(0.0, 1.0)) as u64 / block * block).min(size.saturating_sub(block));
+    WorkloadSpec {
+        tenant: plan.name.clone(),
+        path: disk.device().to_owned(),
+        access: plan.access,
+        bytes: Some(plan.bytes),
+        block_bytes: plan.block_bytes,
+        region_start: start,
+        region_bytes: plan.bytes.min((size - start) / block * block),
+        compute: plan.compute,
+        think: Nanos::ZERO,
+        seed: 1,
+    }
+}
+
+fn live(scene: &Scene, workers: &[Worker], elapsed: Nanos) -> Live {
+    let bytes = scene.tenants.iter().zip(workers);
+    let bytes = bytes.map(|(plan, worker)| (worker.progress().map_or(0, |progress| progress.bytes), plan.bytes));
+    Live { elapsed_s: elapsed.as_secs_f64(), bytes: bytes.collect() }
+}

@@ -1,0 +1,208 @@
+//! Tenants' cgroups: real groups of the controller that steers disks, `blkio` in cgroup v1 or `io` in v2, whichever this
+//! kernel has mounted.
+//!
+//! All tenants of a run lie under one parent whose name ends in the process number of its owner. So a leftover is known
+//! by its dead owner.
+
+use crate::error::{At, LabError, Result};
+use crate::mounts::read_mounts;
+use minerva_model::CgroupVersion;
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// Killed processes leave their group within milliseconds unless they wait for a disk.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Where the controller is mounted, and in which version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Hierarchy {
+    version: CgroupVersion,
+    root: PathBuf,
+}
+
+/// Which version of the disk controller this machine has.
+pub fn blkio_version() -> CgroupVersion {
+    find_hierarchy().map_or(CgroupVersion::Absent, |hierarchy| hierarchy.version)
+}
+
+fn find_hierarchy() -> Option<Hierarchy> {
+    read_mounts().into_iter().find_map(|mount| match mount.kind.as_str() {
+        "cgroup" if mount.options.split(',').any(|option| option == "blkio") => {
+            Some(Hierarchy { version: CgroupVersion::V1, root: mount.mount_point })
+        }
+        "cgroup2" => {
+            let controllers = fs::read_to_string(mount.mount_point.join("cgroup.controllers")).unwrap_or_default();
+            let has_io = controllers.split_whitespace().any(|controller| controller == "io");
+            has_io.then_some(Hierarchy { version: CgroupVersion::V2, root: mount.mount_point })
+        }
+        _ => None,
+    })
+}
+
+/// The parent of a run's tenants. Dropping it kills what runs in it and removes it with all its tenants.
+#[derive(Debug)]
+pub struct CgroupParent {
+    hierarchy: Hierarchy,
+    path: PathBuf,
+}
+
+impl CgroupParent {
+    /// Makes `PREFIX-PID-N` directly below the root of the hierarchy.
+    pub fn create(prefix: &str) -> Result<Self> {
+        // Two parents of one process, as parallel tests make, differ by the number.
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let hierarchy = find_hierarchy().ok_or(LabError::Missing {
+            what: "a tenant's cgroup",
+            needs: "the blkio (v1) or io (v2) cgroup controller",
+            remedy: "mount it, for example with `mount -t cgroup -o blkio cgroup /sys/fs/cgroup/blkio`",
+        })?;
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = hierarchy.root.join(format!("{prefix}-{}-{number}", std::process::id()));
+        if hierarchy.version == CgroupVersion::V2 {
+            let control = hierarchy.root.join("cgroup.subtree_control");
+            fs::write(&control, "+io").at("enable the io controller in", &control)?;
+        }
+        fs::create_dir(&path).at("create the cgroup", &path)?;
+        let parent = Self { hierarchy, path };
+        if parent.hierarchy.version == CgroupVersion::V2 {
+            let control = parent.path.join("cgroup.subtree_control");
+            fs::write(&control, "+io").at("enable the io controller in", &control)?;
+        }
+        Ok(parent)
+    }
+
+    /// Makes a tenant's group in it.
+    pub fn tenant(&self, name: &str) -> Result<TenantCgroup> {
+        let path = self.path.join(name);
+        fs::create_dir(&path).at("create the cgroup", &path)?;
+        Ok(TenantCgroup { version: self.hierarchy.version, path })
+    }
+
+    /// Its path below the root of the hierarchy, without a leading slash: the form operators' rules match.
+    pub fn relative_path(&self) -> String {
+        let relative = self.path.strip_prefix(&self.hierarchy.root).unwrap_or(&self.path);
+        relative.to_string_lossy().into_owned()
+    }
+
+    /// Its directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for CgroupParent {
+    fn drop(&mut self) {
+        // A group that cannot be removed now is swept by the next run.
+        let _ = remove_tree(&self.path);
+    }
+}
+
+/// One tenant's group. Dropping it kills what runs in it and removes it.
+#[derive(Debug)]
+pub struct TenantCgroup {
+    version: CgroupVersion,
+    path: PathBuf,
+}
+
+impl TenantCgroup {
+    /// Its directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The file into which a process writes to be moved here.
+    pub fn processes_file(&self) -> PathBuf {
+        self.path.join("cgroup.procs")
+    }
+
+    /// Sets BFQ's weight, 1 to 1,000, without any controller: for measuring what the kernel makes of it.
+    pub fn set_bfq_weight(&self, weight: u32) -> Result<()> {
+        let file = match self.version {
+            CgroupVersion::V2 => "io.bfq.weight",
+            _ => "blkio.bfq.weight",
+        };
+        let path = self.path.join(file);
+        fs::write(&path, weight.to_string()).at("write", &path)
+    }
+}
+
+impl Drop for TenantCgroup {
+    fn drop(&mut self) {
+        let _ = remove_tree(&self.path);
+    }
+}
+
+/// Kills what runs below `path` and removes it, children first.
+fn remove_tree(path: &Path) -> io::Result<()> {
+    let children = fs::read_dir(path)?.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    for child in children {
+        remove_tree(&child.path())?;
+    }
+    let start = Instant::now();
+    loop {
+        match fs::remove_dir(path) {
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy && start.elapsed() < PATIENCE => {
+                kill_members(path);
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            result => return result,
+        }
+    }
+}
+
+fn kill_members(path: &Path) {
+    let members = fs::read_to_string(path.join("cgroup.procs")).unwrap_or_default();
+    for process in members.lines().filter_map(|line| Pid::from_raw(line.parse().ok()?)) {
+        // One that has ended meanwhile is fine.
+        let _ = kill_process(process, Signal::KILL);
+    }
+}
+
+/// Removes the parents named `PREFIX…-PID-N` whose owner is dead. Returns how many.
+pub(crate) fn remove_leftover_cgroups(prefix: &str) -> usize {
+    let Some(hierarchy) = find_hierarchy() else { return 0 };
+    let Ok(entries) = fs::read_dir(&hierarchy.root) else { return 0 };
+    let leftovers = entries.flatten().filter(|entry| {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        name.starts_with(prefix) && owner_of(&name).is_some_and(|owner| test_kill_process(owner).is_err())
+    });
+    leftovers.filter(|entry| remove_tree(&entry.path()).is_ok()).count()
+}
+
+/// The process number in `PREFIX-PID-N`.
+fn owner_of(name: &str) -> Option<Pid> {
+    Pid::from_raw(name.rsplit('-').nth(1)?.parse().ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CgroupParent, blkio_version, owner_of};
+    use minerva_model::CgroupVersion;
+
+    #[test]
+    fn the_owner_is_in_the_name() {
+        assert_eq!(owner_of("minerva-test-x-123-0").map(|pid| pid.as_raw_nonzero().get()), Some(123));
+        assert_eq!(owner_of("minerva-test"), None);
+    }
+
+    #[test]
+    fn groups_go_with_their_guards() {
+        if blkio_version() == CgroupVersion::Absent || !rustix::process::geteuid().is_root() {
+            println!("skipped: needs root and a blkio or io controller");
+            return;
+        }
+        let parent = CgroupParent::create("minerva-test-guard").unwrap();
+        let tenant = parent.tenant("one").unwrap();
+        let path = parent.path().to_owned();
+        assert!(tenant.path().is_dir());
+        assert!(parent.relative_path().starts_with("minerva-test-guard-"));
+        drop(parent);
+        assert!(!path.exists());
+        drop(tenant);
+    }
+}

@@ -1,0 +1,103 @@
+//! Workloads: real processes in real cgroups that read or write a real block device.
+//!
+//! A [`Worker`] is a child process (`minerva-lab worker`) that moves itself into its tenant's cgroup, says that it is
+//! ready, waits for the word, works, and reports on its standard output as JSON lines. It dies with its parent.
+
+mod cgroup;
+mod latency;
+mod perform;
+mod worker;
+
+pub use cgroup::{CgroupParent, TenantCgroup, blkio_version};
+pub use latency::Latency;
+pub use perform::{Cancel, perform, worker_main};
+pub use worker::{Worker, WorkerProgram, WorkerResult};
+
+pub(crate) use cgroup::remove_leftover_cgroups;
+
+use minerva_model::Nanos;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// In which order and direction a worker touches its region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Access {
+    /// Reads from the start of the region on, and from its start again at its end.
+    SequentialRead,
+    /// Reads blocks anywhere in the region.
+    RandomRead,
+    /// Writes from the start of the region on.
+    SequentialWrite,
+}
+
+/// What a worker does with what it reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Compute {
+    /// Nothing.
+    Nothing,
+    /// SHA-256 over every byte.
+    Checksum,
+}
+
+/// One worker's job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkloadSpec {
+    /// Whose work it is, for messages and tables.
+    pub tenant: String,
+    /// The block device or file. It is opened with `O_DIRECT`.
+    pub path: PathBuf,
+    /// Order and direction.
+    pub access: Access,
+    /// How much in all; `None` works until it is stopped.
+    pub bytes: Option<u64>,
+    /// Bytes a request, a multiple of 4096.
+    pub block_bytes: u32,
+    /// First byte of the region, a multiple of the block.
+    pub region_start: u64,
+    /// Length of the region in bytes, at least one block.
+    pub region_bytes: u64,
+    /// What is done with the data.
+    pub compute: Compute,
+    /// Pause after each request.
+    pub think: Nanos,
+    /// Seed of the random order.
+    pub seed: u64,
+}
+
+/// What a worker reports, one JSON object a line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Report {
+    /// In its cgroup, file open; waits for a line on its standard input.
+    Ready,
+    /// So far.
+    Progress(Progress),
+    /// The job is done, or it was stopped.
+    Finished(Finished),
+}
+
+/// Bytes done at an instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    /// Instant of `CLOCK_BOOTTIME`.
+    pub at: Nanos,
+    /// Bytes since the start.
+    pub bytes: u64,
+}
+
+/// The end of a job.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Finished {
+    /// When its first request was made.
+    pub started: Nanos,
+    /// When its last request was done, and its compute with it.
+    pub ended: Nanos,
+    /// Bytes done.
+    pub bytes: u64,
+    /// How long each request took.
+    pub latency: Latency,
+    /// SHA-256 of what was read, in hexadecimal, if that was asked for.
+    pub checksum: Option<String>,
+}

@@ -1,0 +1,255 @@
+//! The work itself, done in the worker process.
+
+use super::latency::Recorder;
+use super::{Access, Compute, Finished, Progress, Report, WorkloadSpec};
+use crate::clock::boottime;
+use crate::error::{At, LabError, Result};
+use minerva_model::Nanos;
+use rustix::fd::OwnedFd;
+use rustix::fs::{Mode, OFlags};
+use rustix::process::{Signal, set_parent_process_death_signal};
+use sha2::{Digest, Sha256};
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::io::{BufRead, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Direct I/O wants buffers on the device's logical blocks; a page satisfies every device.
+const ALIGNMENT: usize = 4096;
+/// Between two progress reports. Plots show 250 ms.
+const PROGRESS_EVERY: Nanos = Nanos::from_millis(100);
+
+/// Set to end work early.
+pub type Cancel = Arc<AtomicBool>;
+
+/// What `minerva-lab worker` does: move into the cgroup, say ready, wait for a line, work, report.
+///
+/// A closed standard input ends the work, so that a worker never outlives its parent even where the kernel's own signal
+/// for that was missed.
+pub fn worker_main(spec: &WorkloadSpec, cgroup_processes: Option<&Path>) -> Result<()> {
+    set_parent_process_death_signal(Some(Signal::KILL)).at("ask to die with the parent of", "/proc/self")?;
+    if let Some(path) = cgroup_processes {
+        std::fs::write(path, "0").at("move into the cgroup through", path)?;
+    }
+    let file = open_direct(spec)?;
+    let mut output = std::io::stdout().lock();
+    let mut report = |report: &Report| {
+        let line = serde_json::to_string(report).unwrap_or_default();
+        writeln!(output, "{line}").and_then(|()| output.flush()).at("report to", "the parent")
+    };
+    report(&Report::Ready)?;
+    let mut line = String::new();
+    let said = std::io::stdin().lock().read_line(&mut line).at("read from", "the parent")?;
+    if said == 0 {
+        return Ok(());
+    }
+    let cancel = Cancel::default();
+    let end = Arc::clone(&cancel);
+    // Any further line, or the end of input, means stop.
+    std::thread::spawn(move || {
+        let _ = std::io::stdin().lock().read_line(&mut String::new());
+        end.store(true, Ordering::Relaxed);
+    });
+    let finished = perform_on(spec, &file, &cancel, &mut |progress| report(&Report::Progress(progress)))?;
+    report(&Report::Finished(finished))
+}
+
+/// Does the work in this process.
+pub fn perform(spec: &WorkloadSpec, cancel: &Cancel) -> Result<Finished> {
+    perform_on(spec, &open_direct(spec)?, cancel, &mut |_| Ok(()))
+}
+
+fn open_direct(spec: &WorkloadSpec) -> Result<OwnedFd> {
+    let block = u64::from(spec.block_bytes);
+    if block == 0 || !block.is_multiple_of(ALIGNMENT as u64) || !spec.region_start.is_multiple_of(ALIGNMENT as u64) {
+        return Err(LabError::BadPlan(format!(
+            "{}: block {block} and region start {} must be multiples of {ALIGNMENT} bytes, for direct I/O",
+            spec.tenant, spec.region_start
+        )));
+    }
+    if spec.region_bytes < block {
+        return Err(LabError::BadPlan(format!(
+            "{}: a region of {} bytes is smaller than one block of {block}",
+            spec.tenant, spec.region_bytes
+        )));
+    }
+    let direction = if spec.access == Access::SequentialWrite { OFlags::WRONLY } else { OFlags::RDONLY };
+    rustix::fs::open(&spec.path, direction | OFlags::DIRECT | OFlags::CLOEXEC, Mode::empty()).at("open", &spec.path)
+}
+
+fn perform_on(
+    spec: &WorkloadSpec,
+    file: &OwnedFd,
+    cancel: &Cancel,
+    progress: &mut dyn FnMut(Progress) -> Result<()>,
+) -> Result<Finished> {
+    let mut buffer = AlignedBuffer::new(spec.block_bytes as usize);
+    let mut recorder = Recorder::new();
+    let mut checksum = (spec.compute == Compute::Checksum).then(Sha256::new);
+    let mut places = Places::new(spec);
+    let started = boottime();
+    let (mut ended, mut reported, mut done) = (started, started, 0);
+    progress(Progress { at: started, bytes: 0 })?;
+    while spec.bytes.is_none_or(|bytes| done < bytes) && !cancel.load(Ordering::Relaxed) {
+        let left = spec.bytes.map_or(u64::MAX, |bytes| bytes - done);
+        // The last request is cut to whole blocks of direct I/O; it may move a little more than was asked for.
+        let length = left.min(u64::from(spec.block_bytes)).next_multiple_of(ALIGNMENT as u64) as usize;
+        let before = boottime();
+        transfer(spec, file, &mut buffer.bytes()[..length], places.next())?;
+        recorder.record(boottime().since(before));
+        done += (length as u64).min(left);
+        if let Some(sum) = &mut checksum {
+            sum.update(&buffer.bytes()[..length]);
+        }
+        if spec.think > Nanos::ZERO {
+            std::thread::sleep(Duration::from_nanos(spec.think.0));
+        }
+        ended = boottime();
+        if ended.since(reported) >= PROGRESS_EVERY {
+            reported = ended;
+            progress(Progress { at: ended, bytes: done })?;
+        }
+    }
+    progress(Progress { at: ended, bytes: done })?;
+    let checksum = checksum.map(|sum| sum.finalize().iter().map(|byte| format!("{byte:02x}")).collect());
+    Ok(Finished { started, ended, bytes: done, latency: recorder.finish(), checksum })
+}
+
+/// One whole request; a device that moves only part of it is asked again for the rest.
+fn transfer(spec: &WorkloadSpec, file: &OwnedFd, buffer: &mut [u8], offset: u64) -> Result<()> {
+    let mut done = 0;
+    while done < buffer.len() {
+        let at = offset + done as u64;
+        let moved = match spec.access {
+            Access::SequentialWrite => rustix::io::pwrite(file, &buffer[done..], at).at("write to", &spec.path)?,
+            _ => rustix::io::pread(file, &mut buffer[done..], at).at("read from", &spec.path)?,
+        };
+        if moved == 0 {
+            return Err(LabError::BadPlan(format!("{}: {} ends at byte {at}", spec.tenant, spec.path.display())));
+        }
+        done += moved;
+    }
+    Ok(())
+}
+
+/// Where the next request goes.
+struct Places {
+    random: Option<fastrand::Rng>,
+    start: u64,
+    block: u64,
+    blocks: u64,
+    next: u64,
+}
+
+impl Places {
+    fn new(spec: &WorkloadSpec) -> Self {
+        let block = u64::from(spec.block_bytes);
+        Self {
+            random: (spec.access == Access::RandomRead).then(|| fastrand::Rng::with_seed(spec.seed)),
+            start: spec.region_start,
+            block,
+            blocks: spec.region_bytes / block,
+            next: 0,
+        }
+    }
+
+    fn next(&mut self) -> u64 {
+        let index = match &mut self.random {
+            Some(random) => random.u64(..self.blocks),
+            None => self.next,
+        };
+        self.next = (index + 1) % self.blocks;
+        self.start + index * self.block
+    }
+}
+
+/// Memory that direct I/O accepts.
+struct AlignedBuffer {
+    start: *mut u8,
+    layout: Layout,
+}
+
+impl AlignedBuffer {
+    fn new(length: usize) -> Self {
+        #[expect(clippy::expect_used, reason = "a power of two and a length that came from 32 bits cannot overflow")]
+        let layout = Layout::from_size_align(length.max(ALIGNMENT), ALIGNMENT).expect("a layout for the buffer");
+        // SAFETY: the layout's size is not zero.
+        let start = unsafe { alloc_zeroed(layout) };
+        if start.is_null() {
+            handle_alloc_error(layout);
+        }
+        Self { start, layout }
+    }
+
+    fn bytes(&mut self) -> &mut [u8] {
+        // SAFETY: `start` is valid for `size` bytes that were zeroed, and `&mut self` makes the borrow exclusive.
+        unsafe { std::slice::from_raw_parts_mut(self.start, self.layout.size()) }
+    }
+}
+
+impl Drop for AlignedBuffer {
+    fn drop(&mut self) {
+        // SAFETY: allocated with this very layout, and freed once.
+        unsafe { dealloc(self.start, self.layout) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Cancel, Places, perform};
+    use crate::workload::{Access, Compute, WorkloadSpec};
+    use minerva_model::Nanos;
+    use sha2::{Digest, Sha256};
+
+    fn spec(path: &std::path::Path) -> WorkloadSpec {
+        WorkloadSpec {
+            tenant: "t".to_owned(),
+            path: path.to_owned(),
+            access: Access::SequentialRead,
+            bytes: Some(1 << 20),
+            block_bytes: 64 << 10,
+            region_start: 4096,
+            region_bytes: 128 << 10,
+            compute: Compute::Checksum,
+            think: Nanos::ZERO,
+            seed: 7,
+        }
+    }
+
+    #[test]
+    fn sequential_places_wrap_and_random_ones_stay_inside() {
+        let spec = spec("/dev/zero".as_ref());
+        let mut places = Places::new(&spec);
+        assert_eq!([places.next(), places.next(), places.next()], [4096, 4096 + 65536, 4096]);
+        let mut places = Places::new(&WorkloadSpec { access: Access::RandomRead, ..spec });
+        assert!((0..100).all(|_| [4096, 4096 + 65536].contains(&places.next())));
+    }
+
+    #[test]
+    fn every_byte_is_accounted_and_hashed() {
+        let path = std::env::temp_dir().join(format!("minerva-test-perform-{}", std::process::id()));
+        let contents: Vec<u8> = (0..(256 << 10)).map(|i| (i / 4096) as u8).collect();
+        std::fs::write(&path, &contents).unwrap();
+        let finished = perform(&spec(&path), &Cancel::default());
+        std::fs::remove_file(&path).unwrap();
+        let Ok(finished) = finished else {
+            println!("skipped: needs direct I/O in {}", path.display());
+            return;
+        };
+        assert_eq!((finished.bytes, finished.latency.count()), (1 << 20, 16));
+        let region = &contents[4096..4096 + (128 << 10)];
+        let mut expected = Sha256::new();
+        (0..8).for_each(|_| expected.update(region));
+        let expected: String = expected.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(finished.checksum, Some(expected));
+    }
+
+    #[test]
+    fn a_plan_that_direct_io_cannot_do_is_refused_in_words() {
+        let bad = WorkloadSpec { block_bytes: 1000, ..spec("/dev/zero".as_ref()) };
+        let message = perform(&bad, &Cancel::default()).unwrap_err().to_string();
+        assert!(message.contains("multiples of 4096"), "{message}");
+    }
+}
