@@ -145,10 +145,11 @@ fn overheads(disk: &Block) -> Result<Overhead, Fault> {
         write_miss_ms: pair("Write miss")?,
         reconnect_ms,
         write_prepare_ms: prepare_ms,
+        write_reach_ms_min: time("Minimum seek delay")?,
         read_completion_ms: time("Read completion overhead")?,
         // A write that is complete only on the medium has left the bus meanwhile.
         write_completion_ms: time("Write completion overhead")?
-            + if fast_writes { 0.0 } else { reselect("Other reselect overhead")? },
+            + if fast_writes { 0.0 } else { reselect("First reselect overhead")? },
     })
 }
 
@@ -177,6 +178,8 @@ fn cache(disk: &Block) -> Result<CacheProfile, Fault> {
         read_hits_ahead: disk.flag("Allow almost read hits")?,
         keeps_passing_sectors: disk.flag("Read any free blocks")?,
         read_watermark: if disk.flag("Set watermark by reqsize")? { watermark.clamp(0.0, 1.0) } else { 0.0 },
+        // DiskSim's rule for the drives that disconnect once more in a write.
+        write_begin_sectors: if disk.flag("Extra write disconnect")? { 10 } else { 1 },
         read_hits_on_writes: enabled && disk.flag("Allow read hits on write data")?,
         separate_write_segment: disk.flag("Use separate write segment")?,
         write_back: match disk.number("Fast write level", 0.0)? as u32 {

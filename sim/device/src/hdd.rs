@@ -377,9 +377,9 @@ impl Hdd {
         self.statistics.seeks += u64::from(reach.moves);
         self.statistics.seek_time += Nanos(reach.seek_ns);
         let on_track = write.count.min(u64::from(position.left_on_track));
-        let track_ns = self.mechanism.sectors_ns(on_track - 1, position.sector_angle);
-        // The last sector's data must be there when its place comes by; otherwise the disk waits another turn.
-        let late_ns = run.not_before(&self.mechanism, write.received_ns.saturating_sub(track_ns));
+        let begin_ns = self.begin_writing_ns(write, on_track, position.sector_angle);
+        let least_ns = start_ns + self.timing.write_reach_ns_min;
+        let late_ns = run.not_before(&self.mechanism, begin_ns.max(least_ns));
         self.statistics.rotation_time += Nanos(reach.rotation_ns + late_ns);
         let begun_ns = start_ns + reach.total_ns() + late_ns;
         let mut passed_ns = run.passed_ns(&mut self.mechanism, write.first + write.count);
@@ -389,6 +389,16 @@ impl Hdd {
         self.statistics.transfer_time += Nanos(passed_ns.saturating_sub(begun_ns));
         self.arm_free_ns = passed_ns;
         passed_ns
+    }
+
+    /// When enough of a write is in the buffer for the medium to begin: the first sectors must be there, and each
+    /// other one of the first track when its place comes by; a sector that is late costs a turn.
+    fn begin_writing_ns(&self, write: &Dirty, on_track: u64, sector_angle: u32) -> u64 {
+        let behind_ns =
+            |sectors: u64| write.received_ns.saturating_sub(self.timing.cable_write_ns(write.count - sectors));
+        let first = u64::from(self.policy.write_begin_sectors).clamp(1, write.count);
+        let pass_ns = self.mechanism.sectors_ns(on_track - 1, sector_angle);
+        behind_ns(first).max(behind_ns(on_track).saturating_sub(pass_ns))
     }
 
     fn flush(&mut self, at_ns: u64) -> u64 {

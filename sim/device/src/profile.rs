@@ -183,6 +183,9 @@ pub struct Overhead {
     /// Before a write's data crosses the cable.
     #[serde(default)]
     pub write_prepare_ms: f64,
+    /// From the order to the arm to the first sector of a write, at least.
+    #[serde(default)]
+    pub write_reach_ms_min: f64,
     /// After a read's data.
     #[serde(default)]
     pub read_completion_ms: f64,
@@ -201,6 +204,7 @@ impl Overhead {
             write_miss_ms: [ms; 2],
             reconnect_ms: 0.0,
             write_prepare_ms: 0.0,
+            write_reach_ms_min: 0.0,
             read_completion_ms: 0.0,
             write_completion_ms: 0.0,
         }
@@ -231,6 +235,9 @@ pub struct CacheProfile {
     /// Share of a read that must be in the buffer before the cable carries it.
     #[serde(default)]
     pub read_watermark: f64,
+    /// Sectors of a write that must be in the buffer before the medium begins, if it has so many. 0 counts as 1.
+    #[serde(default)]
+    pub write_begin_sectors: u32,
     /// Whether a read may take what a write left in the buffer.
     pub read_hits_on_writes: bool,
     /// Whether writes have a segment of their own.
