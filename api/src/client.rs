@@ -10,7 +10,7 @@ use tonic::transport::{Channel, Endpoint, Uri};
 pub type Operator = OperatorClient<Channel>;
 
 /// Where the daemon listens unless the operator's file says otherwise.
-pub const SOCKET_DEFAULT: &str = "/run/minerva/operator.sock";
+pub const SOCKET_DEFAULT: &str = "/run/minerva/minervad.sock";
 
 /// The socket could not be used.
 #[derive(Debug, thiserror::Error)]

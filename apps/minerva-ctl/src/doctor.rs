@@ -1,0 +1,192 @@
+//! `minerva-ctl doctor`: will a weight bite here? For each disk and mount, with the reason and the remedy, from what the kernel
+//! says. Nothing is changed, and no daemon is needed.
+
+use crate::output::{self, Verdict};
+use crate::{place, probe};
+use anyhow::{Context, bail};
+use minerva_actuate::verdict;
+use minerva_config::Config;
+use minerva_linux_observe::{MountFacts, Observer, Roots, read_mount_facts};
+use minerva_model::{Device, DeviceId, Event};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What was asked.
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub(crate) config: PathBuf,
+    pub(crate) probe: bool,
+    pub(crate) device: Option<String>,
+    pub(crate) mount: Option<PathBuf>,
+    pub(crate) duration: Duration,
+    pub(crate) json: bool,
+}
+
+/// One disk, judged.
+#[derive(Clone, Debug, Serialize)]
+struct DiskLine {
+    disk: String,
+    number: String,
+    bites: bool,
+    back_end: &'static str,
+    reason: String,
+    remedy: Option<String>,
+}
+
+/// One mount, judged.
+#[derive(Debug, Serialize)]
+struct MountLine {
+    mount: String,
+    file_system: String,
+    disks: Vec<String>,
+    bites: bool,
+    reason: String,
+    remedy: Option<String>,
+}
+
+/// Judges, prints, and proves if asked to. A disk or mount where nothing bites is a finding.
+pub(crate) fn run(request: &Request) -> anyhow::Result<Verdict> {
+    let config = place::config(&request.config)?;
+    let roots = place::roots(&config)?;
+    let devices = devices(&roots)?;
+    let mounts = read_mount_facts(&roots).context("failed to read the mounts")?;
+    let wanted = Wanted::of(request, &devices, &mounts)?;
+    let disks: BTreeMap<DeviceId, DiskLine> =
+        devices.iter().map(|(id, device)| (*id, disk_line(device, &config))).collect();
+    let shown: Vec<&DiskLine> = disks.iter().filter(|(id, _)| wanted.disk(**id)).map(|(_, line)| line).collect();
+    let mounts: Vec<MountLine> =
+        mounts.iter().filter(|mount| wanted.mount(mount)).map(|mount| mount_line(mount, &disks)).collect();
+    print(&shown, &mounts, request.json)?;
+    let mut found = shown.iter().any(|line| !line.bites);
+    if request.probe {
+        let [id] = wanted.probed(&devices)[..] else {
+            bail!("name the disk to prove it on: --device NAME or --mount PATH")
+        };
+        found |= probe::run(&config, &roots, &devices[&id], request.duration, request.json)? == Verdict::Found;
+    }
+    Ok(Verdict::found_if(found))
+}
+
+/// Every disk of the host.
+fn devices(roots: &Roots) -> anyhow::Result<BTreeMap<DeviceId, Device>> {
+    let mut observer = Observer::new(roots.clone(), &[]).context("failed to look at the host")?;
+    let seen = observer.discover().into_iter().filter_map(|event| match event {
+        Event::DeviceSeen(device) => Some((device.id, device)),
+        _ => None,
+    });
+    Ok(seen.collect())
+}
+
+/// What the command line narrows it to.
+#[derive(Debug)]
+enum Wanted {
+    Everything,
+    Disk(DeviceId),
+    Mount { point: String, disks: Vec<DeviceId> },
+}
+
+impl Wanted {
+    fn of(request: &Request, devices: &BTreeMap<DeviceId, Device>, mounts: &[MountFacts]) -> anyhow::Result<Self> {
+        if let Some(name) = &request.device {
+            let name = name.trim_start_matches("/dev/");
+            let found = devices.values().find(|device| device.name == name);
+            return found.map(|device| Self::Disk(device.id)).with_context(|| {
+                let names: Vec<&str> = devices.values().map(|device| device.name.as_str()).collect();
+                format!("there is no whole disk {name}; there are: {}", names.join(", "))
+            });
+        }
+        let Some(path) = &request.mount else { return Ok(Self::Everything) };
+        let path = path.canonicalize().with_context(|| format!("failed to find {}", path.display()))?;
+        // Of the mounts above the path the deepest one; of several on one place the last one covers the others.
+        let above = mounts.iter().filter(|mount| path.starts_with(&mount.mount_point));
+        let mount = above.max_by_key(|mount| Path::new(&mount.mount_point).components().count());
+        let mount = mount.with_context(|| format!("no file system with files holds {}", path.display()))?;
+        Ok(Self::Mount { point: mount.mount_point.clone(), disks: mount.devices.clone() })
+    }
+
+    fn disk(&self, id: DeviceId) -> bool {
+        match self {
+            Self::Everything => true,
+            Self::Disk(wanted) => *wanted == id,
+            Self::Mount { disks, .. } => disks.contains(&id),
+        }
+    }
+
+    fn mount(&self, mount: &MountFacts) -> bool {
+        match self {
+            Self::Everything => true,
+            Self::Disk(wanted) => mount.devices.contains(wanted),
+            Self::Mount { point, .. } => *point == mount.mount_point,
+        }
+    }
+
+    /// The disks that a probe would read; only one will do.
+    fn probed(&self, devices: &BTreeMap<DeviceId, Device>) -> Vec<DeviceId> {
+        devices.keys().copied().filter(|id| self.disk(*id)).collect()
+    }
+}
+
+fn disk_line(device: &Device, config: &Config) -> DiskLine {
+    let judged = verdict(&device.facts, config.engine.devices.get(&device.name)).named(&device.name);
+    DiskLine {
+        disk: device.name.clone(),
+        number: device.id.to_string(),
+        bites: judged.bites,
+        back_end: judged.back_end.as_str(),
+        reason: judged.reason,
+        remedy: judged.remedy,
+    }
+}
+
+/// A mount is as good as the worst of its disks.
+fn mount_line(mount: &MountFacts, disks: &BTreeMap<DeviceId, DiskLine>) -> MountLine {
+    let below: Vec<&DiskLine> = mount.devices.iter().filter_map(|id| disks.get(id)).collect();
+    let (bites, reason, remedy) = match (mount.hidden_because, below.iter().find(|line| !line.bites)) {
+        (Some(why), _) => (false, why.to_owned(), None),
+        (None, Some(line)) => (false, format!("{}: {}", line.disk, line.reason), line.remedy.clone()),
+        (None, None) if below.is_empty() => (false, "its disk is not one that can be steered".to_owned(), None),
+        (None, None) if mount.writeback_attributed => {
+            (true, "reads and writes are charged to the tenant".to_owned(), None)
+        }
+        (None, None) => {
+            let reason =
+                "reads and direct writes are charged to the tenant; buffered writes are charged to the root group";
+            (true, reason.to_owned(), None)
+        }
+    };
+    MountLine {
+        mount: mount.mount_point.clone(),
+        file_system: mount.file_system.clone(),
+        disks: below.iter().map(|line| line.disk.clone()).collect(),
+        bites,
+        reason,
+        remedy,
+    }
+}
+
+fn print(disks: &[&DiskLine], mounts: &[MountLine], json: bool) -> anyhow::Result<()> {
+    if json {
+        disks.iter().try_for_each(output::json)?;
+        return mounts.iter().try_for_each(output::json);
+    }
+    let mut text = String::new();
+    let mut entry = |bites: bool, title: String, reason: &str, remedy: Option<&String>| {
+        let answer = if bites { "bites" } else { "does not bite" };
+        text.push_str(&format!("{title}: a weight {answer}\n    {reason}\n"));
+        if let Some(remedy) = remedy {
+            text.push_str(&format!("    to do: {remedy}\n"));
+        }
+    };
+    for line in disks {
+        let title = format!("disk {} ({}, back end {})", line.disk, line.number, line.back_end);
+        entry(line.bites, title, &line.reason, line.remedy.as_ref());
+    }
+    for line in mounts {
+        let on = if line.disks.is_empty() { String::new() } else { format!(" on {}", line.disks.join(", ")) };
+        let title = format!("mount {} ({}{on})", line.mount, line.file_system);
+        entry(line.bites, title, &line.reason, line.remedy.as_ref());
+    }
+    output::text(&text)
+}

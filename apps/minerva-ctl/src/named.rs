@@ -1,0 +1,95 @@
+//! `minerva-ctl run` and `attach`: processes as tenants of their own. The daemon does it when it runs; without it this command
+//! does it itself, and the daemon that starts later finds the tenant and its weight.
+
+use crate::output::{self, Verdict};
+use crate::place;
+use anyhow::{Context, bail};
+use minerva_api::client::{self, ConnectError};
+use minerva_api::v1;
+use minerva_linux_actuate::NamedGroups;
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Whom to ask, and for what.
+#[derive(Debug)]
+pub(crate) struct Place {
+    pub(crate) socket: PathBuf,
+    pub(crate) config: PathBuf,
+    pub(crate) name: Option<String>,
+    pub(crate) weight: Option<u32>,
+}
+
+/// Turns into `command`, inside a tenant of its own. Returns only when that fails.
+pub(crate) fn run(place: &Place, command: &[OsString]) -> anyhow::Result<Verdict> {
+    let [program, arguments @ ..] = command else { bail!("no command given") };
+    let pid = std::process::id();
+    let name = place.name.clone().unwrap_or_else(|| derived_name(program, pid));
+    register(place, &name, pid)?;
+    let error = Command::new(program).args(arguments).exec();
+    Err(error).with_context(|| format!("failed to start {}", program.display()))
+}
+
+/// Moves a process that runs.
+pub(crate) fn attach(place: &Place, pid: u32, json: bool) -> anyhow::Result<Verdict> {
+    let name = place.name.clone().unwrap_or_else(|| format!("pid-{pid}"));
+    let answer = register(place, &name, pid)?;
+    if json {
+        output::json(&answer)?;
+    } else {
+        eprintln!("process {pid} is tenant {} now, in {}", answer.name, answer.cgroup);
+    }
+    Ok(Verdict::Well)
+}
+
+/// Asks the daemon, or does it.
+fn register(place: &Place, name: &str, pid: u32) -> anyhow::Result<v1::RegisterResponse> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("failed to start a runtime to talk to the daemon")?;
+    let request = v1::RegisterRequest { name: name.to_owned(), pid, weight_percent: place.weight };
+    let asked = runtime.block_on(async {
+        match client::connect(&place.socket).await {
+            Ok(mut client) => Ok(Some(client.register(request).await?.into_inner())),
+            Err(ConnectError::Absent { .. }) => Ok(None),
+            Err(error) => Err(anyhow::Error::new(error)),
+        }
+    })?;
+    match asked {
+        Some(answer) => Ok(answer),
+        None => by_itself(place, name, pid),
+    }
+}
+
+fn by_itself(place: &Place, name: &str, pid: u32) -> anyhow::Result<v1::RegisterResponse> {
+    let config = place::config(&place.config)?;
+    let settings = place::writer_settings(&config, &place::roots(&config)?);
+    let groups = NamedGroups::new(&settings, &config.named.parent);
+    let cgroup = groups.place(name, pid, place.weight).context("no daemon runs, and without it this needs root")?;
+    // Nobody else removes the groups of earlier runs while no daemon runs.
+    groups.sweep();
+    eprintln!("no daemon runs: the tenant is watched and weighed when one starts");
+    Ok(v1::RegisterResponse { name: name.to_owned(), cgroup })
+}
+
+/// The command's name and process id, as far as it is fit for a directory.
+fn derived_name(program: &OsString, pid: u32) -> String {
+    let file_name = Path::new(program).file_name().unwrap_or_default().to_string_lossy();
+    let plain: String =
+        file_name.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')).take(48).collect();
+    format!("{plain}-{pid}").trim_start_matches('-').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::derived_name;
+
+    #[test]
+    fn a_derived_name_is_fit_for_a_directory() {
+        assert_eq!(derived_name(&"/usr/bin/dd".into(), 7), "dd-7");
+        assert_eq!(derived_name(&"./über script.sh".into(), 7), "berscriptsh-7");
+        assert_eq!(derived_name(&"/".into(), 7), "7");
+    }
+}

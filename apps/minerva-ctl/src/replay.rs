@@ -1,0 +1,110 @@
+//! `minerva-ctl replay`: a recording through the engine again. Its effects must come out as recorded, byte for byte.
+
+use crate::output::{self, Verdict};
+use anyhow::Context;
+use minerva_engine::Engine;
+use minerva_model::{Effect, Event};
+use minerva_store::{Entry, Recording, RecordingErrorKind};
+use serde::Serialize;
+use std::path::Path;
+
+/// What came of a replay.
+#[derive(Debug, Default, Serialize)]
+struct Replayed {
+    events: u64,
+    effects: u64,
+    /// The recording's end is missing; what there is was replayed.
+    truncated: bool,
+    difference: Option<Difference>,
+}
+
+/// The first effect that differs.
+#[derive(Debug, Serialize)]
+struct Difference {
+    /// The line of the recording, the header counted.
+    line: u64,
+    /// What was recorded there; nothing when the recording holds no further effect.
+    recorded: Option<String>,
+    /// What the engine wants now; nothing when it wants nothing more.
+    replayed: Option<String>,
+}
+
+/// Replays and compares; a difference is a finding.
+pub(crate) fn run(file: &Path, json: bool) -> anyhow::Result<Verdict> {
+    let recording = Recording::open(file).with_context(|| format!("failed to open {}", file.display()))?;
+    let replayed = replay(recording).with_context(|| format!("failed to read {}", file.display()))?;
+    if json {
+        output::json(&replayed)?;
+    } else {
+        output::text(&page(&replayed))?;
+    }
+    Ok(Verdict::found_if(replayed.difference.is_some()))
+}
+
+fn replay(entries: impl Iterator<Item = Result<Entry, minerva_store::RecordingError>>) -> anyhow::Result<Replayed> {
+    let mut engine = Engine::new();
+    let mut result = Replayed::default();
+    // The header is the first line.
+    let mut line = 1;
+    for entry in entries {
+        line += 1;
+        let difference = match entry {
+            Ok(Entry::Event { at, what }) => {
+                // The driver answers an inspection or a write before it asks for more; before anything else the engine was
+                // asked until it wanted nothing.
+                let left = if matches!(what, Event::Answered { .. }) { None } else { engine.poll_effect() };
+                result.events += 1;
+                engine.handle(at, what);
+                left.map(|effect| differ(line, None, Some(&effect)))
+            }
+            Ok(Entry::Effect { what, .. }) => {
+                result.effects += 1;
+                compare(line, &what, engine.poll_effect().as_ref())
+            }
+            Err(error) if error.kind == RecordingErrorKind::Truncated => {
+                result.truncated = true;
+                return Ok(result);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        if let Some(difference) = difference {
+            result.difference = Some(difference?);
+            return Ok(result);
+        }
+    }
+    Ok(result)
+}
+
+/// Compared as text, because two numbers may be equal and yet not the same (0 and -0), and none is equal to itself if it is none.
+fn compare(line: u64, recorded: &Effect, replayed: Option<&Effect>) -> Option<anyhow::Result<Difference>> {
+    let same = || -> anyhow::Result<bool> {
+        let Some(replayed) = replayed else { return Ok(false) };
+        Ok(serde_json::to_vec(recorded)? == serde_json::to_vec(replayed)?)
+    };
+    match same() {
+        Ok(true) => None,
+        Ok(false) => Some(differ(line, Some(recorded), replayed)),
+        Err(error) => Some(Err(error)),
+    }
+}
+
+fn differ(line: u64, recorded: Option<&Effect>, replayed: Option<&Effect>) -> anyhow::Result<Difference> {
+    let text = |effect: Option<&Effect>| effect.map(serde_json::to_string).transpose();
+    Ok(Difference { line, recorded: text(recorded)?, replayed: text(replayed)? })
+}
+
+fn page(replayed: &Replayed) -> String {
+    let mut text = format!("{} events gave {} effects", replayed.events, replayed.effects);
+    match &replayed.difference {
+        None => text.push_str(", each as recorded, byte for byte\n"),
+        Some(Difference { line, recorded, replayed }) => {
+            let shown = |effect: &Option<String>| effect.clone().unwrap_or_else(|| "nothing".to_owned());
+            text.push_str(&format!("\nthe first difference is at line {line} of the recording\n"));
+            text.push_str(&format!("recorded: {}\nreplayed: {}\n", shown(recorded), shown(replayed)));
+        }
+    }
+    if replayed.truncated {
+        text.push_str("the recording's end is missing: the daemon or the recorder was killed\n");
+    }
+    text
+}

@@ -1,0 +1,64 @@
+//! What the command line may say.
+
+use minerva_model::Mode;
+use std::path::PathBuf;
+
+/// Where the operator's file is looked for.
+pub(crate) const CONFIG_DEFAULT: &str = "/etc/minerva/minerva.toml";
+
+/// Watches who uses each disk and steers the kernel so that sparing users are served first.
+///
+/// Without a file at the default place it runs with the defaults, in shadow mode: it decides and says so, and writes nothing.
+#[derive(Debug, clap::Parser)]
+#[command(name = "minervad", version)]
+pub(crate) struct Arguments {
+    /// The operator's file [default: /etc/minerva/minerva.toml, where it may be absent]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// How far to go, whatever the file says
+    #[arg(long, value_enum)]
+    pub(crate) mode: Option<ModeArgument>,
+    /// Judge the file, say what is missing on this host, and end
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// Put everything back and end after this many slices
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) slices: Option<u64>,
+    /// For the daemon itself
+    #[command(subcommand)]
+    pub(crate) hidden: Option<Hidden>,
+}
+
+/// What the daemon starts itself as.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Hidden {
+    /// Waits for the daemon to die and then puts everything back
+    #[command(hide = true)]
+    Guard {
+        /// The daemon's runtime directory
+        runtime_dir: PathBuf,
+        /// Root of the hierarchy that it writes to
+        cgroup_root: PathBuf,
+    },
+}
+
+/// The modes as the command line spells them.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum ModeArgument {
+    /// Watch only
+    Observe,
+    /// Decide and say so, write nothing
+    Shadow,
+    /// Decide and write
+    Enforce,
+}
+
+impl From<ModeArgument> for Mode {
+    fn from(argument: ModeArgument) -> Self {
+        match argument {
+            ModeArgument::Observe => Self::Observe,
+            ModeArgument::Shadow => Self::Shadow,
+            ModeArgument::Enforce => Self::Enforce,
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! What other threads may ask of the slice loop. The queue is bounded: a flood of clients is refused at the door, and the
+//! loop never waits for any of them.
+
+use minerva_api::v1;
+use std::sync::mpsc::{SyncSender, TrySendError};
+use tokio::sync::{mpsc, oneshot};
+
+/// Requests that may wait for the loop at once.
+pub(crate) const QUEUE_LENGTH: usize = 64;
+/// Pieces of a recording that may wait for a client. Some ten busy slices; a client slower than that loses the recording.
+pub(crate) const RECORD_QUEUE_LENGTH: usize = 16 * 1024;
+
+/// One request.
+#[derive(Debug)]
+pub(crate) enum Command {
+    /// End: put everything back. Holds what asked for it, for the log.
+    Stop(&'static str),
+    /// Read the operator's file again. The answer says which file, or what is wrong with it.
+    Reload(Option<oneshot::Sender<Result<String, String>>>),
+    /// Tell how things stand.
+    Status(oneshot::Sender<v1::StatusResponse>),
+    /// Start a recording into this queue.
+    Record(mpsc::Sender<Vec<u8>>),
+    /// Put a process into a named tenant.
+    Register(v1::RegisterRequest, oneshot::Sender<Result<v1::RegisterResponse, String>>),
+}
+
+/// The loop did not take a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum NotTaken {
+    /// Too many requests wait.
+    #[error("the daemon is busy: {QUEUE_LENGTH} requests wait already, ask again in a second")]
+    Full,
+    /// The loop has ended.
+    #[error("the daemon is stopping")]
+    Ended,
+}
+
+/// Hands commands to the loop.
+#[derive(Clone, Debug)]
+pub(crate) struct Commands(SyncSender<Command>);
+
+impl Commands {
+    /// A queue's sending end.
+    pub(crate) const fn new(sender: SyncSender<Command>) -> Self {
+        Self(sender)
+    }
+
+    /// Never blocks.
+    pub(crate) fn send(&self, command: Command) -> Result<(), NotTaken> {
+        self.0.try_send(command).map_err(|error| match error {
+            TrySendError::Full(_) => NotTaken::Full,
+            TrySendError::Disconnected(_) => NotTaken::Ended,
+        })
+    }
+}

@@ -1,0 +1,101 @@
+//! What the engine wants, done: knobs read and written, decisions logged and kept, findings told.
+
+use crate::clock::unix_ns;
+use crate::driver::Driver;
+use minerva_api::v1;
+use minerva_model::{Decision, Effect, Event, Finding, FindingKind, KnobWrite, Outcome, WriteId};
+use minerva_store::AuditRow;
+
+/// Findings that `status` shows.
+const FINDINGS_SHOWN: usize = 50;
+
+impl Driver {
+    /// Performs one effect; the answer, if it has one, goes back into the engine at once.
+    pub(crate) fn perform(&mut self, effect: Effect) -> Option<Event> {
+        match effect {
+            Effect::Inspect(inspection) => {
+                self.metrics.inspections.inc();
+                let outcome = self.writer.inspect(&inspection);
+                tracing::trace!(?inspection, ?outcome, "inspected");
+                Some(answer(inspection.id, outcome))
+            }
+            Effect::Write(write) => {
+                let outcome = self.write(&write);
+                Some(answer(write.id, outcome))
+            }
+            Effect::Decided(decision) => {
+                self.decided(decision);
+                None
+            }
+            Effect::Remember(history) => {
+                self.memory.remember(history);
+                None
+            }
+            Effect::Found(finding) => {
+                self.found(&finding);
+                None
+            }
+        }
+    }
+
+    fn write(&mut self, write: &KnobWrite) -> Outcome {
+        let outcome = self.writer.write(write);
+        tracing::trace!(?write, ?outcome, "wrote");
+        self.metrics.wrote(match &outcome {
+            Outcome::Text(_) => "done",
+            Outcome::Vanished => "vanished",
+            Outcome::Refused { .. } => "refused",
+        });
+        outcome
+    }
+
+    fn decided(&mut self, decision: Decision) {
+        self.metrics.decisions.inc();
+        let tenant = self.tenants.get(&decision.tenant);
+        let device = self.devices.get(&decision.device);
+        let (Some(tenant), Some(device)) = (tenant, device) else { return };
+        let text = decision.to_string();
+        tracing::debug!(tenant = tenant.name, device = device.name, share = decision.share.get(), "{text}");
+        self.memory.audit(AuditRow {
+            at_unix_ms: unix_ns() / 1_000_000,
+            tenant_name: tenant.name.clone(),
+            cgroup_path: tenant.cgroup.path.clone(),
+            device_name: device.name.clone(),
+            decision,
+            text,
+        });
+    }
+
+    /// Logs a finding, counts it, and keeps it for `status`.
+    pub(crate) fn found(&mut self, finding: &Finding) {
+        self.metrics.found(finding.kind);
+        let device = finding.device.and_then(|id| self.devices.get(&id)).map(|device| device.name.as_str());
+        let tenant = finding.tenant.and_then(|id| self.tenants.get(&id)).map(|tenant| tenant.name.as_str());
+        let kind = finding.kind.as_str();
+        if finding.kind.is_warning() {
+            tracing::warn!(kind, device, tenant, "{}", finding.message);
+        } else {
+            tracing::info!(kind, device, tenant, "{}", finding.message);
+        }
+        if self.findings.len() == FINDINGS_SHOWN {
+            self.findings.pop_front();
+        }
+        let mut message = finding.message.clone();
+        if let Some(name) = tenant.or(device) {
+            message.insert_str(0, &format!("{name}: "));
+        }
+        self.findings.push_back(v1::Finding {
+            unix_ns: unix_ns(),
+            kind: kind.to_owned(),
+            warning: finding.kind.is_warning(),
+            message,
+        });
+        if finding.kind == FindingKind::Overwritten {
+            self.overwritten(finding);
+        }
+    }
+}
+
+const fn answer(id: WriteId, outcome: Outcome) -> Event {
+    Event::Answered { id, outcome }
+}

@@ -1,0 +1,166 @@
+//! Every metric that the daemon exports: name, unit and description stand here and nowhere else.
+//!
+//! Cardinality is bounded: labels are disks, kinds of findings and outcomes, never tenants. What a single tenant does is
+//! in `minerva-ctl top` and `explain`.
+
+use minerva_model::FindingKind;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::{Registry, Unit};
+use std::fmt;
+use std::sync::atomic::AtomicU64;
+
+/// Label `device`: the kernel name.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct DeviceLabel {
+    pub(crate) device: String,
+}
+
+/// Label `kind`: a [`FindingKind`].
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct KindLabel {
+    pub(crate) kind: &'static str,
+}
+
+/// Label `outcome`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct OutcomeLabel {
+    pub(crate) outcome: &'static str,
+}
+
+/// A gauge that holds a fraction.
+type Ratio = Gauge<f64, AtomicU64>;
+
+/// The numbers themselves. Cheap to update: an atomic each, or a map of a few labels.
+#[derive(Clone, Debug)]
+pub(crate) struct Metrics {
+    pub(crate) slices: Counter,
+    pub(crate) slices_late: Counter,
+    pub(crate) slice_duration: Histogram,
+    pub(crate) writes: Family<OutcomeLabel, Counter>,
+    pub(crate) inspections: Counter,
+    pub(crate) rows_read: Counter,
+    pub(crate) rows_skipped: Counter,
+    pub(crate) decisions: Counter,
+    pub(crate) findings: Family<KindLabel, Counter>,
+    pub(crate) tenants: Gauge,
+    pub(crate) devices: Gauge,
+    pub(crate) contention: Family<DeviceLabel, Gauge>,
+    pub(crate) busy: Family<DeviceLabel, Ratio>,
+    pub(crate) reloads: Family<OutcomeLabel, Counter>,
+    pub(crate) store_failures: Counter,
+    pub(crate) store_rows_dropped: Counter,
+    pub(crate) client_slices_dropped: Counter,
+}
+
+impl Metrics {
+    /// Empty metrics, each registered in the registry that the scrape reads.
+    pub(crate) fn new(mode: &str) -> (Self, Registry) {
+        let metrics = Self {
+            slices: Counter::default(),
+            slices_late: Counter::default(),
+            // From 0.1 ms to 3.3 s: a host without tenants up to one that has lost its budget.
+            slice_duration: Histogram::new(exponential_buckets(1e-4, 2.0, 16)),
+            writes: Family::default(),
+            inspections: Counter::default(),
+            rows_read: Counter::default(),
+            rows_skipped: Counter::default(),
+            decisions: Counter::default(),
+            findings: Family::default(),
+            tenants: Gauge::default(),
+            devices: Gauge::default(),
+            contention: Family::default(),
+            busy: Family::default(),
+            reloads: Family::default(),
+            store_failures: Counter::default(),
+            store_rows_dropped: Counter::default(),
+            client_slices_dropped: Counter::default(),
+        };
+        // A counter that appears only with its first failure cannot be alerted on: show the zeros from the start.
+        for outcome in ["done", "refused", "vanished"] {
+            drop(metrics.writes.get_or_create(&OutcomeLabel { outcome }));
+        }
+        for outcome in ["accepted", "refused"] {
+            drop(metrics.reloads.get_or_create(&OutcomeLabel { outcome }));
+        }
+        let registry = metrics.register(mode);
+        (metrics, registry)
+    }
+
+    fn register(&self, mode: &str) -> Registry {
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        let mut registry = Registry::with_prefix("minerva");
+        let build = prometheus_client::metrics::info::Info::new(vec![("version", version), ("mode", mode.to_owned())]);
+        registry.register("daemon", "The daemon's version and the mode it started in", build);
+        registry.register("slices", "Slices ended", self.slices.clone());
+        registry.register("slices_late", "Slices that began after their time", self.slices_late.clone());
+        let text = "What the daemon itself spent on a slice, its reads and writes included";
+        registry.register_with_unit("slice_duration", text, Unit::Seconds, self.slice_duration.clone());
+        registry.register("knob_writes", "Knobs written, by outcome", self.writes.clone());
+        registry.register("knob_inspections", "Knobs read to learn what they hold", self.inspections.clone());
+        registry.register("sample_rows", "Counter rows read from the kernel", self.rows_read.clone());
+        registry.register("sample_skipped", "Counter places that could not be read", self.rows_skipped.clone());
+        registry.register("decisions", "Decisions that changed a share or its reasons", self.decisions.clone());
+        registry.register("findings", "Findings, by kind", self.findings.clone());
+        registry.register("tenants", "Tenants watched now", self.tenants.clone());
+        registry.register("devices", "Disks watched now", self.devices.clone());
+        let text = "Tenants that actively used the disk in the latest slice";
+        registry.register("device_contention", text, self.contention.clone());
+        let text = "Part of the latest slice in which the disk had a request in flight, 0 to 1";
+        registry.register_with_unit("device_busy", text, Unit::Ratios, self.busy.clone());
+        registry.register("config_reloads", "The operator's file read again, by outcome", self.reloads.clone());
+        registry.register("store_failures", "Times the store refused a batch", self.store_failures.clone());
+        let text = "Audit rows given up because the store did not keep up";
+        registry.register("store_rows_dropped", text, self.store_rows_dropped.clone());
+        let text = "Slices that a watching client was too slow for";
+        registry.register("client_slices_dropped", text, self.client_slices_dropped.clone());
+        registry
+    }
+
+    /// Counts one finding.
+    pub(crate) fn found(&self, kind: FindingKind) {
+        self.findings.get_or_create(&KindLabel { kind: kind.as_str() }).inc();
+    }
+
+    /// Counts one write.
+    pub(crate) fn wrote(&self, outcome: &'static str) {
+        self.writes.get_or_create(&OutcomeLabel { outcome }).inc();
+    }
+
+    /// Writes of every outcome.
+    pub(crate) fn writes_total(&self) -> u64 {
+        ["done", "refused", "vanished"].iter().map(|outcome| self.writes_of(outcome)).sum()
+    }
+
+    /// Writes of one outcome.
+    pub(crate) fn writes_of(&self, outcome: &'static str) -> u64 {
+        self.writes.get_or_create(&OutcomeLabel { outcome }).get()
+    }
+}
+
+/// The text that a scrape gets.
+pub(crate) fn render(registry: &Registry) -> Result<String, fmt::Error> {
+    let mut text = String::new();
+    prometheus_client::encoding::text::encode(&mut text, registry)?;
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Metrics, render};
+
+    #[test]
+    fn zeros_are_shown_before_anything_happened() {
+        let (metrics, registry) = Metrics::new("shadow");
+        metrics.wrote("done");
+        let text = render(&registry).expect("a string takes everything");
+        assert!(text.contains("minerva_knob_writes_total{outcome=\"done\"} 1"), "{text}");
+        assert!(text.contains("minerva_knob_writes_total{outcome=\"refused\"} 0"), "{text}");
+        assert!(text.contains("# UNIT minerva_slice_duration_seconds seconds"), "{text}");
+        assert!(text.ends_with("# EOF\n"), "{text}");
+        assert_eq!(metrics.writes_total(), 1);
+    }
+}

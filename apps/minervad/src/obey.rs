@@ -1,0 +1,146 @@
+//! What clients and signals ask of the loop.
+
+use crate::command::Command;
+use crate::driver::Driver;
+use crate::metrics::OutcomeLabel;
+use crate::tape::Tape;
+use minerva_api::v1;
+use minerva_config::Config;
+use minerva_linux_actuate::Culprit;
+use minerva_model::{DeviceId, Event, Finding, KnobFile, TenantHistory};
+use std::collections::BTreeMap;
+use tokio::sync::mpsc::Sender;
+use tokio::sync::oneshot;
+
+impl Driver {
+    /// Does what is asked. Whoever asked may have gone before the answer.
+    pub(crate) fn obey(&mut self, command: Command) {
+        match command {
+            Command::Stop(_) => {}
+            Command::Reload(answer) => self.reload(answer),
+            Command::Status(answer) => drop(answer.send(self.status())),
+            Command::Record(client) => self.begin_tape(client),
+            Command::Register(request, answer) => drop(answer.send(self.register(request))),
+        }
+    }
+
+    /// Reads the operator's file again; a bad one changes nothing.
+    pub(crate) fn reload(&mut self, answer: Option<oneshot::Sender<Result<String, String>>>) {
+        self.manager.reloading();
+        let before = self.file.config.clone();
+        let verdict = self.file.reload().map(|()| self.configure(&before));
+        let outcome = match &verdict {
+            Ok(message) => {
+                tracing::info!("{message}");
+                "accepted"
+            }
+            Err(message) => {
+                tracing::error!("the operator's file was refused, the one before it stays in force:\n{message}");
+                "refused"
+            }
+        };
+        self.metrics.reloads.get_or_create(&OutcomeLabel { outcome }).inc();
+        self.manager.ready(outcome);
+        if let Some(answer) = answer {
+            drop(answer.send(verdict));
+        }
+    }
+
+    /// Puts new settings in force. The answer says so, and what takes a restart.
+    fn configure(&mut self, before: &Config) -> String {
+        for warning in &self.file.config.warnings {
+            tracing::warn!("{warning}");
+        }
+        self.level.set(self.file.config.daemon.log.level);
+        self.apply_rules();
+        if self.file.config.engine != before.engine {
+            self.feed(Event::Configured(Box::new(self.file.config.engine.clone())));
+        }
+        let (mut old, new) = (before.daemon.clone(), &self.file.config.daemon);
+        old.log.level = new.log.level;
+        let rest = if old == *new && before.named == self.file.config.named {
+            ""
+        } else {
+            "; changes of [daemon], [named] and the log's format take a restart"
+        };
+        format!("{} is in force, generation {}{rest}", self.file.path_in_force(), self.file.generation)
+    }
+
+    /// Gives the observer the rules anew.
+    fn apply_rules(&mut self) {
+        let rules = self.named.rules(&self.file.config.rules);
+        if let Err(error) = self.observer.set_rules(&rules) {
+            // The file was judged before; this is a pattern that only the observer refuses.
+            tracing::error!(error = format!("{:#}", anyhow::Error::new(error)), "the tenant rules were not taken");
+        }
+    }
+
+    /// Begins a recording. It must begin where the engine does, so the engine is begun anew: everything is put back, and the
+    /// new engine takes over with what the old one remembered. For a moment all tenants stand equal.
+    fn begin_tape(&mut self, client: Sender<Vec<u8>>) {
+        if self.tape.as_ref().is_some_and(|tape| !tape.is_over()) {
+            tracing::warn!("a recording runs already, the second one is refused");
+            return;
+        }
+        let tape = match Tape::begin(client) {
+            Ok(tape) => tape,
+            Err(error) => return tracing::warn!(%error, "the recording did not begin"),
+        };
+        self.tape = None;
+        self.feed(Event::Stopping);
+        let histories = self.memory.pending().clone();
+        self.engine = minerva_engine::Engine::new();
+        self.tape = Some(tape);
+        self.feed(Event::Configured(Box::new(self.file.config.engine.clone())));
+        for device in self.devices.values().cloned().collect::<Vec<_>>() {
+            self.feed(Event::DeviceSeen(device));
+        }
+        for tenant in self.tenants.values().cloned().collect::<Vec<_>>() {
+            let history = self.history_of(&tenant.history_key(), &histories);
+            self.feed(Event::TenantSeen { tenant, history });
+        }
+    }
+
+    /// What was just remembered of a tenant, and what the store knows of its other disks.
+    fn history_of(&self, key: &str, newest: &BTreeMap<(String, DeviceId), TenantHistory>) -> Vec<TenantHistory> {
+        let mut rows: BTreeMap<DeviceId, TenantHistory> =
+            self.memory.recall(key).into_iter().map(|history| (history.device, history)).collect();
+        let first = (key.to_owned(), DeviceId { major: 0, minor: 0 });
+        let of_key = newest.range(first..).take_while(|((other, _), _)| other == key);
+        rows.extend(of_key.map(|((_, device), history)| (*device, history.clone())));
+        rows.into_values().collect()
+    }
+
+    fn register(&mut self, request: v1::RegisterRequest) -> Result<v1::RegisterResponse, String> {
+        let name = if request.name.is_empty() { format!("pid-{}", request.pid) } else { request.name };
+        let cgroup = self
+            .named
+            .register(&name, request.pid, request.weight_percent)
+            .map_err(|error| format!("{:#}", anyhow::Error::new(error)))?;
+        tracing::info!(name, pid = request.pid, weight = request.weight_percent, "a named tenant");
+        self.apply_rules();
+        Ok(v1::RegisterResponse { name, cgroup })
+    }
+
+    /// Somebody else wrote a knob: from now on the kernel is asked who it was.
+    pub(crate) fn overwritten(&mut self, finding: &Finding) {
+        let (Some(watch), Some(tenant)) = (&mut self.overwriters, finding.tenant.and_then(|id| self.tenants.get(&id)))
+        else {
+            return;
+        };
+        let target = minerva_model::KnobTarget::Cgroup { tenant: Some(tenant.id), cgroup: tenant.cgroup.clone() };
+        let device = finding.device.unwrap_or(DeviceId { major: 0, minor: 0 });
+        for file in KnobFile::ALL {
+            // Most of these files are not there: the finding does not say which one it was.
+            let _ = watch.watch(&target, file, device);
+        }
+    }
+
+    /// Names those who wrote watched knobs since the last slice.
+    pub(crate) fn name_overwriters(&mut self) {
+        let Some(watch) = &mut self.overwriters else { return };
+        for Culprit { path, pid, name, command_line, unit } in watch.culprits() {
+            tracing::warn!(knob = %path.display(), pid, name, command_line, unit, "this process writes a knob that Minerva holds");
+        }
+    }
+}

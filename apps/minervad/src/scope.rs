@@ -1,0 +1,96 @@
+//! What the operator wants looked at: `daemon.include` and `daemon.devices_only`. What is outside is as if it were not there.
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use minerva_config::DaemonSettings;
+use minerva_model::{DeviceId, Event, Sample, TenantId};
+use std::collections::BTreeSet;
+
+/// Passes on what is inside, and remembers what that is.
+#[derive(Debug)]
+pub(crate) struct Scope {
+    include: Option<GlobSet>,
+    devices_only: BTreeSet<String>,
+    tenants: BTreeSet<TenantId>,
+    devices: BTreeSet<DeviceId>,
+}
+
+impl Scope {
+    /// The settings were judged before, so a glob that fails here is a mistake of this program.
+    pub(crate) fn new(settings: &DaemonSettings) -> Result<Self, globset::Error> {
+        let mut globs = GlobSetBuilder::new();
+        for pattern in &settings.include {
+            for pattern in [pattern.clone(), format!("{pattern}/**")] {
+                globs.add(GlobBuilder::new(&pattern).literal_separator(true).backslash_escape(false).build()?);
+            }
+        }
+        Ok(Self {
+            include: if settings.include.is_empty() { None } else { Some(globs.build()?) },
+            devices_only: settings.devices_only.iter().cloned().collect(),
+            tenants: BTreeSet::new(),
+            devices: BTreeSet::new(),
+        })
+    }
+
+    /// Whether the engine is to be told.
+    pub(crate) fn admits(&mut self, event: &Event) -> bool {
+        match event {
+            Event::TenantSeen { tenant, .. } => {
+                let inside = self.include.as_ref().is_none_or(|globs| globs.is_match(&tenant.cgroup.path));
+                if inside {
+                    self.tenants.insert(tenant.id);
+                }
+                inside
+            }
+            Event::TenantGone(id) => self.tenants.remove(id),
+            Event::DeviceSeen(device) => {
+                let inside = self.devices_only.is_empty() || self.devices_only.contains(&device.name);
+                if inside {
+                    self.devices.insert(device.id);
+                }
+                inside
+            }
+            Event::DeviceGone(id) => self.devices.remove(id),
+            _ => true,
+        }
+    }
+
+    /// Leaves in the sample what is inside.
+    pub(crate) fn narrow(&self, sample: &mut Sample) {
+        sample.devices.retain(|row| self.devices.contains(&row.device));
+        sample.io.retain(|row| self.tenants.contains(&row.tenant) && self.devices.contains(&row.device));
+        sample.usage.retain(|row| self.tenants.contains(&row.tenant));
+        sample.pressure.retain(|row| self.tenants.contains(&row.tenant));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Scope;
+    use minerva_config::DaemonSettings;
+    use minerva_model::{CgroupRef, Event, Tenant, TenantId, TenantKind};
+
+    fn seen(id: u64, path: &str) -> Event {
+        let tenant = Tenant {
+            id: TenantId(id),
+            name: path.to_owned(),
+            kind: TenantKind::Cgroup,
+            cgroup: CgroupRef { path: path.to_owned(), inode: id },
+            group: None,
+            weight_percent: 100,
+            excluded: false,
+        };
+        Event::TenantSeen { tenant, history: Vec::new() }
+    }
+
+    #[test]
+    fn what_is_at_or_below_a_match_is_inside() {
+        let include = vec!["batch-*".to_owned()];
+        let mut scope = Scope::new(&DaemonSettings { include, ..DaemonSettings::default() }).expect("a good glob");
+        assert!(scope.admits(&seen(1, "batch-1")));
+        assert!(scope.admits(&seen(2, "batch-1/night/deep")));
+        assert!(!scope.admits(&seen(3, "system.slice/batch-1")));
+        assert!(!scope.admits(&seen(4, "batch")));
+        assert!(scope.admits(&Event::TenantGone(TenantId(2))));
+        assert!(!scope.admits(&Event::TenantGone(TenantId(3))));
+    }
+}

@@ -1,0 +1,191 @@
+//! The thread that talks to clients: gRPC for tools on a Unix socket, metrics for Prometheus. It owns the only asynchronous
+//! runtime; the slice loop has a thread of its own and is reached through bounded queues.
+
+use crate::metrics;
+use crate::service::Service;
+use anyhow::Context;
+use axum::http::{StatusCode, header};
+use axum::routing::get;
+use minerva_api::v1::operator_server::OperatorServer;
+use minerva_config::Metrics as MetricsAddress;
+use prometheus_client::registry::Registry;
+use std::fs::{self, Permissions};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use tokio::sync::watch;
+use tokio_stream::wrappers::UnixListenerStream;
+use tonic::transport::server::UdsConnectInfo;
+use tonic::{Request, Status};
+
+/// Streams that one connection may have open; a tool needs one.
+const STREAMS_PER_CONNECTION: u32 = 16;
+/// A message that a client sends is small; a longer one is refused before it is read.
+const REQUEST_BYTES_MAX: usize = 64 * 1024;
+
+/// Listening, but not yet serving. Made before the daemon says that it is ready, so that failures end the start.
+#[derive(Debug)]
+pub(crate) struct Doors {
+    operator: UnixListener,
+    operator_path: PathBuf,
+    metrics: Option<MetricsDoor>,
+}
+
+#[derive(Debug)]
+enum MetricsDoor {
+    Unix(UnixListener, PathBuf),
+    Loopback(std::net::TcpListener),
+}
+
+impl Doors {
+    /// Opens the sockets. The caller holds the lock that only one daemon has, so that a socket left behind is nobody's.
+    pub(crate) fn open(operator: &Path, metrics: &MetricsAddress) -> anyhow::Result<Self> {
+        let metrics = match metrics {
+            MetricsAddress::None => None,
+            MetricsAddress::Unix(path) => Some(MetricsDoor::Unix(bind(path, 0o660)?, path.clone())),
+            MetricsAddress::Loopback(port) => {
+                let address = SocketAddr::from((Ipv4Addr::LOCALHOST, *port));
+                let listener = std::net::TcpListener::bind(address).with_context(|| {
+                    format!("failed to listen on {address} for metrics; set another daemon.metrics")
+                })?;
+                listener.set_nonblocking(true).context("failed to set up the metrics port")?;
+                Some(MetricsDoor::Loopback(listener))
+            }
+        };
+        Ok(Self { operator: bind(operator, 0o660)?, operator_path: operator.to_owned(), metrics })
+    }
+}
+
+/// A listening Unix socket with exactly these permissions. Between binding and the change it is narrower, never wider.
+fn bind(path: &Path, mode: u32) -> anyhow::Result<UnixListener> {
+    let context = || format!("failed to listen at {}", path.display());
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent).with_context(context)?;
+    }
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error).with_context(context),
+        _ => {}
+    }
+    let listener = UnixListener::bind(path).with_context(context)?;
+    fs::set_permissions(path, Permissions::from_mode(mode)).with_context(context)?;
+    listener.set_nonblocking(true).with_context(context)?;
+    Ok(listener)
+}
+
+/// The running server.
+#[derive(Debug)]
+pub(crate) struct Server {
+    stop: watch::Sender<bool>,
+    thread: JoinHandle<()>,
+    sockets: Vec<PathBuf>,
+}
+
+impl Server {
+    /// Starts serving on a thread of its own.
+    pub(crate) fn start(doors: Doors, service: Service, registry: Registry) -> anyhow::Result<Self> {
+        let (stop, stopped) = watch::channel(false);
+        let mut sockets = vec![doors.operator_path.clone()];
+        if let Some(MetricsDoor::Unix(_, path)) = &doors.metrics {
+            sockets.push(path.clone());
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            // Looks into the store, of which one at a time is enough.
+            .max_blocking_threads(2)
+            .build()
+            .context("failed to start the runtime for clients")?;
+        let thread = std::thread::Builder::new()
+            .name("clients".to_owned())
+            .spawn(move || {
+                if let Err(error) = runtime.block_on(serve(doors, service, registry, stopped)) {
+                    tracing::error!(error = format!("{error:#}"), "clients are served no more, steering goes on");
+                }
+                // Streams that still run are cut: their clients see the end of the stream.
+                runtime.shutdown_background();
+            })
+            .context("failed to start the thread for clients")?;
+        Ok(Self { stop, thread, sockets })
+    }
+
+    /// Ends serving and removes the sockets.
+    pub(crate) fn stop(self) {
+        // Nobody listens when the thread has ended already.
+        let _ = self.stop.send(true);
+        if self.thread.join().is_err() {
+            tracing::error!("the thread for clients had panicked");
+        }
+        for socket in self.sockets {
+            if let Err(error) = fs::remove_file(&socket) {
+                tracing::debug!(%error, socket = %socket.display(), "the socket was gone already, ignoring");
+            }
+        }
+    }
+}
+
+async fn serve(
+    doors: Doors,
+    service: Service,
+    registry: Registry,
+    mut stopped: watch::Receiver<bool>,
+) -> anyhow::Result<()> {
+    let owner_group = fs::metadata(&doors.operator_path).context("failed to look at the socket")?.gid();
+    let listener = tokio::net::UnixListener::from_std(doors.operator).context("failed to serve the socket")?;
+    if let Some(door) = doors.metrics {
+        tokio::spawn(serve_metrics(door, registry));
+    }
+    let service = OperatorServer::new(service).max_decoding_message_size(REQUEST_BYTES_MAX);
+    let guarded =
+        tonic::service::interceptor::InterceptedService::new(service, move |request| admit(request, owner_group));
+    let serving = tonic::transport::Server::builder()
+        .max_concurrent_streams(STREAMS_PER_CONNECTION)
+        .add_service(guarded)
+        .serve_with_incoming(UnixListenerStream::new(listener));
+    tokio::select! {
+        result = serving => result.context("the server for clients ended"),
+        _ = stopped.wait_for(|stop| *stop) => Ok(()),
+    }
+}
+
+/// Lets in root, the daemon's own user and the socket's group. The file's permissions say the same; this holds when somebody
+/// loosens them.
+fn admit(request: Request<()>, group: u32) -> Result<Request<()>, Status> {
+    let peer = request.extensions().get::<UdsConnectInfo>().and_then(|info| info.peer_cred);
+    let own = rustix::process::geteuid().as_raw();
+    match peer {
+        Some(peer) if peer.uid() == 0 || peer.uid() == own || peer.gid() == group => Ok(request),
+        Some(peer) => {
+            tracing::warn!(uid = peer.uid(), gid = peer.gid(), "refused a client that is not an operator");
+            Err(Status::permission_denied("only root and the group of the daemon's socket may ask"))
+        }
+        None => Err(Status::unauthenticated("the kernel does not say who asks")),
+    }
+}
+
+async fn serve_metrics(door: MetricsDoor, registry: Registry) {
+    let registry = Arc::new(registry);
+    let router = axum::Router::new().route("/metrics", get(move || scrape(Arc::clone(&registry))));
+    let result = match door {
+        MetricsDoor::Unix(listener, _) => match tokio::net::UnixListener::from_std(listener) {
+            Ok(listener) => axum::serve(listener, router).await,
+            Err(error) => Err(error),
+        },
+        MetricsDoor::Loopback(listener) => match tokio::net::TcpListener::from_std(listener) {
+            Ok(listener) => axum::serve(listener, router).await,
+            Err(error) => Err(error),
+        },
+    };
+    if let Err(error) = result {
+        tracing::error!(%error, "metrics are served no more");
+    }
+}
+
+async fn scrape(registry: Arc<Registry>) -> (StatusCode, [(header::HeaderName, &'static str); 1], String) {
+    const TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    match metrics::render(&registry) {
+        Ok(text) => (StatusCode::OK, [(header::CONTENT_TYPE, TYPE)], text),
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, [(header::CONTENT_TYPE, "text/plain")], error.to_string()),
+    }
+}

@@ -1,0 +1,100 @@
+//! The operator's service: turns each call into a command for the slice loop, or a look into the store. Nothing here can
+//! delay a slice: queues are bounded and answers that nobody waits for are dropped.
+
+use crate::command::{Command, Commands, NotTaken, RECORD_QUEUE_LENGTH};
+use crate::explain::Explainer;
+use minerva_api::v1;
+use minerva_api::v1::operator_server::Operator;
+use std::pin::Pin;
+use std::sync::Arc;
+use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio_stream::wrappers::errors::BroadcastStreamRecvError;
+use tokio_stream::wrappers::{BroadcastStream, ReceiverStream};
+use tokio_stream::{Stream, StreamExt};
+use tonic::{Request, Response, Status};
+
+/// Slices that may wait for a watching client; a slower one misses some.
+pub(crate) const WATCH_QUEUE_LENGTH: usize = 4;
+
+/// What the loop sends to those who watch.
+pub(crate) type Slices = broadcast::Sender<Arc<v1::Slice>>;
+
+/// Serves [`Operator`].
+#[derive(Debug)]
+pub(crate) struct Service {
+    pub(crate) commands: Commands,
+    pub(crate) slices: Slices,
+    pub(crate) explainer: Explainer,
+    pub(crate) dropped: prometheus_client::metrics::counter::Counter,
+}
+
+/// A stream of answers.
+type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+#[tonic::async_trait]
+impl Operator for Service {
+    type WatchStream = Answers<v1::WatchResponse>;
+    type RecordStream = Answers<v1::RecordResponse>;
+
+    async fn status(&self, _: Request<v1::StatusRequest>) -> Result<Response<v1::StatusResponse>, Status> {
+        self.ask(Command::Status).await.map(Response::new)
+    }
+
+    async fn watch(&self, _: Request<v1::WatchRequest>) -> Result<Response<Self::WatchStream>, Status> {
+        let dropped = self.dropped.clone();
+        let slices = BroadcastStream::new(self.slices.subscribe()).filter_map(move |slice| match slice {
+            Ok(slice) => Some(Ok(v1::WatchResponse { slice: Some(v1::Slice::clone(&slice)) })),
+            Err(BroadcastStreamRecvError::Lagged(count)) => {
+                dropped.inc_by(count);
+                None
+            }
+        });
+        Ok(Response::new(Box::pin(slices)))
+    }
+
+    async fn explain(&self, request: Request<v1::ExplainRequest>) -> Result<Response<v1::ExplainResponse>, Status> {
+        let request = request.into_inner();
+        if request.tenant.is_empty() {
+            return Err(Status::invalid_argument("no tenant named: give its name, its id or its cgroup path"));
+        }
+        let status = self.ask(Command::Status).await?;
+        self.explainer.explain(request, status).await.map(Response::new)
+    }
+
+    async fn record(&self, _: Request<v1::RecordRequest>) -> Result<Response<Self::RecordStream>, Status> {
+        let (sender, receiver) = mpsc::channel(RECORD_QUEUE_LENGTH);
+        self.commands.send(Command::Record(sender)).map_err(refusal)?;
+        let pieces = ReceiverStream::new(receiver).map(|piece| Ok(v1::RecordResponse { piece }));
+        Ok(Response::new(Box::pin(pieces)))
+    }
+
+    async fn reload(&self, _: Request<v1::ReloadRequest>) -> Result<Response<v1::ReloadResponse>, Status> {
+        let verdict = self.ask(|answer| Command::Reload(Some(answer))).await?;
+        let accepted = verdict.is_ok();
+        let message = verdict.unwrap_or_else(|refused| refused);
+        Ok(Response::new(v1::ReloadResponse { accepted, message }))
+    }
+
+    async fn register(&self, request: Request<v1::RegisterRequest>) -> Result<Response<v1::RegisterResponse>, Status> {
+        let request = request.into_inner();
+        let verdict = self.ask(|answer| Command::Register(request, answer)).await?;
+        verdict.map(Response::new).map_err(Status::failed_precondition)
+    }
+}
+
+impl Service {
+    /// Sends a command that is answered, and waits for the answer.
+    async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, Status> {
+        let (sender, receiver) = oneshot::channel();
+        self.commands.send(command(sender)).map_err(refusal)?;
+        receiver.await.map_err(|_| Status::unavailable(NotTaken::Ended.to_string()))
+    }
+}
+
+/// A full queue is the caller's to retry; an ended loop is not.
+fn refusal(error: NotTaken) -> Status {
+    match error {
+        NotTaken::Full => Status::resource_exhausted(error.to_string()),
+        NotTaken::Ended => Status::unavailable(error.to_string()),
+    }
+}

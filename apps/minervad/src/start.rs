@@ -1,0 +1,186 @@
+//! The start: judge the file, look at the host, take the lock, open everything, say that it is ready.
+
+use crate::arguments::Arguments;
+use crate::clock::boottime;
+use crate::command::{Commands, QUEUE_LENGTH};
+use crate::driver::Driver;
+use crate::explain::Explainer;
+use crate::memory::Memory;
+use crate::metrics::Metrics;
+use crate::named_tenants::NamedTenants;
+use crate::notify::ServiceManager;
+use crate::operator_file::OperatorFile;
+use crate::scope::Scope;
+use crate::server::{Doors, Server};
+use crate::service::{Service, WATCH_QUEUE_LENGTH};
+use crate::{guard, logging, picture, signals};
+use anyhow::{Context, bail};
+use minerva_config::Config;
+use minerva_engine::Engine;
+use minerva_linux_actuate::{InstanceLock, NamedGroups, Overwriters, Writer};
+use minerva_linux_observe::{Observer, Roots};
+use minerva_model::{CgroupVersion, Mode};
+use rustix::mm::{MlockAllFlags, mlockall};
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::mpsc::sync_channel;
+
+/// `--check`: the file and the host, judged; nothing is changed.
+pub(crate) fn check(arguments: &Arguments) -> anyhow::Result<()> {
+    let file = load(arguments)?;
+    for warning in &file.config.warnings {
+        eprintln!("{warning}\n");
+    }
+    let roots = roots(&file.config)?;
+    privileges(&file.config, &roots)?;
+    let mode = file.config.engine.mode;
+    eprintln!("good: {} mode, {}", picture::mode(mode), hierarchy(&roots));
+    Ok(())
+}
+
+/// Runs the daemon to its end.
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let file = load(arguments)?;
+    let config = file.config.clone();
+    let level = logging::start(config.daemon.log);
+    for warning in &config.warnings {
+        tracing::warn!("{warning}");
+    }
+    let roots = roots(&config)?;
+    privileges(&config, &roots)?;
+    let lock = lock(&config.daemon.runtime_dir)?;
+    stay_in_memory();
+    let settings = guard::writer_settings(&config, &roots);
+    let (writer, left) = Writer::open(&settings, &lock).context("failed to open the journal of knobs")?;
+    if !left.is_empty() {
+        tracing::warn!("an earlier daemon ended without putting everything back; done now:\n{left}");
+    }
+    let guard = if config.daemon.guard { Some(guard::spawn(&config, &roots)?) } else { None };
+    let mode = config.engine.mode;
+    let (metrics, registry) = Metrics::new(picture::mode(mode));
+    let doors = Doors::open(&config.daemon.socket, &config.daemon.metrics)?;
+    let memory = Memory::start(&config.daemon.state_dir, &metrics)?;
+    let (sender, commands) = sync_channel(QUEUE_LENGTH);
+    let sender = Commands::new(sender);
+    let slices = tokio::sync::broadcast::Sender::new(WATCH_QUEUE_LENGTH);
+    let service = Service {
+        commands: sender.clone(),
+        slices: slices.clone(),
+        explainer: Explainer { questions: memory.questions() },
+        dropped: metrics.client_slices_dropped.clone(),
+    };
+    signals::listen(sender)?;
+    let server = Server::start(doors, service, registry)?;
+    let named = NamedTenants::new(NamedGroups::new(&settings, &config.named.parent));
+    let rules = named.rules(&config.rules);
+    let place = hierarchy(&roots);
+    let manager = ServiceManager::from_environment();
+    let driver = Driver {
+        observer: Observer::new(roots, &rules).context("failed to begin watching")?,
+        scope: Scope::new(&config.daemon).context("failed to read daemon.include")?,
+        engine: Engine::new(),
+        writer,
+        overwriters: Overwriters::open(&settings)
+            .inspect_err(|error| tracing::info!("who overwrites a knob cannot be named, ignoring: {error}"))
+            .ok(),
+        guard,
+        memory,
+        named,
+        metrics,
+        manager,
+        level,
+        slices,
+        tape: None,
+        tenants: BTreeMap::new(),
+        devices: BTreeMap::new(),
+        findings: VecDeque::new(),
+        started: boottime(),
+        slice_number: 0,
+        slice_cost: minerva_model::Nanos::ZERO,
+        slice_unix_ns: 0,
+        slices_max: arguments.slices,
+        file,
+    };
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), mode = picture::mode(mode), hierarchy = place, "started");
+    driver.manager.ready("steering");
+    let result = driver.run(&commands);
+    server.stop();
+    // Held to the very end: the next daemon starts when this one has put everything back.
+    drop(lock);
+    result
+}
+
+fn load(arguments: &Arguments) -> anyhow::Result<OperatorFile> {
+    OperatorFile::load(arguments.config.as_deref(), arguments.mode.map(Mode::from)).map_err(anyhow::Error::new)
+}
+
+/// Where this host keeps its trees; the operator's word on the hierarchy wins.
+fn roots(config: &Config) -> anyhow::Result<Roots> {
+    let mut roots = Roots::detect().context("failed to find the host's hierarchies")?;
+    if let Some(root) = &config.daemon.cgroup_root {
+        roots.version = if root.join("cgroup.controllers").exists() { CgroupVersion::V2 } else { CgroupVersion::V1 };
+        roots.cgroup.clone_from(root);
+    }
+    Ok(roots)
+}
+
+fn hierarchy(roots: &Roots) -> String {
+    match roots.version {
+        CgroupVersion::V1 => format!("cgroup v1 (blkio) at {}", roots.cgroup.display()),
+        CgroupVersion::V2 => format!("cgroup v2 at {}", roots.cgroup.display()),
+        CgroupVersion::Absent => {
+            "no disk controller in cgroup v1 or v2: disks are watched, nobody can be steered".to_owned()
+        }
+    }
+}
+
+/// Says all that is missing to do what the file asks, at once.
+fn privileges(config: &Config, roots: &Roots) -> anyhow::Result<()> {
+    let mut missing = String::new();
+    if config.engine.mode == Mode::Enforce {
+        let access = rustix::fs::access(&roots.cgroup, rustix::fs::Access::WRITE_OK);
+        if roots.version == CgroupVersion::Absent {
+            // Writing into a string cannot fail; the same holds below.
+            let _ = write!(
+                missing,
+                "\n- the io (v2) or blkio (v1) controller is not mounted; `minerva-ctl doctor` says more"
+            );
+        } else if access.is_err() {
+            let shown = roots.cgroup.display();
+            let _ = write!(missing, "\n- {shown} cannot be written: run as root, and without ProtectControlGroups=");
+        }
+    }
+    for directory in [&config.daemon.runtime_dir, &config.daemon.state_dir] {
+        if !can_be_made(directory) {
+            let shown = directory.display();
+            let _ = write!(missing, "\n- {shown} cannot be written: run as root, or name another in [daemon]");
+        }
+    }
+    if missing.is_empty() {
+        return Ok(());
+    }
+    bail!("cannot do what the settings ask:{missing}")
+}
+
+/// The directory can be written, or made in the nearest one above that is there.
+fn can_be_made(directory: &Path) -> bool {
+    let there = directory.ancestors().find(|path| path.exists());
+    there.is_some_and(|path| rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok())
+}
+
+fn lock(runtime_dir: &Path) -> anyhow::Result<InstanceLock> {
+    if let Some(parent) = runtime_dir.parent() {
+        std::fs::create_dir_all(parent).with_context(|| format!("failed to make {}", parent.display()))?;
+    }
+    InstanceLock::acquire(runtime_dir).context("failed to start")
+}
+
+/// A daemon that waits for its own pages cannot steer the disk they are on. Pages are locked as they are used, so that this does
+/// not load the whole program.
+fn stay_in_memory() {
+    let flags = MlockAllFlags::CURRENT | MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT;
+    if let Err(error) = mlockall(flags) {
+        tracing::info!(%error, "memory is not locked (CAP_IPC_LOCK), so the daemon may be slow when memory is short, ignoring");
+    }
+}
