@@ -1,1 +1,39 @@
-//! Reads cgroups, disks and processes into samples.
+//! Reads cgroups, disks and processes into samples: with `linux/actuate` the only place that names `/sys`, `/proc` or a
+//! cgroup path, and it writes nothing.
+//!
+//! | file | question |
+//! |---|---|
+//! | `roots` | where are this host's trees? |
+//! | `tree`, `classify`, `rules`, `tenants` | which cgroups are tenants, of what kind, under what name? |
+//! | `disks`, `stack` | which disks are there, what do they stand on, which knob bites? |
+//! | `mounts` | what does the controller see of each file system? |
+//! | `counters`, `disk_stats`, `processes` | what did everyone transfer and use? |
+//! | `parse` | what does a kernel text say? Pure, lenient, fuzzed |
+//! | `read`, `skips` | how is a file read safely, and what was passed over? |
+//!
+//! After it is made an [`Observer`] does not fail: what cannot be read is passed over and counted in
+//! [`minerva_model::Sample::skipped`]; what vanished between two looks is not even that, for it is normal. It holds one file
+//! descriptor, that of the hierarchy's root, however many tenants there are. Every path below it is resolved by the kernel
+//! without following a link or leaving the hierarchy.
+
+mod classify;
+mod counters;
+mod disk_stats;
+mod disks;
+mod error;
+mod mounts;
+mod observer;
+pub mod parse;
+mod processes;
+mod read;
+mod roots;
+mod rules;
+mod skips;
+mod stack;
+mod tenants;
+mod tree;
+
+pub use error::ObserveError;
+pub use mounts::{MountFacts, read_mount_facts};
+pub use observer::{Observer, ReadCounts};
+pub use roots::Roots;

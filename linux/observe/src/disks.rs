@@ -1,0 +1,190 @@
+//! Whole disks: which there are, and the facts that tell which knob bites on each.
+//!
+//! RAM disks and compressed RAM are left out, and so are loop devices without a file. A disk's identity is its number and the
+//! kernel's `diskseq`, so that a loop device that got another file, or a number that was given to another disk, is a new one.
+
+use crate::parse::{MountRow, parse_elevators, parse_io_cost_qos, parse_mountinfo};
+use crate::read::Reader;
+use crate::roots::Roots;
+use crate::skips::Skips;
+use crate::stack::Stack;
+use minerva_model::{CgroupVersion, Device, DeviceFacts, DeviceId, Event};
+use rustix::fd::{AsFd, OwnedFd};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Names of disks that hold memory.
+const MEMORY_DISKS: [&str; 2] = ["ram", "zram"];
+
+/// The disks that are there.
+#[derive(Debug, Default)]
+pub(crate) struct Disks {
+    pub(crate) known: BTreeMap<DeviceId, KnownDisk>,
+}
+
+/// A disk that is there.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct KnownDisk {
+    pub(crate) device: Device,
+    /// Which disk of this number it is.
+    incarnation: Incarnation,
+}
+
+/// What changes when a number is given to another disk. All but facts about the disk's stack are read again every time;
+/// the stack only when this changes, for it costs the mount table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Incarnation {
+    sequence: String,
+    backing_file: String,
+    slaves: Vec<String>,
+}
+
+/// What the hierarchy says of all disks together.
+struct HierarchyFacts {
+    controller_enabled: bool,
+    writeback_attributed: bool,
+    iocost_available: bool,
+    iocost_enabled: Vec<DeviceId>,
+    throttle_available: bool,
+}
+
+impl Disks {
+    /// Looks for disks that came, went or changed.
+    pub(crate) fn discover(
+        &mut self,
+        roots: &Roots,
+        hierarchy: &OwnedFd,
+        reader: &mut Reader,
+        skips: &mut Skips,
+    ) -> Vec<Event> {
+        let shared = hierarchy_facts(roots, hierarchy, reader, skips);
+        let mut mounts: Option<Vec<MountRow>> = None;
+        let mut now = BTreeMap::new();
+        for name in disk_names(&roots.sys, skips) {
+            let folder = roots.sys.join("block").join(&name);
+            let Ok(id) = reader.line(&folder.join("dev")).parse::<DeviceId>() else { continue };
+            let incarnation = incarnation(&folder, &name, reader);
+            if name.starts_with("loop") && incarnation.backing_file.is_empty() {
+                continue;
+            }
+            let same = self.known.get(&id).filter(|known| known.incarnation == incarnation);
+            let stacked_on = match same {
+                Some(known) => known.device.facts.stacked_on.clone(),
+                None => {
+                    let mounts = mounts.get_or_insert_with(|| read_mounts(&roots.proc, reader));
+                    Stack { sys: &roots.sys, mounts }.bottom(id, reader)
+                }
+            };
+            let facts = facts(&folder, id, roots.version, &shared, stacked_on, reader);
+            now.insert(id, KnownDisk { device: Device { id, name, facts }, incarnation });
+        }
+        let mut events = Vec::new();
+        for (id, was) in &self.known {
+            if now.get(id).is_none_or(|is| is.incarnation.sequence != was.incarnation.sequence) {
+                events.push(Event::DeviceGone(*id));
+            }
+        }
+        for (id, is) in &now {
+            if self.known.get(id) != Some(is) {
+                events.push(Event::DeviceSeen(is.device.clone()));
+            }
+        }
+        self.known = now;
+        events
+    }
+}
+
+fn disk_names(sys: &Path, skips: &mut Skips) -> Vec<String> {
+    let entries = match std::fs::read_dir(sys.join("block")) {
+        Ok(entries) => entries,
+        Err(error) => {
+            skips.note("/sys/block", 1, || format!("cannot be listed: {error}"));
+            return Vec::new();
+        }
+    };
+    let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    let mut names: Vec<String> = names.filter(|name| !MEMORY_DISKS.iter().any(|kind| name.starts_with(kind))).collect();
+    names.sort();
+    names
+}
+
+fn incarnation(folder: &Path, name: &str, reader: &mut Reader) -> Incarnation {
+    let backing_file =
+        if name.starts_with("loop") { reader.line(&folder.join("loop/backing_file")) } else { String::new() };
+    let slaves = std::fs::read_dir(folder.join("slaves")).into_iter().flatten().flatten();
+    let mut slaves: Vec<String> = slaves.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    slaves.sort();
+    Incarnation { sequence: reader.line(&folder.join("diskseq")), backing_file, slaves }
+}
+
+fn facts(
+    folder: &Path,
+    id: DeviceId,
+    cgroup: CgroupVersion,
+    shared: &HierarchyFacts,
+    stacked_on: Vec<DeviceId>,
+    reader: &mut Reader,
+) -> DeviceFacts {
+    let elevators = reader.path(&folder.join("queue/scheduler")).map(parse_elevators).unwrap_or_default();
+    let low_latency = match elevators.current.as_deref() {
+        Some("bfq") => Some(reader.line(&folder.join("queue/iosched/low_latency"))).filter(|text| !text.is_empty()),
+        _ => None,
+    };
+    DeviceFacts {
+        cgroup,
+        controller_enabled: shared.controller_enabled,
+        writeback_attributed: shared.writeback_attributed,
+        elevator: elevators.current,
+        elevators_available: elevators.available,
+        bfq_low_latency: low_latency.map(|text| text != "0"),
+        iocost_available: shared.iocost_available,
+        iocost_enabled: shared.iocost_enabled.contains(&id),
+        throttle_available: shared.throttle_available,
+        rotational: reader.line(&folder.join("queue/rotational")) == "1",
+        stacked_on,
+        // sysfs counts sectors of 512 bytes whatever the disk's own are.
+        size_bytes: reader.line(&folder.join("size")).parse::<u64>().unwrap_or(0).saturating_mul(512),
+        back_end_forced: None,
+    }
+}
+
+fn hierarchy_facts(roots: &Roots, hierarchy: &OwnedFd, reader: &mut Reader, skips: &mut Skips) -> HierarchyFacts {
+    let mut facts = HierarchyFacts {
+        controller_enabled: roots.version == CgroupVersion::V1,
+        writeback_attributed: false,
+        iocost_available: false,
+        iocost_enabled: Vec::new(),
+        throttle_available: false,
+    };
+    match roots.version {
+        CgroupVersion::Absent => {}
+        CgroupVersion::V1 => {
+            facts.throttle_available = exists(hierarchy, "blkio.throttle.read_bps_device");
+        }
+        CgroupVersion::V2 => {
+            let enabled = reader.below(hierarchy.as_fd(), "cgroup.subtree_control").unwrap_or_default();
+            let has = |name: &[u8]| enabled.split(u8::is_ascii_whitespace).any(|word| word == name);
+            facts.controller_enabled = has(b"io");
+            facts.writeback_attributed = facts.controller_enabled && has(b"memory");
+            // The root has no `io.max` to look for. Any kernel that has `io.stat` in it was built with BLK_CGROUP, and
+            // every distribution sets BLK_DEV_THROTTLING with that; the write that fails where not is reported as refused.
+            facts.throttle_available = facts.controller_enabled;
+            if let Ok(text) = reader.below(hierarchy.as_fd(), "io.cost.qos") {
+                let qos = parse_io_cost_qos(text);
+                skips.malformed("io.cost.qos", "the root group", &qos.malformed);
+                facts.iocost_available = true;
+                facts.iocost_enabled = qos.rows.iter().filter(|row| row.enabled).map(|row| row.device).collect();
+            }
+        }
+    }
+    facts
+}
+
+fn exists(directory: &OwnedFd, name: &str) -> bool {
+    rustix::fs::statat(directory, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW).is_ok()
+}
+
+/// The mount table; empty when it cannot be read, and stacks then end early.
+pub(crate) fn read_mounts(proc: &Path, reader: &mut Reader) -> Vec<MountRow> {
+    reader.path(&proc.join("self/mountinfo")).map(|text| parse_mountinfo(text).rows).unwrap_or_default()
+}

@@ -1,0 +1,118 @@
+//! The observer: everything that reads the machine, behind two calls a slice.
+
+use crate::ObserveError;
+use crate::counters::Counters;
+use crate::disk_stats::DiskStats;
+use crate::disks::Disks;
+use crate::parse::parse_pressure;
+use crate::processes::Processes;
+use crate::read::Reader;
+use crate::roots::Roots;
+use crate::skips::Skips;
+use crate::tenants::Tenants;
+use minerva_model::{CgroupVersion, Event, Sample, TenantRule};
+use rustix::fs::{Mode, OFlags};
+use std::collections::BTreeMap;
+
+/// Watches tenants, disks and processes of one host.
+#[derive(Debug)]
+pub struct Observer {
+    roots: Roots,
+    tenants: Tenants,
+    disks: Disks,
+    counters: Counters,
+    disk_stats: DiskStats,
+    processes: Processes,
+    reader: Reader,
+    skips: Skips,
+}
+
+/// How much was read since the observer was made: tests and benchmarks compare counts, not times.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReadCounts {
+    /// Files opened and read.
+    pub files: u64,
+}
+
+impl Observer {
+    /// An observer that knows nothing yet: the first [`Observer::discover`] reports everything.
+    pub fn new(roots: Roots, rules: &[TenantRule]) -> Result<Self, ObserveError> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = match roots.version {
+            // Nothing is looked for in it.
+            CgroupVersion::Absent => &roots.proc,
+            CgroupVersion::V1 | CgroupVersion::V2 => &roots.cgroup,
+        };
+        let open_error =
+            |source: rustix::io::Errno| ObserveError::Read { path: directory.clone(), source: source.into() };
+        let root = rustix::fs::open(directory, flags, Mode::empty()).map_err(open_error)?;
+        crate::read::open_below(rustix::fd::AsFd::as_fd(&root), "", OFlags::PATH)
+            .map_err(|source| ObserveError::Open { path: directory.clone(), source: source.into() })?;
+        Ok(Self {
+            counters: Counters::new(&root),
+            tenants: Tenants::new(root, roots.version, &roots.proc, rules)?,
+            disks: Disks::default(),
+            disk_stats: DiskStats::default(),
+            processes: Processes::new(&roots.proc),
+            reader: Reader::new(),
+            skips: Skips::default(),
+            roots,
+        })
+    }
+
+    /// Replaces the tenant rules. Tenants that they change are announced again by the next [`Observer::discover`].
+    pub fn set_rules(&mut self, rules: &[TenantRule]) -> Result<(), ObserveError> {
+        self.tenants.set_rules(rules)
+    }
+
+    /// Where everything is read from.
+    pub fn roots(&self) -> &Roots {
+        &self.roots
+    }
+
+    /// Looks for disks and tenants that came, went or changed: to be called each slice, before [`Observer::sample`]. Those
+    /// that went come first, and the history of a tenant that came is empty: the store adds it.
+    ///
+    /// A device that is back under the same number with another disk behind it is gone and then seen.
+    pub fn discover(&mut self) -> Vec<Event> {
+        let mut events = self.disks.discover(&self.roots, self.tenants.root(), &mut self.reader, &mut self.skips);
+        if self.roots.version != CgroupVersion::Absent {
+            events.extend(self.tenants.discover(&mut self.reader, &mut self.skips));
+        }
+        events
+    }
+
+    /// Reads all counters. What cannot be read is in `skipped`, and the rest is as if it were not there.
+    pub fn sample(&mut self) -> Sample {
+        let (reader, skips) = (&mut self.reader, &mut self.skips);
+        let disks = &self.disks.known;
+        let devices = self.disk_stats.read(&self.roots.proc, |id| disks.contains_key(&id), reader, skips);
+        let none = BTreeMap::new();
+        let known = if self.roots.version == CgroupVersion::Absent { &none } else { &self.tenants.known };
+        let root = self.tenants.root();
+        let reading = self.counters.read(root, self.roots.version, known, disks, reader, skips);
+        let round = self.processes.round(root, known, &reading.active, reader, skips);
+        // A kernel without pressure accounting has no such file, which is no news.
+        let host_pressure = reader.path(&self.roots.proc.join("pressure/io")).ok().and_then(|text| {
+            let (pressure, malformed) = parse_pressure(text);
+            skips.malformed("/proc/pressure/io", "the host", &malformed);
+            pressure
+        });
+        for (id, name) in round.guests {
+            self.tenants.is_guest(id, name);
+        }
+        Sample {
+            devices,
+            io: reading.rows,
+            usage: round.usage,
+            pressure: round.pressure,
+            host_pressure,
+            skipped: self.skips.take(),
+        }
+    }
+
+    /// How much was read so far.
+    pub fn read_counts(&self) -> ReadCounts {
+        ReadCounts { files: self.reader.files_read }
+    }
+}

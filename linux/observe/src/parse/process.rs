@@ -1,0 +1,101 @@
+//! `/proc/<pid>/stat`, `/proc/<pid>/io`, and the name a QEMU command line gives its guest.
+
+use super::lines;
+
+/// What `/proc/<pid>/stat` says that matters here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProcessStat {
+    /// The program's name, cut to 15 bytes by the kernel. It may hold blanks and parentheses.
+    pub name: String,
+    /// Processor time in user and kernel mode, in clock ticks.
+    pub cpu_ticks: u64,
+    /// When it started, in clock ticks since boot: with the pid it tells a process from a later one of the same number.
+    pub start_ticks: u64,
+    /// Resident memory, in pages.
+    pub resident_pages: u64,
+}
+
+/// Reads `/proc/<pid>/stat`. The name ends at the last `)`, for it may hold any other.
+pub fn parse_process_stat(text: &[u8]) -> Option<ProcessStat> {
+    let open = text.iter().position(|byte| *byte == b'(')?;
+    let close = text.iter().rposition(|byte| *byte == b')')?;
+    let name = String::from_utf8_lossy(text.get(open + 1..close)?).into_owned();
+    let rest = std::str::from_utf8(text.get(close + 1..)?).ok()?;
+    // `rest` starts with field 3 of proc_pid_stat(5): the state.
+    let mut fields = rest.split_ascii_whitespace();
+    let user: u64 = fields.nth(14 - 3)?.parse().ok()?;
+    let system: u64 = fields.next()?.parse().ok()?;
+    let start_ticks = fields.nth(22 - 16)?.parse().ok()?;
+    let resident: i64 = fields.nth(24 - 23)?.parse().ok()?;
+    Some(ProcessStat {
+        name,
+        cpu_ticks: user.saturating_add(system),
+        start_ticks,
+        resident_pages: u64::try_from(resident).unwrap_or(0),
+    })
+}
+
+/// What `/proc/<pid>/io` says of storage.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProcessIo {
+    /// Bytes fetched from storage.
+    pub read_bytes: u64,
+    /// Bytes sent to storage, less those of pages that were dropped before they got there.
+    pub write_bytes: u64,
+}
+
+/// Reads `/proc/<pid>/io`; `None` when a line that matters is missing.
+pub fn parse_process_io(text: &[u8]) -> Option<ProcessIo> {
+    let value = |key: &str| {
+        lines(text).find_map(|line| {
+            let (name, number) = std::str::from_utf8(line).ok()?.split_once(": ")?;
+            (name == key).then(|| number.trim().parse::<u64>().ok()).flatten()
+        })
+    };
+    Some(ProcessIo {
+        read_bytes: value("read_bytes")?,
+        write_bytes: value("write_bytes")?.saturating_sub(value("cancelled_write_bytes").unwrap_or(0)),
+    })
+}
+
+/// The guest's name in the arguments of a QEMU process, from `/proc/<pid>/cmdline`: `-name web` or
+/// `-name guest=web,debug-threads=on`. `None` when it has none.
+pub fn parse_qemu_name(command_line: &[u8]) -> Option<String> {
+    let mut words = command_line.split(|byte| *byte == 0);
+    words.find(|word| *word == b"-name" || *word == b"--name")?;
+    let value = std::str::from_utf8(words.next()?).ok()?;
+    let named = value.split(',').find_map(|option| option.strip_prefix("guest="));
+    let name = named.or_else(|| value.split(',').next().filter(|first| !first.contains('=')))?;
+    let name: String = name.chars().filter(|c| !c.is_control()).take(64).collect();
+    (!name.is_empty()).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ProcessIo, parse_process_io, parse_process_stat, parse_qemu_name};
+
+    #[test]
+    fn a_name_may_hold_anything() {
+        let text = b"7 (a) R (b) S 1 7 7 0 -1 4194560 100 0 0 0 12 34 0 0 20 0 1 0 987 1000000 55 18446744073709551615 1 1 0\n";
+        let stat = parse_process_stat(text).unwrap();
+        assert_eq!(stat.name, "a) R (b");
+        assert_eq!((stat.cpu_ticks, stat.start_ticks, stat.resident_pages), (46, 987, 55));
+        assert_eq!(parse_process_stat(b"7 (x) S 1"), None);
+        assert_eq!(parse_process_stat(b")("), None);
+    }
+
+    #[test]
+    fn io_needs_both_directions() {
+        let text = b"rchar: 6976\nwchar: 0\nsyscr: 10\nsyscw: 0\nread_bytes: 4096\nwrite_bytes: 8192\ncancelled_write_bytes: 4096\n";
+        assert_eq!(parse_process_io(text), Some(ProcessIo { read_bytes: 4096, write_bytes: 4096 }));
+        assert_eq!(parse_process_io(b"read_bytes: 1\n"), None);
+    }
+
+    #[test]
+    fn qemu_names() {
+        assert_eq!(parse_qemu_name(b"qemu-system-x86_64\0-name\0guest=web,debug-threads=on\0").as_deref(), Some("web"));
+        assert_eq!(parse_qemu_name(b"qemu\0-m\x001G\0-name\0db 1\0").as_deref(), Some("db 1"));
+        assert_eq!(parse_qemu_name(b"qemu\0-name\0debug-threads=on\0"), None);
+        assert_eq!(parse_qemu_name(b"qemu\0-name"), None);
+    }
+}

@@ -1,0 +1,326 @@
+//! What tenants use besides the disk, from `/proc`: for forecasts (seed 000 section 4.1).
+//!
+//! Looking at a process costs tens of system calls, so that a slice looks at [`PROCESSES_A_SLICE`] of them: half for tenants
+//! whose counters just moved, the rest for everyone in turns. A tenant is looked at whole or not at all. Cumulative numbers
+//! are summed over processes by their growth, so that they stand still when a process ends and do not fall. A pid that was
+//! given to another process is told by its start time.
+
+use crate::parse::{
+    parse_network_bytes, parse_pids, parse_pressure, parse_process_io, parse_process_stat, parse_qemu_name,
+};
+use crate::read::{Reader, open_below};
+use crate::skips::Skips;
+use crate::tenants::{Extent, Known, may_be_guest};
+use minerva_model::{TenantId, TenantPressure, TenantUsage};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, StatxFlags};
+use std::collections::{BTreeMap, BTreeSet};
+use std::mem::MaybeUninit;
+use std::path::{Path, PathBuf};
+
+/// Processes looked at in one slice; one tenant may exceed it.
+const PROCESSES_A_SLICE: usize = 64;
+/// Of a tenant with more processes the rest is left out, and told so.
+const PROCESSES_A_TENANT_MAX: usize = 512;
+/// Groups inside a unit that are searched for processes.
+const GROUPS_A_TENANT_MAX: usize = 256;
+/// Open files of a process whose type and size are looked at; the rest is only counted.
+const FILES_A_PROCESS_MAX: usize = 256;
+/// A guest has one QEMU process, and few beside it.
+pub(crate) const GUEST_PROCESSES_MAX: usize = 4;
+
+/// Looks at processes in turns.
+#[derive(Debug)]
+pub(crate) struct Processes {
+    proc: PathBuf,
+    tick_ns: u64,
+    page_bytes: u64,
+    own_network: Option<PathBuf>,
+    totals: BTreeMap<TenantId, Totals>,
+    /// The last tenant of each of the two queues that had its turn.
+    turns: [TenantId; 2],
+}
+
+#[derive(Debug, Default)]
+struct Totals {
+    cpu_ns: u64,
+    read_bytes: u64,
+    write_bytes: u64,
+    processes: BTreeMap<u32, Last>,
+}
+
+/// A process as it was when it was last looked at.
+#[derive(Clone, Copy, Debug, Default)]
+struct Last {
+    start_ticks: u64,
+    cpu_ns: u64,
+    read_bytes: u64,
+    write_bytes: u64,
+}
+
+/// What one round gave.
+#[derive(Debug, Default)]
+pub(crate) struct Round {
+    pub(crate) usage: Vec<TenantUsage>,
+    pub(crate) pressure: Vec<TenantPressure>,
+    /// Tenants that turned out to be QEMU guests, with the guest's name.
+    pub(crate) guests: Vec<(TenantId, String)>,
+    /// Processes looked at, for tests and benchmarks.
+    pub(crate) processes: u64,
+}
+
+impl Processes {
+    pub(crate) fn new(proc: &Path) -> Self {
+        Self {
+            proc: proc.to_owned(),
+            tick_ns: 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1),
+            page_bytes: rustix::param::page_size() as u64,
+            own_network: std::fs::read_link(proc.join("self/ns/net")).ok(),
+            totals: BTreeMap::new(),
+            turns: [TenantId(0); 2],
+        }
+    }
+
+    /// Looks at as many tenants as the budget allows.
+    pub(crate) fn round(
+        &mut self,
+        root: &OwnedFd,
+        tenants: &BTreeMap<TenantId, Known>,
+        active: &BTreeSet<TenantId>,
+        reader: &mut Reader,
+        skips: &mut Skips,
+    ) -> Round {
+        self.totals.retain(|id, _| tenants.contains_key(id));
+        let mut round = Round::default();
+        let mut done = BTreeSet::new();
+        let everyone: BTreeSet<TenantId> = tenants.keys().copied().collect();
+        for (queue, members, budget) in [(0, active, PROCESSES_A_SLICE / 2), (1, &everyone, PROCESSES_A_SLICE)] {
+            let mut used = round.processes as usize;
+            for id in in_turns(members, self.turns[queue]) {
+                if used >= budget {
+                    break;
+                }
+                self.turns[queue] = id;
+                let Some(known) = tenants.get(&id).filter(|_| done.insert(id)) else { continue };
+                used += self.look(root, known, &mut round, reader, skips).max(1);
+            }
+        }
+        round.usage.sort_by_key(|row| row.tenant);
+        round.pressure.sort_by_key(|row| row.tenant);
+        round
+    }
+
+    /// Looks at one tenant; the answer is how many processes that were.
+    fn look(
+        &mut self,
+        root: &OwnedFd,
+        known: &Known,
+        round: &mut Round,
+        reader: &mut Reader,
+        skips: &mut Skips,
+    ) -> usize {
+        let (id, path) = (known.tenant.id, known.tenant.cgroup.path.as_str());
+        if let Ok(text) = reader.below(root.as_fd(), &format!("{path}/io.pressure")) {
+            let (pressure, malformed) = parse_pressure(text);
+            skips.malformed("io.pressure", path, &malformed);
+            round.pressure.extend(pressure.map(|pressure| TenantPressure { tenant: id, pressure }));
+        }
+        let pids = pids_of(root, known, reader, skips);
+        round.processes += pids.len() as u64;
+        let mut usage = empty_usage(id);
+        let mut totals = self.totals.remove(&id).unwrap_or_default();
+        let mut still_there = BTreeMap::new();
+        for pid in &pids {
+            let folder = self.proc.join(pid.to_string());
+            let Some(last) = self.look_at_process(&folder, *pid, &mut usage, reader, skips) else { continue };
+            let before = totals.processes.get(pid).filter(|before| before.start_ticks == last.start_ticks);
+            let before = before.copied().unwrap_or_default();
+            totals.cpu_ns += last.cpu_ns.saturating_sub(before.cpu_ns);
+            totals.read_bytes += last.read_bytes.saturating_sub(before.read_bytes);
+            totals.write_bytes += last.write_bytes.saturating_sub(before.write_bytes);
+            still_there.insert(*pid, last);
+            if usage.network_bytes.is_none() {
+                usage.network_bytes = self.network_bytes(&folder, reader, skips);
+            }
+            if may_be_guest(known.tenant.kind) && pids.len() <= GUEST_PROCESSES_MAX {
+                round.guests.extend(guest_name(&folder, *pid, reader).map(|name| (id, name)));
+            }
+        }
+        totals.processes = still_there;
+        usage.cpu_ns = totals.cpu_ns;
+        usage.process_read_bytes = totals.read_bytes;
+        usage.process_write_bytes = totals.write_bytes;
+        self.totals.insert(id, totals);
+        round.usage.push(usage);
+        pids.len()
+    }
+
+    /// Adds what one process has now to `usage`, and answers with its cumulative numbers; `None` when it ended.
+    fn look_at_process(
+        &self,
+        folder: &Path,
+        pid: u32,
+        usage: &mut TenantUsage,
+        reader: &mut Reader,
+        skips: &mut Skips,
+    ) -> Option<Last> {
+        let what = |kind: &str| format!("process {pid}{kind}");
+        let stat = match reader.path(&folder.join("stat")) {
+            Ok(text) => match parse_process_stat(text) {
+                Some(stat) => stat,
+                None => {
+                    skips.note("/proc/<pid>/stat", 1, || format!("not understood, of {}", what("")));
+                    return None;
+                }
+            },
+            Err(error) => {
+                skips.unreadable("/proc/<pid>/stat", &what(""), error);
+                return None;
+            }
+        };
+        let io = match reader.path(&folder.join("io")) {
+            Ok(text) => parse_process_io(text).unwrap_or_default(),
+            Err(error) => {
+                skips.unreadable("/proc/<pid>/io", &what(""), error);
+                Default::default()
+            }
+        };
+        usage.processes += 1;
+        usage.memory_bytes += stat.resident_pages.saturating_mul(self.page_bytes);
+        look_at_files(folder, usage);
+        Some(Last {
+            start_ticks: stat.start_ticks,
+            cpu_ns: stat.cpu_ticks.saturating_mul(self.tick_ns),
+            read_bytes: io.read_bytes,
+            write_bytes: io.write_bytes,
+        })
+    }
+
+    /// What the process's network namespace carried, if it is not the observer's own.
+    fn network_bytes(&self, folder: &Path, reader: &mut Reader, skips: &mut Skips) -> Option<u64> {
+        let namespace = std::fs::read_link(folder.join("ns/net")).ok()?;
+        if Some(&namespace) == self.own_network.as_ref() {
+            return None;
+        }
+        let (bytes, malformed) = parse_network_bytes(reader.path(&folder.join("net/dev")).ok()?);
+        skips.malformed("/proc/<pid>/net/dev", "a process", &malformed);
+        Some(bytes)
+    }
+}
+
+/// The members from the one after `last` on, round to `last` itself.
+fn in_turns(members: &BTreeSet<TenantId>, last: TenantId) -> impl Iterator<Item = TenantId> {
+    let after = members.iter().filter(move |id| **id > last);
+    let rest = members.iter().filter(move |id| **id <= last);
+    after.chain(rest).copied()
+}
+
+/// Processes of a tenant: of its group, and for a subtree of the groups inside.
+fn pids_of(root: &OwnedFd, known: &Known, reader: &mut Reader, skips: &mut Skips) -> Vec<u32> {
+    let mut pids = Vec::new();
+    let mut groups = vec![known.tenant.cgroup.path.clone()];
+    let mut searched = 0;
+    while let Some(path) = groups.pop() {
+        searched += 1;
+        if searched > GROUPS_A_TENANT_MAX {
+            skips
+                .note("cgroup.procs", 1, || format!("more than {GROUPS_A_TENANT_MAX} groups in {}", known.tenant.name));
+            break;
+        }
+        match reader.below(root.as_fd(), &format!("{path}/cgroup.procs")) {
+            Ok(text) => {
+                let parsed = parse_pids(text);
+                skips.malformed("cgroup.procs", &path, &parsed.malformed);
+                pids.extend(parsed.rows);
+            }
+            // A threaded group of v2 does not list processes; its domain does.
+            Err(rustix::io::Errno::OPNOTSUPP) => {}
+            Err(error) => skips.unreadable("cgroup.procs", &path, error),
+        }
+        if known.extent == Extent::Subtree {
+            groups.extend(groups_in(root, &path).into_iter().map(|name| format!("{path}/{name}")));
+        }
+    }
+    pids.sort_unstable();
+    pids.dedup();
+    if pids.len() > PROCESSES_A_TENANT_MAX {
+        let left_out = pids.len() - PROCESSES_A_TENANT_MAX;
+        skips.note("cgroup.procs", left_out as u64, || format!("too many processes in {}", known.tenant.name));
+        pids.truncate(PROCESSES_A_TENANT_MAX);
+    }
+    pids
+}
+
+/// Names of the groups right inside one; none are there when its link count is two.
+fn groups_in(root: &OwnedFd, path: &str) -> Vec<String> {
+    if crate::read::directory_facts(root, path).is_none_or(|facts| facts.links <= 2) {
+        return Vec::new();
+    }
+    let Ok(directory) = open_below(root.as_fd(), path, OFlags::RDONLY | OFlags::DIRECTORY) else { return Vec::new() };
+    let mut names = Vec::new();
+    for_each_entry(directory, |name, kind| {
+        if kind == FileType::Directory {
+            names.push(name.to_owned());
+        }
+    });
+    names
+}
+
+fn for_each_entry(directory: OwnedFd, mut with: impl FnMut(&str, FileType)) {
+    let mut room = [MaybeUninit::uninit(); 16 << 10];
+    let mut entries = RawDir::new(directory, &mut room);
+    while let Some(Ok(entry)) = entries.next() {
+        if let Some(name) = entry.file_name().to_str().ok().filter(|name| !matches!(*name, "." | "..")) {
+            with(name, entry.file_type());
+        }
+    }
+}
+
+/// Counts a process's open files. Types and sizes are asked for from what the kernel has, without asking a server: a FUSE or network
+/// file system that hangs must not hang Minerva.
+fn look_at_files(folder: &Path, usage: &mut TenantUsage) {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let Ok(directory) = rustix::fs::open(folder.join("fd"), flags, Mode::empty()) else { return };
+    let Ok(listed) = directory.try_clone() else { return };
+    let mut looked_at = 0;
+    for_each_entry(listed, |name, _| {
+        usage.open_files += 1;
+        looked_at += 1;
+        if looked_at > FILES_A_PROCESS_MAX {
+            return;
+        }
+        let wanted = StatxFlags::TYPE | StatxFlags::SIZE;
+        let Ok(stat) = rustix::fs::statx(&directory, name, AtFlags::STATX_DONT_SYNC, wanted) else { return };
+        match FileType::from_raw_mode(u32::from(stat.stx_mode)) {
+            FileType::Socket => usage.open_sockets += 1,
+            FileType::RegularFile => usage.open_file_bytes = usage.open_file_bytes.saturating_add(stat.stx_size),
+            _ => {}
+        }
+    });
+}
+
+/// The guest's name if the process in `folder` is QEMU: what `-name` says, else `qemu-<pid>`.
+pub(crate) fn guest_name(folder: &Path, pid: u32, reader: &mut Reader) -> Option<String> {
+    let stat = parse_process_stat(reader.path(&folder.join("stat")).ok()?)?;
+    // The kernel cuts a program's name to 15 bytes: qemu-system-x86_64 is qemu-system-x86.
+    if !stat.name.starts_with("qemu-system") && stat.name != "qemu-kvm" {
+        return None;
+    }
+    let command_line = reader.path(&folder.join("cmdline")).unwrap_or_default();
+    Some(parse_qemu_name(command_line).unwrap_or_else(|| format!("qemu-{pid}")))
+}
+
+const fn empty_usage(tenant: TenantId) -> TenantUsage {
+    TenantUsage {
+        tenant,
+        cpu_ns: 0,
+        memory_bytes: 0,
+        network_bytes: None,
+        open_files: 0,
+        open_sockets: 0,
+        open_file_bytes: 0,
+        processes: 0,
+        process_read_bytes: 0,
+        process_write_bytes: 0,
+    }
+}

@@ -1,0 +1,98 @@
+//! Reading small kernel files without following links, into one buffer that is used again and again.
+
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, StatxFlags};
+use rustix::io::Errno;
+use std::path::Path;
+
+/// Longest text that is read; what is longer is cut. `/proc/diskstats` of a thousand disks has 120 KiB.
+const TEXT_BYTES_MAX: usize = 8 << 20;
+/// First size of the buffer: most files fit, and a kernel `seq_file` then hands them over in one read.
+const BUFFER_BYTES: usize = 64 << 10;
+
+/// A buffer for texts, and a count of what was done with it, since tests and benchmarks compare counts, not times.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    buffer: Vec<u8>,
+    /// Files opened and read since the start.
+    pub(crate) files_read: u64,
+}
+
+impl Reader {
+    pub(crate) fn new() -> Self {
+        Self { buffer: vec![0; BUFFER_BYTES], files_read: 0 }
+    }
+
+    /// Reads the file `path` below `directory`. Symbolic links, mounts and `..` that lead out are refused by the kernel.
+    pub(crate) fn below(&mut self, directory: BorrowedFd<'_>, path: &str) -> Result<&[u8], Errno> {
+        let file = open_below(directory, path, OFlags::RDONLY)?;
+        self.whole(&file)
+    }
+
+    /// Reads a file of `/proc` or `/sys`, which only the kernel fills and which are full of links of its own.
+    pub(crate) fn path(&mut self, path: &Path) -> Result<&[u8], Errno> {
+        let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty())?;
+        self.whole(&file)
+    }
+
+    /// The same, as text without the final newline; empty when it cannot be read.
+    pub(crate) fn line(&mut self, path: &Path) -> String {
+        self.path(path).map(|text| String::from_utf8_lossy(text).trim_end().to_owned()).unwrap_or_default()
+    }
+
+    fn whole(&mut self, file: &OwnedFd) -> Result<&[u8], Errno> {
+        self.files_read += 1;
+        let mut filled = 0;
+        loop {
+            if filled == self.buffer.len() {
+                if filled >= TEXT_BYTES_MAX {
+                    break;
+                }
+                self.buffer.resize(filled * 2, 0);
+            }
+            match rustix::io::read(file, &mut self.buffer[filled..]) {
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(&self.buffer[..filled])
+    }
+}
+
+/// Opens what `path` names below `directory`, refusing links and anything that leads out of it. The empty path is the
+/// directory itself.
+pub(crate) fn open_below(directory: BorrowedFd<'_>, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let path = if path.is_empty() { "." } else { path };
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
+    loop {
+        match rustix::fs::openat2(directory, path, flags | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::empty(), resolve) {
+            // The kernel asks for another try when a rename raced with its check of `..`.
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            other => return other,
+        }
+    }
+}
+
+/// What tells one directory from another of the same name, and whether its sub-directories changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DirectoryFacts {
+    pub(crate) inode: u64,
+    /// Two, and one for each sub-directory.
+    pub(crate) links: u64,
+}
+
+/// The facts of the directory `path`, or `None` when it is gone or is not a directory any more, such as a link.
+pub(crate) fn directory_facts(root: impl AsFd, path: &str) -> Option<DirectoryFacts> {
+    let path = if path.is_empty() { "." } else { path };
+    let wanted = StatxFlags::TYPE | StatxFlags::INO | StatxFlags::NLINK;
+    let stat = rustix::fs::statx(root, path, AtFlags::SYMLINK_NOFOLLOW, wanted).ok()?;
+    let is_directory = FileType::from_raw_mode(u32::from(stat.stx_mode)) == FileType::Directory;
+    is_directory.then_some(DirectoryFacts { inode: stat.stx_ino, links: u64::from(stat.stx_nlink) })
+}
+
+/// Whether the error only says that the thing went away: a group removed between two looks, a process that ended.
+pub(crate) const fn is_vanished(error: Errno) -> bool {
+    matches!(error, Errno::NOENT | Errno::NODEV | Errno::SRCH | Errno::NXIO)
+}

@@ -1,0 +1,194 @@
+//! Which groups are tenants: numbers, names and the operator's rules.
+
+use crate::ObserveError;
+use crate::classify::Part;
+use crate::parse::parse_pids;
+use crate::processes::{GUEST_PROCESSES_MAX, guest_name};
+use crate::read::Reader;
+use crate::rules::{Rules, Ruling};
+use crate::skips::Skips;
+use crate::tree::{Node, Tree};
+use minerva_model::{CgroupRef, CgroupVersion, Event, Tenant, TenantId, TenantKind, TenantRule};
+use rustix::fd::{AsFd, OwnedFd};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// How much of a group a tenant is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// The group and all below it.
+    Subtree,
+    /// The group's own processes only, because groups below it are tenants themselves. Only on v1: v2 does not let a group
+    /// have both.
+    Own,
+}
+
+/// A tenant that is there.
+#[derive(Debug)]
+pub(crate) struct Known {
+    pub(crate) tenant: Tenant,
+    pub(crate) extent: Extent,
+}
+
+/// All tenants.
+#[derive(Debug)]
+pub(crate) struct Tenants {
+    tree: Tree,
+    version: CgroupVersion,
+    proc: PathBuf,
+    rules: Rules,
+    pub(crate) known: BTreeMap<TenantId, Known>,
+    by_path: BTreeMap<String, TenantId>,
+    /// Guests found by their processes, with the guest's name.
+    guests: BTreeMap<TenantId, String>,
+    last_id: u64,
+    judge_all: bool,
+}
+
+impl Tenants {
+    pub(crate) fn new(
+        root: OwnedFd,
+        version: CgroupVersion,
+        proc: &Path,
+        rules: &[TenantRule],
+    ) -> Result<Self, ObserveError> {
+        Ok(Self {
+            tree: Tree::new(root, version),
+            version,
+            proc: proc.to_owned(),
+            rules: Rules::new(rules)?,
+            known: BTreeMap::new(),
+            by_path: BTreeMap::new(),
+            guests: BTreeMap::new(),
+            last_id: 0,
+            judge_all: false,
+        })
+    }
+
+    /// The root of the hierarchy.
+    pub(crate) fn root(&self) -> &OwnedFd {
+        &self.tree.root
+    }
+
+    /// Replaces the rules; tenants whose ruling changes are announced again by the next [`Tenants::discover`].
+    pub(crate) fn set_rules(&mut self, rules: &[TenantRule]) -> Result<(), ObserveError> {
+        self.rules = Rules::new(rules)?;
+        self.judge_all = true;
+        Ok(())
+    }
+
+    /// A look at a tenant's processes showed that it is a QEMU guest.
+    pub(crate) fn is_guest(&mut self, id: TenantId, name: String) {
+        if let Some(known) = self.known.get(&id).filter(|known| may_be_guest(known.tenant.kind)) {
+            let id = known.tenant.id;
+            self.judge_all |= self.guests.get(&id) != Some(&name);
+            self.guests.insert(id, name);
+        }
+    }
+
+    /// Looks for tenants that came, went or changed.
+    pub(crate) fn discover(&mut self, reader: &mut Reader, skips: &mut Skips) -> Vec<Event> {
+        let gone = self.tree.look(reader, skips);
+        let mut events: Vec<Event> = gone.iter().filter_map(|path| self.forget(path)).collect();
+        let mut seen = Vec::new();
+        let nodes = std::mem::take(&mut self.tree.nodes);
+        for (path, node) in nodes.iter().filter(|(path, _)| !path.is_empty()) {
+            let extent = self.extent(path, node, reader, skips);
+            match (extent, self.by_path.get(path).copied()) {
+                (None, Some(_)) => events.extend(self.forget(path)),
+                (Some(extent), Some(id)) => {
+                    if let Some(known) = self.known.get_mut(&id) {
+                        known.extent = extent;
+                    }
+                }
+                (Some(extent), None) => seen.push(self.meet(path, node, extent, reader)),
+                (None, None) => {}
+            }
+        }
+        if std::mem::take(&mut self.judge_all) {
+            seen.extend(self.judge_again(&nodes));
+        }
+        self.tree.nodes = nodes;
+        events.extend(seen.into_iter().map(|tenant| Event::TenantSeen { tenant, history: Vec::new() }));
+        events
+    }
+
+    /// How much of a group is a tenant, if any.
+    fn extent(&self, path: &str, node: &Node, reader: &mut Reader, skips: &mut Skips) -> Option<Extent> {
+        match node.class.part {
+            Part::Nobody => None,
+            Part::Unit => Some(Extent::Subtree),
+            Part::Holder if node.children == 0 => Some(Extent::Subtree),
+            Part::Holder if self.version == CgroupVersion::V2 => None,
+            Part::Holder => match reader.below(self.tree.root.as_fd(), &format!("{path}/cgroup.procs")) {
+                Ok(text) => (!text.is_empty()).then_some(Extent::Own),
+                Err(error) => {
+                    skips.unreadable("cgroup.procs", path, error);
+                    None
+                }
+            },
+        }
+    }
+
+    fn forget(&mut self, path: &str) -> Option<Event> {
+        let id = self.by_path.remove(path)?;
+        self.known.remove(&id);
+        self.guests.remove(&id);
+        Some(Event::TenantGone(id))
+    }
+
+    fn meet(&mut self, path: &str, node: &Node, extent: Extent, reader: &mut Reader) -> Tenant {
+        self.last_id += 1;
+        let id = TenantId(self.last_id);
+        if may_be_guest(node.class.kind)
+            && let Some(name) = self.guest_name(path, reader)
+        {
+            self.guests.insert(id, name);
+        }
+        let tenant = self.judge(id, path, node);
+        self.by_path.insert(path.to_owned(), id);
+        self.known.insert(id, Known { tenant: tenant.clone(), extent });
+        tenant
+    }
+
+    /// Applies the rules to a tenant.
+    fn judge(&self, id: TenantId, path: &str, node: &Node) -> Tenant {
+        let mut class = node.class.clone();
+        if let Some(name) = self.guests.get(&id) {
+            class.kind = TenantKind::VirtualMachine;
+            class.name.clone_from(name);
+        }
+        let Ruling { name, group, weight_percent, excluded } = self.rules.judge(path, &class);
+        let cgroup = CgroupRef { path: path.to_owned(), inode: node.facts.inode };
+        Tenant { id, name, kind: class.kind, cgroup, group, weight_percent, excluded }
+    }
+
+    /// Applies the rules to everyone; the answer is those that changed.
+    fn judge_again(&mut self, nodes: &BTreeMap<String, Node>) -> Vec<Tenant> {
+        let mut changed = Vec::new();
+        for (path, id) in &self.by_path {
+            let Some(node) = nodes.get(path) else { continue };
+            let tenant = self.judge(*id, path, node);
+            if let Some(known) = self.known.get_mut(id).filter(|known| known.tenant != tenant) {
+                known.tenant = tenant.clone();
+                changed.push(tenant);
+            }
+        }
+        changed
+    }
+
+    /// The guest's name when one of the few processes of a group is QEMU.
+    fn guest_name(&self, path: &str, reader: &mut Reader) -> Option<String> {
+        let text = reader.below(self.tree.root.as_fd(), &format!("{path}/cgroup.procs")).ok()?;
+        let pids = parse_pids(text).rows;
+        if pids.len() > GUEST_PROCESSES_MAX {
+            return None;
+        }
+        pids.into_iter().find_map(|pid| guest_name(&self.proc.join(pid.to_string()), pid, reader))
+    }
+}
+
+/// Whether a kind is so general that its processes may say more.
+pub(crate) const fn may_be_guest(kind: TenantKind) -> bool {
+    matches!(kind, TenantKind::Service | TenantKind::Scope | TenantKind::Cgroup)
+}

@@ -1,0 +1,224 @@
+//! The groups of the hierarchy as they were last seen, and what changed since.
+//!
+//! Telling changes costs one `stat` a group: a kernfs directory's link count is two and one for each child, so that a child
+//! made or removed changes it, and a child replaced by another of its name has another inode. A child removed and a different
+//! one made between two looks leaves the count alone, but the one that is gone is missed by name and its parent is listed
+//! again. Nothing is left to miss. The modification time would not do: on Linux 6.18 it stands still while children come
+//! and go. Nor would inotify: it sees what is made through the same superblock only, and a container's cgroup namespace is
+//! another. All directories are listed again once in [`LIST_ALL_SLICES`] all the same, for file systems that are not kernfs.
+
+use crate::classify::{Class, Part, classify};
+use crate::read::{DirectoryFacts, Reader, directory_facts, open_below};
+use crate::skips::Skips;
+use minerva_model::{CgroupVersion, TenantKind};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{FileType, OFlags, RawDir};
+use std::collections::{BTreeMap, BTreeSet};
+use std::mem::MaybeUninit;
+
+/// Every so many looks all directories are listed whatever their link counts say.
+const LIST_ALL_SLICES: u32 = 60;
+/// Groups deeper than this belong to the one at this depth.
+const DEPTH_MAX: usize = 24;
+/// Groups beyond this many are not looked at: whoever may make groups must not be able to exhaust Minerva.
+const NODES_MAX: usize = 50_000;
+/// Room for one `getdents` call.
+const LISTING_BYTES: usize = 32 << 10;
+
+/// One group.
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub(crate) facts: DirectoryFacts,
+    pub(crate) class: Class,
+    /// Groups right below that are nodes themselves.
+    pub(crate) children: usize,
+    /// The controller reaches the groups below; always on v1.
+    reaches_below: bool,
+}
+
+/// The groups, by path; the root has the empty path.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    pub(crate) root: OwnedFd,
+    version: CgroupVersion,
+    pub(crate) nodes: BTreeMap<String, Node>,
+    looks: u32,
+}
+
+impl Tree {
+    pub(crate) fn new(root: OwnedFd, version: CgroupVersion) -> Self {
+        Self { root, version, nodes: BTreeMap::new(), looks: 0 }
+    }
+
+    /// Looks once. The answer is the paths of groups that are gone, or that another one of the same name replaced.
+    pub(crate) fn look(&mut self, reader: &mut Reader, skips: &mut Skips) -> BTreeSet<String> {
+        let mut gone = BTreeSet::new();
+        let mut to_list = self.compare(reader, &mut gone);
+        for path in gone.clone() {
+            self.remove(&path, &mut gone);
+        }
+        if self.looks.is_multiple_of(LIST_ALL_SLICES) {
+            self.add_root();
+            to_list = self.nodes.iter().filter(|(_, node)| node.holds()).map(|(path, _)| path.clone()).collect();
+        }
+        self.looks = self.looks.wrapping_add(1);
+        while let Some(path) = to_list.pop() {
+            self.list(&path, reader, skips, &mut gone, &mut to_list);
+        }
+        gone
+    }
+
+    /// Compares every known group with what stands there now; the answer is the directories to list again.
+    fn compare(&mut self, reader: &mut Reader, gone: &mut BTreeSet<String>) -> Vec<String> {
+        let mut to_list = Vec::new();
+        for (path, node) in &mut self.nodes {
+            let now = directory_facts(&self.root, path);
+            let same = now.filter(|now| now.inode == node.facts.inode);
+            let Some(now) = same else {
+                gone.insert(path.clone());
+                if let Some((parent, _)) = path.rsplit_once('/').or(Some(("", ""))).filter(|_| !path.is_empty()) {
+                    to_list.push(parent.to_owned());
+                }
+                continue;
+            };
+            let mut changed = now.links != node.facts.links;
+            node.facts = now;
+            if self.version == CgroupVersion::V2 && node.holds() && now.links > 2 {
+                let reaches = reaches_below(&self.root, path, reader);
+                changed |= reaches != node.reaches_below;
+                node.reaches_below = reaches;
+            }
+            if changed && node.holds() {
+                to_list.push(path.clone());
+            }
+        }
+        to_list
+    }
+
+    fn add_root(&mut self) {
+        if let (false, Some(facts)) = (self.nodes.contains_key(""), directory_facts(&self.root, "")) {
+            let class = Class { kind: TenantKind::Cgroup, name: String::new(), part: Part::Holder };
+            self.nodes.insert(String::new(), Node { facts, class, children: 0, reaches_below: true });
+        }
+    }
+
+    /// Removes a group and everything below it; what was below goes into `gone`.
+    fn remove(&mut self, path: &str, gone: &mut BTreeSet<String>) {
+        if self.nodes.remove(path).is_none() {
+            return;
+        }
+        if let Some(parent) = self.nodes.get_mut(parent_of(path)) {
+            parent.children = parent.children.saturating_sub(1);
+        }
+        self.remove_below(path, gone);
+    }
+
+    fn remove_below(&mut self, path: &str, gone: &mut BTreeSet<String>) {
+        for path in self.below(path) {
+            self.nodes.remove(&path);
+            gone.insert(path);
+        }
+    }
+
+    fn below(&self, path: &str) -> Vec<String> {
+        let prefix = if path.is_empty() { String::new() } else { format!("{path}/") };
+        let from = self.nodes.range(prefix.clone()..);
+        from.map(|(path, _)| path)
+            .take_while(|path| path.starts_with(&prefix))
+            .filter(|path| !path.is_empty())
+            .cloned()
+            .collect()
+    }
+
+    /// Lists one directory and adds what is new in it.
+    fn list(
+        &mut self,
+        path: &str,
+        reader: &mut Reader,
+        skips: &mut Skips,
+        gone: &mut BTreeSet<String>,
+        to_list: &mut Vec<String>,
+    ) {
+        let Some(node) = self.nodes.get_mut(path) else { return };
+        if self.version == CgroupVersion::V2 {
+            node.reaches_below = reaches_below(&self.root, path, reader);
+        }
+        if !node.reaches_below {
+            node.children = 0;
+            self.remove_below(path, gone);
+            return;
+        }
+        for name in self.directories_in(path, skips) {
+            let child = if path.is_empty() { name } else { format!("{path}/{name}") };
+            if self.nodes.contains_key(&child) {
+                continue;
+            }
+            if self.nodes.len() >= NODES_MAX {
+                skips
+                    .note("cgroup directories", 1, || format!("more than {NODES_MAX} groups, first left out: {child}"));
+                continue;
+            }
+            let Some(facts) = directory_facts(&self.root, &child) else { continue };
+            let node = Node { facts, class: classify(&child), children: 0, reaches_below: true };
+            if node.holds() && child.split('/').count() < DEPTH_MAX {
+                to_list.push(child.clone());
+            }
+            if let Some(parent) = self.nodes.get_mut(path) {
+                parent.children += 1;
+            }
+            self.nodes.insert(child, node);
+        }
+    }
+
+    /// Names of the directories in a directory. Links are not followed and not listed.
+    fn directories_in(&self, path: &str, skips: &mut Skips) -> Vec<String> {
+        let mut names = Vec::new();
+        let directory = match open_below(self.root.as_fd(), path, OFlags::RDONLY | OFlags::DIRECTORY) {
+            Ok(directory) => directory,
+            Err(error) => {
+                skips.unreadable("cgroup directories", path, error);
+                return names;
+            }
+        };
+        let mut room = [MaybeUninit::uninit(); LISTING_BYTES];
+        let mut entries = RawDir::new(directory, &mut room);
+        while let Some(entry) = entries.next() {
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(error) => {
+                    skips.unreadable("cgroup directories", path, error);
+                    break;
+                }
+            };
+            // A file system that does not tell the type is asked by the `stat` that follows.
+            if !matches!(entry.file_type(), FileType::Directory | FileType::Unknown) {
+                continue;
+            }
+            match entry.file_name().to_str() {
+                Ok("." | "..") => {}
+                Ok(name) => names.push(name.to_owned()),
+                Err(_) => skips.note("cgroup directories", 1, || format!("name in {path:?} is not UTF-8")),
+            }
+        }
+        names
+    }
+}
+
+impl Node {
+    /// Whether the groups below are looked at on their own.
+    fn holds(&self) -> bool {
+        self.class.part == Part::Holder
+    }
+}
+
+fn parent_of(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(parent, _)| parent)
+}
+
+/// On v2 a group has I/O counters only if its parent's `cgroup.subtree_control` lists `io`.
+fn reaches_below(root: &OwnedFd, path: &str, reader: &mut Reader) -> bool {
+    let file =
+        if path.is_empty() { "cgroup.subtree_control".to_owned() } else { format!("{path}/cgroup.subtree_control") };
+    let text = reader.below(root.as_fd(), &file).unwrap_or_default();
+    text.split(|byte| byte.is_ascii_whitespace()).any(|word| word == b"io")
+}

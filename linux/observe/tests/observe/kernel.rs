@@ -1,0 +1,261 @@
+//! What the documentation of `counters` and `tree` claims, on the kernel that runs: real groups, a real loop device under BFQ.
+
+use crate::fake_host::{seen, words};
+use minerva_linux_observe::{Observer, Roots};
+use minerva_model::{CgroupVersion, DeviceId, Event, IoCounters, Sample, Tenant};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use tempfile::TempDir;
+
+const PREFIX: &str = "minerva-test-observe-";
+const MIB: u64 = 1 << 20;
+
+/// A real group, removed with all below it.
+struct Group {
+    path: PathBuf,
+    name: String,
+}
+
+impl Group {
+    /// `None`, with the reason printed, where this host has no v1 hierarchy that may be written.
+    fn new() -> Option<(Roots, Self)> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let roots = Roots::detect().unwrap();
+        if roots.version != CgroupVersion::V1 {
+            println!("skipped: needs blkio mounted as cgroup v1");
+            return None;
+        }
+        sweep(&roots.cgroup);
+        let name = format!("{PREFIX}{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+        let path = roots.cgroup.join(&name);
+        if let Err(error) = fs::create_dir(&path) {
+            println!("skipped: needs the right to make {}: {error}", path.display());
+            return None;
+        }
+        Some((roots, Self { path, name }))
+    }
+
+    fn make(&self, child: &str) -> PathBuf {
+        let path = self.path.join(child);
+        fs::create_dir_all(&path).unwrap();
+        path
+    }
+
+    /// Tenants of this group only: other tests run beside.
+    fn mine(&self, events: &[Event]) -> Vec<Tenant> {
+        seen(events).into_iter().filter(|tenant| tenant.cgroup.path.starts_with(&self.name)).collect()
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        remove_groups(&self.path);
+    }
+}
+
+/// Removes what an earlier run left behind when it was killed.
+fn sweep(cgroup: &Path) {
+    for entry in fs::read_dir(cgroup).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let pid = name.strip_prefix(PREFIX).and_then(|rest| rest.split('-').next()).map(str::to_owned);
+        if pid.is_some_and(|pid| !Path::new("/proc").join(pid).exists()) {
+            remove_groups(&entry.path());
+        }
+    }
+}
+
+fn remove_groups(path: &Path) {
+    for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            remove_groups(&entry.path());
+        }
+    }
+    let _gone_already = fs::remove_dir(path);
+}
+
+/// A loop device on a file, with BFQ in force, detached at the end.
+struct LoopDisk {
+    _folder: TempDir,
+    node: String,
+    sys: PathBuf,
+    id: DeviceId,
+}
+
+impl LoopDisk {
+    fn new() -> Option<Self> {
+        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir().unwrap();
+        let image = folder.path().join("disk.img");
+        // Written in full: a read of a hole is a read all the same, but a file system may answer it on another path.
+        fs::write(&image, vec![7_u8; 16 * MIB as usize]).unwrap();
+        let made = Command::new("losetup").args(["--find", "--show"]).arg(&image).output();
+        let Some(made) = made.ok().filter(|made| made.status.success()) else {
+            println!("skipped: needs losetup and a free loop device");
+            return None;
+        };
+        let node = String::from_utf8(made.stdout).unwrap().trim().to_owned();
+        let sys = Path::new("/sys/block").join(node.trim_start_matches("/dev/"));
+        let id = fs::read_to_string(sys.join("dev")).unwrap().trim().parse().unwrap();
+        let disk = Self { _folder: folder, node, sys, id };
+        if fs::write(disk.sys.join("queue/scheduler"), "bfq").is_err() {
+            println!("skipped: needs BFQ in the kernel");
+            return None;
+        }
+        Some(disk)
+    }
+
+    /// Reads `bytes` from inside a group, past the page cache, in requests of 64 KiB.
+    fn read(&self, group: &Path, bytes: u64) {
+        let script = format!(
+            "echo $$ > {}/cgroup.procs && exec dd if={} of=/dev/null bs=64k count={} iflag=direct",
+            group.display(),
+            self.node,
+            bytes >> 16
+        );
+        let status = Command::new("sh").args(["-c", &script]).stderr(Stdio::null()).status().unwrap();
+        assert!(status.success());
+    }
+}
+
+impl Drop for LoopDisk {
+    fn drop(&mut self) {
+        let _elevator = fs::write(self.sys.join("queue/scheduler"), "none");
+        let _detached = Command::new("losetup").args(["--detach", &self.node]).status();
+    }
+}
+
+fn counters(sample: &Sample, tenant: &Tenant, disk: &LoopDisk) -> Option<IoCounters> {
+    sample.io.iter().find(|row| row.tenant == tenant.id && row.device == disk.id).map(|row| row.counters)
+}
+
+fn reads(bytes: u64) -> IoCounters {
+    IoCounters { read_bytes: bytes, read_ops: bytes >> 16, ..IoCounters::default() }
+}
+
+#[test]
+fn real_counters_rise_by_what_was_read_through_every_source() {
+    let Some((roots, group)) = Group::new() else { return };
+    let Some(disk) = LoopDisk::new() else { return };
+    let child = group.make("tenant");
+    let mut observer = Observer::new(roots, &[]).unwrap();
+    let events = observer.discover();
+    let tenant = group.mine(&events).remove(0);
+    let device = events.iter().find_map(|event| match event {
+        Event::DeviceSeen(device) if device.id == disk.id => Some(device.clone()),
+        _ => None,
+    });
+    let facts = device.unwrap().facts;
+    assert_eq!((facts.elevator.as_deref(), facts.size_bytes), (Some("bfq"), 16 * MIB));
+    assert!(facts.bfq_low_latency.is_some() && facts.throttle_available);
+
+    let was_armed = fs::read_to_string(Path::new("/sys/fs/cgroup/blkio/blkio.throttle.io_service_bytes"))
+        .is_ok_and(|text| text.contains(&format!("{} ", disk.id)));
+    assert_eq!(counters(&observer.sample(), &tenant, &disk), None);
+    disk.read(&child, 4 * MIB);
+    assert_eq!(counters(&observer.sample(), &tenant, &disk), Some(reads(4 * MIB)));
+
+    // Arms the throttle's counters. The rule is far above what any disk does, and it is taken back at once.
+    let rule = child.join("blkio.throttle.read_bps_device");
+    fs::write(&rule, format!("{} 1000000000000", disk.id)).unwrap();
+    fs::write(&rule, format!("{} 0", disk.id)).unwrap();
+    let sample = observer.sample();
+    if was_armed {
+        println!("skipped: needs a loop device that was never throttled, to see its counters change their source");
+    } else {
+        // The throttle has counted nothing yet: what was told stands still, or the row waits for its first request.
+        assert!(counters(&sample, &tenant, &disk).is_none_or(|counters| counters == reads(4 * MIB)));
+    }
+    disk.read(&child, MIB);
+    observer.sample();
+    let before = counters(&observer.sample(), &tenant, &disk).unwrap();
+    disk.read(&child, 2 * MIB);
+    let after = counters(&observer.sample(), &tenant, &disk).unwrap();
+    assert_eq!(after.read_bytes - before.read_bytes, 2 * MIB);
+    assert_eq!(after.read_ops - before.read_ops, 32);
+
+    // They tick on under another elevator, where BFQ's are gone.
+    fs::write(disk.sys.join("queue/scheduler"), "none").unwrap();
+    assert!(words(&observer.discover()).contains(&format!("+{}", disk.node.trim_start_matches("/dev/"))));
+    disk.read(&child, MIB);
+    let last = counters(&observer.sample(), &tenant, &disk).unwrap();
+    assert_eq!(last.read_bytes - after.read_bytes, MIB);
+}
+
+#[test]
+fn what_is_inside_a_unit_counts_as_the_unit() {
+    let Some((roots, group)) = Group::new() else { return };
+    let Some(disk) = LoopDisk::new() else { return };
+    let inner = group.make("vm.scope/vcpu0");
+    let mut observer = Observer::new(roots, &[]).unwrap();
+    let tenants = group.mine(&observer.discover());
+    assert_eq!(tenants.len(), 1, "{tenants:?}");
+    observer.sample();
+    disk.read(&inner, MIB);
+    assert_eq!(counters(&observer.sample(), &tenants[0], &disk), Some(reads(MIB)));
+    // What a removed child did stays counted.
+    fs::remove_dir(&inner).unwrap();
+    assert_eq!(counters(&observer.sample(), &tenants[0], &disk), Some(reads(MIB)));
+}
+
+#[test]
+fn a_real_group_that_vanishes_between_the_looks_is_no_news_and_its_name_comes_back_as_another() {
+    let Some((roots, group)) = Group::new() else { return };
+    let child = group.make("a");
+    group.make("b");
+    let mut observer = Observer::new(roots, &[]).unwrap();
+    let first = group.mine(&observer.discover()).remove(0);
+    fs::remove_dir(&child).unwrap();
+    let sample = observer.sample();
+    assert!(sample.skipped.iter().all(|skipped| !skipped.why.contains(&group.name)), "{:?}", sample.skipped);
+    group.make("a");
+    let events = observer.discover();
+    assert!(events.contains(&Event::TenantGone(first.id)));
+    let second = group.mine(&events).remove(0);
+    assert_eq!(second.cgroup.path, first.cgroup.path);
+    assert_ne!(second.cgroup.inode, first.cgroup.inode);
+    assert_ne!(second.id, first.id);
+}
+
+#[test]
+fn a_real_process_is_seen_to_use_things() {
+    let Some((roots, group)) = Group::new() else { return };
+    let child = group.make("sleeper");
+    let script = format!("echo $$ > {}/cgroup.procs && echo in && exec sleep 1000", child.display());
+    let mut process = Command::new("sh").args(["-c", &script]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(process.stdout.take().unwrap()), &mut line).unwrap();
+    let mut observer = Observer::new(roots, &[]).unwrap();
+    let tenant = group.mine(&observer.discover()).remove(0);
+    // Everyone has a turn within as many slices as there are tenants; while `sh` becomes `sleep` it has no memory at all.
+    let mut mine = (0..1_000).filter_map(|_| observer.sample().usage.into_iter().find(|row| row.tenant == tenant.id));
+    let usage = mine.find(|row| row.memory_bytes > 0);
+    process.kill().unwrap();
+    process.wait().unwrap();
+    let usage = usage.unwrap();
+    assert_eq!(usage.processes, 1);
+    assert!(usage.open_files >= 3, "{usage:?}");
+    assert_eq!(usage.network_bytes, None);
+}
+
+#[test]
+fn twelve_hundred_real_groups_cost_one_file_each_and_one_descriptor_together() {
+    let Some((roots, group)) = Group::new() else { return };
+    for index in 0..1_200 {
+        group.make(&format!("t{index}"));
+    }
+    let mut observer = Observer::new(roots, &[]).unwrap();
+    let descriptors = || fs::read_dir("/proc/self/fd").unwrap().count();
+    let events = observer.discover();
+    assert_eq!(group.mine(&events).len(), 1_200);
+    let all = seen(&events).len() as u64;
+    observer.sample();
+    let (before, open_before) = (observer.read_counts().files, descriptors());
+    observer.discover();
+    observer.sample();
+    let files = observer.read_counts().files - before;
+    // One or two counter files a tenant, and some hundreds for disks and for the processes of 64 tenants.
+    assert!((1_200..2 * all + 1_000).contains(&files), "{files} files for {all} tenants");
+    // Other tests of this process open files as well, but nowhere near one for each tenant.
+    assert!(descriptors() < open_before + 200);
+}

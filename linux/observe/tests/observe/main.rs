@@ -1,0 +1,9 @@
+//! The observer on trees that look like a host's, and on the real kernel.
+
+#![expect(clippy::unwrap_used, reason = "what a test builds its case with fails the test when it fails")]
+
+mod fake_host;
+mod fuzzed;
+mod kernel;
+mod v1;
+mod v2;

@@ -1,0 +1,147 @@
+//! A v2 host.
+
+use crate::fake_host::{FakeHost, rows, seen, words};
+use minerva_linux_observe::read_mount_facts;
+use minerva_model::{CgroupVersion, Event, TenantKind};
+
+const UID: &str = "7f0c7b1e-1111-2222-3333-444455556666";
+const ID: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+
+#[test]
+fn kinds_and_units_on_a_host_of_everything() {
+    let host = FakeHost::new(CgroupVersion::V2);
+    let pod = format!("kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod{}.slice", UID.replace('-', "_"));
+    for holder in
+        ["system.slice", "machine.slice", "kubepods.slice", "kubepods.slice/kubepods-burstable.slice", "minerva", &pod]
+    {
+        host.group(holder, "");
+        host.enable_io(holder);
+    }
+    let vm = r"machine.slice/machine-qemu\x2d1\x2dweb.scope";
+    let container = format!("{pod}/cri-containerd-{ID}.scope");
+    for unit in ["system.slice/nginx.service", "system.slice/dev-mqueue.mount", vm, &container, "minerva/backup"] {
+        host.group(unit, "");
+    }
+    // What a unit makes inside belongs to it, whatever it is called.
+    host.group(&format!("{vm}/libvirt/emulator"), "5\n");
+    host.enable_io(vm);
+    host.group(&format!("{container}/docker/{ID}"), "6\n");
+    host.group("lxc.payload.ci/init.scope", "");
+    let mut observer = host.observer(&[]);
+    let mut tenants: Vec<(TenantKind, String)> =
+        seen(&observer.discover()).into_iter().map(|tenant| (tenant.kind, tenant.name)).collect();
+    tenants.sort_by(|a, b| a.1.cmp(&b.1));
+    assert_eq!(
+        tenants,
+        [
+            (TenantKind::Named, "backup".to_owned()),
+            (TenantKind::Lxc, "ci".to_owned()),
+            (TenantKind::Service, "nginx.service".to_owned()),
+            (TenantKind::Container, "pod-7f0c7b1e/0123456789ab".to_owned()),
+            (TenantKind::VirtualMachine, "web".to_owned()),
+        ]
+    );
+}
+
+#[test]
+fn the_tenant_is_the_lowest_group_that_the_controller_reaches() {
+    let host = FakeHost::new(CgroupVersion::V2);
+    host.group("a", "");
+    host.group("a/b", "7\n");
+    let mut observer = host.observer(&[]);
+    assert_eq!(words(&observer.discover()), ["+a"]);
+    host.enable_io("a");
+    assert_eq!(words(&observer.discover()), ["-t1", "+a/b"]);
+    host.write_group("a", "cgroup.subtree_control", "memory\n");
+    assert_eq!(words(&observer.discover()), ["-t2", "+a"]);
+}
+
+#[test]
+fn counters_pressure_and_what_was_cut() {
+    let host = FakeHost::new(CgroupVersion::V2);
+    host.disk("sda", "8:0", "[none]\n", &[]);
+    host.disk("sdb", "8:16", "[none]\n", &[]);
+    host.group("a", "");
+    host.group("b", "");
+    host.write_group("a", "io.stat", "7:9 rbytes=9 wbytes=9 rios=9 wios=9\n8:16 \n8:0 rbytes=4096 wbytes=512 rios=2 wios=1 dbytes=0 dios=0 cost.usage=7\n");
+    host.write_group("b", "io.stat", "8:0 rbytes=10 wbytes=0 rios=1 wios=0 dbytes=0 dios=0\n8:16 rbytes=99");
+    host.write("proc/diskstats", "8 0 sda 5 0 16 3 1 0 8 2 0 4 5\n8 1 sda1 5 0 16 3 1 0 8 2 0 4 5\n");
+    let mut observer = host.observer(&[]);
+    observer.discover();
+    let sample = observer.sample();
+    assert_eq!(rows(&sample), ["t1 8:0 4096+512 2+1", "t2 8:0 10+0 1+0"]);
+    assert_eq!(sample.skipped.len(), 1);
+    assert_eq!((sample.skipped[0].place.as_str(), sample.skipped[0].count), ("io.stat", 1));
+    assert_eq!(sample.skipped[0].why, r#"line not understood, of b: "8:16 rbytes=99""#);
+    assert_eq!(sample.devices.len(), 1);
+    assert_eq!((sample.devices[0].counters.read_bytes, sample.devices[0].busy_ns), (8192, 4_000_000));
+    assert_eq!(sample.host_pressure.map(|pressure| pressure.some_ns), Some(7_000));
+    assert_eq!(sample.pressure.len(), 2);
+    assert_eq!(sample.pressure[0].pressure.full_ns, 2_000);
+}
+
+#[test]
+fn facts_of_iocost_and_writeback() {
+    let host = FakeHost::new(CgroupVersion::V2);
+    host.disk("sda", "8:0", "[none]\n", &[]);
+    host.write_group("", "io.cost.qos", "8:0 enable=1 ctrl=auto\n");
+    let mut observer = host.observer(&[]);
+    let events = observer.discover();
+    let Event::DeviceSeen(device) = &events[0] else { panic!("{events:?}") };
+    assert!(device.facts.iocost_available && device.facts.iocost_enabled && device.facts.writeback_attributed);
+    host.write_group("", "io.cost.qos", "");
+    assert_eq!(words(&observer.discover()), ["+sda"]);
+}
+
+#[test]
+fn mounts_are_judged() {
+    let host = FakeHost::new(CgroupVersion::V2);
+    host.disk("sda", "8:0", "[none]\n", &[]);
+    host.partition("sda", "sda1", "8:1");
+    host.disk("sdb", "8:16", "[none]\n", &[]);
+    for member in ["sda", "sdb"] {
+        host.write(&format!("sys/fs/btrfs/some-uuid/devices/{member}"), "");
+    }
+    host.write(
+        "proc/self/mountinfo",
+        "27 1 8:1 / / rw - ext4 /dev/sda1 rw\n28 27 0:50 / /pool rw - btrfs /dev/sdb rw\n29 27 0:51 / /z rw - zfs tank rw\n30 27 0:52 / /n rw - nfs4 host:/x rw\n31 27 0:53 / /t rw - tmpfs none rw\n32 27 0:54 / /proc rw - proc proc rw\n41 31 0:38 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n33 27 8:16 / /old rw - ext3 /dev/sdb rw\n",
+    );
+    let facts = read_mount_facts(&host.roots()).unwrap();
+    let told: Vec<String> = facts
+        .iter()
+        .map(|mount| {
+            let devices: Vec<String> = mount.devices.iter().map(ToString::to_string).collect();
+            format!(
+                "{} [{}] {} {}",
+                mount.mount_point,
+                devices.join(" "),
+                mount.hidden_because.is_none(),
+                mount.writeback_attributed
+            )
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "/ [8:0] true true",
+            "/pool [8:0 8:16] false false",
+            "/z [] false false",
+            "/n [] false false",
+            "/t [] false false",
+            "/old [8:16] true false"
+        ]
+    );
+}
+
+#[test]
+fn without_a_controller_there_are_disks_and_no_tenants() {
+    let host = FakeHost::new(CgroupVersion::Absent);
+    host.disk("sda", "8:0", "[none]\n", &[]);
+    let mut observer = host.observer(&[]);
+    let events = observer.discover();
+    assert_eq!(words(&events), ["+sda"]);
+    let Event::DeviceSeen(device) = &events[0] else { panic!("{events:?}") };
+    assert_eq!(device.facts.cgroup, CgroupVersion::Absent);
+    assert!(!device.facts.controller_enabled && !device.facts.throttle_available);
+    assert_eq!(observer.sample().skipped, []);
+}
