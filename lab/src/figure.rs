@@ -50,12 +50,12 @@ pub struct BiteResult {
 }
 
 /// Runs two equal readers on a fresh emulated disk and compares what they get. Their regions lie at the start and in the
-/// middle of the disk, so that every change between them costs a seek. Without `steering` the weights are written
-/// directly, which shows what the kernel alone makes of them.
+/// middle of the disk, so that every change between them costs a seek. `steering` is to weigh them by [`SHARES`]:
+/// [`FixedWeights`](crate::scene::FixedWeights) shows what the kernel alone makes of them.
 pub fn weights_bite(
     plan: &BitePlan,
     program: &WorkerProgram,
-    steering: Option<&dyn Steering>,
+    steering: &dyn Steering,
     interrupted: &AtomicBool,
 ) -> Result<BiteResult> {
     let disk = Disk::create(&plan.disk)?;
@@ -66,19 +66,10 @@ pub fn weights_bite(
     let parent = CgroupParent::create("minerva-lab-bite")?;
     let names = ["heavy", "light"];
     let groups = [parent.tenant(names[0])?, parent.tenant(names[1])?];
-    let _steered = match steering {
-        Some(steering) => {
-            let tenants = names.iter().zip(SHARES);
-            let tenants =
-                tenants.map(|(name, share)| TenantInScene { name: (*name).to_owned(), weight_percent: share });
-            let context = SteeringContext { disk: disk.info(), parent: &parent, tenants: tenants.collect() };
-            Some(steering.start(&context)?)
-        }
-        None => {
-            groups.iter().zip(SHARES).try_for_each(|(group, share)| group.set_bfq_weight(share))?;
-            None
-        }
-    };
+    let tenants = names.iter().zip(SHARES);
+    let tenants =
+        tenants.map(|(name, share)| TenantInScene { name: (*name).to_owned(), weight_percent: share }).collect();
+    let mut steered = steering.start(&SteeringContext { disk: disk.info(), parent: &parent, tenants })?;
     let half = disk.info().size_bytes / 2 / u64::from(plan.block_bytes) * u64::from(plan.block_bytes);
     let mut workers = Vec::new();
     for (index, (name, group)) in names.iter().zip(&groups).enumerate() {
@@ -104,6 +95,7 @@ pub fn weights_bite(
         if interrupted.load(Ordering::Relaxed) {
             return Err(LabError::Interrupted);
         }
+        steered.check()?;
         std::thread::sleep(Duration::from_millis(50));
     }
     workers.iter_mut().for_each(Worker::stop);

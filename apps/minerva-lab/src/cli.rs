@@ -140,6 +140,9 @@ pub(crate) struct DemoArguments {
     /// Run with equal weights only.
     #[arg(long)]
     pub(crate) equal_only: bool,
+    /// In place of minervad let the four tenants hold these BFQ weights: a bound for what a controller can reach.
+    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1000), conflicts_with_all = ["equal_only", "minervad"])]
+    pub(crate) weights: Option<Vec<u32>>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -163,7 +166,7 @@ pub(crate) struct WeightsBiteArguments {
     #[arg(long)]
     pub(crate) random: bool,
     /// Seconds measured for each.
-    #[arg(long, default_value_t = 8)]
+    #[arg(long, default_value_t = 15)]
     pub(crate) seconds: u64,
     /// Further settings of the queue, such as `iosched/slice_idle=8` or `nr_requests=64`.
     #[arg(long = "set", value_name = "FILE=VALUE")]

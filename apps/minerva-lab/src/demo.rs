@@ -4,8 +4,8 @@ use crate::cli::DemoArguments;
 use crate::{minervad, signals};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use minerva_lab::scene::{
-    Comparison, Equal, Live, Minervad, RunResult, SCALE_DEFAULT, Scene, Stage, Steering, render_table, run_scene,
-    write_report,
+    Comparison, Equal, FixedWeights, Live, Minervad, RunResult, SCALE_DEFAULT, Scene, Stage, Steering, render_table,
+    run_scene, write_report,
 };
 use minerva_lab::workload::WorkerProgram;
 
@@ -14,7 +14,9 @@ pub(crate) fn run(arguments: &DemoArguments) -> anyhow::Result<()> {
     let scale = arguments.scale.unwrap_or(SCALE_DEFAULT);
     anyhow::ensure!(scale > 0.0 && scale <= 1.0, "a scale of {scale} is no good: use one above 0, up to 1");
     let mut steerings: Vec<Box<dyn Steering>> = vec![Box::new(Equal)];
-    if !arguments.equal_only {
+    if let Some(weights) = &arguments.weights {
+        steerings.push(Box::new(FixedWeights(weights.clone())));
+    } else if !arguments.equal_only {
         let program = minervad::find(arguments.minervad.as_deref())?;
         steerings.push(Box::new(Minervad { program, slice_ms: 500 }));
     }

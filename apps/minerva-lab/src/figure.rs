@@ -1,11 +1,11 @@
 //! `minerva-lab figure …`
 
 use crate::cli::{FigureCommand, WeightsBiteArguments};
-use crate::signals;
+use crate::{minervad, signals};
 use anyhow::Context as _;
 use minerva_lab::disk::DiskSpec;
-use minerva_lab::figure::{BitePlan, weights_bite};
-use minerva_lab::scene::{Minervad, Steering};
+use minerva_lab::figure::{BitePlan, SHARES, weights_bite};
+use minerva_lab::scene::{FixedWeights, Minervad, Steering};
 use minerva_lab::workload::{Access, WorkerProgram};
 use minerva_model::Nanos;
 
@@ -22,11 +22,10 @@ fn bite(arguments: &WeightsBiteArguments) -> anyhow::Result<()> {
     let interrupted = signals::interrupt_flag()?;
     minerva_lab::sweep::sweep("minerva-lab-")?;
     let program = WorkerProgram::own()?;
-    let steering = if arguments.raw {
-        None
+    let steering: Box<dyn Steering> = if arguments.raw {
+        Box::new(FixedWeights(SHARES.to_vec()))
     } else {
-        let program = crate::minervad::find(arguments.minervad.as_deref())?;
-        Some(Minervad { program, slice_ms: 500 })
+        Box::new(Minervad { program: minervad::find(arguments.minervad.as_deref())?, slice_ms: 500 })
     };
     let settings = arguments.settings.iter().map(|setting| {
         let (file, value) = setting.split_once('=').with_context(|| format!("`{setting}` is no FILE=VALUE"))?;
@@ -43,8 +42,7 @@ fn bite(arguments: &WeightsBiteArguments) -> anyhow::Result<()> {
             window: Nanos::from_secs(arguments.seconds.max(1)),
             settings: settings.clone(),
         };
-        let steering = steering.as_ref().map(|minervad| minervad as &dyn Steering);
-        let result = weights_bite(&plan, &program, steering, &interrupted)?;
+        let result = weights_bite(&plan, &program, steering.as_ref(), &interrupted)?;
         if arguments.json {
             let id = if arguments.raw { "weights-bite-raw" } else { "weights-bite" };
             let line = serde_json::json!({

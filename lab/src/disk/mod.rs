@@ -22,13 +22,13 @@ pub(crate) use claim::{leftover_names, remove_leftover};
 use crate::error::{At, LabError, Result};
 use claim::Claim;
 use control::Control;
-use fuser::{BackgroundSession, Config, MountOption, Session};
+use fuser::{Config, MountOption, Session};
 use loop_device::LoopDevice;
 use minerva_sim_device::{Media, Profile};
 use rustix::fs::{Mode, OFlags};
 use rustix::mount::UnmountFlags;
 use served::{FILE_NAME, Served};
-use service::{Message, Service};
+use service::{Message, Service, hurry};
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
@@ -250,8 +250,8 @@ impl Drop for DeviceThread {
 /// The FUSE mount and the threads that serve it.
 #[derive(Debug)]
 struct Mounted {
-    session: Option<BackgroundSession>,
     mount_point: PathBuf,
+    server: Option<JoinHandle<()>>,
 }
 
 impl Mounted {
@@ -261,16 +261,21 @@ impl Mounted {
         config.n_threads = Some(FUSE_THREADS);
         let session =
             Session::new(served, mount_point, &config).at("mount the emulated disk's file at", mount_point)?;
-        let session = session.spawn().at("serve the emulated disk's file at", mount_point)?;
-        Ok(Self { session: Some(session), mount_point: mount_point.to_owned() })
+        let serve = move || {
+            hurry();
+            // It ends when the mount goes, which is the only way it is ever ended.
+            let _ = session.run();
+        };
+        let server = Builder::new().name("disk-fuse".to_owned()).spawn(serve).at("start the server of", mount_point)?;
+        Ok(Self { mount_point: mount_point.to_owned(), server: Some(server) })
     }
 }
 
 impl Drop for Mounted {
     fn drop(&mut self) {
         unmount(&self.mount_point);
-        // The mount is gone, so this only waits for the threads; how they ended changes nothing any more.
-        let _ = self.session.take().map(BackgroundSession::umount_and_join);
+        // A panic in there was printed already.
+        let _ = self.server.take().map(JoinHandle::join);
     }
 }
 

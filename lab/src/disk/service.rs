@@ -78,6 +78,15 @@ pub(super) enum Message {
 /// The longest read the kernel sends: 256 pages of 4 KiB is its limit for FUSE, and 4 MiB leaves room for a raised one.
 pub(super) const READ_BYTES_MAX: usize = 4 << 20;
 
+/// Puts the calling thread, and those it starts, before ordinary ones: a disk does not wait for a processor, and must not
+/// become slower when its tenants compute. Where that is not allowed the statistics show the lateness.
+pub(super) fn hurry() {
+    let _ = rustix::process::setpriority_process(None, PRIORITY);
+}
+
+/// The best that `nice` knows.
+const PRIORITY: i32 = -20;
+
 /// State of the device thread.
 pub(super) struct Service {
     model: Box<dyn DeviceModel>,
@@ -104,6 +113,7 @@ impl Service {
 
     /// Serves until told to stop, or until nobody is left who could ask.
     pub(super) fn run(mut self, messages: &Receiver<Message>) {
+        hurry();
         // The kernel may otherwise wake us 50 us late to save power, which is a twentieth of a short request.
         // A kernel that refuses only makes the disk a little slower; the statistics show by how much.
         let _: rustix::io::Result<()> = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));

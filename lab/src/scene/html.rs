@@ -47,7 +47,7 @@ fn write_scene(page: &mut String, scene: &Scene, runs: &[&RunResult]) -> Result<
     }
     let _ = write!(page, "<h3>Completion of each tenant</h3>{}", plot::completion(runs)?);
     let longest = runs.iter().map(|run| run.makespan_s).fold(1.0, f64::max);
-    let fastest = runs.iter().flat_map(|run| run.series.mb_per_s.iter().flatten()).copied().fold(1.0, f64::max) * 1.1;
+    let fastest = runs.iter().flat_map(|run| run.series.mb_per_s.iter().flatten()).copied().fold(1.0, f64::max);
     for run in runs {
         let name = escape(&run.steering);
         let _ = write!(page, "<h3>Throughput over time, {name}</h3>{}", plot::throughput(run, longest, fastest)?);
@@ -55,7 +55,7 @@ fn write_scene(page: &mut String, scene: &Scene, runs: &[&RunResult]) -> Result<
         write_tables(page, run);
     }
     page.push_str(
-        "<p class=\"note\">Curves are running means over 1.25 s. A tenant's completion is from its own start.</p>",
+        "<p class=\"note\">Curves are running means over 0.75 s. A tenant's completion is from its own start.</p>",
     );
     Ok(())
 }

@@ -16,7 +16,7 @@ pub use compare::{Comparison, TenantChange};
 pub use html::write_report;
 pub use result::{Phase, RunResult, Series, TenantResult, jain_index};
 pub use run::{Live, Stage, run_scene};
-pub use steering::{Equal, Minervad, Steered, Steering, SteeringContext, TenantInScene};
+pub use steering::{Equal, FixedWeights, Minervad, Steered, Steering, SteeringContext, TenantInScene};
 pub use table::render_table;
 
 use crate::workload::{Access, Compute};

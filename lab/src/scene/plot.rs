@@ -18,12 +18,14 @@ pub(super) const COLOURS: [RGBColor; 4] =
 const GREY: RGBColor = RGBColor(120, 120, 120);
 const SIZE: (u32, u32) = (900, 340);
 /// Bins averaged on each side, so that BFQ's turns of a tenth of a second do not hide the trend.
-const SMOOTHING: usize = 2;
+const SMOOTHING: usize = 1;
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
-/// Every tenant's rate over time, with the instant at which the last tenant came.
+/// Every tenant's rate over time, with the instant at which the last tenant came. The room above the highest curve is the
+/// legend's.
 pub(super) fn throughput(run: &RunResult, most_s: f64, most_mb: f64) -> Result<String> {
+    let most_mb = most_mb * 1.4;
     draw("throughput", |area| {
         let mut chart = ChartBuilder::on(area)
             .margin(12)

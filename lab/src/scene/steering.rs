@@ -70,6 +70,27 @@ impl Steered for Equal {
     }
 }
 
+/// Nobody steers, but the tenants hold these weights throughout, in the order of the scene: what the kernel alone makes of
+/// them, and a bound for what a controller can reach.
+#[derive(Clone, Debug)]
+pub struct FixedWeights(pub Vec<u32>);
+
+impl Steering for FixedWeights {
+    fn name(&self) -> &str {
+        "fixed"
+    }
+
+    fn start(&self, context: &SteeringContext<'_>) -> Result<Box<dyn Steered>> {
+        if self.0.len() != context.tenants.len() {
+            let (weights, tenants) = (self.0.len(), context.tenants.len());
+            return Err(LabError::BadPlan(format!("{weights} weights for {tenants} tenants: give one for each")));
+        }
+        let mut pairs = context.tenants.iter().zip(&self.0);
+        pairs.try_for_each(|(tenant, weight)| context.parent.set_bfq_weight(&tenant.name, *weight))?;
+        Ok(Box::new(Equal))
+    }
+}
+
 /// The daemon steers, as a process of its own with a configuration of its own.
 #[derive(Clone, Debug)]
 pub struct Minervad {

@@ -79,7 +79,17 @@ impl CgroupParent {
     pub fn tenant(&self, name: &str) -> Result<TenantCgroup> {
         let path = self.path.join(name);
         fs::create_dir(&path).at("create the cgroup", &path)?;
-        Ok(TenantCgroup { version: self.hierarchy.version, path })
+        Ok(TenantCgroup { path })
+    }
+
+    /// Sets the BFQ weight, 1 to 1,000, of the tenant `name` in it, past any controller.
+    pub(crate) fn set_bfq_weight(&self, name: &str, weight: u32) -> Result<()> {
+        let file = match self.hierarchy.version {
+            CgroupVersion::V2 => "io.bfq.weight",
+            _ => "blkio.bfq.weight",
+        };
+        let path = self.path.join(name).join(file);
+        fs::write(&path, weight.to_string()).at("write", &path)
     }
 
     /// Its path below the root of the hierarchy, without a leading slash: the form operators' rules match.
@@ -104,7 +114,6 @@ impl Drop for CgroupParent {
 /// One tenant's group. Dropping it kills what runs in it and removes it.
 #[derive(Debug)]
 pub struct TenantCgroup {
-    version: CgroupVersion,
     path: PathBuf,
 }
 
@@ -117,16 +126,6 @@ impl TenantCgroup {
     /// The file into which a process writes to be moved here.
     pub fn processes_file(&self) -> PathBuf {
         self.path.join("cgroup.procs")
-    }
-
-    /// Sets BFQ's weight, 1 to 1,000, without any controller: for measuring what the kernel makes of it.
-    pub fn set_bfq_weight(&self, weight: u32) -> Result<()> {
-        let file = match self.version {
-            CgroupVersion::V2 => "io.bfq.weight",
-            _ => "blkio.bfq.weight",
-        };
-        let path = self.path.join(file);
-        fs::write(&path, weight.to_string()).at("write", &path)
     }
 }
 

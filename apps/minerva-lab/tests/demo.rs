@@ -1,0 +1,97 @@
+//! The demonstration on the real kernel, small, and what an interrupted one leaves behind: nothing.
+
+use minerva_lab::disk::{check_machine, status};
+use minerva_lab::workload::blkio_version;
+use minerva_model::CgroupVersion;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+const LAB: &str = env!("CARGO_BIN_EXE_minerva-lab");
+/// The least work there is: one block a tenant.
+const TINY: &str = "0.000001";
+
+fn skipped() -> bool {
+    if let Err(error) = check_machine() {
+        println!("skipped: {error}");
+        return true;
+    }
+    if blkio_version() == CgroupVersion::Absent {
+        println!("skipped: needs a blkio or io cgroup controller");
+        return true;
+    }
+    false
+}
+
+#[test]
+fn a_scene_is_played_measured_and_reported() {
+    if skipped() {
+        return;
+    }
+    let report = std::env::temp_dir().join(format!("minerva-test-report-{}.html", std::process::id()));
+    let mut command = Command::new(LAB);
+    command.args(["demo", "--json", "--profile", "sata-ssd", "--scale", TINY, "--scene", "together"]);
+    let output = command.args(["--weights", "1000,1000,100,100", "--report"]).arg(&report).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let page = std::fs::read_to_string(&report).unwrap();
+    std::fs::remove_file(&report).unwrap();
+    assert_eq!(page.matches("<svg").count(), 5, "one of completion, two for each of two runs");
+    let results: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let steerings: Vec<_> = results["runs"].as_array().unwrap().iter().map(|run| run["steering"].clone()).collect();
+    assert_eq!(steerings, ["equal", "fixed"]);
+    for tenant in results["runs"][0]["tenants"].as_array().unwrap() {
+        assert_eq!(tenant["bytes"], 256 << 10);
+    }
+    assert_eq!(results["comparisons"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn an_interrupted_demonstration_leaves_nothing_behind() {
+    if skipped() {
+        return;
+    }
+    let mut command = Command::new(LAB);
+    command.args(["demo", "--equal-only", "--scale", "1"]).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut demo = command.spawn().unwrap();
+    let disk = format!("demo-{}", demo.id());
+    while status(&disk).map_or(0, |status| status.statistics.replies) < 20 {
+        assert!(demo.try_wait().unwrap().is_none(), "the demonstration ended by itself");
+        std::thread::yield_now();
+    }
+    assert!(Command::new("kill").args(["-INT", &demo.id().to_string()]).status().unwrap().success());
+    let pid = demo.id();
+    let output = demo.wait_with_output().unwrap();
+    assert_eq!(output.status.signal(), None);
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(message.contains("interrupted: everything that was set up has been removed"), "{message}");
+    assert!(status(&disk).is_err());
+    assert!(!std::fs::read_to_string("/proc/self/mountinfo").unwrap().contains(&disk));
+    assert!(!Path::new(&format!("/sys/fs/cgroup/blkio/minerva-lab-demo-{pid}-0")).exists());
+    assert!(!Path::new(&format!("/sys/fs/cgroup/minerva-lab-demo-{pid}-0")).exists());
+}
+
+#[test]
+fn without_root_it_says_so() {
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: needs root, to give it up");
+        return;
+    }
+    let mut command = Command::new(LAB);
+    let Ok(output) = command.args(["disk", "create", "--name", "minerva-test-nobody"]).uid(65534).output() else {
+        println!("skipped: needs a build directory that others may read");
+        return;
+    };
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success());
+    assert!(message.contains("needs root: run it with sudo"), "{message}");
+}
+
+#[test]
+fn a_missing_daemon_is_told_before_anything_is_made() {
+    if skipped() {
+        return;
+    }
+    let output = Command::new(LAB).args(["demo", "--minervad", "/nonexistent/minervad"]).output().unwrap();
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(message.contains("there is no daemon at /nonexistent/minervad"), "{message}");
+}
