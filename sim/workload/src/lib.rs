@@ -1,0 +1,13 @@
+//! Workloads for the simulator. There is no page cache in front of them: what a workload asks for reaches the disk, as with
+//! `O_DIRECT`. A trace taken below a page cache is replayed as it was taken.
+//!
+//! | file | what |
+//! |---|---|
+//! | `source` | the trait: what a process does next |
+//! | `generator` | endless or bounded streams of requests: sequential, random, Zipf; open and closed loop; think time |
+
+mod generator;
+mod source;
+
+pub use generator::{Generator, Loop, Pattern, Pause, Plan};
+pub use source::{IoRequest, Source, Step};

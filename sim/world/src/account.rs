@@ -1,0 +1,153 @@
+//! What is measured, in memory that does not grow with the number of requests, only with virtual time.
+
+use hdrhistogram::Histogram;
+use minerva_model::Nanos;
+use minerva_sim_device::Statistics;
+use minerva_sim_workload::IoRequest;
+use serde::Serialize;
+
+/// Three decimal digits of latency; values are microseconds up to ten minutes and saturate there.
+const LATENCY_MAX_US: u64 = 600_000_000;
+
+/// One process's account.
+#[derive(Debug)]
+pub struct Account {
+    latency_us: Histogram<u64>,
+    bin: Nanos,
+    bins_bytes: Vec<u64>,
+    requests: u64,
+    bytes: u64,
+    started: Nanos,
+    last: Nanos,
+}
+
+impl Account {
+    /// An empty account whose bins are `bin` wide.
+    #[expect(clippy::expect_used, reason = "the bounds are constants that the histogram accepts")]
+    pub fn new(bin: Nanos) -> Self {
+        let latency_us = Histogram::new_with_bounds(1, LATENCY_MAX_US, 3).expect("1 < 600,000,000 and 3 digits");
+        let bin = Nanos(bin.0.max(1));
+        Self { latency_us, bin, bins_bytes: Vec::new(), requests: 0, bytes: 0, started: Nanos::ZERO, last: Nanos::ZERO }
+    }
+
+    /// The process starts.
+    pub fn start(&mut self, now: Nanos) {
+        self.started = now;
+        self.last = now;
+    }
+
+    /// One of its requests completed.
+    #[inline]
+    pub fn note(&mut self, now: Nanos, issued: Nanos, request: &IoRequest) {
+        self.latency_us.saturating_record(now.since(issued).0 / 1_000);
+        let index = (now.0 / self.bin.0) as usize;
+        if index >= self.bins_bytes.len() {
+            self.bins_bytes.resize(index + 1, 0);
+        }
+        self.bins_bytes[index] += u64::from(request.length_bytes);
+        self.requests += 1;
+        self.bytes += u64::from(request.length_bytes);
+        self.last = now;
+    }
+
+    /// Bytes so far.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Requests so far.
+    pub fn requests(&self) -> u64 {
+        self.requests
+    }
+
+    fn percentile(&self, quantile: f64) -> f64 {
+        if self.requests == 0 { 0.0 } else { self.latency_us.value_at_quantile(quantile) as f64 / 1e3 }
+    }
+
+    /// The report of it.
+    pub fn report(&self, name: &str, tenant: &str, finished: Option<Nanos>) -> ReportedProcess {
+        let seconds = finished.unwrap_or(self.last).since(self.started).as_secs_f64();
+        ReportedProcess {
+            name: name.to_owned(),
+            tenant: tenant.to_owned(),
+            requests: self.requests,
+            bytes: self.bytes,
+            bytes_per_second: if seconds > 0.0 { self.bytes as f64 / seconds } else { 0.0 },
+            started_s: self.started.as_secs_f64(),
+            finished_s: finished.map(Nanos::as_secs_f64),
+            latency_mean_ms: if self.requests == 0 { 0.0 } else { self.latency_us.mean() / 1e3 },
+            latency_p50_ms: self.percentile(0.50),
+            latency_p95_ms: self.percentile(0.95),
+            latency_p99_ms: self.percentile(0.99),
+            latency_max_ms: self.latency_us.max() as f64 / 1e3,
+            bins_bytes: self.bins_bytes.clone(),
+        }
+    }
+}
+
+/// What happened in a run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Report {
+    /// The host's scheduler.
+    pub scheduler: String,
+    /// Virtual seconds that the run took.
+    pub seconds: f64,
+    /// Everything that was transferred, by the second.
+    pub bytes_per_second: f64,
+    /// Requests that completed.
+    pub requests: u64,
+    /// Jain's index over the tenants' bytes: 1 when all got the same.
+    pub jain_index: f64,
+    /// Width of the bins, in seconds.
+    pub bin_s: f64,
+    /// Per tenant.
+    pub tenants: Vec<ReportedTenant>,
+    /// Per process.
+    pub processes: Vec<ReportedProcess>,
+    /// What the disk did.
+    pub device: Statistics,
+    /// Weights that Minerva set, as (second, tenant, weight).
+    pub weights: Vec<(f64, String, u32)>,
+}
+
+/// A tenant's part of a report.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ReportedTenant {
+    /// Who.
+    pub name: String,
+    /// Transferred.
+    pub bytes: u64,
+    /// Its part of everything transferred.
+    pub share: f64,
+}
+
+/// A process's part of a report.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ReportedProcess {
+    /// Who.
+    pub name: String,
+    /// Whose.
+    pub tenant: String,
+    /// Completed.
+    pub requests: u64,
+    /// Transferred.
+    pub bytes: u64,
+    /// From its start to its end, or to its last completion.
+    pub bytes_per_second: f64,
+    /// When it started.
+    pub started_s: f64,
+    /// When it ended, if it did.
+    pub finished_s: Option<f64>,
+    /// From request to completion.
+    pub latency_mean_ms: f64,
+    /// Median.
+    pub latency_p50_ms: f64,
+    /// 95th percentile.
+    pub latency_p95_ms: f64,
+    /// 99th percentile.
+    pub latency_p99_ms: f64,
+    /// Greatest.
+    pub latency_max_ms: f64,
+    /// Throughput over time: bytes in each bin from the start of the world.
+    pub bins_bytes: Vec<u64>,
+}

@@ -1,0 +1,59 @@
+//! What a world is made of.
+
+use minerva_blocksched::{FlowParameters, Scheduler};
+use minerva_model::{EngineConfig, Nanos};
+use minerva_sim_device::DeviceModel;
+use minerva_sim_workload::Source;
+
+/// A process: a stream of requests that belongs to a tenant.
+pub struct ProcessSetup {
+    /// What people call it.
+    pub name: String,
+    /// Index of its tenant.
+    pub tenant: usize,
+    /// What it does.
+    pub source: Box<dyn Source>,
+    /// When it starts.
+    pub starts_at: Nanos,
+    /// What the host's scheduler is told of it; the group is set by the world. With a guest scheduler in between this is
+    /// what the guest's is told, and the host sees the tenant as one flow.
+    pub parameters: FlowParameters,
+}
+
+/// A guest's own scheduler above the host's (seed 003, section 2.4).
+pub struct GuestSetup {
+    /// It.
+    pub scheduler: Box<dyn Scheduler>,
+    /// Requests that the guest has at the host at once.
+    pub depth: u32,
+    /// What the host's scheduler is told of the guest as a whole.
+    pub parameters: FlowParameters,
+}
+
+/// A tenant: a VM, container or group of processes.
+pub struct TenantSetup {
+    /// What people call it.
+    pub name: String,
+    /// Weight of its group in the host's scheduler, at the start.
+    pub weight: u32,
+    /// A scheduler of its own, if it is a guest that has one.
+    pub guest: Option<GuestSetup>,
+}
+
+/// A world.
+pub struct WorldSetup {
+    /// The disk.
+    pub device: Box<dyn DeviceModel>,
+    /// The host's scheduler.
+    pub host: Box<dyn Scheduler>,
+    /// Requests at the disk at once; never more than the disk takes.
+    pub depth: u32,
+    /// Tenants.
+    pub tenants: Vec<TenantSetup>,
+    /// Processes.
+    pub processes: Vec<ProcessSetup>,
+    /// Minerva steers the tenants' weights when given.
+    pub engine: Option<EngineConfig>,
+    /// Width of the bins of throughput over time.
+    pub bin: Nanos,
+}

@@ -1,0 +1,385 @@
+//! The loop. Whatever is due next happens: a completion, a process that wakes, a scheduler that waited, a slice.
+
+use crate::account::{Account, Report, ReportedTenant};
+use crate::setup::{GuestSetup, ProcessSetup, WorldSetup};
+use crate::steering::{Counters, Steering};
+use minerva_blocksched::{Dispatch, FlowId, GroupId, Kind, Request, RequestId, Scheduler};
+use minerva_model::Nanos;
+use minerva_sim_device::{DeviceModel, Kind as DeviceKind, Request as DeviceRequest};
+use minerva_sim_workload::{IoRequest, Source, Step};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+struct Process {
+    name: String,
+    tenant: usize,
+    source: Box<dyn Source>,
+    account: Account,
+    started: bool,
+    /// The wake-up that is already in the heap.
+    wakes_at: Option<Nanos>,
+    finished: Option<Nanos>,
+}
+
+struct Guest {
+    scheduler: Box<dyn Scheduler>,
+    depth: u32,
+    in_flight: u32,
+    flow: FlowId,
+    wait_until: Option<Nanos>,
+}
+
+struct Tenant {
+    name: String,
+    guest: Option<Guest>,
+    counters: Counters,
+}
+
+/// A request on its way, from the process to the disk and back.
+#[derive(Clone, Copy)]
+struct Travel {
+    process: usize,
+    issued: Nanos,
+    io: IoRequest,
+}
+
+/// A world under way.
+pub struct World {
+    now: Nanos,
+    device: Box<dyn DeviceModel>,
+    host: Box<dyn Scheduler>,
+    depth: u32,
+    in_flight: u32,
+    host_wait_until: Option<Nanos>,
+    tenants: Vec<Tenant>,
+    processes: Vec<Process>,
+    running: usize,
+    /// Processes by the instant at which they wake.
+    wakes: BinaryHeap<Reverse<(Nanos, usize)>>,
+    travels: Vec<Travel>,
+    /// Requests at the host as its scheduler was given them, by travel.
+    at_host: Vec<Request>,
+    free: Vec<usize>,
+    steering: Option<Steering>,
+    weights: Vec<(f64, String, u32)>,
+    bin: Nanos,
+}
+
+impl World {
+    /// A world at its beginning.
+    pub fn new(setup: WorldSetup) -> Self {
+        let names: Vec<String> = setup.tenants.iter().map(|tenant| tenant.name.clone()).collect();
+        let steering = setup.engine.map(|config| Steering::new(config, setup.device.capacity_bytes(), &names));
+        let mut world = Self {
+            now: Nanos::ZERO,
+            depth: setup.depth.clamp(1, setup.device.queue_depth().max(1)),
+            device: setup.device,
+            host: setup.host,
+            in_flight: 0,
+            host_wait_until: None,
+            tenants: Vec::new(),
+            processes: Vec::new(),
+            running: setup.processes.len(),
+            wakes: BinaryHeap::new(),
+            travels: Vec::new(),
+            at_host: Vec::new(),
+            free: Vec::new(),
+            steering,
+            weights: Vec::new(),
+            bin: setup.bin,
+        };
+        let process_count = setup.processes.len();
+        for (index, tenant) in setup.tenants.into_iter().enumerate() {
+            let group = GroupId(index as u32);
+            world.host.set_group_weight(Nanos::ZERO, group, tenant.weight);
+            let guest = tenant.guest.map(|GuestSetup { scheduler, depth, mut parameters }| {
+                let flow = FlowId((process_count + index) as u32);
+                parameters.group = group;
+                world.host.set_flow(Nanos::ZERO, flow, parameters);
+                Guest { scheduler, depth: depth.max(1), in_flight: 0, flow, wait_until: None }
+            });
+            world.tenants.push(Tenant { name: tenant.name, guest, counters: Counters::default() });
+        }
+        for (index, process) in setup.processes.into_iter().enumerate() {
+            world.admit(index, process);
+        }
+        world
+    }
+
+    fn admit(&mut self, index: usize, process: ProcessSetup) {
+        let ProcessSetup { name, tenant, source, starts_at, mut parameters } = process;
+        let flow = FlowId(index as u32);
+        match &mut self.tenants[tenant].guest {
+            Some(guest) => guest.scheduler.set_flow(Nanos::ZERO, flow, parameters),
+            None => {
+                parameters.group = GroupId(tenant as u32);
+                self.host.set_flow(Nanos::ZERO, flow, parameters);
+            }
+        }
+        self.wakes.push(Reverse((starts_at, index)));
+        let account = Account::new(self.bin);
+        self.processes.push(Process {
+            name,
+            tenant,
+            source,
+            account,
+            started: false,
+            wakes_at: Some(starts_at),
+            finished: None,
+        });
+    }
+
+    /// Virtual time.
+    pub fn now(&self) -> Nanos {
+        self.now
+    }
+
+    /// Requests completed so far.
+    pub fn requests(&self) -> u64 {
+        self.processes.iter().map(|process| process.account.requests()).sum()
+    }
+
+    /// Bytes that a process has transferred so far.
+    pub fn bytes(&self, process: usize) -> u64 {
+        self.processes[process].account.bytes()
+    }
+
+    /// Runs until every process has ended, or until `until`; whether every process has ended.
+    pub fn run(&mut self, until: Nanos) -> bool {
+        while self.running > 0 {
+            let Some(due) = self.next_due() else { break };
+            if due > until {
+                self.now = self.now.max(until);
+                break;
+            }
+            self.now = self.now.max(due);
+            self.complete_due();
+            self.wake_due();
+            self.end_slice_due();
+            for tenant in 0..self.tenants.len() {
+                self.pump_guest(tenant);
+            }
+            self.pump_host();
+        }
+        self.running == 0
+    }
+
+    /// The earliest instant at which something happens.
+    fn next_due(&self) -> Option<Nanos> {
+        let wake = self.wakes.peek().map(|Reverse((at, _))| *at);
+        let guests = self.tenants.iter().filter_map(|tenant| tenant.guest.as_ref()?.wait_until).min();
+        let due = [self.device.next_completion(), wake, self.host_wait_until, guests].into_iter().flatten().min()?;
+        // A slice alone keeps nothing going: with nothing else to come the world stands still.
+        Some(self.steering.as_ref().map_or(due, |steering| due.min(steering.next_slice())))
+    }
+
+    fn complete_due(&mut self) {
+        while let Some(completion) = self.device.complete(self.now) {
+            let index = completion.tag as usize;
+            let request = self.at_host[index];
+            self.host.complete(self.now, &request);
+            self.in_flight -= 1;
+            let travel = self.travels[index];
+            let process = &mut self.processes[travel.process];
+            process.account.note(self.now, travel.issued, &travel.io);
+            process.source.completed(self.now, &travel.io);
+            let tenant = &mut self.tenants[process.tenant];
+            tenant.counters.note(&travel.io);
+            if let Some(guest) = &mut tenant.guest {
+                guest.in_flight -= 1;
+                let own = Request { flow: FlowId(travel.process as u32), ..request };
+                guest.scheduler.complete(self.now, &own);
+            }
+            self.free.push(index);
+            self.advance(travel.process);
+        }
+    }
+
+    fn wake_due(&mut self) {
+        while let Some(Reverse((at, index))) = self.wakes.peek().copied() {
+            if at > self.now {
+                return;
+            }
+            self.wakes.pop();
+            if self.processes[index].wakes_at == Some(at) {
+                self.processes[index].wakes_at = None;
+                self.advance(index);
+            }
+        }
+    }
+
+    fn end_slice_due(&mut self) {
+        let Some(steering) = self.steering.as_mut().filter(|steering| steering.next_slice() <= self.now) else {
+            return;
+        };
+        let counters: Vec<Counters> = self.tenants.iter().map(|tenant| tenant.counters).collect();
+        for (tenant, weight) in steering.slice(self.now, &counters) {
+            self.host.set_group_weight(self.now, GroupId(tenant as u32), weight);
+            self.weights.push((self.now.as_secs_f64(), self.tenants[tenant].name.clone(), weight));
+        }
+    }
+
+    /// Lets a process make its moves.
+    fn advance(&mut self, index: usize) {
+        let process = &mut self.processes[index];
+        if !process.started {
+            process.started = true;
+            process.account.start(self.now);
+        }
+        while process.finished.is_none() {
+            match process.source.next(self.now) {
+                Step::Issue(io) => {
+                    let travel = Travel { process: index, issued: self.now, io };
+                    let slot = self.free.pop().unwrap_or(self.travels.len());
+                    let request = Request {
+                        id: RequestId(slot as u64),
+                        flow: FlowId(index as u32),
+                        kind: io.kind,
+                        sync: io.sync,
+                        tag: io.tag,
+                        offset_bytes: io.offset_bytes,
+                        length_bytes: io.length_bytes,
+                        arrived: self.now,
+                    };
+                    if slot == self.travels.len() {
+                        self.travels.push(travel);
+                        self.at_host.push(request);
+                    } else {
+                        self.travels[slot] = travel;
+                        self.at_host[slot] = request;
+                    }
+                    match &mut self.tenants[process.tenant].guest {
+                        Some(guest) => guest.scheduler.add(self.now, request),
+                        None => self.host.add(self.now, request),
+                    }
+                }
+                Step::At(at) => {
+                    let at = at.max(Nanos(self.now.0 + 1));
+                    if process.wakes_at.is_none_or(|before| at < before) {
+                        process.wakes_at = Some(at);
+                        self.wakes.push(Reverse((at, index)));
+                    }
+                    return;
+                }
+                Step::Blocked => return,
+                Step::Finished => {
+                    process.finished = Some(self.now);
+                    self.running -= 1;
+                }
+            }
+        }
+    }
+
+    /// Moves what a guest's scheduler lets go to the host.
+    fn pump_guest(&mut self, tenant: usize) {
+        let Some(guest) = &mut self.tenants[tenant].guest else { return };
+        guest.wait_until = None;
+        while guest.in_flight < guest.depth {
+            match guest.scheduler.next(self.now) {
+                Dispatch::Send(request) => {
+                    guest.in_flight += 1;
+                    let request = Request { flow: guest.flow, arrived: self.now, ..request };
+                    self.at_host[request.id.0 as usize] = request;
+                    self.host.add(self.now, request);
+                }
+                Dispatch::WaitUntil(until) => {
+                    guest.wait_until = Some(until);
+                    return;
+                }
+                Dispatch::Idle => return,
+            }
+        }
+    }
+
+    /// Gives the disk what the host's scheduler lets go.
+    fn pump_host(&mut self) {
+        self.host_wait_until = None;
+        while self.in_flight < self.depth {
+            match self.host.next(self.now) {
+                Dispatch::Send(request) => {
+                    self.in_flight += 1;
+                    self.device.submit(
+                        self.now,
+                        DeviceRequest {
+                            tag: request.id.0,
+                            kind: device_kind(request.kind),
+                            offset_bytes: request.offset_bytes,
+                            length_bytes: request.length_bytes,
+                        },
+                    );
+                }
+                Dispatch::WaitUntil(until) => {
+                    self.host_wait_until = Some(until.max(Nanos(self.now.0 + 1)));
+                    return;
+                }
+                Dispatch::Idle => return,
+            }
+        }
+    }
+
+    /// What happened so far.
+    pub fn report(&self) -> Report {
+        let processes: Vec<_> = self
+            .processes
+            .iter()
+            .map(|process| process.account.report(&process.name, &self.tenants[process.tenant].name, process.finished))
+            .collect();
+        let total: u64 = processes.iter().map(|process| process.bytes).sum();
+        let tenants: Vec<ReportedTenant> = self
+            .tenants
+            .iter()
+            .map(|tenant| {
+                let of_it = processes.iter().filter(|process| process.tenant == tenant.name);
+                let bytes = of_it.map(|process| process.bytes).sum();
+                let share = if total == 0 { 0.0 } else { bytes as f64 / total as f64 };
+                ReportedTenant { name: tenant.name.clone(), bytes, share }
+            })
+            .collect();
+        let seconds = self.now.as_secs_f64();
+        Report {
+            scheduler: self.host.name().to_owned(),
+            seconds,
+            bytes_per_second: if seconds > 0.0 { total as f64 / seconds } else { 0.0 },
+            requests: self.requests(),
+            jain_index: jain_index(tenants.iter().map(|tenant| tenant.bytes as f64)),
+            bin_s: self.bin.as_secs_f64(),
+            tenants,
+            processes,
+            device: self.device.statistics(),
+            weights: self.weights.clone(),
+        }
+    }
+}
+
+/// Jain's fairness index of what each got: 1 when all got the same, 1/n when one got all.
+fn jain_index(parts: impl Iterator<Item = f64>) -> f64 {
+    let (count, sum, squares) =
+        parts.fold((0.0, 0.0, 0.0), |(count, sum, squares), part| (count + 1.0, sum + part, squares + part * part));
+    if squares == 0.0 { 1.0 } else { sum * sum / (count * squares) }
+}
+
+fn device_kind(kind: Kind) -> DeviceKind {
+    match kind {
+        Kind::Read => DeviceKind::Read,
+        Kind::Write => DeviceKind::Write,
+        Kind::Flush => DeviceKind::Flush,
+        Kind::Discard => DeviceKind::Discard,
+    }
+}
+
+impl Counters {
+    fn note(&mut self, io: &IoRequest) {
+        let bytes = u64::from(io.length_bytes);
+        self.seen = true;
+        match io.kind {
+            Kind::Read => {
+                self.io.read_bytes += bytes;
+                self.io.read_ops += 1;
+            }
+            Kind::Write | Kind::Flush | Kind::Discard => {
+                self.io.write_bytes += bytes;
+                self.io.write_ops += 1;
+            }
+        }
+    }
+}
