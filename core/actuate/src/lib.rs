@@ -1,1 +1,331 @@
-//! Shares to knob writes: conversion, diff, order, undo.
+//! Shares to knob writes: conversion, diff, order, verification, undo.
+//!
+//! [`Actuator`] is fed with decisions and answers and yields effects: inspections, writes and findings. It is pure; a driver
+//! performs the effects. What always holds:
+//!
+//! - only `enforce` writes, and leaving it puts everything back;
+//! - nothing is written that was not read before, and nothing that stands already (`ledger`);
+//! - only pairs with a decision get knobs, and groups above them if the operator lets (`hierarchy`);
+//! - a disk's own settings change only by the operator's word, before the weights that need them, and are put back after;
+//! - whoever else writes a knob is named, and wins in the end (`fights`).
+//!
+//! Read in this order: `verdict` (which back end bites), `steering` (one disk), `hierarchy` (shares to weights) or `caps`
+//! (shares to limits), `ledger` (wishes to requests), `knob` and the back ends' files (texts).
+
+mod bfq;
+mod bfq_v1;
+mod caps;
+mod disk;
+mod entry;
+mod fights;
+mod groups;
+mod hierarchy;
+mod io_max;
+mod iocost;
+mod knob;
+mod ledger;
+mod steering;
+mod throttle_v1;
+mod verdict;
+mod weight_file;
+
+pub use verdict::{Verdict, verdict};
+
+use fights::{Owner, Rules};
+use groups::{GroupNumber, Groups};
+use hierarchy::Own;
+use knob::Holder;
+use ledger::Ledger;
+use minerva_model::{
+    BackEnd, CgroupRef, Decision, Device, DeviceId, Effect, EngineConfig, KnobTarget, Mode, Nanos, Outcome, Share,
+    Signals, Tenant, TenantId, WriteId,
+};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use steering::Steering;
+
+/// Slices for which a tenant still counts in the groups above it after its last request: a pause of a few seconds in its work
+/// should not move the weights of a whole hierarchy twice.
+const ACTIVE_LINGER_SLICES: u64 = 10;
+
+/// A tenant, as far as its knobs matter.
+#[derive(Debug)]
+struct Known {
+    group: GroupNumber,
+    excluded: bool,
+}
+
+/// A tenant on a disk.
+#[derive(Debug, Default)]
+struct Pair {
+    /// As decided; without it nothing is written.
+    share: Option<Share>,
+    /// The slice until which it counts as active.
+    active_until: u64,
+    active: bool,
+}
+
+/// Turns decisions into inspections and writes of knobs.
+#[derive(Debug)]
+pub struct Actuator {
+    config: EngineConfig,
+    slice: u64,
+    stopped: bool,
+    groups: Groups,
+    tenants: BTreeMap<TenantId, Known>,
+    disks: BTreeMap<DeviceId, Steering>,
+    pairs: BTreeMap<(TenantId, DeviceId), Pair>,
+    ledger: Ledger,
+}
+
+impl Default for Actuator {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Actuator {
+    /// Knows nothing and writes nothing until it is configured.
+    pub fn new() -> Self {
+        let config = EngineConfig::default();
+        Self {
+            ledger: Ledger::new(rules(&config)),
+            config,
+            slice: 0,
+            stopped: false,
+            groups: Groups::default(),
+            tenants: BTreeMap::new(),
+            disks: BTreeMap::new(),
+            pairs: BTreeMap::new(),
+        }
+    }
+
+    /// Takes the operator's settings. Knobs that were left to somebody else are tried again; leaving `enforce` puts
+    /// everything back.
+    pub fn configure(&mut self, config: &EngineConfig) {
+        let enforced = self.enforces();
+        let managed_ancestors = self.config.actuation.manage_ancestors;
+        self.config = config.clone();
+        self.ledger.configure(rules(config));
+        if enforced && !self.enforces() {
+            self.ledger.release_all();
+        }
+        if managed_ancestors && !config.actuation.manage_ancestors {
+            self.groups.numbers().for_each(|group| self.ledger.release_holder(Holder::Group(group)));
+        }
+        for id in self.disks.keys().copied().collect::<Vec<DeviceId>>() {
+            self.refresh(id);
+            // Also where the back end stays: a given-up knob, or a hierarchy, may have become ours.
+            if let Some(disk) = self.disks.get_mut(&id).filter(|disk| !disk.has_caps()) {
+                disk.plan_afresh();
+            }
+            self.refresh(id);
+        }
+        self.tell();
+    }
+
+    /// A disk appeared, or its facts changed.
+    pub fn device_seen(&mut self, device: &Device) {
+        match self.disks.entry(device.id) {
+            Entry::Occupied(mut disk) => disk.get_mut().seen(device),
+            Entry::Vacant(vacant) => {
+                vacant.insert(Steering::new(device, &self.config));
+            }
+        }
+        let target = KnobTarget::Disk { name: device.name.clone() };
+        self.ledger.own(Holder::Disk(device.id), Owner { target, manager: "another program" });
+        self.refresh(device.id);
+        self.tell();
+    }
+
+    /// A disk is gone, and every knob for it: nothing is written.
+    pub fn device_gone(&mut self, id: DeviceId) {
+        self.disks.remove(&id);
+        self.pairs.retain(|(_, device), _| *device != id);
+        self.ledger.forget_device(id);
+        self.ledger.disown(Holder::Disk(id));
+    }
+
+    /// A tenant appeared, or its rule changed. One that a rule newly excludes gets its knobs put back.
+    pub fn tenant_seen(&mut self, tenant: &Tenant) {
+        if let Some(known) = self.tenants.get_mut(&tenant.id) {
+            if known.excluded != tenant.excluded {
+                known.excluded = tenant.excluded;
+                self.ledger.release_holder(Holder::Tenant(tenant.id));
+                self.disks.values_mut().for_each(|disk| disk.forget_cap(tenant.id));
+                self.pairs_of(tenant.id).into_iter().for_each(|pair| self.enter_pair(pair));
+            }
+            return;
+        }
+        let path = &tenant.cgroup.path;
+        let former = self.groups.find(path).and_then(|group| self.groups.get(group)?.tenant);
+        if let Some(former) = former {
+            // Two directories never stand at one path: the former is gone, whatever the order of the news.
+            self.tenant_gone(former);
+        }
+        let group = self.groups.enter(path, tenant.id);
+        // Until now the group may have been one above tenants.
+        self.ledger.release_holder(Holder::Group(group));
+        let target = KnobTarget::Cgroup { tenant: Some(tenant.id), cgroup: tenant.cgroup.clone() };
+        self.ledger.own(Holder::Tenant(tenant.id), Owner { target, manager: tenant.kind.manager() });
+        let mut next = self.groups.parent(group);
+        while let Some((number, above)) = next.and_then(|number| Some((number, self.groups.get(number)?))) {
+            let cgroup = CgroupRef { path: above.path.clone(), inode: 0 };
+            let manager = manager_of_group(&above.path);
+            let target = KnobTarget::Cgroup { tenant: None, cgroup };
+            self.ledger.own(Holder::Group(number), Owner { target, manager });
+            next = above.parent;
+        }
+        self.tenants.insert(tenant.id, Known { group, excluded: tenant.excluded });
+    }
+
+    /// A tenant is gone, and its knobs with it: nothing is written.
+    pub fn tenant_gone(&mut self, id: TenantId) {
+        let Some(known) = self.tenants.remove(&id) else { return };
+        for (_, device) in self.pairs_of(id) {
+            self.pairs.remove(&(id, device));
+        }
+        self.disks.values_mut().for_each(|disk| disk.unset(&self.groups, known.group, id));
+        self.ledger.disown(Holder::Tenant(id));
+        let forgotten = self.groups.leave(known.group);
+        self.disks.values_mut().for_each(|disk| disk.forget(&forgotten));
+        // A group above tenants may outlive the last of them.
+        forgotten.iter().for_each(|group| self.ledger.retire(Holder::Group(*group)));
+        self.groups.settle(|group| self.ledger.knows(Holder::Group(group)));
+    }
+
+    /// Once a slice: takes the decisions that changed and what the slice measured, and asks for what follows.
+    pub fn plan(&mut self, now: Nanos, decisions: &[Decision], signals: &Signals) {
+        self.slice += 1;
+        self.groups.settle(|group| self.ledger.knows(Holder::Group(group)));
+        for decision in decisions {
+            if !self.tenants.contains_key(&decision.tenant) {
+                continue;
+            }
+            let pair = self.pairs.entry((decision.tenant, decision.device)).or_default();
+            if pair.share.replace(decision.share) != Some(decision.share) {
+                self.enter_pair((decision.tenant, decision.device));
+            }
+        }
+        self.note_activity(signals);
+        let Self { disks, pairs, tenants, ledger, groups, config, .. } = self;
+        for (id, disk) in disks {
+            let mut shares = BTreeMap::new();
+            if disk.has_caps() {
+                let on_disk = pairs.iter().filter(|((tenant, device), _)| device == id && is_steered(tenants, *tenant));
+                shares = on_disk.filter_map(|((tenant, _), pair)| Some((*tenant, pair.share?.get()))).collect();
+            }
+            disk.plan(now, config, groups, &shares, signals, ledger);
+        }
+        self.ledger.turn(self.slice);
+        self.tell();
+    }
+
+    /// What came of an inspection or a write. An answer to a request that no longer matters is ignored.
+    pub fn answered(&mut self, _now: Nanos, id: WriteId, outcome: &Outcome) {
+        let Some((key, setting)) = self.ledger.answered(id, outcome).filter(|(key, _)| key.is_of_disk()) else {
+            return;
+        };
+        if let Some(disk) = self.disks.get_mut(&key.device) {
+            disk.knob_reads(setting);
+            self.refresh(key.device);
+        }
+    }
+
+    /// Puts everything back, newest first and disks last, and asks for nothing more.
+    pub fn stop(&mut self) {
+        self.stopped = true;
+        self.ledger.stop();
+    }
+
+    /// The next thing for the driver to do.
+    pub fn poll_effect(&mut self) -> Option<Effect> {
+        self.ledger.effects.pop_front()
+    }
+
+    /// The back end that bites on a disk and why, or [`BackEnd::Observe`] and why not; whatever the mode is.
+    pub fn back_end(&self, device: DeviceId) -> Option<(BackEnd, &str)> {
+        self.disks.get(&device).map(|disk| (disk.verdict().back_end, disk.verdict().reason.as_str()))
+    }
+
+    fn enforces(&self) -> bool {
+        self.config.mode == Mode::Enforce && !self.stopped
+    }
+
+    fn tell(&mut self) {
+        if !self.stopped {
+            self.disks.values_mut().for_each(|disk| disk.tell(&mut self.ledger));
+        }
+    }
+
+    fn refresh(&mut self, id: DeviceId) {
+        let enforces = self.enforces();
+        let renewed =
+            self.disks.get_mut(&id).is_some_and(|disk| disk.refresh(&self.config, enforces, &mut self.ledger));
+        if renewed {
+            let pairs: Vec<_> = self.pairs.keys().filter(|(_, device)| *device == id).copied().collect();
+            pairs.into_iter().for_each(|pair| self.enter_pair(pair));
+        }
+    }
+
+    /// Tells the disk what the pair has there now.
+    fn enter_pair(&mut self, (tenant, device): (TenantId, DeviceId)) {
+        let (Some(known), Some(pair), Some(disk)) =
+            (self.tenants.get(&tenant), self.pairs.get(&(tenant, device)), self.disks.get_mut(&device))
+        else {
+            return;
+        };
+        let share = pair.share.filter(|_| !known.excluded).map(Share::get);
+        disk.set(&self.groups, known.group, Own { tenant, share, active: pair.active });
+    }
+
+    fn pairs_of(&self, tenant: TenantId) -> Vec<(TenantId, DeviceId)> {
+        let first = (tenant, DeviceId { major: 0, minor: 0 });
+        self.pairs.range(first..).map(|(pair, _)| *pair).take_while(|pair| pair.0 == tenant).collect()
+    }
+
+    /// Notes who used which disk. Signals and pairs are in the same order, so one walk over both does.
+    fn note_activity(&mut self, signals: &Signals) {
+        let (slice, mut changed, mut unknown) = (self.slice, Vec::new(), Vec::new());
+        let mut rows = signals.io.iter().filter(|row| row.active).map(|row| (row.tenant, row.device)).peekable();
+        for (key, pair) in &mut self.pairs {
+            unknown.extend(std::iter::from_fn(|| rows.next_if(|row| row < key)));
+            if rows.next_if_eq(key).is_some() {
+                pair.active_until = slice + ACTIVE_LINGER_SLICES;
+            }
+            let active = pair.active_until > slice;
+            if std::mem::replace(&mut pair.active, active) != active {
+                changed.push(*key);
+            }
+        }
+        unknown.extend(rows);
+        // Tenants without a decision here are not steered, but they count in the groups above them.
+        unknown.retain(|(tenant, _)| self.tenants.contains_key(tenant));
+        for key in &unknown {
+            let pair = Pair { share: None, active_until: slice + ACTIVE_LINGER_SLICES, active: true };
+            self.pairs.insert(*key, pair);
+        }
+        changed.into_iter().chain(unknown).for_each(|pair| self.enter_pair(pair));
+    }
+}
+
+fn is_steered(tenants: &BTreeMap<TenantId, Known>, tenant: TenantId) -> bool {
+    tenants.get(&tenant).is_some_and(|known| !known.excluded)
+}
+
+fn rules(config: &EngineConfig) -> Rules {
+    Rules {
+        verify_every_slices: u64::from(config.actuation.verify_every_slices.max(1)),
+        fights_before_giving_up: u64::from(config.actuation.fights_before_giving_up.max(1)),
+    }
+}
+
+/// Who is likely to write the knobs of a group above tenants.
+fn manager_of_group(path: &str) -> &'static str {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    match () {
+        () if path.contains("kubepods") => "the kubelet",
+        () if [".slice", ".scope", ".service"].iter().any(|kind| name.ends_with(kind)) => "systemd",
+        () => "another program",
+    }
+}

@@ -23,6 +23,8 @@ pub struct CgroupRef {
     /// Path below the root of the hierarchy, without a leading slash; empty for the root.
     pub path: String,
     /// Inode number of the directory. On a 64-bit kernel kernfs never gives one out twice within a boot.
+    /// 0 accepts whatever directory stands there: used only for the root and for groups above tenants, whose numbers
+    /// `core/actuate` is never told.
     pub inode: u64,
 }
 

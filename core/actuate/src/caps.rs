@@ -1,0 +1,259 @@
+//! From shares to caps, dealt again each slice, for back ends that know only limits.
+//!
+//! A cap is not work-conserving, so it is fitted to what tenants really use. Of a disk that delivers `capacity` bytes a second:
+//!
+//! - a tenant's *need* is its measured rate plus a fifth, so that it can grow, and at least the floor;
+//! - needs are met in proportion to shares until they are met or the capacity is spent (water-filling); what is then left is
+//!   given out in proportion to shares. These parts sum to the capacity, so nothing is stranded;
+//! - the cap is that part, but never below the tenant's fair part (capacity times its share of shares), so that a tenant that
+//!   wakes up has its due at once. That is the headroom: caps may sum to more than the capacity by the fair parts that
+//!   are not used, never to more than twice the capacity.
+//!
+//! A cap is split between reads and writes as the tenant used them, with [`OTHER_WAY_PERMILLE`] kept for the other way. A
+//! new cap within a sixteenth of the old is not written. Each cap carries a lease of two slices: one that is not dealt
+//! again is lifted. All are lifted when the disk was far from busy for two slices, or only one tenant is on it.
+
+use minerva_model::{Nanos, TenantId};
+use std::collections::BTreeMap;
+
+/// How much more than measured a tenant may need in the next slice.
+const GROWTH: f64 = 1.2;
+/// Part of a cap that stays open for the way (reads, writes) that the tenant did not use, so that its first request there does
+/// not wait a slice.
+const OTHER_WAY_PERMILLE: f64 = 50.0;
+/// No cap is below this, whatever the floor: one 64 KiB request a second.
+const CAP_BYTES_MIN: f64 = 65_536.0;
+/// Slices for which a cap holds without being dealt again, and after which a disk that is not busy is free.
+const LEASE_SLICES: u64 = 2;
+
+/// One tenant's use of the disk in the slice, and its claim.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Use {
+    pub(crate) tenant: TenantId,
+    /// Above 0.
+    pub(crate) share: f64,
+    pub(crate) read_bytes_per_second: f64,
+    pub(crate) write_bytes_per_second: f64,
+}
+
+impl Use {
+    fn rate(&self) -> f64 {
+        self.read_bytes_per_second + self.write_bytes_per_second
+    }
+}
+
+/// What is known of the disk in the slice.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DiskUse {
+    /// What the disk delivers, from the operator's file.
+    pub(crate) capacity_bytes_per_second: Option<f64>,
+    /// What it delivered in the slice.
+    pub(crate) measured_bytes_per_second: f64,
+    /// It was busy enough for caps to make sense.
+    pub(crate) busy: bool,
+    /// What tenants used that cannot be capped.
+    pub(crate) uncapped_bytes_per_second: f64,
+    /// Active tenants, capped or not.
+    pub(crate) contention: usize,
+    /// The least part of the disk for each tenant, in thousandths.
+    pub(crate) floor_permille: u32,
+    /// The length of a slice, for leases.
+    pub(crate) slice: Nanos,
+}
+
+/// Limits for one tenant, in bytes a second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cap {
+    pub(crate) read: u64,
+    pub(crate) write: u64,
+}
+
+/// The caps of one disk.
+#[derive(Debug, Default)]
+pub(crate) struct Dealer {
+    dealt: BTreeMap<TenantId, (Cap, Nanos)>,
+    fastest_bytes_per_second: f64,
+    quiet_slices: u64,
+}
+
+impl Dealer {
+    /// The caps that change; `None` lifts.
+    pub(crate) fn deal(&mut self, now: Nanos, disk: DiskUse, uses: &[Use]) -> Vec<(TenantId, Option<Cap>)> {
+        self.fastest_bytes_per_second = self.fastest_bytes_per_second.max(disk.measured_bytes_per_second);
+        self.quiet_slices = if disk.busy { 0 } else { self.quiet_slices + 1 };
+        let mut changes = Vec::new();
+        if self.quiet_slices >= LEASE_SLICES || (disk.busy && disk.contention < 2) {
+            changes.extend(std::mem::take(&mut self.dealt).into_keys().map(|tenant| (tenant, None)));
+            return changes;
+        }
+        if disk.busy {
+            let capacity = disk.capacity_bytes_per_second.unwrap_or(self.fastest_bytes_per_second);
+            let left = (capacity - disk.uncapped_bytes_per_second).max(capacity / 10.0);
+            let floor = capacity * f64::from(disk.floor_permille) / 1e3;
+            let claims: Vec<(f64, f64)> = uses.iter().map(|one| (one.share, one.rate())).collect();
+            for (one, bytes) in uses.iter().zip(caps(left, floor, &claims)) {
+                self.renew(now, one, bytes, &mut changes);
+            }
+        } else {
+            // One slice of quiet proves nothing: what stands may stand for one more.
+            self.dealt.values_mut().for_each(|(_, renewed)| *renewed = now);
+        }
+        let lease = Nanos(disk.slice.0.saturating_mul(LEASE_SLICES));
+        self.dealt.retain(|tenant, (_, renewed)| {
+            let valid = now.since(*renewed) < lease;
+            if !valid {
+                changes.push((*tenant, None));
+            }
+            valid
+        });
+        changes
+    }
+
+    /// The tenant is gone.
+    pub(crate) fn forget(&mut self, tenant: TenantId) {
+        self.dealt.remove(&tenant);
+    }
+
+    fn renew(&mut self, now: Nanos, one: &Use, bytes: f64, changes: &mut Vec<(TenantId, Option<Cap>)>) {
+        let cap = split(one, bytes.max(CAP_BYTES_MIN));
+        let near = |old: u64, new: u64| old.abs_diff(new) <= old / 16;
+        match self.dealt.get_mut(&one.tenant) {
+            Some((old, renewed)) if near(old.read, cap.read) && near(old.write, cap.write) => *renewed = now,
+            _ => {
+                self.dealt.insert(one.tenant, (cap, now));
+                changes.push((one.tenant, Some(cap)));
+            }
+        }
+    }
+}
+
+/// A cap in two ways.
+fn split(one: &Use, bytes: f64) -> Cap {
+    let reads = if one.rate() > 0.0 { one.read_bytes_per_second / one.rate() } else { 0.5 };
+    let other_way = OTHER_WAY_PERMILLE / 1e3;
+    let read = bytes * (other_way + (1.0 - 2.0 * other_way) * reads);
+    Cap { read: read as u64, write: (bytes - read) as u64 }
+}
+
+/// The cap of each (share, measured rate), in their order; see the module's text.
+fn caps(capacity: f64, floor: f64, claims: &[(f64, f64)]) -> Vec<f64> {
+    let shares: f64 = claims.iter().map(|(share, _)| share).sum();
+    let parts = parts(capacity, floor, claims);
+    claims.iter().zip(parts).map(|((share, _), part)| part.max(capacity * share / shares)).collect()
+}
+
+/// Water-filling: parts that sum to the capacity.
+fn parts(capacity: f64, floor: f64, claims: &[(f64, f64)]) -> Vec<f64> {
+    let floor = floor.min(capacity / claims.len().max(1) as f64);
+    let need = |measured: f64| (measured * GROWTH).max(floor);
+    let at = |level: f64| claims.iter().map(move |(share, measured)| (level * share).clamp(floor, need(*measured)));
+    let mut high = claims.iter().map(|(share, measured)| need(*measured) / share).fold(0.0, f64::max);
+    let mut low = 0.0;
+    let unspent = capacity - at(high).sum::<f64>();
+    if unspent < 0.0 {
+        // 64 halvings bring the level to the last bit that a float can tell.
+        for _ in 0..64 {
+            let level = (low + high) / 2.0;
+            *(if at(level).sum::<f64>() > capacity { &mut high } else { &mut low }) = level;
+        }
+        return at(low).collect();
+    }
+    let shares: f64 = claims.iter().map(|(share, _)| share).sum();
+    at(high).zip(claims).map(|(part, (share, _))| part + unspent * share / shares).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CAP_BYTES_MIN, Dealer, DiskUse, GROWTH, Use, caps, parts};
+    use minerva_model::{Nanos, TenantId};
+    use proptest::prelude::{Strategy, proptest};
+
+    fn claims() -> impl Strategy<Value = Vec<(f64, f64)>> {
+        proptest::collection::vec((1.0..10_000.0, 0.0..2e8), 1..40)
+    }
+
+    fn near(left: f64, right: f64) -> bool {
+        (left - right).abs() <= 1e-6 * right.abs().max(1.0)
+    }
+
+    proptest! {
+        #[test]
+        fn parts_sum_to_the_capacity_and_keep_the_floor(claims in claims(), capacity in 1e6..5e8, permille in 0.0..20.0) {
+            let floor = capacity * permille / 1e3;
+            let parts = parts(capacity, floor, &claims);
+            assert!(near(parts.iter().sum(), capacity), "{} of {capacity}", parts.iter().sum::<f64>());
+            let floor = floor.min(capacity / claims.len() as f64);
+            assert!(parts.iter().all(|part| *part >= floor - 1e-6));
+        }
+
+        #[test]
+        fn caps_keep_the_fair_part_and_the_headroom_rule(claims in claims(), capacity in 1e6..5e8) {
+            let shares: f64 = claims.iter().map(|(share, _)| share).sum();
+            let caps = caps(capacity, 0.0, &claims);
+            for (cap, (share, _)) in caps.iter().zip(&claims) {
+                assert!(*cap >= capacity * share / shares - 1e-6);
+            }
+            assert!(caps.iter().sum::<f64>() <= 2.0 * capacity + 1.0);
+            // What tenants can be expected to use under their caps fits the disk.
+            let expected = caps.iter().zip(&claims).map(|(cap, (_, measured))| cap.min(measured * GROWTH)).sum::<f64>();
+            assert!(expected <= capacity * (1.0 + 1e-6));
+        }
+
+        #[test]
+        fn a_larger_share_never_gets_less(claims in claims(), capacity in 1e6..5e8, more in 1.0..10.0, index in 0..40_usize) {
+            let index = index % claims.len();
+            let before = caps(capacity, capacity / 100.0, &claims)[index];
+            let mut raised = claims;
+            raised[index].0 *= more;
+            let after = caps(capacity, capacity / 100.0, &raised)[index];
+            assert!(after >= before * (1.0 - 1e-6), "{after} after {before}");
+        }
+    }
+
+    #[test]
+    fn a_sparing_tenant_frees_the_rest() {
+        // Equal shares on 100 MB/s: who uses 10 keeps its fair 50, and who wants all gets what the other leaves.
+        assert_eq!(caps(100e6, 0.0, &[(1.0, 10e6), (1.0, 90e6)]), [50e6, 88e6]);
+    }
+
+    const DISK: DiskUse = DiskUse {
+        capacity_bytes_per_second: Some(100e6),
+        measured_bytes_per_second: 100e6,
+        busy: true,
+        uncapped_bytes_per_second: 0.0,
+        contention: 2,
+        floor_permille: 10,
+        slice: Nanos::SECOND,
+    };
+
+    fn reader(tenant: u64, rate: f64) -> Use {
+        Use { tenant: TenantId(tenant), share: 100.0, read_bytes_per_second: rate, write_bytes_per_second: 0.0 }
+    }
+
+    #[test]
+    fn caps_are_leased_and_lifted() {
+        let mut dealer = Dealer::default();
+        let both = [reader(1, 50e6), reader(2, 50e6)];
+        assert_eq!(dealer.deal(Nanos::from_secs(1), DISK, &both).len(), 2);
+        assert_eq!(dealer.deal(Nanos::from_secs(2), DISK, &both), [], "unchanged caps are renewed, not written");
+        // The second tenant is seen no more: its cap outlives one slice, not two.
+        let three = DiskUse { contention: 3, ..DISK };
+        let lifted = |changes: Vec<(TenantId, Option<_>)>| changes.into_iter().any(|(_, cap)| cap.is_none());
+        assert!(!lifted(dealer.deal(Nanos::from_secs(3), three, &both[..1])));
+        assert!(lifted(dealer.deal(Nanos::from_secs(4), three, &both[..1])));
+        let quiet = DiskUse { busy: false, ..DISK };
+        assert_eq!(dealer.deal(Nanos::from_secs(5), quiet, &[]), []);
+        assert_eq!(dealer.deal(Nanos::from_secs(6), quiet, &[]), [(TenantId(1), None)]);
+    }
+
+    #[test]
+    fn one_tenant_alone_is_not_capped_and_nobody_is_strangled() {
+        let mut dealer = Dealer::default();
+        let alone = DiskUse { contention: 1, ..DISK };
+        assert_eq!(dealer.deal(Nanos::from_secs(1), alone, &[reader(1, 1e8)]), []);
+        let slow = DiskUse { capacity_bytes_per_second: Some(1e3), ..DISK };
+        for (_, cap) in dealer.deal(Nanos::from_secs(2), slow, &[reader(1, 1e3), reader(2, 1e3)]) {
+            assert!(cap.is_some_and(|cap| (cap.read + cap.write) as f64 >= CAP_BYTES_MIN - 1.0));
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! One knob in the ledger, and what is to be done about it next.
+
+use crate::fights::Fights;
+use crate::knob::{Reading, Setting};
+use minerva_model::WriteId;
+
+/// What was asked of the driver.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    Inspect,
+    /// `first`: this is what made the knob held.
+    Write {
+        setting: Setting,
+        first: bool,
+    },
+    Undo,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Knob {
+    /// `None`: as it was before Minerva.
+    pub(crate) wish: Option<Setting>,
+    /// As last read; `None`: to be inspected.
+    pub(crate) current: Option<Setting>,
+    /// As it was before the first write.
+    pub(crate) original: Option<Reading>,
+    /// The place of the first write among all first writes; `None`: not held.
+    pub(crate) held_since: Option<u64>,
+    pub(crate) request: Option<(WriteId, Asked)>,
+    pub(crate) refusals: u32,
+    pub(crate) retry_at: Option<u64>,
+    /// The last trouble told to people, so that it is told once.
+    pub(crate) told: String,
+    pub(crate) fights: Fights,
+    pub(crate) given_up: bool,
+}
+
+/// What is to be done about a knob next.
+pub(crate) enum Step {
+    Ask(Asked),
+    Drop,
+    Wait,
+}
+
+impl Knob {
+    pub(crate) fn next(&self) -> Step {
+        let Some(wish) = &self.wish else {
+            return if self.held_since.is_some() { Step::Ask(Asked::Undo) } else { Step::Drop };
+        };
+        let (Some(current), Some(original)) = (&self.current, &self.original) else {
+            return Step::Ask(Asked::Inspect);
+        };
+        let target = wish.within(&original.setting);
+        let held = self.held_since.is_some();
+        match (target == *current, target == original.setting) {
+            (_, true) if held => Step::Ask(Asked::Undo),
+            (true, _) if held => Step::Wait,
+            (true, _) => Step::Drop,
+            (false, _) => Step::Ask(Asked::Write { setting: target, first: !held }),
+        }
+    }
+}

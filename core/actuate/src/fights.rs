@@ -1,0 +1,99 @@
+//! Who else writes a knob, and when to leave it to them.
+//!
+//! Every overwrite of a held knob counts for a window of [`WINDOW_ROUNDS`] times the verification rounds that giving up takes.
+//! A manager that resets a knob now and then (systemd at a daemon-reload) is put right for ever; one that does it
+//! round after round wins, because two programs that overwrite each other help nobody.
+
+use crate::knob::{Holder, KnobKey, Setting};
+use minerva_model::{DeviceId, Finding, FindingKind, KnobTarget, TenantId};
+
+/// How much longer than the quickest possible fight an overwrite is remembered. Four tells a manager that resets at every
+/// other round from one that does it by the day.
+const WINDOW_ROUNDS: u64 = 4;
+
+/// How often to look, and how often to put right.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rules {
+    /// Every held knob is read again once in this many slices; at least 1.
+    pub(crate) verify_every_slices: u64,
+    /// Overwrites within the window before Minerva leaves the knob; at least 1.
+    pub(crate) fights_before_giving_up: u64,
+}
+
+/// The overwrites of one knob that still count, by slice.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Fights {
+    slices: Vec<u64>,
+}
+
+impl Fights {
+    /// Somebody overwrote the knob, seen in `slice`; true when it is time to give up.
+    pub(crate) fn lost_once_more(&mut self, slice: u64, rules: Rules) -> bool {
+        let window = rules.verify_every_slices * rules.fights_before_giving_up * WINDOW_ROUNDS;
+        self.slices.retain(|seen| seen + window > slice);
+        self.slices.push(slice);
+        self.slices.len() as u64 >= rules.fights_before_giving_up
+    }
+}
+
+/// Who holds a knob, for requests and for sentences.
+#[derive(Clone, Debug)]
+pub(crate) struct Owner {
+    /// Where its knobs are.
+    pub(crate) target: KnobTarget,
+    /// Who is likely to write them besides Minerva.
+    pub(crate) manager: &'static str,
+}
+
+/// A finding about one knob: what it is about is read off the key.
+pub(crate) fn finding(kind: FindingKind, key: KnobKey, message: String) -> Finding {
+    let tenant: Option<TenantId> = match key.holder {
+        Holder::Tenant(tenant) => Some(tenant),
+        Holder::Group(_) | Holder::Disk(_) => None,
+    };
+    Finding { kind, device: Some(key.device), tenant, message }
+}
+
+/// The sentences about an overwritten knob.
+pub(crate) fn overwritten(key: KnobKey, owner: &Owner, asked: &Setting, found: &Setting, gives_up: bool) -> Finding {
+    let manager = owner.manager;
+    let what = format!(
+        "{} was set to '{}' by somebody else, likely {manager}, while Minerva asks for '{}'",
+        knob_name(key, owner),
+        found.render(key.device),
+        asked.render(key.device),
+    );
+    if !gives_up {
+        return finding(FindingKind::Overwritten, key, format!("{what}. Minerva sets it again."));
+    }
+    let remedy = remedy(key, manager);
+    let message = format!("{what}, and this again and again. Minerva leaves it alone from now on. {remedy}");
+    finding(FindingKind::FightGivenUp, key, message)
+}
+
+fn remedy(key: KnobKey, manager: &str) -> &'static str {
+    match (key.holder, manager) {
+        (Holder::Disk(_), _) => {
+            "Find what sets it, such as a udev rule or a tuning daemon, or remove the disk's setting from minerva.toml."
+        }
+        (_, "systemd") => {
+            "Remove IOWeight=, IODeviceWeight= and IO...Max= from the unit, or set Delegate=yes there, or exclude the tenant \
+             in minerva.toml; then reload Minerva."
+        }
+        _ => {
+            "Take the disk settings out of that manager's configuration, or exclude the tenant in minerva.toml; then reload \
+              Minerva."
+        }
+    }
+}
+
+/// The knob as a person would look for it: `io.bfq.weight of system.slice/a.service for 8:0`.
+pub(crate) fn knob_name(key: KnobKey, owner: &Owner) -> String {
+    let DeviceId { major, minor } = key.device;
+    match &owner.target {
+        KnobTarget::Cgroup { cgroup, .. } => {
+            format!("{} of {} for {major}:{minor}", key.file.file_name(), cgroup.path)
+        }
+        KnobTarget::Disk { name } => format!("{} of {name}", key.file.file_name()),
+    }
+}

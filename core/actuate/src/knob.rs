@@ -1,0 +1,135 @@
+//! What a knob can hold, and the way from a file's text to it and back. One file a back end holds the formats; this one
+//! only knows which file has which.
+
+use crate::groups::GroupNumber;
+use crate::{bfq, bfq_v1, disk, io_max, iocost, throttle_v1};
+use minerva_model::{BackEnd, DeviceId, KnobFile, TenantId};
+
+/// Whose knob it is, as a number: the ledger compares these thousands of times a slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Holder {
+    /// A tenant's cgroup.
+    Tenant(TenantId),
+    /// A group above tenants.
+    Group(GroupNumber),
+    /// A disk's own settings, in sysfs or in the root group.
+    Disk(DeviceId),
+}
+
+/// One knob: a holder's file, for one disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct KnobKey {
+    pub(crate) holder: Holder,
+    pub(crate) device: DeviceId,
+    pub(crate) file: KnobFile,
+}
+
+impl KnobKey {
+    /// It belongs to a disk, so weights may depend on it: set before them and put back after them.
+    pub(crate) fn is_of_disk(&self) -> bool {
+        matches!(self.holder, Holder::Disk(_))
+    }
+}
+
+/// A value in a knob. A limit of `None` is the kernel's `max`: no limit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Setting {
+    /// Relative to siblings; 100 is the kernel's default.
+    Weight(u32),
+    /// `io.max`, in bytes a second.
+    Limits { read: Option<u64>, write: Option<u64> },
+    /// One of the files of `blkio.throttle`, in bytes a second.
+    Limit(Option<u64>),
+    /// The elevator in force.
+    Elevator(String),
+    /// BFQ's `low_latency`.
+    LowLatency(bool),
+    /// iocost is enabled for the disk.
+    IoCost(bool),
+}
+
+impl Setting {
+    /// It is what a group has that nobody ever set.
+    pub(crate) fn is_default(&self) -> bool {
+        match self {
+            Self::Weight(weight) => *weight == crate::weight_file::DEFAULT,
+            Self::Limits { read, write } => read.is_none() && write.is_none(),
+            Self::Limit(limit) => limit.is_none(),
+            Self::Elevator(_) | Self::LowLatency(_) | Self::IoCost(_) => false,
+        }
+    }
+
+    /// The same, but no looser than what stood there before Minerva: an operator's own limit stays in force under ours.
+    pub(crate) fn within(&self, original: &Self) -> Self {
+        let least = |ours: Option<u64>, theirs: Option<u64>| match (ours, theirs) {
+            (Some(ours), Some(theirs)) => Some(ours.min(theirs)),
+            (limit, None) | (None, limit) => limit,
+        };
+        match (self, original) {
+            (Self::Limits { read, write }, Self::Limits { read: their_read, write: their_write }) => {
+                Self::Limits { read: least(*read, *their_read), write: least(*write, *their_write) }
+            }
+            (Self::Limit(ours), Self::Limit(theirs)) => Self::Limit(least(*ours, *theirs)),
+            _ => self.clone(),
+        }
+    }
+
+    /// The text that sets it for `device`.
+    pub(crate) fn render(&self, device: DeviceId) -> String {
+        match self {
+            Self::Weight(weight) => crate::weight_file::render(device, *weight),
+            Self::Limits { read, write } => io_max::render(device, *read, *write),
+            Self::Limit(limit) => throttle_v1::render(device, *limit),
+            Self::Elevator(name) => name.clone(),
+            Self::LowLatency(on) => disk::render_low_latency(*on),
+            Self::IoCost(enabled) => iocost::render_enable(device, *enabled),
+        }
+    }
+}
+
+/// What a file's text says of one disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Reading {
+    /// What holds now.
+    pub(crate) setting: Setting,
+    /// The text that brings exactly this back.
+    pub(crate) undo: String,
+}
+
+/// Reads the whole text of `file` for `device`; `None` if it says nothing that can be understood.
+pub(crate) fn parse(file: KnobFile, device: DeviceId, text: &str) -> Option<Reading> {
+    match file {
+        KnobFile::BfqWeight => Some(bfq::parse(device, text)),
+        KnobFile::BfqV1WeightDevice => Some(bfq_v1::parse(device, text)),
+        KnobFile::IoWeight => Some(iocost::parse(device, text)),
+        KnobFile::IoMax => Some(io_max::parse(device, text)),
+        KnobFile::ThrottleReadBps | KnobFile::ThrottleWriteBps => Some(throttle_v1::parse(device, text)),
+        KnobFile::IoCostQos => Some(iocost::parse_qos(device, text)),
+        KnobFile::Elevator => disk::parse_elevator(text),
+        KnobFile::BfqLowLatency => disk::parse_low_latency(text),
+        // The group's weight on every disk is never written: decisions are per disk.
+        KnobFile::BfqV1Weight => None,
+    }
+}
+
+/// A back end that takes weights: its file, and the largest weight the kernel accepts there.
+pub(crate) fn weight_knob(back_end: BackEnd) -> Option<(KnobFile, u32)> {
+    match back_end {
+        BackEnd::Bfq => Some((KnobFile::BfqWeight, bfq::WEIGHT_MAX)),
+        BackEnd::BfqV1 => Some((KnobFile::BfqV1WeightDevice, bfq_v1::WEIGHT_MAX)),
+        BackEnd::IoCost => Some((KnobFile::IoWeight, iocost::WEIGHT_MAX)),
+        BackEnd::Max | BackEnd::ThrottleV1 | BackEnd::Observe => None,
+    }
+}
+
+/// A back end that takes caps: what to set in which file so that a tenant reads and writes no faster than this, in bytes a
+/// second.
+pub(crate) fn cap_settings(back_end: BackEnd, read: Option<u64>, write: Option<u64>) -> Vec<(KnobFile, Setting)> {
+    match back_end {
+        BackEnd::Max => vec![(KnobFile::IoMax, Setting::Limits { read, write })],
+        BackEnd::ThrottleV1 => {
+            vec![(KnobFile::ThrottleReadBps, Setting::Limit(read)), (KnobFile::ThrottleWriteBps, Setting::Limit(write))]
+        }
+        BackEnd::Bfq | BackEnd::BfqV1 | BackEnd::IoCost | BackEnd::Observe => Vec::new(),
+    }
+}

@@ -1,0 +1,446 @@
+//! What Minerva wants of each knob, what the knob held before, and what it holds as last read.
+//!
+//! A knob is in the ledger only while something is to be done or undone about it:
+//!
+//! ```text
+//! wish -> Inspect -> stands as wished already: leaves the ledger
+//!                 -> Write -> held: verified in turns, undone in the end -> leaves the ledger
+//! ```
+//!
+//! - Nothing is written before an inspection of that knob answered, and nothing that stands already is written.
+//! - At most one request of a knob is under way; the newest wish counts when its answer comes. [`Ledger::release_all`] alone
+//!   does not wait: the driver performs writes in order, so the undo comes after whatever is under way, and the late answer is
+//!   ignored.
+//! - A wish for a default on a knob that is not in the ledger costs not even an inspection: thousands of neutral tenants are
+//!   free. The price: an operator's own weight on such a tenant stays until a decision differs from neutral.
+//! - A wish that equals what stood there before Minerva is met by the undo, and the knob is free again.
+
+use crate::entry::{Asked, Knob, Step};
+use crate::fights::{self, Owner, Rules};
+use crate::knob::{self, Holder, KnobKey, Reading, Setting};
+use minerva_model::{
+    CgroupRef, DeviceId, Effect, FindingKind, KnobFile, KnobInspection, KnobTarget, KnobWrite, Outcome, WriteId,
+};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Bound::{Excluded, Unbounded};
+
+/// A refused request is tried again after 2, 4, 8 ... slices, and then at this distance.
+const RETRY_SLICES_MAX: u64 = 64;
+
+/// The ledger, and the effects that come of it.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    owners: BTreeMap<Holder, Owner>,
+    /// Holders that are forgotten as soon as their last knob is put back.
+    retired: BTreeSet<Holder>,
+    knobs: BTreeMap<KnobKey, Knob>,
+    held: BTreeSet<KnobKey>,
+    requests: BTreeMap<WriteId, KnobKey>,
+    retries: BTreeSet<(u64, KnobKey)>,
+    suspended: BTreeSet<(DeviceId, KnobFile)>,
+    rules: Rules,
+    slice: u64,
+    /// Where the last turn of verification ended, and the part of a knob that it left over.
+    verified_last: Option<KnobKey>,
+    verify_credit: u64,
+    last_id: u64,
+    first_writes: u64,
+    stopped: bool,
+    pub(crate) effects: VecDeque<Effect>,
+}
+
+impl Ledger {
+    pub(crate) fn new(rules: Rules) -> Self {
+        Self {
+            owners: BTreeMap::new(),
+            retired: BTreeSet::new(),
+            knobs: BTreeMap::new(),
+            held: BTreeSet::new(),
+            requests: BTreeMap::new(),
+            retries: BTreeSet::new(),
+            suspended: BTreeSet::new(),
+            rules,
+            slice: 0,
+            verified_last: None,
+            verify_credit: 0,
+            last_id: 0,
+            first_writes: 0,
+            stopped: false,
+            effects: VecDeque::new(),
+        }
+    }
+
+    /// New settings: the operator may have ended a fight, so knobs given up are free to be wished for again.
+    pub(crate) fn configure(&mut self, rules: Rules) {
+        self.rules = rules;
+        self.knobs.retain(|_, knob| !knob.given_up);
+    }
+
+    /// Says where a holder's knobs are; before its first wish.
+    pub(crate) fn own(&mut self, holder: Holder, owner: Owner) {
+        self.retired.remove(&holder);
+        self.owners.insert(holder, owner);
+    }
+
+    /// The holder is gone, and its knobs with it: nothing is written.
+    pub(crate) fn disown(&mut self, holder: Holder) {
+        let keys: Vec<KnobKey> = self.keys_of(holder).collect();
+        keys.into_iter().for_each(|key| self.remove(key));
+        self.owners.remove(&holder);
+    }
+
+    /// The holder is no longer Minerva's business, but may well stand: its knobs are put back, and then it is forgotten.
+    pub(crate) fn retire(&mut self, holder: Holder) {
+        self.retired.insert(holder);
+        self.release_holder(holder);
+        self.forget_if_retired(holder);
+    }
+
+    /// The disk is gone, and every knob for it.
+    pub(crate) fn forget_device(&mut self, device: DeviceId) {
+        let keys: Vec<KnobKey> = self.knobs.keys().filter(|key| key.device == device).copied().collect();
+        keys.into_iter().for_each(|key| self.remove(key));
+        self.suspended.retain(|(suspended, _)| *suspended != device);
+    }
+
+    /// Wants `setting` in a knob.
+    pub(crate) fn wish(&mut self, key: KnobKey, setting: Setting) {
+        if self.stopped {
+            return;
+        }
+        match self.knobs.get_mut(&key) {
+            None if setting.is_default() => return,
+            None => {
+                self.knobs.insert(key, Knob { wish: Some(setting), ..Knob::default() });
+            }
+            Some(knob) => knob.wish = Some(setting),
+        }
+        self.advance(key);
+    }
+
+    /// Wants a knob to be as it was before Minerva.
+    pub(crate) fn release(&mut self, key: KnobKey) {
+        if let Some(knob) = self.knobs.get_mut(&key).filter(|knob| !knob.given_up) {
+            knob.wish = None;
+            self.advance(key);
+        }
+    }
+
+    /// [`Self::release`] for everything that a holder has.
+    pub(crate) fn release_holder(&mut self, holder: Holder) {
+        let keys: Vec<KnobKey> = self.keys_of(holder).collect();
+        keys.into_iter().for_each(|key| self.release(key));
+    }
+
+    /// [`Self::release`] for every cgroup's knob for a disk.
+    pub(crate) fn release_cgroups(&mut self, device: DeviceId) {
+        let keys = self.knobs.keys().filter(|key| key.device == device && !key.is_of_disk());
+        let keys: Vec<KnobKey> = keys.copied().collect();
+        keys.into_iter().for_each(|key| self.release(key));
+    }
+
+    /// Puts everything back, newest first and disks last, without waiting for answers under way.
+    pub(crate) fn release_all(&mut self) {
+        let mut keys: Vec<(bool, Reverse<Option<u64>>, KnobKey)> = Vec::new();
+        for (key, knob) in &self.knobs {
+            keys.push((key.is_of_disk(), Reverse(knob.held_since), *key));
+        }
+        keys.sort_unstable();
+        for (_, Reverse(held_since), key) in keys {
+            if held_since.is_none() {
+                self.remove(key);
+                continue;
+            }
+            let Some(knob) = self.knobs.get_mut(&key) else { continue };
+            knob.wish = None;
+            let under_way = matches!(knob.request, Some((_, Asked::Undo)));
+            // At the end even an undo under way is repeated, as nothing would be left to try again if it were refused.
+            if knob.given_up || (under_way && !self.stopped) {
+                continue;
+            }
+            if let Some((id, _)) = knob.request.take() {
+                self.requests.remove(&id);
+            }
+            self.ask(key, Asked::Undo);
+        }
+    }
+
+    /// Puts everything back and accepts no further wish.
+    pub(crate) fn stop(&mut self) {
+        self.stopped = true;
+        self.release_all();
+    }
+
+    /// The cgroups' knobs of this file for this disk have lost what they held and cannot be written for now. What undoes
+    /// them is kept.
+    pub(crate) fn suspend(&mut self, device: DeviceId, file: KnobFile) {
+        self.suspended.insert((device, file));
+        for (_, knob) in self.knobs.iter_mut().filter(|(key, _)| key.device == device && key.file == file) {
+            knob.current = None;
+        }
+    }
+
+    /// The reverse of [`Self::suspend`]: what was wished is inspected and written again.
+    pub(crate) fn resume(&mut self, device: DeviceId, file: KnobFile) {
+        if !self.suspended.remove(&(device, file)) {
+            return;
+        }
+        let keys = self.knobs.keys().filter(|key| key.device == device && key.file == file);
+        for key in keys.copied().collect::<Vec<KnobKey>>() {
+            if let Some(knob) = self.knobs.get_mut(&key) {
+                // An answer that was under way during the suspension says nothing about now.
+                knob.current = None;
+            }
+            self.advance(key);
+        }
+    }
+
+    /// Looks at a held knob now, because something hints that it changed.
+    pub(crate) fn look_at(&mut self, key: KnobKey) {
+        let idle = self.knobs.get(&key).is_some_and(|knob| knob.held_since.is_some() && knob.request.is_none());
+        if idle && self.held.contains(&key) {
+            self.ask(key, Asked::Inspect);
+        }
+    }
+
+    /// What a held knob was last seen to hold.
+    pub(crate) fn held_setting(&self, key: KnobKey) -> Option<&Setting> {
+        self.knobs.get(&key).filter(|knob| knob.held_since.is_some())?.current.as_ref()
+    }
+
+    /// It is known where this holder's knobs are.
+    pub(crate) fn knows(&self, holder: Holder) -> bool {
+        self.owners.contains_key(&holder)
+    }
+
+    /// Some request of this holder is not answered yet.
+    pub(crate) fn is_under_way(&self, holder: Holder) -> bool {
+        self.keys_of(holder).any(|key| self.knobs.get(&key).is_some_and(|knob| knob.request.is_some()))
+    }
+
+    /// A slice has passed: tries again what was refused, and reads again the held knobs whose turn it is.
+    pub(crate) fn turn(&mut self, slice: u64) {
+        self.slice = slice;
+        if self.stopped {
+            return;
+        }
+        while let Some((at, key)) = self.retries.first().copied().filter(|(at, _)| *at <= slice) {
+            self.retries.remove(&(at, key));
+            if let Some(knob) = self.knobs.get_mut(&key) {
+                knob.retry_at = None;
+            }
+            self.advance(key);
+        }
+        // The credit carries the fraction over, so that few knobs are not read more often than many.
+        self.verify_credit += self.held.len() as u64;
+        let count = (self.verify_credit / self.rules.verify_every_slices) as usize;
+        self.verify_credit %= self.rules.verify_every_slices;
+        let after = self.verified_last.map_or(Unbounded, Excluded);
+        let keys = self.held.range((after, Unbounded)).chain(&self.held).take(count.min(self.held.len()));
+        let keys: Vec<KnobKey> = keys.copied().collect();
+        self.verified_last = keys.last().copied().or(self.verified_last);
+        for key in keys {
+            if !self.is_suspended(key) {
+                self.look_at(key);
+            }
+        }
+    }
+
+    /// Takes an answer; returns what the knob holds, if that became known.
+    pub(crate) fn answered(&mut self, id: WriteId, outcome: &Outcome) -> Option<(KnobKey, Setting)> {
+        let key = self.requests.remove(&id)?;
+        let (_, asked) = self.knobs.get_mut(&key)?.request.take()?;
+        let text = match outcome {
+            Outcome::Vanished => {
+                self.remove(key);
+                return None;
+            }
+            Outcome::Refused { detail, .. } => {
+                self.refused(key, &asked, detail.clone());
+                return None;
+            }
+            Outcome::Text(text) => text,
+        };
+        let Some(reading) = knob::parse(key.file, key.device, text) else {
+            let start: String = text.chars().take(60).collect();
+            self.refused(key, &Asked::Inspect, format!("it reads {start:?}, which Minerva does not understand"));
+            return None;
+        };
+        let setting = reading.setting.clone();
+        match asked {
+            Asked::Inspect => self.inspected(key, reading),
+            Asked::Write { setting, .. } => self.written(key, &setting, reading),
+            Asked::Undo => self.undone(key, reading),
+        }
+        Some((key, setting))
+    }
+
+    fn inspected(&mut self, key: KnobKey, reading: Reading) {
+        let Some(knob) = self.knobs.get_mut(&key) else { return };
+        let found = reading.setting.clone();
+        let asked = knob.current.replace(found.clone()).filter(|asked| knob.held_since.is_some() && *asked != found);
+        knob.original.get_or_insert(reading);
+        if let Some(asked) = asked {
+            let gives_up = knob.fights.lost_once_more(self.slice, self.rules);
+            if gives_up {
+                knob.given_up = true;
+                knob.held_since = None;
+                self.held.remove(&key);
+            }
+            if let Some(owner) = self.owners.get(&key.holder) {
+                self.effects.push_back(Effect::Found(fights::overwritten(key, owner, &asked, &found, gives_up)));
+            }
+        }
+        self.advance(key);
+    }
+
+    fn written(&mut self, key: KnobKey, asked: &Setting, reading: Reading) {
+        let Some(knob) = self.knobs.get_mut(&key) else { return };
+        let found = reading.setting;
+        knob.current = Some(found.clone());
+        if found == *asked {
+            knob.refusals = 0;
+            knob.told.clear();
+            return self.advance(key);
+        }
+        let detail =
+            format!("Minerva wrote '{}' and '{}' stands there", asked.render(key.device), found.render(key.device));
+        self.tell(key, FindingKind::ReadBackDiffers, detail);
+        self.retry_later(key);
+    }
+
+    fn undone(&mut self, key: KnobKey, reading: Reading) {
+        let Some(knob) = self.knobs.get_mut(&key) else { return };
+        knob.held_since = None;
+        knob.current = Some(reading.setting.clone());
+        let original = knob.original.replace(reading.clone());
+        self.held.remove(&key);
+        if let Some(original) = original.filter(|original| original.setting != reading.setting) {
+            let (wanted, stands) = (original.undo, reading.setting.render(key.device));
+            self.tell(
+                key,
+                FindingKind::ReadBackDiffers,
+                format!("'{wanted}' was to undo it and '{stands}' stands there"),
+            );
+        }
+        self.advance(key);
+    }
+
+    fn refused(&mut self, key: KnobKey, asked: &Asked, detail: String) {
+        let Some(knob) = self.knobs.get_mut(&key) else { return };
+        let kind = match asked {
+            Asked::Inspect => FindingKind::Unreadable,
+            Asked::Write { .. } | Asked::Undo => FindingKind::WriteRefused,
+        };
+        if let Asked::Write { first: true, .. } = asked {
+            // Nothing of ours stands there, and what does is read again before the next try.
+            knob.held_since = None;
+            knob.current = None;
+            knob.original = None;
+            self.held.remove(&key);
+        }
+        // What cannot be undone because it was lost with the elevator is no news.
+        if !(self.is_suspended(key) && *asked == Asked::Undo) {
+            self.tell(key, kind, detail);
+        }
+        self.retry_later(key);
+    }
+
+    /// Says a trouble of a knob once.
+    fn tell(&mut self, key: KnobKey, kind: FindingKind, detail: String) {
+        let (Some(knob), Some(owner)) = (self.knobs.get_mut(&key), self.owners.get(&key.holder)) else { return };
+        if knob.told != detail {
+            let message =
+                format!("{}: {detail}. Minerva tries again, at growing distances.", fights::knob_name(key, owner));
+            knob.told = detail;
+            self.effects.push_back(Effect::Found(fights::finding(kind, key, message)));
+        }
+    }
+
+    fn retry_later(&mut self, key: KnobKey) {
+        let Some(knob) = self.knobs.get_mut(&key) else { return };
+        knob.refusals += 1;
+        let at = self.slice + 2_u64.saturating_pow(knob.refusals).min(RETRY_SLICES_MAX);
+        if let Some(earlier) = knob.retry_at.replace(at) {
+            self.retries.remove(&(earlier, key));
+        }
+        self.retries.insert((at, key));
+    }
+
+    /// Does the next thing about a knob, unless it has to wait.
+    fn advance(&mut self, key: KnobKey) {
+        let Some(knob) = self.knobs.get(&key) else { return };
+        if knob.request.is_some() || knob.given_up {
+            return;
+        }
+        match knob.next() {
+            Step::Drop => self.remove(key),
+            Step::Ask(asked) if knob.retry_at.is_none() && !self.is_suspended(key) => self.ask(key, asked),
+            Step::Ask(_) | Step::Wait => {}
+        }
+    }
+
+    fn is_suspended(&self, key: KnobKey) -> bool {
+        self.suspended.contains(&(key.device, key.file))
+    }
+
+    fn ask(&mut self, key: KnobKey, asked: Asked) {
+        let (Some(knob), Some(owner)) = (self.knobs.get_mut(&key), self.owners.get(&key.holder)) else { return };
+        self.last_id += 1;
+        let id = WriteId(self.last_id);
+        let KnobKey { file, device, .. } = key;
+        let target = match file {
+            // The one file of a disk that lies in the root group.
+            KnobFile::IoCostQos => {
+                KnobTarget::Cgroup { tenant: None, cgroup: CgroupRef { path: String::new(), inode: 0 } }
+            }
+            _ => owner.target.clone(),
+        };
+        let undo = knob.original.as_ref().map(|original| original.undo.clone());
+        let text = match (&asked, &undo) {
+            (Asked::Write { setting, .. }, Some(_)) => setting.render(device),
+            (Asked::Undo, Some(undo)) => undo.clone(),
+            _ => {
+                self.effects.push_back(Effect::Inspect(KnobInspection { id, target, file, device }));
+                self.requests.insert(id, key);
+                knob.request = Some((id, Asked::Inspect));
+                return;
+            }
+        };
+        if let Asked::Write { first: true, .. } = asked {
+            self.first_writes += 1;
+            knob.held_since = Some(self.first_writes);
+            self.held.insert(key);
+        }
+        let undo = undo.unwrap_or_default();
+        self.effects.push_back(Effect::Write(KnobWrite { id, target, file, device, text, undo }));
+        self.requests.insert(id, key);
+        knob.request = Some((id, asked));
+    }
+
+    fn keys_of(&self, holder: Holder) -> impl Iterator<Item = KnobKey> {
+        // A holder's knobs stand together: the holder is the first part of the key.
+        let first = KnobKey { holder, device: DeviceId { major: 0, minor: 0 }, file: KnobFile::ALL[0] };
+        self.knobs.range(first..).map(|(key, _)| *key).take_while(move |key| key.holder == holder)
+    }
+
+    fn remove(&mut self, key: KnobKey) {
+        self.held.remove(&key);
+        let Some(knob) = self.knobs.remove(&key) else { return };
+        if let Some((id, _)) = knob.request {
+            self.requests.remove(&id);
+        }
+        if let Some(at) = knob.retry_at {
+            self.retries.remove(&(at, key));
+        }
+        self.forget_if_retired(key.holder);
+    }
+
+    fn forget_if_retired(&mut self, holder: Holder) {
+        if self.retired.contains(&holder) && self.keys_of(holder).next().is_none() {
+            self.retired.remove(&holder);
+            self.owners.remove(&holder);
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! One disk: its facts, the verdict on it, and the means by which shares are made to bite on it.
+
+use crate::caps::{Cap, Dealer, DiskUse, Use};
+use crate::groups::{GroupNumber, Groups};
+use crate::hierarchy::{Own, Tree};
+use crate::knob::{self, Holder, KnobKey, Setting};
+use crate::ledger::Ledger;
+use crate::verdict::{DiskWish, Verdict, disk_wishes, verdict};
+use minerva_model::{
+    BackEnd, Device, DeviceId, Effect, EngineConfig, Finding, FindingKind, KnobFile, Nanos, Signals, TenantId,
+};
+use std::collections::BTreeMap;
+
+/// How shares are made to bite.
+#[derive(Debug)]
+pub(crate) enum Means {
+    /// Not at all: nothing bites, or the mode is not `enforce`.
+    Watch,
+    Weights {
+        file: KnobFile,
+        tree: Tree,
+    },
+    Caps {
+        back_end: BackEnd,
+        dealer: Dealer,
+    },
+}
+
+/// One disk.
+#[derive(Debug)]
+pub(crate) struct Steering {
+    device: Device,
+    verdict: Verdict,
+    /// The verdict that people were last told.
+    told: Option<Verdict>,
+    means: Means,
+    /// The back end that `means` is for.
+    in_use: BackEnd,
+}
+
+impl Steering {
+    /// A disk seen for the first time.
+    pub(crate) fn new(device: &Device, config: &EngineConfig) -> Self {
+        let verdict = verdict(&device.facts, config.devices.get(&device.name)).named(&device.name);
+        Self { device: device.clone(), verdict, told: None, means: Means::Watch, in_use: BackEnd::Observe }
+    }
+
+    pub(crate) fn verdict(&self) -> &Verdict {
+        &self.verdict
+    }
+
+    /// The disk was looked at again.
+    pub(crate) fn seen(&mut self, device: &Device) {
+        self.device = device.clone();
+    }
+
+    /// One of the disk's own knobs was read: the facts follow at once, not when the disk is next looked at.
+    pub(crate) fn knob_reads(&mut self, setting: Setting) {
+        let facts = &mut self.device.facts;
+        match setting {
+            Setting::Elevator(name) if facts.elevator.as_deref() != Some(&*name) => {
+                // BFQ always starts with low_latency 1.
+                facts.bfq_low_latency = (name == "bfq").then_some(true);
+                facts.elevator = Some(name);
+            }
+            Setting::LowLatency(on) => facts.bfq_low_latency = Some(on),
+            Setting::IoCost(enabled) => facts.iocost_enabled = enabled,
+            Setting::Elevator(_) | Setting::Weight(_) | Setting::Limits { .. } | Setting::Limit(_) => {}
+        }
+    }
+
+    /// Draws the consequences of new facts or settings. True if the means are new, so that every tenant has to be entered.
+    pub(crate) fn refresh(&mut self, config: &EngineConfig, enforce: bool, ledger: &mut Ledger) -> bool {
+        let settings = config.devices.get(&self.device.name);
+        self.verdict = verdict(&self.device.facts, settings).named(&self.device.name);
+        let wishes = disk_wishes(&self.device.facts, settings);
+        let id = self.device.id;
+        let key = |file| KnobKey { holder: Holder::Disk(id), device: id, file };
+        // Weights go before the elevator that obeys them does.
+        let leaving = wishes.iter().any(|wish| wish.asked.is_none() && ledger.held_setting(key(wish.file)).is_some());
+        let wanted = if enforce && !leaving { self.verdict.back_end } else { BackEnd::Observe };
+        if enforce {
+            for DiskWish { file, asked, due } in &wishes {
+                if let Some(setting) = asked.as_ref().filter(|_| *due) {
+                    ledger.wish(key(*file), setting.clone());
+                    if ledger.held_setting(key(*file)) == Some(setting) {
+                        // It was seen to stand and the facts say otherwise: somebody changed it, or the facts are old.
+                        ledger.look_at(key(*file));
+                    }
+                }
+            }
+        }
+        let renewed = wanted != self.in_use;
+        if renewed {
+            self.leave(ledger);
+        }
+        if enforce {
+            wishes.iter().rev().filter(|wish| wish.asked.is_none()).for_each(|wish| ledger.release(key(wish.file)));
+        }
+        if renewed {
+            self.enter(wanted, config, ledger);
+        }
+        renewed
+    }
+
+    /// Tells people of a new verdict, unless the disk is just being changed: what holds on the way is no news.
+    pub(crate) fn tell(&mut self, ledger: &mut Ledger) {
+        if self.told.as_ref() != Some(&self.verdict) && !ledger.is_under_way(Holder::Disk(self.device.id)) {
+            ledger.effects.push_back(Effect::Found(found(&self.device, &self.verdict)));
+            self.told = Some(self.verdict.clone());
+        }
+    }
+
+    /// Forgets what was planned, so that everything is wished for again.
+    pub(crate) fn plan_afresh(&mut self) {
+        self.means = Means::Watch;
+        self.in_use = BackEnd::Observe;
+    }
+
+    fn leave(&mut self, ledger: &mut Ledger) {
+        let id = self.device.id;
+        match self.means {
+            Means::Watch => {}
+            // The kernel dropped the weights when the disk left BFQ, and refuses them until it is back.
+            Means::Weights { file: file @ (KnobFile::BfqWeight | KnobFile::BfqV1WeightDevice), .. }
+                if self.device.facts.elevator.as_deref() != Some("bfq") =>
+            {
+                ledger.suspend(id, file);
+            }
+            Means::Weights { .. } | Means::Caps { .. } => ledger.release_cgroups(id),
+        }
+    }
+
+    fn enter(&mut self, back_end: BackEnd, config: &EngineConfig, ledger: &mut Ledger) {
+        self.in_use = back_end;
+        self.means = match (knob::weight_knob(back_end), back_end) {
+            (Some((file, weight_max)), _) => {
+                ledger.resume(self.device.id, file);
+                Means::Weights { file, tree: Tree::new(weight_max, config.actuation.manage_ancestors) }
+            }
+            (None, BackEnd::Max | BackEnd::ThrottleV1) => Means::Caps { back_end, dealer: Dealer::default() },
+            (None, _) => Means::Watch,
+        };
+    }
+
+    /// A tenant's share or activity changed.
+    pub(crate) fn set(&mut self, groups: &Groups, group: GroupNumber, own: Own) {
+        if let Means::Weights { tree, .. } = &mut self.means {
+            tree.set(groups, group, Some(own));
+        }
+    }
+
+    /// A tenant is gone; its group still stands in `groups`.
+    pub(crate) fn unset(&mut self, groups: &Groups, group: GroupNumber, tenant: TenantId) {
+        match &mut self.means {
+            Means::Watch => {}
+            Means::Weights { tree, .. } => tree.set(groups, group, None),
+            Means::Caps { dealer, .. } => dealer.forget(tenant),
+        }
+    }
+
+    /// A tenant was excluded or is steered again: what was dealt to it counts no more.
+    pub(crate) fn forget_cap(&mut self, tenant: TenantId) {
+        if let Means::Caps { dealer, .. } = &mut self.means {
+            dealer.forget(tenant);
+        }
+    }
+
+    /// Groups are gone with their last tenant.
+    pub(crate) fn forget(&mut self, gone: &[GroupNumber]) {
+        if let Means::Weights { tree, .. } = &mut self.means {
+            tree.forget(gone);
+        }
+    }
+
+    /// Wishes for what changed since the last slice.
+    pub(crate) fn plan(
+        &mut self,
+        now: Nanos,
+        config: &EngineConfig,
+        groups: &Groups,
+        shares: &BTreeMap<TenantId, u32>,
+        signals: &Signals,
+        ledger: &mut Ledger,
+    ) {
+        let device = self.device.id;
+        match &mut self.means {
+            Means::Watch => {}
+            Means::Weights { file, tree } => {
+                for (holder, weight) in tree.changes(groups) {
+                    let key = KnobKey { holder, device, file: *file };
+                    match weight {
+                        Some(weight) => ledger.wish(key, Setting::Weight(weight)),
+                        None => ledger.release(key),
+                    }
+                }
+            }
+            Means::Caps { back_end, dealer } => {
+                let capacity = config.devices.get(&self.device.name).and_then(|disk| disk.bandwidth_bytes_per_second);
+                let (disk, uses) = disk_use(device, capacity, config, shares, signals);
+                for (tenant, cap) in dealer.deal(now, disk, &uses) {
+                    wish_cap(ledger, *back_end, tenant, device, cap);
+                }
+            }
+        }
+    }
+
+    /// The disk is steered by caps.
+    pub(crate) fn has_caps(&self) -> bool {
+        matches!(self.means, Means::Caps { .. })
+    }
+}
+
+fn wish_cap(ledger: &mut Ledger, back_end: BackEnd, tenant: TenantId, device: DeviceId, cap: Option<Cap>) {
+    for (file, setting) in knob::cap_settings(back_end, cap.map(|cap| cap.read), cap.map(|cap| cap.write)) {
+        let key = KnobKey { holder: Holder::Tenant(tenant), device, file };
+        match cap {
+            Some(_) => ledger.wish(key, setting),
+            None => ledger.release(key),
+        }
+    }
+}
+
+/// What the slice says of a disk, for dealing caps. `shares` holds the tenants that may be capped.
+fn disk_use(
+    device: DeviceId,
+    capacity: Option<u64>,
+    config: &EngineConfig,
+    shares: &BTreeMap<TenantId, u32>,
+    signals: &Signals,
+) -> (DiskUse, Vec<Use>) {
+    let mut uses = Vec::new();
+    let (mut uncapped, mut contention) = (0.0, 0);
+    for row in signals.io.iter().filter(|row| row.device == device && row.active) {
+        contention += 1;
+        let Some(share) = shares.get(&row.tenant) else {
+            uncapped += row.bytes_per_second();
+            continue;
+        };
+        let rate = row.bytes_per_second();
+        let reads = rate * row.transferred.read_bytes as f64 / row.transferred.bytes().max(1) as f64;
+        uses.push(Use {
+            tenant: row.tenant,
+            share: f64::from(*share),
+            read_bytes_per_second: reads,
+            write_bytes_per_second: rate - reads,
+        });
+    }
+    let row = signals.devices.iter().find(|row| row.device == device);
+    let measured = row.map_or(0.0, |row| row.transferred.bytes() as f64 / row.elapsed.as_secs_f64().max(1e-3));
+    let disk = DiskUse {
+        capacity_bytes_per_second: capacity.map(|bytes| bytes as f64),
+        measured_bytes_per_second: measured,
+        busy: row.is_some_and(|row| row.busy_permille >= config.actuation.caps_lift_below_busy_permille),
+        uncapped_bytes_per_second: uncapped,
+        contention,
+        floor_permille: config.fennel.floor_permille,
+        slice: config.observe.slice,
+    };
+    (disk, uses)
+}
+
+fn found(device: &Device, verdict: &Verdict) -> Finding {
+    let Verdict { back_end, bites, reason, remedy } = verdict;
+    let name = &device.name;
+    let mut message = match bites {
+        true => format!("{name} is steered through {back_end}: {reason}."),
+        false => format!("{name} is only watched: {reason}."),
+    };
+    if let Some(remedy) = remedy {
+        message.push_str(&format!(" Remedy: {remedy}."));
+    }
+    let kind = if *bites { FindingKind::Steerable } else { FindingKind::NotSteerable };
+    Finding { kind, device: Some(device.id), tenant: None, message }
+}

@@ -1,0 +1,359 @@
+//! Will a weight bite on this disk? The answer, its reason and its remedy, from the facts alone.
+//!
+//! `back_end` is [`BackEnd::Observe`] exactly when nothing bites now. A disk that the operator's file tells Minerva to change
+//! (`elevator`, `enable_iocost`) is judged as it stands: the verdict turns when the change is in force.
+//!
+//! Caps are never chosen by themselves, because a cap is not work-conserving: only the operator's `back_end` sets them.
+//! The sentences hold `<disk>` where the kernel's name of the disk belongs; [`Verdict::named`] puts it in.
+
+use crate::knob::Setting;
+use minerva_model::{BackEnd, CgroupVersion, DeviceFacts, DeviceSettings, KnobFile};
+
+/// What stands in the sentences for the disk's kernel name, which the facts do not hold.
+const DISK: &str = "<disk>";
+
+/// Whether and how shares bite on a disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// The way shares are made to bite; [`BackEnd::Observe`] if there is none.
+    pub back_end: BackEnd,
+    /// A share that Minerva sets has an effect now.
+    pub bites: bool,
+    /// Why, as a sentence for people.
+    pub reason: String,
+    /// What to do so that it bites, or bites better, as a sentence for people.
+    pub remedy: Option<String>,
+}
+
+impl Verdict {
+    /// The same with the disk's kernel name, such as `sda`, in the sentences.
+    pub fn named(mut self, disk: &str) -> Self {
+        self.reason = self.reason.replace(DISK, disk);
+        self.remedy = self.remedy.map(|text| text.replace(DISK, disk));
+        self
+    }
+
+    fn bites(back_end: BackEnd, reason: impl Into<String>, remedy: Option<&str>) -> Self {
+        Self { back_end, bites: true, reason: reason.into(), remedy: remedy.map(str::to_owned) }
+    }
+
+    fn watches(reason: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { back_end: BackEnd::Observe, bites: false, reason: reason.into(), remedy: Some(remedy.into()) }
+    }
+}
+
+/// Will a weight bite on a disk with these `facts`, under the operator's `settings` for it?
+///
+/// `settings.back_end` wins over `facts.back_end_forced`; both are the operator's word.
+pub fn verdict(facts: &DeviceFacts, settings: Option<&DeviceSettings>) -> Verdict {
+    if facts.cgroup == CgroupVersion::Absent {
+        return Verdict::watches(
+            "neither the io controller of cgroup v2 nor blkio of cgroup v1 is mounted, so the kernel cannot tell tenants \
+             of <disk> apart",
+            "boot with systemd.unified_cgroup_hierarchy=1, or mount the controller: \
+             mount -t cgroup2 none /sys/fs/cgroup",
+        );
+    }
+    if !facts.controller_enabled {
+        return Verdict::watches(
+            "the io controller is not enabled for groups below the root, so they have no knobs",
+            "enable it, and memory so that writeback is charged to whoever caused it: \
+             echo '+io +memory' > /sys/fs/cgroup/cgroup.subtree_control",
+        );
+    }
+    match settings.and_then(|settings| settings.back_end).or(facts.back_end_forced) {
+        Some(back_end) => forced(facts, settings, back_end),
+        None => best(facts, settings),
+    }
+}
+
+/// The best that bites without anybody asking for it.
+fn best(facts: &DeviceFacts, settings: Option<&DeviceSettings>) -> Verdict {
+    let bfq = match facts.cgroup {
+        CgroupVersion::V1 => bfq(facts, settings, BackEnd::BfqV1),
+        _ => bfq(facts, settings, BackEnd::Bfq),
+    };
+    if bfq.bites {
+        return bfq;
+    }
+    if facts.cgroup == CgroupVersion::V2 && facts.iocost_enabled {
+        return iocost(facts, settings);
+    }
+    if facts.elevator.as_deref() != Some("bfq") && !facts.stacked_on.is_empty() && !asks_for_bfq(settings) {
+        return stacked(facts);
+    }
+    bfq
+}
+
+/// What the operator's file asks for, if it works here.
+fn forced(facts: &DeviceFacts, settings: Option<&DeviceSettings>, back_end: BackEnd) -> Verdict {
+    let wanted_version = match back_end {
+        BackEnd::Bfq | BackEnd::IoCost | BackEnd::Max => Some(CgroupVersion::V2),
+        BackEnd::BfqV1 | BackEnd::ThrottleV1 => Some(CgroupVersion::V1),
+        BackEnd::Observe => None,
+    };
+    if wanted_version.is_some_and(|version| version != facts.cgroup) {
+        let (has, instead) = match facts.cgroup {
+            CgroupVersion::V1 => ("v1", "bfq-v1 or throttle-v1"),
+            _ => ("v2", "bfq, iocost or max"),
+        };
+        return Verdict::watches(
+            format!("minerva.toml asks for back end {back_end} on <disk>, and this host's controller is cgroup {has}"),
+            format!("set back_end to {instead} for <disk>, or remove the line"),
+        );
+    }
+    match back_end {
+        BackEnd::Bfq | BackEnd::BfqV1 => bfq(facts, settings, back_end),
+        BackEnd::IoCost => iocost(facts, settings),
+        BackEnd::Max | BackEnd::ThrottleV1 if !facts.throttle_available => Verdict::watches(
+            format!("minerva.toml asks for back end {back_end} on <disk>, and the kernel offers no throttling"),
+            "use a kernel with CONFIG_BLK_DEV_THROTTLING, or remove back_end for <disk>",
+        ),
+        BackEnd::Max => Verdict::bites(
+            back_end,
+            "minerva.toml asks for caps through io.max; they are dealt again each slice, because a cap leaves idle what its \
+             tenant does not use",
+            attribution(facts),
+        ),
+        BackEnd::ThrottleV1 => Verdict::bites(
+            back_end,
+            "minerva.toml asks for caps through blkio.throttle; they are dealt again each slice, and buffered writes \
+             escape them",
+            None,
+        ),
+        BackEnd::Observe => Verdict {
+            back_end,
+            bites: false,
+            reason: "minerva.toml asks to watch <disk> only".to_owned(),
+            remedy: None,
+        },
+    }
+}
+
+fn bfq(facts: &DeviceFacts, settings: Option<&DeviceSettings>, back_end: BackEnd) -> Verdict {
+    let elevator = facts.elevator.as_deref();
+    if elevator != Some("bfq") {
+        return without_bfq(facts, settings);
+    }
+    match facts.bfq_low_latency {
+        Some(false) if back_end == BackEnd::BfqV1 => Verdict::bites(
+            back_end,
+            "bfq is in force with low_latency 0, so it obeys weights; on cgroup v1 buffered writes are charged to the root \
+             group, not to the tenant",
+            None,
+        ),
+        Some(false) => {
+            Verdict::bites(back_end, "bfq is in force with low_latency 0, so it obeys weights", attribution(facts))
+        }
+        Some(true) if asks_for_bfq(settings) => Verdict::watches(
+            "bfq is in force, but while its low_latency is 1 it favours whom it guesses to be interactive over weights",
+            "minerva.toml asks for bfq on <disk>, so Minerva sets low_latency to 0 itself once its mode is enforce",
+        ),
+        Some(true) => Verdict::watches(
+            "bfq is in force, but while its low_latency is 1 it favours whom it guesses to be interactive over weights",
+            "echo 0 > /sys/block/<disk>/queue/iosched/low_latency, or set elevator = \"bfq\" for <disk> in minerva.toml and \
+             Minerva does it",
+        ),
+        None => Verdict::watches(
+            "bfq is in force, but its low_latency could not be read, so it is unknown whether it obeys weights",
+            "see whether /sys/block/<disk>/queue/iosched/low_latency exists and reads 0",
+        ),
+    }
+}
+
+/// BFQ is not the elevator and iocost is not enabled.
+fn without_bfq(facts: &DeviceFacts, settings: Option<&DeviceSettings>) -> Verdict {
+    let Some(elevator) = facts.elevator.as_deref() else {
+        return match facts.stacked_on.is_empty() {
+            true => Verdict::watches(
+                "<disk> has no elevator and iocost is not enabled for it, so nothing reads weights",
+                "enable iocost: set enable_iocost = true for <disk> in minerva.toml, or set back_end to cap tenants",
+            ),
+            false => stacked(facts),
+        };
+    };
+    let reason = format!("the elevator of <disk> is {elevator}, which does not read weights");
+    if asks_for_bfq(settings) {
+        return Verdict::watches(
+            reason,
+            "minerva.toml asks for bfq on <disk>, so Minerva puts it in force itself once its mode is enforce",
+        );
+    }
+    if settings.is_some_and(|settings| settings.enable_iocost) && facts.iocost_available {
+        return Verdict::watches(
+            reason,
+            "minerva.toml asks for iocost on <disk>, so Minerva enables it itself once its mode is enforce",
+        );
+    }
+    let load = match facts.elevators_available.iter().any(|name| name == "bfq") {
+        true => "",
+        false => "the kernel does not list bfq, so first: modprobe bfq; then ",
+    };
+    Verdict::watches(
+        reason,
+        format!(
+            "{load}echo bfq > /sys/block/<disk>/queue/scheduler and echo 0 > /sys/block/<disk>/queue/iosched/low_latency, \
+             or set elevator = \"bfq\" for <disk> in minerva.toml and Minerva does both"
+        ),
+    )
+}
+
+fn iocost(facts: &DeviceFacts, settings: Option<&DeviceSettings>) -> Verdict {
+    if facts.iocost_enabled {
+        return Verdict::bites(
+            BackEnd::IoCost,
+            "iocost is enabled for <disk>, and it reads weights",
+            attribution(facts),
+        );
+    }
+    if !facts.iocost_available {
+        return Verdict::watches(
+            "the kernel has no iocost (io.cost.qos is missing in the root group)",
+            "use a kernel with CONFIG_BLK_CGROUP_IOCOST, or bfq: set elevator = \"bfq\" for <disk> in minerva.toml",
+        );
+    }
+    let asked = settings.is_some_and(|settings| settings.enable_iocost);
+    Verdict::watches(
+        "iocost is not enabled for <disk>, so nothing reads io.weight",
+        match asked {
+            true => "minerva.toml asks for iocost on <disk>, so Minerva enables it itself once its mode is enforce",
+            false => "set enable_iocost = true for <disk> in minerva.toml and Minerva enables it",
+        },
+    )
+}
+
+fn stacked(facts: &DeviceFacts) -> Verdict {
+    let leaves: Vec<String> = facts.stacked_on.iter().map(ToString::to_string).collect();
+    Verdict::watches(
+        format!("<disk> stands on other disks ({}), and weights act there", leaves.join(", ")),
+        format!("make weights bite on {}: see the verdict of each", leaves.join(", ")),
+    )
+}
+
+/// The operator's word that BFQ is to be in force, which covers what BFQ needs to obey weights.
+fn asks_for_bfq(settings: Option<&DeviceSettings>) -> bool {
+    settings.and_then(|settings| settings.elevator.as_deref()) == Some("bfq")
+}
+
+/// What to do so that buffered writes are charged to their tenant too.
+fn attribution(facts: &DeviceFacts) -> Option<&'static str> {
+    (!facts.writeback_attributed).then_some(
+        "buffered writes are charged to the root group: enable the memory controller beside io: \
+         echo +memory > /sys/fs/cgroup/cgroup.subtree_control",
+    )
+}
+
+/// One of a disk's own settings, and what the operator's file says of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct DiskWish {
+    pub(crate) file: KnobFile,
+    /// What the file asks for; `None`: nothing, so the disk keeps or gets back what it had.
+    pub(crate) asked: Option<Setting>,
+    /// It is asked for, it is not so, and it can be: time to write.
+    pub(crate) due: bool,
+}
+
+/// What the operator's file lets Minerva change about the disk itself, in the order in which to write it: `low_latency` exists
+/// only while BFQ is in force.
+pub(crate) fn disk_wishes(facts: &DeviceFacts, settings: Option<&DeviceSettings>) -> [DiskWish; 3] {
+    let in_force = facts.elevator.as_deref();
+    let elevator = settings.and_then(|settings| settings.elevator.as_deref());
+    let iocost = settings.is_some_and(|settings| settings.enable_iocost);
+    [
+        DiskWish {
+            file: KnobFile::Elevator,
+            asked: elevator.map(|name| Setting::Elevator(name.to_owned())),
+            due: elevator.is_some() && in_force.is_some() && in_force != elevator,
+        },
+        DiskWish {
+            file: KnobFile::BfqLowLatency,
+            asked: asks_for_bfq(settings).then_some(Setting::LowLatency(false)),
+            due: asks_for_bfq(settings) && in_force == Some("bfq") && facts.bfq_low_latency == Some(true),
+        },
+        DiskWish {
+            file: KnobFile::IoCostQos,
+            asked: iocost.then_some(Setting::IoCost(true)),
+            due: iocost && facts.iocost_available && !facts.iocost_enabled && facts.cgroup == CgroupVersion::V2,
+        },
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::verdict;
+    use minerva_model::{BackEnd, CgroupVersion, DeviceFacts, DeviceId, DeviceSettings};
+
+    fn facts(elevator: Option<&str>) -> DeviceFacts {
+        DeviceFacts {
+            cgroup: CgroupVersion::V2,
+            controller_enabled: true,
+            writeback_attributed: true,
+            elevator: elevator.map(str::to_owned),
+            elevators_available: vec!["none".to_owned(), "bfq".to_owned()],
+            bfq_low_latency: (elevator == Some("bfq")).then_some(false),
+            iocost_available: true,
+            iocost_enabled: false,
+            throttle_available: true,
+            rotational: true,
+            stacked_on: Vec::new(),
+            size_bytes: 1 << 40,
+            back_end_forced: None,
+        }
+    }
+
+    fn forces(back_end: BackEnd) -> DeviceSettings {
+        DeviceSettings { back_end: Some(back_end), ..Default::default() }
+    }
+
+    #[test]
+    fn the_back_end_that_bites_is_chosen() {
+        let bfq = facts(Some("bfq"));
+        let none = facts(Some("none"));
+        let v1 =
+            |facts: &DeviceFacts| DeviceFacts { cgroup: CgroupVersion::V1, iocost_available: false, ..facts.clone() };
+        let slow = DeviceFacts { bfq_low_latency: Some(true), ..bfq.clone() };
+        let iocost = DeviceFacts { iocost_enabled: true, ..none.clone() };
+        let leaf = DeviceId { major: 8, minor: 0 };
+        let asks = DeviceSettings { elevator: Some("bfq".to_owned()), ..Default::default() };
+        // Facts, settings, back end, and a word that the reason or the remedy must hold.
+        let table = [
+            (bfq.clone(), None, BackEnd::Bfq, "obeys weights"),
+            (v1(&bfq), None, BackEnd::BfqV1, "buffered writes"),
+            (DeviceFacts { bfq_low_latency: None, ..bfq.clone() }, None, BackEnd::Observe, "could not be read"),
+            (slow.clone(), None, BackEnd::Observe, "echo 0 > /sys/block/sda/queue/iosched/low_latency"),
+            (slow.clone(), Some(asks.clone()), BackEnd::Observe, "sets low_latency to 0 itself"),
+            (DeviceFacts { iocost_enabled: true, ..slow.clone() }, None, BackEnd::IoCost, "iocost is enabled"),
+            (iocost.clone(), None, BackEnd::IoCost, "iocost is enabled"),
+            (none.clone(), None, BackEnd::Observe, "echo bfq > /sys/block/sda/queue/scheduler"),
+            (none.clone(), Some(asks.clone()), BackEnd::Observe, "puts it in force itself"),
+            (DeviceFacts { elevators_available: vec![], ..none.clone() }, None, BackEnd::Observe, "modprobe bfq"),
+            (DeviceFacts { stacked_on: vec![leaf], ..facts(None) }, None, BackEnd::Observe, "8:0"),
+            (DeviceFacts { stacked_on: vec![leaf], ..bfq.clone() }, None, BackEnd::Bfq, "obeys weights"),
+            (facts(None), None, BackEnd::Observe, "no elevator"),
+            (DeviceFacts { controller_enabled: false, ..bfq.clone() }, None, BackEnd::Observe, "subtree_control"),
+            (DeviceFacts { cgroup: CgroupVersion::Absent, ..bfq.clone() }, None, BackEnd::Observe, "mount"),
+            (DeviceFacts { writeback_attributed: false, ..bfq.clone() }, None, BackEnd::Bfq, "+memory"),
+            (bfq.clone(), Some(forces(BackEnd::Max)), BackEnd::Max, "io.max"),
+            (DeviceFacts { back_end_forced: Some(BackEnd::Max), ..bfq.clone() }, None, BackEnd::Max, "io.max"),
+            (bfq.clone(), Some(forces(BackEnd::Observe)), BackEnd::Observe, "watch sda only"),
+            (v1(&none), Some(forces(BackEnd::ThrottleV1)), BackEnd::ThrottleV1, "escape"),
+            (v1(&none), Some(forces(BackEnd::Max)), BackEnd::Observe, "throttle-v1"),
+            (bfq.clone(), Some(forces(BackEnd::BfqV1)), BackEnd::Observe, "cgroup v2"),
+            (bfq.clone(), Some(forces(BackEnd::IoCost)), BackEnd::Observe, "enable_iocost"),
+            (
+                DeviceFacts { throttle_available: false, ..bfq },
+                Some(forces(BackEnd::Max)),
+                BackEnd::Observe,
+                "CONFIG_BLK_DEV_T",
+            ),
+        ];
+        for (facts, settings, back_end, word) in table {
+            let verdict = verdict(&facts, settings.as_ref()).named("sda");
+            assert_eq!(verdict.back_end, back_end, "{verdict:?}");
+            assert_eq!(verdict.bites, back_end != BackEnd::Observe);
+            let text = format!("{} | {}", verdict.reason, verdict.remedy.as_deref().unwrap_or_default());
+            assert!(text.contains(word), "{word:?} is not in {text:?}");
+            assert!(!text.contains("<disk>"));
+        }
+    }
+}

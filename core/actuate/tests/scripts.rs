@@ -1,0 +1,199 @@
+//! Scripts of events above a line `----`, the effects that they cause below it. `UPDATE_EXPECT=1` rewrites the lower part.
+//!
+//! | line | event |
+//! |---|---|
+//! | `config MODE [verify=N] [fights=N] [ancestors=BOOL] [sda.elevator=NAME]` | the operator's settings |
+//! | `disk NAME MAJ:MIN ELEVATOR LOW_LATENCY VERSION [BACK_END]` | a disk is seen |
+//! | `tenant N KIND PATH [excluded]`, `gone N` | a tenant is seen, or gone |
+//! | `decide N MAJ:MIN SHARE` | a decision for the next slice |
+//! | `uses N MAJ:MIN MBPS` | a tenant reads that much in the next slice, and the disk is busy |
+//! | `slice` | plan, then perform and answer until nothing is left |
+//! | `slices N` | so many |
+//! | `somebody PLACE FILE MAJ:MIN TEXT` | somebody else writes |
+//! | `refuse PATH`, `accept PATH`, `vanish PATH` | the kernel's mood |
+//! | `stop` | everything back |
+
+#![expect(clippy::unwrap_used, reason = "a script that cannot be read is a broken test")]
+
+mod kernel;
+
+use expect_test::expect_file;
+use kernel::{Kernel, facts, place};
+use minerva_actuate::Actuator;
+use minerva_model::{
+    BackEnd, CgroupRef, CgroupVersion, Decision, Device, DeviceId, DeviceSettings, DeviceSignals, Effect, EngineConfig,
+    IoCounters, IoSignals, KnobFile, Mode, Nanos, Outcome, Share, Signals, Tenant, TenantId, TenantKind,
+};
+
+#[derive(Default)]
+struct World {
+    actuator: Actuator,
+    kernel: Kernel,
+    now: Nanos,
+    decisions: Vec<Decision>,
+    signals: Signals,
+    log: String,
+}
+
+impl World {
+    fn run(mut self, script: &str) -> String {
+        for line in script.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+            let before = self.log.len();
+            self.obey(line);
+            self.settle();
+            if self.log.len() > before {
+                self.log.insert_str(before, &format!("{line}\n"));
+            }
+        }
+        self.log
+    }
+
+    fn obey(&mut self, line: &str) {
+        let words: Vec<&str> = line.split(' ').collect();
+        match words[..] {
+            ["config", mode, ref rest @ ..] => self.actuator.configure(&config(mode, rest)),
+            ["disk", name, id, elevator, low_latency, version, ref forced @ ..] => {
+                let version = if version == "v1" { CgroupVersion::V1 } else { CgroupVersion::V2 };
+                let forced = forced.first().map(|_| BackEnd::Max);
+                let id: DeviceId = id.parse().unwrap();
+                let facts = facts(elevator, low_latency == "1", version, forced);
+                self.kernel.elevators.insert(id, elevator.to_owned());
+                self.kernel.low_latency.insert(id, low_latency == "1");
+                self.actuator.device_seen(&Device { id, name: name.to_owned(), facts });
+            }
+            ["tenant", id, kind, path, ref excluded @ ..] => self.actuator.tenant_seen(&Tenant {
+                id: TenantId(id.parse().unwrap()),
+                name: path.to_owned(),
+                kind: if kind == "service" { TenantKind::Service } else { TenantKind::Container },
+                cgroup: CgroupRef { path: path.to_owned(), inode: 7 },
+                group: None,
+                weight_percent: 100,
+                excluded: !excluded.is_empty(),
+            }),
+            ["gone", id] => self.actuator.tenant_gone(TenantId(id.parse().unwrap())),
+            ["decide", tenant, device, share] => self.decisions.push(Decision {
+                tenant: TenantId(tenant.parse().unwrap()),
+                device: device.parse().unwrap(),
+                share: Share::new(share.parse().unwrap()),
+                factors: Vec::new(),
+            }),
+            ["uses", tenant, device, megabytes] => self.use_disk(tenant, device, megabytes),
+            ["slice"] => self.slice(),
+            ["slices", count] => (0..count.parse().unwrap()).for_each(|_| {
+                self.slice();
+                self.settle();
+            }),
+            ["somebody", at, file, device, ref text @ ..] => {
+                let file = KnobFile::ALL.into_iter().find(|one| one.file_name() == file).unwrap();
+                self.kernel.write(at, file, device.parse().unwrap(), &text.join(" ")).unwrap();
+            }
+            ["refuse", path] => drop(self.kernel.refusing.insert(path.to_owned())),
+            ["accept", path] => drop(self.kernel.refusing.remove(path)),
+            ["vanish", path] => drop(self.kernel.vanished.insert(path.to_owned())),
+            ["stop"] => self.actuator.stop(),
+            _ => panic!("not an event: {line}"),
+        }
+    }
+
+    fn use_disk(&mut self, tenant: &str, device: &str, megabytes: &str) {
+        let (tenant, device) = (TenantId(tenant.parse().unwrap()), device.parse().unwrap());
+        let transferred =
+            IoCounters { read_bytes: megabytes.parse::<u64>().unwrap() * 1_000_000, read_ops: 1, ..Default::default() };
+        let elapsed = Nanos::SECOND;
+        self.signals.io.push(IoSignals { tenant, device, elapsed, transferred, latency: None, active: true });
+        self.signals.io.sort_by_key(|row| (row.tenant, row.device));
+        if self.signals.devices.is_empty() {
+            self.signals.devices.push(DeviceSignals {
+                device,
+                elapsed,
+                transferred: IoCounters::default(),
+                busy_permille: 1_000,
+                read_latency: None,
+                write_latency: None,
+                contention: 0,
+                unattributed_bytes: 0,
+            });
+        }
+        self.signals.devices[0].transferred.read_bytes += transferred.read_bytes;
+    }
+
+    fn slice(&mut self) {
+        self.now += Nanos::SECOND;
+        self.actuator.plan(self.now, &std::mem::take(&mut self.decisions), &std::mem::take(&mut self.signals));
+    }
+
+    fn settle(&mut self) {
+        while let Some(effect) = self.actuator.poll_effect() {
+            let answer = self.kernel.perform(&effect);
+            self.log.push_str(&shown(&effect, answer.as_ref().map(|(_, outcome)| outcome)));
+            if let Some((id, outcome)) = answer {
+                self.actuator.answered(self.now, id, &outcome);
+            }
+        }
+    }
+}
+
+fn config(mode: &str, rest: &[&str]) -> EngineConfig {
+    let mode = match mode {
+        "enforce" => Mode::Enforce,
+        "shadow" => Mode::Shadow,
+        _ => Mode::Observe,
+    };
+    let mut config = EngineConfig { mode, ..Default::default() };
+    for word in rest {
+        match word.split_once('=').unwrap() {
+            ("verify", slices) => config.actuation.verify_every_slices = slices.parse().unwrap(),
+            ("fights", count) => config.actuation.fights_before_giving_up = count.parse().unwrap(),
+            ("ancestors", manage) => config.actuation.manage_ancestors = manage.parse().unwrap(),
+            ("sda.elevator", name) => {
+                let settings = DeviceSettings { elevator: Some(name.to_owned()), ..Default::default() };
+                config.devices.insert("sda".to_owned(), settings);
+            }
+            _ => panic!("not a setting: {word}"),
+        }
+    }
+    config
+}
+
+fn shown(effect: &Effect, answer: Option<&Outcome>) -> String {
+    let answer = match answer {
+        Some(Outcome::Text(text)) => format!(" -> {:?}", text.trim_end()),
+        Some(Outcome::Vanished) => " -> vanished".to_owned(),
+        Some(Outcome::Refused { detail, .. }) => format!(" -> refused, {detail}"),
+        None => String::new(),
+    };
+    match effect {
+        Effect::Inspect(one) => format!("  inspect {} {}{answer}\n", place(&one.target), one.file.file_name()),
+        Effect::Write(one) => {
+            let (at, file) = (place(&one.target), one.file.file_name());
+            format!("  write {at} {file} '{}' undo '{}'{answer}\n", one.text, one.undo)
+        }
+        Effect::Found(finding) => format!("  found {finding}\n"),
+        other => format!("  {other:?}\n"),
+    }
+}
+
+macro_rules! scripts {
+    ($($name:ident)*) => {$(
+        #[test]
+        fn $name() {
+            let text = include_str!(concat!("scripts/", stringify!($name), ".txt"));
+            let script = text.split("----\n").next().unwrap_or_default();
+            let effects = World::default().run(script);
+            expect_file![concat!("scripts/", stringify!($name), ".txt")].assert_eq(&format!("{script}----\n{effects}"));
+        }
+    )*};
+}
+
+scripts! {
+    caps_are_dealt_and_lifted
+    elevator_is_switched_on_request
+    elevator_lost_and_back
+    excluding_puts_back
+    fights_are_given_up
+    leaving_enforce_puts_back
+    nested_groups
+    neutral_costs_nothing
+    refused_and_vanished
+    sibling_sets_are_scaled
+}
