@@ -120,10 +120,6 @@ impl Decider {
     pub fn decide(&mut self, now: Nanos, signals: &Signals) -> Vec<Decision> {
         self.advance(now);
         self.turn += 1;
-        if self.fennel.rebase_due(self.now) {
-            self.rebase();
-            self.forget_orphans();
-        }
         self.learn(signals);
         let mut news = Vec::new();
         for (device, disk) in &mut self.disks {
@@ -246,9 +242,14 @@ impl Decider {
         }
     }
 
-    /// Time does not go back here, whatever the driver's clock says.
+    /// Time does not go back here, whatever the driver's clock says, and a leap of days, as after a suspension, is no more
+    /// than a new epoch.
     fn advance(&mut self, now: Nanos) {
         self.now = self.now.max(now);
+        if self.fennel.rebase_due(self.now) {
+            self.rebase();
+            self.forget_orphans();
+        }
     }
 }
 

@@ -2,8 +2,8 @@
 
 use minerva_decide::Decider;
 use minerva_model::{
-    CgroupRef, Decision, DeviceId, EngineConfig, IoCounters, IoSignals, Nanos, Signals, Tenant, TenantHistory,
-    TenantId, TenantKind,
+    CgroupRef, Decision, DeviceId, EngineConfig, IoCounters, IoSignals, Nanos, Reason, Signals, Tenant, TenantHistory,
+    TenantId, TenantKind, UsageAverage,
 };
 use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, proptest};
 
@@ -167,7 +167,7 @@ proptest! {
         config.fennel.long_term_half_life = Nanos(half_life);
         let tenants = [tenant(0, 100, false), tenant(1, 100, false)];
         let mut decider = decider(&config, &tenants);
-        let usage = minerva_model::UsageAverage { recent_bytes_per_second: rates.0, long_term_bytes_per_second: rates.1 };
+        let usage = UsageAverage { recent_bytes_per_second: rates.0, long_term_bytes_per_second: rates.1 };
         let row = TenantHistory { key: tenants[0].history_key(), device: DISK, usage, group, age: Nanos(age) };
         let findings = decider.tenant_seen(Nanos(age), &tenants[0], &[row]);
         let sane = (0.0..=1e15).contains(&rates.0) && (0.0..=1e15).contains(&rates.1);
@@ -204,4 +204,37 @@ fn an_idle_slice_says_nothing_and_stores_nothing() {
         assert!(decisions.is_empty() || second == 210, "{second}: {decisions:?}");
         assert!(decider.histories(now).is_empty());
     }
+}
+
+#[test]
+fn an_empty_group_is_remembered_until_its_use_has_faded() {
+    let member = |number| Tenant { group: Some("web".to_owned()), ..tenant(number, 100, false) };
+    for (days, remembered) in [(1, true), (20, false)] {
+        let mut decider = decider(&EngineConfig::default(), &[member(0)]);
+        for second in 1..=10 {
+            decider.decide(Nanos::from_secs(second), &slice(&[20_000_000]));
+        }
+        decider.tenant_gone(TenantId(0));
+        let later = Nanos::from_secs(days * 86_400);
+        decider.tenant_seen(later, &member(1), &[]);
+        let reason = decider.decision(TenantId(1), DISK).unwrap().factors[0].reason;
+        assert_eq!(!matches!(reason, Reason::NoHistory), remembered, "after {days} days: {reason}");
+    }
+}
+
+#[test]
+fn a_leap_of_the_clock_leaves_a_sane_history() {
+    let mut decider = decider(&EngineConfig::default(), &[tenant(0, 100, false)]);
+    decider.decide(Nanos::SECOND, &slice(&[20_000_000]));
+    let year = Nanos::from_secs(365 * 86_400);
+    let usage = UsageAverage { recent_bytes_per_second: 5e6, long_term_bytes_per_second: 1e6 };
+    let late = tenant(1, 100, false);
+    let row = TenantHistory { key: late.history_key(), device: DISK, usage, group: 9, age: Nanos::ZERO };
+    assert!(decider.tenant_seen(year, &late, std::slice::from_ref(&row)).is_empty());
+    let stored = decider.all_histories(year);
+    assert_eq!(stored.len(), 1, "the newcomer's row is the store's own: {stored:?}");
+    decider.decide(year + Nanos::SECOND, &slice(&[1_000_000, 1_000_000]));
+    assert!(
+        decider.all_histories(year + Nanos::SECOND).iter().all(|row| row.usage.recent_bytes_per_second.is_finite())
+    );
 }
