@@ -72,7 +72,8 @@ pub fn import(name: &str, sources: &Sources<'_>) -> Result<Profile, ImportError>
     let rotation_rpm = mechanics.positive("Rotation speed (in rpms)").map_err(|error| at("model", error))?;
     let heads = model.positive("Number of data surfaces").map_err(|error| at("model", error))? as u32;
     let head_switch_ms = mechanics.number("Head switch time", 0.0).map_err(|error| at("model", error))?;
-    let seek = seek_curve(mechanics, sources.seek)?;
+    let cylinders = model.number("Number of cylinders", 4.0).map_err(|error| at("model", error))? as u32;
+    let seek = seek_curve(mechanics, sources.seek, cylinders)?;
     let single_ms = seek.time_ns(1, 1000) as f64 / 1e6;
     let switches = [head_switch_ms, single_ms.max(head_switch_ms)].map(|ms| ms * rotation_rpm / 60_000.0);
     let cable = cable_ms(&disk, sources.parv).map_err(|(file, error)| at(file, error))?;
@@ -97,8 +98,10 @@ pub fn import(name: &str, sources: &Sources<'_>) -> Result<Profile, ImportError>
         }),
     };
     if let Media::Hdd(hdd) = &profile.media {
-        // What the zones hold, not `Block count`, is what the addresses are computed from.
-        profile.capacity_bytes = Geometry::sectors_of(hdd).unwrap_or(1).max(1) * SECTOR_BYTES;
+        // The zones of some drives hold a little more than the drive admits to: spares that the files do not list.
+        let held = Geometry::sectors_of(hdd).unwrap_or(1).max(1);
+        let admitted = model.number("Block count", 0.0).map_err(|error| at("model", error))? as u64;
+        profile.capacity_bytes = SECTOR_BYTES * if admitted == 0 { held } else { held.min(admitted) };
     }
     match profile.problem() {
         None => Ok(profile),
@@ -167,7 +170,7 @@ fn cache(disk: &Block) -> Result<CacheProfile, Fault> {
     };
     let watermark = disk.number("High (read) water mark", 0.0)?;
     Ok(CacheProfile {
-        segments: disk.number("Number of buffer segments", 1.0)? as u32,
+        segments: if enabled { disk.number("Number of buffer segments", 1.0)? as u32 } else { 0 },
         segment_sectors: segment_sectors as u32,
         read_ahead,
         read_ahead_sectors_max: match read_ahead {
@@ -193,7 +196,7 @@ fn cache(disk: &Block) -> Result<CacheProfile, Fault> {
     })
 }
 
-fn seek_curve(mechanics: &Block, seek: Option<&str>) -> Result<Seek, ImportError> {
+fn seek_curve(mechanics: &Block, seek: Option<&str>, cylinders: u32) -> Result<Seek, ImportError> {
     let at = |(line, message): Fault| ImportError { file: "model", line, message };
     let number = |key: &str| mechanics.positive(key).map_err(at);
     let (line, kind) = mechanics
@@ -221,11 +224,17 @@ fn seek_curve(mechanics: &Block, seek: Option<&str>) -> Result<Seek, ImportError
                 first_ms: if kind == "hplplus10" { list("First ten seek times")? } else { Vec::new() },
             }
         }
-        "curve" | "linear" => Seek::Lee {
+        "curve" => Seek::Lee {
             single_ms: number("Single cylinder seek time")?,
             average_ms: number("Average seek time")?,
             full_ms: number("Full strobe seek time")?,
         },
+        "linear" => Seek::Table(vec![
+            (1, number("Single cylinder seek time")?),
+            // A random seek crosses a third of the cylinders on average.
+            ((cylinders / 3).max(2), number("Average seek time")?),
+            (cylinders.max(4) - 1, number("Full strobe seek time")?),
+        ]),
         "constant" => Seek::Constant { ms: number("Average seek time")? },
         other => return Err(at((line, format!("seek type `{other}` is not known")))),
     })

@@ -166,7 +166,7 @@ impl Hdd {
             let within = segment.start <= first && first < segment.end;
             // What is about to pass under the head is nearer than anything a new seek could reach.
             let about_to_pass = self.policy.read_hits_ahead && segment.end <= first && first < ahead.limit;
-            if within || (about_to_pass && first - segment.start < u64::from(self.policy.segment_sectors)) {
+            if within || about_to_pass {
                 return Found::All(ahead.segment);
             }
         }

@@ -169,13 +169,14 @@ impl Ssd {
         self.draw_collection();
     }
 
-    /// When the channels are done with a run of bytes that they may start on at `at_ns`.
-    fn stripes(&mut self, at_ns: u64, first_byte: u64, bytes: u64, times: Times) -> u64 {
+    /// When the channels are done with the first stripe, and with all, of a run of bytes that they may start on at
+    /// `at_ns`.
+    fn stripes(&mut self, at_ns: u64, first_byte: u64, bytes: u64, times: Times) -> (u64, u64) {
         let (stripe, page) = (u64::from(self.ssd.stripe_bytes), u64::from(self.ssd.page_bytes));
         let channels = self.free_at_ns.len() as u64;
         let end = first_byte + bytes;
         let mut from = first_byte;
-        let mut done_ns = at_ns;
+        let (mut first_done_ns, mut done_ns) = (None, at_ns);
         while from < end {
             let to = ((from / stripe + 1) * stripe).min(end);
             let pages = to.div_ceil(page) - from / page;
@@ -184,16 +185,20 @@ impl Ssd {
             *free_at_ns = (*free_at_ns).max(at_ns) + busy_ns;
             self.statistics.transfer_time += Nanos(busy_ns);
             done_ns = done_ns.max(*free_at_ns);
+            first_done_ns = first_done_ns.or(Some(*free_at_ns));
             from = to;
         }
-        done_ns
+        (first_done_ns.unwrap_or(done_ns), done_ns)
     }
 
     /// Moves `bytes` over the cable, which carries one request at a time, from `at_ns` on.
     fn interface(&mut self, at_ns: u64, bytes: u64) -> u64 {
-        let span_ns = (bytes as f64 / self.interface_bytes_per_us * 1e3) as u64;
-        self.interface_free_ns = self.interface_free_ns.max(at_ns) + span_ns;
+        self.interface_free_ns = self.interface_free_ns.max(at_ns) + self.cable_ns(bytes);
         self.interface_free_ns
+    }
+
+    fn cable_ns(&self, bytes: u64) -> u64 {
+        (bytes as f64 / self.interface_bytes_per_us * 1e3) as u64
     }
 }
 
@@ -216,15 +221,17 @@ impl DeviceModel for Ssd {
             Kind::Read => {
                 self.statistics.reads += 1;
                 self.statistics.read_bytes += bytes;
-                let fetched_ns = self.stripes(started_ns, first_byte, bytes, read);
-                self.interface(fetched_ns, bytes)
+                // The cable carries the first stripe while the channels fetch the rest.
+                let (first_ns, fetched_ns) = self.stripes(started_ns, first_byte, bytes, read);
+                let last_ns = fetched_ns + self.cable_ns(bytes.min(u64::from(self.ssd.stripe_bytes)));
+                self.interface(first_ns, bytes).max(last_ns)
             }
             Kind::Write => {
                 self.statistics.writes += 1;
                 self.statistics.write_bytes += bytes;
                 let received_ns = self.interface(started_ns, bytes);
                 self.collect(received_ns, bytes);
-                let done_ns = self.stripes(received_ns, first_byte, bytes, write);
+                let (_, done_ns) = self.stripes(received_ns, first_byte, bytes, write);
                 self.writes_done_ns = self.writes_done_ns.max(done_ns);
                 done_ns
             }

@@ -1,0 +1,85 @@
+//! The model against every measured drive in the data folder: the figure `disk-model`.
+
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+
+use minerva_sim_device::disksim::{self, Sources};
+use minerva_sim_device::validate::{self, Agreement};
+use std::fs;
+use std::path::Path;
+
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/disks");
+
+/// Drives whose parameters and trace are known, with DiskSim's own RMS in microseconds. Others only have the demerit.
+const DISKSIM_RMS_US: [(&str, u32); 7] = [
+    ("atlas_III", 378),
+    ("barracuda", 349),
+    ("cheetah4LP", 318),
+    ("atlas10k", 268),
+    ("hp_c2247a", 90),
+    ("hp_c2490a", 254),
+    ("dec_rz26", 340),
+];
+
+fn agreement(folder: &Path, name: &str) -> Agreement {
+    let read = |file: &str| fs::read_to_string(folder.join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
+    let diskspecs = read(&format!("{name}.diskspecs"));
+    let model = disksim::model_file(&diskspecs).map(|file| read(&file)).unwrap_or_default();
+    let seek = disksim::seek_file(&model).map(|file| read(&file));
+    let parv = read(&format!("{name}.parv"));
+    let sources = Sources { diskspecs: &diskspecs, model: &model, seek: seek.as_deref(), parv: Some(&parv) };
+    let profile = disksim::import(name, &sources).expect(name);
+    let trace = validate::parse_trace(&read(&format!("{name}.trace"))).expect(name);
+    Agreement::measure(profile.build(None, 1).as_mut(), &trace)
+}
+
+#[test]
+fn service_times_agree_with_every_measured_drive() {
+    let folder = Path::new(FOLDER);
+    let Ok(entries) = fs::read_dir(folder) else {
+        println!("skipped: needs the measured drives in {FOLDER}");
+        return;
+    };
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "trace"))
+        .filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()))
+        .collect();
+    names.sort();
+    for name in names {
+        let agreement = agreement(folder, &name);
+        println!("{name:12} rms {:.3} ms, demerit {:.1} %", agreement.rms_ms, agreement.demerit() * 100.0);
+        assert!(agreement.demerit() <= 0.10, "{name}: {agreement:?}");
+        if let Some((_, rms_us)) = DISKSIM_RMS_US.iter().find(|(drive, _)| *drive == name) {
+            assert!(agreement.rms_ms <= 1.5 * f64::from(*rms_us) / 1e3, "{name}: {agreement:?}");
+        }
+    }
+}
+
+#[test]
+fn a_measured_drive_is_a_profile_like_any_other() {
+    let folder = Path::new(FOLDER);
+    let Ok(diskspecs) = fs::read_to_string(folder.join("atlas10k.diskspecs")) else {
+        println!("skipped: needs the measured drives in {FOLDER}");
+        return;
+    };
+    let read = |file: &str| fs::read_to_string(folder.join(file)).expect(file);
+    let (model, seek) = (read("atlas10k.model"), read("atlas10k.seek"));
+    let sources = Sources { diskspecs: &diskspecs, model: &model, seek: Some(&seek), parv: None };
+    let profile = disksim::import("atlas10k", &sources).unwrap();
+    // `Block count` of the model file.
+    assert_eq!(profile.capacity_bytes / 512, 17_938_986);
+    let text = toml::to_string(&profile).unwrap();
+    assert_eq!(minerva_sim_device::Profile::parse(&text).unwrap(), profile);
+}
+
+#[test]
+fn a_broken_parameter_file_is_named_with_its_line() {
+    let diskspecs = "disksim_disk X {\n Model = dm_disk M {\n  Number of data surfaces = 2,\n  Number of cylinders = 9,\n\
+                     Mechanical Model = dm_mech_g1 {\n Seek type = drum,\n Rotation speed (in rpms) = 7200 },\n\
+                     Layout Model = dm_layout_g1 { Zones = [] } } }";
+    let sources = Sources { diskspecs, ..Sources::default() };
+    let error = disksim::import("x", &sources).unwrap_err();
+    assert_eq!((error.file, error.line), ("model", 6), "{error}");
+    let empty = disksim::import("x", &Sources::default()).unwrap_err();
+    assert!(empty.to_string().contains("diskspecs"), "{empty}");
+}
