@@ -1,7 +1,8 @@
 //! The policies' factors joined to a share, in a fixed order: fennel, operator, guard.
 
-use crate::fennel::{Averages, Fennel, Usage};
+use crate::fennel::Fennel;
 use crate::floor::Floor;
+use crate::usage::{Averages, Usage};
 use minerva_model::{Decision, DeviceId, Factor, Nanos, Policy, Reason, Share, TenantId};
 
 /// What the policies say of one pair.

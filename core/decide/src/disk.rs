@@ -1,9 +1,10 @@
 //! One disk: the histories that compete on it and the tenants that have a claim.
 
 use crate::compose::Opinions;
-use crate::fennel::{Averages, Fennel, Usage};
+use crate::fennel::Fennel;
 use crate::floor::{Active, Floor};
 use crate::keys::Key;
+use crate::usage::{Averages, Usage};
 use minerva_model::{Decision, DeviceId, Nanos, Share, TenantId};
 
 /// What is remembered of one disk.

@@ -13,6 +13,7 @@
 //! large is everything converted once ([`Fennel::rebase`]). `libm` gives the same bits on every machine, which a replay
 //! needs.
 
+use crate::usage::{Averages, Usage};
 use minerva_model::{FennelSettings, Nanos, Reason, UsageAverage};
 
 /// The scale of an epoch, as a power of two, at which values are converted to a new one.
@@ -20,8 +21,6 @@ const REBASE_AT_EXPONENT: f64 = 32.0;
 /// How far, in groups, a place must be beyond the border before it asks for the other group. Two equal scanners whose
 /// averages cross each other would otherwise swap groups, and weights, for ever.
 const DEAD_BAND: f64 = 0.25;
-/// A stored average is stored again when it is off by more than this part.
-const STORE_AGAIN_AT: f64 = 0.05;
 
 /// The policy with its settings and the epochs of its averages.
 #[derive(Clone, Debug)]
@@ -38,41 +37,6 @@ pub(crate) struct Fennel {
 struct Horizon {
     half_life: Nanos,
     epoch: Nanos,
-}
-
-/// Two averages in the units of the epochs. Comparable with each other, not a rate until [`Fennel::rates`] made it one.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Averages {
-    pub(crate) recent: f64,
-    pub(crate) long_term: f64,
-}
-
-/// One history on one disk.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Usage {
-    pub(crate) averages: Averages,
-    /// Nothing until the first use.
-    pub(crate) group: Option<u8>,
-    wanted: u8,
-    verdicts: u8,
-    stored: Option<Stored>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Stored {
-    averages: Averages,
-    group: u8,
-}
-
-impl Averages {
-    /// The greater of each.
-    pub(crate) fn or_heavier(self, other: Self) -> Self {
-        Self { recent: self.recent.max(other.recent), long_term: self.long_term.max(other.long_term) }
-    }
-
-    fn times(self, factors: Self) -> Self {
-        Self { recent: self.recent * factors.recent, long_term: self.long_term * factors.long_term }
-    }
 }
 
 impl Horizon {
@@ -122,7 +86,7 @@ impl Fennel {
         self.recent.exponent(now).max(self.long_term.exponent(now)) > REBASE_AT_EXPONENT
     }
 
-    /// Starts new epochs; [`Usage::convert`] every history by the result.
+    /// Starts new epochs; `Usage::convert` every history by the result.
     pub(crate) fn rebase(&mut self, now: Nanos) -> Averages {
         Averages { recent: self.recent.rebase(now), long_term: self.long_term.rebase(now) }
     }
@@ -231,70 +195,22 @@ impl Fennel {
             let needed = self.settings.verdicts_needed;
             return Reason::Holding { group, wanted: usage.wanted, verdicts: usage.verdicts, needed };
         }
-        let long_term = self.place(usage.averages, &self.yardstick(heaviest, now)).1;
-        let (own, heaviest) = (self.rates(usage.averages, now), self.rates(heaviest, now));
-        let pick = |rates: UsageAverage| match long_term {
-            true => rates.long_term_bytes_per_second,
-            false => rates.recent_bytes_per_second,
+        let yardstick = self.yardstick(heaviest, now);
+        let long_term = self.place(usage.averages, &yardstick).1;
+        let pick = |averages| {
+            let rates = self.rates(averages, now);
+            if long_term { rates.long_term_bytes_per_second } else { rates.recent_bytes_per_second }
         };
+        let quiet =
+            if long_term { heaviest.long_term < yardstick.long_term } else { heaviest.recent < yardstick.recent };
         Reason::Group {
             group,
             groups: self.settings.groups,
-            usage_bytes_per_second: pick(own),
-            heaviest_bytes_per_second: pick(heaviest),
+            usage_bytes_per_second: pick(usage.averages),
+            heaviest_bytes_per_second: pick(yardstick),
+            quiet,
             long_term,
         }
-    }
-}
-
-impl Usage {
-    /// A past that was remembered.
-    pub(crate) fn restored(averages: Averages, group: u8) -> Self {
-        let stored = Some(Stored { averages, group });
-        Self { averages, group: Some(group), stored, ..Self::default() }
-    }
-
-    /// Adds a rate, weighed by the gain of the time it lasted.
-    pub(crate) fn add(&mut self, bytes_per_second: f64, gain: Averages) {
-        self.averages.recent += bytes_per_second * gain.recent;
-        self.averages.long_term += bytes_per_second * gain.long_term;
-    }
-
-    /// Converts to new epochs.
-    pub(crate) fn convert(&mut self, factors: Averages) {
-        self.averages = self.averages.times(factors);
-        if let Some(stored) = &mut self.stored {
-            stored.averages = stored.averages.times(factors);
-        }
-    }
-
-    /// Whether the store should learn of this history: it was never told, or what it has is off by what would matter after
-    /// a restart. An idle history ages in the store as it does here, so it is not.
-    pub(crate) fn store_due(&self) -> bool {
-        let Some(group) = self.group else { return false };
-        let Some(stored) = &self.stored else { return true };
-        let differs = |value: f64, stored: f64| (value - stored).abs() > STORE_AGAIN_AT * stored;
-        group != stored.group
-            || differs(self.averages.recent, stored.averages.recent)
-            || differs(self.averages.long_term, stored.averages.long_term)
-    }
-
-    /// Whether the store has not exactly this.
-    pub(crate) fn store_differs(&self) -> bool {
-        let stored = self.stored.map(|stored| (stored.averages, Some(stored.group)));
-        self.group.is_some() && stored != Some((self.averages, self.group))
-    }
-
-    /// The store was told.
-    pub(crate) fn stored(&mut self) {
-        if let Some(group) = self.group {
-            self.stored = Some(Stored { averages: self.averages, group });
-        }
-    }
-
-    /// Whether the store was ever told.
-    pub(crate) fn was_stored(&self) -> bool {
-        self.stored.is_some()
     }
 }
 
@@ -308,7 +224,9 @@ mod tests {
     }
 
     fn usage(recent: f64) -> Usage {
-        Usage { averages: Averages { recent, long_term: 0.0 }, ..Usage::default() }
+        let mut usage = Usage::default();
+        usage.averages.recent = recent;
+        usage
     }
 
     const TOP: Averages = Averages { recent: 1.0, long_term: 1.0 };
@@ -391,20 +309,5 @@ mod tests {
             fennel.settle(&mut one, &TOP);
             assert_eq!((one.group, one.verdicts), (Some(8), 0));
         }
-    }
-
-    #[test]
-    fn an_idle_history_is_stored_once() {
-        let fennel = fennel();
-        let mut one = usage(3.0);
-        assert!(!one.store_due(), "no group, no history");
-        fennel.settle(&mut one, &TOP);
-        assert!(one.store_due() && !one.was_stored());
-        one.stored();
-        assert!(!one.store_due() && !one.store_differs());
-        one.averages.recent *= 1.04;
-        assert!(!one.store_due() && one.store_differs());
-        one.averages.recent *= 1.02;
-        assert!(one.store_due());
     }
 }

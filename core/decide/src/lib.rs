@@ -8,6 +8,7 @@
 //! | `floor` | everyone who uses the disk keeps a part of it |
 //! | `compose` | the factors in order, multiplied |
 //! | `disk` | who competes on one disk; finds what changed |
+//! | `usage` | one history: its averages, its group, what the store has of it |
 //! | `keys` | which tenants share a history |
 //!
 //! Only tenants on the same disk are compared, with everyone who is remembered there, idle or not. A tenant whom a rule
@@ -21,10 +22,12 @@ mod disk;
 mod fennel;
 mod floor;
 mod keys;
+mod usage;
 
 use crate::disk::{Disk, Standing};
-use crate::fennel::{Averages, Fennel, Usage};
+use crate::fennel::Fennel;
 use crate::keys::{Key, Keys};
+use crate::usage::{Averages, Usage};
 use minerva_model::{
     Decision, DeviceId, EngineConfig, Finding, FindingKind, Nanos, Signals, Tenant, TenantHistory, TenantId,
     UsageAverage,

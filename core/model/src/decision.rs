@@ -84,8 +84,10 @@ pub enum Reason {
         groups: u8,
         /// Its own moving average, in bytes a second.
         usage_bytes_per_second: f64,
-        /// The heaviest tenant's on this disk, in bytes a second.
+        /// What it is measured against: the heaviest tenant's on this disk, in bytes a second.
         heaviest_bytes_per_second: f64,
+        /// Even the heaviest uses the disk so little that the least rate which counts as heavy stands in its place.
+        quiet: bool,
         /// It is the long horizon that put it there, not the recent one.
         long_term: bool,
     },
@@ -118,14 +120,17 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::NoHistory => write!(f, "no history on this disk"),
-            Self::Group { group, groups, usage_bytes_per_second, heaviest_bytes_per_second, long_term } => write!(
-                f,
-                "group {group} of 0..{}: {} average {} against {} of the heaviest",
-                groups.saturating_sub(1),
-                if long_term { "long-term" } else { "recent" },
-                Rate(usage_bytes_per_second),
-                Rate(heaviest_bytes_per_second),
-            ),
+            Self::Group { group, groups, usage_bytes_per_second, heaviest_bytes_per_second, quiet, long_term } => {
+                write!(
+                    f,
+                    "group {group} of 0..{}: {} average {} against {} {}",
+                    groups.saturating_sub(1),
+                    if long_term { "long-term" } else { "recent" },
+                    Rate(usage_bytes_per_second),
+                    Rate(heaviest_bytes_per_second),
+                    if quiet { "that count as heavy" } else { "of the heaviest" },
+                )
+            }
             Self::Holding { group, wanted, verdicts, needed } => {
                 write!(f, "stays in group {group}: {verdicts} of {needed} verdicts for group {wanted}")
             }
@@ -213,6 +218,7 @@ mod tests {
             groups: 10,
             usage_bytes_per_second: 22.4e6,
             heaviest_bytes_per_second: 22.4e6,
+            quiet: false,
             long_term: false,
         };
         let decision = Decision {
