@@ -149,6 +149,27 @@ pub(crate) struct DemoArguments {
 pub(crate) enum FigureCommand {
     /// How close two equal readers at shares 800:100 get to 8:1.
     WeightsBite(WeightsBiteArguments),
+    /// What scene one of the demonstration gains under minervad against equal weights.
+    NoisyNeighbour(NoisyNeighbourArguments),
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct NoisyNeighbourArguments {
+    /// Which disk to emulate.
+    #[arg(long, default_value = "sata7200-80g")]
+    pub(crate) profile: String,
+    /// Multiplies the bytes of the workloads.
+    #[arg(long)]
+    pub(crate) scale: Option<f64>,
+    /// The daemon to steer with.
+    #[arg(long)]
+    pub(crate) minervad: Option<PathBuf>,
+    /// In place of minervad let the four tenants hold these BFQ weights.
+    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1000), conflicts_with = "minervad")]
+    pub(crate) weights: Option<Vec<u32>>,
+    /// Print JSON lines.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Clone, Debug, Args)]
