@@ -86,7 +86,9 @@ impl Counters {
         skips: &mut Skips,
     ) -> Reading {
         self.pairs.retain(|id, _| tenants.contains_key(id));
-        let armed = if version == CgroupVersion::V1 { armed(root, reader, skips) } else { BTreeSet::new() };
+        let mut armed = if version == CgroupVersion::V1 { armed(root, reader, skips) } else { BTreeSet::new() };
+        // A loop device stays armed after its file is gone; nobody's counters of it are wanted.
+        armed.retain(|id| disks.contains_key(id));
         let bfq: BTreeSet<DeviceId> = disks
             .iter()
             .filter(|(id, disk)| !armed.contains(id) && disk.device.facts.elevator.as_deref() == Some("bfq"))
