@@ -164,7 +164,8 @@ impl ZoneMap {
         }
         let (track, sector) = (physical / spt, physical % spt);
         let (cylinder, head) = ((track / u64::from(heads)) as u32, (track % u64::from(heads)) as u32);
-        let switches = head + (heads - 1) * cylinder;
+        // Modulo 2^32 like the angle it is multiplied into.
+        let switches = head.wrapping_add((heads - 1).wrapping_mul(cylinder));
         let mut angle = self
             .first_angle
             .wrapping_add(self.track_skew.wrapping_mul(switches))
@@ -264,7 +265,11 @@ impl Geometry {
     /// What makes the layout impossible, if anything.
     pub(crate) fn problem(hdd: &HddProfile, capacity_sectors: u64) -> Option<String> {
         match &hdd.layout {
-            Layout::Linear { zones, outer_mb_per_s, inner_mb_per_s, .. } => {
+            Layout::Linear { zones, outer_mb_per_s, inner_mb_per_s, head_skew_ms, cylinder_skew_ms } => {
+                let skews = [("head_skew_ms", head_skew_ms), ("cylinder_skew_ms", cylinder_skew_ms)];
+                if let Some((key, ms)) = skews.into_iter().find(|(_, ms)| !(0.0..=1000.0).contains(*ms)) {
+                    return Some(format!("{key}: {ms} ms is not within 0 and 1000"));
+                }
                 if !(1..=1000).contains(zones) {
                     return Some(format!("zones: {zones} is not within 1 and 1000"));
                 }
@@ -305,6 +310,9 @@ fn zones_problem(zones: &[Zone], hdd: &HddProfile, capacity_sectors: u64) -> Opt
     let mut previous: Option<u32> = None;
     for zone in zones {
         let Zone { first_cylinder, last_cylinder, sectors_per_track, .. } = *zone;
+        if last_cylinder > 1_000_000_000 {
+            return Some(format!("zones: cylinder {last_cylinder} is past 1000000000"));
+        }
         if first_cylinder > last_cylinder || previous.is_some_and(|last| first_cylinder <= last) {
             return Some(format!("zones: cylinders {first_cylinder} to {last_cylinder} do not follow the zone before"));
         }
@@ -331,7 +339,7 @@ fn linear_zones(hdd: &HddProfile, capacity_sectors: u64) -> Vec<Zone> {
         .map(|index| {
             let share = f64::from(index) / f64::from(zones.max(2) - 1);
             let speed = outer_mb_per_s + (inner_mb_per_s - outer_mb_per_s) * share;
-            ((speed * 1e3 * (turn_ms + skew_ms) / 512.0).round() as u32).max(1)
+            ((speed * 1e3 * (turn_ms + skew_ms) / 512.0).round() as u32).clamp(1, 100_000)
         })
         .collect();
     let per_cylinder: u64 = per_track.iter().map(|spt| u64::from(*spt) * u64::from(hdd.heads)).sum();

@@ -10,6 +10,7 @@ use crate::ssd::{Ssd, SsdProfile};
 use crate::{Request, check_request};
 use serde::{Deserialize, Serialize};
 
+pub(crate) use hdd::TIME_MS_MAX;
 pub use hdd::{CacheProfile, HddProfile, Layout, Overhead, ReadAhead, Serpentine, Sparing, WriteBack, Zone};
 
 /// One disk: its name, its size, and how its medium behaves.
@@ -90,8 +91,10 @@ impl Profile {
         if !(1..=256).contains(&self.queue_depth) {
             return Some(format!("queue_depth: {} is not within 1 and 256", self.queue_depth));
         }
-        if self.interface_mb_per_s.is_nan() || self.interface_mb_per_s <= 0.0 {
-            return Some(format!("interface_mb_per_s: {} must be positive", self.interface_mb_per_s));
+        let write_speed = self.interface_write_mb_per_s.unwrap_or(self.interface_mb_per_s);
+        let speeds = [("interface_mb_per_s", self.interface_mb_per_s), ("interface_write_mb_per_s", write_speed)];
+        if let Some((key, speed)) = speeds.into_iter().find(|(_, speed)| !(1e-3..=1e6).contains(speed)) {
+            return Some(format!("{key}: {speed} is not within 0.001 and 1000000"));
         }
         match &self.media {
             Media::Hdd(hdd) => hdd.problem(self.capacity_bytes / SECTOR_BYTES),
@@ -135,6 +138,40 @@ mod tests {
             assert_eq!(Profile::parse(&toml::to_string(&built_in).unwrap()).unwrap(), built_in);
         }
         assert!(profile("drum").is_none());
+    }
+
+    proptest::proptest! {
+        /// Any numbers either are refused or make a disk that serves requests.
+        #[test]
+        fn no_number_makes_a_disk_fall(which in 0usize..3, place in 0usize..40, number in proptest::prop_oneof![
+            proptest::prelude::Just("nan".to_owned()), proptest::prelude::Just("inf".to_owned()),
+            proptest::prelude::Just("-1".to_owned()), proptest::prelude::Just("0".to_owned()),
+            proptest::prelude::Just("1e300".to_owned()), proptest::prelude::Just("4294967295".to_owned()),
+            proptest::prelude::Just("9223372036854775807".to_owned()), proptest::prelude::Just("1e-9".to_owned()),
+        ]) {
+            let (_, text) = super::BUILT_IN[which];
+            let is_number = |line: &str| line.split(" = ").nth(1).is_some_and(|value| value.starts_with(|c: char| c.is_ascii_digit()));
+            let places: Vec<usize> = text.lines().enumerate().filter(|(_, line)| is_number(line)).map(|(i, _)| i).collect();
+            let at = places[place % places.len()];
+            let changed: Vec<String> = text.lines().enumerate().map(|(index, line)| match line.split_once(" = ") {
+                Some((key, _)) if index == at => format!("{key} = {number}"),
+                _ => line.to_owned(),
+            }).collect();
+            if let Ok(profile) = Profile::parse(&changed.join("\n")) {
+                let mut device = profile.build(None, 1);
+                for tag in 0..8u64 {
+                    let kind = if tag % 3 == 1 { crate::Kind::Write } else { crate::Kind::Read };
+                    let offset_bytes = tag.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                    let now = device.next_completion().unwrap_or_default();
+                    device.submit(now, crate::Request { tag, kind, offset_bytes, length_bytes: 65536 });
+                }
+                let mut done = 0;
+                while let Some(at) = device.next_completion() {
+                    done += usize::from(device.complete(at).is_some());
+                }
+                proptest::prop_assert_eq!(done, 8);
+            }
+        }
     }
 
     #[test]

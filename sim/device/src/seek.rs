@@ -1,5 +1,6 @@
 //! Seek curves: the time an arm needs for a distance in cylinders.
 
+use crate::profile::TIME_MS_MAX;
 use serde::{Deserialize, Serialize};
 
 /// How a profile describes its seek curve. Times in milliseconds, distances in cylinders.
@@ -45,7 +46,17 @@ pub enum Seek {
 
 impl Seek {
     /// What is wrong with the curve, if anything.
-    pub(crate) fn problem(&self) -> Option<String> {
+    pub(crate) fn problem(&self, cylinders: u32) -> Option<String> {
+        let shape = self.shape_problem();
+        if shape.is_some() {
+            return shape;
+        }
+        // Curves are monotone enough that their ends bound them.
+        let slowest_ns = self.time_ns(1, cylinders).max(self.time_ns(cylinders.max(2) - 1, cylinders));
+        (slowest_ns as f64 > TIME_MS_MAX * 1e6).then(|| format!("seek: it takes up to {} ms", slowest_ns / 1_000_000))
+    }
+
+    fn shape_problem(&self) -> Option<String> {
         match self {
             Self::Lee { single_ms, average_ms, full_ms } => {
                 let (root, slope) = lee_factors(*single_ms, *average_ms, *full_ms, 2);
@@ -219,7 +230,7 @@ mod tests {
         let table = Seek::Table(vec![(1, 1.0), (3, 2.0), (10, 9.0)]);
         let times: Vec<u64> = [0, 1, 2, 3, 10, 12].iter().map(|d| table.time_ns(*d, 100)).collect();
         assert_eq!(times, [0, 1_000_000, 1_500_000, 2_000_000, 9_000_000, 11_000_000]);
-        assert!(Seek::Table(vec![(3, 1.0), (3, 2.0)]).problem().is_some_and(|text| text.contains("must rise")));
+        assert!(Seek::Table(vec![(3, 1.0), (3, 2.0)]).problem(9).is_some_and(|text| text.contains("must rise")));
     }
 
     proptest! {

@@ -6,7 +6,7 @@
 //! collecting free blocks looks like from outside. Both are drawn from the seed, so the same requests see the same stalls.
 
 use crate::device::{Completion, DeviceModel, Kind, Request, SECTOR_BYTES, Statistics, sectors_within};
-use crate::profile::Profile;
+use crate::profile::{Profile, TIME_MS_MAX};
 use crate::random::Random;
 use minerva_model::Nanos;
 use serde::{Deserialize, Serialize};
@@ -70,14 +70,19 @@ impl SsdProfile {
             ));
         }
         let tables = [("read", self.read), ("write", self.write), ("discard", self.discard), ("flush", self.flush)];
-        let is_time = |us: f64| us >= 0.0 && us.is_finite();
+        let is_time = |us: f64| (0.0..=TIME_MS_MAX * 1e3).contains(&us);
         for (key, time) in tables {
             if !is_time(time.first_page_us) || !is_time(time.next_page_us) {
                 return Some(format!("{key}: {} and {} us are not times", time.first_page_us, time.next_page_us));
             }
         }
         match self.collection {
-            Some(c) if !(is_time(c.stall_us_min) && c.stall_us_max >= c.stall_us_min && c.written_bytes_mean > 0) => {
+            Some(c)
+                if !(is_time(c.stall_us_min)
+                    && is_time(c.stall_us_max)
+                    && c.stall_us_max >= c.stall_us_min
+                    && c.written_bytes_mean > 0) =>
+            {
                 Some("collection: needs written_bytes_mean > 0 and 0 <= stall_us_min <= stall_us_max".to_owned())
             }
             _ => (!is_time(self.command_us)).then(|| format!("command_us: {} us is not a time", self.command_us)),

@@ -157,7 +157,28 @@ pub struct Overhead {
     pub write_completion_ms: f64,
 }
 
+/// No part of a request takes longer; also keeps the arithmetic of instants far from its end.
+pub(crate) const TIME_MS_MAX: f64 = 100_000.0;
+
 impl Overhead {
+    fn all(&self) -> [(&'static str, f64); 13] {
+        [
+            ("read_hit_ms", self.read_hit_ms[0]),
+            ("read_hit_ms", self.read_hit_ms[1]),
+            ("read_miss_ms", self.read_miss_ms[0]),
+            ("read_miss_ms", self.read_miss_ms[1]),
+            ("write_hit_ms", self.write_hit_ms[0]),
+            ("write_hit_ms", self.write_hit_ms[1]),
+            ("write_miss_ms", self.write_miss_ms[0]),
+            ("write_miss_ms", self.write_miss_ms[1]),
+            ("reconnect_ms", self.reconnect_ms),
+            ("write_prepare_ms", self.write_prepare_ms),
+            ("write_reach_ms_min", self.write_reach_ms_min),
+            ("read_completion_ms", self.read_completion_ms),
+            ("write_completion_ms", self.write_completion_ms),
+        ]
+    }
+
     /// The same time before every request.
     pub const fn flat(ms: f64) -> Self {
         Self {
@@ -253,11 +274,13 @@ impl HddProfile {
         if !(self.rotation_rpm >= 100.0 && self.rotation_rpm <= 100_000.0) {
             return Some(format!("rotation_rpm: {} is not within 100 and 100000", self.rotation_rpm));
         }
-        if let Some((key, ms)) = times.into_iter().find(|(_, ms)| !(*ms >= 0.0 && ms.is_finite())) {
-            return Some(format!("{key}: {ms} ms is not a time"));
+        let overheads = self.overhead.all();
+        let bounded = times.into_iter().chain(overheads);
+        if let Some((key, ms)) = bounded.into_iter().find(|(_, ms)| !(0.0..=TIME_MS_MAX).contains(ms)) {
+            return Some(format!("{key}: {ms} ms is not within 0 and {TIME_MS_MAX}"));
         }
-        if !self.write_settle_ms.is_finite() {
-            return Some(format!("write_settle_ms: {} ms is not a time", self.write_settle_ms));
+        if !(-TIME_MS_MAX..=TIME_MS_MAX).contains(&self.write_settle_ms) {
+            return Some(format!("write_settle_ms: {} ms is not within {TIME_MS_MAX} of 0", self.write_settle_ms));
         }
         if !(0.0..=1.0).contains(&self.cache.read_watermark) {
             return Some(format!("read_watermark: {} is not within 0 and 1", self.cache.read_watermark));
@@ -268,6 +291,7 @@ impl HddProfile {
         if self.cache.segments > 4096 {
             return Some(format!("segments: {} is more than 4096", self.cache.segments));
         }
-        self.seek.problem().or_else(|| Geometry::problem(self, capacity_sectors))
+        Geometry::problem(self, capacity_sectors)
+            .or_else(|| self.seek.problem(Geometry::new(self, capacity_sectors).cylinders))
     }
 }
