@@ -11,11 +11,13 @@
 //! | `cache`, `timing`, `hdd` | a hard disk: buffer, electronics and queue on top of those |
 //! | `ssd` | an SSD |
 //! | `disksim` | profiles of measured drives, from DiskSim's parameter files |
+//! | `fit` | an SSD's parameters from a fio run |
 //! | `validate` | replays a measured trace and compares the distributions of service times |
 
 mod cache;
 mod device;
 pub mod disksim;
+pub mod fit;
 mod geometry;
 mod hdd;
 mod mechanism;
