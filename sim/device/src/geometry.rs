@@ -94,15 +94,18 @@ impl ZoneMap {
             matches!(sparing, Sparing::CylinderSlipToEnd | Sparing::CylinderFrontSlipToEnd | Sparing::ZoneSlipToEnd);
         let mut slipped: Vec<u64> = match sparing {
             // Whole tracks: the list holds track numbers.
-            Sparing::Track => zone.slipped.iter().flat_map(|track| (0..spt).map(move |s| track * spt + s)).collect(),
-            _ => zone.slipped.clone(),
+            Sparing::Track => {
+                let there = zone.slipped.iter().filter(|track| **track < tracks);
+                there.flat_map(|track| (0..spt).map(move |sector| track * spt + sector)).collect()
+            }
+            _ => zone.slipped.iter().copied().filter(|sector| *sector < tracks * spt).collect(),
         };
         slipped.sort_unstable();
         slipped.dedup();
         let slips = slips_of(&slipped, unit_physical, slip_carries);
         let (units, rest) = (tracks * spt / unit_physical, tracks * spt % unit_physical);
         let addressed = units * unit_logical + rest.min(unit_logical);
-        let lost = zone.unused_front_sectors + if slip_carries { slips.len() as u64 } else { 0 };
+        let lost = zone.unused_front_sectors.saturating_add(if slip_carries { slips.len() as u64 } else { 0 });
         Self {
             first,
             sectors: addressed.saturating_sub(lost),
@@ -128,7 +131,7 @@ impl ZoneMap {
             slip_carries,
             remapped: match sparing {
                 Sparing::Track => Vec::new(),
-                _ => zone.remapped.clone(),
+                _ => zone.remapped.iter().copied().filter(|(_, spare)| *spare < tracks * spt).collect(),
             },
             serpentine_from: match serpentine {
                 Serpentine::No => None,
@@ -303,6 +306,9 @@ impl Geometry {
     }
 }
 
+/// Slipped defects of one zone; measured drives have dozens.
+const SLIPPED_MAX: usize = 10_000;
+
 fn zones_problem(zones: &[Zone], hdd: &HddProfile, capacity_sectors: u64) -> Option<String> {
     if zones.is_empty() || zones.len() > 60_000 {
         return Some(format!("zones: there are {}, not within 1 and 60000", zones.len()));
@@ -318,6 +324,12 @@ fn zones_problem(zones: &[Zone], hdd: &HddProfile, capacity_sectors: u64) -> Opt
         }
         if !(1..=100_000).contains(&sectors_per_track) {
             return Some(format!("zones: {sectors_per_track} sectors per track is not within 1 and 100000"));
+        }
+        if zone.slipped.len() > SLIPPED_MAX {
+            return Some(format!(
+                "zones: {} slipped defects in one zone are more than {SLIPPED_MAX}",
+                zone.slipped.len()
+            ));
         }
         previous = Some(last_cylinder);
     }
