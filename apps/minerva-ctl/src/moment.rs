@@ -13,8 +13,10 @@ pub(crate) fn parse(text: &str, now: &Zoned) -> Result<Timestamp, String> {
     if let Ok(instant) = text.parse::<Timestamp>() {
         return Ok(instant);
     }
-    // The time alone is tried before the date and time, because a date alone would read as its midnight.
-    if let Ok(time) = text.parse::<Time>() {
+    // A date and time would read as a time alone, too.
+    if !text.contains('-')
+        && let Ok(time) = text.parse::<Time>()
+    {
         return local_time(time, now);
     }
     if let Ok(moment) = text.parse::<DateTime>() {

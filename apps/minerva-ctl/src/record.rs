@@ -7,6 +7,7 @@ use minerva_api::v1;
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
+use tokio_stream::wrappers::ReceiverStream;
 
 /// Records for `duration`, or until interrupted.
 pub(crate) async fn run(
@@ -21,17 +22,20 @@ pub(crate) async fn run(
         .open(&file)
         .await
         .with_context(|| format!("failed to create {}", file.display()))?;
-    let mut pieces = client.record(v1::RecordRequest {}).await?.into_inner();
+    // The recording lasts as long as this side of the call is open.
+    let (asking, asked) = tokio::sync::mpsc::channel(1);
+    let mut pieces = client.record(ReceiverStream::new(asked)).await?.into_inner();
     if duration.is_none() {
         eprintln!("recording to {}; interrupt to end", file.display());
     }
     let end = async {
         match duration {
             Some(duration) => tokio::time::sleep(duration).await,
-            None => std::future::pending().await,
+            None => drop(tokio::signal::ctrl_c().await),
         }
     };
     tokio::pin!(end);
+    let mut asking: Option<tokio::sync::mpsc::Sender<v1::RecordRequest>> = Some(asking);
     let mut bytes: u64 = 0;
     loop {
         tokio::select! {
@@ -40,10 +44,14 @@ pub(crate) async fn run(
                     out.write_all(&piece).await.with_context(|| format!("failed to write {}", file.display()))?;
                     bytes += piece.len() as u64;
                 }
-                None => bail!("the daemon ended the recording: it stopped, or this disk was too slow for it; {} holds the beginning", file.display()),
+                None if asking.is_none() => break,
+                None => bail!(
+                    "the daemon ended the recording: it stopped, another recording runs, or this disk was too slow for it; \
+                     {} holds what came",
+                    file.display()
+                ),
             },
-            () = &mut end => break,
-            result = tokio::signal::ctrl_c() => { result.context("failed to wait for an interrupt")?; break }
+            () = &mut end, if asking.is_some() => asking = None,
         }
     }
     out.flush().await.and(out.sync_all().await).with_context(|| format!("failed to finish {}", file.display()))?;

@@ -21,6 +21,8 @@ pub(crate) enum Command {
     Status(oneshot::Sender<v1::StatusResponse>),
     /// Start a recording into this queue.
     Record(mpsc::Sender<Vec<u8>>),
+    /// End the recording, whole.
+    EndRecord,
     /// Put a process into a named tenant.
     Register(v1::RegisterRequest, oneshot::Sender<Result<v1::RegisterResponse, String>>),
 }

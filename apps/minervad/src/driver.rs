@@ -254,11 +254,7 @@ impl Driver {
         self.manager.stopping();
         self.feed(Event::Stopping);
         self.memory.flush();
-        if let Some(tape) = self.tape.take()
-            && let Err(error) = tape.finish()
-        {
-            tracing::debug!(%error, "the recording's client had gone, ignoring");
-        }
+        self.end_tape();
         self.memory.close();
         let report = self.writer.close_clean().context("failed to put everything back; run `minerva-ctl restore`")?;
         for knob in report.failed() {

@@ -110,7 +110,7 @@ impl Metrics {
         let text = "Tenants that actively used the disk in the latest slice";
         registry.register("device_contention", text, self.contention.clone());
         let text = "Part of the latest slice in which the disk had a request in flight, 0 to 1";
-        registry.register_with_unit("device_busy", text, Unit::Ratios, self.busy.clone());
+        registry.register("device_busy_ratio", text, self.busy.clone());
         registry.register("config_reloads", "The operator's file read again, by outcome", self.reloads.clone());
         registry.register("store_failures", "Times the store refused a batch", self.store_failures.clone());
         let text = "Audit rows given up because the store did not keep up";

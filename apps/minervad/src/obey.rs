@@ -20,6 +20,7 @@ impl Driver {
             Command::Reload(answer) => self.reload(answer),
             Command::Status(answer) => drop(answer.send(self.status())),
             Command::Record(client) => self.begin_tape(client),
+            Command::EndRecord => self.end_tape(),
             Command::Register(request, answer) => drop(answer.send(self.register(request))),
         }
     }
@@ -98,6 +99,15 @@ impl Driver {
         for tenant in self.tenants.values().cloned().collect::<Vec<_>>() {
             let history = self.history_of(&tenant.history_key(), &histories);
             self.feed(Event::TenantSeen { tenant, history });
+        }
+    }
+
+    /// Ends the recording, so that its reader knows that nothing is missing.
+    pub(crate) fn end_tape(&mut self) {
+        if let Some(tape) = self.tape.take()
+            && let Err(error) = tape.finish()
+        {
+            tracing::debug!(%error, "the recording's client had gone, ignoring");
         }
     }
 

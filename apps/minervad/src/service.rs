@@ -11,7 +11,7 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio_stream::wrappers::errors::BroadcastStreamRecvError;
 use tokio_stream::wrappers::{BroadcastStream, ReceiverStream};
 use tokio_stream::{Stream, StreamExt};
-use tonic::{Request, Response, Status};
+use tonic::{Request, Response, Status, Streaming};
 
 /// Slices that may wait for a watching client; a slower one misses some.
 pub(crate) const WATCH_QUEUE_LENGTH: usize = 4;
@@ -61,9 +61,19 @@ impl Operator for Service {
         self.explainer.explain(request, status).await.map(Response::new)
     }
 
-    async fn record(&self, _: Request<v1::RecordRequest>) -> Result<Response<Self::RecordStream>, Status> {
+    async fn record(
+        &self,
+        request: Request<Streaming<v1::RecordRequest>>,
+    ) -> Result<Response<Self::RecordStream>, Status> {
         let (sender, receiver) = mpsc::channel(RECORD_QUEUE_LENGTH);
         self.commands.send(Command::Record(sender)).map_err(refusal)?;
+        let commands = self.commands.clone();
+        let mut client = request.into_inner();
+        tokio::spawn(async move {
+            while let Ok(Some(_)) = client.message().await {}
+            // A client that is gone is noticed by the loop as well, should this not get through.
+            let _ = commands.send(Command::EndRecord);
+        });
         let pieces = ReceiverStream::new(receiver).map(|piece| Ok(v1::RecordResponse { piece }));
         Ok(Response::new(Box::pin(pieces)))
     }

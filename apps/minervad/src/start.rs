@@ -139,7 +139,8 @@ fn hierarchy(roots: &Roots) -> String {
 fn privileges(config: &Config, roots: &Roots) -> anyhow::Result<()> {
     let mut missing = String::new();
     if config.engine.mode == Mode::Enforce {
-        let access = rustix::fs::access(&roots.cgroup, rustix::fs::Access::WRITE_OK);
+        // A file, because the kernel makes the root's directory read-only and its files writable.
+        let access = rustix::fs::access(roots.cgroup.join("cgroup.procs"), rustix::fs::Access::WRITE_OK);
         if roots.version == CgroupVersion::Absent {
             // Writing into a string cannot fail; the same holds below.
             let _ = write!(

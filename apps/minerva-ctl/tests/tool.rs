@@ -1,0 +1,166 @@
+//! What the tool does without a daemon.
+
+use minerva_engine::Engine;
+use minerva_model::{Effect, EngineConfig, Event, Finding, FindingKind, Nanos};
+use minerva_store::Recorder;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn tool(directory: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_minerva-ctl"));
+    command.arg("--config").arg(directory.join("minerva.toml")).args(arguments);
+    command.current_dir(directory).output().expect("the tool")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A directory with an operator's file that keeps everything inside it.
+fn place(parent: &str) -> tempfile::TempDir {
+    let directory = tempfile::Builder::new().prefix("minerva-test-ctl-").tempdir().expect("a directory");
+    let at = directory.path().display();
+    let settings = format!(
+        "[daemon]\nruntime_dir = \"{at}/run\"\nstate_dir = \"{at}/state\"\nsocket = \"{at}/socket\"\n\
+         [named]\nparent = \"{parent}\"\n"
+    );
+    fs::write(directory.path().join("minerva.toml"), settings).expect("the operator's file");
+    directory
+}
+
+#[test]
+fn a_file_is_judged_with_the_place_of_each_error() {
+    let directory = place("minerva");
+    let default = tool(directory.path(), &["config", "default"]);
+    fs::write(directory.path().join("default.toml"), &default.stdout).expect("a file");
+    assert_eq!(tool(directory.path(), &["config", "check", "default.toml"]).status.code(), Some(0));
+    fs::write(directory.path().join("bad.toml"), "mode = \"shadow\"\n[fennel]\nshare_sparing = 0\n").expect("a file");
+    let bad = tool(directory.path(), &["config", "check", "bad.toml"]);
+    assert_eq!(bad.status.code(), Some(1));
+    assert!(text(&bad.stdout).contains("bad.toml:3:17"), "{}", text(&bad.stdout));
+    let json = tool(directory.path(), &["--json", "config", "check", "bad.toml"]);
+    let line: serde_json::Value = serde_json::from_slice(&json.stdout).expect("one object");
+    assert_eq!((line["line"].as_u64(), line["column"].as_u64()), (Some(3), Some(17)));
+    assert_eq!(tool(directory.path(), &["config", "check", "absent.toml"]).status.code(), Some(2));
+}
+
+#[test]
+fn without_a_daemon_it_says_so() {
+    let directory = place("minerva");
+    let status = tool(directory.path(), &["status"]);
+    assert_eq!(status.status.code(), Some(2));
+    assert!(text(&status.stderr).contains("is minervad running?"), "{}", text(&status.stderr));
+    let restore = tool(directory.path(), &["restore", "--if-daemon-gone"]);
+    assert_eq!(restore.status.code(), Some(0), "{}", text(&restore.stderr));
+}
+
+#[test]
+fn a_replay_finds_the_first_difference() {
+    let directory = place("minerva");
+    let record = |name: &str, extra: bool| {
+        let mut recorder = Recorder::create(&directory.path().join(name)).expect("a file");
+        let event = Event::Configured(Box::new(EngineConfig::default()));
+        recorder.event(Nanos(1), &event).expect("an entry");
+        let mut engine = Engine::new();
+        engine.handle(Nanos(1), event);
+        while let Some(effect) = engine.poll_effect() {
+            recorder.effect(Nanos(1), &effect).expect("an entry");
+        }
+        if extra {
+            let (kind, message) = (FindingKind::Steerable, "never said".to_owned());
+            let finding = Finding { kind, device: None, tenant: None, message };
+            recorder.effect(Nanos(1), &Effect::Found(finding)).expect("an entry");
+        }
+        recorder.finish().expect("an end");
+    };
+    record("same", false);
+    record("other", true);
+    let same = tool(directory.path(), &["replay", "same"]);
+    assert_eq!(same.status.code(), Some(0), "{}", text(&same.stderr));
+    let other = tool(directory.path(), &["replay", "other"]);
+    assert_eq!(other.status.code(), Some(1));
+    assert!(text(&other.stdout).contains("line 3 of the recording"), "{}", text(&other.stdout));
+    assert!(text(&other.stdout).contains("replayed: nothing"), "{}", text(&other.stdout));
+    fs::write(directory.path().join("garbage"), "no recording").expect("a file");
+    assert_eq!(tool(directory.path(), &["replay", "garbage"]).status.code(), Some(2));
+}
+
+#[test]
+fn pages_and_completions_are_written() {
+    let directory = place("minerva");
+    assert_eq!(tool(directory.path(), &["generate", "out"]).status.code(), Some(0));
+    for file in ["minerva-ctl.1", "minerva-ctl-doctor.1", "minerva-ctl.bash", "_minerva-ctl", "minerva-ctl.fish"] {
+        assert!(directory.path().join("out").join(file).exists(), "{file}");
+    }
+}
+
+#[test]
+fn a_command_runs_as_a_tenant_of_its_own() {
+    let blkio = Path::new("/sys/fs/cgroup/blkio");
+    if !blkio.join("cgroup.procs").exists() || fs::write(blkio.join("cgroup.clone_children"), "0").is_err() {
+        eprintln!("skipped: needs root and the blkio controller of cgroup v1 at {}", blkio.display());
+        return;
+    }
+    let parent = format!("minerva-test-ctl-{}", std::process::id());
+    let directory = place(&parent);
+    let run = tool(directory.path(), &["run", "--name", "copy", "--weight", "50", "--", "cat", "/proc/self/cgroup"]);
+    assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
+    assert!(text(&run.stdout).contains(&format!("/{parent}/copy\n")), "{}", text(&run.stdout));
+    let weights = fs::read_to_string(directory.path().join("run/named.json")).expect("the weights");
+    assert_eq!(weights, "{\"copy\":50}");
+    let missing = tool(directory.path(), &["attach", "4294967", "--name", "nobody"]);
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(text(&missing.stderr).contains("no process 4294967"), "{}", text(&missing.stderr));
+    for group in ["copy", "nobody", ""] {
+        // A group that was swept already is as good.
+        let _ = fs::remove_dir(blkio.join(&parent).join(group));
+    }
+    assert!(!blkio.join(&parent).exists());
+}
+
+#[test]
+fn the_probe_leaves_nothing_behind() {
+    let directory = place("minerva");
+    let image = directory.path().join(format!("minerva-test-ctl-{}.img", std::process::id()));
+    fs::File::create(&image).and_then(|file| file.set_len(64 << 20)).expect("a backing file");
+    let attached = Command::new("losetup").args(["--find", "--show"]).arg(&image).output();
+    let Some(attached) = attached.ok().filter(|output| output.status.success()) else {
+        eprintln!("skipped: needs root and a loop device");
+        return;
+    };
+    let node = text(&attached.stdout).trim().to_owned();
+    let name = node.trim_start_matches("/dev/").to_owned();
+    let result = std::panic::catch_unwind(|| probe(directory.path(), &name));
+    let _ = Command::new("losetup").args(["--detach", &node]).output();
+    assert!(result.is_ok());
+}
+
+fn probe(directory: &Path, name: &str) {
+    let queue = Path::new("/sys/block").join(name).join("queue");
+    if fs::write(queue.join("scheduler"), "none").is_err() {
+        eprintln!("skipped: needs to choose elevators");
+        return;
+    }
+    let before = tool(directory, &["--json", "doctor", "--device", name]);
+    assert_eq!(before.status.code(), Some(1), "{}", text(&before.stderr));
+    let line: serde_json::Value = serde_json::from_slice(&before.stdout).expect("one object");
+    assert_eq!(line["bites"], false);
+    assert!(line["remedy"].is_string(), "{line}");
+    if fs::write(queue.join("scheduler"), "bfq").is_err() || fs::write(queue.join("iosched/low_latency"), "0").is_err()
+    {
+        eprintln!("skipped: needs the bfq elevator");
+        return;
+    }
+    let probe = tool(directory, &["--json", "doctor", "--device", name, "--probe", "--seconds", "1s"]);
+    let lines: Vec<serde_json::Value> =
+        text(&probe.stdout).lines().map(|line| serde_json::from_str(line).expect("an object")).collect();
+    assert_eq!(lines[0]["bites"], true, "{}", text(&probe.stderr));
+    let bytes = |index: usize| lines[1]["bytes"][index].as_u64().expect("a number");
+    assert!(bytes(0) > bytes(1) && bytes(1) > 0, "{}", lines[1]);
+    for at in ["/sys/fs/cgroup/blkio", "/sys/fs/cgroup", directory.to_str().expect("a path")] {
+        let left = fs::read_dir(at).into_iter().flatten().flatten().map(|entry| entry.file_name());
+        let left: Vec<_> = left.filter(|name| name.to_string_lossy().starts_with("minerva-probe-")).collect();
+        assert!(left.is_empty(), "{left:?} in {at}");
+    }
+}

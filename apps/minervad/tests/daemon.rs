@@ -1,0 +1,274 @@
+//! The daemon as its users meet it: a real process on a real disk under BFQ, with real cgroups.
+
+mod bed;
+
+use bed::{Bed, Daemon, until};
+use minerva_api::v1;
+use minerva_engine::Engine;
+use minerva_linux_actuate::{RestoreWhen, WriterSettings, restore};
+use minerva_store::{Entry, read_entries};
+use std::fs;
+use tokio_stream::wrappers::ReceiverStream;
+
+const ENFORCE: &str = "mode = \"enforce\"";
+
+/// A bed on which the daemon holds the heavy tenant down.
+fn steered(extra: &str) -> Option<(Bed, Daemon)> {
+    let mut bed = Bed::new()?;
+    bed.write_config(extra);
+    bed.start_readers();
+    let daemon = bed.start();
+    until("the heavy tenant is held down", || bed.weight("heavy") < 50);
+    Some((bed, daemon))
+}
+
+#[test]
+fn a_heavy_tenant_is_held_down_and_sigterm_puts_it_back() {
+    let Some((bed, mut daemon)) = steered(ENFORCE) else { return };
+    assert_eq!(bed.weight("sparing"), 100);
+    let status = daemon.status().expect("an answer");
+    let slice = status.slice.expect("a slice");
+    assert_eq!((status.mode.as_str(), slice.devices.len(), slice.tenants.len()), ("enforce", 1, 2));
+    assert_eq!(slice.devices[0].back_end, "bfq-v1");
+    let heavy = slice.tenants.iter().find(|tenant| tenant.cgroup.ends_with("/heavy")).expect("the heavy tenant");
+    let request = || v1::ExplainRequest { tenant: heavy.id.clone(), at_unix_ns: None };
+    let explain = || daemon.ask(async |mut client| client.explain(request()).await.ok()).flatten();
+    until("the audit has the decision", || explain().is_some_and(|answer| !answer.get_ref().explanations.is_empty()));
+    let explanation = explain().expect("an answer").into_inner().explanations.remove(0);
+    assert!(explanation.text.contains("fennel"), "{}", explanation.text);
+    assert!(!explanation.factors.is_empty());
+    assert!(bed.metric("minerva_knob_writes_total{outcome=\"done\"}") >= 1.0);
+    assert!(bed.scrape().ends_with("# EOF\n"));
+    daemon.signal("-TERM");
+    let status = daemon.child.wait().expect("an end");
+    assert!(status.success(), "{}", daemon.log());
+    assert_eq!(bed.weight("heavy"), 100, "{}", daemon.log());
+    assert!(!bed.socket().exists());
+    assert!(!bed.directory.path().join("run/undo.journal").exists());
+}
+
+#[test]
+fn the_guard_puts_back_what_a_killed_daemon_held() {
+    let Some((bed, mut daemon)) = steered(ENFORCE) else { return };
+    daemon.signal("-KILL");
+    daemon.child.wait().expect("an end");
+    until("the guard has put it back", || bed.weight("heavy") == 100);
+}
+
+#[test]
+fn without_a_guard_restore_and_the_next_start_do_it() {
+    let Some(mut bed) = Bed::new() else { return };
+    bed.write_config(ENFORCE);
+    let text = fs::read_to_string(bed.config()).expect("the file").replace("[daemon]\n", "[daemon]\nguard = false\n");
+    fs::write(bed.config(), text).expect("the file");
+    bed.start_readers();
+    let settings = WriterSettings::new(bed.directory.path().join("run"), "/sys/fs/cgroup/blkio");
+    for by_restore in [true, false] {
+        let mut daemon = bed.start();
+        until("the heavy tenant is held down", || bed.weight("heavy") < 50);
+        let alive = restore(&settings, RestoreWhen::IfDaemonGone).expect("a report");
+        assert!(alive.not_due.is_some(), "{alive}");
+        daemon.signal("-KILL");
+        daemon.child.wait().expect("an end");
+        assert!(bed.weight("heavy") < 50);
+        if by_restore {
+            let report = restore(&settings, RestoreWhen::IfDaemonGone).expect("a report");
+            assert!(report.is_complete(), "{report}");
+        } else {
+            // In shadow mode, so that it stays put back.
+            bed.write_config("mode = \"shadow\"");
+            let daemon = bed.start();
+            assert!(daemon.log().contains("ended without putting everything back"), "{}", daemon.log());
+        }
+        assert_eq!(bed.weight("heavy"), 100);
+    }
+}
+
+#[test]
+fn a_second_daemon_and_a_bad_file_are_refused() {
+    let Some(bed) = Bed::new() else { return };
+    bed.write_config("mode = \"shadow\"");
+    let daemon = bed.start();
+    let second = bed.run(&[]);
+    let message = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert_eq!(second.status.code(), Some(1));
+    assert!(message.contains(&format!("already runs as process {}", daemon.child.id())), "{message}");
+    bed.write_config("mode = \"enforced\"");
+    let bad = bed.run(&["--check"]);
+    let message = String::from_utf8_lossy(&bad.stderr).into_owned();
+    assert_eq!(bad.status.code(), Some(1));
+    assert!(message.contains("minerva.toml:1:8"), "{message}");
+    assert!(bed.run(&["--mode", "shadow", "--check"]).status.code() == Some(1));
+}
+
+#[test]
+fn a_good_new_file_is_taken_and_a_bad_one_is_not() {
+    let Some((bed, daemon)) = steered(ENFORCE) else { return };
+    bed.write_config("mode = \"enfroce\"");
+    until("the bad file is refused", || daemon.status().is_some_and(|status| !status.config_error.is_empty()));
+    let status = daemon.status().expect("an answer");
+    assert!(status.config_error.contains("minerva.toml:1:8"), "{}", status.config_error);
+    assert_eq!((status.mode.as_str(), status.config_generation), ("enforce", 1));
+    assert!(daemon.log().contains("the one before it stays in force"));
+    let answer = daemon.ask(async |mut client| client.reload(v1::ReloadRequest {}).await).expect("a daemon");
+    assert!(!answer.expect("an answer").into_inner().accepted);
+    bed.write_config("mode = \"shadow\"");
+    daemon.signal("-HUP");
+    until("the good file is in force", || daemon.status().is_some_and(|status| status.mode == "shadow"));
+    until("shadow mode holds nothing", || bed.weight("heavy") == 100);
+    assert_eq!(daemon.status().expect("an answer").config_error, "");
+}
+
+#[test]
+fn a_slice_in_which_nothing_changed_writes_nothing() {
+    let Some((mut bed, daemon)) = steered(ENFORCE) else { return };
+    bed.stop_readers();
+    let writes = || bed.metric("minerva_knob_writes_total{outcome=\"done\"}");
+    // The averages decay for a while, and that changes groups; then nothing changes any more.
+    until("twenty slices pass without a write", || {
+        let before = writes();
+        daemon.pass_slices(20);
+        writes() == before
+    });
+    let before = (writes(), bed.metric("minerva_knob_inspections_total"));
+    daemon.pass_slices(20);
+    assert!(writes() == before.0, "{} writes in idle slices", writes() - before.0);
+    // Reading goes on: somebody else may write what is held.
+    assert!(bed.metric("minerva_knob_inspections_total") >= before.1);
+}
+
+#[test]
+fn a_disk_that_is_removed_takes_nothing_with_it() {
+    let Some((mut bed, mut daemon)) = steered(ENFORCE) else { return };
+    bed.stop_readers();
+    let detached = std::process::Command::new("losetup").args(["-d", &format!("/dev/{}", bed.device)]).status();
+    assert!(detached.expect("losetup").success());
+    let devices = || daemon.status().and_then(|status| status.slice).map_or(1, |slice| slice.devices.len());
+    until("the disk is gone", || devices() == 0);
+    daemon.pass_slices(3);
+    daemon.signal("-TERM");
+    assert!(daemon.child.wait().expect("an end").success(), "{}", daemon.log());
+}
+
+#[test]
+fn a_recording_replays_byte_for_byte() {
+    let Some((bed, daemon)) = steered(ENFORCE) else { return };
+    let bytes = daemon.ask(async |mut client| {
+        let (asking, asked) = tokio::sync::mpsc::channel::<v1::RecordRequest>(1);
+        let mut pieces = client.record(ReceiverStream::new(asked)).await.expect("a recording").into_inner();
+        let (mut asking, mut bytes, mut slices) = (Some(asking), Vec::new(), 0);
+        while let Some(v1::RecordResponse { piece }) = pieces.message().await.expect("a piece") {
+            bytes.extend(piece);
+            slices += 1;
+            if slices == 12 {
+                asking = None;
+            }
+        }
+        drop(asking);
+        bytes
+    });
+    let entries: Vec<Entry> =
+        read_entries(&bytes.expect("a daemon")).collect::<Result<_, _>>().expect("a whole recording");
+    let mut engine = Engine::new();
+    let mut effects = 0;
+    for entry in entries {
+        match entry {
+            Entry::Event { at, what } => engine.handle(at, what),
+            Entry::Effect { what, .. } => {
+                let replayed = serde_json::to_string(&engine.poll_effect()).expect("JSON");
+                assert_eq!(replayed, serde_json::to_string(&Some(what)).expect("JSON"));
+                effects += 1;
+            }
+        }
+    }
+    assert!(effects > 2, "{effects} effects");
+    until("it is steered as before", || bed.weight("heavy") < 50);
+}
+
+#[test]
+fn a_named_tenant_has_its_weight() {
+    let Some(bed) = Bed::new() else { return };
+    bed.write_config("mode = \"shadow\"");
+    let daemon = bed.start();
+    let mut child = std::process::Command::new("sleep").arg("600").spawn().expect("a process");
+    let request = v1::RegisterRequest { name: "backup".to_owned(), pid: child.id(), weight_percent: Some(50) };
+    let answer = daemon.ask(async |mut client| client.register(request).await).expect("a daemon");
+    let answer = answer.expect("an answer").into_inner();
+    assert_eq!(answer.cgroup, format!("{}/backup", bed.name));
+    let tenant = || {
+        let slice = daemon.status()?.slice?;
+        slice.tenants.into_iter().find(|tenant| tenant.cgroup == answer.cgroup)
+    };
+    until("the tenant is watched", || tenant().is_some_and(|tenant| tenant.weight_percent == 50));
+    let bad = v1::RegisterRequest { name: "../up".to_owned(), pid: child.id(), weight_percent: None };
+    let refused = daemon.ask(async |mut client| client.register(bad).await).expect("a daemon").expect_err("a bad name");
+    assert!(refused.message().contains("'../up' is no name"), "{}", refused.message());
+    child.kill().and_then(|()| child.wait()).expect("an end");
+    until("its group is removed", || !bed.cgroup("backup").exists());
+}
+
+#[test]
+fn a_store_that_does_not_work_stops_nothing() {
+    let Some(mut bed) = Bed::new() else { return };
+    bed.write_config(ENFORCE);
+    // A file where the directory should be: nothing can be opened below it.
+    fs::write(bed.directory.path().join("state"), "").expect("a file");
+    bed.start_readers();
+    let daemon = bed.start();
+    until("the heavy tenant is held down", || bed.weight("heavy") < 50);
+    assert!(!daemon.status().expect("an answer").store_error.is_empty());
+    assert!(bed.metric("minerva_store_failures_total") >= 1.0);
+}
+
+#[test]
+fn a_damaged_store_is_moved_aside() {
+    let Some(bed) = Bed::new() else { return };
+    bed.write_config(ENFORCE);
+    let state = bed.directory.path().join("state");
+    fs::create_dir(&state)
+        .and_then(|()| fs::write(state.join("minerva.db"), "no database ".repeat(999)))
+        .expect("a file");
+    let daemon = bed.start();
+    assert!(daemon.log().contains("was moved to"), "{}", daemon.log());
+    assert_eq!(daemon.status().expect("an answer").store_error, "");
+    assert!(state.join("minerva.db.corrupt-1").exists());
+}
+
+#[test]
+fn the_unit_gives_all_the_capabilities_that_are_needed() {
+    if std::process::Command::new("setpriv").arg("--version").output().is_err() {
+        eprintln!("skipped: needs setpriv");
+        return;
+    }
+    let Some(mut bed) = Bed::new() else { return };
+    let unit = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/minervad.service"));
+    let unit = unit.expect("the unit");
+    let line = unit.lines().find_map(|line| line.strip_prefix("CapabilityBoundingSet=")).expect("the set");
+    let set: String =
+        line.split(' ').map(|name| format!(",+{}", name.trim_start_matches("CAP_").to_lowercase())).collect();
+    let setpriv = |set: &str| {
+        let words = ["setpriv".to_owned(), "--inh-caps=-all".to_owned(), format!("--bounding-set=-all{set}")];
+        words.to_vec()
+    };
+    bed.write_config(ENFORCE);
+    let parent = format!("parent = \"{}", bed.name);
+    let text = fs::read_to_string(bed.config()).expect("the file").replace(&parent, &format!("{parent}-named"));
+    fs::write(bed.config(), text).expect("the file");
+    bed.start_readers();
+    let mut daemon = bed.start_under(&setpriv(&set));
+    until("the heavy tenant is held down", || bed.weight("heavy") < 50);
+    // What it does without, it says.
+    assert!(!daemon.log().contains(", ignoring"), "{}", daemon.log());
+    let mut child = std::process::Command::new("sleep").arg("600").spawn().expect("a process");
+    let request = v1::RegisterRequest { name: "backup".to_owned(), pid: child.id(), weight_percent: None };
+    let answer = daemon.ask(async |mut client| client.register(request).await).expect("a daemon");
+    child.kill().and_then(|()| child.wait()).expect("an end");
+    answer.expect("a group in a parent that did not exist");
+    daemon.signal("-TERM");
+    assert!(daemon.child.wait().expect("an end").success(), "{}", daemon.log());
+    assert_eq!(bed.weight("heavy"), 100);
+    // With none at all it still steers.
+    let daemon = bed.start_under(&setpriv(""));
+    until("the heavy tenant is held down", || bed.weight("heavy") < 50);
+    assert!(daemon.log().contains("CAP_IPC_LOCK"), "{}", daemon.log());
+}
