@@ -42,6 +42,13 @@ pub(crate) struct Standing {
     pub(crate) excluded: bool,
 }
 
+impl Standing {
+    /// The operator's factor. Zero, which no configuration lets through, counts as the least.
+    pub(crate) fn weight(&self) -> f64 {
+        f64::from(self.weight_percent.max(1)) / 100.0
+    }
+}
+
 const UNTOLD: (Share, Option<u8>) = (Share::NEUTRAL, None);
 
 impl Disk {

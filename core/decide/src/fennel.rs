@@ -5,6 +5,9 @@
 //! their first slice and rise only as they use. The place of a tenant is its average against that of the heaviest tenant
 //! on the same disk. It needs no idea of what the disk could deliver, and doubling everybody's bytes changes nothing.
 //!
+//! What a tenant uses counts per operator's weight: one that may have eight times as much is as sparing with eight times
+//! the bytes. Otherwise history would undo what the operator ordered.
+//!
 //! `group = floor(groups * max(recent / heaviest recent, weight * long / heaviest long))`, at most `groups - 1`.
 //!
 //! **Averages that nobody touches.** All averages of one horizon shrink by the same factor with time. They are kept in

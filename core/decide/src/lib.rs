@@ -202,7 +202,8 @@ impl Decider {
                 gain = (row.elapsed, self.fennel.gain(self.now, row.elapsed));
             }
             let disk = self.disks.entry(row.device).or_default();
-            disk.learn(tenant, standing, row.active.then_some(self.turn), row.bytes_per_second(), gain.1);
+            let rate = row.bytes_per_second() / standing.weight();
+            disk.learn(tenant, standing, row.active.then_some(self.turn), rate, gain.1);
         }
     }
 

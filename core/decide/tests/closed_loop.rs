@@ -23,6 +23,11 @@ struct World {
 
 impl World {
     fn new(seed: u64) -> Self {
+        Self::weighted(seed, [100; 4])
+    }
+
+    /// With the operator's weights, in percent.
+    fn weighted(seed: u64, weights_percent: [u32; 4]) -> Self {
         let mut decider = Decider::default();
         decider.configure(Nanos::ZERO, &EngineConfig::default());
         let arrived = [false, false, true, true];
@@ -35,7 +40,7 @@ impl World {
                 kind: TenantKind::Named,
                 cgroup: CgroupRef { path: format!("t/{number}"), inode: number },
                 group: None,
-                weight_percent: 100,
+                weight_percent: weights_percent[number as usize],
                 excluded: false,
             };
             world.decider.tenant_seen(Nanos::ZERO, &tenant, &[]);
@@ -137,4 +142,12 @@ fn a_newcomer_that_does_not_stop_is_a_scanner_too_within_a_minute() {
     }
     assert!(groups.is_sorted(), "it only sinks: {groups:?}");
     assert!(groups[2] <= 3 && groups[59] >= 8, "{groups:?}");
+}
+
+#[test]
+fn history_does_not_undo_the_weight_that_the_operator_ordered() {
+    let mut world = World::weighted(3, [100, 100, 800, 100]);
+    (0..120).for_each(|_| world.second());
+    let ratio = world.done[2] / world.done[3];
+    assert!((7.0..9.0).contains(&ratio), "ordered 8:1, got {ratio}:1");
 }

@@ -123,7 +123,7 @@ impl fmt::Display for Reason {
             Self::Group { group, groups, usage_bytes_per_second, heaviest_bytes_per_second, quiet, long_term } => {
                 write!(
                     f,
-                    "group {group} of 0..{}: {} average {} against {} {}",
+                    "group {group} of 0..{}: {} average {} per weight against {} {}",
                     groups.saturating_sub(1),
                     if long_term { "long-term" } else { "recent" },
                     Rate(usage_bytes_per_second),
@@ -230,6 +230,6 @@ mod tests {
                 Factor { policy: Policy::Operator, value: 2.0, reason: Reason::OperatorWeight { percent: 200 } },
             ],
         };
-        expect_test::expect!["t4 on 7:0: share 4 = 100 * fennel x0.020 (group 9 of 0..9: recent average 22.4 MB/s against 22.4 MB/s of the heaviest) * operator x2.000 (operator's weight 200 %)"].assert_eq(&decision.to_string());
+        expect_test::expect!["t4 on 7:0: share 4 = 100 * fennel x0.020 (group 9 of 0..9: recent average 22.4 MB/s per weight against 22.4 MB/s of the heaviest) * operator x2.000 (operator's weight 200 %)"].assert_eq(&decision.to_string());
     }
 }
