@@ -85,11 +85,16 @@ fn with_daemon(socket: &Path, work: Box<dyn FnOnce(Operator) -> Work>) -> anyhow
 }
 
 /// Where the daemon listens: as the command line says, else as the operator's file says, else at the default place. A broken
-/// file is not this command's business.
+/// file is not this command's business, unless it is what hides the daemon.
 fn socket_path(asked: Option<PathBuf>, config: &Path) -> PathBuf {
-    asked
-        .or_else(|| minerva_config::load(config).ok().map(|config| config.daemon.socket))
-        .unwrap_or_else(|| PathBuf::from(client::SOCKET_DEFAULT))
+    asked.unwrap_or_else(|| match place::config(config) {
+        Ok(config) => config.daemon.socket,
+        Err(_) => {
+            let (file, default) = (config.display(), client::SOCKET_DEFAULT);
+            eprintln!("{file} is broken (minerva-ctl config check): trying {default}, use --socket for another place");
+            PathBuf::from(default)
+        }
+    })
 }
 
 /// What went wrong, for people. A refusal of the daemon is its own sentence, without the transport's words around it.

@@ -1,5 +1,7 @@
 //! What the tool does without a daemon.
 
+#![expect(clippy::expect_used, reason = "a test bed that cannot be made is a failed test")]
+
 use minerva_engine::Engine;
 use minerva_model::{Effect, EngineConfig, Event, Finding, FindingKind, Nanos};
 use minerva_store::Recorder;
@@ -60,7 +62,7 @@ fn a_replay_finds_the_first_difference() {
     let directory = place("minerva");
     let record = |name: &str, extra: bool| {
         let mut recorder = Recorder::create(&directory.path().join(name)).expect("a file");
-        let event = Event::Configured(Box::new(EngineConfig::default()));
+        let event = Event::Configured(Box::<EngineConfig>::default());
         recorder.event(Nanos(1), &event).expect("an entry");
         let mut engine = Engine::new();
         engine.handle(Nanos(1), event);
@@ -117,6 +119,61 @@ fn a_command_runs_as_a_tenant_of_its_own() {
         let _ = fs::remove_dir(blkio.join(&parent).join(group));
     }
     assert!(!blkio.join(&parent).exists());
+}
+
+/// A daemon that looks at nothing; dropping it ends it.
+struct Daemon(std::process::Child);
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn with_a_daemon_it_shows_and_records() {
+    let minervad = Path::new(env!("CARGO_BIN_EXE_minerva-ctl")).with_file_name("minervad");
+    if !minervad.exists() {
+        eprintln!("skipped: needs minervad beside minerva-ctl (cargo build -p minervad)");
+        return;
+    }
+    let directory = place("minerva-test-ctl-none");
+    let file = directory.path().join("minerva.toml");
+    let settings = fs::read_to_string(&file).expect("the file").replace(
+        "[daemon]\n",
+        "[observe]\nslice = \"100ms\"\n[daemon]\ninclude = [\"minerva-test-ctl-none\"]\ndevices_only = [\"none\"]\n",
+    );
+    fs::write(&file, &settings).expect("the file");
+    let log = fs::File::create(directory.path().join("log")).expect("a log");
+    let daemon = Command::new(minervad).arg("--config").arg(&file).stderr(log).spawn();
+    let mut daemon = Daemon(daemon.expect("the daemon"));
+    while tool(directory.path(), &["status"]).status.code() == Some(2) {
+        assert!(daemon.0.try_wait().expect("a child").is_none(), "the daemon ended");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let status = tool(directory.path(), &["--json", "status"]);
+    let line: serde_json::Value = serde_json::from_slice(&status.stdout).expect("one object");
+    assert_eq!((line["mode"].as_str(), line["config_error"].as_str()), (Some("shadow"), Some("")));
+    let top = tool(directory.path(), &["top", "--once"]);
+    assert!(text(&top.stdout).contains("0 tenants"), "{}", text(&top.stdout));
+    let explain = tool(directory.path(), &["explain", "nobody", "--at", "10 minutes ago"]);
+    assert_eq!(explain.status.code(), Some(2));
+    assert!(text(&explain.stderr).contains("no tenant has the name"), "{}", text(&explain.stderr));
+    assert_eq!(tool(directory.path(), &["record", "tape", "--for", "1s"]).status.code(), Some(0));
+    let replay = tool(directory.path(), &["--json", "replay", "tape"]);
+    let line: serde_json::Value = serde_json::from_slice(&replay.stdout).expect("one object");
+    assert_eq!((replay.status.code(), line["truncated"].as_bool()), (Some(0), Some(false)), "{line}");
+    assert!(line["events"].as_u64() > Some(2), "{line}");
+    fs::write(&file, settings.replace("slice", "slize")).expect("the file");
+    // The broken file does not tell any more where the daemon listens.
+    let socket = directory.path().join("socket");
+    let socket = socket.to_str().expect("a path");
+    assert!(text(&tool(directory.path(), &["status"]).stderr).contains("--socket"));
+    let reload = tool(directory.path(), &["--socket", socket, "reload"]);
+    assert_eq!(reload.status.code(), Some(1));
+    assert!(text(&reload.stderr).contains("slize"), "{}", text(&reload.stderr));
+    assert_eq!(tool(directory.path(), &["--socket", socket, "status"]).status.code(), Some(1));
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! The daemon as its users meet it: a real process on a real disk under BFQ, with real cgroups.
 
+#![expect(clippy::expect_used, reason = "a test bed that cannot be made is a failed test")]
+
 mod bed;
 
 use bed::{Bed, Daemon, until};
@@ -271,4 +273,33 @@ fn the_unit_gives_all_the_capabilities_that_are_needed() {
     let daemon = bed.start_under(&setpriv(""));
     until("the heavy tenant is held down", || bed.weight("heavy") < 50);
     assert!(daemon.log().contains("CAP_IPC_LOCK"), "{}", daemon.log());
+}
+
+#[test]
+fn the_service_manager_hears_of_everything() {
+    let Some(bed) = Bed::new() else { return };
+    bed.write_config("mode = \"shadow\"");
+    let path = bed.directory.path().join("notify");
+    let socket = std::os::unix::net::UnixDatagram::bind(&path).expect("a socket");
+    socket.set_read_timeout(Some(std::time::Duration::from_secs(60))).expect("a timeout");
+    let heard = |wanted: &str| {
+        let mut buffer = [0; 4096];
+        loop {
+            let length = socket.recv(&mut buffer).unwrap_or_else(|_| panic!("waited in vain for {wanted}"));
+            let message = String::from_utf8_lossy(&buffer[..length]).into_owned();
+            if message.lines().any(|line| line == wanted) {
+                return message;
+            }
+        }
+    };
+    // `env` becomes the daemon, so the process that systemd would watch is the one that speaks.
+    let words = ["env".to_owned(), format!("NOTIFY_SOCKET={}", path.display()), "WATCHDOG_USEC=2000000".to_owned()];
+    let daemon = bed.start_under(&words);
+    heard("READY=1");
+    heard("WATCHDOG=1");
+    daemon.signal("-HUP");
+    assert!(heard("RELOADING=1").contains("MONOTONIC_USEC="));
+    heard("READY=1");
+    daemon.signal("-TERM");
+    heard("STOPPING=1");
 }
