@@ -50,29 +50,46 @@ async fn live(
 ) -> anyhow::Result<()> {
     let mut slice = v1::Slice::default();
     let mut keys = tokio::time::interval(KEY_PERIOD);
+    terminal.draw(|frame| draw(frame, &slice)).context("failed to draw")?;
     loop {
-        terminal.draw(|frame| draw(frame, &slice)).context("failed to draw")?;
         tokio::select! {
             answer = slices.message() => match answer? {
                 Some(answer) => slice = answer.slice.unwrap_or_default(),
                 None => anyhow::bail!("the daemon stopped"),
             },
-            _ = keys.tick() => if quit_pressed()? { return Ok(()) },
+            _ = keys.tick() => match pressed()? {
+                Pressed::Quit => return Ok(()),
+                Pressed::Nothing => continue,
+                Pressed::Resized => {}
+            },
         }
+        terminal.draw(|frame| draw(frame, &slice)).context("failed to draw")?;
     }
 }
 
-/// Takes the keys pressed so far.
-fn quit_pressed() -> anyhow::Result<bool> {
+/// What came from the terminal.
+enum Pressed {
+    Nothing,
+    Resized,
+    Quit,
+}
+
+/// Takes what came so far.
+fn pressed() -> anyhow::Result<Pressed> {
+    let mut result = Pressed::Nothing;
     while event::poll(Duration::ZERO).context("failed to look for keys")? {
-        if let Event::Key(key) = event::read().context("failed to read a key")? {
-            let interrupt = key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);
-            if interrupt || matches!(key.code, KeyCode::Char('q') | KeyCode::Esc) {
-                return Ok(true);
+        match event::read().context("failed to read a key")? {
+            Event::Key(key) => {
+                let interrupt = key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);
+                if interrupt || matches!(key.code, KeyCode::Char('q') | KeyCode::Esc) {
+                    return Ok(Pressed::Quit);
+                }
             }
+            Event::Resize(..) => result = Pressed::Resized,
+            _ => {}
         }
     }
-    Ok(false)
+    Ok(result)
 }
 
 /// One frame as text, high enough for everything.

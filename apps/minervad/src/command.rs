@@ -19,9 +19,9 @@ pub(crate) enum Command {
     Reload(Option<oneshot::Sender<Result<String, String>>>),
     /// Tell how things stand.
     Status(oneshot::Sender<v1::StatusResponse>),
-    /// Start a recording into this queue.
-    Record(mpsc::Sender<Vec<u8>>),
-    /// End the recording, whole.
+    /// Start a recording into this queue, unless one runs.
+    Record(mpsc::Sender<Vec<u8>>, oneshot::Sender<Result<(), String>>),
+    /// End the recording, whole. Said by the client whose recording it is.
     EndRecord,
     /// Put a process into a named tenant.
     Register(v1::RegisterRequest, oneshot::Sender<Result<v1::RegisterResponse, String>>),

@@ -74,6 +74,8 @@ pub(crate) struct Memory {
     queue: SyncSender<Job>,
     pending: Batch,
     /// A second connection: SQLite's log lets it read while the thread writes, so that a recall never waits for a sync.
+    /// Where the store did not open at the start there is none, and the past is recalled by the next start: opening checks
+    /// the whole file, for which the loop cannot wait.
     reader: Option<Store>,
     health: Arc<Mutex<String>>,
     thread: JoinHandle<()>,

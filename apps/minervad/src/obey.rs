@@ -19,7 +19,7 @@ impl Driver {
             Command::Stop(_) => {}
             Command::Reload(answer) => self.reload(answer),
             Command::Status(answer) => drop(answer.send(self.status())),
-            Command::Record(client) => self.begin_tape(client),
+            Command::Record(client, answer) => drop(answer.send(self.begin_tape(client))),
             Command::EndRecord => self.end_tape(),
             Command::Register(request, answer) => drop(answer.send(self.register(request))),
         }
@@ -78,15 +78,11 @@ impl Driver {
 
     /// Begins a recording. It must begin where the engine does, so the engine is begun anew: everything is put back, and the
     /// new engine takes over with what the old one remembered. For a moment all tenants stand equal.
-    fn begin_tape(&mut self, client: Sender<Vec<u8>>) {
+    fn begin_tape(&mut self, client: Sender<Vec<u8>>) -> Result<(), String> {
         if self.tape.as_ref().is_some_and(|tape| !tape.is_over()) {
-            tracing::warn!("a recording runs already, the second one is refused");
-            return;
+            return Err("a recording runs already; end it first".to_owned());
         }
-        let tape = match Tape::begin(client) {
-            Ok(tape) => tape,
-            Err(error) => return tracing::warn!(%error, "the recording did not begin"),
-        };
+        let tape = Tape::begin(client).map_err(|error| format!("the recording did not begin: {error}"))?;
         self.tape = None;
         self.feed(Event::Stopping);
         let histories = self.memory.pending().clone();
@@ -100,6 +96,7 @@ impl Driver {
             let history = self.history_of(&tenant.history_key(), &histories);
             self.feed(Event::TenantSeen { tenant, history });
         }
+        Ok(())
     }
 
     /// Ends the recording, so that its reader knows that nothing is missing.

@@ -66,7 +66,8 @@ impl Operator for Service {
         request: Request<Streaming<v1::RecordRequest>>,
     ) -> Result<Response<Self::RecordStream>, Status> {
         let (sender, receiver) = mpsc::channel(RECORD_QUEUE_LENGTH);
-        self.commands.send(Command::Record(sender)).map_err(refusal)?;
+        let verdict = self.ask(|answer| Command::Record(sender, answer)).await?;
+        verdict.map_err(Status::failed_precondition)?;
         let commands = self.commands.clone();
         let mut client = request.into_inner();
         tokio::spawn(async move {

@@ -162,6 +162,12 @@ fn a_recording_replays_byte_for_byte() {
         while let Some(v1::RecordResponse { piece }) = pieces.message().await.expect("a piece") {
             bytes.extend(piece);
             slices += 1;
+            if slices == 2 {
+                // Another one is refused, and does not end this one.
+                let (_open, asked) = tokio::sync::mpsc::channel::<v1::RecordRequest>(1);
+                let refused = client.record(ReceiverStream::new(asked)).await.expect_err("one at a time");
+                assert!(refused.message().contains("runs already"), "{}", refused.message());
+            }
             if slices == 12 {
                 asking = None;
             }
