@@ -18,7 +18,7 @@ pub(crate) fn run(arguments: &DemoArguments) -> anyhow::Result<()> {
         steerings.push(Box::new(FixedWeights(weights.clone())));
     } else if !arguments.equal_only {
         let program = minervad::find(arguments.minervad.as_deref())?;
-        steerings.push(Box::new(Minervad { program, slice_ms: 500, weights_only: false }));
+        steerings.push(Box::new(Minervad { program, slice_ms: 500 }));
     }
     let interrupted = signals::interrupt_flag()?;
     minerva_lab::sweep::sweep("minerva-lab-")?;

@@ -49,15 +49,15 @@ impl Line {
 }
 
 /// The daemon, or fixed weights in its place.
-fn steering(weights: Option<Vec<u32>>, asked: Option<&Path>, weights_only: bool) -> anyhow::Result<Box<dyn Steering>> {
+fn steering(weights: Option<Vec<u32>>, asked: Option<&Path>) -> anyhow::Result<Box<dyn Steering>> {
     Ok(match weights {
         Some(weights) => Box::new(FixedWeights(weights)),
-        None => Box::new(Minervad { program: minervad::find(asked)?, slice_ms: SLICE_MS, weights_only }),
+        None => Box::new(Minervad { program: minervad::find(asked)?, slice_ms: SLICE_MS }),
     })
 }
 
 fn bite(arguments: &WeightsBiteArguments) -> anyhow::Result<()> {
-    let steering = steering(arguments.raw.then(|| SHARES.to_vec()), arguments.minervad.as_deref(), true)?;
+    let steering = steering(arguments.raw.then(|| SHARES.to_vec()), arguments.minervad.as_deref())?;
     let settings = arguments.settings.iter().map(|setting| {
         let (file, value) = setting.split_once('=').with_context(|| format!("`{setting}` is no FILE=VALUE"))?;
         Ok((file.to_owned(), value.to_owned()))
@@ -99,7 +99,7 @@ fn bite(arguments: &WeightsBiteArguments) -> anyhow::Result<()> {
 }
 
 fn noisy_neighbour(arguments: &NoisyNeighbourArguments) -> anyhow::Result<()> {
-    let steering = steering(arguments.weights.clone(), arguments.minervad.as_deref(), false)?;
+    let steering = steering(arguments.weights.clone(), arguments.minervad.as_deref())?;
     let interrupted = signals::interrupt_flag()?;
     minerva_lab::sweep::sweep("minerva-lab-")?;
     let program = WorkerProgram::own()?;

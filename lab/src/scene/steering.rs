@@ -98,9 +98,6 @@ pub struct Minervad {
     pub program: PathBuf,
     /// Length of its slice.
     pub slice_ms: u64,
-    /// Past use counts for nothing, so that shares are what the tenants' weights say. Else whoever gets more by its
-    /// weight sinks for using more.
-    pub weights_only: bool,
 }
 
 impl Steering for Minervad {
@@ -146,9 +143,6 @@ impl Minervad {
             quoted(&format!("{parent}/*")),
             quoted(&context.disk.kernel_name),
         );
-        if self.weights_only {
-            text += "\n[fennel]\nshare_sparing = 100\nshare_heavy = 100\n";
-        }
         for tenant in &context.tenants {
             text += &format!(
                 "\n[[rules]]\npattern = {}\nname = {}\nweight_percent = {}\n",
