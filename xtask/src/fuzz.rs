@@ -28,7 +28,7 @@ impl Options {
 /// Flags that make rustc instrument for libFuzzer.
 const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
      -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
-     -Cllvm-args=-sanitizer-coverage-trace-compares -Clink-dead-code -Ccodegen-units=1 \
+     -Cllvm-args=-sanitizer-coverage-trace-compares \
      -Cdebug-assertions -Coverflow-checks";
 
 /// Fuzzes; whether no target failed. New inputs go to a scratch corpus, never into the tree.
@@ -50,9 +50,11 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     for target in &targets {
         let scratch = target_folder.join("corpus").join(target);
         std::fs::create_dir_all(&scratch).with_context(|| format!("make {}", scratch.display()))?;
-        let program = target_folder.join("x86_64-unknown-linux-gnu/release").join(target);
+        // One program holds all targets: linking one for each would take most of the build.
+        let program = target_folder.join("x86_64-unknown-linux-gnu/release/minerva-fuzz");
         let mut command = Command::new(program);
         command
+            .env("MINERVA_FUZZ_TARGET", target)
             .arg(format!("-runs={}", options.runs))
             .args(["-rss_limit_mb=512", "-malloc_limit_mb=64", "-timeout=10", "-verbosity=0", "-print_final_stats=1"])
             .arg(format!("-artifact_prefix={}/", target_folder.display()))

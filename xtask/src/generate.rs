@@ -1,16 +1,66 @@
-//! Man pages and completions, from the programs' own definitions.
+//! Man pages and completions, from the programs' own definitions. They are committed, and a difference fails the tests.
 
 use crate::shell::{cargo, root, succeeds};
-use anyhow::Result;
+use anyhow::{Context, Result, bail};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 /// Programs that can write their own documents.
 const PROGRAMS: &[&str] = &["minervad", "minerva-ctl", "minerva-lab"];
+/// Where manual pages are kept.
+const PAGES: &str = "docs/man";
+/// Where completions are kept.
+const COMPLETIONS: &str = "packaging/completions";
 
-/// Writes docs/man and packaging/completions; whether every program could.
+/// Writes docs/man and packaging/completions.
 pub(crate) fn run() -> Result<bool> {
-    let mut done = true;
-    for program in PROGRAMS {
-        done &= succeeds(cargo().args(["run", "--quiet", "--bin", program, "--", "generate"]).arg(root()))?;
+    let documents = documents()?;
+    for folder in [PAGES, COMPLETIONS] {
+        let folder = root().join(folder);
+        if folder.exists() {
+            std::fs::remove_dir_all(&folder).with_context(|| format!("empty {}", folder.display()))?;
+        }
+        std::fs::create_dir_all(&folder).with_context(|| format!("make {}", folder.display()))?;
     }
-    Ok(done)
+    for (path, text) in &documents {
+        std::fs::write(root().join(path), text).with_context(|| format!("write {}", path.display()))?;
+    }
+    eprintln!("generate: {} documents", documents.len());
+    Ok(true)
+}
+
+/// Whether what is committed is what the programs would write now. Prints what is not.
+pub(crate) fn check() -> Result<bool> {
+    let documents = documents()?;
+    let mut clean = true;
+    for (path, text) in &documents {
+        if std::fs::read_to_string(root().join(path)).ok().as_deref() != Some(text) {
+            eprintln!("generate: {} is out of date; run `cargo xtask generate`", path.display());
+            clean = false;
+        }
+    }
+    Ok(clean)
+}
+
+/// Every document by its path in the repository.
+fn documents() -> Result<BTreeMap<PathBuf, String>> {
+    let scratch = root().join("target/generated");
+    if scratch.exists() {
+        std::fs::remove_dir_all(&scratch).with_context(|| format!("empty {}", scratch.display()))?;
+    }
+    for program in PROGRAMS {
+        if !succeeds(cargo().args(["run", "--quiet", "--bin", program, "--", "generate"]).arg(&scratch))? {
+            bail!("{program} could not write its documents");
+        }
+    }
+    let mut documents = BTreeMap::new();
+    for entry in std::fs::read_dir(&scratch).with_context(|| format!("list {}", scratch.display()))? {
+        let path = entry?.path();
+        let is_page = path.extension().is_some_and(|extension| extension.len() == 1);
+        let folder = if is_page { PAGES } else { COMPLETIONS };
+        let text = std::fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
+        let name = path.file_name().map(Path::new).unwrap_or(&path).to_path_buf();
+        documents.insert(Path::new(folder).join(name), text);
+    }
+    Ok(documents)
 }

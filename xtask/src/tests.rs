@@ -1,7 +1,7 @@
 //! Every test, from cheap to dear.
 
 use crate::shell::{cargo, succeeds};
-use crate::{fuzz, lint, packages};
+use crate::{fuzz, generate, lint, packages};
 use anyhow::Result;
 
 /// What to leave out.
@@ -21,6 +21,7 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     let mut passed = options.no_lint || lint::run()?;
     // Tests that need the laboratory's program find it built.
     passed &= succeeds(cargo().args(["build", "--quiet", "--workspace", "--bins"]))?;
+    passed &= generate::check()?;
     passed &= succeeds(cargo().args(["test", "--quiet", "--workspace", "--no-fail-fast"]))?;
     if !options.no_fuzz {
         passed &= fuzz::run(&fuzz::Options::short())?;

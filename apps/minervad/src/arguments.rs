@@ -40,6 +40,12 @@ pub(crate) enum Hidden {
         /// Root of the hierarchy that it writes to
         cgroup_root: PathBuf,
     },
+    /// Writes the manual page and the completions
+    #[command(hide = true)]
+    Generate {
+        /// Into this directory
+        directory: PathBuf,
+    },
 }
 
 /// The modes as the command line spells them.

@@ -10,6 +10,7 @@ mod command;
 mod driver;
 mod effects;
 mod explain;
+mod generate;
 mod guard;
 mod logging;
 mod memory;
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let result = match &arguments.hidden {
         Some(Hidden::Guard { runtime_dir, cgroup_root }) => guard::run(runtime_dir, cgroup_root.clone()),
+        Some(Hidden::Generate { directory }) => generate::run(directory),
         None if arguments.check => start::check(&arguments),
         None => start::run(&arguments),
     };

@@ -1,0 +1,139 @@
+# Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
+function __fish_minerva_ctl_global_optspecs
+    string join \n json socket= config= h/help V/version
+end
+
+function __fish_minerva_ctl_needs_command
+    # Figure out if the current invocation already has a command.
+    set -l cmd (commandline -opc)
+    set -e cmd[1]
+    argparse -s (__fish_minerva_ctl_global_optspecs) -- $cmd 2>/dev/null
+    or return
+    if set -q argv[1]
+        # Also print the command, so this can be used to figure out what it is.
+        echo $argv[1]
+        return 1
+    end
+    return 0
+end
+
+function __fish_minerva_ctl_using_subcommand
+    set -l cmd (__fish_minerva_ctl_needs_command)
+    test -z "$cmd"
+    and return 1
+    contains -- $cmd[1] $argv
+end
+
+complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -l config -d 'The operator\'s file, which says where the daemon keeps its things' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -s V -l version -d 'Print version'
+complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "status" -d 'Show the daemon, its disks, and the latest findings'
+complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "top" -d 'Watch tenants and disks live; q quits'
+complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "explain" -d 'Say why a tenant has its share of each disk'
+complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "doctor" -d 'Say for each disk and mount whether a weight will bite, why, and what to do; works without the daemon'
+complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "restore" -d 'Put every knob back as it was before Minerva; works without the daemon'
+complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "record" -d 'Record what the engine is told and what it wants, to replay it later'
+complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "replay" -d 'Replay a recording and compare every effect byte for byte; works without the daemon'
+complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "config" -d 'Judge or print the operator\'s file'
+complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "reload" -d 'Have the daemon read the operator\'s file again'
+complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "run" -d 'Start a command as a tenant of its own'
+complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "attach" -d 'Make a running process, with the children it will have, a tenant of its own'
+complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "probe-reader" -d 'One of the probe\'s two readers'
+complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "generate" -d 'Write manual pages and shell completions, for packagers'
+complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand status" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand status" -l config -d 'The operator\'s file, which says where the daemon keeps its things' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand status" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand status" -s h -l help -d 'Print help'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand top" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand top" -l config -d 'The operator\'s file, which says where the daemon keeps its things' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand top" -l once -d 'Print one slice as text and end'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand top" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand top" -s h -l help -d 'Print help'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand explain" -l at -d 'When: 2026-03-01T14:30:00Z, "2026-03-01 14:30", 14:30, "10 minutes ago" [default: now]' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand explain" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand explain" -l config -d 'The operator\'s file, which says where the daemon keeps its things' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand explain" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand explain" -s h -l help -d 'Print help'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l device -d 'Only this disk, such as sda' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l mount -d 'Only the disk under this path' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l seconds -d 'How long the probe reads' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l config -d 'The operator\'s file, which says where the daemon keeps its things' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l probe -d 'Prove it: two tenants read from the disk at 8:1 for some seconds. Nothing is written to the disk'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -s h -l help -d 'Print help'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand restore" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand restore" -l config -d 'The operator\'s file, which says where the daemon keeps its things' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand restore" -l if-daemon-gone -d 'Do nothing while a daemon runs; for the unit\'s ExecStopPost='
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand restore" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand restore" -s h -l help -d 'Print help'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand record" -l for -d 'How long; without it until interrupted' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand record" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand record" -l config -d 'The operator\'s file, which says where the daemon keeps its things' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand record" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand record" -s h -l help -d 'Print help'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand replay" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand replay" -l config -d 'The operator\'s file, which says where the daemon keeps its things' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand replay" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand replay" -s h -l help -d 'Print help'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and not __fish_seen_subcommand_from check default help" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and not __fish_seen_subcommand_from check default help" -l config -d 'The operator\'s file, which says where the daemon keeps its things' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and not __fish_seen_subcommand_from check default help" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and not __fish_seen_subcommand_from check default help" -s h -l help -d 'Print help'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and not __fish_seen_subcommand_from check default help" -f -a "check" -d 'Judge a file; errors point at the place'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and not __fish_seen_subcommand_from check default help" -f -a "default" -d 'Print a file with every setting at its default, explained'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and not __fish_seen_subcommand_from check default help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and __fish_seen_subcommand_from check" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and __fish_seen_subcommand_from check" -l config -d 'The operator\'s file, which says where the daemon keeps its things' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and __fish_seen_subcommand_from check" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and __fish_seen_subcommand_from default" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and __fish_seen_subcommand_from default" -l config -d 'The operator\'s file, which says where the daemon keeps its things' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and __fish_seen_subcommand_from default" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and __fish_seen_subcommand_from default" -s h -l help -d 'Print help'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "check" -d 'Judge a file; errors point at the place'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "default" -d 'Print a file with every setting at its default, explained'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand reload" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand reload" -l config -d 'The operator\'s file, which says where the daemon keeps its things' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand reload" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand reload" -s h -l help -d 'Print help'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l name -d 'The tenant\'s name [default: the command\'s name and process id]' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l weight -d 'The factor on its share, in percent; 200 is twice a neutral tenant\'s' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l config -d 'The operator\'s file, which says where the daemon keeps its things' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -s h -l help -d 'Print help'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand attach" -l name -d 'The tenant\'s name [default: pid-PID]' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand attach" -l weight -d 'The factor on its share, in percent' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand attach" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand attach" -l config -d 'The operator\'s file, which says where the daemon keeps its things' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand attach" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand attach" -s h -l help -d 'Print help'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand probe-reader" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand probe-reader" -l config -d 'The operator\'s file, which says where the daemon keeps its things' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand probe-reader" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand probe-reader" -s h -l help -d 'Print help'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand generate" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand generate" -l config -d 'The operator\'s file, which says where the daemon keeps its things' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand generate" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand generate" -s h -l help -d 'Print help'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach probe-reader generate help" -f -a "status" -d 'Show the daemon, its disks, and the latest findings'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach probe-reader generate help" -f -a "top" -d 'Watch tenants and disks live; q quits'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach probe-reader generate help" -f -a "explain" -d 'Say why a tenant has its share of each disk'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach probe-reader generate help" -f -a "doctor" -d 'Say for each disk and mount whether a weight will bite, why, and what to do; works without the daemon'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach probe-reader generate help" -f -a "restore" -d 'Put every knob back as it was before Minerva; works without the daemon'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach probe-reader generate help" -f -a "record" -d 'Record what the engine is told and what it wants, to replay it later'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach probe-reader generate help" -f -a "replay" -d 'Replay a recording and compare every effect byte for byte; works without the daemon'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach probe-reader generate help" -f -a "config" -d 'Judge or print the operator\'s file'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach probe-reader generate help" -f -a "reload" -d 'Have the daemon read the operator\'s file again'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach probe-reader generate help" -f -a "run" -d 'Start a command as a tenant of its own'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach probe-reader generate help" -f -a "attach" -d 'Make a running process, with the children it will have, a tenant of its own'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach probe-reader generate help" -f -a "probe-reader" -d 'One of the probe\'s two readers'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach probe-reader generate help" -f -a "generate" -d 'Write manual pages and shell completions, for packagers'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach probe-reader generate help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "check" -d 'Judge a file; errors point at the place'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "default" -d 'Print a file with every setting at its default, explained'

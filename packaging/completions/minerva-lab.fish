@@ -1,0 +1,95 @@
+# Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
+function __fish_minerva_lab_global_optspecs
+    string join \n h/help V/version
+end
+
+function __fish_minerva_lab_needs_command
+    # Figure out if the current invocation already has a command.
+    set -l cmd (commandline -opc)
+    set -e cmd[1]
+    argparse -s (__fish_minerva_lab_global_optspecs) -- $cmd 2>/dev/null
+    or return
+    if set -q argv[1]
+        # Also print the command, so this can be used to figure out what it is.
+        echo $argv[1]
+        return 1
+    end
+    return 0
+end
+
+function __fish_minerva_lab_using_subcommand
+    set -l cmd (__fish_minerva_lab_needs_command)
+    test -z "$cmd"
+    and return 1
+    contains -- $cmd[1] $argv
+end
+
+complete -c minerva-lab -n "__fish_minerva_lab_needs_command" -s h -l help -d 'Print help'
+complete -c minerva-lab -n "__fish_minerva_lab_needs_command" -s V -l version -d 'Print version'
+complete -c minerva-lab -n "__fish_minerva_lab_needs_command" -f -a "disk" -d 'Make, list and remove emulated disks'
+complete -c minerva-lab -n "__fish_minerva_lab_needs_command" -f -a "demo" -d 'Run the demonstration: two scenes, each with equal weights and under minervad'
+complete -c minerva-lab -n "__fish_minerva_lab_needs_command" -f -a "figure" -d 'Measure one of the figures in docs/figures.md'
+complete -c minerva-lab -n "__fish_minerva_lab_needs_command" -f -a "sweep" -d 'Remove what killed runs left behind: disks, mounts, loop devices, cgroups'
+complete -c minerva-lab -n "__fish_minerva_lab_needs_command" -f -a "worker" -d 'Do one workload in this process, as told by the parent'
+complete -c minerva-lab -n "__fish_minerva_lab_needs_command" -f -a "generate" -d 'Write the man page and shell completions'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand disk; and not __fish_seen_subcommand_from create list stats destroy profiles" -s h -l help -d 'Print help'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand disk; and not __fish_seen_subcommand_from create list stats destroy profiles" -f -a "create" -d 'Make an emulated disk and print its device. It runs in the background until it is destroyed'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand disk; and not __fish_seen_subcommand_from create list stats destroy profiles" -f -a "list" -d 'List the emulated disks'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand disk; and not __fish_seen_subcommand_from create list stats destroy profiles" -f -a "stats" -d 'Show what a disk has done'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand disk; and not __fish_seen_subcommand_from create list stats destroy profiles" -f -a "destroy" -d 'Remove a disk. Requests still under way fail'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand disk; and not __fish_seen_subcommand_from create list stats destroy profiles" -f -a "profiles" -d 'List the disk profiles'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand disk; and __fish_seen_subcommand_from create" -l profile -d 'Which disk to emulate; `minerva-lab disk profiles` lists them' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand disk; and __fish_seen_subcommand_from create" -l name -d 'The name by which the other commands know it' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand disk; and __fish_seen_subcommand_from create" -l size -d 'Size in bytes, or with K, M, G, T (powers of 1024). The profile\'s own by default' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand disk; and __fish_seen_subcommand_from create" -l elevator -d 'Elevator on top of it' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand disk; and __fish_seen_subcommand_from create" -l backing -d 'Keep the contents in this file. Without it writes are forgotten and reads are zeros' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand disk; and __fish_seen_subcommand_from create" -l queue-depth -d 'Requests the disk takes at once. The profile\'s own by default' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand disk; and __fish_seen_subcommand_from create" -l seed -d 'Seed of what is random in the model' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand disk; and __fish_seen_subcommand_from create" -l foreground -d 'Stay in the foreground until Ctrl-C'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand disk; and __fish_seen_subcommand_from create" -l json -d 'Print JSON'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand disk; and __fish_seen_subcommand_from create" -s h -l help -d 'Print help'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand disk; and __fish_seen_subcommand_from list" -l json -d 'Print JSON lines'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand disk; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand disk; and __fish_seen_subcommand_from stats" -l json -d 'Print JSON'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand disk; and __fish_seen_subcommand_from stats" -s h -l help -d 'Print help'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand disk; and __fish_seen_subcommand_from destroy" -l all -d 'Every disk that `list` shows, and leftovers of dead ones'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand disk; and __fish_seen_subcommand_from destroy" -l json -d 'Print JSON lines'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand disk; and __fish_seen_subcommand_from destroy" -s h -l help -d 'Print help'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand disk; and __fish_seen_subcommand_from profiles" -l json -d 'Print JSON lines'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand disk; and __fish_seen_subcommand_from profiles" -s h -l help -d 'Print help'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand demo" -l scale -d 'Multiplies the bytes of the workloads: 200 MB, 500 MB, 3 GB and 12 GB at 1' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand demo" -l profile -d 'Which disk to emulate' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand demo" -l scene -d 'Run only these scenes' -r -f -a "noisy-neighbour\t''
+together\t''"
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand demo" -l report -d 'Write an HTML report with plots' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand demo" -l minervad -d 'The daemon to steer with; by default the one beside this program, else the one in PATH' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand demo" -l weights -d 'In place of minervad let the four tenants hold these BFQ weights: a bound for what a controller can reach' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand demo" -l json -d 'Print the results as JSON instead of a table'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand demo" -l equal-only -d 'Run with equal weights only'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand demo" -s h -l help -d 'Print help'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from weights-bite noisy-neighbour" -s h -l help -d 'Print help'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from weights-bite noisy-neighbour" -f -a "weights-bite" -d 'How close two equal readers at shares 800:100 get to 8:1'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from weights-bite noisy-neighbour" -f -a "noisy-neighbour" -d 'What scene one of the demonstration gains under minervad against equal weights'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from weights-bite" -l profile -d 'Which disk to emulate' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from weights-bite" -l block -d 'Bytes a request, with K or M; each is measured' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from weights-bite" -l seconds -d 'Seconds measured for each' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from weights-bite" -l set -d 'Further settings of the queue, such as `iosched/slice_idle=8` or `nr_requests=64`' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from weights-bite" -l queue-depth -d 'Requests the disk takes at once' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from weights-bite" -l minervad -d 'The daemon to steer with' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from weights-bite" -l raw -d 'Write the weights directly, without minervad: what the kernel makes of them'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from weights-bite" -l random -d 'Random instead of sequential reads'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from weights-bite" -l json -d 'Print JSON lines'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from weights-bite" -s h -l help -d 'Print help'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from noisy-neighbour" -l profile -d 'Which disk to emulate' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from noisy-neighbour" -l scale -d 'Multiplies the bytes of the workloads' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from noisy-neighbour" -l minervad -d 'The daemon to steer with' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from noisy-neighbour" -l weights -d 'In place of minervad let the four tenants hold these BFQ weights' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from noisy-neighbour" -l json -d 'Print JSON lines'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from noisy-neighbour" -s h -l help -d 'Print help'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand sweep" -l prefix -d 'Only leftovers whose name starts with this' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand sweep" -l json -d 'Print JSON'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand sweep" -s h -l help -d 'Print help'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand worker" -l spec -d 'The job, as JSON' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand worker" -l cgroup-processes -d 'The `cgroup.procs` to move into first' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand worker" -s h -l help -d 'Print help'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand generate" -s h -l help -d 'Print help'
