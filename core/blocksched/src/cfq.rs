@@ -80,7 +80,9 @@ struct Service {
     flow: FlowId,
     group: usize,
     began: Nanos,
-    slice_end: Nanos,
+    /// The slice lasts this long from its first completion: time until then is the disk's, or a host's below a guest.
+    slice: Nanos,
+    slice_end: Option<Nanos>,
     idle_until: Option<Nanos>,
 }
 
@@ -210,23 +212,38 @@ impl Cfq {
         idles && thinks_briefly && (!seeky || (last_of_group && self.options.group_idle > Nanos::ZERO))
     }
 
+    /// Whether a slice that is over waits for its flow's next request: without it the group would leave the order of groups
+    /// with every slice and come back at its end, whatever its weight.
+    fn should_wait_busy(&mut self, service: Service, has_work: bool) -> bool {
+        !has_work
+            && self.options.group_idle > Nanos::ZERO
+            && self.group(service.group).busy() == 0
+            && self.should_idle(service)
+    }
+
+    fn idle_end(&self, service: Service, now: Nanos) -> Nanos {
+        let until = now + self.options.slice_idle;
+        service.slice_end.filter(|end| *end > now).map_or(until, |end| until.min(end))
+    }
+
     /// Goes on with the flow in service: what to do, or `None` when its slice has ended.
     fn go_on(&mut self, now: Nanos) -> Option<Dispatch> {
         let service = self.service?;
         let flow = self.flows.at(service.flow);
         let (has_work, in_flight) = (!flow.queue.is_empty(), flow.state.in_flight);
-        let over = now >= service.slice_end;
+        let over = service.slice_end.is_some_and(|end| now >= end);
         if has_work && !over {
             return Some(self.send(service, now));
         }
-        if over || !self.should_idle(service) {
+        let stays = if over { self.should_wait_busy(service, has_work) } else { self.should_idle(service) };
+        if !stays {
             self.end_service(now);
             return None;
         }
         if in_flight > 0 {
             return Some(Dispatch::Idle);
         }
-        let until = service.idle_until.unwrap_or((now + self.options.slice_idle).min(service.slice_end));
+        let until = service.idle_until.unwrap_or(self.idle_end(service, now));
         if until <= now {
             self.end_service(now);
             return None;
@@ -263,7 +280,7 @@ impl Cfq {
         let flow = self.flows.at(service.flow);
         let has_work = !flow.queue.is_empty();
         if has_work {
-            flow.state.residual_ns = service.slice_end.0 as i64 - now.0 as i64;
+            flow.state.residual_ns = service.slice_end.unwrap_or(now).0 as i64 - now.0 as i64;
             let slot = service.group;
             if !others_busy {
                 self.busy_weight -= weight;
@@ -292,7 +309,7 @@ impl Cfq {
             self.place(group, None);
         }
         let slice = self.slice(flow, group);
-        Some(Service { flow, group, began: now, slice_end: now + Nanos(slice), idle_until: None })
+        Some(Service { flow, group, began: now, slice: Nanos(slice), slice_end: None, idle_until: None })
     }
 }
 
@@ -374,6 +391,9 @@ impl Scheduler for Cfq {
         let state = &mut self.flows.at(request.flow).state;
         state.in_flight = state.in_flight.saturating_sub(1);
         state.completed_at = Some(now);
+        if let Some(service) = self.service.as_mut().filter(|service| service.flow == request.flow) {
+            service.slice_end.get_or_insert(now + service.slice);
+        }
     }
 
     fn queued(&self) -> usize {

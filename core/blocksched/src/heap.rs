@@ -74,6 +74,22 @@ impl<K: PartialOrd + Copy> IndexedHeap<K> {
         self.entries.first().map(|(key, slot)| (*key, *slot as usize))
     }
 
+    /// The least key and its slot, `slot` left aside.
+    pub fn peek_except(&self, slot: usize) -> Option<(K, usize)> {
+        let first = self.peek()?;
+        if first.1 != slot {
+            return Some(first);
+        }
+        // The next least is one of the root's children.
+        let least = match self.entries.len() {
+            0 | 1 => return None,
+            2 => 1,
+            _ => 1 + usize::from(self.before(2, 1)),
+        };
+        let (key, slot) = self.entries[least];
+        Some((key, slot as usize))
+    }
+
     /// Takes the least key out.
     pub fn pop(&mut self) -> Option<(K, usize)> {
         let (key, slot) = self.peek()?;
@@ -147,6 +163,9 @@ mod tests {
                 }
                 let least = model.iter().map(|(slot, key)| (*key, *slot)).min();
                 prop_assert_eq!(heap.peek(), least);
+                let except = least.map_or(0, |(_, slot)| slot);
+                let next = model.iter().filter(|(slot, _)| **slot != except).map(|(slot, key)| (*key, *slot)).min();
+                prop_assert_eq!(heap.peek_except(except), next);
                 prop_assert_eq!(heap.len(), model.len());
             }
             let mut left = Vec::new();

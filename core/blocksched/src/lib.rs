@@ -34,7 +34,7 @@ pub use cfq::{Cfq, CfqOptions};
 pub use deadline::{Deadline, DeadlineOptions};
 pub use flow::{Class, Contract, FlowId, FlowParameters, GroupId};
 pub use heap::IndexedHeap;
-pub use htbs::{Htbs, HtbsOptions, SequentialTest, WithinFlow};
+pub use htbs::{Htbs, HtbsOptions, SequentialTest, Spare, WithinFlow};
 pub use mclock::{AtLimit, MClock};
 pub use noop::Noop;
 pub use pclock::PClock;

@@ -163,7 +163,7 @@ impl Scheduler for MClock {
             AtLimit::Allow => self.send(FlowId(slot as u32), true),
             AtLimit::Wait => {
                 let reservation = self.by_reservation.peek().map_or(NEVER, |(tag, _)| tag);
-                Dispatch::WaitUntil(Nanos(limit.min(reservation).max(0) as u64))
+                Dispatch::WaitUntil(Nanos(u64::try_from(limit.min(reservation).max(0)).unwrap_or(u64::MAX)))
             }
         }
     }

@@ -7,15 +7,17 @@
 use crate::{Contract, Cost, Request};
 use minerva_model::Nanos;
 
-/// An instant on the caller's clock, or a stored tag, in nanoseconds. Signed, as a moved tag may lie before the epoch.
-pub(crate) type Instant = i64;
+/// An instant on the caller's clock, or a stored tag, in nanoseconds. Signed, as a moved tag may lie before the epoch; and
+/// wide, as the drift grows by 1/rate with every request that is served ahead of its contract: a flow that was promised one
+/// a minute and is served 10,000 a second would fill 63 bits in four hours.
+pub(crate) type Instant = i128;
 
 /// The contract of a flow that has none: served when nobody who has one is due.
 pub(crate) const BACKGROUND: Contract = Contract { rate_per_second: 0.0, burst: 0.0, delay: Nanos::from_secs(3600) };
 
 /// `now` as an [`Instant`].
 pub(crate) fn instant(now: Nanos) -> Instant {
-    Instant::try_from(now.0).unwrap_or(Instant::MAX)
+    Instant::from(now.0)
 }
 
 /// How long `units` last at a contract's rate; a rate of zero gives an hour a unit, so that such a flow is background.

@@ -28,6 +28,9 @@ pub struct GuestSetup {
     pub depth: u32,
     /// What the host's scheduler is told of the guest as a whole.
     pub parameters: FlowParameters,
+    /// Requests keep their process's name on the way to the host, as in the Tag Scheduler's virtio path: the host's scheduler
+    /// sees each process as a flow, with the parameters of the process. Otherwise it sees the guest as one flow.
+    pub passes_streams: bool,
 }
 
 /// A tenant: a VM, container or group of processes.

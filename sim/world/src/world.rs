@@ -3,7 +3,7 @@
 use crate::account::{Account, Report, ReportedTenant};
 use crate::setup::{GuestSetup, ProcessSetup, WorldSetup};
 use crate::steering::{Counters, Steering};
-use minerva_blocksched::{Dispatch, FlowId, GroupId, Kind, Request, RequestId, Scheduler};
+use minerva_blocksched::{Dispatch, FlowId, FlowParameters, GroupId, Kind, Request, RequestId, Scheduler};
 use minerva_model::Nanos;
 use minerva_sim_device::{DeviceModel, Kind as DeviceKind, Request as DeviceRequest};
 use minerva_sim_workload::{IoRequest, Source, Step};
@@ -25,7 +25,9 @@ struct Guest {
     scheduler: Box<dyn Scheduler>,
     depth: u32,
     in_flight: u32,
+    /// The flow that the host sees; each process is one when streams are passed on.
     flow: FlowId,
+    passes_streams: bool,
     wait_until: Option<Nanos>,
 }
 
@@ -92,11 +94,11 @@ impl World {
         for (index, tenant) in setup.tenants.into_iter().enumerate() {
             let group = GroupId(index as u32);
             world.host.set_group_weight(Nanos::ZERO, group, tenant.weight);
-            let guest = tenant.guest.map(|GuestSetup { scheduler, depth, mut parameters }| {
+            let guest = tenant.guest.map(|GuestSetup { scheduler, depth, mut parameters, passes_streams }| {
                 let flow = FlowId((process_count + index) as u32);
                 parameters.group = group;
                 world.host.set_flow(Nanos::ZERO, flow, parameters);
-                Guest { scheduler, depth: depth.max(1), in_flight: 0, flow, wait_until: None }
+                Guest { scheduler, depth: depth.max(1), in_flight: 0, flow, passes_streams, wait_until: None }
             });
             world.tenants.push(Tenant { name: tenant.name, guest, counters: Counters::default() });
         }
@@ -107,14 +109,15 @@ impl World {
     }
 
     fn admit(&mut self, index: usize, process: ProcessSetup) {
-        let ProcessSetup { name, tenant, source, starts_at, mut parameters } = process;
+        let ProcessSetup { name, tenant, source, starts_at, parameters } = process;
         let flow = FlowId(index as u32);
-        match &mut self.tenants[tenant].guest {
-            Some(guest) => guest.scheduler.set_flow(Nanos::ZERO, flow, parameters),
-            None => {
-                parameters.group = GroupId(tenant as u32);
-                self.host.set_flow(Nanos::ZERO, flow, parameters);
-            }
+        let guest = &mut self.tenants[tenant].guest;
+        if guest.as_ref().is_none_or(|guest| guest.passes_streams) {
+            let group = GroupId(tenant as u32);
+            self.host.set_flow(Nanos::ZERO, flow, FlowParameters { group, ..parameters });
+        }
+        if let Some(guest) = guest {
+            guest.scheduler.set_flow(Nanos::ZERO, flow, parameters);
         }
         self.wakes.push(Reverse((starts_at, index)));
         let account = Account::new(self.bin);
@@ -278,7 +281,8 @@ impl World {
             match guest.scheduler.next(self.now) {
                 Dispatch::Send(request) => {
                     guest.in_flight += 1;
-                    let request = Request { flow: guest.flow, arrived: self.now, ..request };
+                    let flow = if guest.passes_streams { request.flow } else { guest.flow };
+                    let request = Request { flow, arrived: self.now, ..request };
                     self.at_host[request.id.0 as usize] = request;
                     self.host.add(self.now, request);
                 }

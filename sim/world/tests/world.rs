@@ -82,7 +82,7 @@ fn a_guest_scheduler_stands_between_its_processes_and_the_host() {
             parameters: FlowParameters::default(),
         })
         .collect();
-    let guest = || GuestSetup { scheduler: Box::new(Noop::new()), depth: 1, parameters: FlowParameters::default() };
+    let guest = || GuestSetup { scheduler: Box::new(Noop::new()), depth: 1, parameters: FlowParameters::default(), passes_streams: false };
     let tenants =
         (0..2).map(|index| TenantSetup { name: format!("vm {index}"), weight: 100, guest: Some(guest()) }).collect();
     let host = Box::new(Noop::new());

@@ -6,17 +6,21 @@
 //! there yet though the flow is sequential and has tokens, the disk is kept idle for it, up to T_wait: seeking away and back
 //! would cost more.
 //!
-//! The original's weaknesses are mended, each behind a field of [`HtbsOptions`].
+//! The original's weaknesses are mended, each behind a field of [`HtbsOptions`]. The greatest change is spare time: a turn
+//! goes on beyond what the contract asks for while every other flow's next turn, as long as its contract makes it, still
+//! fits before the earliest deadline. How long turns take is measured. What is sent on spare time leaves no debt.
 
 mod options;
+mod pace;
 mod sequence;
 
-pub use options::{HtbsOptions, SequentialTest, WithinFlow};
+pub use options::{HtbsOptions, SequentialTest, Spare, WithinFlow};
 
 use crate::table::{FlowTable, sweep};
 use crate::tokens::{BACKGROUND, Bucket, Fill, Instant, cost_units, instant, spacing};
 use crate::{Dispatch, FlowId, FlowParameters, IndexedHeap, Request, Scheduler};
 use minerva_model::Nanos;
+use pace::Estimate;
 use sequence::Sequence;
 
 /// Fewer tokens than this are none (the original counts hundredths).
@@ -36,6 +40,14 @@ pub struct Htbs {
     current: Option<FlowId>,
     /// When the wait for the flow in service ends, if one is on.
     waiting_until: Option<Nanos>,
+    turn_began: Nanos,
+    /// Whose request was sent last.
+    last_sent: Option<FlowId>,
+    in_flight: u32,
+    /// The time of a request after a change of flows beyond what its units take.
+    seek: Estimate,
+    /// The sum of what is reserved for the next turn of each backlogged flow.
+    reserved_ns: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -49,6 +61,27 @@ struct State {
     turn_units: u64,
     in_flight: u32,
     sequence: Sequence,
+    sent_at: Nanos,
+    /// The last request followed one of another flow.
+    came_by_seek: bool,
+    completed_at: Option<Nanos>,
+    /// The time of one unit of this flow at the disk.
+    unit: Estimate,
+    /// From a completion to the next request.
+    think: Estimate,
+    /// What is reserved for its next turn while it is backlogged.
+    reserved_ns: u64,
+}
+
+/// Why a request leaves now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Turn {
+    /// Its flow has the earliest deadline.
+    New,
+    /// Its flow is in service and has tokens left.
+    Owed,
+    /// Its flow is in service and nobody else is hurried.
+    OnSpareTime,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -68,6 +101,11 @@ impl Htbs {
             drift: 0,
             current: None,
             waiting_until: None,
+            turn_began: Nanos::ZERO,
+            last_sent: None,
+            in_flight: 0,
+            seek: Estimate::assumed(options.spare.unwrap_or_default().seek_assumed),
+            reserved_ns: 0,
         }
     }
 
@@ -83,55 +121,115 @@ impl Htbs {
         let flow = self.flows.at(flow);
         let contract = flow.parameters.contract.unwrap_or(BACKGROUND);
         let rate = contract.rate_per_second;
-        // The cap is a second of rate plus the burst, not the burst alone as in pClock.
+        let earned_s = if options.bucket_by_delay { 2.0 * contract.delay.as_secs_f64() } else { 1.0 };
+        // The cap is more than the burst, unlike in pClock: a synchronous flow earns while it waits for its turn.
         let fill = Fill {
-            initial: rate,
-            cap: rate + contract.burst,
+            initial: rate * earned_s,
+            cap: rate * earned_s + contract.burst,
             floor: -(options.debt_seconds_max * rate.max(f64::MIN_POSITIVE)),
             credit_drift: options.credit_drift,
         };
+        if flow.queue.is_empty() {
+            flow.state.bucket.skip_drift(drift);
+        }
         flow.state.bucket.refill(now, drift, rate, fill);
     }
 
     /// The request that just came is the one for which the flow in service was kept.
     fn keeps_turn(&mut self, flow: FlowId) -> bool {
-        let turn_units_max = self.options.turn_units_max;
+        let turn_units_max = self.turn_units_max(flow);
         let is_current = self.current == Some(flow);
         let flow = self.flows.at(flow);
         is_current && flow.queue.is_empty() && flow.state.turn_units < turn_units_max
     }
 
-    /// Whether the flow in service may go on with its turn.
-    fn may_go_on(&mut self, flow: FlowId, now: Nanos) -> bool {
-        self.refill(flow, instant(now));
+    /// B_max, or what the flow's contract earns in two delays.
+    fn turn_units_max(&mut self, flow: FlowId) -> u64 {
         let options = self.options;
-        let flow = self.flows.at(flow);
-        let state = flow.state;
-        // Tokens bound what a contract may hold the disk for; a flow without one is bounded by its turn alone.
-        let may_spend = flow.parameters.contract.is_none() || state.bucket.tokens > TOKENS_MIN;
-        state.turn_units < options.turn_units_max
-            && state.sequence.is_sequential(options.sequential)
-            && (state.sequence.last_sync || !options.wait_for_sync_only)
-            && may_spend
+        match self.flows.at(flow).parameters.contract {
+            Some(contract) if options.turn_covers_contract => {
+                let earned = 2.0 * contract.rate_per_second * contract.delay.as_secs_f64();
+                options.turn_units_max.max(earned as u64)
+            }
+            _ => options.turn_units_max,
+        }
     }
 
-    /// Whether the wait for the flow in service would harm somebody, or is not worth it.
-    fn another_is_better(&mut self, current: FlowId, now: Nanos) -> bool {
-        let Some((finish, slot)) = self.by_finish.peek() else { return false };
-        let due = finish - self.drift <= instant(now + self.options.wait_max);
-        if self.options.yield_to_due && due {
-            return true;
+    /// Whether the flow in service gains from going on: it is sequential, and somebody waits for it.
+    fn is_worth_keeping(&mut self, flow: FlowId) -> bool {
+        let options = self.options;
+        let state = &self.flows.at(flow).state;
+        state.sequence.is_sequential(options.sequential) && (state.sequence.last_sync || !options.wait_for_sync_only)
+    }
+
+    /// Whether the contract of the flow in service gives it the next request of its turn.
+    fn is_owed(&mut self, flow: FlowId, now: Nanos) -> bool {
+        self.refill(flow, instant(now));
+        let (options, turn_units_max) = (self.options, self.turn_units_max(flow));
+        let flow = self.flows.at(flow);
+        // Tokens bound what a contract may hold the disk for. A flow without one is bounded by its turn, and where spare
+        // time is given away it has nothing else.
+        let may_spend = match flow.parameters.contract {
+            None => options.spare.is_none(),
+            Some(_) => flow.state.bucket.tokens > TOKENS_MIN,
+        };
+        may_spend && flow.state.turn_units < turn_units_max
+    }
+
+    /// Whether the flow in service can have `more_ns` of the disk, and every other flow's next turn is still in time.
+    fn has_spare(&mut self, flow: FlowId, now: Nanos, more_ns: f64) -> bool {
+        let Some(spare) = self.options.spare else { return false };
+        let Some((finish, _)) = self.by_finish.peek_except(flow.index()) else { return true };
+        if now.since(self.turn_began) >= spare.turn_time_max {
+            return false;
+        }
+        let own_ns = self.flows.at(flow).state.reserved_ns;
+        let others_ns = self.reserved_ns.saturating_sub(own_ns) as f64 + (self.seek.high_ns() - self.seek.mean_ns());
+        instant(now).saturating_add((more_ns + others_ns) as Instant) <= finish - self.drift
+    }
+
+    /// What the oldest request of a flow is expected to take when the flow goes on.
+    fn next_request_ns(&mut self, flow: FlowId) -> f64 {
+        let cost = self.options.cost;
+        let flow = self.flows.at(flow);
+        let units = flow.queue.front().map_or(1, |(request, _)| cost.of(request));
+        flow.state.unit.mean_ns() * units as f64
+    }
+
+    /// How long the flow in service is expected to think; `None` when it is not worth waiting for.
+    fn expected_wait(&mut self, flow: FlowId) -> Option<Nanos> {
+        let options = self.options;
+        let think = self.flows.at(flow).state.think;
+        if !options.wait_as_measured || !think.is_measured() {
+            return Some(options.wait_max);
+        }
+        (think.mean_ns() <= options.wait_max.0 as f64).then(|| options.wait_max.min(Nanos(think.high_ns() as u64)))
+    }
+
+    /// The instant until which the disk is kept idle for the flow in service, if it should be.
+    fn wait_for(&mut self, current: FlowId, now: Nanos, owed: bool) -> Option<Nanos> {
+        let expected = self.expected_wait(current)?;
+        if !owed && !self.has_spare(current, now, expected.0 as f64) {
+            return None;
+        }
+        let (finish, slot) = self.by_finish.peek()?;
+        // One that has passed already is no better off for a second seek.
+        let due = finish - self.drift;
+        if self.options.yield_to_due && due > instant(now) && due <= instant(now + expected) {
+            return None;
         }
         let position = self.flows.at(current).state.sequence.position_bytes();
         let other = self.flows.at(FlowId(slot as u32)).queue.front().map(|(request, _)| request.offset_bytes);
-        match (position, other) {
-            (Some(position), Some(other)) => position.abs_diff(other) < self.options.close_bytes,
-            _ => false,
+        if let (Some(position), Some(other)) = (position, other)
+            && position.abs_diff(other) < self.options.close_bytes
+        {
+            return None;
         }
+        Some(*self.waiting_until.get_or_insert(now + self.options.wait_max))
     }
 
     /// Chooses the flow to serve, or says to wait.
-    fn select(&mut self, now: Nanos) -> Result<FlowId, Dispatch> {
+    fn select(&mut self, now: Nanos) -> Result<(FlowId, Turn), Dispatch> {
         if self.flows.queued() == 0 {
             return Err(Dispatch::Idle);
         }
@@ -140,26 +238,81 @@ impl Htbs {
             self.current = self.current.filter(|flow| !self.flows.at(*flow).queue.is_empty());
         }
         if let Some(flow) = self.current
-            && self.may_go_on(flow, now)
+            && let Some(answer) = self.go_on(flow, now)
         {
-            if !self.flows.at(flow).queue.is_empty() {
-                return Ok(flow);
-            }
-            if self.flows.at(flow).state.in_flight > 0 {
-                // Its last request is still at the device: what follows it cannot be here yet.
-                return Err(Dispatch::Idle);
-            }
-            if !self.another_is_better(flow, now) {
-                let until = *self.waiting_until.get_or_insert(now + self.options.wait_max);
-                return Err(Dispatch::WaitUntil(until));
-            }
+            return answer;
         }
         self.waiting_until = None;
         let Some((_, slot)) = self.by_finish.peek() else { return Err(Dispatch::Idle) };
         let flow = FlowId(slot as u32);
         self.current = Some(flow);
+        self.turn_began = now;
         self.flows.at(flow).state.turn_units = 0;
-        Ok(flow)
+        Ok((flow, Turn::New))
+    }
+
+    /// Goes on with the flow in service, or waits for it; `None` when its turn is over.
+    fn go_on(&mut self, flow: FlowId, now: Nanos) -> Option<Result<(FlowId, Turn), Dispatch>> {
+        if !self.is_worth_keeping(flow) {
+            return None;
+        }
+        let owed = self.is_owed(flow, now);
+        if !self.flows.at(flow).queue.is_empty() {
+            let next_ns = self.next_request_ns(flow);
+            let spare = !owed && self.has_spare(flow, now, next_ns);
+            return (owed || spare).then_some(Ok((flow, if spare { Turn::OnSpareTime } else { Turn::Owed })));
+        }
+        if self.flows.at(flow).state.in_flight > 0 {
+            // Its last request is still at the device: what follows it cannot be here yet.
+            return (owed || self.has_spare(flow, now, 0.0)).then_some(Err(Dispatch::Idle));
+        }
+        self.wait_for(flow, now, owed).map(|until| Err(Dispatch::WaitUntil(until)))
+    }
+
+    /// What is sent beyond the contract on spare time is not charged: it is taken back from what the arrival was charged.
+    fn forgive(&mut self, request: &Request, now: Nanos) {
+        let (drift, cost) = (self.drift, self.options.cost);
+        let flow = self.flows.at(request.flow);
+        let contract = flow.parameters.contract.unwrap_or(BACKGROUND);
+        let state = &mut flow.state;
+        let settled = state.bucket.tokens.max(0.0);
+        state.bucket.tokens = (state.bucket.tokens + cost_units(cost, request)).min(settled);
+        let earlier = state.start_max - spacing(&contract, cost.of(request));
+        state.start_max = earlier.max(state.start_max.min(instant(now) + drift));
+    }
+
+    /// Reserves the time of a flow's next turn while it is backlogged: a seek, and what its contract gives it in a delay.
+    fn reserve(&mut self, flow: FlowId) {
+        let (options, seek_ns, turn_units_max) = (self.options, self.seek.mean_ns(), self.turn_units_max(flow));
+        let flow = self.flows.at(flow);
+        let wanted_ns = match flow.queue.front() {
+            None => 0.0,
+            Some((request, _)) => {
+                let contract = flow.parameters.contract.unwrap_or(BACKGROUND);
+                let earned = (contract.rate_per_second * contract.delay.as_secs_f64()).min(turn_units_max as f64);
+                seek_ns + flow.state.unit.mean_ns() * earned.max(cost_units(options.cost, request))
+            }
+        };
+        let wanted_ns = wanted_ns as u64;
+        self.reserved_ns = self.reserved_ns - flow.state.reserved_ns + wanted_ns;
+        flow.state.reserved_ns = wanted_ns;
+    }
+
+    /// Learns from a completion how long a unit of this flow and a change of flows take. With several requests at the
+    /// device their times cannot be told apart.
+    fn measure(&mut self, now: Nanos, request: &Request) {
+        let options = self.options;
+        let units = cost_units(options.cost, request);
+        let state = &mut self.flows.at(request.flow).state;
+        let took_ns = now.since(state.sent_at).0 as f64;
+        let sequential = state.sequence.is_sequential(options.sequential);
+        if !(state.came_by_seek && sequential) {
+            state.unit.note(took_ns / units);
+        }
+        if state.came_by_seek {
+            let transfer_ns = if sequential { state.unit.mean_ns() * units } else { 0.0 };
+            self.seek.note((took_ns - transfer_ns).max(0.0));
+        }
     }
 
     /// Which of the flow's queued requests leaves.
@@ -171,7 +324,39 @@ impl Htbs {
         sweep(&flow.queue, position, now, Nanos(delay.0 / 2), window)
     }
 
+    /// Learns how long the flow thought; whether it asks on, that is, within T_wait.
+    fn note_think(&mut self, flow: FlowId, now: Nanos) -> bool {
+        let wait_max = self.options.wait_max;
+        let flow = self.flows.at(flow);
+        if flow.state.in_flight > 0 || !flow.queue.is_empty() {
+            return true;
+        }
+        let Some(completed_at) = flow.state.completed_at.take() else { return false };
+        // More than twice the wait says no more than that.
+        let think = now.since(completed_at).min(wait_max + wait_max);
+        flow.state.think.note(think.0 as f64);
+        think <= wait_max
+    }
+
+    /// The start tag of a request that comes at `at`, both as stored.
+    fn start_tag(&mut self, request: &Request, at: Instant, keeps_turn: bool, asks_on: bool) -> Instant {
+        let options = self.options;
+        let flow = self.flows.at(request.flow);
+        let contract = flow.parameters.contract.unwrap_or(BACKGROUND);
+        let state = &flow.state;
+        let next = state.start_max + spacing(&contract, options.cost.of(request));
+        if state.bucket.tokens < TOKENS_MIN {
+            return if options.start_not_past { next.max(at) } else { next };
+        }
+        if options.due_by_rate && asks_on {
+            // What it fell behind by more than a delay is past helping.
+            return next.clamp(at - instant(contract.delay), at);
+        }
+        if keeps_turn { state.start_min } else { at }
+    }
+
     fn track_head(&mut self, flow: FlowId) {
+        self.reserve(flow);
         let drift = self.drift;
         let slot = flow.index();
         let flow = self.flows.at(flow);
@@ -215,57 +400,66 @@ impl Scheduler for Htbs {
         let at = instant(now);
         self.adjust(at);
         let keeps_turn = self.keeps_turn(request.flow);
-        if keeps_turn {
+        if self.current == Some(request.flow) {
             self.waiting_until = None;
         }
-        let (drift, options) = (self.drift, self.options);
+        let asks_on = self.note_think(request.flow, now);
+        let drift = self.drift;
         let flow = self.flows.at(request.flow);
         let was_empty = flow.queue.is_empty();
         if was_empty {
-            flow.state.bucket.skip_drift(drift);
             flow.state.start_min += drift;
             flow.state.start_max += drift;
         }
         self.refill(request.flow, at);
+        let start = self.start_tag(&request, at + drift, keeps_turn, asks_on);
+        let cost = cost_units(self.options.cost, &request);
         let flow = self.flows.at(request.flow);
-        let contract = flow.parameters.contract.unwrap_or(BACKGROUND);
-        let start = if flow.state.bucket.tokens < TOKENS_MIN {
-            let next = flow.state.start_max + spacing(&contract, options.cost.of(&request));
-            if options.start_not_past { next.max(at + drift) } else { next }
-        } else if keeps_turn {
-            flow.state.start_min
-        } else {
-            at + drift
-        };
-        let tags = Tags { start, finish: start.saturating_add(instant(contract.delay)) };
+        let delay = flow.parameters.contract.unwrap_or(BACKGROUND).delay;
+        let tags = Tags { start, finish: start.saturating_add(instant(delay)) };
         let state = &mut flow.state;
         state.start_min = if was_empty { start } else { state.start_min.min(start) };
         state.start_max = if was_empty { start } else { state.start_max.max(start) };
-        state.bucket.tokens -= cost_units(options.cost, &request);
+        state.bucket.tokens -= cost;
         self.flows.push(request, tags);
         self.track_head(request.flow);
     }
 
     fn next(&mut self, now: Nanos) -> Dispatch {
-        let flow = match self.select(now) {
-            Ok(flow) => flow,
+        let (flow, turn) = match self.select(now) {
+            Ok(chosen) => chosen,
             Err(answer) => return answer,
         };
+        // Before it may leave the backlog: what the drift moved until now is its credit.
+        self.refill(flow, instant(now));
         let position = self.choose_within(flow, now);
         let Some((request, tags)) = self.flows.take(flow, position) else { return Dispatch::Idle };
         let units = self.options.cost.of(&request);
+        let came_by_seek = self.last_sent.replace(flow) != Some(flow);
         let state = &mut self.flows.at(flow).state;
         state.start_min = tags.start;
         state.turn_units += units;
         state.in_flight += 1;
         state.sequence.note(&request);
+        state.sent_at = now;
+        state.came_by_seek = came_by_seek;
+        self.in_flight += 1;
+        let ahead = turn == Turn::New && tags.start - self.drift > instant(now);
+        if turn == Turn::OnSpareTime || (ahead && self.options.spare.is_some()) {
+            self.forgive(&request, now);
+        }
         self.track_head(flow);
         Dispatch::Send(request)
     }
 
-    fn complete(&mut self, _now: Nanos, request: &Request) {
+    fn complete(&mut self, now: Nanos, request: &Request) {
+        if self.in_flight == 1 {
+            self.measure(now, request);
+        }
+        self.in_flight = self.in_flight.saturating_sub(1);
         let state = &mut self.flows.at(request.flow).state;
         state.in_flight = state.in_flight.saturating_sub(1);
+        state.completed_at = Some(now);
     }
 
     fn queued(&self) -> usize {

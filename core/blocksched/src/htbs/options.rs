@@ -52,6 +52,36 @@ pub struct HtbsOptions {
     pub within_flow: WithinFlow,
     /// The flow in service loses its turn when another one's deadline would pass during the wait.
     pub yield_to_due: bool,
+    /// The wait for a flow is judged by how long it thought before, not by T_wait: a flow that thinks longer than T_wait is
+    /// not waited for, and one that thinks briefly costs nobody a deadline.
+    pub wait_as_measured: bool,
+    /// A turn may be as long as the contract earns in two delays, where that is more than B_max: a flow that is served once a
+    /// delay would otherwise fall behind for ever.
+    pub turn_covers_contract: bool,
+    /// A bucket holds the burst and what two delays earn; in the original the burst and what a second earns, so that a flow
+    /// that could not use its rate for a while then takes a second's worth from everybody.
+    pub bucket_by_delay: bool,
+    /// A flow that asks again at once is due when its rate says so, not a whole delay after it asked. A synchronous flow that
+    /// seeks could otherwise have one request a delay, whatever its rate.
+    pub due_by_rate: bool,
+    /// Beyond its tokens and B_max a sequential flow keeps the disk while every other flow can still be served in time.
+    /// None in the original: a turn ends with the tokens, whoever waits or not.
+    pub spare: Option<Spare>,
+}
+
+/// How spare time is given away.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spare {
+    /// The longest turn on spare time while others wait.
+    pub turn_time_max: Nanos,
+    /// How long a seek to another flow is taken to last before one was measured.
+    pub seek_assumed: Nanos,
+}
+
+impl Default for Spare {
+    fn default() -> Self {
+        Self { turn_time_max: Nanos::from_millis(150), seek_assumed: Nanos::from_millis(15) }
+    }
 }
 
 impl HtbsOptions {
@@ -69,6 +99,11 @@ impl HtbsOptions {
             close_bytes: 0,
             within_flow: WithinFlow::Arrival,
             yield_to_due: false,
+            wait_as_measured: false,
+            turn_covers_contract: false,
+            bucket_by_delay: false,
+            due_by_rate: false,
+            spare: None,
         }
     }
 }
@@ -76,9 +111,9 @@ impl HtbsOptions {
 impl Default for HtbsOptions {
     fn default() -> Self {
         Self {
-            turn_units_max: 20,
+            turn_units_max: 512,
             wait_max: Nanos::from_millis(10),
-            cost: Cost::PerRequest,
+            cost: Cost::PerBytes(4096),
             sequential: SequentialTest::Window { jumps_max: 4 },
             wait_for_sync_only: true,
             start_not_past: true,
@@ -87,6 +122,11 @@ impl Default for HtbsOptions {
             close_bytes: 0,
             within_flow: WithinFlow::Arrival,
             yield_to_due: true,
+            wait_as_measured: true,
+            turn_covers_contract: true,
+            bucket_by_delay: true,
+            due_by_rate: true,
+            spare: Some(Spare::default()),
         }
     }
 }
