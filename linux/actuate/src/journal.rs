@@ -1,6 +1,7 @@
-//! The undo journal: one JSON object a line. The first line names the format and the boot; each further line is one knob
-//! and what undoes Minerva's writes to it. A line is synced before the first write of its knob, and a later write of the
-//! same knob adds none, so the journal is as long as what is held and its last line alone can be torn.
+//! The undo journal: one JSON object a line. The first line names the format and the boot. A `held` line is one knob and
+//! what undoes Minerva's writes to it; it is synced before the first write, and later writes add none. A `released` line
+//! takes one back: the knob is as it was, and from then on it may be changed by others, which a restore must not undo.
+//! Only the last lines can be torn. Now and then the journal is written anew without what is released or gone.
 //!
 //! It exists exactly while something is held.
 
@@ -9,8 +10,9 @@ use crate::open_beneath::Place;
 use crate::runtime_dir::RuntimeDir;
 use minerva_model::{DeviceId, KnobFile, KnobTarget, KnobWrite};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
+use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
@@ -21,11 +23,23 @@ const VERSION: u32 = 1;
 /// Problems told in full; the rest is counted. A file of garbage must not cost more than its own size.
 const PROBLEMS_TOLD_MAX: usize = 16;
 
+/// Released lines, and tenants that are gone, may make up so many lines before the journal is written anew.
+const SPARE_LINES_MAX: usize = 1024;
+
 /// The first line.
 #[derive(Debug, Serialize, Deserialize)]
 struct Header {
     minerva_undo_journal: u32,
     boot: String,
+}
+
+/// Every further line.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Line<Entry> {
+    Held(Entry),
+    /// The sequence number of the entry.
+    Released(u64),
 }
 
 /// One knob that Minerva holds.
@@ -77,7 +91,7 @@ impl JournalEntry {
 pub struct JournalContent {
     /// The boot it belongs to, if the first line is whole.
     pub boot: Option<String>,
-    /// Its knobs, in the order of the file.
+    /// The knobs that are held, in the order of the file.
     pub entries: Vec<JournalEntry>,
     /// The first lines that are not understood.
     pub problems: Vec<JournalProblem>,
@@ -90,6 +104,7 @@ pub struct JournalContent {
 /// Reads a journal of any content: what is not understood is passed over and told, everything else is used.
 pub fn parse_journal(bytes: &[u8]) -> JournalContent {
     let mut content = JournalContent::default();
+    let mut released = BTreeSet::new();
     for (index, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
         let whole = line.last() == Some(&b'\n');
         let line = line.trim_ascii();
@@ -100,8 +115,11 @@ pub fn parse_journal(bytes: &[u8]) -> JournalContent {
                 content.boot = Some(header.boot);
                 newer.then(|| format!("written by a newer Minerva (format {})", header.minerva_undo_journal))
             }),
-            _ => serde_json::from_slice(line).map(|entry| {
-                content.entries.push(entry);
+            _ => serde_json::from_slice(line).map(|line| {
+                match line {
+                    Line::Held(entry) => content.entries.push(entry),
+                    Line::Released(sequence) => drop(released.insert(sequence)),
+                }
                 None
             }),
         };
@@ -120,6 +138,7 @@ pub fn parse_journal(bytes: &[u8]) -> JournalContent {
             }
         }
     }
+    content.entries.retain(|entry: &JournalEntry| !released.contains(&entry.sequence));
     content
 }
 
@@ -141,6 +160,10 @@ impl Key {
         }
         Self { target, inode, file, device }
     }
+
+    fn of_entry(entry: &JournalEntry) -> Self {
+        Self::of(&entry.target, entry.inode, entry.file, entry.device)
+    }
 }
 
 /// The journal as the writer holds it. Its caller holds the gate.
@@ -149,21 +172,25 @@ pub(crate) struct Journal {
     boot: String,
     /// The file and its length up to the last whole line; absent while nothing is held.
     open: Option<(File, u64)>,
-    keys: BTreeSet<Key>,
+    held: BTreeMap<Key, JournalEntry>,
+    /// Lines that the journal may have before it is written anew, and those that it has.
+    lines_max: usize,
+    lines: usize,
     sequence_next: u64,
 }
 
 impl Journal {
     /// Takes over what a restore left behind.
     pub(crate) fn open(dir: &RuntimeDir) -> Result<Self, ActuateError> {
-        let mut journal = Self { boot: boot_id()?, open: None, keys: BTreeSet::new(), sequence_next: 1 };
+        let (held, lines_max) = (BTreeMap::new(), SPARE_LINES_MAX);
+        let mut journal = Self { boot: boot_id()?, open: None, held, lines_max, lines: 0, sequence_next: 1 };
         journal.load(dir)?;
         Ok(journal)
     }
 
     /// How many knobs are held.
     pub(crate) fn len(&self) -> usize {
-        self.keys.len()
+        self.held.len()
     }
 
     /// True if the journal is still the one that is known. Somebody may have restored (the guard while this process was
@@ -178,9 +205,9 @@ impl Journal {
         Ok(false)
     }
 
-    /// Whether a knob is journalled, so that it may be written.
-    pub(crate) fn holds(&self, place: &Place, request: &KnobWrite) -> bool {
-        self.keys.contains(&Key::of(&request.target, place.inode, request.file, request.device))
+    /// What is journalled of a knob; only then it may be written.
+    pub(crate) fn entry(&self, place: &Place, request: &KnobWrite) -> Option<&JournalEntry> {
+        self.held.get(&Key::of(&request.target, place.inode, request.file, request.device))
     }
 
     /// Journals knobs, synced once for all. On an error the journal is as it was, and none of them may be written.
@@ -198,38 +225,87 @@ impl Journal {
             }
             Some((file, length)) => {
                 let lines = lines_of(&entries, &path)?;
-                let appended = file.write_all_at(&lines, *length).and_then(|()| {
-                    #[cfg(test)]
-                    crate::failpoint::reach();
-                    file.sync_data()
-                });
-                if let Err(error) = appended {
-                    // The next line overwrites what there is of this one, so a failure to cut it off costs nothing.
-                    drop(file.set_len(*length));
-                    return Err(ActuateError::io("append to", &path)(error));
-                }
-                *length += lines.len() as u64;
+                append(file, length, &lines, File::sync_data).map_err(ActuateError::io("append to", &path))?;
             }
         }
         self.sequence_next = sequence_next;
-        self.keys.extend(entries.iter().map(|entry| Key::of(&entry.target, entry.inode, entry.file, entry.device)));
+        self.lines += entries.len();
+        self.held.extend(entries.into_iter().map(|entry| (Key::of_entry(&entry), entry)));
+        Ok(())
+    }
+
+    /// Takes back an entry, because the knob is as it was. Not synced: a process that is killed loses nothing that it
+    /// wrote, and a power cut ends the knobs too. True if nothing is held any more, and the journal is removed.
+    pub(crate) fn release(&mut self, dir: &RuntimeDir, entry: &JournalEntry) -> Result<bool, ActuateError> {
+        let path = dir.path_of(JOURNAL_FILE);
+        let key = Key::of_entry(entry);
+        if self.held.len() == 1 && self.held.contains_key(&key) {
+            dir.remove(JOURNAL_FILE)?;
+            self.open = None;
+        } else if let Some((file, length)) = &mut self.open {
+            let mut line = Vec::new();
+            add_line(&mut line, &Line::<&JournalEntry>::Released(entry.sequence), &path)?;
+            append(file, length, &line, |_| Ok(())).map_err(ActuateError::io("append to", &path))?;
+            self.lines += 1;
+        }
+        self.held.remove(&key);
+        Ok(self.held.is_empty())
+    }
+
+    /// Writes the journal anew if it has grown much beyond what is held, without what is no longer there.
+    pub(crate) fn compact(
+        &mut self,
+        dir: &RuntimeDir,
+        is_there: impl Fn(&JournalEntry) -> bool,
+    ) -> Result<(), ActuateError> {
+        if self.lines <= self.lines_max || self.open.is_none() {
+            return Ok(());
+        }
+        let mut held = self.held.clone();
+        held.retain(|_, entry| is_there(entry));
+        let mut entries: Vec<&JournalEntry> = held.values().collect();
+        entries.sort_by_key(|entry| entry.sequence);
+        let bytes = encode(&self.boot, entries, &dir.path_of(JOURNAL_FILE))?;
+        self.open = Some((dir.replace(JOURNAL_FILE, &bytes)?, bytes.len() as u64));
+        self.held = held;
+        self.lines = self.held.len();
+        self.lines_max = 2 * self.lines + SPARE_LINES_MAX;
         Ok(())
     }
 
     fn load(&mut self, dir: &RuntimeDir) -> Result<(), ActuateError> {
         self.open = None;
-        self.keys.clear();
+        self.held.clear();
+        self.lines = 0;
+        self.lines_max = SPARE_LINES_MAX;
         let Some(bytes) = dir.read(JOURNAL_FILE)? else { return Ok(()) };
         let Some(file) = dir.open_existing(JOURNAL_FILE)? else { return Ok(()) };
-        for entry in &parse_journal(&bytes).entries {
-            self.keys.insert(Key::of(&entry.target, entry.inode, entry.file, entry.device));
+        for entry in parse_journal(&bytes).entries {
             self.sequence_next = self.sequence_next.max(entry.sequence.saturating_add(1));
+            self.held.insert(Key::of_entry(&entry), entry);
         }
+        self.lines = self.held.len();
+        self.lines_max = 2 * self.lines + SPARE_LINES_MAX;
         // A cut last line is overwritten by the next.
         let length = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
         self.open = Some((file, length as u64));
         Ok(())
     }
+}
+
+/// Appends whole lines, or none.
+fn append(file: &File, length: &mut u64, lines: &[u8], sync: impl FnOnce(&File) -> io::Result<()>) -> io::Result<()> {
+    let appended = file.write_all_at(lines, *length).and_then(|()| {
+        #[cfg(test)]
+        crate::failpoint::reach();
+        sync(file)
+    });
+    match appended {
+        Ok(()) => *length += lines.len() as u64,
+        // The next line overwrites what there is of this one, so a failure to cut it off costs nothing.
+        Err(_) => drop(file.set_len(*length)),
+    }
+    appended
 }
 
 /// The journal as it stands, if there is one.
@@ -273,7 +349,7 @@ pub(crate) fn encode<'a>(
 fn lines_of<'a>(entries: impl IntoIterator<Item = &'a JournalEntry>, path: &Path) -> Result<Vec<u8>, ActuateError> {
     let mut bytes = Vec::new();
     for entry in entries {
-        add_line(&mut bytes, entry, path)?;
+        add_line(&mut bytes, &Line::Held(entry), path)?;
     }
     Ok(bytes)
 }

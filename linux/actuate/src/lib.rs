@@ -5,7 +5,7 @@
 //! 1. find the cgroup or disk and make sure that it is still the one that was meant (`open_beneath`);
 //! 2. journal, synced, what will undo the write, unless this knob is journalled already (`journal`);
 //! 3. write, with one `write(2)`;
-//! 4. read the file back and answer with what it holds now.
+//! 4. read the file back and answer with what it holds now; if that is how Minerva found it, the journal lets go of it.
 //!
 //! So at every instant the journal knows all that differs from how Minerva found the machine, and [`restore`] can put it
 //! back without a daemon. Three things call it: the next start of the daemon, the guard process that outlives a killed
@@ -18,6 +18,7 @@
 //! |---|---|
 //! | `writer` | [`Writer`]: the four steps |
 //! | `journal` | the undo journal: format, parser, synced append |
+//! | `records` | journal and lease of a running writer, in step |
 //! | `restore` | [`restore`] and its report |
 //! | `open_beneath` | from a target to a directory that cannot be another one; reading and writing a knob |
 //! | `lease` | until when limits are valid without being renewed |
@@ -37,6 +38,7 @@ mod lock;
 mod named;
 mod open_beneath;
 mod overwriters;
+mod records;
 mod restore;
 mod runtime_dir;
 mod settings;

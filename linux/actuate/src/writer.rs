@@ -1,10 +1,10 @@
 //! Journal, write, read back.
 
 use crate::error::{ActuateError, KnobFailure};
-use crate::journal::{Journal, JournalEntry};
-use crate::lease::Lease;
+use crate::journal::JournalEntry;
 use crate::lock::{Gate, InstanceLock};
 use crate::open_beneath::Roots;
+use crate::records::Records;
 use crate::restore::{RestoreReport, restore_behind_gate};
 use crate::runtime_dir::RuntimeDir;
 use crate::settings::WriterSettings;
@@ -20,11 +20,9 @@ const TEXT_BYTES_MAX: usize = 4095;
 /// [`Writer::close_clean`].
 #[derive(Debug)]
 pub struct Writer {
-    dir: RuntimeDir,
     gate: Gate,
     roots: Roots,
-    journal: Journal,
-    lease: Lease,
+    records: Records,
 }
 
 impl Writer {
@@ -36,18 +34,14 @@ impl Writer {
         let roots = Roots::open(settings);
         let held = gate.hold()?;
         let report = restore_behind_gate(&dir, &roots)?;
-        let journal = Journal::open(&dir)?;
-        let mut lease = Lease::new();
-        if journal.len() > 0 {
-            lease.begin(&dir)?;
-        }
+        let records = Records::open(dir)?;
         drop(held);
-        Ok((Self { dir, gate, roots, journal, lease }, report))
+        Ok((Self { gate, roots, records }, report))
     }
 
     /// How many knobs are held.
     pub fn held(&self) -> usize {
-        self.journal.len()
+        self.records.len()
     }
 
     /// Reads a knob as it stands.
@@ -60,7 +54,8 @@ impl Writer {
         }
     }
 
-    /// Journals the knob if it is not journalled yet, writes it, and reads it back.
+    /// Journals the knob if it is not journalled yet, writes it, and reads it back. When what was written is the undo text
+    /// and it took effect, the knob is released: a restore no longer touches it.
     pub fn write(&mut self, request: &KnobWrite) -> Outcome {
         match self.perform(request) {
             Ok(text) => Outcome::Text(text),
@@ -78,7 +73,7 @@ impl Writer {
 
     fn try_prepare(&mut self, requests: &[KnobWrite]) -> Result<(), ActuateError> {
         let _held = self.gate.hold()?;
-        take_note_of_restores(&mut self.journal, &mut self.lease, &self.dir)?;
+        self.records.take_note_of_restores()?;
         let mut asked = BTreeSet::new();
         let mut entries = Vec::new();
         for request in requests {
@@ -88,14 +83,14 @@ impl Writer {
                 continue;
             }
             let Ok(place) = self.roots.place(&request.target, request.file, request.device) else { continue };
-            if self.journal.holds(&place, request) {
+            if self.records.entry(&place, request).is_some() {
                 continue;
             }
             if let Ok(before) = place.read(request.file) {
                 entries.push(JournalEntry::new(&place, request, before));
             }
         }
-        journal_all(&mut self.journal, &mut self.lease, &self.dir, entries)
+        self.records.hold(entries, &self.roots)
     }
 
     fn perform(&mut self, request: &KnobWrite) -> Result<String, KnobFailure> {
@@ -112,54 +107,31 @@ impl Writer {
         let _held = self.gate.hold().map_err(not_written)?;
         #[cfg(test)]
         crate::failpoint::reach();
-        take_note_of_restores(&mut self.journal, &mut self.lease, &self.dir).map_err(not_written)?;
-        if !self.journal.holds(&place, request) {
+        self.records.take_note_of_restores().map_err(not_written)?;
+        if self.records.entry(&place, request).is_none() {
             let entry = JournalEntry::new(&place, request, place.read(request.file)?);
-            journal_all(&mut self.journal, &mut self.lease, &self.dir, vec![entry]).map_err(not_written)?;
+            self.records.hold(vec![entry], &self.roots).map_err(not_written)?;
         }
         #[cfg(test)]
         crate::failpoint::reach();
-        place.write_and_read_back(request.file, &request.text)
+        let written = place.write_and_read_back(request.file, &request.text);
+        // A knob that stays journalled although it was put back costs no more than a look at the next restore.
+        drop(self.records.release_if_undone(&place, request, &written));
+        written
     }
 
     /// Makes what is held valid until the given instant of `CLOCK_BOOTTIME`. To be called each slice before its writes;
     /// while nothing is held it costs nothing.
     pub fn renew_lease(&mut self, until_boottime: Nanos) -> Result<(), ActuateError> {
-        self.lease.renew(&self.dir, until_boottime)
+        self.records.renew_lease(until_boottime)
     }
 
     /// The clean end, after the engine put everything back: makes sure of it, putting back what it left, and removes the
-    /// journal. In the report a knob that the engine had put back is [`crate::RestoreResult::AlreadySo`].
+    /// journal. The report is empty if nothing was left.
     pub fn close_clean(self) -> Result<RestoreReport, ActuateError> {
         let _held = self.gate.hold()?;
-        restore_behind_gate(&self.dir, &self.roots)
+        restore_behind_gate(self.records.dir(), &self.roots)
     }
-}
-
-/// Somebody may have restored since the last write; then what was held is held no longer.
-fn take_note_of_restores(journal: &mut Journal, lease: &mut Lease, dir: &RuntimeDir) -> Result<(), ActuateError> {
-    if !journal.refresh(dir)? {
-        lease.forget();
-    }
-    Ok(())
-}
-
-/// Journals knobs, under a lease.
-fn journal_all(
-    journal: &mut Journal,
-    lease: &mut Lease,
-    dir: &RuntimeDir,
-    entries: Vec<JournalEntry>,
-) -> Result<(), ActuateError> {
-    if entries.is_empty() {
-        return Ok(());
-    }
-    if !lease.is_in_force() {
-        lease.begin(dir)?;
-    }
-    #[cfg(test)]
-    crate::failpoint::reach();
-    journal.add(dir, entries)
 }
 
 /// A line of its own: a second one would be a second command to the kernel, which nobody checked.

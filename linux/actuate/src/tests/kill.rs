@@ -60,7 +60,7 @@ fn a_kill_between_any_two_steps_leaves_nothing_behind() {
         assert_eq!(output.status.signal(), Some(9), "step {steps}: {told}");
     }
     println!("killed at {} steps, {found} of them with something to restore", steps - 1);
-    assert!(steps > 30 && found > 20, "{steps} steps, {found} restores");
+    assert!(steps > 60 && found > 50, "{steps} steps, {found} restores");
 }
 
 #[test]
@@ -74,5 +74,11 @@ fn child_writes_all_and_ends_cleanly() {
         let outcome = writer.write(request);
         assert!(matches!(outcome, Outcome::Text(_)), "{request:?}: {outcome:?}");
     }
+    // The engine puts back all but the first, and the clean end finds that.
+    for request in plan.iter().skip(1).rev() {
+        let outcome = writer.write(&KnobWrite { text: request.undo.clone(), ..request.clone() });
+        assert!(matches!(outcome, Outcome::Text(_)), "{request:?}: {outcome:?}");
+    }
+    assert_eq!(writer.held(), 1);
     assert!(writer.close_clean().unwrap().is_complete());
 }

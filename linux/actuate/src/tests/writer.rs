@@ -30,13 +30,70 @@ fn a_weight_is_journalled_once_written_and_read_back() {
     let mode = fs::metadata(runtime.journal_path()).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
 
-    // What a clean end does when the engine had put everything back, and when it had not.
+    // What was put back is released, and the journal ends with the last knob.
     let undo = format!("{} default", disk.id);
-    writer.write(&knob_write(&group.target(), WEIGHTS, disk.id, &undo, &undo));
-    let report = writer.close_clean().unwrap();
-    assert_eq!(report.to_string().lines().last(), Some("0 restored, 1 already so, 0 gone, 0 failed"));
-    assert_eq!((group.text(WEIGHTS), runtime.journal_path().exists()), (before, false));
+    let back = knob_write(&group.target(), WEIGHTS, disk.id, &undo, &undo);
+    assert_eq!(writer.write(&back), Outcome::Text(before));
+    assert_eq!((writer.held(), runtime.journal_path().exists()), (0, false));
     assert!(!runtime.settings.runtime_dir.join("lease").exists());
+    assert!(writer.close_clean().unwrap().is_empty());
+}
+
+#[test]
+fn what_others_write_after_a_release_is_theirs() {
+    if !ready() {
+        return;
+    }
+    let (runtime, group, other, disk) = (Runtime::new(), Cgroup::new(), Cgroup::new(), Disk::new());
+    let (lock, mut writer, _) = runtime.start();
+    let undo = format!("{} default", disk.id);
+    writer.write(&weight(&other.target(), disk.id, 300));
+    writer.write(&weight(&group.target(), disk.id, 300));
+    writer.write(&knob_write(&group.target(), WEIGHTS, disk.id, &undo, &undo));
+    assert_eq!((writer.held(), runtime.journal_lines()), (1, 4));
+    // A first write that is refused holds nothing either.
+    writer.write(&weight(&group.target(), disk.id, 5000));
+    assert_eq!(writer.held(), 1);
+    let theirs = format!("{} 555", disk.id);
+    fs::write(group.dir().join(WEIGHTS.file_name()), &theirs).unwrap();
+    drop((lock, writer));
+    let report = restore(&runtime.settings, RestoreWhen::Always).unwrap();
+    assert_eq!((report.knobs.len(), report.is_complete()), (1, true));
+    assert!(group.text(WEIGHTS).contains(&theirs));
+
+    // Held again, with another undo.
+    let (lock, mut writer, _) = runtime.start();
+    writer.write(&knob_write(&group.target(), WEIGHTS, disk.id, &format!("{} 20", disk.id), &theirs));
+    drop((lock, writer));
+    restore(&runtime.settings, RestoreWhen::Always).unwrap();
+    assert!(group.text(WEIGHTS).contains(&theirs));
+}
+
+#[test]
+fn the_journal_does_not_grow_with_time() {
+    if !ready() {
+        return;
+    }
+    let (runtime, group, disk) = (Runtime::new(), Cgroup::new(), Disk::new());
+    let (lock, mut writer, _) = runtime.start();
+    let before = group.text(WEIGHTS);
+    writer.write(&weight(&group.target(), disk.id, 300));
+    let gone = Cgroup::new();
+    writer.write(&weight(&gone.target(), disk.id, 300));
+    drop(gone);
+    let busy = Cgroup::new();
+    let undo = format!("{} default", disk.id);
+    let mut lines_max = 0;
+    for _ in 0..1000 {
+        writer.write(&weight(&busy.target(), disk.id, 300));
+        writer.write(&knob_write(&busy.target(), WEIGHTS, disk.id, &undo, &undo));
+        lines_max = lines_max.max(runtime.journal_lines());
+    }
+    assert!((1000..1100).contains(&lines_max), "{lines_max}");
+    assert_eq!(writer.held(), 1);
+    drop((lock, writer));
+    assert_eq!(restore(&runtime.settings, RestoreWhen::Always).unwrap().knobs.len(), 1);
+    assert_eq!(group.text(WEIGHTS), before);
 }
 
 #[test]
@@ -241,16 +298,18 @@ fn nothing_is_written_when_the_journal_finds_its_disk_full() {
     fs::remove_file(small.0.join("ballast")).unwrap();
     assert!(matches!(writer.write(&weight(&group.target(), disk.id, 300)), Outcome::Text(_)));
     small.fill();
-    let mut held = 1;
+    let nobody = |minor: u32| weight(&group.target(), DeviceId { major: 259, minor: 1_000_000 + minor }, 300);
     let full_at = (0..1000).find(|minor| {
-        let nobody = DeviceId { major: 259, minor: 1_000_000 + minor };
-        let outcome = writer.write(&weight(&group.target(), nobody, 300));
-        held += usize::from(outcome == Outcome::Vanished);
-        refused(&outcome)
+        let held = writer.held();
+        writer.prepare(&[nobody(*minor)]);
+        writer.held() == held
     });
-    assert!(full_at.is_some());
+    let full_at = full_at.unwrap();
+    let outcome = writer.write(&nobody(full_at));
+    assert!(refused(&outcome), "{outcome:?}");
     let content = parse_journal(&fs::read(runtime.journal_path()).unwrap());
-    assert_eq!((content.problem_count, content.torn, content.entries.len()), (0, false, held));
+    assert_eq!((content.problem_count, content.torn, content.entries.len()), (0, false, writer.held()));
+    assert!(full_at > 1 && writer.held() == full_at as usize + 1);
     assert!(matches!(writer.write(&weight(&group.target(), disk.id, 500)), Outcome::Text(_)));
 
     // A restore works all the same, also where it should keep what it does not understand and cannot.

@@ -1,0 +1,101 @@
+//! What the writer remembers: the runtime directory with the journal and its lease, kept in step. Callers hold the gate.
+
+use crate::error::{ActuateError, KnobFailure};
+use crate::journal::{Journal, JournalEntry};
+use crate::lease::{self, Lease};
+use crate::open_beneath::{Place, Roots};
+use crate::restore::holds_undone_state;
+use crate::runtime_dir::RuntimeDir;
+use minerva_model::{KnobWrite, Nanos};
+
+/// The journal and the lease of a running writer.
+#[derive(Debug)]
+pub(crate) struct Records {
+    dir: RuntimeDir,
+    journal: Journal,
+    lease: Lease,
+}
+
+impl Records {
+    /// Takes over what a restore could not put back.
+    pub(crate) fn open(dir: RuntimeDir) -> Result<Self, ActuateError> {
+        let journal = Journal::open(&dir)?;
+        let mut lease = Lease::new();
+        if journal.len() > 0 {
+            lease.begin(&dir)?;
+        }
+        Ok(Self { dir, journal, lease })
+    }
+
+    pub(crate) fn dir(&self) -> &RuntimeDir {
+        &self.dir
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.journal.len()
+    }
+
+    pub(crate) fn entry(&self, place: &Place, request: &KnobWrite) -> Option<&JournalEntry> {
+        self.journal.entry(place, request)
+    }
+
+    pub(crate) fn renew_lease(&mut self, until: Nanos) -> Result<(), ActuateError> {
+        self.lease.renew(&self.dir, until)
+    }
+
+    /// Somebody may have restored since the last write; then what was held is held no longer.
+    pub(crate) fn take_note_of_restores(&mut self) -> Result<(), ActuateError> {
+        if !self.journal.refresh(&self.dir)? {
+            self.lease.forget();
+        }
+        Ok(())
+    }
+
+    /// Journals knobs, under a lease.
+    pub(crate) fn hold(&mut self, entries: Vec<JournalEntry>, roots: &Roots) -> Result<(), ActuateError> {
+        if entries.is_empty() {
+            return Ok(());
+        }
+        if !self.lease.is_in_force() {
+            self.lease.begin(&self.dir)?;
+        }
+        #[cfg(test)]
+        crate::failpoint::reach();
+        self.journal.compact(&self.dir, |entry| is_there(roots, entry))?;
+        self.journal.add(&self.dir, entries)
+    }
+
+    /// Releases a knob that was put back, or whose first write was refused: what others write there from now on is
+    /// theirs.
+    pub(crate) fn release_if_undone(
+        &mut self,
+        place: &Place,
+        request: &KnobWrite,
+        written: &Result<String, KnobFailure>,
+    ) -> Result<(), ActuateError> {
+        let Some(entry) = self.journal.entry(place, request) else { return Ok(()) };
+        let undone = match written {
+            Ok(text) => request.text == entry.undo && holds_undone_state(text, entry),
+            Err(_) => place.read(request.file).is_ok_and(|text| holds_undone_state(&text, entry)),
+        };
+        if !undone {
+            return Ok(());
+        }
+        let entry = entry.clone();
+        let is_last = self.journal.release(&self.dir, &entry)?;
+        #[cfg(test)]
+        crate::failpoint::reach();
+        if is_last {
+            self.lease.forget();
+            lease::remove(&self.dir)?;
+        }
+        Ok(())
+    }
+}
+
+fn is_there(roots: &Roots, entry: &JournalEntry) -> bool {
+    match roots.place(&entry.target, entry.file, entry.device) {
+        Ok(place) => place.inode == entry.inode,
+        Err(failure) => !matches!(failure, KnobFailure::Vanished { .. }),
+    }
+}
