@@ -5,9 +5,11 @@
 //! |---|---|
 //! | `source` | the trait: what a process does next |
 //! | `generator` | endless or bounded streams of requests: sequential, random, Zipf; open and closed loop; think time |
+//! | `trace` | block traces: reading, converting, replaying |
 
 mod generator;
 mod source;
+pub mod trace;
 
 pub use generator::{Generator, Loop, Pattern, Pause, Plan};
 pub use source::{IoRequest, Source, Step};

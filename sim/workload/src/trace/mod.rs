@@ -1,0 +1,44 @@
+//! Block traces: reading those that others published, Minerva's native form, and replaying them.
+//!
+//! | file | what |
+//! |---|---|
+//! | `record` | one request, and what was wrong with a trace |
+//! | `input` | decompression, found by content |
+//! | `format` | which format a trace has |
+//! | `lines`, `fields`, `names` | what formats of text share |
+//! | `fixed` | what formats of equal records share |
+//! | `formats/` | one file a format |
+//! | `reader` | time from the first request, order, how much may be malformed |
+//! | `native/` | Parquet, read and written |
+//! | `replay` | a process that does what a trace says |
+//! | `summary` | what a trace holds, in numbers |
+//!
+//! Memory is constant: buffers, decoders' windows, and one row group of the native form while it is written.
+
+mod decode;
+mod error;
+mod fields;
+mod fixed;
+mod format;
+mod formats;
+mod input;
+mod lines;
+mod names;
+mod native;
+mod reader;
+mod record;
+mod replay;
+mod slice;
+mod summary;
+#[cfg(test)]
+mod tests;
+
+pub use error::TraceError;
+pub use format::Format;
+pub use input::Compression;
+pub use native::writer::NativeWriter;
+pub use reader::{OutOfOrder, ReadOptions, TraceReader};
+pub use record::{Faults, Malformed, Position, Record};
+pub use replay::{Addresses, Pace, ReplayOptions, Replayed, TraceSource};
+pub use slice::Slice;
+pub use summary::{Summary, SummaryBuilder, VolumeSummary};

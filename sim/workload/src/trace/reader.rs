@@ -1,0 +1,270 @@
+//! The reader above all formats: time from the first request, order, and how much may be malformed.
+
+use super::decode::Decode;
+use super::error::TraceError;
+use super::fixed::Fixed;
+use super::format::Format;
+use super::formats::{alibaba, blktrace, cloudphysics, fio_iolog, msr, oracle_general, spc, systor, tencent, vscsi};
+use super::input::{self, Compression, Opened};
+use super::lines::Lines;
+use super::native::reader::{self as native, NativeRecords};
+use super::record::{Faults, Found, Raw, Record};
+use minerva_model::Nanos;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What to do with a request that is earlier than the one before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OutOfOrder {
+    /// Count it, and move it to the instant of the one before.
+    #[default]
+    Clamp,
+    /// Stop.
+    Refuse,
+}
+
+/// How to read.
+#[derive(Clone, Debug)]
+pub struct ReadOptions {
+    /// The format; absent: found by content and name.
+    pub format: Option<Format>,
+    /// Stop when more than this many in a thousand entries could not be understood.
+    pub malformed_permille_max: u32,
+    /// Judge that only after so many entries, so that one bad line at the start stops nothing.
+    pub judge_after: u64,
+    /// What to do when time goes back.
+    pub out_of_order: OutOfOrder,
+    /// oracleGeneral: bytes from one object number to the next.
+    pub object_bytes: u64,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        Self {
+            format: None,
+            malformed_permille_max: 10,
+            judge_after: 100,
+            out_of_order: OutOfOrder::Clamp,
+            object_bytes: 512,
+        }
+    }
+}
+
+/// A trace being read, request by request, in constant memory. After an error there is nothing more.
+pub struct TraceReader {
+    origin: String,
+    format: Format,
+    compression: Compression,
+    options: ReadOptions,
+    decoder: Box<dyn Decode>,
+    taken: Arc<AtomicU64>,
+    faults: Faults,
+    records: u64,
+    first_ns: Option<u64>,
+    last: Nanos,
+    finished: bool,
+}
+
+impl TraceReader {
+    /// Opens the file at `path`.
+    pub fn open(path: &Path, options: ReadOptions) -> Result<Self, TraceError> {
+        let failed = |source| TraceError::Open { path: path.to_owned(), source };
+        let file = File::open(path).map_err(failed)?;
+        if file.metadata().map_err(failed)?.is_dir() {
+            return Err(failed(std::io::Error::from(std::io::ErrorKind::IsADirectory)));
+        }
+        let origin = path.display().to_string();
+        if options.format.is_none_or(|format| format == Format::Native) && native::has_mark(&file).map_err(failed)? {
+            let rows = NativeRecords::open(file, &origin)?;
+            return Self::native(rows, &origin, options);
+        }
+        Self::from_stream(file, &origin, options)
+    }
+
+    /// Reads from a stream; `origin` is the name that errors show and that helps to find the format. The native form is
+    /// read from its end, so it needs a file: [`TraceReader::open`].
+    pub fn from_stream(
+        stream: impl Read + Send + 'static,
+        origin: &str,
+        options: ReadOptions,
+    ) -> Result<Self, TraceError> {
+        let failed =
+            |source| TraceError::Read { origin: origin.to_owned(), position: super::Position::Byte(0), source };
+        let Opened { compression, head, input, taken } = input::open(stream).map_err(failed)?;
+        if head.is_empty() {
+            return Err(TraceError::Empty { origin: origin.to_owned() });
+        }
+        let unknown = |detail: String| TraceError::UnknownFormat { origin: origin.to_owned(), detail };
+        let format = options.format.map_or_else(|| Format::detect(&head, origin), Ok).map_err(unknown)?;
+        let decoder: Box<dyn Decode> = match format {
+            Format::Systor => Box::new(Lines::new(input, systor::Systor)),
+            Format::Msr => Box::new(Lines::new(input, msr::Msr::default())),
+            Format::Alibaba => Box::new(Lines::new(input, alibaba::Alibaba)),
+            Format::Tencent => Box::new(Lines::new(input, tencent::Tencent)),
+            Format::Spc => Box::new(Lines::new(input, spc::Spc)),
+            Format::CloudPhysics => Box::new(Lines::new(input, cloudphysics::CloudPhysics)),
+            Format::FioIolog => Box::new(Lines::new(input, fio_iolog::FioIolog::default())),
+            Format::OracleGeneral => {
+                Box::new(Fixed::new(input, oracle_general::OracleGeneral { object_bytes: options.object_bytes.max(1) }))
+            }
+            Format::Vscsi => {
+                let no_version = || unknown("neither version 1 nor version 2 of vscsi by its first records".to_owned());
+                Box::new(Fixed::new(input, vscsi::Vscsi::of(&head).ok_or_else(no_version)?))
+            }
+            Format::Blktrace => {
+                let no_magic = || unknown("it does not begin with blktrace's magic, version 7".to_owned());
+                Box::new(blktrace::Blktrace::new(input, blktrace::Order::of(&head).ok_or_else(no_magic)?))
+            }
+            Format::Native => {
+                return Err(unknown("the native form must be a plain file, neither packed nor a stream".to_owned()));
+            }
+        };
+        Ok(Self::new(origin, format, compression, options, decoder, taken))
+    }
+
+    /// Reads the native form from memory.
+    pub fn from_native_bytes(bytes: Vec<u8>, origin: &str, options: ReadOptions) -> Result<Self, TraceError> {
+        Self::native(NativeRecords::from_bytes(bytes, origin)?, origin, options)
+    }
+
+    fn native(rows: NativeRecords, origin: &str, options: ReadOptions) -> Result<Self, TraceError> {
+        let taken = rows.taken();
+        Ok(Self::new(origin, Format::Native, Compression::Zstd, options, Box::new(rows), taken))
+    }
+
+    fn new(
+        origin: &str,
+        format: Format,
+        compression: Compression,
+        options: ReadOptions,
+        decoder: Box<dyn Decode>,
+        taken: Arc<AtomicU64>,
+    ) -> Self {
+        Self {
+            origin: origin.to_owned(),
+            format,
+            compression,
+            options,
+            decoder,
+            taken,
+            faults: Faults::default(),
+            records: 0,
+            first_ns: None,
+            last: Nanos::ZERO,
+            finished: false,
+        }
+    }
+
+    /// The name that errors show.
+    pub fn origin(&self) -> &str {
+        &self.origin
+    }
+
+    /// As what it is read.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// How the file is packed.
+    pub fn compression(&self) -> Compression {
+        self.compression
+    }
+
+    /// What was wrong so far.
+    pub fn faults(&self) -> &Faults {
+        &self.faults
+    }
+
+    /// What the trace calls its volumes so far, by number; empty where it has only numbers.
+    pub fn volume_names(&self) -> &[String] {
+        self.decoder.volume_names()
+    }
+
+    /// The first request's instant on the trace's own clock, in nanoseconds, once there was one.
+    pub fn first_ns(&self) -> Option<u64> {
+        self.first_ns
+    }
+
+    /// Bytes taken from the file so far, of its size on the disk: how far a long run is.
+    pub fn taken_bytes(&self) -> u64 {
+        self.taken.load(Ordering::Relaxed)
+    }
+
+    fn record(&mut self, raw: Raw) -> Result<Record, TraceError> {
+        let first = *self.first_ns.get_or_insert(raw.at_ns);
+        let mut at = Nanos(raw.at_ns.saturating_sub(first));
+        let last_on_its_clock = first.saturating_add(self.last.0);
+        if raw.at_ns < last_on_its_clock {
+            let back = Nanos(last_on_its_clock - raw.at_ns);
+            if self.options.out_of_order == OutOfOrder::Refuse {
+                let position = self.decoder.position();
+                return Err(TraceError::OutOfOrder { origin: self.origin.clone(), position, back });
+            }
+            self.faults.out_of_order += 1;
+            self.faults.back_max = self.faults.back_max.max(back);
+            at = self.last;
+        }
+        self.last = at;
+        self.records += 1;
+        Ok(Record {
+            at,
+            kind: raw.kind,
+            offset_bytes: raw.offset_bytes,
+            // A format's own check has ruled out more.
+            length_bytes: u32::try_from(raw.length_bytes).unwrap_or(u32::MAX),
+            volume: raw.volume,
+            latency: raw.latency,
+        })
+    }
+
+    /// The error if too much was malformed.
+    fn judge(&self) -> Result<(), TraceError> {
+        let seen = self.records + self.faults.dropped + self.faults.malformed;
+        let allowed = u128::from(self.options.malformed_permille_max) * u128::from(seen);
+        if seen < self.options.judge_after || u128::from(self.faults.malformed) * 1000 <= allowed {
+            return Ok(());
+        }
+        let Some(first) = self.faults.examples.first().cloned() else { return Ok(()) };
+        let (origin, format) = (self.origin.clone(), self.format);
+        Err(TraceError::TooManyMalformed { origin, format, malformed: self.faults.malformed, seen, first })
+    }
+
+    fn advance(&mut self) -> Result<Option<Record>, TraceError> {
+        loop {
+            let found = self.decoder.next().map_err(|source| {
+                let position = self.decoder.position();
+                TraceError::Read { origin: self.origin.clone(), position, source }
+            })?;
+            match found {
+                Some(Found::Request(raw)) => return self.record(raw).map(Some),
+                Some(Found::Dropped) => self.faults.dropped += 1,
+                Some(Found::Malformed(malformed)) => {
+                    self.faults.note_malformed(malformed);
+                    self.judge()?;
+                }
+                None if self.records > 0 => return Ok(None),
+                None => {
+                    let first = self.faults.examples.first().cloned();
+                    let (origin, format, malformed) = (self.origin.clone(), self.format, self.faults.malformed);
+                    return Err(TraceError::NoRecords { origin, format, malformed, first });
+                }
+            }
+        }
+    }
+}
+
+impl Iterator for TraceReader {
+    type Item = Result<Record, TraceError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.finished {
+            return None;
+        }
+        let next = self.advance().transpose();
+        self.finished = !matches!(next, Some(Ok(_)));
+        next
+    }
+}

@@ -1,0 +1,145 @@
+//! What is wrong is said, with its place; nothing panics, and nothing takes memory by the terabyte.
+
+use super::super::{Format, OutOfOrder, ReadOptions, TraceError, TraceReader};
+use super::formats::{QUEUE_READ, blktrace_event, oracle_record, vscsi_record};
+use super::{read, read_as};
+use proptest::prelude::{any, prop_assert, proptest};
+use std::io::{Read, repeat};
+
+fn message(result: Result<impl Sized, TraceError>) -> String {
+    result.err().map(|error| error.to_string()).unwrap_or_default()
+}
+
+#[test]
+fn an_empty_file_is_said_to_be_empty() {
+    assert_eq!(message(read("", "nothing.csv")), "nothing.csv: the trace is empty");
+    let empty_gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast()).finish().unwrap();
+    assert_eq!(message(read(empty_gzip, "nothing.csv.gz")), "nothing.csv.gz: the trace is empty");
+    let heading = read("Timestamp,Response,IOType,LUN,Offset,Size\n", "a");
+    assert!(message(heading).contains("not a trace of a known format"));
+    let options = ReadOptions { format: Some(Format::Systor), ..ReadOptions::default() };
+    let heading = read_as("Timestamp,Response,IOType,LUN,Offset,Size\n", "a", options);
+    assert_eq!(message(heading), "a: no request in it when read as systor (0 entries could not be understood)");
+}
+
+#[test]
+fn a_malformed_line_is_counted_with_its_place() {
+    let text =
+        "1,W,0,4096,1\n1,W,-5,4096,2\n1,X,0,4096,3\n1,R,0,0,4\n1,R,18446744073709551615,4096,5\n1,R\n1,R,0,512,9\n";
+    let (records, faults, _) = read(text, "a").unwrap();
+    assert_eq!((records.len(), faults.malformed), (2, 5));
+    let said: Vec<String> = faults.examples.iter().map(ToString::to_string).collect();
+    expect_test::expect![[r#"
+        line 2: the offset is negative in `1,W,-5,4096,2`
+        line 3: the type is neither R nor W in `1,X,0,4096,3`
+        line 4: a request of no bytes in `1,R,0,0,4`
+        line 5: a request that ends past 2^64 bytes in `1,R,18446744073709551615,4096,5`
+        line 6: 2 columns, where this format has 5 in `1,R`"#]]
+    .assert_eq(&said.join("\n"));
+}
+
+#[test]
+fn more_than_the_set_share_stops_the_run() {
+    let mut text = "1,W,0,4096,1\n".repeat(98);
+    text.push_str("nonsense\n");
+    assert_eq!(read(&text, "a").unwrap().1.malformed, 1);
+    text.push_str("nonsense\n");
+    let error = message(read(&text, "a"));
+    assert!(error.starts_with("a: 2 of the first 100 entries could not be understood as alibaba, the first at line 99: 1 columns, where this format has 5 in `nonsense`"), "{error}");
+    let patient = ReadOptions { malformed_permille_max: 20, ..ReadOptions::default() };
+    assert_eq!(read_as(&text, "a", patient).unwrap().1.malformed, 2);
+    let mistaken = ReadOptions { format: Some(Format::Msr), ..ReadOptions::default() };
+    assert!(message(read_as(&text, "a", mistaken)).contains("100 of the first 100 entries"));
+}
+
+#[test]
+fn time_that_goes_back_is_clamped_or_refused() {
+    let text = "1,W,0,4096,100\n1,W,0,4096,90\n1,W,0,4096,300\n1,R,0,512,150\n";
+    let (records, faults, _) = read(text, "a").unwrap();
+    assert_eq!(records.iter().map(|record| record.at.0).collect::<Vec<_>>(), [0, 0, 200_000, 200_000]);
+    assert_eq!((faults.out_of_order, faults.back_max.0), (2, 150_000));
+    let strict = ReadOptions { out_of_order: OutOfOrder::Refuse, ..ReadOptions::default() };
+    let error = message(read_as(text, "a", strict));
+    assert_eq!(
+        error,
+        "a: line 2 is 10.0 us earlier than the request before it; sort the trace, or let times be clamped"
+    );
+}
+
+#[test]
+fn a_line_without_end_is_skipped_without_being_kept() {
+    // 64 MiB stand for a terabyte: the reader keeps no more than a mebibyte of either.
+    let line = repeat(b'7').take(64 << 20);
+    let stream = (&b"1,W,0,4096,1\n"[..]).chain(line).chain(&b"\n1,R,0,512,2\n"[..]);
+    let mut reader = TraceReader::from_stream(stream, "a", ReadOptions::default()).unwrap();
+    assert_eq!(reader.by_ref().map(Result::unwrap).count(), 2);
+    let long = &reader.faults().examples[0];
+    assert!(long.to_string().starts_with("line 2: a line of more than 1048576 bytes in `7777"), "{long}");
+    assert!(long.excerpt.len() < 100);
+}
+
+#[test]
+fn binary_records_that_are_cut_off_or_strange_have_their_byte() {
+    let whole = vscsi_record(2, 0x28, 4096, 100, 1_000);
+    let mut strange = whole.clone();
+    strange[2..4].copy_from_slice(&[2, 0]);
+    let trace = [&whole[..], &whole, &strange, &whole[..13]].concat();
+    let (records, faults, _) = read(trace, "w01").unwrap();
+    assert_eq!(records.len(), 2);
+    let said: Vec<String> = faults.examples.iter().map(ToString::to_string).collect();
+    let version = "byte 80: the version field differs from the first record's; another byte order, or damage?";
+    assert_eq!(said, [version, "byte 120: a truncated record: 13 of 40 bytes"]);
+    let cut = [oracle_record(1, 2, 512, -1), vec![0; 5]].concat();
+    let options = ReadOptions { format: Some(Format::OracleGeneral), ..ReadOptions::default() };
+    assert_eq!(
+        read_as(cut, "a", options).unwrap().1.examples[0].to_string(),
+        "byte 24: a truncated record: 5 of 24 bytes"
+    );
+}
+
+#[test]
+fn blktrace_finds_its_way_back() {
+    let good = |time| blktrace_event(false, time, 8, 512, QUEUE_READ, &[]);
+    let trace = [
+        good(1),
+        b"some bytes of no record, more than forty-eight of them, \x07 and \x07ta to mislead".to_vec(),
+        good(2),
+        blktrace_event(true, 3, 8, 512, QUEUE_READ, &[9; 3]),
+        good(4),
+        good(5)[..20].to_vec(),
+    ];
+    let (records, faults, _) = read(trace.concat(), "a").unwrap();
+    assert!(records.len() >= 2, "{records:?} {faults:?}");
+    let said: Vec<String> = faults.examples.iter().map(ToString::to_string).collect();
+    assert_eq!(said[0], "byte 48: not a record of blktrace version 7");
+    assert!(said.iter().any(|text| text.ends_with("a record of the other byte order")), "{said:?}");
+    assert!(said.iter().any(|text| text.ends_with("a truncated record: 20 of 48 bytes")), "{said:?}");
+}
+
+#[test]
+fn a_directory_and_a_missing_file_are_named() {
+    let directory = tempfile::tempdir().unwrap();
+    assert!(message(TraceReader::open(directory.path(), ReadOptions::default())).starts_with("cannot open the trace"));
+    let missing = directory.path().join("missing.csv");
+    assert!(message(TraceReader::open(&missing, ReadOptions::default())).ends_with("missing.csv"));
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_make_a_reader_panic(mut bytes in proptest::collection::vec(any::<u8>(), 0..2000), format in 0..10usize, text: bool) {
+        if text {
+            let letters = b"0123456789,,,,.RW\n\nre -fio";
+            bytes.iter_mut().for_each(|byte| *byte = letters[usize::from(*byte) % letters.len()]);
+        }
+        let options = ReadOptions {
+            format: Some(Format::ALL[format]),
+            malformed_permille_max: 1000,
+            ..ReadOptions::default()
+        };
+        if let Ok((records, faults, _)) = read_as(&bytes, "x", options) {
+            prop_assert!(records.len() as u64 + faults.malformed + faults.dropped <= bytes.len() as u64);
+            prop_assert!(records.is_sorted_by_key(|record| record.at));
+        }
+        let _ = read(&bytes, "x");
+    }
+}
