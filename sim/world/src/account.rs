@@ -1,5 +1,6 @@
 //! What is measured, in memory that does not grow with the number of requests, only with virtual time.
 
+use crate::promise::{Promise, ReportedPromise, Watch};
 use hdrhistogram::Histogram;
 use minerva_model::Nanos;
 use minerva_sim_device::Statistics;
@@ -19,15 +20,18 @@ pub struct Account {
     bytes: u64,
     started: Nanos,
     last: Nanos,
+    watch: Option<Watch>,
 }
 
 impl Account {
-    /// An empty account whose bins are `bin` wide.
+    /// An empty account whose bins are `bin` wide, with a promise to watch over.
     #[expect(clippy::expect_used, reason = "the bounds are constants that the histogram accepts")]
-    pub fn new(bin: Nanos) -> Self {
+    pub fn new(bin: Nanos, promise: Option<Promise>) -> Self {
         let latency_us = Histogram::new_with_bounds(1, LATENCY_MAX_US, 3).expect("1 < 600,000,000 and 3 digits");
         let bin = Nanos(bin.0.max(1));
-        Self { latency_us, bin, bins_bytes: Vec::new(), requests: 0, bytes: 0, started: Nanos::ZERO, last: Nanos::ZERO }
+        let watch = promise.map(Watch::new);
+        let (started, last) = (Nanos::ZERO, Nanos::ZERO);
+        Self { latency_us, bin, bins_bytes: Vec::new(), requests: 0, bytes: 0, started, last, watch }
     }
 
     /// The process starts.
@@ -36,9 +40,18 @@ impl Account {
         self.last = now;
     }
 
-    /// One of its requests completed.
+    /// It makes a request; whether that is within what it was promised.
     #[inline]
-    pub fn note(&mut self, now: Nanos, issued: Nanos, request: &IoRequest) {
+    pub fn issued(&mut self, now: Nanos, request: &IoRequest) -> bool {
+        self.watch.as_mut().is_some_and(|watch| watch.issued(now, request.length_bytes))
+    }
+
+    /// One of its requests completed, which was `within` what it was promised or not.
+    #[inline]
+    pub fn note(&mut self, now: Nanos, issued: Nanos, request: &IoRequest, within: bool) {
+        if let Some(watch) = &mut self.watch {
+            watch.completed(now, issued, request.length_bytes, within);
+        }
         self.latency_us.saturating_record(now.since(issued).0 / 1_000);
         let index = (now.0 / self.bin.0) as usize;
         if index >= self.bins_bytes.len() {
@@ -81,6 +94,7 @@ impl Account {
             latency_p99_ms: self.percentile(0.99),
             latency_max_ms: self.latency_us.max() as f64 / 1e3,
             bins_bytes: self.bins_bytes.clone(),
+            promise: self.watch.map(|watch| watch.reported()),
         }
     }
 }
@@ -150,4 +164,6 @@ pub struct ReportedProcess {
     pub latency_max_ms: f64,
     /// Throughput over time: bytes in each bin from the start of the world.
     pub bins_bytes: Vec<u64>,
+    /// How what it was promised fared.
+    pub promise: Option<ReportedPromise>,
 }

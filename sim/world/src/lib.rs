@@ -6,15 +6,27 @@
 //! | `setup` | what a world is made of |
 //! | `world` | the loop |
 //! | `account` | what is measured of each process, in constant memory |
+//! | `promise` | whether a process got what it was promised |
 //! | `steering` | the engine with a virtual kernel under it |
+//! | `fault` | slow disks and disks that stand still |
+//! | `ideal` | servers of queueing theory |
+//! | `sweep` | many worlds on several threads |
 //!
 //! A world has no clock, no thread and no chance of its own: the same setup gives the same report, byte for byte.
 
 mod account;
+mod fault;
+mod ideal;
+mod promise;
 mod setup;
 mod steering;
+mod sweep;
 mod world;
 
 pub use account::{Account, Report, ReportedProcess, ReportedTenant};
+pub use fault::{Fault, Faulty};
+pub use ideal::{Ideal, Service};
+pub use promise::{Promise, ReportedPromise};
 pub use setup::{GuestSetup, ProcessSetup, TenantSetup, WorldSetup};
+pub use sweep::sweep;
 pub use world::World;

@@ -1,5 +1,6 @@
 //! What a world is made of.
 
+use crate::promise::Promise;
 use minerva_blocksched::{FlowParameters, Scheduler};
 use minerva_model::{EngineConfig, Nanos};
 use minerva_sim_device::DeviceModel;
@@ -18,6 +19,8 @@ pub struct ProcessSetup {
     /// What the host's scheduler is told of it; the group is set by the world. With a guest scheduler in between this is
     /// what the guest's is told, and the host sees the tenant as one flow.
     pub parameters: FlowParameters,
+    /// What is promised to it, to be judged in the report. No scheduler sees this: what they enforce is in `parameters`.
+    pub promise: Option<Promise>,
 }
 
 /// A guest's own scheduler above the host's (seed 003, section 2.4).

@@ -103,7 +103,7 @@ impl Steering {
             let (id, target, text) = match effect {
                 Effect::Inspect(inspection) => (inspection.id, inspection.target, None),
                 Effect::Write(write) => (write.id, write.target, Some(write.text)),
-                Effect::Decided(_) | Effect::Remember(_) | Effect::Found(_) => continue,
+                _ => continue,
             };
             let outcome = self.answer(&target, text.as_deref());
             self.engine.handle(now, Event::Answered { id, outcome });

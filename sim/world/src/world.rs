@@ -43,6 +43,8 @@ struct Travel {
     process: usize,
     issued: Nanos,
     io: IoRequest,
+    /// It is within what its process was promised.
+    within: bool,
 }
 
 /// A world under way.
@@ -109,7 +111,7 @@ impl World {
     }
 
     fn admit(&mut self, index: usize, process: ProcessSetup) {
-        let ProcessSetup { name, tenant, source, starts_at, parameters } = process;
+        let ProcessSetup { name, tenant, source, starts_at, parameters, promise } = process;
         let flow = FlowId(index as u32);
         let guest = &mut self.tenants[tenant].guest;
         if guest.as_ref().is_none_or(|guest| guest.passes_streams) {
@@ -120,7 +122,7 @@ impl World {
             guest.scheduler.set_flow(Nanos::ZERO, flow, parameters);
         }
         self.wakes.push(Reverse((starts_at, index)));
-        let account = Account::new(self.bin);
+        let account = Account::new(self.bin, promise);
         self.processes.push(Process {
             name,
             tenant,
@@ -184,7 +186,7 @@ impl World {
             self.in_flight -= 1;
             let travel = self.travels[index];
             let process = &mut self.processes[travel.process];
-            process.account.note(self.now, travel.issued, &travel.io);
+            process.account.note(self.now, travel.issued, &travel.io, travel.within);
             process.source.completed(self.now, &travel.io);
             let tenant = &mut self.tenants[process.tenant];
             tenant.counters.note(&travel.io);
@@ -232,7 +234,8 @@ impl World {
         while process.finished.is_none() {
             match process.source.next(self.now) {
                 Step::Issue(io) => {
-                    let travel = Travel { process: index, issued: self.now, io };
+                    let within = process.account.issued(self.now, &io);
+                    let travel = Travel { process: index, issued: self.now, io, within };
                     let slot = self.free.pop().unwrap_or(self.travels.len());
                     let request = Request {
                         id: RequestId(slot as u64),

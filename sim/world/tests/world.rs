@@ -29,6 +29,7 @@ fn two_readers(host: Box<dyn Scheduler>, weights: [u32; 2], engine: Option<Engin
                 source: Box::new(Generator::new(plan, index as u64)),
                 starts_at: Nanos::from_secs(10 * index as u64),
                 parameters: FlowParameters::default(),
+                promise: None,
             }
         })
         .collect();
@@ -80,6 +81,7 @@ fn a_guest_scheduler_stands_between_its_processes_and_the_host() {
             )),
             starts_at: Nanos::ZERO,
             parameters: FlowParameters::default(),
+                promise: None,
         })
         .collect();
     let guest = || GuestSetup { scheduler: Box::new(Noop::new()), depth: 1, parameters: FlowParameters::default(), passes_streams: false };

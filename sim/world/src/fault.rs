@@ -1,0 +1,143 @@
+//! Faults: a disk that is slow for a while, or stands still.
+
+use minerva_model::Nanos;
+use minerva_sim_device::{Completion, DeviceModel, Request, Statistics};
+
+/// From an instant until another everything the disk does takes longer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// First instant.
+    pub from: Nanos,
+    /// First instant after it.
+    pub until: Nanos,
+    /// How many times longer; `None` stands still.
+    pub slower: Option<u32>,
+}
+
+/// A disk with faults. Its own time goes slower while a fault lasts, so whatever the model does is slowed, also what it
+/// does on its own.
+pub struct Faulty {
+    inner: Box<dyn DeviceModel>,
+    faults: Vec<Fault>,
+}
+
+impl Faulty {
+    /// `inner` with these faults. Of faults that overlap the one that starts later begins when the earlier has ended; one
+    /// that ends before it starts is none.
+    pub fn new(inner: Box<dyn DeviceModel>, mut faults: Vec<Fault>) -> Self {
+        faults.sort_by_key(|fault| fault.from);
+        let mut after = Nanos::ZERO;
+        for fault in &mut faults {
+            fault.from = fault.from.max(after);
+            fault.until = fault.until.max(fault.from);
+            fault.slower = fault.slower.map(|slower| slower.max(1));
+            after = fault.until;
+        }
+        Self { inner, faults }
+    }
+
+    /// The disk's own time at an instant.
+    fn own_time(&self, now: Nanos) -> Nanos {
+        let mut own = 0;
+        let mut at = Nanos::ZERO;
+        for fault in self.faults.iter().take_while(|fault| fault.from <= now) {
+            own += fault.from.since(at).0;
+            let lasted = fault.until.min(now).since(fault.from).0;
+            own += fault.slower.map_or(0, |slower| lasted / u64::from(slower));
+            at = fault.until.min(now);
+        }
+        Nanos(own + now.since(at).0)
+    }
+
+    /// The first instant at which the disk's own time is at least `own`.
+    fn instant(&self, own: Nanos) -> Nanos {
+        let mut left = own.0;
+        let mut at = Nanos::ZERO;
+        for fault in &self.faults {
+            let before = fault.from.since(at).0;
+            if left <= before {
+                break;
+            }
+            left -= before;
+            at = fault.until;
+            let lasted = fault.until.since(fault.from).0;
+            let Some(slower) = fault.slower.map(u64::from) else { continue };
+            if left <= lasted / slower {
+                return Nanos(fault.from.0 + left * slower);
+            }
+            left -= lasted / slower;
+        }
+        Nanos(at.0 + left)
+    }
+}
+
+impl DeviceModel for Faulty {
+    fn capacity_bytes(&self) -> u64 {
+        self.inner.capacity_bytes()
+    }
+
+    fn queue_depth(&self) -> u32 {
+        self.inner.queue_depth()
+    }
+
+    fn submit(&mut self, now: Nanos, request: Request) {
+        self.inner.submit(self.own_time(now), request);
+    }
+
+    fn next_completion(&self) -> Option<Nanos> {
+        self.inner.next_completion().map(|own| self.instant(own))
+    }
+
+    fn complete(&mut self, now: Nanos) -> Option<Completion> {
+        let done = self.inner.complete(self.own_time(now))?;
+        Some(Completion { at: self.instant(done.at), ..done })
+    }
+
+    fn statistics(&self) -> Statistics {
+        self.inner.statistics()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Fault, Faulty};
+    use minerva_model::Nanos;
+    use minerva_sim_device::{Kind, Request, profile};
+    use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
+
+    fn faulty(faults: Vec<Fault>) -> Faulty {
+        Faulty::new(profile("sata-ssd").expect("built in").build(None, 1), faults)
+    }
+
+    #[test]
+    fn a_request_takes_longer_while_the_disk_is_slow_or_still() {
+        use minerva_sim_device::DeviceModel;
+        let took = |faults| {
+            let mut device = faulty(faults);
+            device.submit(Nanos(1000), Request { tag: 0, kind: Kind::Read, offset_bytes: 0, length_bytes: 4096 });
+            device.next_completion().expect("one is under way").since(Nanos(1000)).0
+        };
+        let healthy = took(Vec::new());
+        let all_day = Nanos::from_secs(10);
+        assert_eq!(took(vec![Fault { from: Nanos(0), until: all_day, slower: Some(3) }]).abs_diff(3 * healthy) / 4, 0);
+        let stall = Fault { from: Nanos(2000), until: Nanos(2000) + Nanos::from_millis(5), slower: None };
+        assert_eq!(took(vec![stall]), healthy + 5_000_000);
+    }
+
+    proptest! {
+        #[test]
+        fn the_two_clocks_agree(
+            parts in proptest::collection::vec((0u64..1000, 0u64..1000, proptest::option::of(1u32..9)), 0..6),
+            own in 0u64..5000,
+        ) {
+            let fault = |(from, lasts, slower)| Fault { from: Nanos(from), until: Nanos(from + lasts), slower };
+            let device = faulty(parts.into_iter().map(fault).collect());
+            let at = device.instant(Nanos(own));
+            prop_assert!(device.own_time(at) >= Nanos(own));
+            if at.0 > 0 {
+                prop_assert!(device.own_time(Nanos(at.0 - 1)) < Nanos(own) || own == 0);
+            }
+            prop_assert_eq!(device.own_time(Nanos(0)), Nanos(0));
+        }
+    }
+}
