@@ -115,14 +115,38 @@ fn every_flipped_byte_is_noticed() {
 
 #[test]
 fn faults_are_shown_with_their_place() {
-    shows(b"", 0, expect!["recording, line 1 (byte 0 of the text): it ends here, before its end; what comes before is complete"]);
-    shows(b"SQLite format 3\0", 0, expect!["recording, line 1 (byte 0 of the text): this is not a recording of Minerva"]);
-    shows(&compressed(b"{\"hello\":1}\n"), 0, expect!["recording, line 1 (byte 0 of the text): this is not a recording of Minerva"]);
-    shows(&compressed(b"{\"minerva_recording\":2,\"version\":\"9.0.0\"}\n"), 0, expect!["recording, line 1 (byte 0 of the text): its format is 2, this program reads 1; use the newer program"]);
+    shows(
+        b"",
+        0,
+        expect!["recording, line 1 (byte 0 of the text): it ends here, before its end; what comes before is complete"],
+    );
+    shows(
+        b"SQLite format 3\0",
+        0,
+        expect!["recording, line 1 (byte 0 of the text): this is not a recording of Minerva"],
+    );
+    shows(
+        &compressed(b"{\"hello\":1}\n"),
+        0,
+        expect!["recording, line 1 (byte 0 of the text): this is not a recording of Minerva"],
+    );
+    shows(
+        &compressed(b"{\"minerva_recording\":2,\"version\":\"9.0.0\"}\n"),
+        0,
+        expect!["recording, line 1 (byte 0 of the text): its format is 2, this program reads 1; use the newer program"],
+    );
     let gone = "{\"event\":{\"at\":1,\"what\":{\"tenant-gone\":7}}}\n";
     let text = format!("{HEADER}{gone}{gone}{{\"event\":{{\"at\":1,\"what\":\"earthquake\"}}}}\n{gone}");
-    shows(&compressed(text.as_bytes()), 2, expect!["recording, line 4 (byte 130 of the text): the line is not an entry that this program knows"]);
-    shows(&compressed(format!("{HEADER}{gone}{{\"event\"").as_bytes()), 1, expect!["recording, line 3 (byte 86 of the text): it ends here, before its end; what comes before is complete"]);
+    shows(
+        &compressed(text.as_bytes()),
+        2,
+        expect!["recording, line 4 (byte 130 of the text): the line is not an entry that this program knows"],
+    );
+    shows(
+        &compressed(format!("{HEADER}{gone}{{\"event\"").as_bytes()),
+        1,
+        expect!["recording, line 3 (byte 86 of the text): it ends here, before its end; what comes before is complete"],
+    );
 }
 
 #[test]
