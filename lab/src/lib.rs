@@ -7,6 +7,7 @@ pub mod clock;
 pub mod disk;
 pub mod error;
 pub mod figure;
+pub mod guest;
 mod mounts;
 pub mod scene;
 pub mod sweep;

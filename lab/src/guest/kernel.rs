@@ -1,0 +1,139 @@
+//! Debian's kernel and a shell for the guest, downloaded once and unpacked beside each other in a cache. Nothing is
+//! installed on the host.
+
+use super::error::GuestError;
+use super::modules::Modules;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The package that depends on the current kernel's.
+const META_PACKAGE: &str = "linux-image-amd64";
+
+/// A kernel, its modules and a static busybox, unpacked on the host.
+#[derive(Clone, Debug)]
+pub struct GuestKernel {
+    directory: PathBuf,
+    release: String,
+}
+
+impl GuestKernel {
+    /// Takes the kernel from the cache, or downloads some 70 MB with the host's package manager. `progress` is told what
+    /// takes long.
+    pub fn obtain(progress: &mut dyn FnMut(&str)) -> Result<Self, GuestError> {
+        let cache = cache_directory();
+        fs::create_dir_all(&cache).map_err(GuestError::at("make", &cache))?;
+        // Two processes that want the kernel at once must not unpack it over each other. The lock ends with the file.
+        let lock_path = cache.join("lock");
+        let lock = File::create(&lock_path).map_err(GuestError::at("make", &lock_path))?;
+        lock.lock().map_err(GuestError::at("lock", &lock_path))?;
+
+        let package = match newest_package() {
+            Ok(package) => package,
+            // Without an index of packages a kernel that was unpacked before still serves.
+            Err(error) => newest_unpacked(&cache).ok_or(error)?,
+        };
+        let release = package.trim_start_matches("linux-image-").to_owned();
+        let directory = cache.join(&package);
+        if !directory.is_dir() {
+            progress(&format!(
+                "downloading {package} and busybox-static for guests, about 70 MB, to {}",
+                cache.display()
+            ));
+            unpack(&cache, &directory, &[&package, "busybox-static"], progress)?;
+        }
+        Ok(Self { directory, release })
+    }
+
+    /// The kernel's release, as `uname -r` in the guest says.
+    pub fn release(&self) -> &str {
+        &self.release
+    }
+
+    /// The kernel's image.
+    pub fn image(&self) -> PathBuf {
+        self.directory.join(format!("boot/vmlinuz-{}", self.release))
+    }
+
+    /// A shell with all its tools in one static program.
+    pub(crate) fn busybox(&self) -> PathBuf {
+        self.directory.join("bin/busybox")
+    }
+
+    /// The kernel's loadable modules.
+    pub(crate) fn modules(&self) -> Result<Modules, GuestError> {
+        Modules::find(&self.directory.join("lib/modules").join(&self.release), &self.release)
+    }
+}
+
+/// `$XDG_CACHE_HOME/minerva/guest`, `~/.cache/minerva/guest`, or a directory below the temporary one.
+fn cache_directory() -> PathBuf {
+    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let base = absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")));
+    base.unwrap_or_else(std::env::temp_dir).join("minerva/guest")
+}
+
+/// What the meta package depends on now.
+fn newest_package() -> Result<String, GuestError> {
+    let missing = |detail: String| GuestError::MissingPackage { package: META_PACKAGE.to_owned(), detail };
+    let text =
+        run(Command::new("apt-cache").args(["depends", META_PACKAGE]), "apt-cache").map_err(|error| match error {
+            GuestError::Program { detail, .. } => missing(detail),
+            other => other,
+        })?;
+    let depends = text.lines().filter_map(|line| line.trim().strip_prefix("Depends: "));
+    let mut images = depends.filter(|name| name.starts_with("linux-image-"));
+    images.next().map(str::to_owned).ok_or_else(|| missing("it depends on no kernel".to_owned()))
+}
+
+/// The package that was unpacked last.
+fn newest_unpacked(cache: &Path) -> Option<String> {
+    let entries = fs::read_dir(cache).ok()?.filter_map(Result::ok);
+    let packages = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("linux-image-"));
+    let newest = packages.max_by_key(|entry| entry.metadata().and_then(|data| data.modified()).ok())?;
+    newest.file_name().into_string().ok()
+}
+
+/// Downloads the packages and unpacks them; `directory` appears only when all of it is there.
+fn unpack(cache: &Path, directory: &Path, packages: &[&str], progress: &mut dyn FnMut(&str)) -> Result<(), GuestError> {
+    let scratch = tempfile::Builder::new().prefix("unpacking-").tempdir_in(cache);
+    let scratch = scratch.map_err(GuestError::at("make a directory in", cache))?;
+    let tree = scratch.path().join("tree");
+    fs::create_dir(&tree).map_err(GuestError::at("make", &tree))?;
+    // As root, apt downloads as another user, who may not write here.
+    let mut download = Command::new("apt-get");
+    download.args(["download", "-q", "-o", "APT::Sandbox::User=root"]).args(packages).current_dir(&scratch);
+    run(&mut download, "apt-get").map_err(|error| match error {
+        GuestError::Program { detail, .. } => GuestError::MissingPackage { package: packages.join(", "), detail },
+        other => other,
+    })?;
+    progress("unpacking them");
+    let entries = fs::read_dir(&scratch).map_err(GuestError::at("list", scratch.path()))?;
+    for path in entries.filter_map(Result::ok).map(|entry| entry.path()) {
+        if path.extension().is_some_and(|extension| extension == "deb") {
+            run(Command::new("dpkg-deb").arg("--extract").arg(&path).arg(&tree), "dpkg-deb")?;
+        }
+    }
+    fs::rename(&tree, directory).map_err(GuestError::at("move the kernel to", directory))
+}
+
+/// Runs a program to its end and returns what it printed.
+pub(crate) fn run(command: &mut Command, program: &'static str) -> Result<String, GuestError> {
+    let package = match program {
+        "apt-cache" | "apt-get" => "apt",
+        "xz" => "xz-utils",
+        "dpkg-deb" => "dpkg",
+        other => other,
+    };
+    let output = command.output().map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound => GuestError::MissingProgram { program, package },
+        _ => GuestError::at("start", program)(source),
+    })?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+    if !output.status.success() {
+        let detail = format!("{} ({})", text(&output.stderr), output.status);
+        return Err(GuestError::Program { program, detail });
+    }
+    Ok(text(&output.stdout))
+}

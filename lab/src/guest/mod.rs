@@ -1,0 +1,259 @@
+//! Guests: Debian's kernel in QEMU, for what this host's kernel does not offer, above all the io controller of the unified
+//! cgroup hierarchy. A guest boots in some seconds from memory, runs one script, and ends; nothing of it remains.
+//!
+//! ```no_run
+//! # use minerva_lab::guest::Guest;
+//! # use std::time::Duration;
+//! let output = Guest::builder().disk_mib(64).run("cat /sys/fs/cgroup/io.cost.qos", Duration::from_secs(60))?;
+//! assert_eq!(output.status, 0);
+//! # Ok::<(), minerva_lab::guest::GuestError>(())
+//! ```
+//!
+//! In the guest: a busybox shell, `/sys/fs/cgroup` with `io`, `memory`, `cpu` and `pids` enabled for child groups, the disks
+//! as `/dev/vda`, `/dev/vdb`, ..., the given programs in `/usr/bin` with their libraries, BFQ loaded. There is no network.
+//! A Rust test can send itself: `.with_binary(std::env::current_exe()?)`.
+//!
+//! Emulation is in software (`-accel tcg`), so times within the guest mean little; ratios within one run do.
+
+mod error;
+mod initramfs;
+mod kernel;
+mod libraries;
+mod modules;
+
+pub use error::GuestError;
+pub use kernel::GuestKernel;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, set_parent_process_death_signal};
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const QEMU: &str = "qemu-system-x86_64";
+
+/// How often the progress callback is called while a guest runs.
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(2);
+
+/// Lines of the console that an error shows.
+const CONSOLE_LINES: usize = 40;
+
+/// Where the guest's directories are, named by the process that owns them.
+const PREFIX: &str = "minerva-guest-";
+
+/// A virtual machine.
+pub struct Guest;
+
+/// What came out of a guest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GuestOutput {
+    /// The script's standard output.
+    pub stdout: String,
+    /// The script's standard error.
+    pub stderr: String,
+    /// The script's exit status.
+    pub status: i32,
+    /// What the kernel and init said.
+    pub console: String,
+}
+
+/// How a guest is made.
+pub struct GuestBuilder<'a> {
+    memory_mib: u32,
+    cpus: u32,
+    binaries: Vec<PathBuf>,
+    files: Vec<(String, Vec<u8>)>,
+    modules: Vec<(String, String)>,
+    disks_mib: Vec<u64>,
+    progress: Box<dyn FnMut(&str) + 'a>,
+}
+
+impl Guest {
+    /// A guest with 512 MiB, one processor and no disk.
+    pub fn builder<'a>() -> GuestBuilder<'a> {
+        GuestBuilder {
+            memory_mib: 512,
+            cpus: 1,
+            binaries: Vec::new(),
+            files: Vec::new(),
+            modules: Vec::new(),
+            disks_mib: Vec::new(),
+            progress: Box::new(|_| ()),
+        }
+    }
+}
+
+impl<'a> GuestBuilder<'a> {
+    /// Memory. The given programs and files live in it too.
+    pub fn memory_mib(mut self, memory_mib: u32) -> Self {
+        self.memory_mib = memory_mib;
+        self
+    }
+
+    /// Processors.
+    pub fn cpus(mut self, cpus: u32) -> Self {
+        self.cpus = cpus;
+        self
+    }
+
+    /// A program of the host, with its shared libraries; the guest finds it by its name.
+    pub fn with_binary(mut self, path: impl Into<PathBuf>) -> Self {
+        self.binaries.push(path.into());
+        self
+    }
+
+    /// A file at `path` in the guest.
+    pub fn with_file(mut self, path: impl Into<String>, contents: impl Into<Vec<u8>>) -> Self {
+        self.files.push((path.into(), contents.into()));
+        self
+    }
+
+    /// A kernel module that is to be loaded, with its dependencies and with parameters such as `nr_devices=2`.
+    pub fn with_module(mut self, name: impl Into<String>, parameters: impl Into<String>) -> Self {
+        self.modules.push((name.into(), parameters.into()));
+        self
+    }
+
+    /// An empty virtio disk; the first is `/dev/vda`. It is a sparse file of the host.
+    pub fn disk_mib(mut self, size_mib: u64) -> Self {
+        self.disks_mib.push(size_mib);
+        self
+    }
+
+    /// Told in a line, every two seconds, what is going on.
+    pub fn progress(mut self, progress: impl FnMut(&str) + 'a) -> Self {
+        self.progress = Box::new(progress);
+        self
+    }
+
+    /// Boots, runs the script with `sh`, and returns what it printed and its status. The guest is killed at `timeout`, and
+    /// when the calling thread ends.
+    pub fn run(mut self, script: &str, timeout: Duration) -> Result<GuestOutput, GuestError> {
+        let kernel = GuestKernel::obtain(&mut self.progress)?;
+        sweep();
+        let prefix = format!("{PREFIX}{}-", std::process::id());
+        let directory = tempfile::Builder::new().prefix(&prefix).tempdir();
+        let directory = directory.map_err(GuestError::at("make a directory in", std::env::temp_dir()))?;
+        let place = Place(directory.path());
+        let contents =
+            initramfs::Contents { binaries: &self.binaries, files: &self.files, modules: &self.modules, script };
+        initramfs::write(&place.at("initramfs"), &kernel, &contents)?;
+        let mut machine = Machine(self.command(&kernel, &place)?.spawn().map_err(|source| match source.kind() {
+            std::io::ErrorKind::NotFound => GuestError::MissingProgram { program: QEMU, package: "qemu-system-x86" },
+            _ => GuestError::at("start", QEMU)(source),
+        })?);
+        let ended = self.wait(&mut machine, timeout)?;
+        drop(machine);
+        let console = place.text("console");
+        if !ended {
+            return Err(GuestError::TimedOut { after: timeout, console: tail(&console) });
+        }
+        let Ok(status) = place.text("status").trim().parse() else {
+            let console = format!("{}\n{}", tail(&console), tail(&place.text("qemu")));
+            return Err(GuestError::Died { console });
+        };
+        Ok(GuestOutput { stdout: place.text("stdout"), stderr: place.text("stderr"), status, console })
+    }
+
+    fn command(&self, kernel: &GuestKernel, place: &Place<'_>) -> Result<Command, GuestError> {
+        let mut command = Command::new(QEMU);
+        command.args(["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-machine", "pc"]);
+        command.args(["-accel", "tcg,thread=multi", "-cpu", "max"]);
+        command.args(["-m", &self.memory_mib.to_string(), "-smp", &self.cpus.to_string()]);
+        command.arg("-kernel").arg(kernel.image()).arg("-initrd").arg(place.at("initramfs"));
+        // What guards a real machine costs an emulated one a second of boot. A panic ends the guest at once.
+        command.args(["-append", "console=ttyS0 quiet panic=-1 nokaslr mitigations=off random.trust_cpu=on"]);
+        command.arg("-serial").arg(format!("file:{}", place.show("console")));
+        command.args(["-device", "virtio-serial-pci"]);
+        for (number, name) in [(1, "stdout"), (2, "stderr"), (3, "status")] {
+            command.arg("-chardev").arg(format!("file,id={name},path={}", place.show(name)));
+            command.arg("-device").arg(format!("virtserialport,nr={number},chardev={name},name={name}"));
+        }
+        for (number, size_mib) in self.disks_mib.iter().enumerate() {
+            let path = place.at(&format!("disk{number}"));
+            let disk = File::create(&path).and_then(|file| file.set_len(size_mib << 20));
+            disk.map_err(GuestError::at("make", &path))?;
+            let file = path.display();
+            command.arg("-drive").arg(format!("if=none,id=disk{number},format=raw,cache=unsafe,file={file}"));
+            command.arg("-device").arg(format!("virtio-blk-pci,drive=disk{number}"));
+        }
+        let errors = place.at("qemu");
+        let errors = File::create(&errors).map_err(GuestError::at("make", &errors))?;
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors);
+        // SAFETY: between fork and exec the closure makes a single system call and neither allocates nor takes a lock.
+        unsafe { command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?)) };
+        Ok(command)
+    }
+
+    /// Waits for the machine's end; false when it did not come in time.
+    fn wait(&mut self, machine: &mut Machine, timeout: Duration) -> Result<bool, GuestError> {
+        let id = machine.0.id();
+        let failed = || GuestError::at("wait for", QEMU);
+        let pid = Pid::from_child(&machine.0);
+        let descriptor = pidfd_open(pid, PidfdFlags::empty()).map_err(|error| failed()(error.into()))?;
+        let start = Instant::now();
+        loop {
+            let left = timeout.saturating_sub(start.elapsed());
+            let step = left.min(PROGRESS_INTERVAL);
+            let span = Timespec { tv_sec: step.as_secs() as i64, tv_nsec: i64::from(step.subsec_nanos()) };
+            match poll(&mut [PollFd::new(&descriptor, PollFlags::IN)], Some(&span)) {
+                Ok(0) if left.is_zero() => return Ok(false),
+                Ok(0) => (self.progress)(&format!("guest {id} runs for {} s", start.elapsed().as_secs())),
+                Ok(_) => return machine.0.wait().map(|_| true).map_err(failed()),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(failed()(error.into())),
+            }
+        }
+    }
+}
+
+/// The process, killed when dropped.
+struct Machine(Child);
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        // Both fail only when it has ended and was waited for, which is what is wanted.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The directory of one guest.
+struct Place<'a>(&'a Path);
+
+impl Place<'_> {
+    fn at(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// For QEMU's options, in which a comma is doubled.
+    fn show(&self, name: &str) -> String {
+        self.at(name).to_string_lossy().replace(',', ",,")
+    }
+
+    /// What is in a file; nothing when it is not there.
+    fn text(&self, name: &str) -> String {
+        let bytes = fs::read(self.at(name)).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
+/// Removes directories whose owner was killed. QEMU was killed with it.
+fn sweep() {
+    let Ok(entries) = fs::read_dir(std::env::temp_dir()) else { return };
+    for path in entries.filter_map(Result::ok).map(|entry| entry.path()) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let owner = name.strip_prefix(PREFIX).and_then(|rest| rest.split_once('-')).map(|(owner, _)| owner);
+        if owner.is_some_and(|owner| !Path::new("/proc").join(owner).exists()) {
+            // Another process may sweep at the same time.
+            let _ = fs::remove_dir_all(&path);
+        }
+    }
+}
+
+fn tail(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(CONSOLE_LINES)..].join("\n")
+}
