@@ -70,6 +70,8 @@ pub struct Plan {
     pub pause: Option<Pause>,
     /// A closed loop makes no more than this many bytes a second, averaged from its start.
     pub rate_bytes_per_second: Option<u64>,
+    /// The process makes its writes durable after so many of them, and waits for that.
+    pub flush_every_writes: Option<u32>,
     /// The application's priority.
     pub tag: Option<u8>,
 }
@@ -88,6 +90,7 @@ impl Default for Plan {
             ends_at: None,
             pause: None,
             rate_bytes_per_second: None,
+            flush_every_writes: None,
             tag: None,
         }
     }
@@ -101,7 +104,10 @@ pub struct Generator {
     zipf: Option<Zipf<f64>>,
     gap: Option<Exp<f64>>,
     blocks: u64,
-    next_block: u64,
+    /// Where a sequential process goes on, for reads and for writes: each direction has its place, as in fio.
+    next_block: [u64; 2],
+    writes_since_flush: u32,
+    flushing: bool,
     made: u64,
     made_bytes: u64,
     outstanding: u32,
@@ -129,7 +135,9 @@ impl Generator {
             zipf,
             gap,
             blocks,
-            next_block: 0,
+            next_block: [0; 2],
+            writes_since_flush: 0,
+            flushing: false,
             made: 0,
             made_bytes: 0,
             outstanding: 0,
@@ -138,11 +146,12 @@ impl Generator {
         }
     }
 
-    fn block(&mut self) -> u64 {
+    fn block(&mut self, read: bool) -> u64 {
         match self.plan.pattern {
             Pattern::Sequential => {
-                let block = self.next_block;
-                self.next_block = (block + 1) % self.blocks;
+                let next = &mut self.next_block[usize::from(read)];
+                let block = *next;
+                *next = (block + 1) % self.blocks;
                 block
             }
             Pattern::Random => self.random.random_range(0..self.blocks),
@@ -155,9 +164,10 @@ impl Generator {
     }
 
     fn request(&mut self) -> IoRequest {
-        let block = self.block();
         let percent = self.plan.read_percent;
         let read = percent >= 100 || (percent > 0 && self.random.random_range(0..100u8) < percent);
+        let block = self.block(read);
+        self.writes_since_flush += u32::from(!read);
         self.made += 1;
         self.made_bytes += u64::from(self.plan.block_bytes);
         self.outstanding += 1;
@@ -168,6 +178,17 @@ impl Generator {
             offset_bytes: self.plan.offset_bytes + block * u64::from(self.plan.block_bytes),
             length_bytes: self.plan.block_bytes,
         }
+    }
+
+    fn flush_is_due(&self) -> bool {
+        self.plan.flush_every_writes.is_some_and(|every| every > 0 && self.writes_since_flush >= every)
+    }
+
+    fn flush(&mut self) -> IoRequest {
+        self.writes_since_flush = 0;
+        self.flushing = true;
+        self.outstanding += 1;
+        IoRequest { kind: Kind::Flush, sync: true, tag: self.plan.tag, offset_bytes: 0, length_bytes: 0 }
     }
 
     fn has_ended(&self, now: Nanos) -> bool {
@@ -202,6 +223,13 @@ impl Source for Generator {
         if self.has_ended(now) {
             return if self.outstanding == 0 { Step::Finished } else { Step::Blocked };
         }
+        if self.flushing {
+            return Step::Blocked;
+        }
+        if self.flush_is_due() {
+            // A flush covers what has completed, so it waits for what is on its way.
+            return if self.outstanding > 0 { Step::Blocked } else { Step::Issue(self.flush()) };
+        }
         let Loop::Closed { depth } = self.plan.when else { return self.next_open(now) };
         if self.outstanding >= depth.max(1) {
             return Step::Blocked;
@@ -210,8 +238,12 @@ impl Source for Generator {
         if now < due { Step::At(due) } else { Step::Issue(self.request()) }
     }
 
-    fn completed(&mut self, now: Nanos, _request: &IoRequest) {
+    fn completed(&mut self, now: Nanos, request: &IoRequest) {
         self.outstanding = self.outstanding.saturating_sub(1);
+        if request.kind == Kind::Flush {
+            self.flushing = false;
+            return;
+        }
         if let (Some(pause), Loop::Closed { .. }) = (self.plan.pause, self.plan.when)
             && self.made.is_multiple_of(u64::from(pause.every.max(1)))
         {

@@ -5,9 +5,11 @@
 //! |---|---|
 //! | `source` | the trait: what a process does next |
 //! | `generator` | endless or bounded streams of requests: sequential, random, Zipf; open and closed loop; think time |
+//! | `job` | fio-style job files |
 //! | `trace` | block traces: reading, converting, replaying |
 
 mod generator;
+pub mod job;
 mod source;
 pub mod trace;
 

@@ -1,0 +1,139 @@
+//! Job files in the form of fio's, as far as a simulated disk can follow them.
+//!
+//! | file | what |
+//! |---|---|
+//! | `ini` | lines into sections and settings with their places |
+//! | `value` | sizes, times, rates, as fio(1) writes them |
+//! | `keys` | one row a key |
+//! | `options` | what a job's settings add up to |
+//! | `bind` | jobs onto a disk: regions, processes, instants |
+//! | `problem` | what is wrong, with the line and a mark under it |
+//!
+//! A file is judged as a whole: all its errors are shown at once. Sizes are fio's: `4k` is 4,096 bytes (`kb_base=1024`).
+//! There is no page cache, as with `direct=1`; `direct=0` is an error. Keys that mean nothing to a simulated disk, such as
+//! `filename`, are taken and listed in [`JobFile::ignored`]. Keys of our own begin with `minerva_`.
+//!
+//! Limits: a file is at most [`FILE_BYTES_MAX`] long, and describes at most [`PROCESSES_MAX`] processes.
+
+mod bind;
+mod ini;
+mod keys;
+mod options;
+mod problem;
+#[cfg(test)]
+mod tests;
+mod value;
+
+pub use bind::{BoundJob, BoundTenant, Terms};
+pub use problem::{JobErrors, Problem};
+pub use value::Amount;
+
+use ini::Setting;
+use keys::{Effect, key};
+use options::Options;
+use problem::Place;
+use std::sync::Arc;
+
+/// A longer file is refused: nobody wrote it by hand.
+pub const FILE_BYTES_MAX: usize = 1 << 20;
+/// More processes than a simulation can hold.
+pub const PROCESSES_MAX: u64 = 100_000;
+
+/// A job file, understood.
+#[derive(Clone, Debug)]
+pub struct JobFile {
+    origin: Arc<str>,
+    jobs: Vec<Job>,
+    ignored: Vec<Problem>,
+}
+
+#[derive(Clone, Debug)]
+struct Job {
+    name: String,
+    place: Place,
+    options: Options,
+}
+
+impl JobFile {
+    /// The jobs' names, in the order of the file.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.jobs.iter().map(|job| job.name.as_str())
+    }
+
+    /// The name that errors show.
+    pub fn origin(&self) -> &str {
+        &self.origin
+    }
+
+    /// Settings that were taken and change nothing in a simulation, for people to see.
+    pub fn ignored(&self) -> &[Problem] {
+        &self.ignored
+    }
+}
+
+/// Understands a job file; `origin` is the name that errors show.
+pub fn parse(text: &str, origin: &str) -> Result<JobFile, JobErrors> {
+    let origin: Arc<str> = Arc::from(origin);
+    let mut problems = Vec::new();
+    if text.len() > FILE_BYTES_MAX {
+        let what = format!("longer than {FILE_BYTES_MAX} bytes, so it is not a job file");
+        return Err(JobErrors::one(Problem::of_file(&origin, what)));
+    }
+    let (mut jobs, mut ignored) = (Vec::<Job>::new(), Vec::new());
+    let mut global = Options::default();
+    for section in ini::sections(text, &origin, &mut problems) {
+        let is_global = section.name == "global";
+        let mut options = if is_global { std::mem::take(&mut global) } else { global.clone() };
+        for setting in &section.settings {
+            apply(setting, &origin, &mut options, &mut problems, &mut ignored);
+        }
+        if is_global {
+            global = options;
+        } else {
+            jobs.push(Job { name: section.name, place: section.place, options });
+        }
+    }
+    if jobs.is_empty() && problems.is_empty() {
+        let what = if text.trim().is_empty() {
+            "the job file is empty"
+        } else {
+            "no job in it: add a section such as [reader]"
+        };
+        problems.push(Problem::of_file(&origin, what.to_owned()));
+    }
+    if problems.is_empty() { Ok(JobFile { origin, jobs, ignored }) } else { Err(JobErrors { problems }) }
+}
+
+fn apply(
+    setting: &Setting,
+    origin: &Arc<str>,
+    options: &mut Options,
+    problems: &mut Vec<Problem>,
+    ignored: &mut Vec<Problem>,
+) {
+    let Some(key) = key(&setting.key) else {
+        let near = keys::nearest(&setting.key);
+        let help = near.map_or_else(
+            || "keys of fio's that are not simulated cannot be used here".to_owned(),
+            |near| format!("did you mean `{near}`?"),
+        );
+        problems.push(Problem::at(origin, &setting.key_place, format!("unknown key `{}`", setting.key), Some(help)));
+        return;
+    };
+    match key.effect {
+        Effect::Set(set) => {
+            options.places.insert(key.name, setting.value_place.clone());
+            if let Err(what) = set(options, setting.value.as_deref()) {
+                problems.push(Problem::at(origin, &setting.value_place, format!("`{}`: {what}", key.name), None));
+            }
+        }
+        Effect::Nothing(why) => {
+            ignored.push(Problem::at(
+                origin,
+                &setting.key_place,
+                format!("`{}` changes nothing: {why}", key.name),
+                None,
+            ));
+        }
+    }
+}
