@@ -1,7 +1,0 @@
-//! `/proc/<pid>/mountinfo`.
-#![no_main]
-
-libfuzzer_sys::fuzz_target!(|text: &[u8]| {
-    let parsed = minerva_linux_observe::parse::parse_mountinfo(text);
-    assert!(parsed.rows.len() + parsed.malformed.count as usize <= text.len());
-});
