@@ -128,15 +128,12 @@ pub(crate) struct DemoArguments {
     /// Run only these scenes.
     #[arg(long, value_parser = ["noisy-neighbour", "together"])]
     pub(crate) scene: Vec<String>,
-    /// Write an HTML report with plots.
-    #[arg(long)]
-    pub(crate) report: Option<PathBuf>,
-    /// Print the results as JSON instead of a table.
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// The daemon to steer with; by default the one beside this program, else the one in PATH.
-    #[arg(long)]
-    pub(crate) minervad: Option<PathBuf>,
+    /// Where to write the HTML report with plots.
+    #[arg(long, default_value = "minerva-demo.html")]
+    pub(crate) report: PathBuf,
+    /// Where its programs are.
+    #[command(flatten)]
+    pub(crate) output: Output,
     /// Run with equal weights only.
     #[arg(long)]
     pub(crate) equal_only: bool,
@@ -151,6 +148,52 @@ pub(crate) enum FigureCommand {
     WeightsBite(WeightsBiteArguments),
     /// What scene one of the demonstration gains under minervad against equal weights.
     NoisyNeighbour(NoisyNeighbourArguments),
+    /// Processor time of the daemon in each slice, with many tenants.
+    SliceCost(CrowdArguments),
+    /// Memory of the daemon with many tenants.
+    Memory(CrowdArguments),
+    /// What the daemon writes in slices in which nothing changes.
+    IdleWrites(CrowdArguments),
+    /// Kills the daemon at random moments under load and restores.
+    KillRestore(KillRestoreArguments),
+}
+
+/// What all runs have in common.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Output {
+    /// Print JSON, one object a line.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The folder of minervad and minerva-ctl; by default they are looked for beside this program, then in PATH.
+    #[arg(long)]
+    pub(crate) binaries: Option<PathBuf>,
+    /// The daemon to steer with, wherever the others are.
+    #[arg(long)]
+    pub(crate) minervad: Option<PathBuf>,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct CrowdArguments {
+    /// How many tenants; each number is measured.
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) tenants: Option<Vec<usize>>,
+    /// Slices to measure with active tenants, and as many with idle ones.
+    #[arg(long, default_value_t = 20)]
+    pub(crate) slices: u32,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct KillRestoreArguments {
+    /// How many kills.
+    #[arg(long, default_value_t = 200)]
+    pub(crate) kills: u32,
+    /// Seed of the moments.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) output: Output,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -161,15 +204,14 @@ pub(crate) struct NoisyNeighbourArguments {
     /// Multiplies the bytes of the workloads.
     #[arg(long)]
     pub(crate) scale: Option<f64>,
-    /// The daemon to steer with.
-    #[arg(long)]
-    pub(crate) minervad: Option<PathBuf>,
+    /// Pairs of runs, equal weights and the daemon in turns; the median counts.
+    #[arg(long, default_value_t = 2)]
+    pub(crate) pairs: u32,
     /// In place of minervad let the four tenants hold these BFQ weights.
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1000), conflicts_with = "minervad")]
     pub(crate) weights: Option<Vec<u32>>,
-    /// Print JSON lines.
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -189,18 +231,20 @@ pub(crate) struct WeightsBiteArguments {
     /// Seconds measured for each.
     #[arg(long, default_value_t = 15)]
     pub(crate) seconds: u64,
+    /// Leave out the guest, in which cgroup v2 is measured where this machine has v1.
+    #[arg(long)]
+    pub(crate) no_guest: bool,
+    /// Windows measured; the median counts.
+    #[arg(long, default_value_t = 3)]
+    pub(crate) windows: u32,
     /// Further settings of the queue, such as `iosched/slice_idle=8` or `nr_requests=64`.
     #[arg(long = "set", value_name = "FILE=VALUE")]
     pub(crate) settings: Vec<String>,
     /// Requests the disk takes at once.
     #[arg(long)]
     pub(crate) queue_depth: Option<u32>,
-    /// The daemon to steer with.
-    #[arg(long)]
-    pub(crate) minervad: Option<PathBuf>,
-    /// Print JSON lines.
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
 }
 
 /// Bytes, with K, M, G or T for powers of 1024.

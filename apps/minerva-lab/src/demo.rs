@@ -1,11 +1,11 @@
 //! `minerva-lab demo`
 
 use crate::cli::DemoArguments;
-use crate::{minervad, signals};
+use crate::{binaries, signals};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use minerva_lab::scene::{
-    Comparison, Equal, FixedWeights, Live, Minervad, RunResult, SCALE_DEFAULT, Scene, Stage, Steering, render_table,
-    run_scene, write_report,
+    Comparison, Equal, FixedWeights, Live, Minervad, RunResult, SCALE_DEFAULT, Scene, Stage, Steering, in_plain_words,
+    render_table, run_scene, write_report,
 };
 use minerva_lab::workload::WorkerProgram;
 
@@ -17,8 +17,8 @@ pub(crate) fn run(arguments: &DemoArguments) -> anyhow::Result<()> {
     if let Some(weights) = &arguments.weights {
         steerings.push(Box::new(FixedWeights(weights.clone())));
     } else if !arguments.equal_only {
-        let program = minervad::find(arguments.minervad.as_deref())?;
-        steerings.push(Box::new(Minervad { program, slice_ms: 500 }));
+        let program = binaries::minervad(&arguments.output)?;
+        steerings.push(Box::new(Minervad { program, slice_ms: crate::figure::SLICE_MS }));
     }
     let interrupted = signals::interrupt_flag()?;
     minerva_lab::sweep::sweep("minerva-lab-")?;
@@ -35,18 +35,14 @@ pub(crate) fn run(arguments: &DemoArguments) -> anyhow::Result<()> {
             runs.push(play(scene, steering.as_ref(), &stage)?);
         }
     }
-    if let Some(path) = &arguments.report {
-        write_report(path, &arguments.profile, &scenes, &runs)?;
-    }
-    if arguments.json {
+    write_report(&arguments.report, &arguments.profile, &scenes, &runs)?;
+    if arguments.output.json {
         let comparisons = Comparison::all(&runs);
         println!("{}", serde_json::json!({ "runs": runs, "comparisons": comparisons }));
     } else {
-        println!("\n{}", render_table(&runs));
+        println!("\n{}\n{}", render_table(&runs), in_plain_words(&scenes, &runs));
     }
-    if let Some(path) = &arguments.report {
-        eprintln!("report: {}", path.display());
-    }
+    eprintln!("report with plots: {}", arguments.report.display());
     Ok(())
 }
 

@@ -1,11 +1,11 @@
 //! The laboratory's command line.
 
+mod binaries;
 mod cli;
 mod demo;
 mod disk;
 mod figure;
 mod generate;
-mod minervad;
 mod signals;
 
 use anyhow::Context as _;

@@ -51,7 +51,10 @@ fn an_interrupted_demonstration_leaves_nothing_behind() {
         return;
     }
     let mut command = Command::new(LAB);
-    command.args(["demo", "--equal-only", "--scale", "1"]).stdout(Stdio::null()).stderr(Stdio::piped());
+    command
+        .args(["demo", "--equal-only", "--scale", "1", "--report", "/dev/null"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
     let mut demo = command.spawn().unwrap();
     let disk = format!("demo-{}", demo.id());
     while status(&disk).map_or(0, |status| status.statistics.replies) < 20 {

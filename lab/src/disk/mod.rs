@@ -45,7 +45,7 @@ const FUSE_THREADS: usize = 2;
 pub struct DiskSpec {
     /// Its name: 1 to 64 letters, digits, `-` or `_`.
     pub name: String,
-    /// Name of a disk profile, see [`profiles`].
+    /// Name of a disk profile, see [`profiles`], or a file that holds one, whose name then ends in `.toml`.
     pub profile: String,
     /// Size in bytes if not the profile's own, in whole sectors.
     pub size_bytes: Option<u64>,
@@ -191,7 +191,12 @@ fn find_profile(spec: &DiskSpec) -> Result<Profile> {
         name: spec.profile.clone(),
         known: minerva_sim_device::profile_names().join(", "),
     };
-    let mut profile = minerva_sim_device::profile(&spec.profile).ok_or_else(unknown)?;
+    let mut profile = if spec.profile.ends_with(".toml") {
+        let text = std::fs::read_to_string(&spec.profile).at("read the disk profile", &spec.profile)?;
+        Profile::parse(&text).map_err(|error| LabError::BadPlan(format!("{}: {error}", spec.profile)))?
+    } else {
+        minerva_sim_device::profile(&spec.profile).ok_or_else(unknown)?
+    };
     profile.queue_depth = spec.queue_depth.unwrap_or(profile.queue_depth);
     if let Some(problem) = profile.problem() {
         return Err(LabError::BadPlan(format!("profile `{}`, {problem}", spec.profile)));

@@ -1,6 +1,6 @@
 //! The results as one HTML page that needs nothing else.
 
-use super::{Comparison, RunResult, Scene, plot};
+use super::{Comparison, RunResult, Scene, plot, words};
 use crate::error::{At, Result};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -10,8 +10,10 @@ h1{font-size:1.6rem}h2{font-size:1.3rem;margin-top:2.5rem;border-top:1px solid #
 table{border-collapse:collapse;width:100%;font-size:.9rem;margin:.5rem 0 1rem}\
 th,td{padding:.25rem .5rem;text-align:right;border-bottom:1px solid #ddd}\
 th:first-child,td:first-child,th:nth-child(2),td:nth-child(2){text-align:left}\
-svg{width:100%;height:auto}.note{color:#555;font-size:.9rem}\
-.summary{background:#f3f6f9;padding:.75rem 1rem;border-left:4px solid #0072b2}";
+svg{width:100%;height:auto;border-radius:6px}.note{color:#666;font-size:.9rem}\
+.summary{background:#f3f6f9;padding:.75rem 1rem;border-left:4px solid #0072b2}\
+@media(prefers-color-scheme:dark){body{background:#1b1d20;color:#ddd}th,td{border-color:#444}h2{border-color:#555}\
+.note{color:#aaa}.summary{background:#262b31}}";
 
 /// Writes the report of all `runs`. `disk` names the disk on which they ran.
 pub fn write_report(path: &Path, disk: &str, scenes: &[Scene], runs: &[RunResult]) -> Result<()> {
@@ -43,7 +45,7 @@ fn write_scene(page: &mut String, scene: &Scene, runs: &[&RunResult]) -> Result<
     let _ = write!(page, "<h2>{}</h2>", escape(&scene.title));
     let owned: Vec<RunResult> = runs.iter().map(|run| (*run).clone()).collect();
     for comparison in Comparison::all(&owned) {
-        write_summary(page, &comparison);
+        write_summary(page, scene, &comparison);
     }
     let _ = write!(page, "<h3>Completion of each tenant</h3>{}", plot::completion(runs)?);
     let longest = runs.iter().map(|run| run.makespan_s).fold(1.0, f64::max);
@@ -60,20 +62,14 @@ fn write_scene(page: &mut String, scene: &Scene, runs: &[&RunResult]) -> Result<
     Ok(())
 }
 
-fn write_summary(page: &mut String, comparison: &Comparison) {
+fn write_summary(page: &mut String, scene: &Scene, comparison: &Comparison) {
+    let text = words::sentence(scene, comparison);
+    let contended = comparison.contended_percent;
     let _ = write!(
         page,
-        "<p class=\"summary\">Completion under <b>{}</b> against equal weights:",
-        escape(&comparison.steering)
-    );
-    for (index, tenant) in comparison.tenants.iter().enumerate() {
-        let comma = if index == 0 { "" } else { "," };
-        let _ = write!(page, "{comma} {} {:+.0} %", escape(&tenant.name), tenant.completion_change_percent);
-    }
-    let _ = write!(
-        page,
-        ". The whole disk delivered {:.0} % of what it did with equal weights, {:.0} % under contention.</p>",
-        comparison.disk_percent, comparison.contended_percent
+        "<p class=\"summary\">{} While tenants competed, the disk delivered {contended:.0} % of what it did with equal \
+         weights.</p>",
+        escape(&text)
     );
 }
 

@@ -11,6 +11,7 @@ mod result;
 mod run;
 mod steering;
 mod table;
+mod words;
 
 pub use compare::{Comparison, TenantChange};
 pub use html::write_report;
@@ -18,6 +19,9 @@ pub use result::{Phase, RunResult, Series, TenantResult, jain_index};
 pub use run::{Live, Stage, run_scene};
 pub use steering::{Equal, FixedWeights, Minervad, Steered, Steering, SteeringContext, TenantInScene};
 pub use table::render_table;
+pub use words::in_plain_words;
+
+pub(crate) use steering::Directory;
 
 use crate::workload::{Access, Compute};
 use minerva_model::Nanos;

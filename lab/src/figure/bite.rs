@@ -1,5 +1,6 @@
-//! Measurements behind the figures: one function a figure.
+//! Whether weights bite: two equal readers at unequal shares.
 
+use super::bytes_at;
 use crate::clock::boottime;
 use crate::disk::{Disk, DiskSpec};
 use crate::error::{LabError, Result};
@@ -12,8 +13,9 @@ use std::time::Duration;
 
 /// The shares of the two readers.
 pub const SHARES: [u32; 2] = [800, 100];
-/// BFQ needs a few budgets to learn the disk's peak rate, and a controller a few slices to see the readers.
-const WARM_UP: Nanos = Nanos::from_secs(3);
+/// BFQ needs a few budgets to learn the disk's peak rate, and a controller some slices until it has judged both readers by
+/// their use: until then one of them may be a group below the other.
+const WARM_UP: Nanos = Nanos::from_secs(20);
 
 /// How to measure whether weights bite.
 #[derive(Clone, Debug)]
@@ -24,8 +26,10 @@ pub struct BitePlan {
     pub block_bytes: u32,
     /// Order of the reads.
     pub access: Access,
-    /// How long to measure, after a warm-up.
+    /// Length of a window.
     pub window: Nanos,
+    /// How many windows to measure, one after the other, after a warm-up.
+    pub windows: u32,
     /// Settings of the queue, as file below `queue/` and value.
     pub settings: Vec<(String, String)>,
 }
@@ -49,7 +53,7 @@ pub struct BiteResult {
     pub total_mb_per_s: f64,
 }
 
-/// Runs two equal readers on a fresh emulated disk and compares what they get. Their regions lie at the start and in the
+/// Runs two equal readers on a fresh emulated disk and compares what they get in each window. Their regions lie at the start and in the
 /// middle of the disk, so that every change between them costs a seek. `steering` is to weigh them by [`SHARES`]:
 /// [`FixedWeights`](crate::scene::FixedWeights) shows what the kernel alone makes of them.
 pub fn weights_bite(
@@ -57,7 +61,7 @@ pub fn weights_bite(
     program: &WorkerProgram,
     steering: &dyn Steering,
     interrupted: &AtomicBool,
-) -> Result<BiteResult> {
+) -> Result<Vec<BiteResult>> {
     let disk = Disk::create(&plan.disk)?;
     let queue = disk.queue();
     for (file, value) in &plan.settings {
@@ -90,7 +94,7 @@ pub fn weights_bite(
     }
     workers.iter_mut().try_for_each(Worker::start)?;
     let from = boottime() + WARM_UP;
-    let until = from + plan.window;
+    let until = from + Nanos(plan.window.0 * u64::from(plan.windows));
     while boottime() < until {
         if interrupted.load(Ordering::Relaxed) {
             return Err(LabError::Interrupted);
@@ -99,45 +103,29 @@ pub fn weights_bite(
         std::thread::sleep(Duration::from_millis(50));
     }
     workers.iter_mut().for_each(Worker::stop);
-    let mut rates = Vec::new();
+    let mut progress = Vec::new();
     for worker in workers {
-        let progress = worker.wait()?.progress;
-        let bytes = bytes_at(&progress, until) - bytes_at(&progress, from);
-        rates.push(bytes / plan.window.as_secs_f64() / 1e6);
+        progress.push(worker.wait()?.progress);
     }
-    let ratio = rates[0] / rates[1].max(f64::MIN_POSITIVE);
+    let window = |index: u32| {
+        let start = from + Nanos(plan.window.0 * u64::from(index));
+        let rate = |of: &Vec<Progress>| bytes_at(of, start + plan.window) - bytes_at(of, start);
+        let rates: Vec<f64> = progress.iter().map(|of| rate(of) / plan.window.as_secs_f64() / 1e6).collect();
+        result(plan, rates[0], rates[1])
+    };
+    Ok((0..plan.windows).map(window).collect())
+}
+
+fn result(plan: &BitePlan, heavy: f64, light: f64) -> BiteResult {
+    let ratio = heavy / light.max(f64::MIN_POSITIVE);
     let meant = f64::from(SHARES[0]) / f64::from(SHARES[1]);
-    Ok(BiteResult {
+    BiteResult {
         block_bytes: plan.block_bytes,
         access: plan.access,
-        heavy_mb_per_s: rates[0],
-        light_mb_per_s: rates[1],
+        heavy_mb_per_s: heavy,
+        light_mb_per_s: light,
         ratio,
         error: (ratio - meant).abs() / meant,
-        total_mb_per_s: rates[0] + rates[1],
-    })
-}
-
-/// Bytes done at an instant, by straight lines between the reports: zero before the first, all after the last.
-pub(crate) fn bytes_at(progress: &[Progress], at: Nanos) -> f64 {
-    let after = progress.partition_point(|report| report.at <= at);
-    let Some(left) = after.checked_sub(1).map(|index| progress[index]) else { return 0.0 };
-    let Some(right) = progress.get(after) else { return left.bytes as f64 };
-    let part = at.since(left.at).0 as f64 / right.at.since(left.at).0.max(1) as f64;
-    left.bytes as f64 + part * (right.bytes.saturating_sub(left.bytes)) as f64
-}
-
-#[cfg(test)]
-mod tests {
-    use super::bytes_at;
-    use crate::workload::Progress;
-    use minerva_model::Nanos;
-
-    #[test]
-    fn bytes_between_reports_lie_on_a_line() {
-        let progress = [(10, 0), (20, 100), (30, 100), (40, 400)].map(|(at, bytes)| Progress { at: Nanos(at), bytes });
-        let read = |at| bytes_at(&progress, Nanos(at));
-        assert_eq!([read(5), read(10), read(15), read(25), read(35), read(99)], [0.0, 0.0, 50.0, 100.0, 250.0, 400.0]);
-        assert_eq!(bytes_at(&[], Nanos(3)), 0.0);
+        total_mb_per_s: heavy + light,
     }
 }

@@ -1,0 +1,34 @@
+//! Finds the programs that the demonstration and the figures run.
+
+use crate::cli::Output;
+use anyhow::Context as _;
+use std::path::{Path, PathBuf};
+
+/// The daemon.
+pub(crate) fn minervad(output: &Output) -> anyhow::Result<PathBuf> {
+    find("minervad", output.minervad.as_deref(), output.binaries.as_deref())
+}
+
+/// The operator's tool.
+pub(crate) fn minerva_ctl(output: &Output) -> anyhow::Result<PathBuf> {
+    find("minerva-ctl", None, output.binaries.as_deref())
+}
+
+/// The program that was asked for; else the one in the folder that was given, or beside this program, where a build puts
+/// all; else the one in `PATH`.
+fn find(name: &str, asked: Option<&Path>, folder: Option<&Path>) -> anyhow::Result<PathBuf> {
+    if let Some(path) = asked.map(Path::to_owned).or_else(|| folder.map(|folder| folder.join(name))) {
+        anyhow::ensure!(path.is_file(), "there is no {name} at {}: build it, or give another path", path.display());
+        return Ok(path);
+    }
+    let own = std::env::current_exe().context("failed to find this program")?;
+    let beside = own.with_file_name(name);
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    let in_path = std::env::split_paths(&paths).map(|directory| directory.join(name));
+    std::iter::once(beside).chain(in_path).find(|path| path.is_file()).with_context(|| {
+        format!(
+            "there is no {name} beside this program nor in PATH: build it with `cargo build -p {name}`, or give its folder \
+             with --binaries"
+        )
+    })
+}

@@ -1,0 +1,81 @@
+//! `minerva-lab figure …`: each prints one line a condition, with `--json` in the form of docs/figures.md.
+
+mod crowd;
+mod kill_restore;
+mod noisy_neighbour;
+mod weights_bite;
+
+use crate::binaries;
+use crate::cli::{FigureCommand, Output};
+use minerva_lab::scene::{FixedWeights, Minervad, Steering};
+
+/// The daemon's own default.
+pub(crate) const SLICE_MS: u64 = 1000;
+
+pub(crate) fn run(command: FigureCommand) -> anyhow::Result<()> {
+    minerva_lab::disk::check_machine()?;
+    minerva_lab::sweep::sweep("minerva-lab-")?;
+    match command {
+        FigureCommand::WeightsBite(arguments) => weights_bite::run(&arguments),
+        FigureCommand::NoisyNeighbour(arguments) => noisy_neighbour::run(&arguments),
+        FigureCommand::SliceCost(arguments) => crowd::slice_cost(&arguments),
+        FigureCommand::Memory(arguments) => crowd::memory(&arguments),
+        FigureCommand::IdleWrites(arguments) => crowd::idle_writes(&arguments),
+        FigureCommand::KillRestore(arguments) => kill_restore::run(&arguments),
+    }
+}
+
+/// One measured condition.
+struct Line {
+    id: &'static str,
+    value: f64,
+    unit: &'static str,
+    goal: String,
+    met: bool,
+    detail: String,
+}
+
+impl Line {
+    fn print(&self, json: bool) {
+        let Self { id, value, unit, goal, met, detail } = self;
+        let value = (value * 1000.0).round() / 1000.0;
+        if json {
+            let line = serde_json::json!({
+                "id": id, "value": value, "unit": unit, "goal": goal, "met": met, "detail": detail,
+            });
+            println!("{line}");
+        } else {
+            println!("{id}: {value} {unit}, goal {goal}, {}: {detail}", if *met { "met" } else { "not met" });
+        }
+    }
+}
+
+/// The daemon, or fixed weights in its place.
+fn steering(weights: Option<Vec<u32>>, output: &Output) -> anyhow::Result<Box<dyn Steering>> {
+    Ok(match weights {
+        Some(weights) => Box::new(FixedWeights(weights)),
+        None => Box::new(Minervad { program: binaries::minervad(output)?, slice_ms: SLICE_MS }),
+    })
+}
+
+/// The middle one; of an even number, the mean of the two in the middle.
+fn median(values: impl IntoIterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.into_iter().collect();
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => 0.0,
+        length if length % 2 == 1 => values[middle],
+        _ => f64::midpoint(values[middle - 1], values[middle]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::median;
+
+    #[test]
+    fn the_median_is_in_the_middle() {
+        assert_eq!([median([]), median([3.0, 1.0, 9.0]), median([4.0, 1.0])], [0.0, 3.0, 2.5]);
+    }
+}

@@ -1,0 +1,79 @@
+//! `minerva-lab figure noisy-neighbour`: pairs of runs, equal weights and minervad in turns, because a machine's speed drifts.
+
+use super::{Line, median, steering};
+use crate::cli::NoisyNeighbourArguments;
+use crate::signals;
+use minerva_lab::scene::{Comparison, Equal, RunResult, SCALE_DEFAULT, Scene, Stage, run_scene};
+use minerva_lab::workload::WorkerProgram;
+
+/// Completion of the short tenants is to change by at most this, in percent.
+const SHORT_MOST: f64 = -40.0;
+/// That of the scans.
+const SCAN_MOST: f64 = 5.0;
+/// The disk is to deliver at least this much of what it does with equal weights, in percent.
+const DISK_LEAST: f64 = 97.0;
+
+pub(super) fn run(arguments: &NoisyNeighbourArguments) -> anyhow::Result<()> {
+    let steering = steering(arguments.weights.clone(), &arguments.output)?;
+    let interrupted = signals::interrupt_flag()?;
+    let program = WorkerProgram::own()?;
+    let stage = Stage { program: &program, profile: &arguments.profile, interrupted: &interrupted };
+    let scene = Scene::noisy_neighbour(arguments.scale.unwrap_or(SCALE_DEFAULT));
+    let mut pairs = Vec::new();
+    for pair in 1..=arguments.pairs.max(1) {
+        let equal = run_scene(&scene, &Equal, &stage, &mut |_| ())?;
+        let steered = run_scene(&scene, steering.as_ref(), &stage, &mut |_| ())?;
+        eprintln!("pair {pair} of {} done", arguments.pairs);
+        pairs.push((Comparison::new(&equal, &steered), equal, steered));
+    }
+    for index in 0..scene.tenants.len() {
+        tenant_line(&scene, &pairs, index).print(arguments.output.json);
+    }
+    disk_line(&pairs).print(arguments.output.json);
+    Ok(())
+}
+
+type Pair = (Comparison, RunResult, RunResult);
+
+fn tenant_line(scene: &Scene, pairs: &[Pair], index: usize) -> Line {
+    let change = median(pairs.iter().map(|(comparison, ..)| comparison.tenants[index].completion_change_percent));
+    let completion =
+        |run: fn(&Pair) -> &RunResult| median(pairs.iter().map(|pair| run(pair).tenants[index].completion_s));
+    // Who comes late has little to do and is to gain.
+    let most = if scene.tenants[index].starts_at == scene.last_arrival() { SHORT_MOST } else { SCAN_MOST };
+    Line {
+        id: "noisy-neighbour",
+        value: change,
+        unit: "% completion",
+        goal: format!("at most {most:+}"),
+        met: change <= most,
+        detail: format!(
+            "{} ({}, scale {}): {:.2} s with equal weights, {:.2} s under {}; median of {} pairs",
+            scene.tenants[index].name,
+            scene.tenants[index].description,
+            scene.scale,
+            completion(|pair| &pair.1),
+            completion(|pair| &pair.2),
+            pairs[0].0.steering,
+            pairs.len(),
+        ),
+    }
+}
+
+fn disk_line(pairs: &[Pair]) -> Line {
+    let percent = median(pairs.iter().map(|(comparison, ..)| comparison.disk_percent));
+    Line {
+        id: "noisy-neighbour",
+        value: percent,
+        unit: "% of throughput",
+        goal: format!("at least {DISK_LEAST}"),
+        met: percent >= DISK_LEAST,
+        detail: format!(
+            "whole disk: {:.2} MB/s with equal weights, {:.2} MB/s under {}; {:.0} % under contention",
+            median(pairs.iter().map(|pair| pair.1.disk_mb_per_s)),
+            median(pairs.iter().map(|pair| pair.2.disk_mb_per_s)),
+            pairs[0].0.steering,
+            median(pairs.iter().map(|pair| pair.0.contended_percent)),
+        ),
+    }
+}

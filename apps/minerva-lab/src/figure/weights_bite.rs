@@ -1,0 +1,119 @@
+//! `minerva-lab figure weights-bite`
+
+use super::{Line, median, steering};
+use crate::cli::WeightsBiteArguments;
+use crate::{binaries, signals};
+use anyhow::Context as _;
+use minerva_lab::disk::DiskSpec;
+use minerva_lab::figure::{BitePlan, SHARES, weights_bite};
+use minerva_lab::guest::Guest;
+use minerva_lab::workload::{Access, WorkerProgram, blkio_version};
+use minerva_model::{CgroupVersion, Nanos};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+/// Within this part of 8:1 the weights bite.
+const ERROR_MAX: f64 = 0.15;
+const GUEST_MEMORY_MIB: u32 = 768;
+/// An emulated processor takes its time.
+const GUEST_SECONDS: u64 = 20;
+const GUEST_PATIENCE: Duration = Duration::from_secs(240);
+const MEANT: f64 = SHARES[0] as f64 / SHARES[1] as f64;
+
+pub(super) fn run(arguments: &WeightsBiteArguments) -> anyhow::Result<()> {
+    let steering = steering(arguments.raw.then(|| SHARES.to_vec()), &arguments.output)?;
+    let settings = arguments.settings.iter().map(|setting| {
+        let (file, value) = setting.split_once('=').with_context(|| format!("`{setting}` is no FILE=VALUE"))?;
+        Ok((file.to_owned(), value.to_owned()))
+    });
+    let settings = settings.collect::<anyhow::Result<Vec<_>>>()?;
+    let interrupted = signals::interrupt_flag()?;
+    let program = WorkerProgram::own()?;
+    for block in &arguments.block {
+        let mut disk = DiskSpec::new(format!("bite-{}", std::process::id()), arguments.profile.clone());
+        disk.queue_depth = arguments.queue_depth;
+        let plan = BitePlan {
+            disk,
+            block_bytes: u32::try_from(*block).context("a block of 4 GiB or more cannot be read at once")?,
+            access: if arguments.random { Access::RandomRead } else { Access::SequentialRead },
+            window: Nanos::from_secs(arguments.seconds.max(1)),
+            windows: arguments.windows.max(1),
+            settings: settings.clone(),
+        };
+        let windows = weights_bite(&plan, &program, steering.as_ref(), &interrupted)?;
+        let ratio = median(windows.iter().map(|window| window.ratio));
+        let error = (ratio - MEANT).abs() / MEANT;
+        let order = if arguments.random { "random" } else { "sequential" };
+        let line = Line {
+            id: "weights-bite",
+            value: ratio,
+            unit: "ratio",
+            goal: "8 within 15 %".to_owned(),
+            met: error <= ERROR_MAX,
+            detail: format!(
+                "{}, cgroup {}, {order} reads of {} KiB: median of {} windows of {} s, {:.2} and {:.2} MB/s",
+                steering.name(),
+                version(),
+                block >> 10,
+                windows.len(),
+                arguments.seconds,
+                median(windows.iter().map(|window| window.heavy_mb_per_s)),
+                median(windows.iter().map(|window| window.light_mb_per_s)),
+            ),
+        };
+        line.print(arguments.output.json);
+    }
+    // In a guest the unified hierarchy is there already.
+    if blkio_version() == CgroupVersion::V1 && !arguments.raw && !arguments.no_guest {
+        in_guest(arguments)?;
+    }
+    Ok(())
+}
+
+/// The same in a guest, whose kernel has the io controller of cgroup v2. Processors are emulated there, so the disk is one
+/// that is slow beside them, and blocks are large.
+fn in_guest(arguments: &WeightsBiteArguments) -> anyhow::Result<()> {
+    let directory = tempfile::tempdir().context("failed to make a directory for the guest's programs")?;
+    let own = std::env::current_exe().context("failed to find this program")?;
+    let mut guest = Guest::builder().memory_mib(GUEST_MEMORY_MIB).cpus(2).progress(|said| eprintln!("{said}"));
+    for module in ["fuse", "loop"] {
+        guest = guest.with_module(module, "");
+    }
+    for program in [own, binaries::minervad(&arguments.output)?] {
+        guest = guest.with_binary(stripped(&program, directory.path())?);
+    }
+    let script = format!(
+        "minerva-lab figure weights-bite --json --binaries /usr/bin --windows 1 --seconds {} --block 256K",
+        arguments.seconds.max(GUEST_SECONDS)
+    );
+    match guest.run(&script, GUEST_PATIENCE) {
+        Ok(output) if output.status == 0 => print!("{}", output.stdout),
+        Ok(output) => anyhow::bail!("the figure failed in the guest: {}", output.stderr.trim()),
+        // A figure that cannot be measured somewhere says why.
+        Err(error) if error.is_missing() => {
+            let (detail, goal) = (format!("not measured on cgroup v2: {error}"), "8 within 15 %".to_owned());
+            let line = Line { id: "weights-bite", value: 0.0, unit: "ratio", goal, met: false, detail };
+            line.print(arguments.output.json);
+        }
+        Err(error) => return Err(error.into()),
+    }
+    Ok(())
+}
+
+/// A copy without what debuggers need, which would fill the guest's memory.
+fn stripped(program: &Path, directory: &Path) -> anyhow::Result<PathBuf> {
+    let copy = directory.join(program.file_name().context("the program has no name")?);
+    let strip = Command::new("strip").arg("-o").arg(&copy).arg(program).status();
+    let strip = strip.context("failed to start `strip`: install it with `apt-get install binutils`")?;
+    anyhow::ensure!(strip.success(), "`strip {}` failed", program.display());
+    Ok(copy)
+}
+
+fn version() -> &'static str {
+    match blkio_version() {
+        CgroupVersion::V1 => "v1",
+        CgroupVersion::V2 => "v2",
+        CgroupVersion::Absent => "absent",
+    }
+}

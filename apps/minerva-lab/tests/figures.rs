@@ -1,0 +1,47 @@
+//! The figures that run the daemon, small: kills under load, and many tenants.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on says why by panicking")]
+
+use minerva_lab::disk::check_machine;
+use minerva_lab::workload::blkio_version;
+use minerva_model::CgroupVersion;
+use std::path::Path;
+use std::process::Command;
+
+const LAB: &str = env!("CARGO_BIN_EXE_minerva-lab");
+
+/// Runs the figure with `--json`; its lines, or nothing with the reason printed.
+fn figure(arguments: &[&str]) -> Option<Vec<serde_json::Value>> {
+    if let Err(error) = check_machine() {
+        println!("skipped: {error}");
+        return None;
+    }
+    if blkio_version() == CgroupVersion::Absent {
+        println!("skipped: needs a blkio or io cgroup controller");
+        return None;
+    }
+    // Other packages' programs are built with the workspace only.
+    let missing = ["minervad", "minerva-ctl"].into_iter().find(|name| !Path::new(LAB).with_file_name(name).exists());
+    if let Some(name) = missing {
+        println!("skipped: needs {name} beside minerva-lab: `cargo build --workspace --bins`");
+        return None;
+    }
+    let output = Command::new(LAB).arg("figure").args(arguments).arg("--json").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let lines = String::from_utf8(output.stdout).unwrap();
+    Some(lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
+}
+
+#[test]
+fn ten_kills_under_load_are_restored_and_lose_no_row() {
+    let Some(lines) = figure(&["kill-restore", "--kills", "10"]) else { return };
+    assert_eq!(lines[0]["value"], 10.0, "{lines:?}");
+    assert_eq!(lines[0]["met"], true, "{lines:?}");
+}
+
+#[test]
+fn nothing_is_written_while_nothing_changes() {
+    let Some(lines) = figure(&["idle-writes", "--tenants", "30", "--slices", "5"]) else { return };
+    // Whether a slice was unchanged is the tenants' doing; that it had no write is the daemon's.
+    assert_eq!(lines[0]["value"], 0.0, "{lines:?}");
+}

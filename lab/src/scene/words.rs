@@ -1,0 +1,83 @@
+//! What the runs showed, in plain words.
+
+use super::{Comparison, RunResult, Scene, TenantChange};
+
+/// A change below this is none, in percent: runs differ by as much.
+const NOISE_PERCENT: f64 = 3.0;
+
+/// One paragraph for all scenes: who gained, what it cost, and what the whole disk did.
+pub fn in_plain_words(scenes: &[Scene], runs: &[RunResult]) -> String {
+    let sentences = Comparison::all(runs).into_iter().filter_map(|comparison| {
+        let scene = scenes.iter().find(|scene| scene.name == comparison.scene)?;
+        Some(sentence(scene, &comparison))
+    });
+    let sentences: Vec<String> = sentences.collect();
+    if sentences.is_empty() {
+        return "Only equal weights were played: there is nothing to compare.".to_owned();
+    }
+    sentences.join(" ")
+}
+
+/// What one scene showed.
+pub(super) fn sentence(scene: &Scene, comparison: &Comparison) -> String {
+    let tenants: Vec<String> = comparison.tenants.iter().map(change).collect();
+    let disk = comparison.disk_percent;
+    let whole = if (disk - 100.0).abs() <= NOISE_PERCENT {
+        format!("the whole disk delivered as much as before ({disk:.0} %)")
+    } else {
+        format!("the whole disk delivered {disk:.0} % of what it did before")
+    };
+    let mut text =
+        format!("{}. Under {} instead of equal weights {}; {whole}.", scene.title, comparison.steering, join(&tenants));
+    if scene.last_arrival() == minerva_model::Nanos::ZERO {
+        text.push_str(
+            " Little was to be expected here: nobody has a history when all start at once, so a policy that only reacts \
+             learns who is heavy while the short tenants are nearly done. Forecasts are what this scene waits for.",
+        );
+    }
+    text
+}
+
+fn change(tenant: &TenantChange) -> String {
+    let percent = tenant.completion_change_percent;
+    if percent.abs() <= NOISE_PERCENT {
+        format!("{} took as long as before ({percent:+.0} %)", tenant.name)
+    } else if percent < 0.0 {
+        format!("{} was done in {:.0} % less time", tenant.name, -percent)
+    } else {
+        format!("{} took {percent:.0} % longer", tenant.name)
+    }
+}
+
+fn join(parts: &[String]) -> String {
+    match parts {
+        [] => "nothing was measured".to_owned(),
+        [one] => one.clone(),
+        [most @ .., last] => format!("{} and {last}", most.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sentence;
+    use crate::scene::{Comparison, Scene, TenantChange};
+
+    #[test]
+    fn gains_costs_and_noise_are_told_apart() {
+        let tenants = [("a", -52.0), ("b", 1.0), ("c", 7.0)];
+        let tenants =
+            tenants.map(|(name, percent)| TenantChange { name: name.to_owned(), completion_change_percent: percent });
+        let comparison = Comparison {
+            scene: "noisy-neighbour".to_owned(),
+            steering: "minerva".to_owned(),
+            tenants: tenants.to_vec(),
+            disk_percent: 100.4,
+            contended_percent: 120.0,
+        };
+        let text = sentence(&Scene::noisy_neighbour(0.1), &comparison);
+        let meant = "a was done in 52 % less time, b took as long as before (+1 %) and c took 7 % longer; the whole disk \
+                     delivered as much as before (100 %).";
+        assert!(text.ends_with(meant), "{text}");
+        assert!(sentence(&Scene::together(0.1), &comparison).contains("Forecasts"));
+    }
+}
