@@ -7,6 +7,7 @@
 //! Constants and rules are the public ones of the kernel's BFQ; low-latency heuristics (weight raising) are left out, as
 //! weights are obeyed only without them.
 
+use crate::peak_rate::PeakRate;
 use crate::table::{FlowTable, SWEEP_WINDOW, sweep};
 use crate::wf2q::Level;
 use crate::{Class, Dispatch, FlowId, FlowParameters, GroupId, Kind, Request, Scheduler};
@@ -15,8 +16,8 @@ use minerva_model::Nanos;
 /// Options, with the kernel's defaults.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BfqOptions {
-    /// The greatest budget.
-    pub budget_bytes_max: u64,
+    /// The greatest budget; none for what the disk can transfer within the time-out, as it is learnt.
+    pub budget_bytes_max: Option<u64>,
     /// How long a flow may stay in service.
     pub budget_timeout: Nanos,
     /// How long the disk is kept idle for the flow in service.
@@ -32,7 +33,7 @@ pub struct BfqOptions {
 impl Default for BfqOptions {
     fn default() -> Self {
         Self {
-            budget_bytes_max: 16 * 1024 * 512,
+            budget_bytes_max: None,
             budget_timeout: Nanos::from_millis(125),
             slice_idle: Nanos::from_millis(8),
             async_charge_factor: 3,
@@ -42,6 +43,14 @@ impl Default for BfqOptions {
     }
 }
 
+/// The greatest budget until the disk's rate is known.
+const BUDGET_BYTES_MAX: u64 = 16 * 1024 * 512;
+/// Services before the learnt rate is trusted.
+const SERVICES_MIN: u32 = 11;
+/// Bytes a second that a disk is taken for at first: one that seeks, one that does not.
+const RATES_START: [f64; 2] = [73e6, 172e6];
+/// Shorter services do not show that a flow is slow.
+const SLOW_TIME_MIN: Nanos = Nanos::from_millis(20);
 /// A jump further than this is a seek.
 const SEEK_BYTES: u64 = 8 * 100 * 512;
 /// More seeks than this among the last 32 requests make a flow seeky.
@@ -59,6 +68,8 @@ pub struct Bfq {
     group_weights: Vec<u32>,
     service: Option<Service>,
     position_bytes: u64,
+    peak_rate: PeakRate,
+    services: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -101,7 +112,16 @@ impl Bfq {
             group_weights: Vec::new(),
             service: None,
             position_bytes: 0,
+            peak_rate: PeakRate::default(),
+            services: 0,
         }
+    }
+
+    /// The greatest budget now.
+    fn budget_bytes_max(&self) -> u64 {
+        let learnt =
+            || self.peak_rate.bytes_within(self.options.budget_timeout).filter(|_| self.services > SERVICES_MIN);
+        self.options.budget_bytes_max.or_else(learnt).unwrap_or(BUDGET_BYTES_MAX).max(32)
     }
 
     fn group_weight(&self, group: usize) -> u64 {
@@ -126,13 +146,14 @@ impl Bfq {
     }
 
     fn budget_of(&self, state: &State) -> u64 {
-        let least = self.options.budget_bytes_max / 32;
-        if state.budget_bytes == 0 { self.options.budget_bytes_max / 3 } else { state.budget_bytes.max(least) }
+        let most = self.budget_bytes_max();
+        if state.budget_bytes == 0 { most / 3 * 2 } else { state.budget_bytes.clamp(most / 32, most) }
     }
 
     /// Whether keeping the disk idle for the flow in service is worth it.
     fn should_idle(&mut self, service: Service) -> bool {
-        let symmetric = self.groups.is_symmetric() && self.level(service.group).is_symmetric();
+        // As in the kernel, two groups with work are never taken for equals, whatever their weights.
+        let symmetric = self.groups.active() <= 1 && self.level(service.group).is_symmetric();
         let slice_idle = self.options.slice_idle;
         let (rotational, queues_internally) = (self.options.rotational, self.options.queues_internally);
         let flow = self.flows.at(service.flow);
@@ -143,7 +164,7 @@ impl Bfq {
         let thinks_briefly = state.think_mean_ns <= slice_idle.0;
         let seeky = state.seeks.count_ones() > SEEKS_MAX;
         let gains = rotational && !queues_internally || (rotational || !queues_internally) && !seeky;
-        thinks_briefly && (gains || !symmetric)
+        thinks_briefly && gains || !symmetric
     }
 
     /// Goes on with the flow in service: what to do, or `None` when its service has ended.
@@ -165,7 +186,8 @@ impl Bfq {
             return None;
         }
         let in_flight = flow.state.in_flight;
-        if timed_out || !self.should_idle(service) {
+        // Also past its time: it leaves with its next request queued, for without one it would lose its place.
+        if !self.should_idle(service) {
             self.end_service(now, if timed_out { End::Timeout } else { End::NoMore });
             return None;
         }
@@ -191,6 +213,9 @@ impl Bfq {
         self.groups.serve(charge);
         self.level(service.group).serve(charge);
         self.flows.at(service.flow).state.in_flight += 1;
+        let near = position.abs_diff(request.offset_bytes) <= SEEK_BYTES;
+        let start = RATES_START[usize::from(!self.options.rotational)];
+        self.peak_rate.dispatched(now, u64::from(request.length_bytes), near, start);
         self.position_bytes = request.end_bytes();
         self.service = Some(Service { idle_until: None, ..service });
         Dispatch::Send(request)
@@ -199,12 +224,13 @@ impl Bfq {
     /// Ends the service and sets the next budget by how it ended.
     fn end_service(&mut self, now: Nanos, end: End) {
         let Some(service) = self.service.take() else { return };
-        let most = self.options.budget_bytes_max;
+        let most = self.budget_bytes_max();
         let least = most / 32;
         let used = self.level(service.group).used_bytes();
+        let left = self.level(service.group).left_bytes();
         let spent = now.since(service.began);
         let flow = self.flows.at(service.flow);
-        let before = if flow.state.budget_bytes == 0 { most / 3 } else { flow.state.budget_bytes };
+        let before = if flow.state.budget_bytes == 0 { most / 3 * 2 } else { flow.state.budget_bytes };
         flow.state.budget_bytes = match end {
             End::TooIdle if flow.state.in_flight > 0 => (2 * before).min(most),
             End::TooIdle => before.saturating_sub(4 * least).max(least),
@@ -213,7 +239,7 @@ impl Bfq {
             End::NoMore => used.clamp(least, most),
         };
         // A flow that held the disk long for little is charged for the time: seeks are paid by who makes them.
-        let slow = end == End::Timeout || (spent.0 > self.options.budget_timeout.0 / 2 && used < most / 4);
+        let slow = end == End::Timeout && left >= (used + left) / 3 || spent > SLOW_TIME_MIN && used < most / 2;
         let by_time = u128::from(most) * u128::from(spent.0) / u128::from(self.options.budget_timeout.0.max(1));
         let charged = if slow { u64::try_from(by_time).unwrap_or(most).min(most).max(used) } else { used };
         let flow = self.flows.at(service.flow);
@@ -233,7 +259,7 @@ impl Bfq {
         let (weight, budget) = (Self::weight_of(&parameters), self.budget_of(&state));
         self.level(group).activate(flow.index(), weight, budget);
         if !self.groups.is_active(group) {
-            let (weight, budget) = (self.group_weight(group), self.options.budget_bytes_max);
+            let (weight, budget) = (self.group_weight(group), self.budget_bytes_max());
             self.groups.activate(group, weight, budget);
         }
     }
@@ -304,6 +330,7 @@ impl Scheduler for Bfq {
         let Some(slot) = self.level(group).pick() else { return Dispatch::Idle };
         let service = Service { flow: FlowId(slot as u32), group, began: now, idle_until: None };
         self.service = Some(service);
+        self.services = self.services.saturating_add(1);
         self.send(service, now)
     }
 
@@ -311,9 +338,67 @@ impl Scheduler for Bfq {
         let state = &mut self.flows.at(request.flow).state;
         state.in_flight = state.in_flight.saturating_sub(1);
         state.completed_at = Some(now);
+        self.peak_rate.completed(now);
     }
 
     fn queued(&self) -> usize {
         self.flows.queued()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Bfq, BfqOptions};
+    use crate::{Dispatch, FlowId, FlowParameters, GroupId, Kind, Request, RequestId, Scheduler};
+    use minerva_model::Nanos;
+
+    /// A reader of 64 KiB in a group of its own; its requests follow each other.
+    fn request(flow: u32, number: u64, arrived: Nanos) -> Request {
+        Request {
+            id: RequestId(number),
+            flow: FlowId(flow),
+            kind: Kind::Read,
+            sync: true,
+            tag: None,
+            offset_bytes: u64::from(flow) << 32 | number << 16,
+            length_bytes: 1 << 16,
+            arrived,
+        }
+    }
+
+    fn two_groups() -> Bfq {
+        let mut bfq = Bfq::new(BfqOptions { queues_internally: true, ..BfqOptions::default() });
+        for flow in 0..2 {
+            let parameters = FlowParameters { group: GroupId(flow), ..FlowParameters::default() };
+            bfq.set_flow(Nanos::ZERO, FlowId(flow), parameters);
+        }
+        bfq
+    }
+
+    #[test]
+    fn the_disk_is_kept_idle_between_two_groups_of_equal_weight_and_past_the_time_of_the_one_in_service() {
+        let mut bfq = two_groups();
+        bfq.add(Nanos::ZERO, request(0, 0, Nanos::ZERO));
+        bfq.add(Nanos::ZERO, request(1, 0, Nanos::ZERO));
+        let Dispatch::Send(first) = bfq.next(Nanos::ZERO) else { panic!("the disk is free") };
+        let late = Nanos::from_millis(200);
+        bfq.complete(late, &first);
+        let Dispatch::WaitUntil(until) = bfq.next(late) else { panic!("its next request is worth waiting for") };
+        assert_eq!(until, late + BfqOptions::default().slice_idle);
+        // It comes, and waits for its next turn: the first one's time is over.
+        bfq.add(late, request(first.flow.0, 1, late));
+        let Dispatch::Send(second) = bfq.next(late) else { panic!("the disk is free") };
+        assert_ne!(second.flow, first.flow);
+    }
+
+    #[test]
+    fn who_does_not_come_back_is_not_waited_for_longer() {
+        let mut bfq = two_groups();
+        bfq.add(Nanos::ZERO, request(0, 0, Nanos::ZERO));
+        bfq.add(Nanos::ZERO, request(1, 0, Nanos::ZERO));
+        let Dispatch::Send(first) = bfq.next(Nanos::ZERO) else { panic!("the disk is free") };
+        bfq.complete(Nanos(1), &first);
+        let Dispatch::WaitUntil(until) = bfq.next(Nanos(1)) else { panic!("its next request is worth waiting for") };
+        assert!(matches!(bfq.next(until), Dispatch::Send(second) if second.flow != first.flow));
     }
 }

@@ -20,6 +20,7 @@ mod htbs;
 mod mclock;
 mod noop;
 mod pclock;
+mod peak_rate;
 mod request;
 mod sfq;
 mod sorted;
