@@ -68,6 +68,12 @@ impl Profile {
         }
     }
 
+    /// As TOML text, which [`Profile::parse`] reads back.
+    #[expect(clippy::expect_used, reason = "the profile's own types are all such that TOML can hold")]
+    pub fn to_text(&self) -> String {
+        toml::to_string(self).expect("a profile is TOML")
+    }
+
     /// Whether this disk can serve `request` as it stands.
     pub fn check(&self, request: &Request) -> Result<(), RequestError> {
         check_request(self.capacity_bytes, request)
@@ -135,7 +141,7 @@ mod tests {
         for name in profile_names() {
             let built_in = profile(name).expect(name);
             assert_eq!(built_in.name, *name);
-            assert_eq!(Profile::parse(&toml::to_string(&built_in).unwrap()).unwrap(), built_in);
+            assert_eq!(Profile::parse(&built_in.to_text()).unwrap(), built_in);
         }
         assert!(profile("drum").is_none());
     }
