@@ -119,7 +119,7 @@ impl JobFile {
     /// The processes on a disk of `capacity_bytes`; equal seeds make equal requests.
     pub fn bind(&self, capacity_bytes: u64, seed: u64) -> Result<Vec<BoundJob>, JobErrors> {
         let mut problems = Vec::new();
-        let processes: u64 = self.jobs.iter().map(|job| u64::from(job.options.processes)).sum();
+        let processes = self.processes();
         if processes > PROCESSES_MAX {
             let what = format!("{processes} processes, and at most {PROCESSES_MAX} can be simulated");
             return Err(JobErrors::one(Problem::of_file(&self.origin, what)));

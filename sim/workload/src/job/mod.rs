@@ -60,6 +60,11 @@ impl JobFile {
         self.jobs.iter().map(|job| job.name.as_str())
     }
 
+    /// Processes of all jobs together.
+    pub fn processes(&self) -> u64 {
+        self.jobs.iter().map(|job| u64::from(job.options.processes)).sum()
+    }
+
     /// The name that errors show.
     pub fn origin(&self) -> &str {
         &self.origin
