@@ -25,6 +25,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("config", &["core/model"]),
     ("api", &[]),
     ("apps/", &["core/", "linux/", "sim/", "lab", "data/", "store", "config", "api"]),
+    ("tests/", &["core/", "sim/", "lab", "linux/"]),
     ("xtask", &[]),
 ];
 

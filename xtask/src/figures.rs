@@ -20,8 +20,12 @@ pub(crate) struct Options {
 enum Source {
     /// `minerva-lab figure ID --json`.
     Lab,
+    /// `minerva-sim figure ID --json`.
+    Sim,
     /// `cargo bench` of this package and bench, which prints JSON lines when `MINERVA_FIGURE` is set.
     Bench(&'static str, &'static str),
+    /// `minerva-conformance figure ID --json`.
+    Conformance,
     /// `cargo xtask fuzz --json`.
     Fuzz,
 }
@@ -34,8 +38,15 @@ const FIGURES: &[(&str, Source)] = &[
     ("memory", Source::Lab),
     ("idle-writes", Source::Lab),
     ("kill-restore", Source::Lab),
+    ("sim-agrees", Source::Conformance),
     ("fuzz", Source::Fuzz),
     ("decision-cost", Source::Bench("minerva-blocksched", "decision")),
+    ("htbs-contracts", Source::Sim),
+    ("htbs-throughput", Source::Sim),
+    ("tag-inversions", Source::Sim),
+    ("queueing", Source::Sim),
+    ("sim-speed", Source::Sim),
+    ("disk-model", Source::Sim),
 ];
 
 /// One measured line. A measurement may print several for one id, one a condition.
@@ -78,6 +89,17 @@ fn measure(id: &str, source: &Source) -> Result<Vec<Line>> {
         Source::Lab => {
             let mut command = Command::new(release_folder().join("minerva-lab"));
             command.args(["figure", id, "--json"]).arg("--binaries").arg(release_folder());
+            command
+        }
+        Source::Conformance => {
+            let mut command = cargo();
+            let package = "minerva-conformance";
+            command.args(["run", "--quiet", "--release", "--package", package, "--", "figure", id, "--json"]);
+            command
+        }
+        Source::Sim => {
+            let mut command = Command::new(release_folder().join("minerva-sim"));
+            command.args(["figure", id, "--json"]).arg("--disks").arg(root().join("../shared/data/disks"));
             command
         }
         Source::Bench(package, bench) => {

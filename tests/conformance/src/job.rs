@@ -1,0 +1,141 @@
+//! The jobs, as data. Both arms read the same list; adding a job is adding a row.
+
+use std::fmt;
+
+/// A disk that seeks.
+pub const HDD: &str = "sata7200-80g";
+/// One that does not.
+pub const SSD: &str = "sata-ssd";
+
+/// Who orders requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Elevator {
+    /// Nobody.
+    None,
+    /// mq-deadline.
+    Deadline,
+    /// BFQ, which alone looks at weights.
+    Bfq,
+}
+
+impl Elevator {
+    /// The kernel's name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Deadline => "mq-deadline",
+            Self::Bfq => "bfq",
+        }
+    }
+}
+
+/// What a tenant does, for as long as the job lasts, without a pause between requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TenantJob {
+    /// Weight of its cgroup, 1 to 1,000.
+    pub weight: u32,
+    /// Anywhere in its region, or one block behind the other.
+    pub random: bool,
+    /// Writes, not reads.
+    pub write: bool,
+    /// Bytes a request.
+    pub block_bytes: u32,
+    /// Requests outstanding at once.
+    pub depth: u32,
+}
+
+impl fmt::Display for TenantJob {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let order = if self.random { "rand" } else { "seq" };
+        let direction = if self.write { "write" } else { "read" };
+        write!(out, "{order}{direction} {}k x{} w{}", self.block_bytes >> 10, self.depth, self.weight)
+    }
+}
+
+/// One job: a disk, an elevator and one to four tenants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// Profile of the disk.
+    pub profile: &'static str,
+    /// Who orders requests.
+    pub elevator: Elevator,
+    /// One process each, in a cgroup of its own.
+    pub tenants: Vec<TenantJob>,
+}
+
+impl fmt::Display for Job {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tenants: Vec<String> = self.tenants.iter().map(ToString::to_string).collect();
+        write!(out, "{} {}: {}", self.profile, self.elevator.as_str(), tenants.join(" | "))
+    }
+}
+
+const K: u32 = 1 << 10;
+
+const fn reader(random: bool, block_bytes: u32, depth: u32) -> TenantJob {
+    TenantJob { weight: 100, random, write: false, block_bytes, depth }
+}
+
+fn weighted(tenant: TenantJob, weights: &[u32]) -> Vec<TenantJob> {
+    weights.iter().map(|weight| TenantJob { weight: *weight, ..tenant }).collect()
+}
+
+/// The suite, shortest first: its first [`QUICK`] jobs are the quick one.
+pub fn jobs() -> Vec<Job> {
+    let writer = |random, block_bytes, depth| TenantJob { write: true, ..reader(random, block_bytes, depth) };
+    let mut jobs = Vec::new();
+    let mut add = |profile, elevator, tenants: Vec<TenantJob>| jobs.push(Job { profile, elevator, tenants });
+    let all = [Elevator::None, Elevator::Deadline, Elevator::Bfq];
+    add(HDD, Elevator::Bfq, weighted(reader(false, 256 * K, 1), &[800, 100]));
+    add(HDD, Elevator::None, vec![reader(true, 4 * K, 1), reader(false, 64 * K, 1)]);
+    add(HDD, Elevator::Deadline, weighted(reader(true, 16 * K, 4), &[100, 100]));
+    add(SSD, Elevator::Bfq, weighted(reader(true, 256 * K, 4), &[200, 100]));
+    for weights in [[100, 100], [200, 100], [800, 100]] {
+        add(HDD, Elevator::Bfq, weighted(reader(true, 16 * K, 1), &weights));
+        add(HDD, Elevator::Bfq, weighted(reader(true, 16 * K, 8), &weights));
+        add(HDD, Elevator::Bfq, weighted(reader(false, 64 * K, 1), &weights));
+        add(SSD, Elevator::Bfq, weighted(reader(false, 256 * K, 4), &weights));
+    }
+    for elevator in all {
+        add(HDD, elevator, vec![reader(false, 64 * K, 1)]);
+        add(HDD, elevator, vec![reader(true, 4 * K, 8)]);
+        add(HDD, elevator, vec![writer(false, 64 * K, 1), writer(true, 64 * K, 1)]);
+        add(SSD, elevator, vec![reader(true, 64 * K, 2), writer(true, 64 * K, 2)]);
+    }
+    for elevator in all {
+        add(HDD, elevator, weighted(reader(true, 16 * K, 2), &[100; 4]));
+    }
+    add(HDD, Elevator::Bfq, weighted(reader(false, 256 * K, 1), &[400, 200, 100, 100]));
+    jobs
+}
+
+/// How many of [`jobs`] the quick suite takes.
+pub const QUICK: usize = 4;
+
+/// Where a tenant's requests lie: start and length in bytes. Each has the outer part of its own equal part of the disk.
+pub(crate) fn region(job: &Job, tenant: usize, capacity_bytes: u64) -> (u64, u64) {
+    const ALIGNMENT: u64 = 1 << 20;
+    let part = capacity_bytes / job.tenants.len() as u64 / ALIGNMENT * ALIGNMENT;
+    (part * tenant as u64, (part / 4 / ALIGNMENT * ALIGNMENT).max(ALIGNMENT))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Elevator, QUICK, jobs, region};
+
+    #[test]
+    fn the_suite_covers_what_it_promises() {
+        let jobs = jobs();
+        assert!(jobs.len() > QUICK);
+        for elevator in [Elevator::None, Elevator::Deadline, Elevator::Bfq] {
+            let of_it = || jobs.iter().filter(move |job| job.elevator == elevator).flat_map(|job| &job.tenants);
+            assert!(of_it().any(|tenant| tenant.random) && of_it().any(|tenant| !tenant.random));
+            assert!(of_it().any(|tenant| tenant.write) && of_it().any(|tenant| tenant.depth > 1));
+        }
+        for job in &jobs {
+            assert!((1..=4).contains(&job.tenants.len()), "{job}");
+            let (start, length) = region(job, job.tenants.len() - 1, 80 << 30);
+            assert!(start + length <= 80 << 30, "{job}");
+        }
+    }
+}

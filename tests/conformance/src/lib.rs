@@ -1,0 +1,56 @@
+//! One list of jobs, run on the simulator and on the real kernel over the emulated disk, and compared.
+//!
+//! | file | what |
+//! |---|---|
+//! | `job` | the jobs, as data |
+//! | `host` | what this host adds to a request: measured, and a disk model that adds it |
+//! | `simulated` | a job on the simulator |
+//! | `real` | a job on the kernel: an emulated disk, a real elevator, real cgroups, fio |
+//! | `fio` | fio's job files and its log |
+//! | `recorded` | the real arm of an earlier run, to compare a changed simulator with it |
+//! | `compare` | pairs, and how far they are apart |
+//!
+//! The simulator is told of the host what was measured on two calibration disks before and behind each job, and nothing that
+//! was measured of a job.
+
+pub mod compare;
+mod fio;
+pub mod host;
+pub mod job;
+pub mod real;
+pub mod recorded;
+pub mod simulated;
+
+use serde::{Deserialize, Serialize};
+
+/// What one arm says of a job.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// In the order of the job's tenants.
+    pub tenants: Vec<TenantOutcome>,
+}
+
+/// What one tenant got.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TenantOutcome {
+    /// Bytes a second.
+    pub bytes_per_second: f64,
+    /// Request time that 99 in a hundred did not exceed, in milliseconds.
+    pub p99_ms: f64,
+    /// Mean request time, in milliseconds.
+    pub mean_ms: f64,
+    /// Requests behind these numbers.
+    pub requests: u64,
+}
+
+impl Outcome {
+    /// All tenants together, in bytes a second.
+    pub fn bytes_per_second(&self) -> f64 {
+        self.tenants.iter().map(|tenant| tenant.bytes_per_second).sum()
+    }
+
+    /// A tenant's part of it, 0 to 1.
+    pub fn share(&self, tenant: usize) -> f64 {
+        self.tenants[tenant].bytes_per_second / self.bytes_per_second().max(f64::MIN_POSITIVE)
+    }
+}

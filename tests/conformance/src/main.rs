@@ -1,0 +1,134 @@
+//! `minerva-conformance`: the simulator against the real kernel.
+
+use anyhow::Context as _;
+use clap::{Parser, Subcommand};
+use minerva_conformance::compare::{Pair, Quantity, worst};
+use minerva_conformance::host::Host;
+use minerva_conformance::job::{Job, QUICK, jobs};
+use minerva_conformance::real::{Run, check_machine};
+use minerva_conformance::recorded::Recorded;
+use minerva_conformance::simulated;
+use std::path::PathBuf;
+
+/// Runs the same jobs on the simulator and on the real kernel over an emulated disk.
+#[derive(Parser)]
+#[command(version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Measures a figure.
+    Figure {
+        #[command(subcommand)]
+        figure: Figure,
+    },
+}
+
+#[derive(Subcommand)]
+enum Figure {
+    /// How far the simulator is from the kernel: throughput, shares, 99th percentile.
+    SimAgrees(SimAgrees),
+}
+
+#[derive(clap::Args)]
+struct SimAgrees {
+    /// JSON lines: id, value, unit, goal, met, detail.
+    #[arg(long)]
+    json: bool,
+    /// Only the first few jobs, and briefly.
+    #[arg(long)]
+    quick: bool,
+    /// Only jobs whose description contains this.
+    #[arg(long)]
+    only: Option<String>,
+    /// Seconds of each real job.
+    #[arg(long)]
+    seconds: Option<u64>,
+    /// Keep the real arm in this file.
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+    /// Take the real arm from a file that `--record` wrote.
+    #[arg(long, value_name = "FILE", conflicts_with = "record")]
+    recorded: Option<PathBuf>,
+}
+
+/// Virtual time is cheap, and more of it makes the percentiles of slow disks firm.
+const SIMULATED_SECONDS: u64 = 120;
+
+fn main() -> anyhow::Result<()> {
+    let Arguments { command: Command::Figure { figure: Figure::SimAgrees(options) } } = Arguments::parse();
+    let mut jobs = jobs();
+    jobs.truncate(if options.quick { QUICK } else { jobs.len() });
+    jobs.retain(|job| options.only.as_ref().is_none_or(|part| job.to_string().contains(part)));
+    let recorded = match &options.recorded {
+        Some(path) => Recorded::read(path)?,
+        None => measure(&jobs, &options)?,
+    };
+    let mut pairs = Vec::new();
+    for (index, job) in jobs.into_iter().enumerate() {
+        let (host, real) = recorded.get(&job)?;
+        let simulated = simulated::run(&job, host, SIMULATED_SECONDS, 1)?;
+        let pair = Pair { job, simulated, real: real.clone() };
+        eprintln!("{:>2} {} ({})", index + 1, pair.line(), describe(host));
+        pairs.push(pair);
+    }
+    let mut met = true;
+    for quantity in Quantity::ALL {
+        met &= print(&pairs, quantity, options.json);
+    }
+    std::process::exit(i32::from(!met));
+}
+
+/// The real arm.
+fn measure(jobs: &[Job], options: &SimAgrees) -> anyhow::Result<Recorded> {
+    check_machine()?;
+    minerva_lab::sweep::sweep("minerva-lab-agree")?;
+    let seconds = options.seconds.unwrap_or(if options.quick { 4 } else { 10 });
+    let run = Run { prefix: format!("minerva-lab-agree-{}", std::process::id()), seconds };
+    let measure_host = || run.host().context("measure what this host adds to a request");
+    let mut recorded = Recorded::default();
+    // A shared machine changes from minute to minute, so its part is measured before and behind each job.
+    let mut before = measure_host()?;
+    for (index, job) in jobs.iter().enumerate() {
+        eprintln!("{:>2}/{} {job}", index + 1, jobs.len());
+        let outcome = run.job(job).with_context(|| format!("run {job}"))?;
+        let behind = measure_host()?;
+        recorded.add(job, before.between(&behind), outcome);
+        before = behind;
+    }
+    if let Some(path) = &options.record {
+        recorded.write(path)?;
+    }
+    Ok(recorded)
+}
+
+fn describe(host: &Host) -> String {
+    format!(
+        "the host added {:.0} us and {:.0} us a MiB one request at a time, and {:.0} us more on average",
+        host.station_ns / 1e3,
+        host.station_ns_per_byte * 1048.576,
+        host.delay_mean().0 as f64 / 1e3
+    )
+}
+
+fn print(pairs: &[Pair], quantity: Quantity, json: bool) -> bool {
+    let (value, most) = (worst(pairs, quantity), quantity.error_max());
+    let met = !pairs.is_empty() && value <= most;
+    let within = pairs.iter().filter(|pair| pair.error(quantity) <= most).count();
+    let summary = format!("{}: {within} of {} pairs within {:.0} %", quantity.as_str(), pairs.len(), most * 100.0);
+    if json {
+        let detail = pairs.iter().map(Pair::line).collect::<Vec<_>>().join(" || ");
+        let line = serde_json::json!({
+            "id": "sim-agrees", "value": (value * 1000.0).round() / 1000.0,
+            "unit": format!("worst relative error, {}", quantity.as_str()), "goal": format!("at most {most}"),
+            "met": met, "detail": format!("{summary}; {detail}"),
+        });
+        println!("{line}");
+    } else {
+        println!("{} {summary}, worst {:.0} %", if met { "met   " } else { "MISSED" }, value * 100.0);
+    }
+    met
+}
