@@ -5,6 +5,7 @@
 mod disks;
 mod files;
 mod kernel_text;
+mod workloads;
 
 use std::sync::LazyLock;
 
@@ -24,6 +25,7 @@ const TARGETS: &[(&str, Target)] = &[
     ("disksim", disks::disksim),
     ("diskstats", kernel_text::diskstats),
     ("io_stat", kernel_text::io_stat),
+    ("job_file", workloads::job_file),
     ("journal", files::journal),
     ("mountinfo", kernel_text::mountinfo),
     ("network", kernel_text::network),
@@ -32,6 +34,10 @@ const TARGETS: &[(&str, Target)] = &[
     ("recording", files::recording),
     ("recording_text", files::recording_text),
     ("ssd_fit", disks::ssd_fit),
+    ("trace_binary", workloads::trace_binary),
+    ("trace_detect", workloads::trace_detect),
+    ("trace_native", workloads::trace_native),
+    ("trace_text", workloads::trace_text),
 ];
 
 static CHOSEN: LazyLock<Target> = LazyLock::new(|| {
