@@ -10,6 +10,7 @@ pub mod error;
 pub mod figure;
 pub mod guest;
 mod mounts;
+mod priority;
 pub mod scene;
 pub mod sweep;
 pub mod workload;

@@ -20,6 +20,7 @@ pub(crate) use claim::source_name;
 pub(crate) use claim::{leftover_names, remove_leftover};
 
 use crate::error::{At, LabError, Result};
+use crate::priority::hurry;
 use claim::Claim;
 use control::Control;
 use fuser::{Config, MountOption, Session};
@@ -28,7 +29,7 @@ use minerva_sim_device::{Media, Profile};
 use rustix::fs::{Mode, OFlags};
 use rustix::mount::UnmountFlags;
 use served::{FILE_NAME, Served};
-use service::{Message, Service, hurry};
+use service::{Message, Service};
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};

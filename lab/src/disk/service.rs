@@ -5,6 +5,7 @@
 //! and burns no processor.
 
 use crate::clock::boottime;
+use crate::priority::hurry;
 use fuser::{Errno, ReplyData, ReplyEmpty, ReplyWrite};
 use minerva_model::Nanos;
 use minerva_sim_device::{DeviceModel, Kind, Request, Statistics, check_request};
@@ -77,15 +78,6 @@ pub(super) enum Message {
 
 /// The longest read the kernel sends: 256 pages of 4 KiB is its limit for FUSE, and 4 MiB leaves room for a raised one.
 pub(super) const READ_BYTES_MAX: usize = 4 << 20;
-
-/// Puts the calling thread, and those it starts, before ordinary ones: a disk does not wait for a processor, and must not
-/// become slower when its tenants compute. Where that is not allowed the statistics show the lateness.
-pub(super) fn hurry() {
-    let _ = rustix::process::setpriority_process(None, PRIORITY);
-}
-
-/// The best that `nice` knows.
-const PRIORITY: i32 = -20;
 
 /// State of the device thread.
 pub(super) struct Service {

@@ -4,6 +4,7 @@ use super::latency::Recorder;
 use super::{Access, Compute, Finished, Progress, Report, WorkloadSpec};
 use crate::clock::boottime;
 use crate::error::{At, LabError, Result};
+use crate::priority::hurry;
 use minerva_model::Nanos;
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
@@ -33,6 +34,7 @@ pub fn worker_main(spec: &WorkloadSpec, cgroup_processes: Option<&Path>) -> Resu
     if let Some(path) = cgroup_processes {
         std::fs::write(path, "0").at("move into the cgroup through", path)?;
     }
+    hurry();
     let file = open_direct(spec)?;
     let mut output = std::io::stdout().lock();
     let mut report = |report: &Report| {
