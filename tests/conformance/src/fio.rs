@@ -55,9 +55,9 @@ impl Report {
 
 /// The text of a job file. Everyone starts at once.
 fn job_file(device: &Path, processes: &[Process<'_>], runtime_s: u64) -> String {
-    // `nice` keeps out whoever else uses this machine: a disk does not wait for a processor.
+    // `nice` keeps out whoever else uses this machine: a disk does not wait for a processor. fio 3.33 refuses -20.
     let mut text = format!(
-        "[global]\nfilename={}\ndirect=1\nioengine=libaio\ntime_based=1\nruntime={runtime_s}s\nnice=-20\n\
+        "[global]\nfilename={}\ndirect=1\nioengine=libaio\ntime_based=1\nruntime={runtime_s}s\nnice=-19\n\
          norandommap=1\nrandrepeat=1\nallow_mounted_write=1\nlog_unix_epoch=1\n",
         device.display()
     );
