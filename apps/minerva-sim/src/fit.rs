@@ -1,0 +1,76 @@
+//! `minerva-sim fit`: an SSD's parameters from a fio run.
+
+use anyhow::Context as _;
+use minerva_sim_device::fit::{FitPoint, SsdFit, ssd_fit};
+use minerva_sim_device::{Kind, Profile, profile, profile_names};
+use std::path::PathBuf;
+
+/// Fits an SSD profile to a fio run. The profile goes to standard output, how well each job is met to standard error.
+///
+/// Run fio with `--output-format=json` and one job a point: random and sequential reads and writes of a few block sizes at
+/// a few depths, each with `stonewall`, so that they run one after the other.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// What `fio --output-format=json` printed.
+    fio_json: PathBuf,
+    /// The profile to start from: a built-in one or a file that ends in `.toml`.
+    #[arg(long, value_name = "PROFILE", default_value = "sata-ssd")]
+    base: String,
+    /// Instead of the profile's text print JSON lines: one a job, then one with the profile.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Fits and prints.
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let path = &arguments.fio_json;
+    let text = std::fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
+    let fit = ssd_fit(&base(&arguments.base)?, &text).with_context(|| format!("fit to {}", path.display()))?;
+    if arguments.json {
+        return print_json(&fit);
+    }
+    eprintln!("{:<24} {:>10} {:>6} {:>11} {:>11} {:>7}", "job", "bytes", "depth", "fio/s", "model/s", "error");
+    for point in &fit.points {
+        eprintln!(
+            "{:<24} {:>10} {:>6} {:>11.0} {:>11.0} {:>+6.1}%",
+            point.job,
+            point.block_bytes,
+            point.depth,
+            point.measured_iops,
+            point.modelled_iops,
+            error(point) * 100.0
+        );
+    }
+    let worst = fit.points.iter().map(|point| error(point).abs()).fold(0.0, f64::max);
+    eprintln!("{} jobs, the worst {:.1} % off", fit.points.len(), worst * 100.0);
+    print!("{}", fit.profile.to_text());
+    Ok(())
+}
+
+fn base(name: &str) -> anyhow::Result<Profile> {
+    if name.ends_with(".toml") {
+        let text = std::fs::read_to_string(name).with_context(|| format!("read {name}"))?;
+        return Profile::parse(&text).with_context(|| format!("read the profile in {name}"));
+    }
+    let known = || format!("there is no disk profile `{name}`: choose one of {}", profile_names().join(", "));
+    profile(name).with_context(known)
+}
+
+/// The model's requests a second above fio's, as a part of fio's.
+fn error(point: &FitPoint) -> f64 {
+    point.modelled_iops / point.measured_iops - 1.0
+}
+
+fn print_json(fit: &SsdFit) -> anyhow::Result<()> {
+    for point in &fit.points {
+        let kind = if point.kind == Kind::Write { "write" } else { "read" };
+        let line = serde_json::json!({
+            "job": point.job, "kind": kind, "random": point.random, "block_bytes": point.block_bytes,
+            "depth": point.depth, "measured_iops": point.measured_iops, "modelled_iops": point.modelled_iops,
+            "error": error(point),
+        });
+        println!("{line}");
+    }
+    println!("{}", serde_json::json!({ "profile": serde_json::to_value(&fit.profile)? }));
+    Ok(())
+}
