@@ -26,7 +26,8 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
 /// Builds the programs that a measurement runs.
 pub(crate) fn build_release() -> Result<()> {
     eprintln!("building the programs (a first build takes some minutes)");
-    must(cargo().args(["build", "--release", "--bin", "minervad", "--bin", "minerva-lab", "--bin", "minerva-ctl"]))
+    let programs = ["minervad", "minerva-lab", "minerva-ctl", "minerva-sim"];
+    must(cargo().args(["build", "--release"]).args(programs.iter().flat_map(|program| ["--bin", *program])))
 }
 
 /// Where cargo puts release programs.

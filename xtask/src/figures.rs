@@ -1,7 +1,7 @@
 //! The figures of docs/figures.md: each is measured by one command that prints JSON lines.
 
 use crate::demo::{build_release, release_folder};
-use crate::shell::{cargo, display, program, succeeds};
+use crate::shell::{cargo, display, program, root, succeeds};
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use std::process::{Command, Stdio};

@@ -6,7 +6,8 @@ use serde::Serialize;
 /// A promise, in bytes: what the contract of a scheduler means to a user.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Promise {
-    /// In every second in which the process asks all the time.
+    /// A process that asks all the time gets at least `bytes_per_second * (t - delay)` in any interval t; judged by the second,
+    /// and a request that straddles the end of a second counts in the next one.
     pub bytes_per_second: f64,
     /// What it may ask for at once, beyond the rate, and still have each request served within the delay.
     pub burst_bytes: f64,
@@ -40,6 +41,7 @@ pub(crate) struct Watch {
     second_bytes: u64,
     second_idle: Nanos,
     outstanding: u32,
+    request_bytes_max: u32,
     idle_since: Nanos,
     reported: ReportedPromise,
 }
@@ -54,6 +56,7 @@ impl Watch {
             second_bytes: 0,
             second_idle: Nanos::ZERO,
             outstanding: 0,
+            request_bytes_max: 0,
             idle_since: Nanos::ZERO,
             reported: ReportedPromise::default(),
         }
@@ -67,11 +70,16 @@ impl Watch {
             // The first second is the scheduler's to learn in.
             if self.second > 0 && self.second_idle <= IDLE_MAX {
                 self.reported.seconds += 1;
-                let missed = (self.second_bytes as f64) < self.promise.bytes_per_second;
-                self.reported.seconds_missed += u64::from(missed);
+                self.reported.seconds_missed += u64::from((self.second_bytes as f64) < self.floor_bytes());
             }
             (self.second, self.second_bytes, self.second_idle) = (self.second + 1, 0, Nanos::ZERO);
         }
+    }
+
+    /// What the promise makes of a second.
+    fn floor_bytes(&self) -> f64 {
+        let part = 1.0 - self.promise.delay.as_secs_f64();
+        self.promise.bytes_per_second * part - f64::from(self.request_bytes_max)
     }
 
     fn note_idle(&mut self, until: Nanos) {
@@ -86,6 +94,7 @@ impl Watch {
         self.advance(now);
         self.note_idle(now);
         self.outstanding += 1;
+        self.request_bytes_max = self.request_bytes_max.max(bytes);
         let earned = self.promise.bytes_per_second * now.since(self.refilled).as_secs_f64();
         self.tokens_bytes = (self.tokens_bytes + earned).min(self.promise.burst_bytes.max(f64::from(bytes)));
         self.refilled = now;

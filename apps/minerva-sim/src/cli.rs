@@ -1,0 +1,135 @@
+//! The command line's shape. Man pages and completions are generated from it.
+
+use crate::fit;
+use crate::scheduler::Name;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Minerva's simulator: virtual time, modelled disks, and the very schedulers and engine that run for real.
+#[derive(Parser)]
+#[command(name = "minerva-sim", version, disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Simulate a job file or a block trace under one scheduler.
+    Run(RunArguments),
+    /// Simulate the same jobs under several schedulers, side by side.
+    Compare(CompareArguments),
+    /// Rerun the experiments of a paper and print its figures beside ours.
+    Reproduce(ReproduceArguments),
+    /// Measure one of the figures in docs/figures.md.
+    Figure(FigureArguments),
+    /// Fit an SSD's parameters to a fio run.
+    Fit(fit::Arguments),
+    /// Write man pages and shell completions.
+    #[command(hide = true)]
+    Generate {
+        /// Where to.
+        directory: PathBuf,
+    },
+}
+
+/// What is simulated.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Scene {
+    /// A fio-style job file, or a block trace (a name that ends in .fio, .ini or .job is a job file, any other a trace).
+    pub(crate) job: PathBuf,
+    /// The disk: a built-in profile or a file that ends in `.toml`.
+    #[arg(long, default_value = "sata7200-80g")]
+    pub(crate) profile: String,
+    /// Minerva's engine steers the tenants' weights, as minervad does.
+    #[arg(long)]
+    pub(crate) engine: bool,
+    /// Equal seeds give equal reports, byte for byte.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Virtual seconds after which the run ends.
+    #[arg(long, value_name = "SECONDS", default_value_t = 3600.0)]
+    pub(crate) until: f64,
+    /// Requests at the disk at once; 0 for as many as the disk takes.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) depth: u32,
+    /// The disk is slow or stands still for a while: FROM-UNTIL in seconds, then `x` and how many times slower, or `x0` for
+    /// standing still, such as `10-20x4`. May be given several times.
+    #[arg(long, value_name = "FAULT", value_parser = crate::scene::parse_fault)]
+    pub(crate) fault: Vec<minerva_sim_world::Fault>,
+    /// Write a report with plots.
+    #[arg(long, value_name = "FILE.html")]
+    pub(crate) report: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArguments {
+    #[command(flatten)]
+    pub(crate) scene: Scene,
+    /// The host's scheduler.
+    #[arg(long, value_enum, default_value_t = Name::Bfq)]
+    pub(crate) scheduler: Name,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompareArguments {
+    #[command(flatten)]
+    pub(crate) scene: Scene,
+    /// The host's schedulers.
+    #[arg(long, value_enum, value_delimiter = ',', required = true)]
+    pub(crate) schedulers: Vec<Name>,
+}
+
+/// A paper whose experiments can be rerun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Experiment {
+    /// Rocha and Bona: guarantees and throughput of HTBS (seed 001).
+    Htbs,
+    /// Bai and Huang: the Tag Scheduler (seed 003).
+    Tag,
+    /// Malensek et al.: weights from history (seed 000, Fig. 3-a).
+    Fennel,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReproduceArguments {
+    /// Which.
+    #[arg(value_enum)]
+    pub(crate) experiment: Experiment,
+    /// Seed of the disk and the processes.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+}
+
+/// A figure that the simulator measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FigureId {
+    /// Guarantees of HTBS in every second, pClock beside it, and where the original fails.
+    HtbsContracts,
+    /// Throughput of sequential readers under HTBS, against pClock and BFQ.
+    HtbsThroughput,
+    /// Inversions of priority under the Tag Scheduler, and under CFQ in guests.
+    TagInversions,
+    /// Means of simulated queues against the closed forms.
+    Queueing,
+    /// Requests a second.
+    SimSpeed,
+    /// The disk model against measured drives.
+    DiskModel,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FigureArguments {
+    /// Which.
+    #[arg(value_enum)]
+    pub(crate) id: FigureId,
+    /// Folder of measured drives, for disk-model.
+    #[arg(long, default_value = "../shared/data/disks")]
+    pub(crate) disks: PathBuf,
+    /// Print JSON lines.
+    #[arg(long)]
+    pub(crate) json: bool,
+}

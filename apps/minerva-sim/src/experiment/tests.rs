@@ -1,0 +1,60 @@
+//! The promises of the seeds' experiments.
+
+use super::{htbs, tag};
+use crate::scheduler::Name;
+use minerva_blocksched::HtbsOptions;
+use minerva_model::Nanos;
+use minerva_sim_device::profile;
+
+const SECONDS: usize = 15;
+
+#[test]
+fn htbs_keeps_every_second_and_pclock_does_not() {
+    let disk = profile("sata7200-80g").expect("built in");
+    for block_bytes in [16_384, 65_536, 262_144] {
+        let clients = htbs::four_jobs(&disk, block_bytes, Nanos::from_millis(200), SECONDS);
+        for seed in [1, 2] {
+            let missed = |name| htbs::outcome(&disk, name, &clients, seed, SECONDS).missed();
+            assert_eq!(missed(Name::Htbs), 0, "{block_bytes} bytes, seed {seed}");
+            assert!(missed(Name::Pclock) > 0, "{block_bytes} bytes, seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn htbs_keeps_what_its_original_misses() {
+    let disk = profile("sata7200-80g").expect("built in");
+    let clients = htbs::mixed_tenants(&disk, 30);
+    let missed = |options| htbs::with_options(&disk, options, &clients, 1, 30).missed();
+    assert_eq!(missed(HtbsOptions::default()), 0);
+    assert!(missed(HtbsOptions::original()) > 0);
+}
+
+#[test]
+fn guarantees_cost_little_throughput() {
+    let disk = profile("sata7200-80g").expect("built in");
+    for count in [2, 16] {
+        let clients = htbs::equal_readers(&disk, count, SECONDS);
+        let [ours, bfq, pclock] =
+            [Name::Htbs, Name::Bfq, Name::Pclock].map(|name| htbs::outcome(&disk, name, &clients, 1, SECONDS));
+        assert_eq!(ours.missed(), 0, "{count} readers");
+        assert!(ours.bytes_per_second >= 0.95 * bfq.bytes_per_second, "{count} readers");
+        assert!(ours.bytes_per_second >= 2.0 * pclock.bytes_per_second, "{count} readers");
+    }
+}
+
+#[test]
+fn priorities_hold_across_vms() {
+    let disk = profile("sata-ssd").expect("built in");
+    let streams = tag::fig8();
+    let mut lost = 0;
+    for seed in 0..5 {
+        let run = |stack| tag::run(&disk, stack, &streams, seed, Nanos::from_secs(5));
+        let ours = run(tag::Stack::Tagged(tag::tag_options(true, true)));
+        assert_eq!(tag::inversions(&streams, &ours), [], "seed {seed}");
+        assert!(tag::proportion_error(&streams, &ours) <= 0.05, "seed {seed}");
+        assert!(ours.bytes_per_second >= 0.98 * run(tag::Stack::Passed(Name::Noop)).bytes_per_second);
+        lost += tag::inversions(&streams, &run(tag::Stack::Tagged(tag::tag_options(false, false)))).len();
+    }
+    assert!(lost > 0, "the seed's own settings lose the order");
+}

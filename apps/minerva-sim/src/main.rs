@@ -1,0 +1,40 @@
+//! The simulator's command line.
+
+mod cli;
+mod drives;
+mod experiment;
+mod figure;
+mod fit;
+mod generate;
+mod output;
+mod progress;
+mod report;
+mod reproduce;
+mod run;
+mod scene;
+mod scheduler;
+
+use clap::Parser;
+use cli::{Cli, Command};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match dispatch(Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("minerva-sim: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn dispatch(cli: Cli) -> anyhow::Result<()> {
+    match cli.command {
+        Command::Run(arguments) => run::run(&arguments),
+        Command::Compare(arguments) => run::compare(&arguments),
+        Command::Reproduce(arguments) => reproduce::run(&arguments),
+        Command::Figure(arguments) => figure::run(&arguments),
+        Command::Fit(arguments) => fit::run(&arguments),
+        Command::Generate { directory } => generate::write(&directory),
+    }
+}

@@ -1,0 +1,154 @@
+//! `minerva-sim run` and `minerva-sim compare`.
+
+use crate::cli::{CompareArguments, RunArguments, Scene};
+use crate::output::{megabytes, print_table};
+use crate::scene::{Loaded, judge_replay, load};
+use crate::scheduler::Name;
+use crate::{figure, progress, report};
+use indicatif::ProgressBar;
+use minerva_model::Nanos;
+use minerva_sim_world::{Report, ReportedPromise, sweep};
+
+/// Virtual time between two moves of the progress bar.
+const STEP: Nanos = Nanos::SECOND;
+
+pub(crate) fn run(arguments: &RunArguments) -> anyhow::Result<()> {
+    let scene = &arguments.scene;
+    let loaded = load(scene)?;
+    let bar = progress::count("virtual seconds", scene.until.ceil() as u64);
+    let report = simulate(&loaded, scene, arguments.scheduler, &bar)?;
+    bar.finish_and_clear();
+    if scene.json {
+        println!("{}", serde_json::to_string(&report)?);
+    } else {
+        print_report(&report, &loaded);
+    }
+    finish(scene, &loaded, &[report])
+}
+
+pub(crate) fn compare(arguments: &CompareArguments) -> anyhow::Result<()> {
+    let scene = &arguments.scene;
+    let loaded = load(scene)?;
+    let bar = progress::count("virtual seconds", scene.until.ceil() as u64 * arguments.schedulers.len() as u64);
+    let reports = sweep(figure::threads(), &arguments.schedulers, |name| simulate(&loaded, scene, *name, &bar));
+    bar.finish_and_clear();
+    let reports: Vec<Report> = reports.into_iter().collect::<anyhow::Result<_>>()?;
+    if scene.json {
+        println!("{}", serde_json::to_string(&reports)?);
+    } else {
+        print_comparison(&reports, &loaded);
+    }
+    finish(scene, &loaded, &reports)
+}
+
+fn simulate(loaded: &Loaded, scene: &Scene, name: Name, bar: &ProgressBar) -> anyhow::Result<Report> {
+    let prepared = loaded.prepare(scene, name)?;
+    let mut world = prepared.world;
+    let until = Nanos((scene.until * 1e9).min(1e18) as u64);
+    let mut now = Nanos::ZERO;
+    while now < until {
+        now = (now + STEP).min(until);
+        if world.run(now) {
+            break;
+        }
+        bar.inc(1);
+    }
+    let mut report = world.report();
+    report.scheduler = name.as_str().to_owned();
+    drop(world);
+    prepared.replayed.as_deref().map_or(Ok(()), judge_replay)?;
+    Ok(report)
+}
+
+/// Writes the report with plots, if one is wanted.
+fn finish(scene: &Scene, loaded: &Loaded, reports: &[Report]) -> anyhow::Result<()> {
+    if let Some(path) = &scene.report {
+        report::write(path, &scene.job, loaded.profile(), reports)?;
+        eprintln!("report with plots: {}", path.display());
+    }
+    Ok(())
+}
+
+fn print_report(report: &Report, loaded: &Loaded) {
+    println!(
+        "{} on {}: {} MB/s, {} requests in {:.1} s, Jain's index {:.3}",
+        report.scheduler,
+        loaded.profile().name,
+        megabytes(report.bytes_per_second),
+        report.requests,
+        report.seconds,
+        report.jain_index
+    );
+    let rows: Vec<Vec<String>> = report
+        .processes
+        .iter()
+        .map(|process| {
+            let total: u64 = report.tenants.iter().map(|tenant| tenant.bytes).sum();
+            let share = if total == 0 { 0.0 } else { 100.0 * process.bytes as f64 / total as f64 };
+            vec![
+                process.name.clone(),
+                process.tenant.clone(),
+                megabytes(process.bytes_per_second),
+                format!("{share:.1} %"),
+                format!("{:.2}", process.latency_p50_ms),
+                format!("{:.2}", process.latency_p95_ms),
+                format!("{:.2}", process.latency_p99_ms),
+                format!("{:.2}", process.latency_max_ms),
+                process.finished_s.map_or("-".to_owned(), |second| format!("{second:.1}")),
+                promise_text(process.promise),
+            ]
+        })
+        .collect();
+    let heads =
+        ["process", "tenant", "MB/s", "share", "p50 ms", "p95 ms", "p99 ms", "max ms", "ended s", "guarantee missed"];
+    print_table(&heads, &rows);
+    if !report.weights.is_empty() {
+        println!("Minerva set {} weights; the last: ", report.weights.len());
+        for tenant in &report.tenants {
+            if let Some((at, _, weight)) = report.weights.iter().rfind(|(_, name, _)| *name == tenant.name) {
+                println!("  {} {weight} at {at:.0} s", tenant.name);
+            }
+        }
+    }
+}
+
+/// How a guarantee fared, in a cell.
+pub(crate) fn promise_text(promise: Option<ReportedPromise>) -> String {
+    promise.map_or("-".to_owned(), |p| {
+        format!("{} of {} s, {} of {} late", p.seconds_missed, p.seconds, p.requests_late, p.requests)
+    })
+}
+
+fn print_comparison(reports: &[Report], loaded: &Loaded) {
+    println!("{}", loaded.profile().name);
+    let names: Vec<&str> = reports
+        .first()
+        .map_or_else(Vec::new, |report| report.processes.iter().map(|process| process.name.as_str()).collect());
+    let mut heads = vec!["scheduler", "MB/s", "Jain", "p50 ms", "p99 ms", "guarantee s missed"];
+    // With many processes the table keeps to the sums.
+    let shown = if names.len() <= 8 { names.as_slice() } else { &[] };
+    heads.extend(shown);
+    let rows: Vec<Vec<String>> = reports
+        .iter()
+        .map(|report| {
+            let worst = |of: fn(&minerva_sim_world::ReportedProcess) -> f64| {
+                report.processes.iter().map(of).fold(0.0, f64::max)
+            };
+            let promises = || report.processes.iter().filter_map(|process| process.promise);
+            let (seconds, missed) =
+                promises().fold((0, 0), |(seconds, missed), p| (seconds + p.seconds, missed + p.seconds_missed));
+            let head = [
+                report.scheduler.clone(),
+                megabytes(report.bytes_per_second),
+                format!("{:.3}", report.jain_index),
+                format!("{:.2}", worst(|process| process.latency_p50_ms)),
+                format!("{:.2}", worst(|process| process.latency_p99_ms)),
+                if promises().next().is_some() { format!("{missed} of {seconds}") } else { "-".to_owned() },
+            ];
+            let rates = report.processes.iter().take(shown.len()).map(|process| megabytes(process.bytes_per_second));
+            head.into_iter().chain(rates).collect()
+        })
+        .collect();
+    print_table(&heads, &rows);
+    println!("percentiles: of the process that has the greatest; the last columns: MB/s by process");
+}
