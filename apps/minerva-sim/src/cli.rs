@@ -2,6 +2,7 @@
 
 use crate::fit;
 use crate::scheduler::Name;
+use crate::trace_cli::TraceCommand;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -23,6 +24,9 @@ pub(crate) enum Command {
     Reproduce(ReproduceArguments),
     /// Measure one of the figures in docs/figures.md.
     Figure(FigureArguments),
+    /// Read and convert block traces.
+    #[command(subcommand)]
+    Trace(TraceCommand),
     /// Fit an SSD's parameters to a fio run.
     Fit(fit::Arguments),
     /// Write man pages and shell completions.

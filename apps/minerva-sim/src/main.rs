@@ -13,6 +13,8 @@ mod reproduce;
 mod run;
 mod scene;
 mod scheduler;
+mod trace;
+mod trace_cli;
 
 use clap::Parser;
 use cli::{Cli, Command};
@@ -35,6 +37,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<()> {
         Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::Figure(arguments) => figure::run(&arguments),
         Command::Fit(arguments) => fit::run(&arguments),
+        Command::Trace(command) => trace::run(&command),
         Command::Generate { directory } => generate::write(&directory),
     }
 }

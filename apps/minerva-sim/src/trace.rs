@@ -1,0 +1,171 @@
+//! `minerva-sim trace`: what a trace holds, and its conversion to the native form.
+
+use crate::trace_cli::TraceCommand;
+use anyhow::Context as _;
+use indicatif::{ProgressBar, ProgressStyle};
+use minerva_sim_workload::trace::{NativeWriter, Record, Slice, Summary, SummaryBuilder, TraceError, TraceReader};
+use std::path::Path;
+
+/// Runs one of the commands.
+pub(crate) fn run(command: &TraceCommand) -> anyhow::Result<()> {
+    match command {
+        TraceCommand::Info { file, reading, json } => {
+            let mut trace = TraceReader::open(file, reading.options()?)?;
+            let mut summary = SummaryBuilder::default();
+            each(&mut trace, file, |record| {
+                summary.note(record);
+                Ok(())
+            })?;
+            let summary = summary.finish();
+            if *json { print_json(&trace, &summary) } else { print_text(&trace, &summary) }
+            Ok(())
+        }
+        TraceCommand::Convert { input, output, reading } => {
+            let mut trace = TraceReader::open(input, reading.options()?)?;
+            let mut writer = writer(input, output)?;
+            each(&mut trace, input, |record| writer.write(record))?;
+            finish(writer, &trace, output)
+        }
+        TraceCommand::Slice { input, output, part, reading } => {
+            let mut trace = TraceReader::open(input, reading.options()?)?;
+            let mut writer = writer(input, output)?;
+            slice(&mut trace, input, part.slice()?, &mut writer)?;
+            anyhow::ensure!(writer.records() > 0, "no request of {} lies in that part", input.display());
+            finish(writer, &trace, output)
+        }
+    }
+}
+
+fn writer(input: &Path, output: &Path) -> anyhow::Result<NativeWriter> {
+    let same = input.canonicalize().ok().is_some_and(|input| output.canonicalize().is_ok_and(|output| input == output));
+    anyhow::ensure!(!same, "{} is the trace that is read; name another file to write", output.display());
+    Ok(NativeWriter::create(output)?)
+}
+
+/// So many requests between two looks at the progress.
+const STEP: u64 = 1 << 16;
+
+/// Every request of a trace, with progress on standard error where that is a terminal.
+fn each(
+    trace: &mut TraceReader,
+    path: &Path,
+    mut take: impl FnMut(&Record) -> Result<(), TraceError>,
+) -> anyhow::Result<()> {
+    let bar = bar(path);
+    let mut records = 0_u64;
+    while let Some(record) = trace.next() {
+        take(&record?)?;
+        records += 1;
+        if records.is_multiple_of(STEP) {
+            bar.set_position(trace.taken_bytes());
+        }
+    }
+    bar.finish_and_clear();
+    Ok(())
+}
+
+fn slice(trace: &mut TraceReader, path: &Path, part: Slice, writer: &mut NativeWriter) -> anyhow::Result<()> {
+    let bar = bar(path);
+    for record in part.of(trace.by_ref()) {
+        writer.write(&record?)?;
+        if writer.records().is_multiple_of(STEP) {
+            bar.set_message(format!("{} requests", writer.records()));
+        }
+    }
+    bar.finish_and_clear();
+    Ok(())
+}
+
+fn bar(path: &Path) -> ProgressBar {
+    let bytes = path.metadata().map_or(0, |metadata| metadata.len());
+    let style = ProgressStyle::with_template("{bar:30} {bytes} of {total_bytes}, {elapsed}, {eta} to go {msg}")
+        .unwrap_or_else(|_| ProgressStyle::default_bar());
+    ProgressBar::new(bytes).with_style(style)
+}
+
+fn finish(writer: NativeWriter, trace: &TraceReader, output: &Path) -> anyhow::Result<()> {
+    let records = writer.records();
+    writer.finish(trace.volume_names())?;
+    let bytes = output.metadata().with_context(|| format!("cannot read the size of {}", output.display()))?.len();
+    println!("{records} requests of {} in {bytes} bytes, {:.2} a request", trace.format(), bytes as f64 / records as f64);
+    print_faults(trace);
+    Ok(())
+}
+
+/// What was wrong, for people.
+fn print_faults(trace: &TraceReader) {
+    let faults = trace.faults();
+    if faults.malformed > 0 {
+        eprintln!("{} entries could not be understood and were left out; the first:", faults.malformed);
+        faults.examples.iter().for_each(|malformed| eprintln!("  {malformed}"));
+    }
+    if faults.out_of_order > 0 {
+        let (count, back) = (faults.out_of_order, faults.back_max);
+        eprintln!("{count} requests were earlier than the one before, by up to {back}; they were moved to its time");
+    }
+    if faults.dropped > 0 {
+        eprintln!("{} entries are no request that moved data, or had no answer, and were left out", faults.dropped);
+    }
+}
+
+fn print_text(trace: &TraceReader, summary: &Summary) {
+    println!("format       {}", trace.format());
+    println!("compression  {}", trace.compression().as_str());
+    println!("requests     {}", summary.records);
+    println!("span         {}", summary.span);
+    println!("reads        {} of {} bytes in all", summary.reads, summary.read_bytes);
+    println!("writes       {} of {} bytes in all", summary.writes, summary.written_bytes);
+    println!("flushes      {}", summary.flushes);
+    println!("discards     {}", summary.discards);
+    let mean = summary.mean_per_second().map_or("-".to_owned(), |mean| format!("{mean:.1}"));
+    println!("a second     {mean} on average, {} in the busiest", summary.peak_per_second);
+    println!("needs a disk of {} bytes", summary.end_bytes);
+    if let Some(latency) = summary.mean_latency {
+        println!("latency      {latency} on average, of {} requests", summary.latencies);
+    }
+    println!("malformed    {}", trace.faults().malformed);
+    println!("sizes");
+    for (bytes, count) in &summary.sizes {
+        println!("  up to {bytes:>10}  {count:>12}  {:>5.1} %", *count as f64 * 100.0 / summary.records as f64);
+    }
+    /// More would hide the rest; `--json` has them all.
+    const VOLUMES_SHOWN: usize = 20;
+    println!("volumes      {}", summary.volumes.len());
+    for (number, volume) in summary.volumes.iter().take(VOLUMES_SHOWN) {
+        let name = trace.volume_names().get(*number as usize).map_or("", String::as_str);
+        let (reads, writes) = (volume.reads, volume.writes);
+        println!("  {number:>10}  {reads:>12} reads  {writes:>12} writes  {:>16} bytes  {name}", volume.end_bytes);
+    }
+    if summary.volumes.len() > VOLUMES_SHOWN {
+        println!("  and {} more, which --json lists", summary.volumes.len() - VOLUMES_SHOWN);
+    }
+    print_faults(trace);
+}
+
+fn print_json(trace: &TraceReader, summary: &Summary) {
+    let faults = trace.faults();
+    let sizes: Vec<_> =
+        summary.sizes.iter().map(|(bytes, count)| serde_json::json!({"bytes_max": bytes, "requests": count})).collect();
+    let volumes: Vec<_> = summary
+        .volumes
+        .iter()
+        .map(|(number, volume)| {
+            serde_json::json!({
+                "volume": number, "name": trace.volume_names().get(*number as usize), "reads": volume.reads,
+                "writes": volume.writes, "read_bytes": volume.read_bytes, "written_bytes": volume.written_bytes,
+                "end_bytes": volume.end_bytes,
+            })
+        })
+        .collect();
+    let line = serde_json::json!({
+        "format": trace.format().as_str(), "compression": trace.compression().as_str(), "requests": summary.records,
+        "span_ns": summary.span.0, "first_ns": trace.first_ns(), "reads": summary.reads, "writes": summary.writes,
+        "flushes": summary.flushes, "discards": summary.discards, "read_bytes": summary.read_bytes,
+        "written_bytes": summary.written_bytes, "mean_per_second": summary.mean_per_second(),
+        "peak_per_second": summary.peak_per_second, "end_bytes": summary.end_bytes,
+        "mean_latency_ns": summary.mean_latency.map(|latency| latency.0), "malformed": faults.malformed,
+        "examples": faults.examples.iter().map(ToString::to_string).collect::<Vec<_>>(), "dropped": faults.dropped,
+        "out_of_order": faults.out_of_order, "back_ns_max": faults.back_max.0, "sizes": sizes, "volumes": volumes,
+    });
+    println!("{line}");
+}
