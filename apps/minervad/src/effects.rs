@@ -35,6 +35,13 @@ impl Driver {
                 self.found(&finding);
                 None
             }
+            // They answer requests, and no request comes in yet.
+            Effect::Granted(_)
+            | Effect::Refused(_)
+            | Effect::Ready { .. }
+            | Effect::Ledger(_)
+            | Effect::Declare(_)
+            | Effect::Learnt(_) => None,
         }
     }
 

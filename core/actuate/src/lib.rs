@@ -198,15 +198,7 @@ impl Actuator {
     pub fn plan(&mut self, now: Nanos, decisions: &[Decision], signals: &Signals) {
         self.slice += 1;
         self.groups.settle(|group| self.ledger.knows(Holder::Group(group)));
-        for decision in decisions {
-            if !self.tenants.contains_key(&decision.tenant) {
-                continue;
-            }
-            let pair = self.pairs.entry((decision.tenant, decision.device)).or_default();
-            if pair.share.replace(decision.share) != Some(decision.share) {
-                self.enter_pair((decision.tenant, decision.device));
-            }
-        }
+        self.take_shares(decisions);
         self.note_activity(signals);
         let Self { disks, pairs, tenants, ledger, groups, config, .. } = self;
         for (id, disk) in disks {
@@ -219,6 +211,19 @@ impl Actuator {
         }
         self.ledger.turn(self.slice);
         self.tell();
+    }
+
+    /// Shares that changed within a slice, because a tenant asked for something. Weights follow at once; caps are dealt with
+    /// the next slice, as they are fitted to what was used in it.
+    pub fn reshare(&mut self, now: Nanos, decisions: &[Decision]) {
+        if decisions.is_empty() {
+            return;
+        }
+        self.take_shares(decisions);
+        let Self { disks, ledger, groups, config, .. } = self;
+        for disk in disks.values_mut().filter(|disk| !disk.has_caps()) {
+            disk.plan(now, config, groups, &BTreeMap::new(), &Signals::default(), ledger);
+        }
     }
 
     /// What came of an inspection or a write. An answer to a request that no longer matters is ignored.
@@ -277,6 +282,18 @@ impl Actuator {
         };
         let share = pair.share.filter(|_| !known.excluded).map(Share::get);
         disk.set(&self.groups, known.group, Own { tenant, share, active: pair.active });
+    }
+
+    fn take_shares(&mut self, decisions: &[Decision]) {
+        for decision in decisions {
+            if !self.tenants.contains_key(&decision.tenant) {
+                continue;
+            }
+            let pair = self.pairs.entry((decision.tenant, decision.device)).or_default();
+            if pair.share.replace(decision.share) != Some(decision.share) {
+                self.enter_pair((decision.tenant, decision.device));
+            }
+        }
     }
 
     fn pairs_of(&self, tenant: TenantId) -> Vec<(TenantId, DeviceId)> {

@@ -4,6 +4,8 @@ use crate::compose::Opinions;
 use crate::fennel::Fennel;
 use crate::floor::{Active, Floor};
 use crate::keys::Key;
+use crate::room::{Room, SLICES_LINGERING};
+use crate::stance::Stance;
 use crate::usage::{Averages, Usage};
 use minerva_model::{Decision, DeviceId, Nanos, Share, TenantId};
 
@@ -16,6 +18,7 @@ pub(crate) struct Disk {
     claims: Vec<Claim>,
     heaviest: Averages,
     floor: Floor,
+    room: Room,
     active: Active,
     /// Where the next row is expected, as rows come in the order of the claims.
     cursor: usize,
@@ -30,8 +33,10 @@ struct Claim {
     excluded: bool,
     /// The turn in which it was last active.
     active_turn: u64,
+    /// What it asked for.
+    stance: Stance,
     /// What was last decided. A newcomer without history has this from the start, so it is no news.
-    told: (Share, Option<u8>),
+    told: Told,
 }
 
 /// The part of a tenant's record that a claim repeats, so that a slice reads one vector only.
@@ -49,7 +54,18 @@ impl Standing {
     }
 }
 
-const UNTOLD: (Share, Option<u8>) = (Share::NEUTRAL, None);
+/// The share, the group, and the mark of the stance.
+type Told = (Share, Option<u8>, u8);
+
+const UNTOLD: Told = (Share::NEUTRAL, None, 0);
+
+/// A tenant that used the disk in the last slice, as those who coordinate see it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Present {
+    pub(crate) tenant: TenantId,
+    pub(crate) key: Key,
+    pub(crate) share: Share,
+}
 
 impl Disk {
     /// The history `key`, made if it is not there.
@@ -79,7 +95,8 @@ impl Disk {
         };
         let index = position.unwrap_or_else(|index| {
             let Standing { key, weight_percent, excluded } = standing;
-            let claim = Claim { tenant, key, weight_percent, excluded, active_turn: 0, told: UNTOLD };
+            let stance = Stance::default();
+            let claim = Claim { tenant, key, weight_percent, excluded, active_turn: 0, stance, told: UNTOLD };
             self.claims.insert(index, claim);
             index
         });
@@ -129,7 +146,8 @@ impl Disk {
         self.claims.iter_mut().for_each(|claim| claim.told = UNTOLD);
     }
 
-    /// Settles the groups and the floor, and tells what changed.
+    /// Settles the groups, the room and the floor, and tells what changed. `stance` says what a tenant asked for; absent when
+    /// nobody asked for anything.
     ///
     /// All histories take part, also idle ones: their place sinks while others use the disk, and a tenant that comes back
     /// must find its weight in place, not a slice later. That costs a comparison each.
@@ -138,28 +156,87 @@ impl Disk {
         place: (DeviceId, Nanos, u64),
         fennel: &Fennel,
         floor_permille: u32,
+        stance: Option<&dyn Fn(TenantId) -> Stance>,
         news: &mut Vec<Decision>,
     ) {
         let (device, now, turn) = place;
         self.cursor = 0;
-        let heavier = |heaviest: Averages, usage: &Usage| heaviest.or_heavier(usage.averages);
+        self.take_stances(stance);
+        let heavier = |heaviest: Averages, usage: &Usage| heaviest.or_heavier(usage.counted());
         self.heaviest = self.usages.iter().fold(Averages::default(), heavier);
         let yardstick = fennel.yardstick(self.heaviest, now);
         self.usages.iter_mut().for_each(|usage| fennel.settle(usage, &yardstick));
+        self.update_room(turn, fennel);
         self.update_floor(turn, fennel, floor_permille);
         for index in 0..self.claims.len() {
-            let claim = self.claims[index];
-            if claim.excluded {
-                continue;
-            }
-            let usage = self.usage(claim.key);
-            let opinions = self.opinions(fennel, &usage, claim.weight_percent);
-            let verdict = (opinions.share(), usage.group);
-            if verdict != claim.told {
-                news.push(opinions.decision(claim.tenant, device, self.heaviest, now));
-                self.claims[index].told = verdict;
+            news.extend(self.tell(index, (device, now), fennel));
+        }
+    }
+
+    /// A tenant asked for something within a slice: what changes for it at once. It has a claim from now on.
+    pub(crate) fn reconsider(
+        &mut self,
+        place: (DeviceId, Nanos),
+        fennel: &Fennel,
+        tenant: TenantId,
+        standing: Standing,
+        stance: Stance,
+    ) -> Option<Decision> {
+        let index = self.claim(tenant, standing);
+        self.cursor = 0;
+        self.claims[index].stance = stance;
+        self.tell(index, place, fennel)
+    }
+
+    fn tell(&mut self, index: usize, place: (DeviceId, Nanos), fennel: &Fennel) -> Option<Decision> {
+        let claim = self.claims[index];
+        if claim.excluded {
+            return None;
+        }
+        let usage = self.usage(claim.key);
+        let opinions = self.opinions(fennel, &usage, &claim);
+        let verdict = (opinions.share(), usage.group, claim.stance.mark());
+        if verdict == claim.told {
+            return None;
+        }
+        let decision = opinions.decision(claim.tenant, place.0, self.heaviest, place.1);
+        self.claims[index].told = verdict;
+        Some(decision)
+    }
+
+    /// A history counts per percent of a level only when all who have it step back, and then of the mildest.
+    fn take_stances(&mut self, stance: Option<&dyn Fn(TenantId) -> Stance>) {
+        let asked = |tenant| stance.map_or(Stance::default(), |stance| stance(tenant));
+        self.claims.iter_mut().for_each(|claim| claim.stance = asked(claim.tenant));
+        self.usages.iter_mut().for_each(|usage| usage.level_percent = None);
+        let Self { claims, usages, .. } = self;
+        let percent = |claim: &Claim| claim.stance.level_percent().unwrap_or(100);
+        if stance.is_none() || claims.iter().all(|claim| percent(claim) == 100) {
+            return;
+        }
+        for claim in claims.iter() {
+            if let Some(usage) = usages.get_mut(claim.key) {
+                usage.level_percent = Some(usage.level_percent.unwrap_or(1).max(percent(claim)));
             }
         }
+    }
+
+    fn update_room(&mut self, turn: u64, fennel: &Fennel) {
+        let recent = |claim: &&Claim| claim.active_turn > 0 && turn - claim.active_turn < SLICES_LINGERING;
+        let steps_back = |claim: &Claim| !claim.excluded && claim.stance.level_percent().is_some();
+        if !self.claims.iter().filter(recent).any(steps_back) {
+            self.room.update(None);
+            return;
+        }
+        let present = |claim: &&Claim| {
+            let active = claim.active_turn == turn || claim.stance.operation.is_some() || claim.stance.boost.is_some();
+            active && !steps_back(claim)
+        };
+        let shares = self.claims.iter().filter(present).map(|claim| match claim.excluded {
+            true => Share::NEUTRAL,
+            false => self.opinions(fennel, &self.usage(claim.key), claim).without_room(),
+        });
+        self.room.update(Some(shares.max().unwrap_or(Share::NEUTRAL)));
     }
 
     fn update_floor(&mut self, turn: u64, fennel: &Fennel, floor_permille: u32) {
@@ -169,14 +246,23 @@ impl Disk {
         for claim in self.claims.iter().filter(|claim| claim.active_turn == turn) {
             if claim.excluded {
                 active.excluded += 1;
-            } else {
+            } else if !claim.stance.is_idle() {
                 let usage = self.usage(claim.key);
-                active.steered.push(self.opinions(fennel, &usage, claim.weight_percent).without_floor().get());
+                active.steered.push(self.opinions(fennel, &usage, claim).without_floor().get());
             }
         }
         let ppm = active.guarantee_ppm(floor_permille);
         self.floor.update(active.level_needed(ppm), ppm);
         self.active = active;
+    }
+
+    /// The share that a tenant has, before everyone is raised; neutral when it has no claim or is not steered.
+    pub(crate) fn share_without_room(&self, fennel: &Fennel, tenant: TenantId) -> Share {
+        let position = self.claims.binary_search_by_key(&tenant, |claim| claim.tenant);
+        match position.map(|index| &self.claims[index]) {
+            Ok(claim) if !claim.excluded => self.opinions(fennel, &self.usage(claim.key), claim).without_room(),
+            _ => Share::NEUTRAL,
+        }
     }
 
     /// What stands decided for a tenant.
@@ -188,7 +274,11 @@ impl Disk {
         standing: Standing,
     ) -> Decision {
         let usage = self.usage(standing.key);
-        self.opinions(fennel, &usage, standing.weight_percent).decision(tenant, place.0, self.heaviest, place.1)
+        let position = self.claims.binary_search_by_key(&tenant, |claim| claim.tenant);
+        let stance = position.map_or(Stance::default(), |index| self.claims[index].stance);
+        let Standing { key, weight_percent, excluded } = standing;
+        let claim = Claim { tenant, key, weight_percent, excluded, active_turn: 0, stance, told: UNTOLD };
+        self.opinions(fennel, &usage, &claim).decision(tenant, place.0, self.heaviest, place.1)
     }
 
     /// Steered tenants that have a claim.
@@ -199,7 +289,8 @@ impl Disk {
         })
     }
 
-    fn opinions<'a>(&'a self, fennel: &'a Fennel, usage: &'a Usage, weight_percent: u32) -> Opinions<'a> {
-        Opinions { fennel, usage, weight_percent, floor: &self.floor }
+    fn opinions<'a>(&'a self, fennel: &'a Fennel, usage: &'a Usage, claim: &Claim) -> Opinions<'a> {
+        let (stance, weight_percent, room) = (claim.stance, claim.weight_percent, self.room.times());
+        Opinions { fennel, usage, stance, weight_percent, room, floor: &self.floor }
     }
 }

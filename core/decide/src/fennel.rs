@@ -151,7 +151,7 @@ impl Fennel {
         if usage.group.is_none() && usage.averages == Averages::default() {
             return;
         }
-        let place = self.place(usage.averages, yardstick).0;
+        let place = self.place(usage.counted(), yardstick).0;
         let Some(group) = usage.group else {
             usage.group = Some(self.group_at(place));
             return;
@@ -199,7 +199,7 @@ impl Fennel {
             return Reason::Holding { group, wanted: usage.wanted, verdicts: usage.verdicts, needed };
         }
         let yardstick = self.yardstick(heaviest, now);
-        let long_term = self.place(usage.averages, &yardstick).1;
+        let long_term = self.place(usage.counted(), &yardstick).1;
         let pick = |averages| {
             let rates = self.rates(averages, now);
             if long_term { rates.long_term_bytes_per_second } else { rates.recent_bytes_per_second }
@@ -209,7 +209,7 @@ impl Fennel {
         Reason::Group {
             group,
             groups: self.settings.groups,
-            usage_bytes_per_second: pick(usage.averages),
+            usage_bytes_per_second: pick(usage.counted()),
             heaviest_bytes_per_second: pick(yardstick),
             quiet,
             long_term,

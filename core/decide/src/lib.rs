@@ -6,6 +6,13 @@
 //! |---|---|
 //! | `fennel` | sparing tenants rise, heavy ones sink |
 //! | `floor` | everyone who uses the disk keeps a part of it |
+//! | `levels` | who steps back, how far and until when |
+//! | `credits`, `boosts` | what stepping back earns, and the slices of high priority that it buys |
+//! | `coordination`, `queue` | who waits with an operation, and who begins now |
+//! | `bandwidth` | what each disk delivers |
+//! | `participation`, `requests` | tenants that take part, and what they are answered |
+//! | `stance` | what a tenant's own requests say of its share |
+//! | `room` | room below heavy tenants for those that step back |
 //! | `compose` | the factors in order, multiplied |
 //! | `disk` | who competes on one disk; finds what changed |
 //! | `usage` | one history: its averages, its group, what the store has of it |
@@ -17,22 +24,37 @@
 //! To add a policy: a file with its state and a factor, a variant of [`minerva_model::Policy`] and its reasons, and one
 //! line in `compose`.
 
+mod bandwidth;
+mod boosts;
 mod compose;
+mod coordination;
+mod credits;
 mod disk;
 mod fennel;
 mod floor;
 mod keys;
+mod levels;
+mod part;
+mod participation;
+mod queue;
+mod requests;
+mod room;
+mod stance;
 mod usage;
+
+pub use part::Part;
 
 use crate::disk::{Disk, Standing};
 use crate::fennel::Fennel;
 use crate::keys::{Key, Keys};
+use crate::participation::Participation;
+use crate::stance::Stance;
 use crate::usage::{Averages, Usage};
 use minerva_model::{
-    Decision, DeviceId, EngineConfig, Finding, FindingKind, Nanos, Signals, Tenant, TenantHistory, TenantId,
+    Decision, DeviceId, Effect, EngineConfig, Finding, FindingKind, Nanos, Signals, Tenant, TenantHistory, TenantId,
     UsageAverage,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A history is stored at most once in this many slices, however fast it changes: what a crash may cost is bounded by
 /// what fits in them, and a store of 1,200 active tenants is not rewritten every second.
@@ -49,6 +71,9 @@ pub struct Decider {
     /// Sorted by id.
     tenants: Vec<(TenantId, Standing)>,
     disks: BTreeMap<DeviceId, Disk>,
+    /// Disks on which tenants can ask for something, used or not.
+    devices: BTreeSet<DeviceId>,
+    participation: Participation,
     turn: u64,
     now: Nanos,
 }
@@ -62,6 +87,8 @@ impl Default for Decider {
             keys: Keys::default(),
             tenants: Vec::new(),
             disks: BTreeMap::new(),
+            devices: BTreeSet::new(),
+            participation: Participation::default(),
             turn: 0,
             now: Nanos::ZERO,
         }
@@ -76,6 +103,7 @@ impl Decider {
         self.rebase();
         self.fennel = Fennel::new(&config.fennel, self.now);
         self.floor_permille = config.fennel.floor_permille;
+        self.participation.configure(config);
     }
 
     /// A tenant appeared, or its rule changed. Its past counts unless something fresher is known already; a row that
@@ -85,6 +113,7 @@ impl Decider {
         let name = tenant.history_key();
         let key = self.keys.join(&name, tenant.group.is_some());
         let standing = Standing { key, weight_percent: tenant.weight_percent, excluded: tenant.excluded };
+        self.participation.tenant_seen(tenant);
         match self.tenants.binary_search_by_key(&tenant.id, |(id, _)| *id) {
             Ok(index) => {
                 let old = std::mem::replace(&mut self.tenants[index].1, standing);
@@ -104,29 +133,45 @@ impl Decider {
         (dropped > 0).then(|| history_dropped(tenant, dropped)).into_iter().collect()
     }
 
-    /// A tenant is gone. The history of an operator's group stays, that of a cgroup goes, as the cgroup never comes back.
-    pub fn tenant_gone(&mut self, id: TenantId) {
+    /// A tenant is gone. The history of an operator's group stays, that of a cgroup goes, as the cgroup never comes back. What
+    /// it declared goes too, and is no longer to be remembered.
+    pub fn tenant_gone(&mut self, id: TenantId) -> Vec<Effect> {
+        let forgotten = self.participation.tenant_gone(id);
         if let Ok(index) = self.tenants.binary_search_by_key(&id, |(tenant, _)| *tenant) {
             let (_, standing) = self.tenants.remove(index);
             self.disks.values_mut().for_each(|disk| disk.drop_claim(id));
             self.leave(standing.key);
         }
+        forgotten.into_iter().collect()
     }
 
-    /// A disk is gone, and with it what was known of its use: its number may come back as another disk.
-    pub fn device_gone(&mut self, id: DeviceId) {
+    /// A disk appeared: tenants can ask for something on it.
+    pub fn device_seen(&mut self, id: DeviceId) {
+        self.devices.insert(id);
+    }
+
+    /// A disk is gone, and with it what was known of its use: its number may come back as another disk. Who waited for it is
+    /// called back.
+    pub fn device_gone(&mut self, id: DeviceId) -> Vec<Effect> {
+        self.devices.remove(&id);
         self.disks.remove(&id);
+        self.participation.device_gone(id)
     }
 
-    /// Learns from one slice and tells every pair whose share or group changed since it was last told, by disk, then
-    /// tenant. Rows of unknown tenants are passed over.
+    /// Learns from one slice and tells every pair whose share, group or requests changed since it was last told, by disk, then
+    /// tenant. Rows of unknown tenants are passed over. What tenants took part in comes from [`Decider::slice_ended`], which is
+    /// to be called first.
     pub fn decide(&mut self, now: Nanos, signals: &Signals) -> Vec<Decision> {
         self.advance(now);
         self.turn += 1;
         self.learn(signals);
         let mut news = Vec::new();
-        for (device, disk) in &mut self.disks {
-            disk.decide((*device, self.now, self.turn), &self.fennel, self.floor_permille, &mut news);
+        let Self { disks, participation, fennel, .. } = self;
+        let quiet = participation.is_quiet();
+        for (device, disk) in disks {
+            let stance = |tenant| participation.stance(tenant, *device);
+            let stance: Option<&dyn Fn(TenantId) -> Stance> = if quiet { None } else { Some(&stance) };
+            disk.decide((*device, self.now, self.turn), fennel, self.floor_permille, stance, &mut news);
         }
         news
     }

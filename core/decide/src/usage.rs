@@ -19,6 +19,8 @@ pub(crate) struct Usage {
     /// The group that the verdicts ask for, and how many did in a row.
     pub(crate) wanted: u8,
     pub(crate) verdicts: u8,
+    /// All who have this history step back; it counts per percent of this. Set anew in each slice.
+    pub(crate) level_percent: Option<u32>,
     stored: Option<Stored>,
 }
 
@@ -44,6 +46,17 @@ impl Usage {
     pub(crate) fn restored(averages: Averages, group: u8) -> Self {
         let stored = Some(Stored { averages, group });
         Self { averages, group: Some(group), stored, ..Self::default() }
+    }
+
+    /// The averages as they count in comparisons.
+    pub(crate) fn counted(&self) -> Averages {
+        match self.level_percent {
+            None => self.averages,
+            Some(percent) => {
+                let factor = 100.0 / f64::from(percent);
+                self.averages.times(Averages { recent: factor, long_term: factor })
+            }
+        }
     }
 
     /// Adds a rate, weighed by the gain of the time it lasted.

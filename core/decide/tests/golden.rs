@@ -7,6 +7,11 @@
 //! | `tenant N [group=G] [weight=PERCENT] [excluded]` | tenant N appears, or its rule changes |
 //! | `gone N` | tenant N is gone |
 //! | `run SECONDS [N[/MINOR]=RATE …]` | so many slices of a second with these rates, in MB/s, on disk 8:MINOR |
+//! | `level N LEVEL [SECONDS]` | tenant N steps back, or comes back |
+//! | `give N CREDITS` | what the store knows of tenant N: credits that last an hour |
+//! | `boost N KEY SLICES` | tenant N buys slices; the store commits at once |
+//! | `coordinate N KEY MEGABYTES [start=SECONDS] [done=SECONDS]` | tenant N asks when to begin, at the latest so far ahead |
+//! | `finish N KEY` | it is done |
 //! | `show` | what stands decided for everyone |
 //! | `restart` | a new decider that knows what the store was told |
 
@@ -15,8 +20,9 @@
 use expect_test::{ExpectFile, expect_file};
 use minerva_decide::Decider;
 use minerva_model::{
-    CgroupRef, DeviceId, EngineConfig, IoCounters, IoSignals, Nanos, Signals, Tenant, TenantHistory, TenantId,
-    TenantKind,
+    AccessKind, CgroupRef, CreditLot, Deadline, Decision, DeviceId, Effect, EngineConfig, Granted, IoCounters,
+    IoSignals, LedgerEntry, Level, Lifetime, MicroCredits, Mode, Nanos, Operation, Recalled, RequestId, Signals,
+    Tenant, TenantHistory, TenantId, TenantKind, TenantRequest, Wish,
 };
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -27,6 +33,7 @@ struct Script {
     decider: Decider,
     tenants: BTreeMap<u64, Tenant>,
     now: Nanos,
+    signals: Signals,
 }
 
 impl Script {
@@ -41,6 +48,14 @@ impl Script {
                 self.decider.tenant_gone(TenantId(words[1].parse().unwrap()));
             }
             "run" => self.run(&words[1..], &mut out),
+            "level" | "boost" | "coordinate" | "finish" => self.ask(&words, &mut out),
+            "give" => {
+                let amount = MicroCredits::credits(words[2].parse().unwrap());
+                let lots = vec![CreditLot { amount, expires_in: Nanos::from_secs(3600) }];
+                let tenant = TenantId(words[1].parse().unwrap());
+                let recalled = Recalled { tenant, lots, purchases: Vec::new(), declaration: None };
+                self.decider.recalled(self.now, &recalled);
+            }
             "show" => self.decider.decisions().for_each(|decision| writeln!(out, "{decision}").unwrap()),
             "restart" => self.restart(&mut out),
             other => panic!("unknown command {other}"),
@@ -99,11 +114,69 @@ impl Script {
                 active: read_bytes > 0,
             });
         }
-        let signals = Signals { devices: Vec::new(), io: rows };
+        self.signals = Signals { devices: Vec::new(), io: rows };
+        let signals = self.signals.clone();
         for _ in 0..words[0].parse().unwrap() {
             self.now += Nanos::SECOND;
+            let effects = self.decider.slice_ended(self.now, &signals);
+            self.tell(effects, Vec::new(), out);
             for decision in self.decider.decide(self.now, &signals) {
                 writeln!(out, "{:>4.0} s  {decision}", self.now.as_secs_f64()).unwrap();
+            }
+        }
+    }
+
+    fn ask(&mut self, words: &[&str], out: &mut String) {
+        let ahead = |text: &str| self.now + Nanos::from_secs(text.parse().unwrap());
+        let mut id = RequestId(words[2].to_owned());
+        let wish = match words[0] {
+            "level" => {
+                id = RequestId(format!("level-{}", self.now));
+                let level = *Level::ALL.iter().find(|level| level.as_str() == words[2]).unwrap();
+                let lifetime = words.get(3).map_or(Lifetime::UntilReleased, |text| Lifetime::Until(ahead(text)));
+                Wish::SetLevel { level, lifetime }
+            }
+            "boost" => Wish::Boost { slices: words[3].parse().unwrap(), device: None },
+            "coordinate" => {
+                let deadline = words.get(4).map(|word| match word.split_once('=').unwrap() {
+                    ("start", text) => Deadline::StartBefore(ahead(text)),
+                    (_, text) => Deadline::DoneBefore(ahead(text)),
+                });
+                let (device, bytes) = (DeviceId { major: 8, minor: 0 }, words[3].parse::<u64>().unwrap() * 1_000_000);
+                Wish::Coordinate(Operation { device, access: AccessKind::SequentialRead, bytes, deadline })
+            }
+            _ => {
+                let operation = std::mem::replace(&mut id, RequestId(format!("finish-{}", words[2])));
+                Wish::Finish(operation)
+            }
+        };
+        let request = TenantRequest { id, tenant: TenantId(words[1].parse().unwrap()), wish };
+        let (effects, news) = self.decider.requested(self.now, &request, &self.signals);
+        self.tell(effects, news, out);
+    }
+
+    fn tell(&mut self, effects: Vec<Effect>, news: Vec<Decision>, out: &mut String) {
+        let second = self.now.as_secs_f64();
+        for decision in news {
+            writeln!(out, "{second:>4.0} s  {decision}").unwrap();
+        }
+        for effect in effects {
+            match effect {
+                Effect::Granted(Granted { id, grant, .. }) => {
+                    writeln!(out, "{second:>4.0} s  {id}: {grant:?}").unwrap()
+                }
+                Effect::Refused(refused) => {
+                    writeln!(out, "{second:>4.0} s  {}: {}: {}", refused.id, refused.kind.as_str(), refused.message)
+                        .unwrap();
+                }
+                Effect::Ready { id, .. } => writeln!(out, "{second:>4.0} s  {id}: ready").unwrap(),
+                Effect::Ledger(entry) => {
+                    let LedgerEntry { number, account, kind, amount, .. } = entry;
+                    writeln!(out, "{second:>4.0} s  ledger: {account} {} {amount}", kind.as_str()).unwrap();
+                    let (effects, news) = self.decider.committed(self.now, number, true);
+                    self.tell(effects, news, out);
+                }
+                _ => {}
             }
         }
     }
@@ -123,6 +196,8 @@ impl Script {
 /// Runs every case of a script and gives it back with the answers that were given.
 fn answer(text: &str) -> String {
     let mut script = Script::default();
+    script.config.mode = Mode::Enforce;
+    script.decider.device_seen(DeviceId { major: 8, minor: 0 });
     script.decider.configure(Nanos::ZERO, &script.config);
     let mut out = String::new();
     for (index, case) in text.trim_end().split("\n\n").enumerate() {
@@ -154,4 +229,9 @@ fn rules_and_floor() {
 #[test]
 fn long_term() {
     check(expect_file!["../testdata/long-term.txt"], include_str!("../testdata/long-term.txt"));
+}
+
+#[test]
+fn taking_part() {
+    check(expect_file!["../testdata/taking-part.txt"], include_str!("../testdata/taking-part.txt"));
 }

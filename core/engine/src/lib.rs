@@ -14,13 +14,14 @@
 //! Events may come in any order. What refers to something unknown is passed over, and an instant before the last one
 //! counts as the last one.
 
+mod requests;
 mod slices;
 mod unreadable;
 
 use crate::slices::Slices;
 use crate::unreadable::Unreadable;
 use minerva_actuate::Actuator;
-use minerva_decide::Decider;
+use minerva_decide::{Decider, Part};
 use minerva_model::{
     BackEnd, Decision, DeviceId, Effect, EngineConfig, Event, Finding, Mode, Nanos, Sample, Signals, TenantId,
 };
@@ -57,12 +58,14 @@ impl Engine {
             Event::Configured(config) => self.configured(&config),
             Event::DeviceSeen(device) => {
                 self.devices.insert(device.id);
+                self.decider.device_seen(device.id);
                 self.actuator.device_seen(&device);
             }
             Event::DeviceGone(id) => {
                 self.devices.remove(&id);
                 self.observer.device_gone(id);
-                self.decider.device_gone(id);
+                let called_back = self.decider.device_gone(id);
+                self.effects.extend(called_back);
                 self.actuator.device_gone(id);
             }
             Event::TenantSeen { tenant, history } => {
@@ -72,11 +75,23 @@ impl Engine {
             }
             Event::TenantGone(id) => {
                 self.observer.tenant_gone(id);
-                self.decider.tenant_gone(id);
+                let forgotten = self.decider.tenant_gone(id);
+                self.effects.extend(forgotten);
                 self.actuator.tenant_gone(id);
             }
             Event::Sampled(sample) => self.sampled(&sample),
             Event::Answered { id, outcome } => self.actuator.answered(self.now, id, &outcome),
+            Event::Requested(request) => self.requested(request),
+            Event::Committed { entry, fresh } => {
+                let (effects, decisions) = self.decider.committed(self.now, entry, fresh);
+                self.asked_for(effects, decisions);
+            }
+            Event::CommitFailed { entry, detail } => self.effects.extend(self.decider.commit_failed(entry, &detail)),
+            Event::Recalled(recalled) => {
+                let decisions = self.decider.recalled(self.now, &recalled);
+                self.asked_for(Vec::new(), decisions);
+            }
+            Event::BandwidthRecalled(row) => self.decider.bandwidth_recalled(self.now, &row),
             Event::Stopping => self.stop(),
         }
         // At once, so that effects stand in the order of the events that caused them.
@@ -161,6 +176,8 @@ impl Engine {
         self.found(findings);
         let findings = self.unreadable.findings(&sample.skipped);
         self.found(findings);
+        let part = self.decider.slice_ended(self.now, &signals);
+        self.effects.extend(part);
         // Also in `observe`: what is learnt there is what the first decision in another mode is made from.
         let mut decisions = self.decider.decide(self.now, &signals);
         if self.mode == Mode::Observe {
@@ -178,6 +195,8 @@ impl Engine {
             return;
         }
         self.effects.extend(self.decider.all_histories(self.now).into_iter().map(Effect::Remember));
+        let earned = self.decider.all_entries(self.now);
+        self.effects.extend(earned);
         self.actuator.stop();
     }
 

@@ -2,9 +2,10 @@
 
 use minerva_engine::{Engine, replay};
 use minerva_model::{
-    BackEnd, CgroupRef, CgroupVersion, Device, DeviceFacts, DeviceId, DeviceSample, Effect, EngineConfig, Event,
-    IoCounters, Mode, Nanos, Outcome, Sample, Skipped, Tenant, TenantHistory, TenantId, TenantIo, TenantKind,
-    UsageAverage, WaitCounters, WriteId,
+    AccessKind, BackEnd, CgroupRef, CgroupVersion, CreditLot, Deadline, Device, DeviceFacts, DeviceId, DeviceSample,
+    Effect, EngineConfig, EntryNumber, Event, Grant, Granted, IoCounters, Level, Lifetime, MicroCredits, Mode, Nanos,
+    Operation, Outcome, Recalled, RefusalKind, Refused, RequestId, Sample, Skipped, Tenant, TenantHistory, TenantId,
+    TenantIo, TenantKind, TenantRequest, UsageAverage, WaitCounters, Wish, WriteId,
 };
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 use std::collections::BTreeMap;
@@ -238,6 +239,35 @@ fn any_history() -> impl Strategy<Value = Vec<TenantHistory>> {
     proptest::collection::vec(row, 0..3)
 }
 
+fn any_wish() -> impl Strategy<Value = Wish> {
+    let level = (0..4_usize, any::<Option<u64>>()).prop_map(|(level, until)| Wish::SetLevel {
+        level: Level::ALL[level],
+        lifetime: until.map_or(Lifetime::UntilReleased, |at| Lifetime::Until(Nanos(at))),
+    });
+    let deadline = proptest::option::of((any::<bool>(), 0..200_u64).prop_map(|(start, seconds)| match start {
+        true => Deadline::StartBefore(Nanos::from_secs(seconds)),
+        false => Deadline::DoneBefore(Nanos::from_secs(seconds)),
+    }));
+    let coordinate =
+        (any_device(), 0..4_usize, any::<u64>(), deadline).prop_map(|(device, access, bytes, deadline)| {
+            let bytes = bytes >> (bytes % 64);
+            Wish::Coordinate(Operation { device, access: AccessKind::ALL[access], bytes, deadline })
+        });
+    let named = (0..3_u8, "[0-9]{0,2}").prop_map(|(which, id)| match which {
+        0 => Wish::Start(RequestId(id)),
+        1 => Wish::Finish(RequestId(id)),
+        _ => Wish::Cancel(RequestId(id)),
+    });
+    prop_oneof![
+        level,
+        Just(Wish::ReleaseLevel),
+        (any::<u32>(), proptest::option::of(any_device()))
+            .prop_map(|(slices, device)| Wish::Boost { slices: slices >> (slices % 32), device }),
+        coordinate,
+        named,
+    ]
+}
+
 fn any_event() -> impl Strategy<Value = Event> {
     let mode = prop_oneof![Just(Mode::Observe), Just(Mode::Shadow), Just(Mode::Enforce)];
     let outcome = prop_oneof![
@@ -254,6 +284,16 @@ fn any_event() -> impl Strategy<Value = Event> {
         1 => (0..5_u64).prop_map(|number| Event::TenantGone(TenantId(number))),
         8 => proptest::collection::vec(0..2_000_u64, 0..5).prop_map(|megabytes| sampled(&megabytes)),
         8 => (0..40_u64, outcome).prop_map(|(id, outcome)| Event::Answered { id: WriteId(id), outcome }),
+        8 => (0..5_u64, 0..12_u8, any_wish()).prop_map(|(number, key, wish)| {
+            Event::Requested(TenantRequest { id: RequestId(key.to_string()), tenant: TenantId(number), wish })
+        }),
+        3 => (0..12_u64, any::<bool>()).prop_map(|(entry, fresh)| Event::Committed { entry: EntryNumber(entry), fresh }),
+        1 => (0..12_u64).prop_map(|entry| Event::CommitFailed { entry: EntryNumber(entry), detail: "full".to_owned() }),
+        1 => (0..5_u64, any::<u64>(), any::<u64>()).prop_map(|(number, amount, left)| {
+            let lots = vec![CreditLot { amount: MicroCredits(amount), expires_in: Nanos(left) }];
+            let recalled = Recalled { tenant: TenantId(number), lots, purchases: Vec::new(), declaration: None };
+            Event::Recalled(Box::new(recalled))
+        }),
         1 => Just(Event::Stopping),
     ]
 }
@@ -282,4 +322,70 @@ proptest! {
         });
         prop_assert!(replay(events).iter().all(|(_, effect)| !touches_kernel(effect)));
     }
+}
+
+fn ask(key: &str, wish: Wish) -> Event {
+    Event::Requested(TenantRequest { id: RequestId(key.to_owned()), tenant: TenantId(1), wish })
+}
+
+#[test]
+fn a_level_is_written_before_the_tenant_hears_of_it_and_within_the_slice() {
+    let (mut engine, mut files) = (engine(Mode::Enforce), BTreeMap::new());
+    serve(&mut engine, Nanos::SECOND, &mut files);
+    let wish = Wish::SetLevel { level: Level::Low, lifetime: Lifetime::UntilReleased };
+    engine.handle(Nanos::from_millis(1_300), ask("a", wish));
+    let effects: Vec<Effect> = std::iter::from_fn(|| engine.poll_effect()).collect();
+    let place = |wanted: fn(&Effect) -> bool| effects.iter().position(wanted).expect("it is there");
+    let (decided, inspected) = (place(|e| matches!(e, Effect::Decided(_))), place(|e| matches!(e, Effect::Inspect(_))));
+    let (declared, granted) = (place(|e| matches!(e, Effect::Declare(_))), place(|e| matches!(e, Effect::Granted(_))));
+    assert!(decided < inspected && inspected < declared && declared < granted, "{effects:?}");
+}
+
+#[test]
+fn a_boost_is_spent_and_begins_only_with_the_commit() {
+    let mut engine = engine(Mode::Enforce);
+    let lots = vec![CreditLot { amount: MicroCredits::credits(60), expires_in: Nanos::from_secs(600) }];
+    let recalled = Recalled { tenant: TenantId(1), lots, purchases: Vec::new(), declaration: None };
+    engine.handle(Nanos::SECOND, Event::Recalled(Box::new(recalled)));
+    let share = |engine: &Engine| engine.decision(TenantId(1), DISK).map_or(100, |decision| decision.share.get());
+    let held = |engine: &Engine| engine.part(TenantId(1)).expect("known").held;
+    let boost = || Wish::Boost { slices: 2, device: None };
+    for (key, commits) in [("refused by the store", false), ("bought", true)] {
+        engine.handle(Nanos::SECOND, ask(key, boost()));
+        engine.handle(Nanos::SECOND, ask(key, boost()));
+        let entries: Vec<EntryNumber> = drain(&mut engine)
+            .into_iter()
+            .filter_map(|effect| if let Effect::Ledger(entry) = effect { Some(entry.number) } else { None })
+            .collect();
+        assert_eq!((entries.len(), share(&engine), held(&engine)), (1, 100, MicroCredits::credits(10)));
+        let entry = entries[0];
+        let answer = match commits {
+            true => Event::Committed { entry, fresh: true },
+            false => Event::CommitFailed { entry, detail: "the disk is full".to_owned() },
+        };
+        engine.handle(Nanos::SECOND, answer);
+        let effects = drain(&mut engine);
+        if commits {
+            assert!(effects.iter().any(|e| matches!(e, Effect::Granted(Granted { grant: Grant::Now, .. }))));
+            assert_eq!((share(&engine), held(&engine)), (1_000, MicroCredits::credits(10)));
+        } else {
+            let kind = RefusalKind::NotCommitted;
+            assert!(effects.iter().any(|e| matches!(e, Effect::Refused(Refused { kind: k, .. }) if *k == kind)));
+            assert_eq!((share(&engine), held(&engine)), (100, MicroCredits::credits(60)));
+        }
+    }
+    for second in 2..5 {
+        engine.handle(Nanos::from_secs(second), sampled(&[0, 0]));
+    }
+    assert_eq!(share(&engine), 100, "two slices later it is over");
+}
+
+/// What a daemon of the first version recorded is understood: settings without the tables that came later.
+#[test]
+fn settings_of_an_older_recording_are_read() {
+    let mut old = serde_json::to_value(EngineConfig::default()).unwrap();
+    for table in ["credits", "levels", "coordination"] {
+        assert!(old.as_object_mut().unwrap().remove(table).is_some());
+    }
+    assert_eq!(serde_json::from_value::<EngineConfig>(old).unwrap(), EngineConfig::default());
 }

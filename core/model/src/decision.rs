@@ -1,7 +1,7 @@
 //! What a tenant should get of a disk, and why. The `Display` of a decision is the log line, the answer of
 //! `minerva-ctl explain` and the golden test: one text (docs/ARCHITECTURE.md, section 3.3).
 
-use crate::{DeviceId, TenantId};
+use crate::{DeviceId, Level, TenantId};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -53,6 +53,12 @@ impl fmt::Display for Share {
 pub enum Policy {
     /// Past use (seed 000 section 2.1).
     Fennel,
+    /// Slices of high priority that were bought (seed 000 section 3.1).
+    Credits,
+    /// An operation that was coordinated (seed 000 section 3.2).
+    Coordination,
+    /// Voluntary deprioritization (seed 000 section 3.1).
+    Levels,
     /// The operator's rule.
     Operator,
     /// The floor below which nobody falls, and other protections.
@@ -64,6 +70,9 @@ impl Policy {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Fennel => "fennel",
+            Self::Credits => "credits",
+            Self::Coordination => "coordination",
+            Self::Levels => "levels",
             Self::Operator => "operator",
             Self::Guard => "guard",
         }
@@ -107,6 +116,33 @@ pub enum Reason {
         /// The factor, in percent.
         percent: u32,
     },
+    /// Slices of high priority were bought; the past does not count while they last.
+    Boosted {
+        /// The share that was bought, in percent of the neutral one.
+        percent: u32,
+        /// Slices that are left, this one too.
+        slices_left: u32,
+    },
+    /// A coordinated operation is under way. Its place among the groups is that of the instant it was released, so that it
+    /// runs evenly.
+    Coordinated {
+        /// How much it was to move.
+        bytes: u64,
+        /// Others use the disk at the same time, for which the share is raised by this, in percent; 100 when nobody does.
+        percent: u32,
+    },
+    /// The tenant steps back.
+    SteppedBack {
+        /// How far.
+        level: Level,
+        /// The factor of the level, in percent.
+        percent: u32,
+    },
+    /// Everyone on the disk is raised alike, because there is little room below heavy tenants for one that steps back.
+    Room {
+        /// How many times.
+        times: u32,
+    },
     /// The share was raised so that the tenant keeps at least this part of the disk.
     Floor {
         /// Guaranteed part, in thousandths of the disk.
@@ -135,6 +171,23 @@ impl fmt::Display for Reason {
                 write!(f, "stays in group {group}: {verdicts} of {needed} verdicts for group {wanted}")
             }
             Self::OperatorWeight { percent } => write!(f, "operator's weight {percent} %"),
+            Self::Boosted { percent, slices_left } => {
+                write!(f, "{percent} % bought with credits, {slices_left} slices left")
+            }
+            Self::Coordinated { bytes, percent } => {
+                write!(f, "coordinated operation of {:.1} MB", bytes as f64 / 1e6)?;
+                match percent {
+                    100 => Ok(()),
+                    _ => write!(f, ", raised to {percent} % beside others"),
+                }
+            }
+            Self::SteppedBack { level: Level::Idle, .. } => {
+                write!(f, "level idle: only when nobody else uses the disk")
+            }
+            Self::SteppedBack { level, percent } => write!(f, "level {level}: {percent} %"),
+            Self::Room { times } => {
+                write!(f, "all raised {times} times, so that there is room below for who steps back")
+            }
             Self::Floor { permille, without } => {
                 write!(f, "floor of {}.{} % of the disk, without it {without}", permille / 10, permille % 10)
             }

@@ -2,8 +2,9 @@
 //! A recording is the list of both, and replaying its events must give its effects byte for byte.
 
 use crate::{
-    Decision, Device, DeviceId, EngineConfig, Finding, KnobInspection, KnobWrite, Outcome, Sample, Tenant,
-    TenantHistory, TenantId, WriteId,
+    Decision, Declaration, Device, DeviceId, EngineConfig, EntryNumber, Finding, Granted, KnobInspection, KnobWrite,
+    LearntBandwidth, LedgerEntry, Outcome, Recalled, Refused, RequestId, Sample, Tenant, TenantHistory, TenantId,
+    TenantRequest, WriteId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +37,26 @@ pub enum Event {
         /// What came of it.
         outcome: Outcome,
     },
+    /// A tenant asks for something.
+    Requested(TenantRequest),
+    /// The store has committed an entry of the ledger.
+    Committed {
+        /// Which.
+        entry: EntryNumber,
+        /// False: the ledger had an entry of this account and request already, and nothing was added.
+        fresh: bool,
+    },
+    /// The store could not commit an entry of the ledger, and nothing was added.
+    CommitFailed {
+        /// Which.
+        entry: EntryNumber,
+        /// A sentence for people.
+        detail: String,
+    },
+    /// What the store knows of a tenant's credits and declarations; after its `TenantSeen`, and before its requests.
+    Recalled(Box<Recalled>),
+    /// What the store knows of a disk; after its `DeviceSeen`.
+    BandwidthRecalled(LearntBandwidth),
     /// The driver is about to end: everything that was written is to be put back.
     Stopping,
 }
@@ -55,4 +76,21 @@ pub enum Effect {
     Remember(TenantHistory),
     /// Tell people.
     Found(Finding),
+    /// Answer a tenant.
+    Granted(Granted),
+    /// Answer a tenant.
+    Refused(Refused),
+    /// Call a tenant back: its operation is to begin now.
+    Ready {
+        /// Who.
+        tenant: TenantId,
+        /// The request.
+        id: RequestId,
+    },
+    /// Commit this entry and acknowledge it. The driver commits entries in the order given.
+    Ledger(LedgerEntry),
+    /// Remember this for the next start, in place of what was declared under the same key before.
+    Declare(Declaration),
+    /// Remember this for the next start.
+    Learnt(LearntBandwidth),
 }

@@ -11,30 +11,44 @@
 //! | [`Tenant`], [`Device`] | `tenant`, `device` | `linux/observe` | everyone |
 //! | [`Sample`] | `sample` | `linux/observe` | `core/observe` |
 //! | [`Signals`] | `signals` | `core/observe` | `core/decide` |
+//! | [`TenantRequest`], [`Granted`], [`Refused`] | `request` | tenants, `core/engine` | `core/decide`, tenants |
+//! | [`LedgerEntry`], [`Declaration`] | `credit` | `core/decide` | `store` |
 //! | [`Decision`] | `decision` | `core/decide` | `core/actuate`, people |
 //! | [`KnobWrite`], [`KnobInspection`] | `plan` | `core/actuate` | `linux/actuate` |
 //! | [`Event`], [`Effect`] | `event` | drivers, `core/engine` | `core/engine`, drivers |
 //! | [`Finding`] | `finding` | any stage | people |
 //! | [`EngineConfig`] | `settings` | `config` | `core/engine` |
 
+mod credit;
 mod decision;
 mod device;
 mod event;
 mod finding;
 mod history;
+mod participation;
 mod plan;
+mod request;
 mod sample;
 mod settings;
 mod signals;
 mod tenant;
 mod time;
 
+pub use credit::{
+    Boost, CreditLot, Declaration, DeclaredOperation, EntryKind, EntryNumber, LearntBandwidth, LedgerEntry,
+    MicroCredits, Recalled,
+};
 pub use decision::{Decision, Factor, Policy, Reason, Share};
 pub use device::{CgroupVersion, Device, DeviceFacts, DeviceId};
 pub use event::{Effect, Event};
 pub use finding::{Finding, FindingKind};
 pub use history::{TenantHistory, UsageAverage};
+pub use participation::{ContentionCounting, CoordinationSettings, CreditSettings, LevelMeaning, LevelSettings};
 pub use plan::{KnobFile, KnobInspection, KnobTarget, KnobWrite, Outcome, WriteId};
+pub use request::{
+    AccessKind, Deadline, Grant, Granted, Level, Lifetime, Operation, RefusalKind, Refused, RequestId, TenantRequest,
+    Wish,
+};
 pub use sample::{
     DeviceSample, IoCounters, Pressure, Sample, Skipped, TenantIo, TenantPressure, TenantUsage, WaitCounters,
 };

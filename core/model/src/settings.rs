@@ -1,6 +1,6 @@
 //! The operator's settings as the engine sees them: an immutable snapshot, already validated by `config`.
 
-use crate::{Nanos, Share};
+use crate::{CoordinationSettings, CreditSettings, LevelSettings, Nanos, Share};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -69,6 +69,15 @@ pub struct EngineConfig {
     pub actuation: ActuationSettings,
     /// Per disk, by kernel name.
     pub devices: BTreeMap<String, DeviceSettings>,
+    /// Scheduling credits.
+    #[serde(default)]
+    pub credits: CreditSettings,
+    /// Voluntary deprioritization.
+    #[serde(default)]
+    pub levels: LevelSettings,
+    /// Temporally-coordinated scheduling.
+    #[serde(default)]
+    pub coordination: CoordinationSettings,
 }
 
 /// What counts as use.

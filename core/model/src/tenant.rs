@@ -109,8 +109,13 @@ impl Tenant {
     pub fn history_key(&self) -> String {
         match &self.group {
             Some(group) => format!("group:{group}"),
-            None => format!("cgroup:{}#{}", self.cgroup.path, self.cgroup.inode),
+            None => self.declaration_key(),
         }
+    }
+
+    /// The key under which what the tenant declared is kept: always this incarnation of the cgroup.
+    pub fn declaration_key(&self) -> String {
+        format!("cgroup:{}#{}", self.cgroup.path, self.cgroup.inode)
     }
 }
 

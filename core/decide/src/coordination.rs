@@ -1,0 +1,313 @@
+//! Temporally-coordinated scheduling (seed 000 section 3.2): tenants say what they are about to do, and are told when.
+//!
+//! An operation waits here until its disk is nearly free or it cannot wait longer (`queue`). How long it will take is its
+//! size over what the disk was measured to deliver, times the part of it that its share will get; both are looked at anew in
+//! every slice. Once begun, it has the place among the groups that it had then, so that it runs evenly, and while others
+//! use the disk at the same time its share is raised. It ends when the tenant says so, is gone, has moved what it declared,
+//! falls silent, or takes four times as long as it should.
+
+use crate::queue::{Moment, Waiting, begin_now};
+use minerva_model::{CoordinationSettings, Deadline, DeviceId, Grant, Nanos, Operation, RequestId, TenantId};
+use std::collections::BTreeMap;
+
+/// A tenant that waits this long for its turn is told to wait for a callback instead of counting slices.
+const SLICES_COUNTED_MAX: u64 = 60;
+/// An operation that may take longer is taken for over.
+const OVERRUN_TIMES: u64 = 4;
+/// And never before this.
+const OVERRUN_LEAST: Nanos = Nanos::from_secs(60);
+/// An operation that moved nothing for so many slices is over: its tenant crashed, or never heard the call.
+const SILENT_SLICES_MAX: u32 = 10;
+/// An operation is done when it moved what it declared and a quarter more, for what is read beside it.
+const DONE_AT_PERCENT: u128 = 125;
+
+/// By tenant, then key.
+pub(crate) type OperationKey = (TenantId, RequestId);
+
+/// What the coordinator must know of a disk and cannot see.
+pub(crate) trait Surroundings {
+    /// Other tenants that use the disk and neither stepped back nor coordinated.
+    fn competitors(&self, device: DeviceId) -> u32;
+    /// How long the operation will take if it begins now.
+    fn estimate(&self, tenant: TenantId, operation: &Operation) -> Nanos;
+    /// The factor of the tenant's place among the groups now.
+    fn history_factor(&self, tenant: TenantId, device: DeviceId) -> f64;
+    /// The disk's bandwidth was measured, so that a number of slices can be promised.
+    fn is_measured(&self, operation: &Operation) -> bool;
+}
+
+/// An operation that was asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked {
+    pub(crate) operation: Operation,
+    pub(crate) asked_at: Nanos,
+    pub(crate) stage: Stage,
+}
+
+/// How far it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Stage {
+    /// `promised`: it was told that it can begin then.
+    Waiting {
+        promised: Option<Nanos>,
+    },
+    Running(Running),
+}
+
+/// Under way.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Running {
+    begun_at: Nanos,
+    /// When it should be done.
+    done_at: Nanos,
+    moved_bytes: u64,
+    silent_slices: u32,
+    /// The factor of its tenant's place among the groups when it began.
+    pub(crate) history_factor: f64,
+}
+
+/// What changed in a slice.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Turn {
+    /// To be called back.
+    pub(crate) ready: Vec<OperationKey>,
+    /// Over without having been finished.
+    pub(crate) over: Vec<OperationKey>,
+}
+
+/// The operations of all disks.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Coordination {
+    settings: CoordinationSettings,
+    slice: Nanos,
+    operations: BTreeMap<OperationKey, Asked>,
+}
+
+impl Coordination {
+    pub(crate) fn configure(&mut self, settings: CoordinationSettings, slice: Nanos) {
+        self.settings = settings;
+        self.slice = Nanos(slice.0.max(1));
+    }
+
+    pub(crate) fn settings(&self) -> &CoordinationSettings {
+        &self.settings
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.operations.is_empty()
+    }
+
+    pub(crate) fn get(&self, key: &OperationKey) -> Option<&Asked> {
+        self.operations.get(key)
+    }
+
+    /// A tenant's operations, by key.
+    pub(crate) fn of(&self, tenant: TenantId) -> impl Iterator<Item = (&RequestId, &Asked)> {
+        let first = (tenant, RequestId(String::new()));
+        self.operations.range(first..).take_while(move |((id, _), _)| *id == tenant).map(|((_, id), one)| (id, one))
+    }
+
+    /// The operation under way that a tenant's share on a disk is for: the one that began first.
+    pub(crate) fn running(&self, tenant: TenantId, device: DeviceId) -> Option<(Operation, Running)> {
+        let running = self.of(tenant).filter_map(|(_, one)| match one.stage {
+            Stage::Running(running) if one.operation.device == device => Some((one.operation, running)),
+            _ => None,
+        });
+        running.min_by_key(|(_, running)| running.begun_at)
+    }
+
+    /// A tenant asks. It begins at once unless it can wait and has a reason to.
+    pub(crate) fn ask(
+        &mut self,
+        now: Nanos,
+        key: OperationKey,
+        operation: Operation,
+        around: &impl Surroundings,
+    ) -> Grant {
+        let asked = Asked { operation, asked_at: now, stage: Stage::Waiting { promised: None } };
+        self.operations.insert(key.clone(), asked);
+        if !self.settings.enabled {
+            self.begin(now, &key, around);
+            return Grant::Now;
+        }
+        let latest = self.latest_start(key.0, &asked, around);
+        // One that can wait for two slices lets one pass, to see who else begins: those that are launched together are
+        // not on the disk yet when the first of them asks.
+        let looks_first = operation.deadline.is_some() && latest.since(now).0 >= 2 * self.slice.0;
+        if !looks_first {
+            // Only this one: the others are looked at when the slice ends, which is soon enough for each.
+            if self.due(now, operation.device, around).contains(&key) {
+                self.begin(now, &key, around);
+                return Grant::Now;
+            }
+        }
+        match self.promise(now, &key, latest, around) {
+            Some(slices) => Grant::AfterSlices(slices),
+            None => Grant::OnCallback,
+        }
+    }
+
+    /// A slice ended: `moved` tells the bytes of a tenant on a disk.
+    pub(crate) fn slice(
+        &mut self,
+        now: Nanos,
+        moved: impl Fn(TenantId, DeviceId) -> u64,
+        around: &impl Surroundings,
+    ) -> Turn {
+        let mut turn = Turn::default();
+        for (key, one) in &mut self.operations {
+            let Stage::Running(running) = &mut one.stage else { continue };
+            let bytes = moved(key.0, one.operation.device);
+            running.moved_bytes = running.moved_bytes.saturating_add(bytes);
+            running.silent_slices = if bytes > 0 { 0 } else { running.silent_slices + 1 };
+            let takes = running.done_at.since(running.begun_at).0.saturating_mul(OVERRUN_TIMES);
+            let overrun = now.since(running.begun_at) > Nanos(takes).max(OVERRUN_LEAST);
+            let done = u128::from(running.moved_bytes) * 100 > u128::from(one.operation.bytes) * DONE_AT_PERCENT;
+            if done || overrun || running.silent_slices >= SILENT_SLICES_MAX {
+                turn.over.push(key.clone());
+            }
+        }
+        for key in &turn.over {
+            self.operations.remove(key);
+        }
+        let waits = |one: &&Asked| matches!(one.stage, Stage::Waiting { .. });
+        let mut devices: Vec<DeviceId> =
+            self.operations.values().filter(waits).map(|one| one.operation.device).collect();
+        devices.sort();
+        devices.dedup();
+        for device in devices {
+            let due = self.due(now, device, around);
+            due.iter().for_each(|key| self.begin(now, key, around));
+            turn.ready.extend(due);
+        }
+        turn
+    }
+
+    /// The tenant has begun of its own accord, or confirms that it has. False if it never asked.
+    pub(crate) fn start(&mut self, now: Nanos, key: &OperationKey, around: &impl Surroundings) -> bool {
+        match self.operations.get(key).map(|one| one.stage) {
+            None => false,
+            Some(Stage::Running(_)) => true,
+            Some(Stage::Waiting { .. }) => {
+                self.begin(now, key, around);
+                true
+            }
+        }
+    }
+
+    /// It is done, or will not be done. False if it is not known.
+    pub(crate) fn end(&mut self, key: &OperationKey) -> bool {
+        self.operations.remove(key).is_some()
+    }
+
+    pub(crate) fn tenant_gone(&mut self, tenant: TenantId) {
+        self.operations.retain(|(id, _), _| *id != tenant);
+    }
+
+    pub(crate) fn device_gone(&mut self, device: DeviceId) -> Vec<OperationKey> {
+        let on_it = |(key, one): (&OperationKey, &Asked)| (one.operation.device == device).then(|| key.clone());
+        let gone: Vec<OperationKey> = self.operations.iter().filter_map(on_it).collect();
+        for key in &gone {
+            self.operations.remove(key);
+        }
+        gone
+    }
+
+    /// An operation that was remembered.
+    pub(crate) fn restore(
+        &mut self,
+        now: Nanos,
+        key: OperationKey,
+        declared: (Operation, Nanos, bool),
+        around: &impl Surroundings,
+    ) {
+        let (operation, asked_at, released) = declared;
+        if self.operations.contains_key(&key) {
+            return;
+        }
+        let stage = Stage::Waiting { promised: None };
+        self.operations.insert(key.clone(), Asked { operation, asked_at: asked_at.min(now), stage });
+        if released {
+            self.begin(now, &key, around);
+        }
+    }
+
+    /// What is to begin now on a disk.
+    fn due(&self, now: Nanos, device: DeviceId, around: &impl Surroundings) -> Vec<OperationKey> {
+        let running = self.running_on(device).count();
+        let mut keys = Vec::new();
+        let mut waiting = Vec::new();
+        for (key, one) in self.operations.iter().filter(|(_, one)| one.operation.device == device) {
+            let Stage::Waiting { promised } = one.stage else { continue };
+            let latest = self.latest_start(key.0, one, around);
+            waiting.push(Waiting {
+                asked_at: one.asked_at,
+                estimate: around.estimate(key.0, &one.operation),
+                // What was promised is kept.
+                latest_start: promised.map_or(latest, |at| at.min(latest)),
+            });
+            keys.push(key.clone());
+        }
+        let moment = Moment {
+            now,
+            // The next slice may come late.
+            next_look: now + self.slice + Nanos(self.slice.0 / 2),
+            places: (self.settings.running_max as usize).saturating_sub(running),
+            contended: around.competitors(device) > self.settings.contention_accepted,
+        };
+        begin_now(moment, &waiting).into_iter().map(|index| keys[index].clone()).collect()
+    }
+
+    fn begin(&mut self, now: Nanos, key: &OperationKey, around: &impl Surroundings) {
+        let Some(one) = self.operations.get_mut(key) else { return };
+        one.stage = Stage::Running(Running {
+            begun_at: now,
+            done_at: now + around.estimate(key.0, &one.operation),
+            moved_bytes: 0,
+            silent_slices: 0,
+            history_factor: around.history_factor(key.0, one.operation.device),
+        });
+    }
+
+    fn latest_start(&self, tenant: TenantId, one: &Asked, around: &impl Surroundings) -> Nanos {
+        match one.operation.deadline {
+            Some(Deadline::StartBefore(at)) => at,
+            Some(Deadline::DoneBefore(at)) => at - around.estimate(tenant, &one.operation),
+            None => one.asked_at + self.settings.hold_max,
+        }
+    }
+
+    /// After how many slices an operation can be told to begin: when nothing is before it but operations that are
+    /// coordinated too, and those are known well enough.
+    fn promise(&mut self, now: Nanos, key: &OperationKey, latest: Nanos, around: &impl Surroundings) -> Option<u32> {
+        let operation = self.operations.get(key)?.operation;
+        let device = operation.device;
+        let known = self.running_on(device).next().is_some()
+            && around.is_measured(&operation)
+            && around.competitors(device) <= self.settings.contention_accepted
+            && self.settings.running_max == 1;
+        if !known {
+            return None;
+        }
+        let busy_until = self.running_on(device).map(|running| running.done_at).max()?.max(now);
+        let ahead = self.operations.iter().filter(|(other, one)| {
+            *other != key && one.operation.device == device && matches!(one.stage, Stage::Waiting { .. })
+        });
+        let begins = ahead.fold(busy_until, |at, (other, one)| at + around.estimate(other.0, &one.operation));
+        let slices = begins.since(now).0.div_ceil(self.slice.0).max(1);
+        let at = now + Nanos(slices * self.slice.0);
+        if slices > SLICES_COUNTED_MAX || at > latest {
+            return None;
+        }
+        let one = self.operations.get_mut(key)?;
+        one.stage = Stage::Waiting { promised: Some(at) };
+        u32::try_from(slices).ok()
+    }
+
+    fn running_on(&self, device: DeviceId) -> impl Iterator<Item = Running> {
+        self.operations.values().filter_map(move |one| match one.stage {
+            Stage::Running(running) if one.operation.device == device => Some(running),
+            _ => None,
+        })
+    }
+}

@@ -1,0 +1,301 @@
+//! Scheduling credits: earned while a tenant steps back, spent on boosted slices (seed 000 section 3.1, docs/adr/0005).
+//!
+//! Everything is an entry of the ledger that counts once the store has committed it:
+//!
+//! - what is earned accrues here and is entered once in a while; until committed it is not held and cannot be spent;
+//! - a purchase takes the oldest credits out of the account at once and gives them back if the commit fails, so that two
+//!   purchases under way never spend the same credit, and the boost begins with the commit;
+//! - an expiry does the same.
+//!
+//! So `earned + given = spent + expired + taken + held + under way` at every instant, to the micro-credit, and no balance is
+//! ever below zero.
+//!
+//! An account is an operator's group, or a tenant without one. It earns once a slice, at the best of its members' rates,
+//! and counts once towards contention: more processes or more tenants of one group earn nothing more. What is earned is
+//! measured by the disk the tenant would really have used ([`Earning::demand_ppm`]), so an idle tenant that steps back earns
+//! nothing. A slice counts once, however long it was, so no leap of a clock earns. Holdings are capped.
+
+use minerva_model::{
+    ContentionCounting, CreditLot, CreditSettings, EntryKind, EntryNumber, LedgerEntry, MicroCredits, Nanos, RequestId,
+};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// One tenant's claim to credits for a slice.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Earning {
+    /// Accounts that used the disk, this one too.
+    pub(crate) accounts_active: u32,
+    /// Points of priority given up.
+    pub(crate) points: u32,
+    /// How much of what it was due the tenant really used or waited for, in millionths.
+    pub(crate) demand_ppm: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Lot {
+    amount: MicroCredits,
+    expires_at: Nanos,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Account {
+    /// Committed and not used, oldest first.
+    lots: VecDeque<Lot>,
+    /// Earned and not entered yet.
+    accruing: MicroCredits,
+    /// Entered and not committed yet.
+    entering: MicroCredits,
+    slices_since_entry: u32,
+    /// Purchases that were committed, and when they may be forgotten.
+    purchases: BTreeMap<RequestId, Nanos>,
+    /// The store was asked, or something was committed: what it says now is no news.
+    known: bool,
+}
+
+/// An entry that the store has not acknowledged.
+#[derive(Clone, Debug)]
+struct UnderWay {
+    account: String,
+    kind: EntryKind,
+    /// What goes in, or was taken out.
+    lots: Vec<Lot>,
+    request: Option<RequestId>,
+}
+
+/// What became of an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Settled {
+    pub(crate) account: String,
+    pub(crate) request: RequestId,
+}
+
+/// The accounts.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Credits {
+    settings: CreditSettings,
+    accounts: BTreeMap<String, Account>,
+    under_way: BTreeMap<EntryNumber, UnderWay>,
+    last_number: u64,
+}
+
+impl Credits {
+    pub(crate) fn configure(&mut self, settings: CreditSettings) {
+        self.settings = settings;
+    }
+
+    pub(crate) fn settings(&self) -> &CreditSettings {
+        &self.settings
+    }
+
+    /// What an account can spend.
+    pub(crate) fn held(&self, account: &str) -> MicroCredits {
+        self.accounts.get(account).map_or(MicroCredits::ZERO, Account::held)
+    }
+
+    /// What an account has earned that is not in the ledger yet.
+    pub(crate) fn accruing(&self, account: &str) -> MicroCredits {
+        self.accounts.get(account).map_or(MicroCredits::ZERO, |one| one.accruing.plus(one.entering))
+    }
+
+    /// What a slice is worth.
+    pub(crate) fn worth(&self, earning: Earning) -> MicroCredits {
+        let others = earning.accounts_active.saturating_sub(1);
+        let contention = match self.settings.counting {
+            ContentionCounting::AllWhenShared if others == 0 => 0,
+            ContentionCounting::AllWhenShared | ContentionCounting::All => others + 1,
+            ContentionCounting::Others => others,
+        };
+        let points = self.settings.priority_weight.times(u64::from(earning.points));
+        let whole = self.settings.contention_weight.times(u64::from(contention)).plus(points);
+        let part = u128::from(whole.0) * u128::from(earning.demand_ppm.min(1_000_000)) / 1_000_000;
+        MicroCredits(u64::try_from(part).unwrap_or(u64::MAX))
+    }
+
+    /// A slice ended: what each account earned in it is added up. The entries that are due come from [`Credits::entries`].
+    pub(crate) fn earn<'a>(&mut self, earnings: impl Iterator<Item = (&'a str, Earning)>) {
+        if !self.settings.enabled {
+            return;
+        }
+        let mut best: BTreeMap<&str, MicroCredits> = BTreeMap::new();
+        for (account, earning) in earnings {
+            let worth = self.worth(earning);
+            let entry = best.entry(account).or_default();
+            *entry = worth.max(*entry);
+        }
+        let held_max = self.settings.held_max;
+        for (name, worth) in best {
+            if !self.accounts.contains_key(name) {
+                self.accounts.insert(name.to_owned(), Account::default());
+            }
+            let Some(account) = self.accounts.get_mut(name) else { continue };
+            let has = account.held().plus(account.accruing).plus(account.entering);
+            account.accruing = account.accruing.plus(worth.min(held_max.less(has)));
+        }
+    }
+
+    /// Entries that are due: what was earned, once in a while or `at_once`, and what is too old.
+    pub(crate) fn entries(&mut self, now: Nanos, at_once: bool) -> Vec<LedgerEntry> {
+        let mut due = Vec::new();
+        for (name, account) in &mut self.accounts {
+            account.purchases.retain(|_, until| *until > now);
+            let expired = account.take_expired(now);
+            if !expired.is_empty() {
+                due.push((name.clone(), EntryKind::Expired, expired));
+            }
+            if account.accruing == MicroCredits::ZERO {
+                continue;
+            }
+            account.slices_since_entry += 1;
+            if at_once || account.slices_since_entry >= self.settings.slices_between_entries {
+                account.slices_since_entry = 0;
+                let amount = std::mem::take(&mut account.accruing);
+                account.entering = account.entering.plus(amount);
+                due.push((
+                    name.clone(),
+                    EntryKind::Earned,
+                    vec![Lot { amount, expires_at: now + self.settings.expiry }],
+                ));
+            }
+        }
+        self.accounts.retain(|_, account| !account.is_blank());
+        due.into_iter().map(|(name, kind, lots)| self.enter(now, name, kind, lots, None)).collect()
+    }
+
+    /// A purchase was made under this key before.
+    pub(crate) fn is_bought(&self, account: &str, request: &RequestId) -> bool {
+        self.accounts.get(account).is_some_and(|one| one.purchases.contains_key(request))
+    }
+
+    /// A purchase waits for its commit under this key.
+    pub(crate) fn is_being_bought(&self, account: &str, request: &RequestId) -> bool {
+        self.under_way.values().any(|entry| entry.account == account && entry.request.as_ref() == Some(request))
+    }
+
+    /// Pays, if the account holds enough; otherwise says how much it holds.
+    pub(crate) fn spend(
+        &mut self,
+        now: Nanos,
+        name: &str,
+        amount: MicroCredits,
+        request: &RequestId,
+    ) -> Result<LedgerEntry, MicroCredits> {
+        let account = self.accounts.get_mut(name).ok_or(MicroCredits::ZERO)?;
+        let lots = account.take(amount)?;
+        Ok(self.enter(now, name.to_owned(), EntryKind::Spent, lots, Some(request.clone())))
+    }
+
+    /// The store committed an entry. Of a purchase: which.
+    pub(crate) fn committed(&mut self, now: Nanos, number: EntryNumber, fresh: bool) -> Option<Settled> {
+        let entry = self.under_way.remove(&number)?;
+        let forget_at = now + self.settings.expiry;
+        let account = self.accounts.entry(entry.account.clone()).or_default();
+        account.known = true;
+        if entry.kind.adds() {
+            account.entering = account.entering.less(entry.lots.iter().map(|lot| lot.amount).sum());
+            account.lots.extend(entry.lots.into_iter().filter(|_| fresh));
+        } else if !fresh {
+            account.give_back(entry.lots);
+        }
+        let request = entry.request?;
+        account.purchases.insert(request.clone(), forget_at);
+        Some(Settled { account: entry.account, request })
+    }
+
+    /// The store did not commit an entry: all is as before it. Of a purchase: which.
+    pub(crate) fn failed(&mut self, number: EntryNumber) -> Option<Settled> {
+        let entry = self.under_way.remove(&number)?;
+        let account = self.accounts.entry(entry.account.clone()).or_default();
+        if entry.kind.adds() {
+            let amount = entry.lots.iter().map(|lot| lot.amount).sum();
+            account.entering = account.entering.less(amount);
+            account.accruing = account.accruing.plus(amount);
+        } else {
+            account.give_back(entry.lots);
+        }
+        entry.request.map(|request| Settled { account: entry.account, request })
+    }
+
+    /// What the store knows, unless the account is known already.
+    pub(crate) fn recall(&mut self, now: Nanos, name: &str, lots: &[CreditLot], purchases: &[RequestId]) {
+        let account = self.accounts.entry(name.to_owned()).or_default();
+        if !std::mem::replace(&mut account.known, true) {
+            account.lots =
+                lots.iter().map(|lot| Lot { amount: lot.amount, expires_at: now + lot.expires_in }).collect();
+        }
+        let forget_at = now + self.settings.expiry;
+        account.purchases.extend(purchases.iter().map(|request| (request.clone(), forget_at)));
+    }
+
+    /// A tenant without a group is gone, and nobody will ever have its account again.
+    pub(crate) fn forget(&mut self, name: &str) {
+        self.accounts.remove(name);
+        let orphans: BTreeSet<EntryNumber> =
+            self.under_way.iter().filter(|(_, entry)| entry.account == name).map(|(number, _)| *number).collect();
+        self.under_way.retain(|number, _| !orphans.contains(number));
+    }
+
+    fn enter(
+        &mut self,
+        now: Nanos,
+        account: String,
+        kind: EntryKind,
+        lots: Vec<Lot>,
+        request: Option<RequestId>,
+    ) -> LedgerEntry {
+        self.last_number += 1;
+        let number = EntryNumber(self.last_number);
+        let amount = lots.iter().map(|lot| lot.amount).sum();
+        let expires_in = lots.first().filter(|_| kind.adds()).map(|lot| lot.expires_at.since(now));
+        let entry =
+            LedgerEntry { number, account: account.clone(), kind, amount, expires_in, request: request.clone() };
+        self.under_way.insert(number, UnderWay { account, kind, lots, request });
+        entry
+    }
+}
+
+impl Account {
+    fn held(&self) -> MicroCredits {
+        self.lots.iter().map(|lot| lot.amount).sum()
+    }
+
+    /// Nothing is lost with it. What the store knows is asked for again when a tenant of it is seen.
+    fn is_blank(&self) -> bool {
+        self.lots.is_empty()
+            && self.accruing == MicroCredits::ZERO
+            && self.entering == MicroCredits::ZERO
+            && self.purchases.is_empty()
+            && !self.known
+    }
+
+    fn take_expired(&mut self, now: Nanos) -> Vec<Lot> {
+        // Strictly from the front, as the ledger is read back by.
+        let count = self.lots.iter().take_while(|lot| lot.expires_at <= now).count();
+        self.lots.drain(..count).collect()
+    }
+
+    fn take(&mut self, amount: MicroCredits) -> Result<Vec<Lot>, MicroCredits> {
+        if self.held() < amount {
+            return Err(self.held());
+        }
+        let (mut taken, mut missing) = (Vec::new(), amount);
+        while missing > MicroCredits::ZERO {
+            let Some(first) = self.lots.front_mut() else { break };
+            let part = first.amount.min(missing);
+            taken.push(Lot { amount: part, ..*first });
+            first.amount = first.amount.less(part);
+            missing = missing.less(part);
+            if first.amount == MicroCredits::ZERO {
+                self.lots.pop_front();
+            }
+        }
+        Ok(taken)
+    }
+
+    fn give_back(&mut self, lots: Vec<Lot>) {
+        lots.into_iter().rev().for_each(|lot| self.lots.push_front(lot));
+    }
+}
+
+#[cfg(test)]
+#[path = "credits_tests.rs"]
+mod tests;

@@ -1,0 +1,80 @@
+//! Voluntary deprioritization (seed 000 section 3.1): who steps back, how far and until when.
+//!
+//! A level multiplies the tenant's share; at `idle` the share is the least there is and the floor does not raise it. What a
+//! tenant uses at a level counts in `fennel` per percent of the level while the level lasts: otherwise a history that
+//! became sparing would give back what the tenant gave up. The history itself is not touched, so coming back costs nothing.
+
+use minerva_model::{Level, LevelMeaning, LevelSettings, Lifetime, Nanos, TenantId};
+use std::collections::BTreeMap;
+
+/// Tenants below `normal`.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Levels {
+    settings: LevelSettings,
+    declared: BTreeMap<TenantId, (Level, Lifetime)>,
+}
+
+impl Levels {
+    pub(crate) fn configure(&mut self, settings: LevelSettings) {
+        self.settings = settings;
+    }
+
+    /// A tenant steps back, or comes back.
+    pub(crate) fn set(&mut self, tenant: TenantId, level: Level, lifetime: Lifetime) {
+        match level {
+            Level::Normal => self.release(tenant),
+            level => drop(self.declared.insert(tenant, (level, lifetime))),
+        }
+    }
+
+    pub(crate) fn release(&mut self, tenant: TenantId) {
+        self.declared.remove(&tenant);
+    }
+
+    pub(crate) fn get(&self, tenant: TenantId) -> Level {
+        self.declared.get(&tenant).map_or(Level::Normal, |(level, _)| *level)
+    }
+
+    /// When the level ends by itself.
+    pub(crate) fn until(&self, tenant: TenantId) -> Option<Nanos> {
+        match self.declared.get(&tenant)?.1 {
+            Lifetime::Until(at) => Some(at),
+            Lifetime::UntilReleased => None,
+        }
+    }
+
+    pub(crate) fn meaning(&self, level: Level) -> Option<LevelMeaning> {
+        self.settings.meaning(level)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.declared.is_empty()
+    }
+
+    /// Ends what has lasted its time; the tenants that came back.
+    pub(crate) fn expire(&mut self, now: Nanos) -> Vec<TenantId> {
+        let over = |lifetime: &Lifetime| matches!(lifetime, Lifetime::Until(at) if *at <= now);
+        let back: Vec<TenantId> =
+            self.declared.iter().filter(|(_, (_, lifetime))| over(lifetime)).map(|(tenant, _)| *tenant).collect();
+        back.iter().for_each(|tenant| self.release(*tenant));
+        back
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Levels;
+    use minerva_model::{Level, Lifetime, Nanos, TenantId};
+
+    #[test]
+    fn a_level_ends_with_its_time_or_when_released() {
+        let mut levels = Levels::default();
+        levels.set(TenantId(1), Level::Low, Lifetime::Until(Nanos(10)));
+        levels.set(TenantId(2), Level::Idle, Lifetime::UntilReleased);
+        assert_eq!(levels.expire(Nanos(9)), []);
+        assert_eq!(levels.expire(Nanos(10)), [TenantId(1)]);
+        assert_eq!((levels.get(TenantId(1)), levels.get(TenantId(2))), (Level::Normal, Level::Idle));
+        levels.set(TenantId(2), Level::Normal, Lifetime::UntilReleased);
+        assert!(levels.is_empty());
+    }
+}

@@ -1,0 +1,156 @@
+//! The decider's doors for tenants that take part.
+
+use crate::disk::Present;
+use crate::{Decider, Standing};
+use minerva_model::{
+    Boost, Decision, DeviceId, Effect, EntryNumber, LearntBandwidth, Level, MicroCredits, Nanos, Operation, Recalled,
+    RequestId, Share, Signals, TenantId, TenantRequest,
+};
+use std::collections::BTreeMap;
+
+/// A tenant's part, for `status`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Part {
+    /// How far it steps back.
+    pub level: Level,
+    /// Until when, if that is known.
+    pub level_until: Option<Nanos>,
+    /// What its account can spend.
+    pub held: MicroCredits,
+    /// What its account has earned that is not in the ledger yet.
+    pub accruing: MicroCredits,
+    /// Boosts under way, in the order of their purchase.
+    pub boosts: Vec<Boost>,
+    /// Its operations, and whether each was released.
+    pub operations: Vec<(RequestId, Operation, bool)>,
+}
+
+impl Decider {
+    /// A tenant asks for something: the answer and what else is to be done, and the shares that change at once. `signals` are
+    /// those of the last slice.
+    pub fn requested(
+        &mut self,
+        now: Nanos,
+        request: &TenantRequest,
+        signals: &Signals,
+    ) -> (Vec<Effect>, Vec<Decision>) {
+        self.advance(now);
+        let now = self.now;
+        // While somebody takes part, each slice tells who is on the disks; otherwise that is looked up when it is asked for.
+        if self.participation.is_quiet() {
+            let present = self.present(signals);
+            self.participation.take_crowd(present);
+        }
+        let Self { participation, fennel, disks, tenants, devices, .. } = self;
+        let history = |tenant, device| history(fennel, disks, tenants, tenant, device);
+        let handled = participation.requested(now, request, devices, &history);
+        let news = if handled.changed { self.reconsider(request.tenant) } else { Vec::new() };
+        (handled.effects, news)
+    }
+
+    /// The store committed an entry of the ledger.
+    pub fn committed(&mut self, now: Nanos, entry: EntryNumber, fresh: bool) -> (Vec<Effect>, Vec<Decision>) {
+        self.advance(now);
+        let (effects, boosted) = self.participation.committed(self.now, entry, fresh);
+        (effects, boosted.map_or_else(Vec::new, |tenant| self.reconsider(tenant)))
+    }
+
+    /// The store could not commit an entry of the ledger.
+    pub fn commit_failed(&mut self, entry: EntryNumber, detail: &str) -> Vec<Effect> {
+        self.participation.commit_failed(entry, detail).into_iter().collect()
+    }
+
+    /// What the store knows of a tenant's credits and declarations; the shares that change at once.
+    pub fn recalled(&mut self, now: Nanos, recalled: &Recalled) -> Vec<Decision> {
+        self.advance(now);
+        let now = self.now;
+        let Self { participation, fennel, disks, tenants, .. } = self;
+        let history = |tenant, device| history(fennel, disks, tenants, tenant, device);
+        participation.recall(now, recalled, &history);
+        self.reconsider(recalled.tenant)
+    }
+
+    /// What the store knows of a disk.
+    pub fn bandwidth_recalled(&mut self, now: Nanos, row: &LearntBandwidth) {
+        self.advance(now);
+        self.participation.bandwidths.recall(self.now, row);
+    }
+
+    /// A slice ended: who is called back, what was earned, what is to be remembered. To be called before
+    /// [`Decider::decide`], which then tells the shares that follow from it. Shares and uses are those of the slice that
+    /// ended.
+    pub fn slice_ended(&mut self, now: Nanos, signals: &Signals) -> Vec<Effect> {
+        self.advance(now);
+        let now = self.now;
+        let present = if self.participation.is_quiet() { BTreeMap::new() } else { self.present(signals) };
+        let Self { participation, fennel, disks, tenants, .. } = self;
+        let history = |tenant, device| history(fennel, disks, tenants, tenant, device);
+        participation.slice(now, signals, present, &history)
+    }
+
+    /// What was earned and is not in the ledger yet; for the end.
+    pub fn all_entries(&mut self, now: Nanos) -> Vec<Effect> {
+        self.advance(now);
+        self.participation.all_entries(self.now).into_iter().map(Effect::Ledger).collect()
+    }
+
+    /// What a tenant takes part in; nothing if it is unknown.
+    pub fn part(&self, tenant: TenantId) -> Option<Part> {
+        let participation = &self.participation;
+        let account = &participation.members.get(&tenant)?.account;
+        let declared = participation.declaration(tenant)?;
+        Some(Part {
+            level: declared.level,
+            level_until: declared.level_until,
+            held: participation.credits.held(account),
+            accruing: participation.credits.accruing(account),
+            boosts: declared.boosts,
+            operations: declared.operations.into_iter().map(|one| (one.request, one.operation, one.released)).collect(),
+        })
+    }
+
+    /// Who used which disk in the slice, and the share that each had before everyone was raised.
+    fn present(&self, signals: &Signals) -> BTreeMap<DeviceId, Vec<Present>> {
+        let mut present: BTreeMap<DeviceId, Vec<Present>> = BTreeMap::new();
+        for row in signals.io.iter().filter(|row| row.active) {
+            let Some(standing) = standing(&self.tenants, row.tenant) else { continue };
+            let disk = self.disks.get(&row.device);
+            let share = disk.map_or(Share::NEUTRAL, |disk| disk.share_without_room(&self.fennel, row.tenant));
+            present.entry(row.device).or_default().push(Present { tenant: row.tenant, key: standing.key, share });
+        }
+        present
+    }
+
+    /// The tenant's shares on every disk anew, used or not: who steps back does so from its first request on.
+    fn reconsider(&mut self, tenant: TenantId) -> Vec<Decision> {
+        let Some(standing) = standing(&self.tenants, tenant) else { return Vec::new() };
+        let mut news = Vec::new();
+        for device in &self.devices {
+            let stance = self.participation.stance(tenant, *device);
+            if stance == crate::Stance::default() && !self.disks.contains_key(device) {
+                continue;
+            }
+            let disk = self.disks.entry(*device).or_default();
+            news.extend(disk.reconsider((*device, self.now), &self.fennel, tenant, standing, stance));
+        }
+        news
+    }
+}
+
+fn standing(tenants: &[(TenantId, Standing)], tenant: TenantId) -> Option<Standing> {
+    let index = tenants.binary_search_by_key(&tenant, |(id, _)| *id).ok()?;
+    Some(tenants[index].1)
+}
+
+/// The factor of a tenant's place among the groups, and the operator's weight in percent.
+fn history(
+    fennel: &crate::Fennel,
+    disks: &BTreeMap<DeviceId, crate::Disk>,
+    tenants: &[(TenantId, Standing)],
+    tenant: TenantId,
+    device: DeviceId,
+) -> (f64, u32) {
+    let Some(standing) = standing(tenants, tenant) else { return (1.0, 100) };
+    let group = disks.get(&device).and_then(|disk| disk.usage(standing.key).group);
+    (fennel.factor(group), standing.weight_percent)
+}

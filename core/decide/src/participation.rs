@@ -1,0 +1,344 @@
+//! Tenants that take part: one place for what they asked for, and what a slice does to it.
+
+use crate::bandwidth::Bandwidths;
+use crate::boosts::Boosts;
+use crate::coordination::{Coordination, OperationKey, Stage, Surroundings};
+use crate::credits::{Credits, Earning};
+use crate::disk::Present;
+use crate::levels::Levels;
+use crate::requests::Answers;
+use crate::stance::{OperationStance, Stance};
+use minerva_model::{
+    Boost, Declaration, DeclaredOperation, DeviceId, Effect, EngineConfig, EntryNumber, Grant, Granted, IoSignals,
+    LedgerEntry, Level, Lifetime, Mode, Nanos, Operation, Recalled, RefusalKind, Refused, RequestId, Signals, Tenant,
+    TenantId,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What is known of a tenant that may ask.
+#[derive(Clone, Debug)]
+pub(crate) struct Member {
+    pub(crate) account: String,
+    pub(crate) has_group: bool,
+    pub(crate) declaration_key: String,
+    pub(crate) excluded: bool,
+}
+
+/// A purchase that waits for its commit.
+#[derive(Clone, Debug)]
+pub(crate) struct Buying {
+    pub(crate) tenant: TenantId,
+    pub(crate) boost: Boost,
+}
+
+/// See the file's documentation.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Participation {
+    pub(crate) levels: Levels,
+    pub(crate) credits: Credits,
+    pub(crate) boosts: Boosts,
+    pub(crate) coordination: Coordination,
+    pub(crate) bandwidths: Bandwidths,
+    pub(crate) members: BTreeMap<TenantId, Member>,
+    pub(crate) buying: BTreeMap<EntryNumber, Buying>,
+    pub(crate) answers: Answers,
+    pub(crate) enforces: bool,
+    pub(crate) crowd: Crowd,
+}
+
+/// Who used which disk in the last slice. Kept while somebody takes part.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Crowd {
+    assumed_bytes_per_second: u64,
+    raise_percent: u32,
+    by_device: BTreeMap<DeviceId, Vec<Neighbour>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Neighbour {
+    present: Present,
+    /// It neither stepped back nor coordinates.
+    competes: bool,
+}
+
+/// What the coordinator is told of a disk.
+pub(crate) struct Around<'a> {
+    pub(crate) crowd: &'a Crowd,
+    pub(crate) bandwidths: &'a Bandwidths,
+    /// The factor of the tenant's place among the groups, and the operator's weight in percent.
+    pub(crate) history: &'a dyn Fn(TenantId, DeviceId) -> (f64, u32),
+}
+
+impl Surroundings for Around<'_> {
+    fn competitors(&self, device: DeviceId) -> u32 {
+        let neighbours = self.crowd.by_device.get(&device);
+        neighbours.map_or(0, |all| all.iter().filter(|one| one.competes).count() as u32)
+    }
+
+    fn estimate(&self, tenant: TenantId, operation: &Operation) -> Nanos {
+        let assumed = self.crowd.assumed_bytes_per_second.max(1) as f64;
+        let bandwidth = self.bandwidths.get(operation.device, operation.access).unwrap_or(assumed);
+        let (history, weight_percent) = (self.history)(tenant, operation.device);
+        let own = history * f64::from(weight_percent) * f64::from(self.crowd.raise_percent) / 100.0;
+        let others: f64 = self.crowd.by_device.get(&operation.device).map_or(0.0, |all| {
+            let others = all.iter().filter(|one| one.present.tenant != tenant);
+            others.map(|one| f64::from(one.present.share.get())).sum()
+        });
+        let seconds = operation.bytes as f64 / bandwidth.max(1.0) * (own.max(1.0) + others) / own.max(1.0);
+        Nanos((seconds * 1e9).clamp(0.0, u64::MAX as f64) as u64)
+    }
+
+    fn history_factor(&self, tenant: TenantId, device: DeviceId) -> f64 {
+        (self.history)(tenant, device).0
+    }
+
+    fn is_measured(&self, operation: &Operation) -> bool {
+        self.bandwidths.get(operation.device, operation.access).is_some()
+    }
+}
+
+impl Participation {
+    pub(crate) fn configure(&mut self, config: &EngineConfig) {
+        self.levels.configure(config.levels);
+        self.credits.configure(config.credits);
+        self.coordination.configure(config.coordination, config.observe.slice);
+        self.bandwidths.configure(config.coordination.bandwidth_half_life);
+        self.crowd.assumed_bytes_per_second = config.coordination.assumed_bytes_per_second;
+        self.crowd.raise_percent = config.coordination.raise_percent;
+        self.enforces = config.mode == Mode::Enforce;
+    }
+
+    /// Nobody asked for anything that bears on shares.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.levels.is_empty() && self.boosts.is_empty() && self.coordination.is_empty()
+    }
+
+    /// What a tenant's own requests say of its share on a disk.
+    pub(crate) fn stance(&self, tenant: TenantId, device: DeviceId) -> Stance {
+        let level = self.levels.get(tenant);
+        let running = self.coordination.running(tenant, device);
+        let crowded = || {
+            let all = self.crowd.by_device.get(&device);
+            all.is_some_and(|all| all.iter().any(|one| one.competes && one.present.tenant != tenant))
+        };
+        Stance {
+            level: self.levels.meaning(level).map(|meaning| (level, meaning.percent)),
+            boost: self
+                .boosts
+                .slices_left(tenant, device)
+                .map(|left| (self.credits.settings().boost_percent.max(1), left)),
+            operation: running.map(|(operation, running)| OperationStance {
+                bytes: operation.bytes,
+                percent: if crowded() { self.coordination.settings().raise_percent } else { 100 },
+                history_factor: running.history_factor,
+            }),
+        }
+    }
+
+    /// A tenant appeared, or its rule changed.
+    pub(crate) fn tenant_seen(&mut self, tenant: &Tenant) {
+        let member = Member {
+            account: tenant.history_key(),
+            has_group: tenant.group.is_some(),
+            declaration_key: tenant.declaration_key(),
+            excluded: tenant.excluded,
+        };
+        self.members.insert(tenant.id, member);
+    }
+
+    /// A tenant is gone, and what it declared with it.
+    pub(crate) fn tenant_gone(&mut self, tenant: TenantId) -> Option<Effect> {
+        let declared = !self.declaration(tenant)?.is_empty();
+        self.levels.release(tenant);
+        self.boosts.tenant_gone(tenant);
+        self.coordination.tenant_gone(tenant);
+        self.answers.tenant_gone(tenant);
+        self.buying.retain(|_, buying| buying.tenant != tenant);
+        let member = self.members.remove(&tenant)?;
+        if !member.has_group {
+            self.credits.forget(&member.account);
+        }
+        let nothing = Declaration { key: member.declaration_key, ..Declaration::default() };
+        declared.then_some(Effect::Declare(nothing))
+    }
+
+    /// What a tenant declared, to be remembered.
+    pub(crate) fn declaration(&self, tenant: TenantId) -> Option<Declaration> {
+        let operation = |(request, one): (&RequestId, &crate::coordination::Asked)| DeclaredOperation {
+            request: request.clone(),
+            operation: one.operation,
+            asked_at: one.asked_at,
+            released: matches!(one.stage, Stage::Running(_)),
+        };
+        Some(Declaration {
+            key: self.members.get(&tenant)?.declaration_key.clone(),
+            level: self.levels.get(tenant),
+            level_until: self.levels.until(tenant),
+            boosts: self.boosts.of(tenant).to_vec(),
+            operations: self.coordination.of(tenant).map(operation).collect(),
+        })
+    }
+
+    /// What the store knows of a tenant. What it declared counts unless it declared something since.
+    pub(crate) fn recall(
+        &mut self,
+        now: Nanos,
+        recalled: &Recalled,
+        around: &dyn Fn(TenantId, DeviceId) -> (f64, u32),
+    ) {
+        let Some(member) = self.members.get(&recalled.tenant) else { return };
+        self.credits.recall(now, &member.account, &recalled.lots, &recalled.purchases);
+        let tenant = recalled.tenant;
+        let fresh = self.declaration(tenant).is_some_and(|declared| declared.is_empty());
+        let Some(declared) = recalled.declaration.as_ref().filter(|_| fresh) else { return };
+        let lifetime = declared.level_until.map_or(Lifetime::UntilReleased, Lifetime::Until);
+        self.levels.set(tenant, declared.level, lifetime);
+        declared.boosts.iter().for_each(|boost| self.boosts.add(tenant, boost.clone()));
+        for one in &declared.operations {
+            let key = (tenant, one.request.clone());
+            let around = Around { crowd: &self.crowd, bandwidths: &self.bandwidths, history: around };
+            self.coordination.restore(now, key, (one.operation, one.asked_at, one.released), &around);
+        }
+    }
+
+    /// A disk is gone; who waited for it is told to go on.
+    pub(crate) fn device_gone(&mut self, device: DeviceId) -> Vec<Effect> {
+        self.bandwidths.device_gone(device);
+        self.crowd.by_device.remove(&device);
+        let gone = self.coordination.device_gone(device);
+        gone.into_iter().map(ready).collect()
+    }
+
+    /// A slice ended. `present` tells who used which disk, and with which share.
+    pub(crate) fn slice(
+        &mut self,
+        now: Nanos,
+        signals: &Signals,
+        present: BTreeMap<DeviceId, Vec<Present>>,
+        history: &dyn Fn(TenantId, DeviceId) -> (f64, u32),
+    ) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        effects.extend(signals.devices.iter().filter_map(|row| self.bandwidths.learn(now, row)).map(Effect::Learnt));
+        let mut changed: BTreeSet<TenantId> = BTreeSet::new();
+        if !self.is_quiet() {
+            self.take_crowd(present);
+            if self.enforces {
+                self.earn(signals);
+            }
+            let around = Around { crowd: &self.crowd, bandwidths: &self.bandwidths, history };
+            let moved = |tenant, device| moved(signals, tenant, device);
+            let turn = self.coordination.slice(now, moved, &around);
+            changed.extend(turn.over.iter().chain(&turn.ready).map(|(tenant, _)| *tenant));
+            effects.extend(turn.ready.into_iter().map(ready));
+            changed.extend(self.boosts.slice());
+            changed.extend(self.levels.expire(now));
+        }
+        effects.extend(self.credits.entries(now, false).into_iter().map(Effect::Ledger));
+        effects.extend(changed.into_iter().filter_map(|tenant| self.declaration(tenant)).map(Effect::Declare));
+        effects
+    }
+
+    /// The store committed an entry; of a purchase, the boost begins. The tenant whose share changes comes with it.
+    pub(crate) fn committed(
+        &mut self,
+        now: Nanos,
+        number: EntryNumber,
+        fresh: bool,
+    ) -> (Vec<Effect>, Option<TenantId>) {
+        let bought = self.credits.committed(now, number, fresh).is_some();
+        let Some(buying) = self.buying.remove(&number).filter(|_| bought) else { return (Vec::new(), None) };
+        let (tenant, id) = (buying.tenant, buying.boost.request.clone());
+        let mut effects = Vec::new();
+        if fresh {
+            self.boosts.add(tenant, buying.boost);
+            effects.extend(self.declaration(tenant).map(Effect::Declare));
+        }
+        effects.push(Effect::Granted(Granted { id, tenant, grant: Grant::Now }));
+        self.answers.note(&effects);
+        (effects, fresh.then_some(tenant))
+    }
+
+    /// The store did not commit an entry; a purchase is refused, and may be tried again under the same key.
+    pub(crate) fn commit_failed(&mut self, number: EntryNumber, detail: &str) -> Option<Effect> {
+        self.credits.failed(number);
+        let Buying { tenant, boost } = self.buying.remove(&number)?;
+        self.answers.forget(tenant, &boost.request);
+        let message = format!(
+            "The purchase could not be written to the ledger: {detail}. Nothing was spent; send it again, under the same \
+             key if you like."
+        );
+        let kind = RefusalKind::NotCommitted;
+        Some(Effect::Refused(Refused { id: boost.request, tenant, kind, message }))
+    }
+
+    /// Everything that is earned goes into the ledger, for the end.
+    pub(crate) fn all_entries(&mut self, now: Nanos) -> Vec<LedgerEntry> {
+        self.credits.entries(now, true)
+    }
+
+    pub(crate) fn take_crowd(&mut self, present: BTreeMap<DeviceId, Vec<Present>>) {
+        let Self { levels, coordination, crowd, .. } = self;
+        let neighbour = |present: Present| {
+            let coordinates = coordination.of(present.tenant).next().is_some();
+            let competes = levels.get(present.tenant) == Level::Normal && !coordinates;
+            Neighbour { present, competes }
+        };
+        crowd.by_device = present.into_iter().map(|(id, all)| (id, all.into_iter().map(neighbour).collect())).collect();
+    }
+
+    fn earn(&mut self, signals: &Signals) {
+        let Self { levels, boosts, coordination, members, crowd, credits, .. } = self;
+        let mut earnings = Vec::new();
+        for (device, all) in &crowd.by_device {
+            let mut accounts: Vec<usize> = all.iter().map(|one| one.present.key).collect();
+            accounts.sort_unstable();
+            accounts.dedup();
+            let shares: u64 = all.iter().map(|one| u64::from(one.present.share.get())).sum();
+            let total = signals.devices.iter().find(|row| row.device == *device).map(|row| row.transferred.bytes());
+            for Present { tenant, share, .. } in all.iter().map(|one| one.present) {
+                let Some(meaning) = levels.meaning(levels.get(tenant)) else { continue };
+                let raised = boosts.is_boosted(tenant) || coordination.running(tenant, *device).is_some();
+                let (false, Some(member), Some(row)) = (raised, members.get(&tenant), io(signals, tenant, *device))
+                else {
+                    continue;
+                };
+                let total = total.unwrap_or_else(|| row.transferred.bytes());
+                let due = u128::from(total) * u128::from(share.get()) / u128::from(shares.max(1));
+                let earning = Earning {
+                    accounts_active: accounts.len() as u32,
+                    points: meaning.points,
+                    demand_ppm: demand_ppm(row, due),
+                };
+                earnings.push((member.account.as_str(), earning));
+            }
+        }
+        credits.earn(earnings.into_iter());
+    }
+}
+
+/// How much of what it was due a tenant used, or for which part of the slice it had a request waiting, whichever is more: in
+/// millionths. A tenant that is held back uses all that it is due and waits all the time; one that touches the disk now and
+/// then, to earn, does neither.
+fn demand_ppm(row: &IoSignals, due_bytes: u128) -> u32 {
+    let used = u128::from(row.transferred.bytes()) * 1_000_000 / due_bytes.max(1);
+    let waited = row.latency.map_or(0, |mean| {
+        let waited = u128::from(mean.0) * u128::from(row.transferred.ops());
+        waited * 1_000_000 / u128::from(row.elapsed.0.max(1))
+    });
+    used.max(waited).min(1_000_000) as u32
+}
+
+fn io(signals: &Signals, tenant: TenantId, device: DeviceId) -> Option<&IoSignals> {
+    // Rows are sorted, as a sample promises; a driver that breaks the promise costs time only.
+    let position = signals.io.binary_search_by_key(&(tenant, device), |row| (row.tenant, row.device));
+    let found = position.ok().map(|index| &signals.io[index]);
+    found.or_else(|| signals.io.iter().find(|row| row.tenant == tenant && row.device == device))
+}
+
+fn moved(signals: &Signals, tenant: TenantId, device: DeviceId) -> u64 {
+    io(signals, tenant, device).map_or(0, |row| row.transferred.bytes())
+}
+
+fn ready((tenant, id): OperationKey) -> Effect {
+    Effect::Ready { tenant, id }
+}

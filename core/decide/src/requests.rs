@@ -1,0 +1,298 @@
+//! Requests judged, carried out and answered. Whatever is refused has changed nothing, and a request that comes again under
+//! its key is answered again and not done again.
+
+use crate::coordination::{OperationKey, Stage};
+use crate::participation::{Around, Buying, Participation};
+use minerva_model::{
+    Boost, DeviceId, Effect, Grant, Granted, Level, Lifetime, Nanos, Operation, RefusalKind, Refused, RequestId,
+    TenantId, TenantRequest, Wish,
+};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// Answers that are kept for each tenant. Purchases are known for as long as credits last, whatever else was asked.
+const ANSWERS_KEPT: usize = 32;
+/// No operation is larger: a mebibyte short of what the size of a device can be.
+const BYTES_MAX: u64 = 1 << 60;
+/// No level or deadline lies further ahead: ten years, which is a mistake and not a plan.
+const AHEAD_MAX: Nanos = Nanos::from_secs(10 * 365 * 86_400);
+
+/// The last answers, for requests that come again.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Answers {
+    /// The answer is absent while it waits for a commit.
+    by_tenant: BTreeMap<TenantId, VecDeque<(RequestId, Wish, Option<Effect>)>>,
+}
+
+impl Answers {
+    fn find(&self, tenant: TenantId, id: &RequestId) -> Option<&(RequestId, Wish, Option<Effect>)> {
+        self.by_tenant.get(&tenant)?.iter().find(|(known, _, _)| known == id)
+    }
+
+    fn keep(&mut self, request: TenantRequest, answer: Option<Effect>) {
+        let kept = self.by_tenant.entry(request.tenant).or_default();
+        if kept.len() == ANSWERS_KEPT {
+            kept.pop_front();
+        }
+        kept.push_back((request.id, request.wish, answer));
+    }
+
+    /// Answers that came later.
+    pub(crate) fn note(&mut self, effects: &[Effect]) {
+        for effect in effects {
+            let Effect::Granted(Granted { id, tenant, .. }) = effect else { continue };
+            let kept =
+                self.by_tenant.get_mut(tenant).and_then(|kept| kept.iter_mut().find(|(known, _, _)| known == id));
+            if let Some((_, _, answer)) = kept {
+                *answer = Some(effect.clone());
+            }
+        }
+    }
+
+    /// As if the request had never come.
+    pub(crate) fn forget(&mut self, tenant: TenantId, id: &RequestId) {
+        if let Some(kept) = self.by_tenant.get_mut(&tenant) {
+            kept.retain(|(known, _, _)| known != id);
+        }
+    }
+
+    pub(crate) fn tenant_gone(&mut self, tenant: TenantId) {
+        self.by_tenant.remove(&tenant);
+    }
+}
+
+/// What became of a request.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Handled {
+    pub(crate) effects: Vec<Effect>,
+    /// The tenant's shares may have changed.
+    pub(crate) changed: bool,
+}
+
+type Refusal = (RefusalKind, String);
+type History<'a> = &'a dyn Fn(TenantId, DeviceId) -> (f64, u32);
+
+impl Participation {
+    /// A tenant asks for something.
+    pub(crate) fn requested(
+        &mut self,
+        now: Nanos,
+        request: &TenantRequest,
+        devices: &BTreeSet<DeviceId>,
+        history: History<'_>,
+    ) -> Handled {
+        if let Some(answer) = self.known_answer(request) {
+            return Handled { effects: answer, changed: false };
+        }
+        let mut effects = Vec::new();
+        let done = self.judge(request).and_then(|()| self.carry_out(now, request, devices, history, &mut effects));
+        let (TenantRequest { id, tenant, .. }, changed) = (request.clone(), done.is_ok());
+        let answer = match done {
+            Ok(Some(grant)) => Some(Effect::Granted(Granted { id, tenant, grant })),
+            Ok(None) => None,
+            // Not kept: what was refused may be granted when it is asked for again.
+            Err((kind, message)) => {
+                return Handled { effects: vec![Effect::Refused(Refused { id, tenant, kind, message })], changed };
+            }
+        };
+        if answer.is_some() {
+            effects.extend(self.declaration(tenant).map(Effect::Declare));
+        }
+        effects.extend(answer.clone());
+        self.answers.keep(request.clone(), answer);
+        Handled { effects, changed }
+    }
+
+    fn known_answer(&self, request: &TenantRequest) -> Option<Vec<Effect>> {
+        let TenantRequest { id, tenant, wish } = request;
+        let member = self.members.get(tenant)?;
+        let granted = |grant| vec![Effect::Granted(Granted { id: id.clone(), tenant: *tenant, grant })];
+        let kept = self.answers.find(*tenant, id);
+        if kept.is_some_and(|(_, before, _)| before != wish) {
+            let message = format!("The key {id} stands for another request; choose a new key for a new request.");
+            let kind = RefusalKind::KeyReused;
+            return Some(vec![Effect::Refused(Refused { id: id.clone(), tenant: *tenant, kind, message })]);
+        }
+        if matches!(wish, Wish::Boost { .. }) {
+            if self.credits.is_being_bought(&member.account, id) {
+                return Some(Vec::new());
+            }
+            if self.credits.is_bought(&member.account, id) {
+                return Some(granted(Grant::Now));
+            }
+        }
+        if let Wish::Coordinate(operation) = wish
+            && let Some(one) = self.coordination.get(&(*tenant, id.clone()))
+            && one.operation == *operation
+        {
+            return Some(granted(match one.stage {
+                Stage::Running(_) => Grant::Now,
+                Stage::Waiting { .. } => Grant::OnCallback,
+            }));
+        }
+        kept.map(|(_, _, answer)| answer.iter().cloned().collect())
+    }
+
+    /// What can be refused without looking at the wish itself.
+    fn judge(&self, request: &TenantRequest) -> Result<(), Refusal> {
+        let Some(member) = self.members.get(&request.tenant) else {
+            return Err((RefusalKind::UnknownTenant, format!("There is no tenant {}.", request.tenant)));
+        };
+        let mut lengths = [Some(&request.id), key_of(&request.wish)].into_iter().flatten().map(|id| id.0.len());
+        if lengths.any(|length| length == 0 || length > RequestId::LENGTH_MAX) {
+            let text = format!("A key has 1 to {} bytes; a UUID will do.", RequestId::LENGTH_MAX);
+            return Err((RefusalKind::OutOfRange, text));
+        }
+        if member.excluded {
+            let text =
+                "A rule of the operator excludes this tenant from steering, so there is nothing it could ask for.";
+            return Err((RefusalKind::NotAllowed, text.to_owned()));
+        }
+        Ok(())
+    }
+
+    /// The grant, or nothing when the answer waits for a commit.
+    fn carry_out(
+        &mut self,
+        now: Nanos,
+        request: &TenantRequest,
+        devices: &BTreeSet<DeviceId>,
+        history: History<'_>,
+        effects: &mut Vec<Effect>,
+    ) -> Result<Option<Grant>, Refusal> {
+        let tenant = request.tenant;
+        match &request.wish {
+            Wish::SetLevel { level, lifetime } => {
+                check_lifetime(now, *lifetime)?;
+                self.levels.set(tenant, *level, *lifetime);
+                Ok(Some(Grant::Now))
+            }
+            Wish::ReleaseLevel => {
+                self.levels.set(tenant, Level::Normal, Lifetime::UntilReleased);
+                Ok(Some(Grant::Now))
+            }
+            Wish::Boost { slices, device } => {
+                check_device(*device, devices)?;
+                effects.push(self.buy(now, request, *slices, *device)?);
+                Ok(None)
+            }
+            Wish::Coordinate(operation) => {
+                self.check_operation(now, tenant, operation, devices)?;
+                let around = Around { crowd: &self.crowd, bandwidths: &self.bandwidths, history };
+                Ok(Some(self.coordination.ask(now, (tenant, request.id.clone()), *operation, &around)))
+            }
+            Wish::Start(id) => {
+                let around = Around { crowd: &self.crowd, bandwidths: &self.bandwidths, history };
+                let known = self.coordination.start(now, &(tenant, id.clone()), &around);
+                known.then_some(Some(Grant::Now)).ok_or_else(|| unknown_operation(id))
+            }
+            Wish::Finish(id) | Wish::Cancel(id) => {
+                let key: OperationKey = (tenant, id.clone());
+                self.coordination.end(&key).then_some(Some(Grant::Now)).ok_or_else(|| unknown_operation(id))
+            }
+        }
+    }
+
+    fn buy(
+        &mut self,
+        now: Nanos,
+        request: &TenantRequest,
+        slices: u32,
+        device: Option<DeviceId>,
+    ) -> Result<Effect, Refusal> {
+        let settings = *self.credits.settings();
+        if !settings.enabled || !self.enforces {
+            let why = if settings.enabled { "Minerva does not steer at present" } else { "credits are switched off" };
+            return Err((RefusalKind::NotAllowed, format!("No boost can be bought: {why}. Nothing was spent.")));
+        }
+        if !(1..=settings.boost_slices_max).contains(&slices) {
+            let text = format!("A boost is of 1 to {} slices, not {slices}.", settings.boost_slices_max);
+            return Err((RefusalKind::OutOfRange, text));
+        }
+        let Some(member) = self.members.get(&request.tenant) else {
+            return Err((RefusalKind::UnknownTenant, format!("There is no tenant {}.", request.tenant)));
+        };
+        let price = settings.boosted_slice_price.times(u64::from(slices));
+        let account = member.account.clone();
+        let entry = self.credits.spend(now, &account, price, &request.id).map_err(|held| {
+            let accruing = self.credits.accruing(&account);
+            let text = format!(
+                "{slices} boosted slices cost {price} credits and the account holds {held}, with {accruing} more not \
+                 entered yet. Credits are earned by stepping back while others use the disk."
+            );
+            (RefusalKind::NotEnoughCredits, text)
+        })?;
+        let boost = Boost { request: request.id.clone(), device, slices_left: slices };
+        self.buying.insert(entry.number, Buying { tenant: request.tenant, boost });
+        Ok(Effect::Ledger(entry))
+    }
+
+    fn check_operation(
+        &self,
+        now: Nanos,
+        tenant: TenantId,
+        operation: &Operation,
+        devices: &BTreeSet<DeviceId>,
+    ) -> Result<(), Refusal> {
+        check_device(Some(operation.device), devices)?;
+        if !(1..=BYTES_MAX).contains(&operation.bytes) {
+            let text = format!("An operation moves 1 to {BYTES_MAX} bytes, not {}.", operation.bytes);
+            return Err((RefusalKind::OutOfRange, text));
+        }
+        if let Some(deadline) = operation.deadline {
+            if deadline.at() <= now {
+                let late = now.since(deadline.at());
+                let text = format!("The deadline passed {late} ago. Begin at once, or ask with a later one.");
+                return Err((RefusalKind::TooLate, text));
+            }
+            check_ahead(now, deadline.at())?;
+        }
+        let operations_max = self.coordination.settings().operations_max as usize;
+        if self.coordination.of(tenant).count() >= operations_max {
+            let text = format!(
+                "{operations_max} operations of this tenant wait or are under way, which is the limit. Finish or cancel \
+                 some first."
+            );
+            return Err((RefusalKind::TooMany, text));
+        }
+        Ok(())
+    }
+}
+
+const fn key_of(wish: &Wish) -> Option<&RequestId> {
+    match wish {
+        Wish::Start(id) | Wish::Finish(id) | Wish::Cancel(id) => Some(id),
+        _ => None,
+    }
+}
+
+fn check_lifetime(now: Nanos, lifetime: Lifetime) -> Result<(), Refusal> {
+    match lifetime {
+        Lifetime::UntilReleased => Ok(()),
+        Lifetime::Until(at) if at <= now => {
+            let text = format!("The level would have ended {} ago.", now.since(at));
+            Err((RefusalKind::TooLate, text))
+        }
+        Lifetime::Until(at) => check_ahead(now, at),
+    }
+}
+
+fn check_ahead(now: Nanos, at: Nanos) -> Result<(), Refusal> {
+    if at.since(now) > AHEAD_MAX {
+        return Err((RefusalKind::OutOfRange, "That is more than ten years ahead.".to_owned()));
+    }
+    Ok(())
+}
+
+fn check_device(device: Option<DeviceId>, devices: &BTreeSet<DeviceId>) -> Result<(), Refusal> {
+    match device {
+        Some(id) if !devices.contains(&id) => {
+            Err((RefusalKind::UnknownDevice, format!("There is no disk {id} that Minerva watches.")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn unknown_operation(id: &RequestId) -> Refusal {
+    let text = format!("No operation waits or is under way under the key {id}: it was never asked for, or it is over.");
+    (RefusalKind::UnknownOperation, text)
+}

@@ -1,0 +1,61 @@
+//! Room below the others for tenants that step back. Fennel puts heavy tenants at a share of 2, and below 2 there is only 1:
+//! a tenant at a twentieth of its share would still have half as much as a heavy one. So while somebody steps back, and
+//! everyone else on the disk is heavy, all are raised alike, as far as the highest of them reaches the neutral share. Tenants
+//! that Minerva does not steer stand at the neutral share, so nobody overtakes them.
+
+use minerva_model::Share;
+
+/// Slices in which more room was wanted before all are raised again: each change is a write for everyone on the disk.
+const SLICES_BEFORE_RAISING: u32 = 5;
+/// Slices after the last use of the disk by somebody who steps back until the room is given up.
+pub(crate) const SLICES_LINGERING: u64 = 10;
+
+/// One disk's room.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Room {
+    times: u32,
+    more_would_do: u32,
+}
+
+impl Room {
+    /// Everyone on the disk is raised so many times: a power of two.
+    pub(crate) fn times(self) -> u32 {
+        self.times.max(1)
+    }
+
+    /// One slice: the highest share on the disk of those who do not step back, if somebody does.
+    pub(crate) fn update(&mut self, highest: Option<Share>) {
+        let Some(highest) = highest else {
+            *self = Self::default();
+            return;
+        };
+        let wanted = 1 << (Share::NEUTRAL.get() / highest.get()).max(1).ilog2();
+        if wanted <= self.times() {
+            self.more_would_do = 0;
+        } else {
+            self.more_would_do += 1;
+        }
+        if self.times == 0 || wanted < self.times || self.more_would_do >= SLICES_BEFORE_RAISING {
+            *self = Self { times: wanted, more_would_do: 0 };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Room;
+    use minerva_model::Share;
+
+    #[test]
+    fn room_is_made_at_once_given_up_at_once_and_made_again_late() {
+        let mut room = Room::default();
+        let mut seen = Vec::new();
+        for highest in [2, 2, 400, 2, 2, 2, 2, 2, 3, 2] {
+            room.update(Some(Share::new(highest)));
+            seen.push(room.times());
+        }
+        assert_eq!(seen, [32, 32, 1, 1, 1, 1, 1, 32, 32, 32]);
+        room.update(None);
+        assert_eq!(room.times(), 1);
+    }
+}

@@ -1,0 +1,157 @@
+//! The operator's settings for tenants that take part: credits, levels, coordination.
+
+use crate::{Level, MicroCredits, Nanos};
+use serde::{Deserialize, Serialize};
+
+/// Scheduling credits (seed 000 section 3.1, docs/adr/0005).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CreditSettings {
+    /// Credits can be earned and spent.
+    pub enabled: bool,
+    /// Earned a slice for each level of contention.
+    pub contention_weight: MicroCredits,
+    /// Earned a slice for each point of priority that a level gives up.
+    pub priority_weight: MicroCredits,
+    /// How contention is counted.
+    pub counting: ContentionCounting,
+    /// What one boosted slice costs.
+    pub boosted_slice_price: MicroCredits,
+    /// How long credits last.
+    pub expiry: Nanos,
+    /// An account that holds so many earns no more.
+    pub held_max: MicroCredits,
+    /// What was earned is entered in the ledger once in this many slices.
+    pub slices_between_entries: u32,
+    /// One purchase is of so many slices at most.
+    pub boost_slices_max: u32,
+    /// Share of a boosted tenant, in percent of the neutral one.
+    pub boost_percent: u32,
+}
+
+impl Default for CreditSettings {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            contention_weight: MicroCredits::credits(1),
+            priority_weight: MicroCredits(100_000),
+            counting: ContentionCounting::default(),
+            boosted_slice_price: MicroCredits::credits(25),
+            expiry: Nanos::from_secs(24 * 3600),
+            // One boosted hour.
+            held_max: MicroCredits::credits(25 * 3600),
+            slices_between_entries: 60,
+            boost_slices_max: 3600,
+            // BFQ knows no more than ten times its default.
+            boost_percent: 1_000,
+        }
+    }
+}
+
+/// Who counts towards the contention that credits are earned by (docs/adr/0005).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ContentionCounting {
+    /// Everyone on the disk, the earner too, once there are two; nobody when it is alone.
+    #[default]
+    AllWhenShared,
+    /// Everyone on the disk, the earner too.
+    All,
+    /// Everyone but the earner.
+    Others,
+}
+
+impl ContentionCounting {
+    /// Every rule.
+    pub const ALL: [Self; 3] = [Self::AllWhenShared, Self::All, Self::Others];
+
+    /// The word of the operator's file.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::AllWhenShared => "all-when-shared",
+            Self::All => "all",
+            Self::Others => "others",
+        }
+    }
+}
+
+/// What a level means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LevelMeaning {
+    /// Factor on the share, in percent. At `idle` the share is the least there is, whatever stands here.
+    pub percent: u32,
+    /// Points of priority given up, by which credits are earned.
+    pub points: u32,
+}
+
+/// Voluntary deprioritization (seed 000 section 3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LevelSettings {
+    /// Level `low`.
+    pub low: LevelMeaning,
+    /// Level `lowest`.
+    pub lowest: LevelMeaning,
+    /// Level `idle`.
+    pub idle: LevelMeaning,
+}
+
+impl Default for LevelSettings {
+    fn default() -> Self {
+        Self {
+            low: LevelMeaning { percent: 25, points: 5 },
+            lowest: LevelMeaning { percent: 5, points: 9 },
+            idle: LevelMeaning { percent: 1, points: 10 },
+        }
+    }
+}
+
+impl LevelSettings {
+    /// What `level` means; nothing at `normal`.
+    pub const fn meaning(&self, level: Level) -> Option<LevelMeaning> {
+        match level {
+            Level::Normal => None,
+            Level::Low => Some(self.low),
+            Level::Lowest => Some(self.lowest),
+            Level::Idle => Some(self.idle),
+        }
+    }
+}
+
+/// Temporally-coordinated scheduling (seed 000 section 3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CoordinationSettings {
+    /// Operations can be coordinated; otherwise each is told to begin.
+    pub enabled: bool,
+    /// Other tenants on the disk, beside those that stepped back, that are no reason to wait.
+    pub contention_accepted: u32,
+    /// Coordinated operations that run at one time on a disk.
+    pub running_max: u32,
+    /// An operation without a deadline waits no longer than this.
+    pub hold_max: Nanos,
+    /// Share of an operation under way while others use the disk, in percent of the tenant's own.
+    pub raise_percent: u32,
+    /// What a disk is taken to deliver until it was measured.
+    pub assumed_bytes_per_second: u64,
+    /// Half-life of what was measured.
+    pub bandwidth_half_life: Nanos,
+    /// Operations of one tenant that may wait or be under way.
+    pub operations_max: u32,
+}
+
+impl Default for CoordinationSettings {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            contention_accepted: 1,
+            running_max: 1,
+            hold_max: Nanos::from_secs(30),
+            raise_percent: 400,
+            // A 7200 rpm disk with neighbours.
+            assumed_bytes_per_second: 64 << 20,
+            bandwidth_half_life: Nanos::from_secs(600),
+            operations_max: 16,
+        }
+    }
+}

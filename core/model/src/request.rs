@@ -1,0 +1,255 @@
+//! What tenants ask for and what they are answered (seed 000, section 3). Nobody has to ask, and nobody pays for silence.
+
+use crate::{DeviceId, Nanos, TenantId};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// How far a tenant steps back of its own will (seed 000, section 3.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Level {
+    /// As everyone.
+    #[default]
+    Normal,
+    /// A part of what it would have.
+    Low,
+    /// A small part of it.
+    Lowest,
+    /// Only when nobody else uses the disk. No floor: it may be kept waiting for as long as others are busy.
+    Idle,
+}
+
+impl Level {
+    /// Every level, from the least to the greatest step back.
+    pub const ALL: [Self; 4] = [Self::Normal, Self::Low, Self::Lowest, Self::Idle];
+
+    /// The word people use.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Normal => "normal",
+            Self::Low => "low",
+            Self::Lowest => "lowest",
+            Self::Idle => "idle",
+        }
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// A request's idempotency key, chosen by the client and unique within its account: a request that is sent again under the
+/// same key is answered again and not done again.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RequestId(pub String);
+
+impl RequestId {
+    /// A longer key is refused.
+    pub const LENGTH_MAX: usize = 64;
+}
+
+impl fmt::Display for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+/// How long a level lasts. Schedules, processes and connections are the driver's: it sends [`Wish::ReleaseLevel`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Lifetime {
+    /// Until it is released or the tenant is gone.
+    UntilReleased,
+    /// Until this instant at the latest.
+    Until(Nanos),
+}
+
+/// What a coordinated operation mostly does. The bandwidth of a disk is learnt for each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AccessKind {
+    /// Reads of neighbouring blocks.
+    #[default]
+    SequentialRead,
+    /// Writes of neighbouring blocks.
+    SequentialWrite,
+    /// Small reads all over.
+    RandomRead,
+    /// Small writes all over.
+    RandomWrite,
+}
+
+impl AccessKind {
+    /// Every kind.
+    pub const ALL: [Self; 4] = [Self::SequentialRead, Self::SequentialWrite, Self::RandomRead, Self::RandomWrite];
+
+    /// The word people use.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::SequentialRead => "sequential-read",
+            Self::SequentialWrite => "sequential-write",
+            Self::RandomRead => "random-read",
+            Self::RandomWrite => "random-write",
+        }
+    }
+}
+
+/// Until when a coordinated operation can wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Deadline {
+    /// It must have begun by this instant.
+    StartBefore(Nanos),
+    /// It should be done by this instant; it is held no longer than this less the time that it will take.
+    DoneBefore(Nanos),
+}
+
+impl Deadline {
+    /// The instant.
+    pub const fn at(self) -> Nanos {
+        match self {
+            Self::StartBefore(at) | Self::DoneBefore(at) => at,
+        }
+    }
+}
+
+/// An operation that a tenant wants to fit in with what others do (seed 000, section 3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Operation {
+    /// On which disk.
+    pub device: DeviceId,
+    /// What it mostly does.
+    pub access: AccessKind,
+    /// How much it will move.
+    pub bytes: u64,
+    /// Until when it can wait, if it is bound by anything.
+    pub deadline: Option<Deadline>,
+}
+
+/// What a tenant asks for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Wish {
+    /// Step back, or come back with [`Level::Normal`].
+    SetLevel {
+        /// How far.
+        level: Level,
+        /// For how long.
+        lifetime: Lifetime,
+    },
+    /// Come back to [`Level::Normal`].
+    ReleaseLevel,
+    /// Buy slices of high priority, from now on and one after the other, whether used or not.
+    Boost {
+        /// How many.
+        slices: u32,
+        /// On this disk only; absent: on every one. The price is the same.
+        device: Option<DeviceId>,
+    },
+    /// When should this be done?
+    Coordinate(Operation),
+    /// The operation asked for under this key has begun. One that was told [`Grant::Now`] or was called back counts as begun
+    /// without it.
+    Start(RequestId),
+    /// It is done.
+    Finish(RequestId),
+    /// It will not be done.
+    Cancel(RequestId),
+}
+
+/// A request. Who asks was found out by the driver: a tenant can speak only for itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TenantRequest {
+    /// The idempotency key.
+    pub id: RequestId,
+    /// Who.
+    pub tenant: TenantId,
+    /// What.
+    pub wish: Wish,
+}
+
+/// A request that was granted, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Grant {
+    /// Done, or to be done now.
+    Now,
+    /// Begin after so many slices.
+    AfterSlices(u32),
+    /// Wait for [`crate::Effect::Ready`].
+    OnCallback,
+}
+
+/// The answer to a request that was granted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Granted {
+    /// The request.
+    pub id: RequestId,
+    /// Who asked.
+    pub tenant: TenantId,
+    /// How.
+    pub grant: Grant,
+}
+
+/// Why a request was refused. Stable names: clients act by them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RefusalKind {
+    /// Nobody has this number.
+    UnknownTenant,
+    /// No such disk.
+    UnknownDevice,
+    /// No operation was asked for under this key, or it is over.
+    UnknownOperation,
+    /// The operator excludes this tenant, or switched this off.
+    NotAllowed,
+    /// A number that cannot be meant.
+    OutOfRange,
+    /// A deadline that has passed.
+    TooLate,
+    /// Not enough credits.
+    NotEnoughCredits,
+    /// Too much is waiting or under way already.
+    TooMany,
+    /// The key was used for another request.
+    KeyReused,
+    /// The store could not commit the purchase. Nothing was spent.
+    NotCommitted,
+    /// The daemon is ending.
+    Stopping,
+}
+
+impl RefusalKind {
+    /// The word people and metrics see.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::UnknownTenant => "unknown-tenant",
+            Self::UnknownDevice => "unknown-device",
+            Self::UnknownOperation => "unknown-operation",
+            Self::NotAllowed => "not-allowed",
+            Self::OutOfRange => "out-of-range",
+            Self::TooLate => "too-late",
+            Self::NotEnoughCredits => "not-enough-credits",
+            Self::TooMany => "too-many",
+            Self::KeyReused => "key-reused",
+            Self::NotCommitted => "not-committed",
+            Self::Stopping => "stopping",
+        }
+    }
+}
+
+/// The answer to a request that was refused. Nothing changed by it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refused {
+    /// The request.
+    pub id: RequestId,
+    /// Who asked.
+    pub tenant: TenantId,
+    /// Why, for programs.
+    pub kind: RefusalKind,
+    /// Why, for people: what happened and what to do.
+    pub message: String,
+}
