@@ -1,5 +1,5 @@
-//! What Minerva remembers: the tenants' histories and the audit of decisions in SQLite ([`Store`]), and recordings of events
-//! and effects ([`Recorder`], [`Recording`]).
+//! What Minerva remembers: the tenants' histories, the audit of decisions, the ledger of credits, what tenants declared and what
+//! disks deliver in SQLite ([`Store`]), and recordings of events and effects ([`Recorder`], [`Recording`]).
 //!
 //! The database has one writer, the daemon. A method that returned has made its rows durable (WAL with `synchronous=FULL`);
 //! one that failed has changed nothing, and the store can be used on. A damaged file is moved aside, never deleted.
@@ -8,11 +8,13 @@
 //! jump of that clock can do is bounded ([`HISTORY_AGE_MAX`]).
 
 mod error;
+mod ledger;
 mod open;
 mod recording;
 mod schema;
 
 pub use error::{StoreError, StoreErrorKind};
+pub use ledger::{LedgerRow, Posted};
 pub use open::StoreNote;
 pub use recording::{
     Entry, LINE_BYTES_MAX, Recorder, Recording, RecordingError, RecordingErrorKind, WINDOW_LOG_MAX, read_entries,
@@ -187,7 +189,7 @@ impl Store {
         rows.into_iter().map(audit_row).collect()
     }
 
-    /// Deletes audit beyond the limits, and histories that no boot can use again; a bounded number of rows a call.
+    /// Deletes audit beyond the limits, and what no boot can use again; never the ledger. A bounded number of rows a call.
     pub fn prune(&mut self, limits: AuditLimits) -> Result<Pruned, StoreError> {
         let age_ms = i64::try_from(limits.age_max.as_millis()).unwrap_or(i64::MAX);
         let oldest = (self.clock)().saturating_sub(age_ms);
@@ -203,8 +205,10 @@ impl Store {
                 SELECT id FROM audit WHERE at_unix_ms < ?1 ORDER BY at_unix_ms LIMIT ?2)";
             let beyond = transaction.execute(by_number, [first_kept, PRUNE_ROWS_MAX])?;
             let audit = beyond + transaction.execute(by_age, [oldest, PRUNE_ROWS_MAX - beyond as i64])?;
-            let histories =
-                transaction.execute("DELETE FROM history WHERE boot <> '' AND boot <> ?1", [self.boot_id.as_str()])?;
+            let boot = [self.boot_id.as_str()];
+            let histories = transaction.execute("DELETE FROM history WHERE boot <> '' AND boot <> ?1", boot)?
+                + transaction.execute("DELETE FROM declaration WHERE boot <> ?1", boot)?
+                + transaction.execute("DELETE FROM bandwidth WHERE boot <> ?1", boot)?;
             transaction.commit()?;
             Ok(Pruned { rows: audit + histories, more: audit as i64 >= PRUNE_ROWS_MAX })
         };

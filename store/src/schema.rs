@@ -6,7 +6,8 @@ use rusqlite::{Connection, TransactionBehavior};
 pub(crate) const APPLICATION_ID: i64 = 0x4d6e_7276;
 
 /// Step `n` brings a file of version `n` to `n + 1`. Steps are never edited, only added.
-const MIGRATIONS: [&str; 1] = ["
+const MIGRATIONS: [&str; 2] = [
+    "
     CREATE TABLE history (
         key TEXT NOT NULL,
         boot TEXT NOT NULL,             -- empty: valid in every boot
@@ -29,7 +30,40 @@ const MIGRATIONS: [&str; 1] = ["
     ) STRICT;
     CREATE INDEX audit_of_tenant ON audit (tenant, at_unix_ms);
     CREATE INDEX audit_by_time ON audit (at_unix_ms);
-"];
+",
+    "
+    CREATE TABLE ledger (               -- append-only: rows are never changed, and never deleted
+        id INTEGER PRIMARY KEY,
+        account TEXT NOT NULL,
+        boot TEXT NOT NULL,             -- empty: valid in every boot
+        kind TEXT NOT NULL,             -- earned, given, spent, expired, taken
+        micro_credits INTEGER NOT NULL CHECK (micro_credits >= 0),
+        request TEXT,                   -- the idempotency key
+        at_unix_ms INTEGER NOT NULL,
+        expires_at_unix_ms INTEGER      -- of what was added
+    ) STRICT;
+    CREATE UNIQUE INDEX ledger_by_request ON ledger (account, boot, request) WHERE request IS NOT NULL;
+    CREATE INDEX ledger_of_account ON ledger (account, boot, id);
+    CREATE TRIGGER ledger_is_not_changed BEFORE UPDATE ON ledger BEGIN SELECT raise(ABORT, 'append-only'); END;
+    CREATE TRIGGER ledger_is_not_cut BEFORE DELETE ON ledger BEGIN SELECT raise(ABORT, 'append-only'); END;
+    CREATE TABLE declaration (
+        key TEXT NOT NULL,
+        boot TEXT NOT NULL,
+        declaration TEXT NOT NULL,      -- JSON
+        PRIMARY KEY (key, boot)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE bandwidth (
+        major INTEGER NOT NULL,
+        minor INTEGER NOT NULL,
+        boot TEXT NOT NULL,             -- a number is another disk after a boot
+        access TEXT NOT NULL,
+        bytes_per_second REAL NOT NULL,
+        measured_seconds REAL NOT NULL,
+        true_at_unix_ms INTEGER NOT NULL,
+        PRIMARY KEY (major, minor, boot, access)
+    ) STRICT, WITHOUT ROWID;
+",
+];
 
 /// The version that this program writes.
 pub(crate) const VERSION: i64 = MIGRATIONS.len() as i64;

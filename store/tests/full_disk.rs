@@ -2,7 +2,9 @@
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on says why by panicking")]
 
-use minerva_model::{DeviceId, Nanos, TenantHistory, UsageAverage};
+use minerva_model::{
+    DeviceId, EntryKind, EntryNumber, LedgerEntry, MicroCredits, Nanos, RequestId, TenantHistory, UsageAverage,
+};
 use minerva_store::{Store, StoreErrorKind};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use std::path::{Path, PathBuf};
@@ -13,10 +15,10 @@ const PREFIX: &str = "minerva-test-full-disk-";
 struct TinyDisk(PathBuf);
 
 impl TinyDisk {
-    /// `None` without the right to mount.
-    fn mount() -> Option<Self> {
+    /// `None` without the right to mount. Tests of one process have a name each.
+    fn mount(name: &str) -> Option<Self> {
         sweep();
-        let path = std::env::temp_dir().join(format!("{PREFIX}{}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("{PREFIX}{}-{name}", std::process::id()));
         std::fs::create_dir(&path).expect("made");
         let disk = Self(path);
         match mount(PREFIX, &disk.0, "tmpfs", MountFlags::empty(), c"size=1m") {
@@ -42,7 +44,7 @@ fn sweep() {
     let directories = std::fs::read_dir(std::env::temp_dir()).expect("a directory");
     for path in directories.filter_map(Result::ok).map(|entry| entry.path()) {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let Some(owner) = name.strip_prefix(PREFIX) else { continue };
+        let Some(owner) = name.strip_prefix(PREFIX).and_then(|rest| rest.split('-').next()) else { continue };
         if !Path::new("/proc").join(owner).exists() {
             drop(TinyDisk(path));
         }
@@ -62,7 +64,7 @@ fn rows(generation: u32) -> Vec<TenantHistory> {
 
 #[test]
 fn a_full_disk_loses_nothing_that_was_acknowledged() {
-    let Some(disk) = TinyDisk::mount() else { return };
+    let Some(disk) = TinyDisk::mount("histories") else { return };
     let path = disk.0.join("minerva.db");
     let ballast = disk.0.join("ballast");
     std::fs::write(&ballast, vec![0; 300 << 10]).expect("written");
@@ -91,4 +93,38 @@ fn a_full_disk_loses_nothing_that_was_acknowledged() {
     store.remember(&rows(acknowledged)).expect("there is room again");
     drop(store);
     intact(&open(), acknowledged + 1);
+}
+
+#[test]
+fn a_full_disk_spends_no_credit() {
+    let Some(disk) = TinyDisk::mount("ledger") else { return };
+    let path = disk.0.join("minerva.db");
+    let ballast = disk.0.join("ballast");
+    std::fs::write(&ballast, vec![0; 300 << 10]).expect("written");
+    let open = || Store::open(&path, "boot-a", Box::new(|| 0)).expect("opens").0;
+    let entry = |number: u64| LedgerEntry {
+        number: EntryNumber(number),
+        account: "group:g".to_owned(),
+        kind: EntryKind::Earned,
+        amount: MicroCredits::credits(1),
+        expires_in: Some(Nanos::from_secs(86_400)),
+        request: Some(RequestId(format!("{number}-{}", "x".repeat(60)))),
+    };
+    let batch = |generation: u64| (0..100).map(|n| entry(generation * 100 + n)).collect::<Vec<_>>();
+    let mut store = open();
+    let mut acknowledged = 0;
+    let error = loop {
+        match store.post(&batch(acknowledged)) {
+            Ok(_) => acknowledged += 1,
+            Err(error) => break error,
+        }
+        assert!(acknowledged < 1000, "one MiB never filled up");
+    };
+    assert_eq!(error.kind, StoreErrorKind::DiskFull);
+    let balance = |store: &Store| store.balance_micro_credits("group:g").expect("read");
+    assert_eq!(balance(&store), acknowledged as i64 * 100_000_000, "a batch is entered whole or not at all");
+    std::fs::remove_file(&ballast).expect("removed");
+    store.post(&batch(acknowledged)).expect("there is room again");
+    drop(store);
+    assert_eq!(balance(&open()), (acknowledged as i64 + 1) * 100_000_000);
 }

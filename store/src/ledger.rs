@@ -1,0 +1,237 @@
+//! The ledger of credits, what tenants declared, and what disks deliver.
+//!
+//! The ledger is append-only: the database itself refuses to change or delete a row. A balance is the sum of an account's
+//! rows, and since credits are used oldest first, what is held are the newest rows that make up the balance; nothing else is
+//! kept of it. Times are the wall clock's here, and whatever it does, credits last between no time and the time that they were
+//! given for.
+
+use crate::Store;
+use minerva_model::{
+    AccessKind, CreditLot, Declaration, DeviceId, EntryKind, LearntBandwidth, LedgerEntry, MicroCredits, Nanos,
+    RequestId,
+};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use crate::error::StoreError;
+
+/// What became of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Posted {
+    /// It is in the ledger.
+    Fresh,
+    /// The account has an entry of this request already; nothing was added.
+    Known,
+}
+
+/// A row as it was entered, for `minerva-ctl audit`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LedgerRow {
+    /// When, by the wall clock.
+    pub at_unix_ms: i64,
+    /// What it did.
+    pub kind: EntryKind,
+    /// How much.
+    pub amount: MicroCredits,
+    /// The request behind it.
+    pub request: Option<RequestId>,
+    /// When it expires, of what was added.
+    pub expires_at_unix_ms: Option<i64>,
+}
+
+const KINDS: [EntryKind; 5] =
+    [EntryKind::Earned, EntryKind::Given, EntryKind::Spent, EntryKind::Expired, EntryKind::Taken];
+
+impl Store {
+    /// Enters what happened to credits, in the order given and in one transaction: durable on return, all of it or nothing.
+    pub fn post(&mut self, entries: &[LedgerEntry]) -> Result<Vec<Posted>, StoreError> {
+        let now = (self.clock)();
+        let write = |connection: &Connection| {
+            let transaction = connection.unchecked_transaction()?;
+            let mut insert = transaction.prepare_cached(
+                "INSERT INTO ledger (account, boot, kind, micro_credits, request, at_unix_ms, expires_at_unix_ms)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING",
+            )?;
+            let mut posted = Vec::with_capacity(entries.len());
+            for entry in entries {
+                let expires_at = entry.expires_in.map(|left| now.saturating_add_unsigned(left.0 / 1_000_000));
+                let added = insert.execute(params![
+                    entry.account,
+                    self.scope(&entry.account),
+                    entry.kind.as_str(),
+                    i64::try_from(entry.amount.0).unwrap_or(i64::MAX),
+                    entry.request.as_ref().map(|id| id.0.as_str()),
+                    now,
+                    expires_at,
+                ])?;
+                posted.push(if added == 1 { Posted::Fresh } else { Posted::Known });
+            }
+            drop(insert);
+            transaction.commit()?;
+            Ok(posted)
+        };
+        write(&self.connection).map_err(|error| self.failed("write to", error))
+    }
+
+    /// What an account holds by its rows alone. Below zero only if something other than Minerva wrote rows.
+    pub fn balance_micro_credits(&self, account: &str) -> Result<i64, StoreError> {
+        let read = || {
+            let mut select = self.connection.prepare_cached(
+                "SELECT coalesce(sum(CASE WHEN kind IN ('earned', 'given') THEN micro_credits ELSE -micro_credits END), 0)
+                 FROM ledger WHERE account = ?1 AND boot = ?2",
+            )?;
+            select.query_row([account, self.scope(account)], |row| row.get(0))
+        };
+        read().map_err(|error| self.failed("read from", error))
+    }
+
+    /// What an account holds, oldest first, with the time that is left to each lot.
+    pub fn lots(&self, account: &str) -> Result<Vec<CreditLot>, StoreError> {
+        let now = (self.clock)();
+        let mut left = u64::try_from(self.balance_micro_credits(account)?).unwrap_or(0);
+        let mut read = || {
+            let mut select = self.connection.prepare_cached(
+                "SELECT micro_credits, at_unix_ms, expires_at_unix_ms FROM ledger
+                 WHERE account = ?1 AND boot = ?2 AND kind IN ('earned', 'given') ORDER BY id DESC",
+            )?;
+            let mut rows = select.query([account, self.scope(account)])?;
+            let mut lots = Vec::new();
+            while left > 0 {
+                let Some(row) = rows.next()? else { break };
+                let (amount, at, expires_at): (i64, i64, Option<i64>) = (row.get(0)?, row.get(1)?, row.get(2)?);
+                let amount = u64::try_from(amount).unwrap_or(0).min(left);
+                left -= amount;
+                let lifetime = expires_at.unwrap_or(i64::MAX).saturating_sub(at).max(0);
+                // A wall clock that went back must not make credits last longer than they were given for.
+                let remaining = expires_at.unwrap_or(i64::MAX).saturating_sub(now).clamp(0, lifetime);
+                let expires_in = Nanos::from_millis(u64::try_from(remaining).unwrap_or(0));
+                lots.push(CreditLot { amount: MicroCredits(amount), expires_in });
+            }
+            lots.reverse();
+            Ok(lots)
+        };
+        read().map_err(|error| self.failed("read from", error))
+    }
+
+    /// The requests by which an account spent, the newest first and at most `count_max`, so that none is carried out twice.
+    pub fn purchases(&self, account: &str, count_max: u32) -> Result<Vec<RequestId>, StoreError> {
+        let read = || {
+            let mut select = self.connection.prepare_cached(
+                "SELECT request FROM ledger WHERE account = ?1 AND boot = ?2 AND request IS NOT NULL
+                 ORDER BY id DESC LIMIT ?3",
+            )?;
+            let rows =
+                select.query_map(params![account, self.scope(account), count_max], |row| row.get(0).map(RequestId))?;
+            rows.collect::<rusqlite::Result<Vec<_>>>()
+        };
+        read().map_err(|error| self.failed("read from", error))
+    }
+
+    /// An account's rows since an instant, the oldest first and at most `count_max`.
+    pub fn ledger(&self, account: &str, since_unix_ms: i64, count_max: u32) -> Result<Vec<LedgerRow>, StoreError> {
+        let read = || {
+            let mut select = self.connection.prepare_cached(
+                "SELECT at_unix_ms, kind, micro_credits, request, expires_at_unix_ms FROM ledger
+                 WHERE account = ?1 AND boot = ?2 AND at_unix_ms >= ?3 ORDER BY id LIMIT ?4",
+            )?;
+            let rows = select.query_map(params![account, self.scope(account), since_unix_ms, count_max], |row| {
+                let (kind, amount): (String, i64) = (row.get(1)?, row.get(2)?);
+                let known = KINDS.into_iter().find(|known| known.as_str() == kind);
+                Ok(LedgerRow {
+                    at_unix_ms: row.get(0)?,
+                    kind: known.ok_or_else(|| rusqlite::Error::InvalidColumnName(kind))?,
+                    amount: MicroCredits(u64::try_from(amount).unwrap_or(0)),
+                    request: row.get::<_, Option<String>>(3)?.map(RequestId),
+                    expires_at_unix_ms: row.get(4)?,
+                })
+            })?;
+            rows.collect::<rusqlite::Result<Vec<_>>>()
+        };
+        read().map_err(|error| self.failed("read from", error))
+    }
+
+    /// Stores what tenants declared in one transaction, durable on return; one that says nothing deletes what was there.
+    pub fn declare(&mut self, rows: &[Declaration]) -> Result<(), StoreError> {
+        let mut texts = Vec::with_capacity(rows.len());
+        for row in rows {
+            texts.push(serde_json::to_string(row).map_err(|error| self.unreadable("write to", error))?);
+        }
+        let write = |connection: &Connection| {
+            let transaction = connection.unchecked_transaction()?;
+            for (row, text) in rows.iter().zip(&texts) {
+                let mut change = match row.is_empty() {
+                    true => transaction.prepare_cached("DELETE FROM declaration WHERE key = ?1 AND boot = ?2")?,
+                    false => transaction.prepare_cached("INSERT OR REPLACE INTO declaration VALUES (?1, ?2, ?3)")?,
+                };
+                match row.is_empty() {
+                    true => change.execute([&row.key, &self.boot_id])?,
+                    false => change.execute([&row.key, &self.boot_id, text])?,
+                };
+            }
+            transaction.commit()
+        };
+        write(&self.connection).map_err(|error| self.failed("write to", error))
+    }
+
+    /// What a tenant declared in this boot ([`minerva_model::Tenant::declaration_key`]).
+    pub fn declared(&self, key: &str) -> Result<Option<Declaration>, StoreError> {
+        let read = || {
+            let mut select =
+                self.connection.prepare_cached("SELECT declaration FROM declaration WHERE key = ?1 AND boot = ?2")?;
+            select.query_row([key, &self.boot_id], |row| row.get::<_, String>(0)).optional()
+        };
+        let text = read().map_err(|error| self.failed("read from", error))?;
+        let parse = |text: String| serde_json::from_str(&text).map_err(|error| self.unreadable("read from", error));
+        text.map(parse).transpose()
+    }
+
+    /// Stores what was learnt of disks in one transaction, durable on return.
+    pub fn learn(&mut self, rows: &[LearntBandwidth]) -> Result<(), StoreError> {
+        let now = (self.clock)();
+        let write = |connection: &Connection| {
+            let transaction = connection.unchecked_transaction()?;
+            let mut insert =
+                transaction.prepare_cached("INSERT OR REPLACE INTO bandwidth VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?;
+            for row in rows {
+                insert.execute(params![
+                    row.device.major,
+                    row.device.minor,
+                    self.boot_id,
+                    row.access.as_str(),
+                    crate::finite(row.bytes_per_second),
+                    crate::finite(row.measured_seconds),
+                    now.saturating_sub_unsigned(row.age.0 / 1_000_000),
+                ])?;
+            }
+            drop(insert);
+            transaction.commit()
+        };
+        write(&self.connection).map_err(|error| self.failed("write to", error))
+    }
+
+    /// What was learnt of a disk in this boot, one row a kind of access.
+    pub fn learnt(&self, device: DeviceId) -> Result<Vec<LearntBandwidth>, StoreError> {
+        let now = (self.clock)();
+        let read = || {
+            let mut select = self.connection.prepare_cached(
+                "SELECT access, bytes_per_second, measured_seconds, true_at_unix_ms FROM bandwidth
+                 WHERE major = ?1 AND minor = ?2 AND boot = ?3 ORDER BY access",
+            )?;
+            let rows = select.query_map(params![device.major, device.minor, self.boot_id], |row| {
+                let (access, true_at): (String, i64) = (row.get(0)?, row.get(3)?);
+                let access = AccessKind::ALL.into_iter().find(|known| known.as_str() == access);
+                let age_ms = u64::try_from(now.saturating_sub(true_at)).unwrap_or(0);
+                let (bytes_per_second, measured_seconds) = (row.get(1)?, row.get(2)?);
+                Ok(access.map(|access| LearntBandwidth {
+                    device,
+                    access,
+                    bytes_per_second,
+                    measured_seconds,
+                    age: Nanos::from_millis(age_ms).min(crate::HISTORY_AGE_MAX),
+                }))
+            })?;
+            // A kind that a later version knows is passed over.
+            rows.filter_map(Result::transpose).collect::<rusqlite::Result<Vec<_>>>()
+        };
+        read().map_err(|error| self.failed("read from", error))
+    }
+}

@@ -1,0 +1,125 @@
+//! The ledger: entered once, never changed, and all that is known of a balance.
+
+#![expect(clippy::expect_used, reason = "a test that cannot go on says why by panicking")]
+
+use minerva_model::{
+    AccessKind, Boost, CreditLot, Declaration, DeviceId, EntryKind, EntryNumber, LearntBandwidth, LedgerEntry, Level,
+    MicroCredits, Nanos, RequestId,
+};
+use minerva_store::{Posted, Store, StoreNote};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+const NOON: i64 = 1_800_000_000_000;
+const HOUR: Nanos = Nanos::from_secs(3600);
+
+fn open(path: &Path, boot_id: &str, clock: &Arc<AtomicI64>) -> (Store, Vec<StoreNote>) {
+    let clock = Arc::clone(clock);
+    Store::open(path, boot_id, Box::new(move || clock.load(Ordering::Relaxed))).expect("opens")
+}
+
+fn entry(account: &str, kind: EntryKind, credits: u64, request: Option<&str>) -> LedgerEntry {
+    LedgerEntry {
+        number: EntryNumber(0),
+        account: account.to_owned(),
+        kind,
+        amount: MicroCredits::credits(credits),
+        expires_in: kind.adds().then_some(HOUR),
+        request: request.map(|key| RequestId(key.to_owned())),
+    }
+}
+
+fn lots(store: &Store, account: &str) -> Vec<(u64, u64)> {
+    let lots: Vec<CreditLot> = store.lots(account).expect("read");
+    lots.iter().map(|lot| (lot.amount.0 / 1_000_000, lot.expires_in.0 / 1_000_000_000)).collect()
+}
+
+#[test]
+fn balances_and_lots_are_derived_from_the_rows() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (path, clock) = (directory.path().join("minerva.db"), Arc::new(AtomicI64::new(NOON)));
+    let (mut store, _) = open(&path, "boot-a", &clock);
+    for (minutes, kind, credits, request) in [
+        (0, EntryKind::Earned, 30, None),
+        (10, EntryKind::Earned, 40, None),
+        (20, EntryKind::Spent, 25, Some("a")),
+        (30, EntryKind::Given, 5, Some("gift")),
+        (40, EntryKind::Expired, 5, None),
+        (40, EntryKind::Spent, 25, Some("b")),
+    ] {
+        clock.store(NOON + minutes * 60_000, Ordering::Relaxed);
+        assert_eq!(store.post(&[entry("group:g", kind, credits, request)]).expect("written"), [Posted::Fresh]);
+    }
+    assert_eq!(store.balance_micro_credits("group:g").expect("read"), 20_000_000);
+    assert_eq!(lots(&store, "group:g"), [(15, 30 * 60), (5, 50 * 60)]);
+    assert_eq!(lots(&store, "group:other"), []);
+    // The same key again adds nothing, for this account; and what is in one transaction is entered in order.
+    let again =
+        [entry("group:g", EntryKind::Spent, 25, Some("b")), entry("cgroup:x#1", EntryKind::Given, 1, Some("b"))];
+    assert_eq!(store.post(&again).expect("written"), [Posted::Known, Posted::Fresh]);
+    assert_eq!(store.purchases("group:g", 2).expect("read"), [RequestId("b".into()), RequestId("gift".into())]);
+    let kinds: Vec<EntryKind> =
+        store.ledger("group:g", NOON + 20 * 60_000, 3).expect("read").iter().map(|row| row.kind).collect();
+    assert_eq!(kinds, [EntryKind::Spent, EntryKind::Given, EntryKind::Expired]);
+
+    // A group is the same after a boot, a cgroup is not. Clocks that jump give what was given, or nothing.
+    for (at, seconds) in [(NOON - 1_000_000_000, 3600), (i64::MAX, 0), (i64::MIN, 3600)] {
+        clock.store(at, Ordering::Relaxed);
+        let (store, _) = open(&path, "boot-b", &clock);
+        assert_eq!(lots(&store, "group:g"), [(15, seconds), (5, seconds)]);
+        assert_eq!(lots(&store, "cgroup:x#1"), []);
+    }
+}
+
+#[test]
+fn a_row_can_be_neither_changed_nor_deleted() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (path, clock) = (directory.path().join("minerva.db"), Arc::new(AtomicI64::new(NOON)));
+    open(&path, "boot-a", &clock).0.post(&[entry("a", EntryKind::Earned, 3, None)]).expect("written");
+    let other = rusqlite::Connection::open(&path).expect("opens");
+    for change in ["UPDATE ledger SET micro_credits = 9", "DELETE FROM ledger"] {
+        assert!(other.execute(change, []).expect_err("refused").to_string().contains("append-only"));
+    }
+}
+
+/// A file of the first schema, with a row of each table, as a daemon of that version left it.
+#[test]
+fn a_file_of_the_first_version_opens_and_keeps_its_rows() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (path, clock) = (directory.path().join("minerva.db"), Arc::new(AtomicI64::new(NOON)));
+    let old = rusqlite::Connection::open(&path).expect("made");
+    old.execute_batch(include_str!("schema_1.sql")).expect("written");
+    drop(old);
+    let (mut store, notes) = open(&path, "boot-a", &clock);
+    assert_eq!(notes, [StoreNote::Migrated { from: 1, to: 2 }]);
+    assert_eq!(store.recall("group:batch").expect("read").len(), 1);
+    assert_eq!(store.explain("web", None).expect("read").len(), 1);
+    store.post(&[entry("group:batch", EntryKind::Earned, 3, None)]).expect("written");
+    drop(store);
+    assert_eq!(open(&path, "boot-a", &clock).1, []);
+}
+
+#[test]
+fn declarations_and_bandwidths_last_for_a_boot() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (path, clock) = (directory.path().join("minerva.db"), Arc::new(AtomicI64::new(NOON)));
+    let boost = Boost { request: RequestId("r".into()), device: None, slices_left: 7 };
+    let declaration =
+        Declaration { key: "cgroup:a#1".to_owned(), level: Level::Idle, boosts: vec![boost], ..Declaration::default() };
+    let device = DeviceId { major: 8, minor: 0 };
+    let (access, bytes_per_second) = (AccessKind::RandomRead, 1.25e6);
+    let learnt = LearntBandwidth { device, access, bytes_per_second, measured_seconds: 9.0, age: Nanos::ZERO };
+    let (mut store, _) = open(&path, "boot-a", &clock);
+    store.declare(std::slice::from_ref(&declaration)).expect("written");
+    store.learn(&[learnt]).expect("written");
+    clock.fetch_add(5_000, Ordering::Relaxed);
+    let (mut store, _) = open(&path, "boot-a", &clock);
+    assert_eq!(store.declared("cgroup:a#1").expect("read"), Some(declaration));
+    assert_eq!(store.learnt(device).expect("read"), [LearntBandwidth { age: Nanos::from_secs(5), ..learnt }]);
+    let (elsewhere, _) = open(&path, "boot-b", &clock);
+    assert_eq!(elsewhere.declared("cgroup:a#1").expect("read"), None);
+    assert_eq!(elsewhere.learnt(device).expect("read"), []);
+    store.declare(&[Declaration { key: "cgroup:a#1".to_owned(), ..Declaration::default() }]).expect("written");
+    assert_eq!(store.declared("cgroup:a#1").expect("read"), None);
+}
