@@ -3,6 +3,7 @@
 //! The file is long because it is a table. Ranges are wide: they refuse what cannot be meant (a share of 0, a slice of a week), not what is merely unusual.
 
 use crate::key::{Key, Kind, show_duration, show_size, show_text, show_texts};
+use crate::part_keys::{COORDINATION, CREDITS, LEVELS};
 use crate::settings::{Config, LogFormat, LogLevel, Metrics};
 use globset::GlobBuilder;
 use minerva_model::{BackEnd, DeviceSettings, Mode, Nanos, Share, TenantRule};
@@ -78,6 +79,13 @@ pub(crate) const SECTIONS: &[Section] = &[
         ],
     },
     Section { name: "fennel", doc: "Sparing tenants rise, heavy ones sink.", keys: FENNEL },
+    Section { name: "credits", doc: "What stepping back earns, and what it buys.", keys: CREDITS },
+    Section { name: "levels", doc: "What the levels mean at which tenants step back.", keys: LEVELS },
+    Section {
+        name: "coordination",
+        doc: "Operations that tenants announce, to be told when to begin.",
+        keys: COORDINATION,
+    },
     Section { name: "actuation", doc: "How knobs are written.", keys: ACTUATION },
     Section { name: "daemon", doc: "Where the daemon keeps its things, and what it looks at.", keys: DAEMON },
     Section {

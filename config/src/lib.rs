@@ -9,6 +9,7 @@
 mod file;
 mod key;
 mod keys;
+mod part_keys;
 mod problem;
 mod settings;
 mod template;

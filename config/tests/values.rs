@@ -2,7 +2,7 @@
 
 use expect_test::expect_file;
 use minerva_config::{Config, LogFormat, LogLevel, Metrics, default_file, json_schema, load, parse};
-use minerva_model::{BackEnd, Mode, Nanos, Share, TenantRule};
+use minerva_model::{BackEnd, ContentionCounting, MicroCredits, Mode, Nanos, Share, TenantRule};
 use std::path::{Path, PathBuf};
 
 #[test]
@@ -145,5 +145,38 @@ fn hostile_text_gives_an_error_and_no_panic() {
         "[[a]]\n[a]",
     ] {
         assert!(parse(text, Path::new("minerva.toml")).is_err());
+    }
+}
+
+#[test]
+fn what_taking_part_costs_and_means_arrives() {
+    let text = r#"
+[credits]
+priority_weight = 0.25
+boosted_slice_price = 12.5
+counting = "others"
+expiry = "2h"
+[levels]
+low_percent = 50
+idle_points = 20
+[coordination]
+hold_max = "10s"
+assumed_bytes_per_second = "100MB"
+"#;
+    let config = parse(text, Path::new("minerva.toml")).unwrap_or_else(|errors| panic!("{errors}")).engine;
+    assert_eq!(config.credits.priority_weight, MicroCredits(250_000));
+    assert_eq!(config.credits.boosted_slice_price, MicroCredits(12_500_000));
+    assert_eq!((config.credits.counting, config.credits.expiry), (ContentionCounting::Others, Nanos::from_secs(7200)));
+    assert_eq!((config.levels.low.percent, config.levels.idle.points), (50, 20));
+    assert_eq!(config.coordination.hold_max, Nanos::from_secs(10));
+    assert_eq!(config.coordination.assumed_bytes_per_second, 100_000_000);
+}
+
+#[test]
+fn prices_and_levels_that_cannot_be_meant_are_refused() {
+    let text = "[credits]\nboosted_slice_price = 0\nexpiry = \"1s\"\n[levels]\nlow_percent = 0\n[coordination]\nraise_percent = 50\n";
+    let errors = parse(text, Path::new("minerva.toml")).expect_err("refused").to_string();
+    for name in ["boosted_slice_price", "expiry", "low_percent", "raise_percent"] {
+        assert!(errors.contains(name), "{name} in {errors}");
     }
 }
