@@ -38,11 +38,15 @@ const UNITS_WITHOUT_PROCESSES: [&str; 6] = [".mount", ".automount", ".swap", ".s
 /// Hex digits of a container's id that people use, as `docker ps` prints them.
 const ID_DIGITS: usize = 12;
 
-/// Judges the group at `path`, which has no leading slash and is not the root.
-pub(crate) fn classify(path: &str) -> Class {
+/// Where the operator's named groups are unless told otherwise.
+pub(crate) const NAMED_PARENT_DEFAULT: &str = "minerva";
+
+/// Judges the group at `path`, which has no leading slash and is not the root. The groups right below `named_parent` are those
+/// that the operator named.
+pub(crate) fn classify(path: &str, named_parent: &str) -> Class {
     let (parent, leaf) = path.rsplit_once('/').unwrap_or(("", path));
     let parent_leaf = parent.rsplit('/').next().unwrap_or(parent);
-    named_group(path)
+    named_group(path, named_parent)
         .or_else(|| container(parent, parent_leaf, leaf))
         .or_else(|| virtual_machine(parent_leaf, leaf))
         .or_else(|| linux_container(parent_leaf, leaf))
@@ -55,8 +59,8 @@ fn unit(kind: TenantKind, name: impl Into<String>) -> Option<Class> {
 }
 
 /// `minerva/<name>`, which `minerva-ctl run` and `attach` make.
-fn named_group(path: &str) -> Option<Class> {
-    let name = path.strip_prefix("minerva/")?;
+fn named_group(path: &str, named_parent: &str) -> Option<Class> {
+    let name = path.strip_prefix(named_parent)?.strip_prefix('/')?;
     if name.contains('/') { None } else { unit(TenantKind::Named, name) }
 }
 
@@ -198,7 +202,7 @@ fn cut(text: &str, characters: usize) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::{Part, classify};
+    use super::{NAMED_PARENT_DEFAULT, Part, classify};
     use minerva_model::TenantKind::{self, Cgroup, Container, Lxc, Named, Pod, Scope, Service, VirtualMachine};
 
     const ID: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
@@ -259,21 +263,29 @@ mod tests {
             ("batch/night".into(), Cgroup, "batch/night", Part::Holder),
         ];
         for (path, kind, name, part) in table {
-            let class = classify(path);
+            let class = classify(path, NAMED_PARENT_DEFAULT);
             assert_eq!((class.kind, class.name.as_str(), class.part), (*kind, *name, *part), "{path}");
         }
     }
 
     #[test]
+    fn named_groups_are_where_the_operator_wants_them() {
+        let class = classify("batch.slice/jobs/backup", "batch.slice/jobs");
+        assert_eq!((class.kind, class.name.as_str(), class.part), (Named, "backup", Part::Unit));
+        assert_eq!(classify("batch.slice/jobsother", "batch.slice/jobs").kind, Cgroup);
+        assert_eq!(classify("minerva/backup", "batch.slice/jobs").kind, Cgroup);
+    }
+
+    #[test]
     fn a_monitor_is_not_its_container() {
-        assert_eq!(classify(&format!("machine.slice/libpod-conmon-{ID}.scope")).kind, Scope);
-        assert_eq!(classify(&format!("libpod_parent/libpod-conmon-{ID}")).kind, Cgroup);
+        assert_eq!(classify(&format!("machine.slice/libpod-conmon-{ID}.scope"), NAMED_PARENT_DEFAULT).kind, Scope);
+        assert_eq!(classify(&format!("libpod_parent/libpod-conmon-{ID}"), NAMED_PARENT_DEFAULT).kind, Cgroup);
     }
 
     proptest::proptest! {
         #[test]
         fn any_path_has_a_class(path in "(\\PC|/|\\\\x|pod|-|:|[0-9a-f]{8}){1,40}") {
-            classify(&path);
+            classify(&path, NAMED_PARENT_DEFAULT);
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::read::Reader;
 use crate::roots::Roots;
 use crate::stack::Stack;
 use minerva_model::{CgroupVersion, DeviceId};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// File systems whose dirty pages the kernel charges to the group that dirtied them (cgroup-v2.rst, "Writeback").
@@ -67,7 +67,11 @@ pub fn read_mount_facts(roots: &Roots) -> Result<Vec<MountFacts>, ObserveError> 
     let has = |name| enabled.split_whitespace().any(|word| word == name);
     let charges = roots.version == CgroupVersion::V2 && has("io") && has("memory");
     let stack = Stack { sys: &roots.sys, mounts: &mounts };
-    let holding_files = mounts.iter().filter(|mount| !PSEUDO.contains(&mount.file_system.as_str()));
+    // A mount on the place of an earlier one hides it.
+    let on_top: BTreeMap<&str, usize> =
+        mounts.iter().enumerate().map(|(index, mount)| (mount.mount_point.as_str(), index)).collect();
+    let seen = mounts.iter().enumerate().filter(|(index, mount)| on_top[mount.mount_point.as_str()] == *index);
+    let holding_files = seen.map(|(_, mount)| mount).filter(|mount| !PSEUDO.contains(&mount.file_system.as_str()));
     Ok(holding_files.map(|mount| judge(mount, &stack, charges, &mut reader)).collect())
 }
 

@@ -60,6 +60,14 @@ impl Observer {
         })
     }
 
+    /// The group right below which the operator's named groups are, without a leading slash; `minerva` unless this is called,
+    /// which is to be before the first [`Observer::discover`].
+    #[must_use]
+    pub fn named_below(mut self, parent: &str) -> Self {
+        self.tenants.named_below(parent);
+        self
+    }
+
     /// Replaces the tenant rules. Tenants that they change are announced again by the next [`Observer::discover`].
     pub fn set_rules(&mut self, rules: &[TenantRule]) -> Result<(), ObserveError> {
         self.tenants.set_rules(rules)

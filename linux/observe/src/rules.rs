@@ -63,7 +63,7 @@ fn fill(template: &str, path: &str, class: &Class) -> String {
 #[cfg(test)]
 mod tests {
     use super::Rules;
-    use crate::classify::classify;
+    use crate::classify::{NAMED_PARENT_DEFAULT, classify};
     use minerva_model::TenantRule;
 
     fn rule(pattern: &str) -> TenantRule {
@@ -83,7 +83,7 @@ mod tests {
         ])
         .unwrap();
         let path = r"machine.slice/machine-qemu\x2d1\x2d-web.scope";
-        let ruling = rules.judge(path, &classify(path));
+        let ruling = rules.judge(path, &classify(path, NAMED_PARENT_DEFAULT));
         assert_eq!(ruling.name, "vm -web");
         assert_eq!((ruling.group.as_deref(), ruling.weight_percent, ruling.excluded), (Some("vms"), 50, true));
     }
@@ -91,15 +91,17 @@ mod tests {
     #[test]
     fn a_star_stays_within_a_component() {
         let rules = Rules::new(&[TenantRule { exclude: true, ..rule("system.slice/*") }]).unwrap();
-        assert!(rules.judge("system.slice/a.service", &classify("system.slice/a.service")).excluded);
-        assert!(!rules.judge("system.slice/a/b", &classify("system.slice/a/b")).excluded);
+        assert!(
+            rules.judge("system.slice/a.service", &classify("system.slice/a.service", NAMED_PARENT_DEFAULT)).excluded
+        );
+        assert!(!rules.judge("system.slice/a/b", &classify("system.slice/a/b", NAMED_PARENT_DEFAULT)).excluded);
     }
 
     #[test]
     fn a_group_may_be_the_parent() {
         let rules = Rules::new(&[TenantRule { group: Some("{parent}".into()), ..rule("kubepods/**") }]).unwrap();
         let path = "kubepods/burstable/podx/c";
-        assert_eq!(rules.judge(path, &classify(path)).group.as_deref(), Some("podx"));
+        assert_eq!(rules.judge(path, &classify(path, NAMED_PARENT_DEFAULT)).group.as_deref(), Some("podx"));
     }
 
     #[test]

@@ -70,6 +70,11 @@ impl Tenants {
         &self.tree.root
     }
 
+    /// Where the operator's named groups are; before the first look.
+    pub(crate) fn named_below(&mut self, parent: &str) {
+        parent.clone_into(&mut self.tree.named_parent);
+    }
+
     /// Replaces the rules; tenants whose ruling changes are announced again by the next [`Tenants::discover`].
     pub(crate) fn set_rules(&mut self, rules: &[TenantRule]) -> Result<(), ObserveError> {
         self.rules = Rules::new(rules)?;

@@ -7,7 +7,7 @@
 //! and go. Nor would inotify: it sees what is made through the same superblock only, and a container's cgroup namespace is
 //! another. All directories are listed again once in [`LIST_ALL_SLICES`] all the same, for file systems that are not kernfs.
 
-use crate::classify::{Class, Part, classify};
+use crate::classify::{Class, NAMED_PARENT_DEFAULT, Part, classify};
 use crate::read::{DirectoryFacts, Reader, directory_facts, open_below};
 use crate::skips::Skips;
 use minerva_model::{CgroupVersion, TenantKind};
@@ -43,11 +43,13 @@ pub(crate) struct Tree {
     version: CgroupVersion,
     pub(crate) nodes: BTreeMap<String, Node>,
     looks: u32,
+    /// The group right below which the operator's named groups are.
+    pub(crate) named_parent: String,
 }
 
 impl Tree {
     pub(crate) fn new(root: OwnedFd, version: CgroupVersion) -> Self {
-        Self { root, version, nodes: BTreeMap::new(), looks: 0 }
+        Self { root, version, nodes: BTreeMap::new(), looks: 0, named_parent: NAMED_PARENT_DEFAULT.to_owned() }
     }
 
     /// Looks once. The answer is the paths of groups that are gone, or that another one of the same name replaced.
@@ -159,7 +161,7 @@ impl Tree {
                 continue;
             }
             let Some(facts) = directory_facts(&self.root, &child) else { continue };
-            let node = Node { facts, class: classify(&child), children: 0, reaches_below: true };
+            let node = Node { facts, class: classify(&child, &self.named_parent), children: 0, reaches_below: true };
             if node.holds() && child.split('/').count() < DEPTH_MAX {
                 to_list.push(child.clone());
             }
