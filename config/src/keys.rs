@@ -260,6 +260,16 @@ const DAEMON: &[Key<Config>] = &[
         example: "",
     },
     Key {
+        name: "socket_group",
+        doc: "The group whose members may use the sockets besides root, by name or number; unset: the daemon's own.",
+        kind: Kind::Text {
+            form: "a group",
+            set: |c, v| group_name(v).map(|group| c.daemon.socket_group = Some(group)),
+        },
+        show: |c| c.daemon.socket_group.as_deref().and_then(show_text),
+        example: "\"disk\"",
+    },
+    Key {
         name: "metrics",
         doc: "Where Prometheus reads: \"none\", \"unix:/run/minerva/metrics.sock\" or \"loopback:9561\".",
         kind: Kind::Text {
@@ -393,6 +403,15 @@ fn absolute(text: &str) -> Result<PathBuf, String> {
         return Err("`..` is not allowed here".to_owned());
     }
     Ok(path.to_owned())
+}
+
+/// Whether there is such a group is known where the daemon runs.
+fn group_name(text: &str) -> Result<String, String> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-' | b'$');
+    if !text.is_empty() && text.len() <= 64 && text.bytes().all(plain) {
+        return Ok(text.to_owned());
+    }
+    Err("a group's name or number is needed".to_owned())
 }
 
 fn parse_metrics(text: &str) -> Result<Metrics, String> {

@@ -44,6 +44,8 @@ pub struct DaemonSettings {
     pub state_dir: PathBuf,
     /// Where tools talk to the daemon.
     pub socket: PathBuf,
+    /// Who may use that socket and the one for metrics besides root; absent: the group that the daemon runs as.
+    pub socket_group: Option<String>,
     /// Where metrics can be read.
     pub metrics: Metrics,
     /// What is written to the log.
@@ -64,6 +66,7 @@ impl Default for DaemonSettings {
             runtime_dir: PathBuf::from("/run/minerva"),
             state_dir: PathBuf::from("/var/lib/minerva"),
             socket: PathBuf::from("/run/minerva/minervad.sock"),
+            socket_group: None,
             metrics: Metrics::None,
             log: LogSettings::default(),
             cgroup_root: None,
