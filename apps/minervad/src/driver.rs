@@ -18,14 +18,17 @@ use minerva_api::v1;
 use minerva_engine::Engine;
 use minerva_linux_actuate::{Guard, Overwriters, Writer};
 use minerva_linux_observe::Observer;
-use minerva_model::{Device, DeviceId, Effect, Event, KnobWrite, Nanos, Sample, Tenant, TenantId};
-use std::collections::{BTreeMap, VecDeque};
+use minerva_model::{Device, DeviceId, Effect, Event, KnobWrite, Mode, Nanos, Sample, Tenant, TenantId};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 /// The lease outlasts this many slices. Two that came late must not undo what is meant to stay.
 const LEASE_SLICES: u64 = 3;
+/// In `shadow` mode the log says this often what was decided.
+const DIGEST_PERIOD: Nanos = Nanos::from_secs(60);
 /// Named tenants whose processes have ended are looked for once in this many slices.
 const SWEEP_SLICES: u64 = 10;
 
@@ -37,6 +40,8 @@ pub(crate) struct Driver {
     pub(crate) scope: Scope,
     pub(crate) writer: Writer,
     pub(crate) overwriters: Option<Overwriters>,
+    /// Processes that were named as writers of a knob.
+    pub(crate) culprits: BTreeSet<(PathBuf, u32)>,
     pub(crate) guard: Option<Guard>,
     pub(crate) memory: Memory,
     pub(crate) named: NamedTenants,
@@ -49,11 +54,21 @@ pub(crate) struct Driver {
     pub(crate) devices: BTreeMap<DeviceId, Device>,
     pub(crate) findings: VecDeque<v1::Finding>,
     pub(crate) started: Nanos,
+    pub(crate) digest: Digest,
     pub(crate) slice_number: u64,
     pub(crate) slice_cost: Nanos,
     pub(crate) slice_unix_ns: i64,
     /// End after this many slices.
     pub(crate) slices_max: Option<u64>,
+}
+
+/// What was decided since the log last said so.
+#[derive(Debug, Default)]
+pub(crate) struct Digest {
+    since: Nanos,
+    pub(crate) decisions: u64,
+    /// The smallest share, and whose on which disk.
+    pub(crate) smallest: Option<(u32, String, String)>,
 }
 
 impl Driver {
@@ -110,6 +125,9 @@ impl Driver {
                 self.feed(event);
             }
         }
+        if self.slice_number == 0 {
+            self.find_unknown_disks();
+        }
         let mut sample = self.observer.sample();
         self.scope.narrow(&mut sample);
         self.measure(&sample);
@@ -123,6 +141,7 @@ impl Driver {
             self.keep_guard();
         }
         self.flush_tape();
+        self.tell_digest(started);
         self.slice_cost = boottime().since(started);
         self.metrics.slices.inc();
         self.metrics.slice_duration.observe(self.slice_cost.as_secs_f64());
@@ -207,6 +226,13 @@ impl Driver {
         }
     }
 
+    /// Says which disks of the operator's file are not there: a misspelt name would else be obeyed by silence.
+    pub(crate) fn find_unknown_disks(&mut self) {
+        for finding in self.scope.unknown_disks(&self.file.config) {
+            self.found(&finding);
+        }
+    }
+
     fn record(&mut self, write: impl FnOnce(&mut Tape) -> std::io::Result<()>) {
         let Some(tape) = &mut self.tape else { return };
         if let Err(error) = write(tape) {
@@ -220,6 +246,22 @@ impl Driver {
             self.tape = None;
         }
         self.record(Tape::flush);
+    }
+
+    /// A shadow that says nothing would be a shadow that nobody believes; one that says everything is not read.
+    fn tell_digest(&mut self, now: Nanos) {
+        if now.since(self.digest.since) < DIGEST_PERIOD {
+            return;
+        }
+        let Digest { decisions, smallest, .. } =
+            std::mem::replace(&mut self.digest, Digest { since: now, ..Digest::default() });
+        if let Some((share, tenant, disk)) = smallest.filter(|_| self.engine.mode() == Mode::Shadow) {
+            tracing::info!(
+                decisions,
+                "nothing is written in shadow mode; the smallest share decided in the last minute was {share}, for {tenant} on \
+                 {disk} (minerva-ctl explain '{tenant}')"
+            );
+        }
     }
 
     fn measure(&self, sample: &Sample) {

@@ -23,6 +23,10 @@ impl Driver {
                 let outcome = self.write(&write);
                 Some(answer(write.id, outcome))
             }
+            Effect::LetGo(release) => {
+                self.let_go(&release);
+                None
+            }
             Effect::Decided(decision) => {
                 self.decided(decision);
                 None
@@ -63,6 +67,11 @@ impl Driver {
         let (Some(tenant), Some(device)) = (tenant, device) else { return };
         let text = decision.to_string();
         tracing::debug!(tenant = tenant.name, device = device.name, share = decision.share.get(), "{text}");
+        self.digest.decisions += 1;
+        let share = decision.share.get();
+        if self.digest.smallest.as_ref().is_none_or(|(smallest, ..)| share < *smallest) {
+            self.digest.smallest = Some((share, tenant.name.clone(), device.name.clone()));
+        }
         self.memory.audit(AuditRow {
             at_unix_ms: unix_ns() / 1_000_000,
             tenant_name: tenant.name.clone(),
@@ -84,22 +93,23 @@ impl Driver {
         } else {
             tracing::info!(kind, device, tenant, "{}", finding.message);
         }
-        if self.findings.len() == FINDINGS_SHOWN {
-            self.findings.pop_front();
-        }
         let mut message = finding.message.clone();
         if let Some(name) = tenant.or(device) {
             message.insert_str(0, &format!("{name}: "));
         }
-        self.findings.push_back(v1::Finding {
-            unix_ns: unix_ns(),
-            kind: kind.to_owned(),
-            warning: finding.kind.is_warning(),
-            message,
-        });
+        self.show(finding.kind, message);
         if finding.kind == FindingKind::Overwritten {
             self.overwritten(finding);
         }
+    }
+
+    /// Keeps a finding for `status`, the latest ones.
+    pub(crate) fn show(&mut self, kind: FindingKind, message: String) {
+        if self.findings.len() == FINDINGS_SHOWN {
+            self.findings.pop_front();
+        }
+        let (unix_ns, warning) = (unix_ns(), kind.is_warning());
+        self.findings.push_back(v1::Finding { unix_ns, kind: kind.as_str().to_owned(), warning, message });
     }
 }
 

@@ -150,7 +150,8 @@ pub(crate) fn render(registry: &Registry) -> Result<String, fmt::Error> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Metrics, render};
+    use super::{DeviceLabel, Metrics, render};
+    use minerva_model::FindingKind;
 
     #[test]
     fn zeros_are_shown_before_anything_happened() {
@@ -162,5 +163,23 @@ mod tests {
         assert!(text.contains("# UNIT minerva_slice_duration_seconds seconds"), "{text}");
         assert!(text.ends_with("# EOF\n"), "{text}");
         assert_eq!(metrics.writes_total(), 1);
+    }
+
+    #[test]
+    fn each_is_in_the_operators_handbook() {
+        let (metrics, registry) = Metrics::new("shadow");
+        // Those with labels are shown only with a value.
+        metrics.found(FindingKind::Steerable);
+        let label = DeviceLabel { device: "sda".to_owned() };
+        metrics.contention.get_or_create(&label).set(1);
+        metrics.busy.get_or_create(&label).set(1.0);
+        let text = render(&registry).expect("a string takes everything");
+        let handbook = include_str!("../../../docs/operator.md");
+        let names = text.lines().filter_map(|line| line.strip_prefix("# HELP ")?.split(' ').next());
+        let names: Vec<&str> = names.collect();
+        assert!(names.len() == 18, "{names:?}");
+        for name in names {
+            assert!(handbook.contains(&format!("`{name}")), "docs/operator.md does not have {name}");
+        }
     }
 }

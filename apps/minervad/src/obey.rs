@@ -6,11 +6,14 @@ use crate::metrics::OutcomeLabel;
 use crate::tape::Tape;
 use minerva_api::v1;
 use minerva_config::Config;
-use minerva_linux_actuate::Culprit;
-use minerva_model::{DeviceId, Event, Finding, KnobFile, TenantHistory};
+use minerva_linux_actuate::Overwriters;
+use minerva_model::{DeviceId, Event, Finding, FindingKind, KnobFile, KnobRelease, TenantHistory};
 use std::collections::BTreeMap;
 use tokio::sync::mpsc::Sender;
 use tokio::sync::oneshot;
+
+/// Processes that are remembered as named already. Beyond that they are named again.
+const CULPRITS_MAX: usize = 1024;
 
 impl Driver {
     /// Does what is asked. Whoever asked may have gone before the answer.
@@ -54,9 +57,9 @@ impl Driver {
         }
         self.level.set(self.file.config.daemon.log.level);
         self.apply_rules();
-        if self.file.config.engine != before.engine {
-            self.feed(Event::Configured(Box::new(self.file.config.engine.clone())));
-        }
+        // Also when they are the same: whoever asks for a reload may have ended a fight over a knob, which is then ours again.
+        self.feed(Event::Configured(Box::new(self.file.config.engine.clone())));
+        self.find_unknown_disks();
         let (mut old, new) = (before.daemon.clone(), &self.file.config.daemon);
         old.log.level = new.log.level;
         let rest = if old == *new && before.named == self.file.config.named {
@@ -143,11 +146,30 @@ impl Driver {
         }
     }
 
-    /// Names those who wrote watched knobs since the last slice.
+    /// Somebody else has won a knob: it is theirs, and who writes it is nobody's business any more.
+    pub(crate) fn let_go(&mut self, release: &KnobRelease) {
+        if let Err(error) = self.writer.let_go(release) {
+            let error = format!("{:#}", anyhow::Error::new(error));
+            tracing::warn!(error, ?release, "a knob that was left to somebody else is still journalled");
+        }
+        if let Some(watch) = &mut self.overwriters {
+            watch.unwatch(&release.target, release.file, release.device);
+        }
+    }
+
+    /// Names those who wrote watched knobs since the last slice, each process once a knob.
     pub(crate) fn name_overwriters(&mut self) {
-        let Some(watch) = &mut self.overwriters else { return };
-        for Culprit { path, pid, name, command_line, unit } in watch.culprits() {
-            tracing::warn!(knob = %path.display(), pid, name, command_line, unit, "this process writes a knob that Minerva holds");
+        let culprits = self.overwriters.as_mut().map(Overwriters::culprits).unwrap_or_default();
+        for culprit in culprits {
+            if self.culprits.len() >= CULPRITS_MAX {
+                self.culprits.clear();
+            }
+            if !self.culprits.insert((culprit.path.clone(), culprit.pid)) {
+                continue;
+            }
+            let message = format!("{} was written by {culprit}", culprit.path.display());
+            tracing::warn!(kind = FindingKind::Overwritten.as_str(), pid = culprit.pid, "{message}");
+            self.show(FindingKind::Overwritten, message);
         }
     }
 }

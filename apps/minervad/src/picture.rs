@@ -33,6 +33,7 @@ impl Driver {
     pub(crate) fn picture(&self) -> v1::Slice {
         v1::Slice {
             number: self.slice_number,
+            mode: mode(self.engine.mode()).to_owned(),
             unix_ns: self.slice_unix_ns,
             cost_ns: self.slice_cost.0,
             devices: self

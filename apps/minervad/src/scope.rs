@@ -1,9 +1,9 @@
 //! What the operator wants looked at: `daemon.include` and `daemon.devices_only`. What is outside is as if it were not there.
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
-use minerva_config::DaemonSettings;
-use minerva_model::{DeviceId, Event, Sample, TenantId};
-use std::collections::BTreeSet;
+use minerva_config::{Config, DaemonSettings};
+use minerva_model::{DeviceId, Event, Finding, FindingKind, Sample, TenantId};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Passes on what is inside, and remembers what that is.
 #[derive(Debug)]
@@ -12,6 +12,8 @@ pub(crate) struct Scope {
     devices_only: BTreeSet<String>,
     tenants: BTreeSet<TenantId>,
     devices: BTreeSet<DeviceId>,
+    /// Every disk of the host, also those outside.
+    names: BTreeMap<DeviceId, String>,
 }
 
 impl Scope {
@@ -28,6 +30,7 @@ impl Scope {
             devices_only: settings.devices_only.iter().cloned().collect(),
             tenants: BTreeSet::new(),
             devices: BTreeSet::new(),
+            names: BTreeMap::new(),
         })
     }
 
@@ -43,15 +46,37 @@ impl Scope {
             }
             Event::TenantGone(id) => self.tenants.remove(id),
             Event::DeviceSeen(device) => {
+                self.names.insert(device.id, device.name.clone());
                 let inside = self.devices_only.is_empty() || self.devices_only.contains(&device.name);
                 if inside {
                     self.devices.insert(device.id);
                 }
                 inside
             }
-            Event::DeviceGone(id) => self.devices.remove(id),
+            Event::DeviceGone(id) => {
+                self.names.remove(id);
+                self.devices.remove(id)
+            }
             _ => true,
         }
+    }
+
+    /// A finding for each disk that the operator's file speaks of and this host does not have.
+    pub(crate) fn unknown_disks(&self, config: &Config) -> Vec<Finding> {
+        let only = self.devices_only.iter().map(|name| (name, "daemon.devices_only".to_owned()));
+        let tables = config.engine.devices.keys().map(|name| (name, format!("[devices.{name}]")));
+        let there: BTreeSet<&str> = self.names.values().map(String::as_str).collect();
+        let unknown = only.chain(tables).filter(|(name, _)| !there.contains(name.as_str()));
+        let finding = |(name, place)| Finding {
+            kind: FindingKind::UnknownDisk,
+            device: None,
+            tenant: None,
+            message: format!(
+                "the operator's file names the disk '{name}' in {place}, and this host has no such whole disk now. It has: {}.",
+                there.iter().copied().collect::<Vec<&str>>().join(", ")
+            ),
+        };
+        unknown.map(finding).collect()
     }
 
     /// Leaves in the sample what is inside.

@@ -7,7 +7,7 @@ use anyhow::Context;
 use axum::http::{StatusCode, header};
 use axum::routing::get;
 use minerva_api::v1::operator_server::OperatorServer;
-use minerva_config::Metrics as MetricsAddress;
+use minerva_config::{DaemonSettings, Metrics as MetricsAddress};
 use prometheus_client::registry::Registry;
 use std::fs::{self, Permissions};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -42,10 +42,11 @@ enum MetricsDoor {
 
 impl Doors {
     /// Opens the sockets. The caller holds the lock that only one daemon has, so that a socket left behind is nobody's.
-    pub(crate) fn open(operator: &Path, metrics: &MetricsAddress) -> anyhow::Result<Self> {
-        let metrics = match metrics {
+    pub(crate) fn open(settings: &DaemonSettings) -> anyhow::Result<Self> {
+        let (operator, group) = (&settings.socket, group(settings.socket_group.as_deref())?);
+        let metrics = match &settings.metrics {
             MetricsAddress::None => None,
-            MetricsAddress::Unix(path) => Some(MetricsDoor::Unix(bind(path, 0o660)?, path.clone())),
+            MetricsAddress::Unix(path) => Some(MetricsDoor::Unix(bind(path, 0o660, group)?, path.clone())),
             MetricsAddress::Loopback(port) => {
                 let address = SocketAddr::from((Ipv4Addr::LOCALHOST, *port));
                 let listener = std::net::TcpListener::bind(address).with_context(|| {
@@ -55,12 +56,24 @@ impl Doors {
                 Some(MetricsDoor::Loopback(listener))
             }
         };
-        Ok(Self { operator: bind(operator, 0o660)?, operator_path: operator.to_owned(), metrics })
+        Ok(Self { operator: bind(operator, 0o660, group)?, operator_path: operator.clone(), metrics })
     }
 }
 
+/// The number of the group that may use the sockets.
+fn group(name: Option<&str>) -> anyhow::Result<Option<u32>> {
+    let Some(name) = name else { return Ok(None) };
+    if let Ok(number) = name.parse() {
+        return Ok(Some(number));
+    }
+    let found = nix::unistd::Group::from_name(name).with_context(|| format!("failed to look up the group {name}"))?;
+    let found =
+        found.with_context(|| format!("there is no group '{name}'; mend daemon.socket_group, or add the group"))?;
+    Ok(Some(found.gid.as_raw()))
+}
+
 /// A listening Unix socket with exactly these permissions. Between binding and the change it is narrower, never wider.
-fn bind(path: &Path, mode: u32) -> anyhow::Result<UnixListener> {
+fn bind(path: &Path, mode: u32, group: Option<u32>) -> anyhow::Result<UnixListener> {
     let context = || format!("failed to listen at {}", path.display());
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent).with_context(context)?;
@@ -70,6 +83,16 @@ fn bind(path: &Path, mode: u32) -> anyhow::Result<UnixListener> {
         _ => {}
     }
     let listener = UnixListener::bind(path).with_context(context)?;
+    if let Some(group) = group {
+        // Without CAP_CHOWN a process may give a file to a group of its own only.
+        std::os::unix::fs::chown(path, None, Some(group)).with_context(|| {
+            format!(
+                "failed to give {} to the group of daemon.socket_group; name it in SupplementaryGroups= of the unit as well \
+                 (systemctl edit minervad)",
+                path.display()
+            )
+        })?;
+    }
     fs::set_permissions(path, Permissions::from_mode(mode)).with_context(context)?;
     listener.set_nonblocking(true).with_context(context)?;
     Ok(listener)
@@ -156,12 +179,20 @@ fn admit(request: Request<()>, group: u32) -> Result<Request<()>, Status> {
     let own = rustix::process::geteuid().as_raw();
     match peer {
         Some(peer) if peer.uid() == 0 || peer.uid() == own || peer.gid() == group => Ok(request),
+        Some(peer) if peer.pid().is_some_and(|pid| is_member(pid, group)) => Ok(request),
         Some(peer) => {
             tracing::warn!(uid = peer.uid(), gid = peer.gid(), "refused a client that is not an operator");
             Err(Status::permission_denied("only root and the group of the daemon's socket may ask"))
         }
         None => Err(Status::unauthenticated("the kernel does not say who asks")),
     }
+}
+
+/// The process has the group among its supplementary ones, which the kernel does not tell of a peer.
+fn is_member(pid: i32, group: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let groups = status.lines().find_map(|line| line.strip_prefix("Groups:")).unwrap_or_default();
+    groups.split_whitespace().any(|number| number.parse() == Ok(group))
 }
 
 async fn serve_metrics(door: MetricsDoor, registry: Registry) {

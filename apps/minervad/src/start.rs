@@ -21,7 +21,7 @@ use minerva_linux_actuate::{InstanceLock, NamedGroups, Overwriters, Writer};
 use minerva_linux_observe::{Observer, Roots};
 use minerva_model::{CgroupVersion, Mode};
 use rustix::mm::{MlockAllFlags, mlockall};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::mpsc::sync_channel;
@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let guard = if config.daemon.guard { Some(guard::spawn(&config, &roots)?) } else { None };
     let mode = config.engine.mode;
     let (metrics, registry) = Metrics::new(picture::mode(mode));
-    let doors = Doors::open(&config.daemon.socket, &config.daemon.metrics)?;
+    let doors = Doors::open(&config.daemon)?;
     let memory = Memory::start(&config.daemon.state_dir, &metrics)?;
     let (sender, commands) = sync_channel(QUEUE_LENGTH);
     let sender = Commands::new(sender);
@@ -77,13 +77,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let place = hierarchy(&roots);
     let manager = ServiceManager::from_environment();
     let driver = Driver {
-        observer: Observer::new(roots, &rules).context("failed to begin watching")?,
+        observer: Observer::new(roots, &rules).context("failed to begin watching")?.named_below(&config.named.parent),
         scope: Scope::new(&config.daemon).context("failed to read daemon.include")?,
         engine: Engine::new(),
         writer,
         overwriters: Overwriters::open(&settings)
             .inspect_err(|error| tracing::info!("who overwrites a knob cannot be named, ignoring: {error}"))
             .ok(),
+        culprits: BTreeSet::new(),
         guard,
         memory,
         named,
@@ -96,6 +97,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         devices: BTreeMap::new(),
         findings: VecDeque::new(),
         started: boottime(),
+        digest: crate::driver::Digest::default(),
         slice_number: 0,
         slice_cost: minerva_model::Nanos::ZERO,
         slice_unix_ns: 0,

@@ -19,7 +19,8 @@ use crate::entry::{Asked, Knob, Step};
 use crate::fights::{self, Owner, Rules};
 use crate::knob::{self, Holder, KnobKey, Reading, Setting};
 use minerva_model::{
-    CgroupRef, DeviceId, Effect, FindingKind, KnobFile, KnobInspection, KnobTarget, KnobWrite, Outcome, WriteId,
+    CgroupRef, DeviceId, Effect, FindingKind, KnobFile, KnobInspection, KnobRelease, KnobTarget, KnobWrite, Outcome,
+    WriteId,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -290,6 +291,11 @@ impl Ledger {
             }
             if let Some(owner) = self.owners.get(&key.holder) {
                 self.effects.push_back(Effect::Found(fights::overwritten(key, owner, &asked, &found, gives_up)));
+                if gives_up {
+                    let target = target_of(key, owner);
+                    let (file, device) = (key.file, key.device);
+                    self.effects.push_back(Effect::LetGo(KnobRelease { target, file, device }));
+                }
             }
         }
         self.advance(key);
@@ -390,13 +396,7 @@ impl Ledger {
         self.last_id += 1;
         let id = WriteId(self.last_id);
         let KnobKey { file, device, .. } = key;
-        let target = match file {
-            // The one file of a disk that lies in the root group.
-            KnobFile::IoCostQos => {
-                KnobTarget::Cgroup { tenant: None, cgroup: CgroupRef { path: String::new(), inode: 0 } }
-            }
-            _ => owner.target.clone(),
-        };
+        let target = target_of(key, owner);
         let undo = knob.original.as_ref().map(|original| original.undo.clone());
         let text = match (&asked, &undo) {
             (Asked::Write { setting, .. }, Some(_)) => setting.render(device),
@@ -442,5 +442,14 @@ impl Ledger {
             self.retired.remove(&holder);
             self.owners.remove(&holder);
         }
+    }
+}
+
+/// Where a knob's file is.
+fn target_of(key: KnobKey, owner: &Owner) -> KnobTarget {
+    match key.file {
+        // The one file of a disk that lies in the root group.
+        KnobFile::IoCostQos => KnobTarget::Cgroup { tenant: None, cgroup: CgroupRef { path: String::new(), inode: 0 } },
+        _ => owner.target.clone(),
     }
 }

@@ -168,6 +168,7 @@ fn shown(effect: &Effect, answer: Option<&Outcome>) -> String {
             let (at, file) = (place(&one.target), one.file.file_name());
             format!("  write {at} {file} '{}' undo '{}'{answer}\n", one.text, one.undo)
         }
+        Effect::LetGo(one) => format!("  let go {} {}\n", place(&one.target), one.file.file_name()),
         Effect::Found(finding) => format!("  found {finding}\n"),
         other => format!("  {other:?}\n"),
     }

@@ -2,9 +2,9 @@
 //! A recording is the list of both, and replaying its events must give its effects byte for byte.
 
 use crate::{
-    Decision, Declaration, Device, DeviceId, EngineConfig, EntryNumber, Finding, Granted, KnobInspection, KnobWrite,
-    LearntBandwidth, LedgerEntry, Outcome, Recalled, Refused, RequestId, Sample, Tenant, TenantHistory, TenantId,
-    TenantRequest, WriteId,
+    Decision, Declaration, Device, DeviceId, EngineConfig, EntryNumber, Finding, Granted, KnobInspection, KnobRelease,
+    KnobWrite, LearntBandwidth, LedgerEntry, Outcome, Recalled, Refused, RequestId, Sample, Tenant, TenantHistory,
+    TenantId, TenantRequest, WriteId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -69,6 +69,8 @@ pub enum Effect {
     Inspect(KnobInspection),
     /// Write a knob, read it back and answer. The driver performs writes in the order given.
     Write(KnobWrite),
+    /// Forget what undoes a knob, because somebody else holds it now: what stands there is theirs. Not answered.
+    LetGo(KnobRelease),
     /// This pair's share or its reasons changed; for the log, the audit table and `explain`. In `shadow` mode this is
     /// all that happens.
     Decided(Decision),

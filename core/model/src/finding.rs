@@ -26,6 +26,8 @@ pub enum FindingKind {
     FightGivenUp,
     /// The history of a tenant was dropped or not understood.
     HistoryDropped,
+    /// The operator's file has settings for a disk that this host does not have.
+    UnknownDisk,
 }
 
 impl FindingKind {
@@ -41,6 +43,7 @@ impl FindingKind {
             Self::Overwritten => "overwritten",
             Self::FightGivenUp => "fight-given-up",
             Self::HistoryDropped => "history-dropped",
+            Self::UnknownDisk => "unknown-disk",
         }
     }
 

@@ -44,7 +44,7 @@ pub use event::{Effect, Event};
 pub use finding::{Finding, FindingKind};
 pub use history::{TenantHistory, UsageAverage};
 pub use participation::{ContentionCounting, CoordinationSettings, CreditSettings, LevelMeaning, LevelSettings};
-pub use plan::{KnobFile, KnobInspection, KnobTarget, KnobWrite, Outcome, WriteId};
+pub use plan::{KnobFile, KnobInspection, KnobRelease, KnobTarget, KnobWrite, Outcome, WriteId};
 pub use request::{
     AccessKind, Deadline, Grant, Granted, Level, Lifetime, Operation, RefusalKind, Refused, RequestId, TenantRequest,
     Wish,

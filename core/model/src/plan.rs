@@ -116,6 +116,17 @@ pub struct KnobWrite {
     pub undo: String,
 }
 
+/// A knob that was left to somebody else: from now on nothing of Minerva's is to be put back there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KnobRelease {
+    /// Whose.
+    pub target: KnobTarget,
+    /// Which file.
+    pub file: KnobFile,
+    /// For which disk.
+    pub device: DeviceId,
+}
+
 /// What came of an inspection or a write.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

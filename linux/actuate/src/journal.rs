@@ -207,7 +207,18 @@ impl Journal {
 
     /// What is journalled of a knob; only then it may be written.
     pub(crate) fn entry(&self, place: &Place, request: &KnobWrite) -> Option<&JournalEntry> {
-        self.held.get(&Key::of(&request.target, place.inode, request.file, request.device))
+        self.find(&request.target, place.inode, request.file, request.device)
+    }
+
+    /// The same, by its parts.
+    pub(crate) fn find(
+        &self,
+        target: &KnobTarget,
+        inode: u64,
+        file: KnobFile,
+        device: DeviceId,
+    ) -> Option<&JournalEntry> {
+        self.held.get(&Key::of(target, inode, file, device))
     }
 
     /// Journals knobs, synced once for all. On an error the journal is as it was, and none of them may be written.

@@ -16,9 +16,9 @@ use minerva_model::{DeviceId, KnobFile, KnobTarget, Outcome};
 use nix::errno::Errno;
 use nix::sys::fanotify::{EventFFlags, Fanotify, InitFlags, MarkFlags, MaskFlags};
 use std::collections::{BTreeSet, VecDeque};
-use std::fs;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::{Path, PathBuf};
+use std::{fmt, fs};
 
 /// A mark pins an inode in memory. This many knobs under dispute are more than an operator can look into.
 const MARKS_MAX: usize = 64;
@@ -42,6 +42,21 @@ pub struct Culprit {
     pub command_line: Option<String>,
     /// The systemd unit that it runs in, if its cgroup names one.
     pub unit: Option<String>,
+}
+
+impl fmt::Display for Culprit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "process {}", self.pid)?;
+        match (&self.name, &self.command_line) {
+            (Some(name), Some(line)) => write!(f, " ({name}: `{line}`)")?,
+            (Some(name), None) => write!(f, " ({name})")?,
+            (None, _) => write!(f, ", which has ended")?,
+        }
+        match &self.unit {
+            Some(unit) => write!(f, " of {unit}"),
+            None => Ok(()),
+        }
+    }
 }
 
 /// The marks, and where the kernel reports.
@@ -84,6 +99,16 @@ impl Overwriters {
         })?;
         self.marks.push_back((place.inode, file, place));
         Ok(())
+    }
+
+    /// Lets a knob go that is nobody's quarrel any more.
+    pub fn unwatch(&mut self, target: &KnobTarget, file: KnobFile, device: DeviceId) {
+        let Ok(place) = self.roots.place(target, file, device) else { return };
+        let marked = self.marks.iter().position(|(inode, marked, _)| (*inode, *marked) == (place.inode, file));
+        if let Some((_, marked, place)) = marked.and_then(|index| self.marks.remove(index)) {
+            // A knob that is gone took its mark along.
+            let _ = self.mark(MarkFlags::FAN_MARK_REMOVE, &place, marked);
+        }
     }
 
     fn mark(&self, action: MarkFlags, place: &Place, file: KnobFile) -> nix::Result<()> {

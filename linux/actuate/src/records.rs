@@ -6,7 +6,7 @@ use crate::lease::{self, Lease};
 use crate::open_beneath::{Place, Roots};
 use crate::restore::holds_undone_state;
 use crate::runtime_dir::RuntimeDir;
-use minerva_model::{KnobWrite, Nanos};
+use minerva_model::{KnobRelease, KnobWrite, Nanos};
 
 /// The journal and the lease of a running writer.
 #[derive(Debug)]
@@ -82,7 +82,18 @@ impl Records {
             return Ok(());
         }
         let entry = entry.clone();
-        let is_last = self.journal.release(&self.dir, &entry)?;
+        self.release(&entry)
+    }
+
+    /// Releases a knob whatever stands there.
+    pub(crate) fn let_go(&mut self, place: &Place, request: &KnobRelease) -> Result<(), ActuateError> {
+        let found = self.journal.find(&request.target, place.inode, request.file, request.device);
+        let Some(entry) = found.cloned() else { return Ok(()) };
+        self.release(&entry)
+    }
+
+    fn release(&mut self, entry: &JournalEntry) -> Result<(), ActuateError> {
+        let is_last = self.journal.release(&self.dir, entry)?;
         #[cfg(test)]
         crate::failpoint::reach();
         if is_last {

@@ -8,7 +8,7 @@ use crate::records::Records;
 use crate::restore::{RestoreReport, restore_behind_gate};
 use crate::runtime_dir::RuntimeDir;
 use crate::settings::WriterSettings;
-use minerva_model::{KnobInspection, KnobWrite, Nanos, Outcome};
+use minerva_model::{KnobInspection, KnobRelease, KnobWrite, Nanos, Outcome};
 use std::collections::BTreeSet;
 
 /// The kernel takes no more than a page in one write to a knob, its newline included.
@@ -118,6 +118,15 @@ impl Writer {
         // A knob that stays journalled although it was put back costs no more than a look at the next restore.
         drop(self.records.release_if_undone(&place, request, &written));
         written
+    }
+
+    /// Forgets what undoes a knob that was left to somebody else: neither the end of the daemon nor a restore writes over
+    /// what stands there. A knob that is not journalled, or gone, needs nothing.
+    pub fn let_go(&mut self, request: &KnobRelease) -> Result<(), ActuateError> {
+        let Ok(place) = self.roots.place(&request.target, request.file, request.device) else { return Ok(()) };
+        let _held = self.gate.hold()?;
+        self.records.take_note_of_restores()?;
+        self.records.let_go(&place, request)
     }
 
     /// Makes what is held valid until the given instant of `CLOCK_BOOTTIME`. To be called each slice before its writes;

@@ -28,6 +28,7 @@ pub(crate) struct Bed {
     pub(crate) device: String,
     pub(crate) name: String,
     readers: Vec<Child>,
+    mounted: Option<PathBuf>,
 }
 
 impl Bed {
@@ -48,7 +49,7 @@ impl Bed {
             return None;
         };
         let device = String::from_utf8_lossy(&attached.stdout).trim().trim_start_matches("/dev/").to_owned();
-        let bed = Self { directory, device, name, readers: Vec::new() };
+        let bed = Self { directory, device, name, readers: Vec::new(), mounted: None };
         let queue = PathBuf::from("/sys/block").join(&bed.device).join("queue");
         if fs::write(queue.join("scheduler"), "bfq").is_err() {
             eprintln!("skipped: needs the bfq elevator");
@@ -142,6 +143,41 @@ impl Bed {
         command.arg("--config").arg(self.config()).args(arguments).output().expect("the daemon")
     }
 
+    /// The same by a user who may do nothing, if there is a way to become one.
+    pub(crate) fn run_as_nobody(&self, arguments: &[&str]) -> Option<Output> {
+        // The build directory may lie where nobody may look.
+        let copy = self.directory.path().join("minervad");
+        fs::copy(env!("CARGO_BIN_EXE_minervad"), &copy).expect("a copy");
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"]).arg(copy);
+        let output = command.arg("--config").arg(self.config()).args(arguments).output();
+        if output.is_err() {
+            eprintln!("skipped: needs setpriv");
+        }
+        output.ok()
+    }
+
+    /// Another program that sets a tenant's weight all the time.
+    pub(crate) fn rival(&self, tenant: &str, weight: u32) -> Child {
+        let knob = self.cgroup(tenant).join("blkio.bfq.weight_device");
+        let number = fs::read_to_string(format!("/sys/block/{}/dev", self.device)).expect("the disk");
+        let script = format!("while echo {} {weight} > {}; do sleep 0.02; done", number.trim(), knob.display());
+        Command::new("sh").args(["-c", &script]).stderr(Stdio::null()).spawn().expect("a shell")
+    }
+
+    /// Puts a disk of sixteen megabytes, more than the log of SQLite takes, where the store will be; its directory.
+    pub(crate) fn small_state_disk(&mut self) -> Option<PathBuf> {
+        let state = self.directory.path().join("state");
+        fs::create_dir(&state).expect("a directory");
+        let mount = Command::new("mount").args(["-t", "tmpfs", "-o", "size=16m", "minerva-test"]).arg(&state).status();
+        if !mount.is_ok_and(|status| status.success()) {
+            eprintln!("skipped: needs to mount");
+            return None;
+        }
+        self.mounted = Some(state.clone());
+        Some(state)
+    }
+
     /// What a Prometheus server would get.
     pub(crate) fn scrape(&self) -> String {
         use std::io::{Read, Write};
@@ -170,6 +206,10 @@ impl Drop for Bed {
             until("the tenants' processes have ended", || remove_tree(&Path::new(CGROUPS).join(&group)));
         }
         let _ = Command::new("losetup").args(["--detach", &format!("/dev/{}", self.device)]).output();
+        if let Some(mounted) = &self.mounted {
+            // Lazily: a daemon that a failed test leaves to be killed may still look into it.
+            let _ = Command::new("umount").arg("-l").arg(mounted).output();
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 use super::testbed::{Cgroup, Disk, Runtime, ready, wait_until, weight};
 use crate::Overwriters;
-use minerva_model::{DeviceId, KnobFile, Outcome};
+use minerva_model::{DeviceId, KnobFile, KnobRelease, Outcome};
 use std::process::{Child, Command, Stdio};
 
 /// A shell that writes a file and then waits for the end of its input.
@@ -86,4 +86,27 @@ fn marks_are_bounded_and_survive_what_they_mark() {
     drop(groups);
     assert_eq!(overwriters.culprits(), []);
     assert_eq!(overwriters.watch(&target, KnobFile::BfqV1Weight, device), Some(Outcome::Vanished));
+}
+
+#[test]
+fn a_knob_that_was_let_go_is_not_put_back_over_its_winner() {
+    if !ready() {
+        return;
+    }
+    let (runtime, group, disk, other) = (Runtime::new(), Cgroup::new(), Disk::new(), Disk::new());
+    let (_lock, mut writer, _) = runtime.start();
+    let (target, file) = (group.target(), KnobFile::BfqV1WeightDevice);
+    for id in [disk.id, other.id] {
+        assert!(matches!(writer.write(&weight(&target, id, 300)), Outcome::Text(_)));
+    }
+    std::fs::write(group.dir().join(file.file_name()), format!("{} 77", disk.id)).unwrap();
+    let release = KnobRelease { target: target.clone(), file, device: disk.id };
+    writer.let_go(&release).unwrap();
+    assert_eq!(writer.held(), 1);
+    // Once more is no error.
+    writer.let_go(&release).unwrap();
+    assert!(writer.close_clean().unwrap().is_complete());
+    let text = std::fs::read_to_string(group.dir().join(file.file_name())).unwrap();
+    assert!(text.contains(&format!("{} 77", disk.id)), "{text}");
+    assert!(!text.contains(&format!("{} ", other.id)), "{text}");
 }
