@@ -23,6 +23,8 @@ use std::time::{Duration, Instant};
 const WEIGHTS: [u32; 2] = [800, 100];
 /// Of the asked ratio this part must be reached. A busy disk and a short probe cost some; a knob that does nothing gives 1:1.
 const PART_NEEDED: f64 = 0.6;
+/// Groups and directories of a probe are called so, and then its process id.
+const PREFIX: &str = "minerva-probe-";
 /// What one read asks for.
 const READ_BYTES: usize = 64 * 1024;
 /// Direct reads want buffers at addresses of whole blocks, which are never longer than this.
@@ -102,7 +104,8 @@ impl Scratch {
     /// A journal of its own beside the daemon's, so that a running daemon is not disturbed.
     fn new(config: &Config, roots: &Roots) -> anyhow::Result<Self> {
         let mut settings = place::writer_settings(config, roots);
-        let name = format!("minerva-probe-{}", std::process::id());
+        sweep(&settings);
+        let name = format!("{PREFIX}{}", std::process::id());
         settings.runtime_dir = settings.runtime_dir.parent().unwrap_or(Path::new("/run")).join(&name);
         Ok(Self { groups: NamedGroups::new(&settings, name), settings, readers: Vec::new() })
     }
@@ -148,6 +151,26 @@ impl Drop for Scratch {
             std::thread::sleep(Duration::from_millis(5));
         }
         let _ = std::fs::remove_dir_all(&self.settings.runtime_dir);
+    }
+}
+
+/// Removes what probes left behind that were killed: their groups, and with them the weights, and the directories of their
+/// journals. A process that has come by the number of one keeps it until it has ended.
+fn sweep(settings: &WriterSettings) {
+    let above = settings.runtime_dir.parent().unwrap_or(Path::new("/run"));
+    for directory in [settings.cgroup_root.as_path(), above] {
+        for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let pid = name.strip_prefix(PREFIX).and_then(|pid| pid.parse::<u32>().ok());
+            if pid.is_none_or(|pid| Path::new("/proc").join(pid.to_string()).exists()) {
+                continue;
+            }
+            if directory == above {
+                let _ = std::fs::remove_dir_all(entry.path());
+            } else {
+                NamedGroups::new(settings, name).dissolve();
+            }
+        }
     }
 }
 

@@ -13,13 +13,16 @@ use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
 use ratatui::layout::{Constraint, Layout};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
-use ratatui::widgets::{Cell, Paragraph, Row, Table};
+use ratatui::widgets::{Cell, Paragraph, Row, Table, TableState, Wrap};
 use std::time::Duration;
 
 /// How often keys are looked for between slices.
 const KEY_PERIOD: Duration = Duration::from_millis(50);
 /// The frame that `--once` draws where no terminal gives its width.
 const WIDTH_ONCE: u16 = 160;
+
+/// Lines at the foot for the selected line in full.
+const FOOT_LINES: u16 = 5;
 
 /// Shows slices until `q` is pressed, or one.
 pub(crate) async fn run(mut client: Operator, once: bool, json: bool) -> anyhow::Result<Verdict> {
@@ -48,9 +51,9 @@ async fn live(
     terminal: &mut ratatui::DefaultTerminal,
     slices: &mut tonic::Streaming<v1::WatchResponse>,
 ) -> anyhow::Result<()> {
-    let mut slice = v1::Slice::default();
+    let (mut slice, mut selected) = (v1::Slice::default(), 0);
     let mut keys = tokio::time::interval(KEY_PERIOD);
-    terminal.draw(|frame| draw(frame, &slice)).context("failed to draw")?;
+    terminal.draw(|frame| draw(frame, &slice, Some(selected))).context("failed to draw")?;
     loop {
         tokio::select! {
             answer = slices.message() => match answer? {
@@ -61,9 +64,11 @@ async fn live(
                 Pressed::Quit => return Ok(()),
                 Pressed::Nothing => continue,
                 Pressed::Resized => {}
+                Pressed::Moved(lines) => selected = selected.saturating_add_signed(lines),
             },
         }
-        terminal.draw(|frame| draw(frame, &slice)).context("failed to draw")?;
+        selected = selected.min(uses(&slice).len().saturating_sub(1));
+        terminal.draw(|frame| draw(frame, &slice, Some(selected))).context("failed to draw")?;
     }
 }
 
@@ -71,6 +76,8 @@ async fn live(
 enum Pressed {
     Nothing,
     Resized,
+    /// Down by so many lines.
+    Moved(isize),
     Quit,
 }
 
@@ -84,6 +91,15 @@ fn pressed() -> anyhow::Result<Pressed> {
                 if interrupt || matches!(key.code, KeyCode::Char('q') | KeyCode::Esc) {
                     return Ok(Pressed::Quit);
                 }
+                let lines = match key.code {
+                    KeyCode::Down | KeyCode::Char('j') => 1,
+                    KeyCode::Up | KeyCode::Char('k') => -1,
+                    KeyCode::PageDown => 10,
+                    KeyCode::PageUp => -10,
+                    _ => continue,
+                };
+                let before = if let Pressed::Moved(before) = result { before } else { 0 };
+                result = Pressed::Moved(before + lines);
             }
             Event::Resize(..) => result = Pressed::Resized,
             _ => {}
@@ -94,10 +110,10 @@ fn pressed() -> anyhow::Result<Pressed> {
 
 /// One frame as text, high enough for everything.
 fn frame_text(slice: &v1::Slice) -> anyhow::Result<String> {
-    let lines = slice.devices.len() + slice.tenants.iter().map(|tenant| tenant.uses.len().max(1)).sum::<usize>() + 5;
+    let lines = slice.devices.len() + uses(slice).len() + 5;
     let height = u16::try_from(lines).unwrap_or(u16::MAX);
     let mut terminal = ratatui::Terminal::new(TestBackend::new(WIDTH_ONCE, height)).context("failed to lay out")?;
-    terminal.draw(|frame| draw(frame, slice)).context("failed to draw")?;
+    terminal.draw(|frame| draw(frame, slice, None)).context("failed to draw")?;
     Ok(buffer_text(terminal.backend().buffer()))
 }
 
@@ -111,83 +127,112 @@ fn buffer_text(buffer: &Buffer) -> String {
     text
 }
 
-/// Draws one slice.
-fn draw(frame: &mut Frame<'_>, slice: &v1::Slice) {
-    let disks = u16::try_from(slice.devices.len()).unwrap_or(u16::MAX).saturating_add(2);
-    let areas =
-        Layout::vertical([Constraint::Length(1), Constraint::Length(disks), Constraint::Min(1)]).split(frame.area());
-    let title = if slice.number == 0 {
-        "minerva: waiting for the first slice    q quits".to_owned()
-    } else {
-        let (number, when, cost) = (slice.number, crate::moment::show(slice.unix_ns), span(Some(slice.cost_ns)));
-        format!("minerva: slice {number} at {when}, cost {cost}, {} tenants    q quits", slice.tenants.len())
-    };
-    frame.render_widget(Paragraph::new(Line::styled(title, Style::new().add_modifier(Modifier::BOLD))), areas[0]);
+/// Draws one slice. With a selected line, what stands there in short is told in full at the foot.
+fn draw(frame: &mut Frame<'_>, slice: &v1::Slice, selected: Option<usize>) {
+    let lines = |count: usize| u16::try_from(count).unwrap_or(u16::MAX).saturating_add(2);
+    let uses = uses(slice);
+    let foot = if selected.is_some() && !uses.is_empty() { FOOT_LINES } else { 0 };
+    let areas = Layout::vertical([
+        Constraint::Length(1),
+        Constraint::Length(lines(slice.devices.len())),
+        Constraint::Min(2),
+        Constraint::Length(foot),
+    ])
+    .split(frame.area());
+    let bold = Style::new().add_modifier(Modifier::BOLD);
+    frame.render_widget(Paragraph::new(Line::styled(title(slice, selected.is_some()), bold)), areas[0]);
     frame.render_widget(disk_table(slice), areas[1]);
-    frame.render_widget(tenant_table(slice), areas[2]);
+    let mut state = TableState::new().with_selected(selected.filter(|_| foot > 0));
+    frame.render_stateful_widget(tenant_table(slice, &uses), areas[2], &mut state);
+    if let Some((tenant, used)) = selected.filter(|_| foot > 0).and_then(|index| uses.get(index)) {
+        let disk = slice.devices.iter().find(|device| device.number == used.device);
+        let text = vec![
+            Line::styled(format!("{} ({}, {})", tenant.name, tenant.kind, tenant.cgroup), bold),
+            Line::raw(if used.why.is_empty() { "nothing was decided about it" } else { &used.why }),
+            Line::raw(disk.map_or_else(String::new, |disk| format!("{}: {}", disk.name, disk.reason))),
+        ];
+        frame.render_widget(Paragraph::new(text).wrap(Wrap { trim: true }), areas[3]);
+    }
 }
 
-fn header<'a>(cells: impl IntoIterator<Item = &'a str>) -> Row<'a> {
+fn title(slice: &v1::Slice, live: bool) -> String {
+    let keys = if live { "    up/down explain, q quits" } else { "" };
+    if slice.number == 0 {
+        return format!("minerva: waiting for the first slice{keys}");
+    }
+    let what = match slice.mode.as_str() {
+        "enforce" => "enforce",
+        "shadow" => "shadow: shares are decided, nothing is written",
+        _ => "observe: nothing is decided",
+    };
+    let (number, when, cost) = (slice.number, crate::moment::show(slice.unix_ns), span(Some(slice.cost_ns)));
+    format!("minerva ({what})  slice {number} at {when}, cost {cost}, {} tenants{keys}", slice.tenants.len())
+}
+
+fn header<'a>(cells: impl IntoIterator<Item = Cell<'a>>) -> Row<'a> {
     Row::new(cells).style(Style::new().add_modifier(Modifier::REVERSED))
+}
+
+/// Numbers stand to the right, so that their sizes can be compared.
+fn right<'a>(text: impl Into<String>) -> Cell<'a> {
+    Cell::new(Line::raw(text.into()).right_aligned())
 }
 
 fn disk_table(slice: &v1::Slice) -> Table<'_> {
     let rows = slice.devices.iter().map(|device| {
         Row::new([
-            device.name.clone(),
-            device.back_end.clone(),
-            device.contention.to_string(),
-            format!("{} %", device.busy_permille / 10),
-            rate(device.read_bytes_per_second),
-            rate(device.write_bytes_per_second),
-            span(device.read_latency_ns),
-            span(device.write_latency_ns),
-            device.reason.clone(),
+            Cell::new(device.name.as_str()),
+            Cell::new(device.back_end.as_str()),
+            right(device.contention.to_string()),
+            right(format!("{} %", device.busy_permille / 10)),
+            right(rate(device.read_bytes_per_second)),
+            right(rate(device.write_bytes_per_second)),
+            right(span(device.read_latency_ns)),
+            right(span(device.write_latency_ns)),
+            Cell::new(device.reason.as_str()),
         ])
     });
     let widths = [12, 11, 6, 6, 11, 11, 9, 9].map(Constraint::Length).into_iter().chain([Constraint::Fill(1)]);
-    Table::new(rows, widths.collect::<Vec<_>>()).header(header([
-        "DISK",
-        "BACK END",
-        "ACTIVE",
-        "BUSY",
-        "READ",
-        "WRITE",
-        "READ LAT",
-        "WRITE LAT",
-        "REASON",
-    ]))
+    let numbers = ["ACTIVE", "BUSY", "READ", "WRITE", "READ LAT", "WRITE LAT"].map(right);
+    let head = [Cell::new("DISK"), Cell::new("BACK END")].into_iter().chain(numbers).chain([Cell::new("REASON")]);
+    Table::new(rows, widths.collect::<Vec<_>>()).header(header(head))
 }
 
-fn tenant_table(slice: &v1::Slice) -> Table<'_> {
+fn tenant_table<'a>(slice: &'a v1::Slice, uses: &[(&'a v1::Tenant, &'a v1::Use)]) -> Table<'a> {
     let widths = [28, 12, 11, 11, 9, 6].map(Constraint::Length).into_iter().chain([Constraint::Fill(1)]);
-    Table::new(tenant_rows(slice), widths.collect::<Vec<_>>())
-        .header(header(["TENANT", "DISK", "READ", "WRITE", "LATENCY", "SHARE", "WHY"]))
+    let numbers = ["READ", "WRITE", "LATENCY", "SHARE"].map(right);
+    let head = [Cell::new("TENANT"), Cell::new("DISK")].into_iter().chain(numbers).chain([Cell::new("WHY")]);
+    Table::new(uses.iter().map(|(tenant, used)| tenant_row(slice, tenant, used)), widths.collect::<Vec<_>>())
+        .header(header(head))
+        .row_highlight_style(Style::new().add_modifier(Modifier::UNDERLINED | Modifier::BOLD))
 }
 
-/// A row for each tenant on each disk, the busiest first; tenants that never used a disk are left out.
-fn tenant_rows(slice: &v1::Slice) -> Vec<Row<'static>> {
-    let name_of = |number: &str| {
-        slice.devices.iter().find(|device| device.number == number).map_or(number.to_owned(), |d| d.name.clone())
-    };
+/// Each tenant on each disk, the busiest first; tenants that never used a disk are left out.
+fn uses(slice: &v1::Slice) -> Vec<(&v1::Tenant, &v1::Use)> {
     let mut uses: Vec<(&v1::Tenant, &v1::Use)> =
         slice.tenants.iter().flat_map(|tenant| tenant.uses.iter().map(move |used| (tenant, used))).collect();
     uses.sort_by_key(|(_, used)| std::cmp::Reverse(used.read_bytes_per_second + used.write_bytes_per_second));
-    uses.into_iter()
-        .map(|(tenant, used)| {
-            let style = if used.active { Style::new() } else { Style::new().add_modifier(Modifier::DIM) };
-            Row::new([
-                Cell::new(tenant.name.clone()),
-                Cell::new(name_of(&used.device)),
-                Cell::new(rate(used.read_bytes_per_second)),
-                Cell::new(rate(used.write_bytes_per_second)),
-                Cell::new(span(used.latency_ns)),
-                Cell::new(used.share.map_or("-".to_owned(), |share| share.to_string())),
-                Cell::new(used.why.clone()),
-            ])
-            .style(style)
-        })
-        .collect()
+    uses
+}
+
+fn tenant_row<'a>(slice: &'a v1::Slice, tenant: &'a v1::Tenant, used: &'a v1::Use) -> Row<'a> {
+    let disk = slice.devices.iter().find(|device| device.number == used.device).map_or(&used.device, |d| &d.name);
+    let style = if used.active { Style::new() } else { Style::new().add_modifier(Modifier::DIM) };
+    Row::new([
+        Cell::new(tenant.name.as_str()),
+        Cell::new(disk.as_str()),
+        right(rate(used.read_bytes_per_second)),
+        right(rate(used.write_bytes_per_second)),
+        right(span(used.latency_ns)),
+        right(used.share.map_or("-".to_owned(), |share| share.to_string())),
+        Cell::new(brief(&used.why)),
+    ])
+    .style(style)
+}
+
+/// The reasons alone: who, where and the share stand in the columns before.
+fn brief(why: &str) -> &str {
+    why.split_once(" = ").map_or(why, |(_, reasons)| reasons)
 }
 
 #[cfg(test)]
@@ -201,6 +246,7 @@ mod tests {
             device: "7:0".to_owned(),
             read_bytes_per_second: read,
             share: Some(share),
+            why: format!("t1 on 7:0: share {share} = 100 * fennel (group 9)"),
             active: read > 0,
             ..v1::Use::default()
         };
@@ -217,5 +263,7 @@ mod tests {
         assert!(heavy < text.find("sparing").expect("the sparing tenant"), "{text}");
         assert!(text.contains("22.4 MB/s"), "{text}");
         assert!(text.contains("loop0"), "{text}");
+        assert!(text.contains("4 100 * fennel (group 9)"), "{text}");
+        assert!(text.contains("observe: nothing is decided"), "{text}");
     }
 }
