@@ -1,6 +1,8 @@
 //! Coordinated operations under random schedules: whoever the disk can serve in time begins in time, and equal tenants get
 //! equal outcomes.
 
+#![expect(clippy::disallowed_macros, reason = "measured figures are told with --nocapture")]
+
 mod world;
 
 use minerva_model::{AccessKind, Deadline, EngineConfig, LearntBandwidth, Nanos, Wish};

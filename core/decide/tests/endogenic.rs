@@ -1,6 +1,8 @@
 //! Seed 000 Fig. 2 on a fluid disk: four tasks begin together, one steps back, one coordinates. Against equal weights, from
 //! launch and with the waiting.
 
+#![expect(clippy::disallowed_macros, reason = "measured figures are told with --nocapture")]
+
 mod world;
 
 use minerva_model::{Deadline, EngineConfig, Level, Lifetime, Nanos, Wish};
@@ -39,7 +41,7 @@ fn run(sizes: &[f64], roles: &[Role], deadline: fn(Nanos) -> Deadline, take_part
         }
         world.slice(&operations);
     }
-    world.jobs.iter().map(|job| job.done_at.expect("it ends")).collect()
+    world.jobs.iter().map(|job| job.done_at.unwrap_or(f64::INFINITY)).collect()
 }
 
 /// Equal weights all the time, which need no decider: processor sharing.
