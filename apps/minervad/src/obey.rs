@@ -7,7 +7,7 @@ use crate::tape::Tape;
 use minerva_api::v1;
 use minerva_config::Config;
 use minerva_linux_actuate::Overwriters;
-use minerva_model::{DeviceId, Event, Finding, FindingKind, KnobFile, KnobRelease, TenantHistory};
+use minerva_model::{DeviceId, Event, Finding, FindingKind, KnobFile, KnobRelease, KnobTarget, TenantHistory};
 use std::collections::BTreeMap;
 use tokio::sync::mpsc::Sender;
 use tokio::sync::oneshot;
@@ -134,11 +134,14 @@ impl Driver {
 
     /// Somebody else wrote a knob: from now on the kernel is asked who it was.
     pub(crate) fn overwritten(&mut self, finding: &Finding) {
-        let (Some(watch), Some(tenant)) = (&mut self.overwriters, finding.tenant.and_then(|id| self.tenants.get(&id)))
-        else {
-            return;
+        let Some(watch) = &mut self.overwriters else { return };
+        let tenant = finding.tenant.and_then(|id| self.tenants.get(&id));
+        let disk = finding.device.and_then(|id| self.devices.get(&id));
+        let target = match (tenant, disk) {
+            (Some(tenant), _) => KnobTarget::Cgroup { tenant: Some(tenant.id), cgroup: tenant.cgroup.clone() },
+            (None, Some(disk)) => KnobTarget::Disk { name: disk.name.clone() },
+            (None, None) => return,
         };
-        let target = minerva_model::KnobTarget::Cgroup { tenant: Some(tenant.id), cgroup: tenant.cgroup.clone() };
         let device = finding.device.unwrap_or(DeviceId { major: 0, minor: 0 });
         for file in KnobFile::ALL {
             // Most of these files are not there: the finding does not say which one it was.
