@@ -1,0 +1,129 @@
+//! What goes wrong around the daemon: a rival, a full disk, a host or a file that does not fit.
+
+use crate::ENFORCE;
+use crate::bed::{Bed, until};
+use std::fs;
+
+#[test]
+fn whoever_overwrites_a_knob_is_named_and_wins_in_the_end() {
+    let Some(mut bed) = Bed::new() else { return };
+    bed.write_config(ENFORCE);
+    let text = fs::read_to_string(bed.config()).expect("the file");
+    let text = text.replace("verify_every_slices = 5", "verify_every_slices = 5\nfights_before_giving_up = 3");
+    fs::write(bed.config(), text).expect("the file");
+    bed.start_readers();
+    let mut daemon = bed.start();
+    until("the heavy tenant is held down", || bed.weight("heavy") < 50);
+    let mut rival = bed.rival("heavy", 77);
+    let findings = |kind: &str| -> Vec<String> {
+        let findings = daemon.status().map(|status| status.findings).unwrap_or_default();
+        findings.into_iter().filter(|finding| finding.kind == kind).map(|finding| finding.message).collect()
+    };
+    until("Minerva gives up", || !findings("fight-given-up").is_empty());
+    let who = format!("was written by process {} (sh: `sh -c while", rival.id());
+    let named = findings("overwritten");
+    assert!(named.iter().any(|message| message.contains(&who)), "{named:?}");
+    assert!(daemon.log().contains(&who));
+    assert!(findings("fight-given-up")[0].contains("leaves it alone from now on"), "{:?}", findings("fight-given-up"));
+    rival.kill().and_then(|()| rival.wait()).expect("an end");
+    daemon.pass_slices(20);
+    assert_eq!(bed.weight("heavy"), 77, "{}", daemon.log());
+    // Asked to, it tries again, and what it finds now is what it puts back.
+    daemon.signal("-HUP");
+    until("the heavy tenant is held down", || bed.weight("heavy") < 50);
+    let mut rival = bed.rival("heavy", 78);
+    until("Minerva gives up again", || findings("fight-given-up").len() == 2);
+    rival.kill().and_then(|()| rival.wait()).expect("an end");
+    daemon.signal("-TERM");
+    assert!(daemon.child.wait().expect("an end").success(), "{}", daemon.log());
+    assert_eq!(bed.weight("heavy"), 78, "{}", daemon.log());
+    assert!(!bed.directory.path().join("run/undo.journal").exists());
+}
+
+#[test]
+fn a_full_disk_under_the_store_loses_no_history() {
+    let Some(mut bed) = Bed::new() else { return };
+    bed.write_config(ENFORCE);
+    let Some(state) = bed.small_state_disk() else { return };
+    bed.start_readers();
+    let daemon = bed.start();
+    until("the heavy tenant is held down", || bed.weight("heavy") < 50);
+    // Whatever is left is taken, as a log that nobody rotates does.
+    let mut filler = fs::File::create(state.join("filler")).expect("a file");
+    let block = [0; 4096];
+    while std::io::Write::write_all(&mut filler, &block).is_ok() {}
+    let error = || daemon.status().expect("an answer").store_error;
+    until("the store says so", || !error().is_empty());
+    assert!(error().contains("full"), "{}", error());
+    let writes = bed.metric("minerva_slices_total");
+    daemon.pass_slices(5);
+    assert!(bed.metric("minerva_slices_total") > writes && bed.weight("heavy") < 50);
+    // Room is there again when nobody has it open any more.
+    drop(filler);
+    fs::remove_file(state.join("filler")).expect("room again");
+    until("the store works again", || error().is_empty());
+    assert!(daemon.log().contains("nothing of the histories was lost"), "{}", daemon.log());
+    assert_eq!(bed.metric("minerva_store_rows_dropped_total"), 0.0);
+}
+
+#[test]
+fn a_host_that_cannot_do_what_is_asked_is_told_all_that_is_missing() {
+    let Some(bed) = Bed::new() else { return };
+    let empty = bed.directory.path().join("no-controller");
+    fs::create_dir(&empty).expect("a directory");
+    bed.write_config(ENFORCE);
+    let good = fs::read_to_string(bed.config()).expect("the file");
+    let root = format!("[daemon]\ncgroup_root = \"{}\"\n", empty.display());
+    fs::write(bed.config(), good.replace("[daemon]\n", &root)).expect("the file");
+    let output = bed.run(&["--slices", "1"]);
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(message.contains("no-controller") && message.contains("controller"), "{message}");
+    assert!(!bed.directory.path().join("run").exists(), "nothing is begun");
+    // Nor is it as nobody.
+    fs::write(bed.config(), good).expect("the file");
+    let open = |path: &std::path::Path| {
+        fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a mode");
+    };
+    open(bed.directory.path());
+    let Some(output) = bed.run_as_nobody(&["--slices", "1"]) else { return };
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(message.contains("cgroup/blkio cannot be written: run as root"), "{message}");
+    assert!(message.contains("run cannot be written: run as root, or name another in [daemon]"), "{message}");
+    assert!(!bed.directory.path().join("run").exists() && bed.weight("heavy") == 100);
+}
+
+#[test]
+fn the_sockets_belong_to_the_group_that_the_file_names() {
+    use std::os::unix::fs::MetadataExt;
+    let Some(bed) = Bed::new() else { return };
+    let with_group = |group: &str| {
+        bed.write_config("mode = \"shadow\"");
+        let text = fs::read_to_string(bed.config()).expect("the file");
+        let line = format!("[daemon]\nsocket_group = \"{group}\"\n");
+        fs::write(bed.config(), text.replace("[daemon]\n", &line)).expect("the file");
+    };
+    with_group("minerva-no-such-group");
+    let refused = bed.run(&["--slices", "1"]);
+    let message = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(message.contains("there is no group 'minerva-no-such-group'"), "{message}");
+    with_group("65534");
+    let _daemon = bed.start();
+    for socket in [bed.socket(), bed.directory.path().join("run/metrics.sock")] {
+        let status = fs::metadata(&socket).expect("a socket");
+        assert_eq!((status.gid(), status.mode() & 0o777), (65534, 0o660), "{}", socket.display());
+    }
+}
+
+#[test]
+fn a_disk_in_the_file_that_is_not_there_is_named() {
+    let Some(bed) = Bed::new() else { return };
+    bed.write_config("mode = \"shadow\"\n[devices.nosuch]\nelevator = \"bfq\"");
+    let daemon = bed.start();
+    let findings = || daemon.status().map(|status| status.findings).unwrap_or_default();
+    until("the finding", || findings().iter().any(|finding| finding.kind == "unknown-disk"));
+    let finding = findings().into_iter().find(|finding| finding.kind == "unknown-disk").expect("the finding");
+    assert!(finding.message.contains("[devices.nosuch]") && finding.message.contains(&bed.device), "{finding:?}");
+    assert!(finding.warning);
+}
