@@ -264,7 +264,7 @@ fn found(device: &Device, verdict: &Verdict) -> Finding {
     let Verdict { back_end, bites, reason, remedy } = verdict;
     let name = &device.name;
     let mut message = match bites {
-        true => format!("{name} is steered through {back_end}: {reason}."),
+        true => format!("{name} can be steered through {back_end}: {reason}."),
         false => format!("{name} is only watched: {reason}."),
     };
     if let Some(remedy) = remedy {
