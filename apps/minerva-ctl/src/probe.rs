@@ -210,6 +210,9 @@ fn reader(device: &Device, start: u64, length: u64, duration: Duration) -> anyho
 /// What such a process does: reads round and round in its part of the disk, past the page cache, and prints how much it got. Ends
 /// at once when whoever started it is gone.
 pub(crate) fn read(node: &Path, start: u64, length: u64, duration: Duration) -> anyhow::Result<Verdict> {
+    // Of one that is gone before this the standard input ends, below.
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
+        .context("failed to ask for an end with the probe")?;
     let file = OpenOptions::new()
         .read(true)
         .custom_flags(OFlags::DIRECT.bits().cast_signed())

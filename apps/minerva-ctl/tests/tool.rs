@@ -215,6 +215,7 @@ fn probe(directory: &Path, name: &str) {
         fs::create_dir_all(left.join("reader-800")).expect("a group");
     }
     fs::create_dir_all(directory.join("minerva-probe-4194305")).expect("a directory");
+    kill_a_probe(directory, name);
     let probe = tool(directory, &["--json", "doctor", "--device", name, "--probe", "--seconds", "1s"]);
     let lines: Vec<serde_json::Value> =
         text(&probe.stdout).lines().map(|line| serde_json::from_str(line).expect("an object")).collect();
@@ -226,4 +227,28 @@ fn probe(directory: &Path, name: &str) {
         let left: Vec<_> = left.filter(|name| name.to_string_lossy().starts_with("minerva-probe-")).collect();
         assert!(left.is_empty(), "{left:?} in {at}");
     }
+}
+
+/// Its readers end with it; what else it leaves is for the next one.
+fn kill_a_probe(directory: &Path, name: &str) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_minerva-ctl"));
+    command.arg("--config").arg(directory.join("minerva.toml"));
+    command.args(["doctor", "--device", name, "--probe", "--seconds", "600"]).stdout(std::process::Stdio::null());
+    let mut probe = command.spawn().expect("the tool");
+    let group = Path::new("/sys/fs/cgroup/blkio").join(format!("minerva-probe-{}", probe.id()));
+    if !group.with_file_name("cgroup.procs").exists() {
+        probe.kill().and_then(|()| probe.wait()).expect("an end");
+        return;
+    }
+    let readers = || fs::read_to_string(group.join("reader-100/cgroup.procs")).unwrap_or_default();
+    let wait_until = |holds: &dyn Fn() -> bool| {
+        let begin = std::time::Instant::now();
+        while !holds() && begin.elapsed().as_secs() < 60 {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        assert!(holds(), "waited in vain");
+    };
+    wait_until(&|| !readers().is_empty());
+    probe.kill().and_then(|()| probe.wait()).expect("an end");
+    wait_until(&|| readers().is_empty());
 }
