@@ -49,8 +49,20 @@ _minerva__lab() {
             minerva__lab__subcmd__disk,stats)
                 cmd="minerva__lab__subcmd__disk__subcmd__stats"
                 ;;
+            minerva__lab__subcmd__figure,idle-writes)
+                cmd="minerva__lab__subcmd__figure__subcmd__idle__subcmd__writes"
+                ;;
+            minerva__lab__subcmd__figure,kill-restore)
+                cmd="minerva__lab__subcmd__figure__subcmd__kill__subcmd__restore"
+                ;;
+            minerva__lab__subcmd__figure,memory)
+                cmd="minerva__lab__subcmd__figure__subcmd__memory"
+                ;;
             minerva__lab__subcmd__figure,noisy-neighbour)
                 cmd="minerva__lab__subcmd__figure__subcmd__noisy__subcmd__neighbour"
+                ;;
+            minerva__lab__subcmd__figure,slice-cost)
+                cmd="minerva__lab__subcmd__figure__subcmd__slice__subcmd__cost"
                 ;;
             minerva__lab__subcmd__figure,weights-bite)
                 cmd="minerva__lab__subcmd__figure__subcmd__weights__subcmd__bite"
@@ -76,7 +88,7 @@ _minerva__lab() {
             return 0
             ;;
         minerva__subcmd__lab__subcmd__demo)
-            opts="-h --scale --profile --scene --report --json --minervad --equal-only --weights --help"
+            opts="-h --scale --profile --scene --report --json --binaries --minervad --equal-only --weights --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -95,6 +107,10 @@ _minerva__lab() {
                     return 0
                     ;;
                 --report)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --binaries)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -226,7 +242,7 @@ _minerva__lab() {
             return 0
             ;;
         minerva__subcmd__lab__subcmd__figure)
-            opts="-h --help weights-bite noisy-neighbour"
+            opts="-h --help weights-bite noisy-neighbour slice-cost memory idle-writes kill-restore"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -239,8 +255,98 @@ _minerva__lab() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        minerva__subcmd__lab__subcmd__figure__subcmd__idle__subcmd__writes)
+            opts="-h --tenants --slices --json --binaries --minervad --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --tenants)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --slices)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --binaries)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --minervad)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__lab__subcmd__figure__subcmd__kill__subcmd__restore)
+            opts="-h --kills --seed --json --binaries --minervad --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --kills)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --binaries)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --minervad)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__lab__subcmd__figure__subcmd__memory)
+            opts="-h --tenants --slices --json --binaries --minervad --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --tenants)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --slices)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --binaries)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --minervad)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         minerva__subcmd__lab__subcmd__figure__subcmd__noisy__subcmd__neighbour)
-            opts="-h --profile --scale --minervad --weights --json --help"
+            opts="-h --profile --scale --pairs --weights --json --binaries --minervad --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -254,11 +360,49 @@ _minerva__lab() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --minervad)
+                --pairs)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --weights)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --binaries)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --minervad)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__lab__subcmd__figure__subcmd__slice__subcmd__cost)
+            opts="-h --tenants --slices --json --binaries --minervad --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --tenants)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --slices)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --binaries)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --minervad)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -270,7 +414,7 @@ _minerva__lab() {
             return 0
             ;;
         minerva__subcmd__lab__subcmd__figure__subcmd__weights__subcmd__bite)
-            opts="-h --profile --raw --block --random --seconds --set --queue-depth --minervad --json --help"
+            opts="-h --profile --raw --block --random --seconds --no-guest --windows --set --queue-depth --json --binaries --minervad --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -288,11 +432,19 @@ _minerva__lab() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --windows)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --set)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --queue-depth)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --binaries)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

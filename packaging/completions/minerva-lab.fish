@@ -61,31 +61,65 @@ complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand demo" -l scale -
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand demo" -l profile -d 'Which disk to emulate' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand demo" -l scene -d 'Run only these scenes' -r -f -a "noisy-neighbour\t''
 together\t''"
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand demo" -l report -d 'Write an HTML report with plots' -r -F
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand demo" -l minervad -d 'The daemon to steer with; by default the one beside this program, else the one in PATH' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand demo" -l report -d 'Where to write the HTML report with plots' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand demo" -l binaries -d 'The folder of minervad and minerva-ctl; by default they are looked for beside this program, then in PATH' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand demo" -l minervad -d 'The daemon to steer with, wherever the others are' -r -F
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand demo" -l weights -d 'In place of minervad let the four tenants hold these BFQ weights: a bound for what a controller can reach' -r
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand demo" -l json -d 'Print the results as JSON instead of a table'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand demo" -l json -d 'Print JSON, one object a line'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand demo" -l equal-only -d 'Run with equal weights only'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand demo" -s h -l help -d 'Print help'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from weights-bite noisy-neighbour" -s h -l help -d 'Print help'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from weights-bite noisy-neighbour" -f -a "weights-bite" -d 'How close two equal readers at shares 800:100 get to 8:1'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from weights-bite noisy-neighbour" -f -a "noisy-neighbour" -d 'What scene one of the demonstration gains under minervad against equal weights'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from weights-bite noisy-neighbour slice-cost memory idle-writes kill-restore" -s h -l help -d 'Print help'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from weights-bite noisy-neighbour slice-cost memory idle-writes kill-restore" -f -a "weights-bite" -d 'How close two equal readers at shares 800:100 get to 8:1'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from weights-bite noisy-neighbour slice-cost memory idle-writes kill-restore" -f -a "noisy-neighbour" -d 'What scene one of the demonstration gains under minervad against equal weights'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from weights-bite noisy-neighbour slice-cost memory idle-writes kill-restore" -f -a "slice-cost" -d 'Processor time of the daemon in each slice, with many tenants'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from weights-bite noisy-neighbour slice-cost memory idle-writes kill-restore" -f -a "memory" -d 'Memory of the daemon with many tenants'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from weights-bite noisy-neighbour slice-cost memory idle-writes kill-restore" -f -a "idle-writes" -d 'What the daemon writes in slices in which nothing changes'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from weights-bite noisy-neighbour slice-cost memory idle-writes kill-restore" -f -a "kill-restore" -d 'Kills the daemon at random moments under load and restores'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from weights-bite" -l profile -d 'Which disk to emulate' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from weights-bite" -l block -d 'Bytes a request, with K or M; each is measured' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from weights-bite" -l seconds -d 'Seconds measured for each' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from weights-bite" -l windows -d 'Windows measured; the median counts' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from weights-bite" -l set -d 'Further settings of the queue, such as `iosched/slice_idle=8` or `nr_requests=64`' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from weights-bite" -l queue-depth -d 'Requests the disk takes at once' -r
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from weights-bite" -l minervad -d 'The daemon to steer with' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from weights-bite" -l binaries -d 'The folder of minervad and minerva-ctl; by default they are looked for beside this program, then in PATH' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from weights-bite" -l minervad -d 'The daemon to steer with, wherever the others are' -r -F
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from weights-bite" -l raw -d 'Write the weights directly, without minervad: what the kernel makes of them'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from weights-bite" -l random -d 'Random instead of sequential reads'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from weights-bite" -l json -d 'Print JSON lines'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from weights-bite" -l no-guest -d 'Leave out the guest, in which cgroup v2 is measured where this machine has v1'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from weights-bite" -l json -d 'Print JSON, one object a line'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from weights-bite" -s h -l help -d 'Print help'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from noisy-neighbour" -l profile -d 'Which disk to emulate' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from noisy-neighbour" -l scale -d 'Multiplies the bytes of the workloads' -r
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from noisy-neighbour" -l minervad -d 'The daemon to steer with' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from noisy-neighbour" -l pairs -d 'Pairs of runs, equal weights and the daemon in turns; the median counts' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from noisy-neighbour" -l weights -d 'In place of minervad let the four tenants hold these BFQ weights' -r
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from noisy-neighbour" -l json -d 'Print JSON lines'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from noisy-neighbour" -l binaries -d 'The folder of minervad and minerva-ctl; by default they are looked for beside this program, then in PATH' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from noisy-neighbour" -l minervad -d 'The daemon to steer with, wherever the others are' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from noisy-neighbour" -l json -d 'Print JSON, one object a line'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from noisy-neighbour" -s h -l help -d 'Print help'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from slice-cost" -l tenants -d 'How many tenants; each number is measured' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from slice-cost" -l slices -d 'Slices to measure with active tenants, and as many with idle ones' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from slice-cost" -l binaries -d 'The folder of minervad and minerva-ctl; by default they are looked for beside this program, then in PATH' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from slice-cost" -l minervad -d 'The daemon to steer with, wherever the others are' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from slice-cost" -l json -d 'Print JSON, one object a line'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from slice-cost" -s h -l help -d 'Print help'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from memory" -l tenants -d 'How many tenants; each number is measured' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from memory" -l slices -d 'Slices to measure with active tenants, and as many with idle ones' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from memory" -l binaries -d 'The folder of minervad and minerva-ctl; by default they are looked for beside this program, then in PATH' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from memory" -l minervad -d 'The daemon to steer with, wherever the others are' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from memory" -l json -d 'Print JSON, one object a line'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from memory" -s h -l help -d 'Print help'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from idle-writes" -l tenants -d 'How many tenants; each number is measured' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from idle-writes" -l slices -d 'Slices to measure with active tenants, and as many with idle ones' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from idle-writes" -l binaries -d 'The folder of minervad and minerva-ctl; by default they are looked for beside this program, then in PATH' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from idle-writes" -l minervad -d 'The daemon to steer with, wherever the others are' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from idle-writes" -l json -d 'Print JSON, one object a line'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from idle-writes" -s h -l help -d 'Print help'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from kill-restore" -l kills -d 'How many kills' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from kill-restore" -l seed -d 'Seed of the moments' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from kill-restore" -l binaries -d 'The folder of minervad and minerva-ctl; by default they are looked for beside this program, then in PATH' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from kill-restore" -l minervad -d 'The daemon to steer with, wherever the others are' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from kill-restore" -l json -d 'Print JSON, one object a line'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from kill-restore" -s h -l help -d 'Print help'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand sweep" -l prefix -d 'Only leftovers whose name starts with this' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand sweep" -l json -d 'Print JSON'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand sweep" -s h -l help -d 'Print help'

@@ -96,5 +96,5 @@ fn a_missing_daemon_is_told_before_anything_is_made() {
     }
     let output = Command::new(LAB).args(["demo", "--minervad", "/nonexistent/minervad"]).output().unwrap();
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(message.contains("there is no daemon at /nonexistent/minervad"), "{message}");
+    assert!(message.contains("there is no minervad at /nonexistent/minervad"), "{message}");
 }

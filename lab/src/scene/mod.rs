@@ -28,7 +28,7 @@ use minerva_model::Nanos;
 use serde::{Deserialize, Serialize};
 
 /// At this scale one run takes about half a minute on the profile `sata7200-80g`.
-pub const SCALE_DEFAULT: f64 = 0.075;
+pub const SCALE_DEFAULT: f64 = 0.1;
 /// How long the scans have been going when the short tenants arrive, in the scene of the noisy neighbour.
 const HEAD_START: Nanos = Nanos::from_secs(10);
 /// What a reader of a file gets from the kernel's read-ahead at its usual setting, twice.

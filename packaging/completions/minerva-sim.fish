@@ -1,0 +1,111 @@
+# Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
+function __fish_minerva_sim_global_optspecs
+    string join \n h/help V/version
+end
+
+function __fish_minerva_sim_needs_command
+    # Figure out if the current invocation already has a command.
+    set -l cmd (commandline -opc)
+    set -e cmd[1]
+    argparse -s (__fish_minerva_sim_global_optspecs) -- $cmd 2>/dev/null
+    or return
+    if set -q argv[1]
+        # Also print the command, so this can be used to figure out what it is.
+        echo $argv[1]
+        return 1
+    end
+    return 0
+end
+
+function __fish_minerva_sim_using_subcommand
+    set -l cmd (__fish_minerva_sim_needs_command)
+    test -z "$cmd"
+    and return 1
+    contains -- $cmd[1] $argv
+end
+
+complete -c minerva-sim -n "__fish_minerva_sim_needs_command" -s h -l help -d 'Print help'
+complete -c minerva-sim -n "__fish_minerva_sim_needs_command" -s V -l version -d 'Print version'
+complete -c minerva-sim -n "__fish_minerva_sim_needs_command" -f -a "run" -d 'Simulate a job file or a block trace under one scheduler'
+complete -c minerva-sim -n "__fish_minerva_sim_needs_command" -f -a "compare" -d 'Simulate the same jobs under several schedulers, side by side'
+complete -c minerva-sim -n "__fish_minerva_sim_needs_command" -f -a "reproduce" -d 'Rerun the experiments of a paper and print its figures beside ours'
+complete -c minerva-sim -n "__fish_minerva_sim_needs_command" -f -a "figure" -d 'Measure one of the figures in docs/figures.md'
+complete -c minerva-sim -n "__fish_minerva_sim_needs_command" -f -a "trace" -d 'Read and convert block traces'
+complete -c minerva-sim -n "__fish_minerva_sim_needs_command" -f -a "fit" -d 'Fit an SSD\'s parameters to a fio run'
+complete -c minerva-sim -n "__fish_minerva_sim_needs_command" -f -a "generate" -d 'Write man pages and shell completions'
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l profile -d 'The disk: a built-in profile or a file that ends in `.toml`' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l seed -d 'Equal seeds give equal reports, byte for byte' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l until -d 'Virtual seconds after which the run ends' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l depth -d 'Requests at the disk at once; 0 for as many as the disk takes' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l fault -d 'The disk is slow or stands still for a while: FROM-UNTIL in seconds, then `x` and how many times slower, or `x0` for standing still, such as `10-20x4`. May be given several times' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l report -d 'Write a report with plots' -r -F
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l scheduler -d 'The host\'s scheduler' -r -f -a "noop\t'First come, first served'
+mq-deadline\t'The kernel\'s mq-deadline: expiry times and sorted batches'
+anticipatory\t'The anticipatory scheduler that left the kernel with 2.6.33'
+cfq\t'Completely fair queueing, by time; left the kernel with 5.0'
+bfq\t'Budget fair queueing'
+sfq\t'Start-time fair queueing with a bounded depth'
+pclock\t'pClock: burst, rate and delay, work-conserving'
+htbs\t'HTBS as Minerva mended it'
+htbs-original\t'HTBS as it was published; its contracts count requests'
+mclock\t'mClock: reservation, limit and weight'
+tag\t'The Tag Scheduler with plug and bounded depth'
+tag-seed\t'The Tag Scheduler as in seed 003: neither plug nor bounded depth'"
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l engine -d 'Minerva\'s engine steers the tenants\' weights, as minervad does'
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l json -d 'Print JSON'
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l profile -d 'The disk: a built-in profile or a file that ends in `.toml`' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l seed -d 'Equal seeds give equal reports, byte for byte' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l until -d 'Virtual seconds after which the run ends' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l depth -d 'Requests at the disk at once; 0 for as many as the disk takes' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l fault -d 'The disk is slow or stands still for a while: FROM-UNTIL in seconds, then `x` and how many times slower, or `x0` for standing still, such as `10-20x4`. May be given several times' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l report -d 'Write a report with plots' -r -F
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l schedulers -d 'The host\'s schedulers' -r -f -a "noop\t'First come, first served'
+mq-deadline\t'The kernel\'s mq-deadline: expiry times and sorted batches'
+anticipatory\t'The anticipatory scheduler that left the kernel with 2.6.33'
+cfq\t'Completely fair queueing, by time; left the kernel with 5.0'
+bfq\t'Budget fair queueing'
+sfq\t'Start-time fair queueing with a bounded depth'
+pclock\t'pClock: burst, rate and delay, work-conserving'
+htbs\t'HTBS as Minerva mended it'
+htbs-original\t'HTBS as it was published; its contracts count requests'
+mclock\t'mClock: reservation, limit and weight'
+tag\t'The Tag Scheduler with plug and bounded depth'
+tag-seed\t'The Tag Scheduler as in seed 003: neither plug nor bounded depth'"
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l engine -d 'Minerva\'s engine steers the tenants\' weights, as minervad does'
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l json -d 'Print JSON'
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand reproduce" -l seed -d 'Seed of the disk and the processes' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand reproduce" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand figure" -l disks -d 'Folder of measured drives, for disk-model' -r -F
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand figure" -l json -d 'Print JSON lines'
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand figure" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand trace; and not __fish_seen_subcommand_from info convert slice" -s h -l help -d 'Print help'
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand trace; and not __fish_seen_subcommand_from info convert slice" -f -a "info" -d 'Says what a trace holds'
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand trace; and not __fish_seen_subcommand_from info convert slice" -f -a "convert" -d 'Converts a trace to the native form, Parquet'
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand trace; and not __fish_seen_subcommand_from info convert slice" -f -a "slice" -d 'Writes a part of a trace in the native form. Its times count from the part\'s start'
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand trace; and __fish_seen_subcommand_from info" -l format -d 'The trace\'s format instead of the one that is found by its content: systor, msr, alibaba, tencent, spc, blktrace, fio-iolog, vscsi, cloudphysics, oracle-general or native' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand trace; and __fish_seen_subcommand_from info" -l malformed-max -d 'Stop when more than this part of the entries is malformed, in percent' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand trace; and __fish_seen_subcommand_from info" -l object-bytes -d 'Bytes from one object number to the next (oracle-general)' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand trace; and __fish_seen_subcommand_from info" -l in-order -d 'Stop when a request is earlier than the one before, instead of moving it'
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand trace; and __fish_seen_subcommand_from info" -l json -d 'One JSON object'
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand trace; and __fish_seen_subcommand_from info" -s h -l help -d 'Print help'
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand trace; and __fish_seen_subcommand_from convert" -l format -d 'The trace\'s format instead of the one that is found by its content: systor, msr, alibaba, tencent, spc, blktrace, fio-iolog, vscsi, cloudphysics, oracle-general or native' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand trace; and __fish_seen_subcommand_from convert" -l malformed-max -d 'Stop when more than this part of the entries is malformed, in percent' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand trace; and __fish_seen_subcommand_from convert" -l object-bytes -d 'Bytes from one object number to the next (oracle-general)' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand trace; and __fish_seen_subcommand_from convert" -l in-order -d 'Stop when a request is earlier than the one before, instead of moving it'
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand trace; and __fish_seen_subcommand_from convert" -s h -l help -d 'Print help'
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand trace; and __fish_seen_subcommand_from slice" -l from -d 'From this time of the trace on, in seconds' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand trace; and __fish_seen_subcommand_from slice" -l until -d 'Before this time of the trace, in seconds' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand trace; and __fish_seen_subcommand_from slice" -l volume -d 'Only this volume, by its number; may be given several times' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand trace; and __fish_seen_subcommand_from slice" -l skip -d 'Leave out so many requests of what the other choices let through' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand trace; and __fish_seen_subcommand_from slice" -l count -d 'At most so many requests' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand trace; and __fish_seen_subcommand_from slice" -l format -d 'The trace\'s format instead of the one that is found by its content: systor, msr, alibaba, tencent, spc, blktrace, fio-iolog, vscsi, cloudphysics, oracle-general or native' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand trace; and __fish_seen_subcommand_from slice" -l malformed-max -d 'Stop when more than this part of the entries is malformed, in percent' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand trace; and __fish_seen_subcommand_from slice" -l object-bytes -d 'Bytes from one object number to the next (oracle-general)' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand trace; and __fish_seen_subcommand_from slice" -l in-order -d 'Stop when a request is earlier than the one before, instead of moving it'
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand trace; and __fish_seen_subcommand_from slice" -s h -l help -d 'Print help'
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand fit" -l base -d 'The profile to start from: a built-in one or a file that ends in `.toml`' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand fit" -l json -d 'Instead of the profile\'s text print JSON lines: one a job, then one with the profile'
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand fit" -s h -l help -d 'Print help'
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand generate" -s h -l help -d 'Print help'
