@@ -27,8 +27,9 @@ use crate::workload::{Access, Compute};
 use minerva_model::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// At this scale one run takes about half a minute on the profile `sata7200-80g`.
-pub const SCALE_DEFAULT: f64 = 0.1;
+/// At this scale one run takes about 50 s on the profile `sata7200-80g`. At a smaller one the third tenant would be nearly done
+/// when the short ones arrive, and what they get before it would weigh more in its time than in the full scene.
+pub const SCALE_DEFAULT: f64 = 0.125;
 /// How long the scans have been going when the short tenants arrive, in the scene of the noisy neighbour.
 const HEAD_START: Nanos = Nanos::from_secs(10);
 /// What a reader of a file gets from the kernel's read-ahead at its usual setting, twice.
