@@ -272,6 +272,15 @@ impl Daemon {
         self.status().and_then(|status| status.totals).map_or(0, |totals| totals.slices)
     }
 
+    /// Polls until it holds, and shows the daemon's log when that is in vain.
+    pub(crate) fn until(&self, what: &str, mut holds: impl FnMut() -> bool) {
+        let begin = Instant::now();
+        while !holds() {
+            assert!(begin.elapsed() < PATIENCE, "waited in vain until {what}:\n{}", self.log());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     /// Waits for slices that begin from now on.
     pub(crate) fn pass_slices(&self, count: u64) {
         let target = self.slices() + count;

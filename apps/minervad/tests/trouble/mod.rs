@@ -19,7 +19,7 @@ fn whoever_overwrites_a_knob_is_named_and_wins_in_the_end() {
         let findings = daemon.status().map(|status| status.findings).unwrap_or_default();
         findings.into_iter().filter(|finding| finding.kind == kind).map(|finding| finding.message).collect()
     };
-    until("Minerva gives up", || !findings("fight-given-up").is_empty());
+    daemon.until("Minerva gives up", || !findings("fight-given-up").is_empty());
     let who = format!("was written by process {} (sh: `sh -c while", rival.id());
     let named = findings("overwritten");
     assert!(named.iter().any(|message| message.contains(&who)), "{named:?}");

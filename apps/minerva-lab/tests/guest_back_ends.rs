@@ -1,0 +1,94 @@
+//! The back ends of cgroup v2 on a real kernel: in a guest the daemon steers a virtio disk through `io.bfq.weight`, through
+//! `io.weight` with iocost and through `io.max`, and at its end everything is as it was.
+
+use minerva_lab::guest::Guest;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+/// Generous: processors are emulated and the machine may be busy.
+const TIMEOUT: Duration = Duration::from_secs(400);
+
+/// Two readers in cgroups of their own; `steer` runs the daemon with a back end until a file shows the disk, and prints how
+/// the files read while it runs and after it ended.
+const SCRIPT: &str = r#"
+cd /sys/fs/cgroup
+mkdir -p t/a t/b
+echo +io > t/cgroup.subtree_control
+for name in a b; do
+    sh -c 'echo $$ > t/'$name'/cgroup.procs; while :; do dd if=/dev/vda of=/dev/null bs=256k iflag=direct 2>/dev/null; done' &
+done
+show() {
+    for file in $2; do
+        echo "$1 $file: $(tr '\n' ';' < $file)"
+    done
+}
+steer() {
+    cat > /etc/minerva-test.toml <<END
+mode = "enforce"
+[daemon]
+include = ["t/*"]
+devices_only = ["vda"]
+[devices.vda]
+$2
+END
+    minervad --config /etc/minerva-test.toml 2> /tmp/log &
+    daemon=$!
+    tries=0
+    until grep -q '254:0 .*[0-9]' $3 || [ $tries -ge 120 ]; do sleep 1; tries=$((tries + 1)); done
+    show "$1 held" "$4"
+    kill $daemon
+    wait $daemon
+    echo "$1 ended: $?"
+    show "$1 after" "$4"
+    [ $tries -lt 120 ] || tail -n 20 /tmp/log >&2
+}
+steer bfq 'elevator = "bfq"' t/a/io.bfq.weight "t/a/io.bfq.weight t/b/io.bfq.weight /sys/block/vda/queue/scheduler"
+steer iocost 'enable_iocost = true' t/a/io.weight "t/a/io.weight t/b/io.weight io.cost.qos"
+steer max 'back_end = "max"' t/a/io.max "t/a/io.max t/b/io.max"
+"#;
+
+/// A program beside the one under test, stripped so that it fits a guest's memory.
+fn program(name: &str, folder: &Path) -> Option<PathBuf> {
+    let built = Path::new(env!("CARGO_BIN_EXE_minerva-lab")).with_file_name(name);
+    let copy = folder.join(name);
+    let stripped = Command::new("strip").arg("-o").arg(&copy).arg(&built).status();
+    stripped.is_ok_and(|status| status.success()).then_some(copy)
+}
+
+#[test]
+fn the_daemon_steers_through_every_back_end_of_v2_and_puts_everything_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(minervad) = program("minervad", folder.path()) else {
+        println!("skipped: needs minervad built beside minerva-lab, and `strip`");
+        return;
+    };
+    let guest = Guest::builder().memory_mib(1024).cpus(2).disk_mib(64).with_binary(&minervad);
+    let output = match guest.progress(|line| println!("{line}")).run(SCRIPT, TIMEOUT) {
+        Ok(output) => output,
+        Err(error) if error.is_missing() => {
+            println!("skipped: {error}");
+            return;
+        }
+        Err(error) => panic!("{error}"),
+    };
+    let line = |start: &str| {
+        let found = output.stdout.lines().find(|line| line.starts_with(start));
+        found.unwrap_or_else(|| panic!("no line `{start}` in\n{}\n{}", output.stdout, output.stderr)).to_owned()
+    };
+    for name in ["bfq", "iocost", "max"] {
+        assert!(line(&format!("{name} ended")).ends_with(": 0"), "{output:?}");
+    }
+    for (held, file) in [("bfq", "io.bfq.weight"), ("iocost", "io.weight"), ("max", "io.max")] {
+        for tenant in ["a", "b"] {
+            let during = line(&format!("{held} held t/{tenant}/{file}"));
+            let after = line(&format!("{held} after t/{tenant}/{file}"));
+            assert!(during.contains("254:0 "), "{during}\n{}", output.stderr);
+            assert!(!after.contains("254:0 "), "{after}\n{}", output.stderr);
+        }
+    }
+    assert!(line("bfq held /sys/block/vda/queue/scheduler").contains("[bfq]"), "{output:?}");
+    assert!(!line("bfq after /sys/block/vda/queue/scheduler").contains("[bfq]"), "{output:?}");
+    assert!(line("iocost held io.cost.qos").contains("enable=1"), "{output:?}");
+    assert!(!line("iocost after io.cost.qos").contains("enable=1"), "{output:?}");
+}
