@@ -205,7 +205,11 @@ impl Drop for Bed {
         for group in [self.name.clone(), format!("{}-named", self.name)] {
             until("the tenants' processes have ended", || remove_tree(&Path::new(CGROUPS).join(&group)));
         }
-        let _ = Command::new("losetup").args(["--detach", &format!("/dev/{}", self.device)]).output();
+        // A test may have detached the disk itself, and the number may be another bed's by now.
+        let backing = Path::new("/sys/block").join(&self.device).join("loop/backing_file");
+        if fs::read_to_string(backing).is_ok_and(|file| file.contains(&self.name)) {
+            let _ = Command::new("losetup").args(["--detach", &format!("/dev/{}", self.device)]).output();
+        }
         if let Some(mounted) = &self.mounted {
             // Lazily: a daemon that a failed test leaves to be killed may still look into it.
             let _ = Command::new("umount").arg("-l").arg(mounted).output();
