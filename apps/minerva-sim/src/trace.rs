@@ -17,7 +17,11 @@ pub(crate) fn run(command: &TraceCommand) -> anyhow::Result<()> {
                 Ok(())
             })?;
             let summary = summary.finish();
-            if *json { print_json(&trace, &summary) } else { print_text(&trace, &summary) }
+            if *json {
+                print_json(&trace, &summary)
+            } else {
+                print_text(&trace, &summary)
+            }
             Ok(())
         }
         TraceCommand::Convert { input, output, reading } => {
@@ -87,7 +91,11 @@ fn finish(writer: NativeWriter, trace: &TraceReader, output: &Path) -> anyhow::R
     let records = writer.records();
     writer.finish(trace.volume_names())?;
     let bytes = output.metadata().with_context(|| format!("cannot read the size of {}", output.display()))?.len();
-    println!("{records} requests of {} in {bytes} bytes, {:.2} a request", trace.format(), bytes as f64 / records as f64);
+    println!(
+        "{records} requests of {} in {bytes} bytes, {:.2} a request",
+        trace.format(),
+        bytes as f64 / records as f64
+    );
     print_faults(trace);
     Ok(())
 }

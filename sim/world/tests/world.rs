@@ -81,10 +81,15 @@ fn a_guest_scheduler_stands_between_its_processes_and_the_host() {
             )),
             starts_at: Nanos::ZERO,
             parameters: FlowParameters::default(),
-                promise: None,
+            promise: None,
         })
         .collect();
-    let guest = || GuestSetup { scheduler: Box::new(Noop::new()), depth: 1, parameters: FlowParameters::default(), passes_streams: false };
+    let guest = || GuestSetup {
+        scheduler: Box::new(Noop::new()),
+        depth: 1,
+        parameters: FlowParameters::default(),
+        passes_streams: false,
+    };
     let tenants =
         (0..2).map(|index| TenantSetup { name: format!("vm {index}"), weight: 100, guest: Some(guest()) }).collect();
     let host = Box::new(Noop::new());

@@ -31,7 +31,7 @@ fn the_kernel_serves_short_jobs_in_the_simulators_order() {
     let reader = |weight, random, depth| TenantJob { weight, random, write: false, block_bytes: 64 << 10, depth };
     let short = [
         (Elevator::Bfq, vec![reader(800, false, 1), reader(100, false, 1)]),
-        (Elevator::None, vec![reader(100, false, 1), reader(100, true, 1)]),
+        (Elevator::None, vec![reader(100, true, 4), reader(100, true, 1)]),
         (Elevator::Deadline, vec![reader(100, true, 8), reader(100, true, 1)]),
     ];
     for (index, (elevator, tenants)) in short.into_iter().enumerate() {
