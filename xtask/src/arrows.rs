@@ -23,8 +23,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("data/", &["core/model", "core/blocksched"]),
     ("store", &["core/model"]),
     ("config", &["core/model"]),
+    ("api/client", &["api"]),
     ("api", &[]),
-    ("apps/", &["core/", "linux/", "sim/", "lab", "data/", "store", "config", "api"]),
+    ("apps/", &["core/", "linux/", "sim/", "lab", "data/", "store", "config", "api", "api/client"]),
     ("tests/", &["core/", "sim/", "lab", "linux/"]),
     ("xtask", &[]),
 ];

@@ -1,0 +1,55 @@
+//! How long to wait before the next try.
+
+use std::time::Duration;
+
+/// The first wait, before the jitter.
+const FIRST: Duration = Duration::from_millis(100);
+/// No wait is longer.
+const LONGEST: Duration = Duration::from_secs(5);
+
+/// Waits that double from try to try. The jitter keeps the clients of a server that comes back from asking all at once.
+#[derive(Debug)]
+pub(crate) struct Backoff {
+    next: Duration,
+}
+
+impl Backoff {
+    pub(crate) const fn new() -> Self {
+        Self { next: FIRST }
+    }
+
+    /// After something worked: the next wait is the first again.
+    pub(crate) const fn reset(&mut self) {
+        self.next = FIRST;
+    }
+
+    /// The next wait; no shorter than the server asked for. `fraction` is random, from 0 to 1.
+    pub(crate) fn after(&mut self, asked: Option<Duration>, fraction: f64) -> Duration {
+        let base = self.next;
+        self.next = (base * 2).min(LONGEST);
+        let jittered = base.mul_f64(0.5 + fraction.clamp(0.0, 1.0) / 2.0);
+        // What the server asked for is not jittered downwards: it would refuse again.
+        asked.map_or(jittered, |asked| asked.max(jittered))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Backoff;
+    use std::time::Duration;
+
+    #[test]
+    fn waits_double_up_to_five_seconds_and_begin_again_after_a_success() {
+        let mut backoff = Backoff::new();
+        let waits: Vec<u128> = (0..8).map(|_| backoff.after(None, 1.0).as_millis()).collect();
+        assert_eq!(waits, [100, 200, 400, 800, 1600, 3200, 5000, 5000]);
+        backoff.reset();
+        assert_eq!(backoff.after(None, 0.0), Duration::from_millis(50));
+    }
+
+    #[test]
+    fn the_server_may_ask_for_more() {
+        let mut backoff = Backoff::new();
+        assert_eq!(backoff.after(Some(Duration::from_secs(2)), 0.3), Duration::from_secs(2));
+    }
+}

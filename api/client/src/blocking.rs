@@ -1,0 +1,154 @@
+//! The same for programs without a runtime of their own. Each [`Client`] has a thread that keeps its connection, holds its levels and
+//! hears of operations that may begin; a program that forks must connect after the fork. Not to be called from within a runtime.
+
+use crate::client::{BoostAmount, Lifetime};
+use crate::coordinated::Begun;
+use crate::error::Error;
+use crate::level::Level;
+use crate::operation::{Answer, Operation};
+use crate::options::Options;
+use minerva_api::v1;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::{Builder, Runtime};
+
+/// How long the drop of an operation waits for the server to hear of it.
+const CANCEL_MAX: Duration = Duration::from_secs(1);
+
+/// As [`crate::Client`]. Cheap to clone; clones share it.
+#[derive(Clone, Debug)]
+pub struct Client {
+    // Before the runtime, so that it goes first.
+    inner: crate::Client,
+    runtime: Arc<Runtime>,
+}
+
+impl Client {
+    /// As [`crate::Client::connect`].
+    pub fn connect() -> Result<Self, Error> {
+        Self::with_options(Options::from_environment()?)
+    }
+
+    /// As [`Options::connect`].
+    pub fn with_options(options: Options) -> Result<Self, Error> {
+        let runtime =
+            Builder::new_multi_thread().worker_threads(1).thread_name("minerva-client").enable_all().build().map_err(
+                |source: io::Error| Error::Unfit(format!("no thread for Minerva could be started: {source}")),
+            )?;
+        let inner = runtime.block_on(options.connect())?;
+        Ok(Self { inner, runtime: Arc::new(runtime) })
+    }
+
+    /// As [`crate::Client::absence`].
+    pub fn absence(&self) -> Option<&str> {
+        self.inner.absence()
+    }
+
+    /// As [`crate::Client::address`].
+    pub fn address(&self) -> Option<&str> {
+        self.inner.address()
+    }
+
+    /// As [`crate::Client::describe`].
+    pub fn describe(&self) -> Result<v1::DescribeResponse, Error> {
+        self.runtime.block_on(self.inner.describe())
+    }
+
+    /// As [`crate::Client::set_level`].
+    pub fn set_level(&self, level: Level, lifetime: Lifetime) -> Result<Level, Error> {
+        self.runtime.block_on(self.inner.set_level(level, lifetime))
+    }
+
+    /// As [`crate::Client::hold_level`].
+    pub fn hold_level(&self, level: Level) -> Result<Held, Error> {
+        let inner = self.runtime.block_on(self.inner.hold_level(level))?;
+        Ok(Held { inner, _runtime: self.runtime.clone() })
+    }
+
+    /// As [`crate::Client::set_schedule`].
+    pub fn set_schedule(&self, entries: &[v1::ScheduleEntry], time_zone: &str) -> Result<Level, Error> {
+        self.runtime.block_on(self.inner.set_schedule(entries, time_zone))
+    }
+
+    /// As [`crate::Client::credits`].
+    pub fn credits(&self, entries_max: u32) -> Result<v1::CreditsResponse, Error> {
+        self.runtime.block_on(self.inner.credits(entries_max))
+    }
+
+    /// As [`crate::Client::boost`].
+    pub fn boost(&self, amount: BoostAmount, device: Option<&str>) -> Result<v1::BoostResponse, Error> {
+        self.runtime.block_on(self.inner.boost(amount, device))
+    }
+
+    /// As [`crate::Client::boost_as`].
+    pub fn boost_as(&self, key: &str, amount: BoostAmount, device: Option<&str>) -> Result<v1::BoostResponse, Error> {
+        self.runtime.block_on(self.inner.boost_as(key, amount, device))
+    }
+
+    /// As [`crate::Client::coordinate`].
+    pub fn coordinate(&self, operation: Operation) -> Result<Coordinated, Error> {
+        let inner = self.runtime.block_on(self.inner.coordinate(operation))?;
+        Ok(Coordinated { inner: Some(inner), runtime: self.runtime.clone() })
+    }
+}
+
+/// As [`crate::Held`].
+#[derive(Debug)]
+#[must_use = "dropping it comes back at once"]
+pub struct Held {
+    inner: crate::Held,
+    _runtime: Arc<Runtime>,
+}
+
+impl Held {
+    /// As [`crate::Held::level`].
+    pub fn level(&self) -> Option<Level> {
+        self.inner.level()
+    }
+}
+
+/// As [`crate::Coordinated`]. Dropping it without [`Coordinated::finish`] waits up to a second for the server to hear of it.
+#[derive(Debug)]
+#[must_use = "dropping it cancels the operation"]
+pub struct Coordinated {
+    /// Absent once it has ended.
+    inner: Option<crate::Coordinated>,
+    runtime: Arc<Runtime>,
+}
+
+impl Coordinated {
+    /// As [`crate::Coordinated::answer`].
+    pub fn answer(&self) -> Answer {
+        self.inner.as_ref().map_or(Answer::Now, crate::Coordinated::answer)
+    }
+
+    /// As [`crate::Coordinated::key`].
+    pub fn key(&self) -> &str {
+        self.inner.as_ref().map_or("", crate::Coordinated::key)
+    }
+
+    /// As [`crate::Coordinated::wait`].
+    pub fn wait(&mut self) -> Begun {
+        match &mut self.inner {
+            Some(inner) => self.runtime.block_on(inner.wait()),
+            None => Begun::Unserved,
+        }
+    }
+
+    /// As [`crate::Coordinated::finish`].
+    pub fn finish(mut self) -> Result<(), Error> {
+        match self.inner.take() {
+            Some(inner) => self.runtime.block_on(inner.finish()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Coordinated {
+    fn drop(&mut self) {
+        if let Some(inner) = self.inner.take() {
+            let _ = self.runtime.block_on(async { tokio::time::timeout(CANCEL_MAX, inner.cancel()).await });
+        }
+    }
+}

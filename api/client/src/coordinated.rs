@@ -1,0 +1,285 @@
+//! An operation that was asked about: waits until it may begin, and tells when it is done.
+
+use crate::backoff::Backoff;
+use crate::error::{Error, is_worth_another_try, retry_after};
+use crate::link::Link;
+use crate::operation::{Answer, Operation};
+use minerva_api::v1;
+use std::time::Duration;
+use tokio::sync::{oneshot, watch};
+use tokio::time::{Instant, sleep, sleep_until};
+use tonic::{Code, Status};
+
+/// Why an operation begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begun {
+    /// The server said so.
+    Told,
+    /// Its deadline has come, or as many slices have passed as it was told to wait.
+    InTime,
+    /// There is no server to say so.
+    Unserved,
+}
+
+/// An operation that was asked about. Dropping it without [`Coordinated::finish`] tells the server that it will not be done.
+#[derive(Debug)]
+#[must_use = "dropping it cancels the operation"]
+pub struct Coordinated {
+    key: String,
+    answer: Answer,
+    begun: watch::Receiver<Option<Begun>>,
+    /// How the operation is ended: with where to tell it, or, dropped, as cancelled. Absent without a server.
+    end: Option<oneshot::Sender<Finished>>,
+}
+
+/// Where it is told that the operation was finished.
+type Finished = oneshot::Sender<Result<(), Error>>;
+
+impl Coordinated {
+    /// Without a server everything begins at once.
+    pub(crate) fn without_server(key: &str) -> Self {
+        let (_, begun) = watch::channel(Some(Begun::Unserved));
+        Self { key: key.to_owned(), answer: Answer::Now, begun, end: None }
+    }
+
+    /// Returns with the first answer, or, when the server does not give one, when the operation may begin without it.
+    pub(crate) async fn ask(link: Link, key: &str, operation: &Operation) -> Result<Self, Error> {
+        let (tell, begun) = watch::channel(None);
+        let (first, answered) = oneshot::channel();
+        let (end, ending) = oneshot::channel();
+        let asking = Asking {
+            limit: Limit::new(operation, link.patience),
+            link,
+            request: operation.request(key),
+            first: Some(first),
+            begun: tell,
+        };
+        tokio::spawn(asking.drive(ending));
+        // The task answers before it ends, unless the runtime does.
+        let answer = answered.await.unwrap_or(Ok(Answer::Now))?;
+        Ok(Self { key: key.to_owned(), answer, begun, end: Some(end) })
+    }
+
+    /// The key it was asked for under.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// The server's first answer.
+    pub const fn answer(&self) -> Answer {
+        self.answer
+    }
+
+    /// Waits until the operation may begin; never beyond its deadline, whatever becomes of the server. May be dropped and
+    /// called again.
+    pub async fn wait(&mut self) -> Begun {
+        match self.begun.wait_for(Option::is_some).await.map(|begun| *begun) {
+            Ok(Some(begun)) => begun,
+            // The runtime is ending.
+            _ => Begun::Unserved,
+        }
+    }
+
+    /// It is done; the measured time makes the next estimate better. An error says that the server could not be told, which
+    /// changes nothing for this program.
+    pub async fn finish(mut self) -> Result<(), Error> {
+        let (told, result) = oneshot::channel();
+        match self.end.take().map(|end| end.send(told)) {
+            Some(Ok(())) => result.await.unwrap_or(Ok(())),
+            _ => Ok(()),
+        }
+    }
+
+    /// It will not be done. Dropping does the same without waiting for it.
+    pub async fn cancel(mut self) {
+        drop(self.end.take());
+        // The task ends, and with it its side of the channel, when the server was told.
+        while self.begun.changed().await.is_ok() {}
+    }
+}
+
+/// Until when an operation waits.
+struct Limit {
+    /// By its deadline, or by what the server promised.
+    at: Option<Instant>,
+    /// Since when the server is away; absent while it is there.
+    away_since: Option<Instant>,
+    patience: Duration,
+}
+
+impl Limit {
+    fn new(operation: &Operation, patience: Duration) -> Self {
+        let now = Instant::now();
+        // A span too long for the clock is as good as none.
+        let at = operation.deadline.and_then(|deadline| now.checked_add(deadline.span()));
+        Self { at, away_since: Some(now), patience }
+    }
+
+    /// A deadline for being done is no time to begin at: what the server promises is earlier.
+    fn promised(&mut self, span: Duration) {
+        let promised = Instant::now().checked_add(span);
+        self.at = [self.at, promised].into_iter().flatten().min();
+    }
+
+    /// When it begins by itself, and why.
+    fn next(&self) -> Option<(Instant, Begun)> {
+        let alone = self.away_since.map(|since| (since + self.patience, Begun::Unserved));
+        [self.at.map(|at| (at, Begun::InTime)), alone].into_iter().flatten().min_by_key(|(at, _)| *at)
+    }
+}
+
+/// What the task works with.
+struct Asking {
+    link: Link,
+    request: v1::CoordinateRequest,
+    limit: Limit,
+    /// Used once: with the first answer.
+    first: Option<oneshot::Sender<Result<Answer, Error>>>,
+    begun: watch::Sender<Option<Begun>>,
+}
+
+impl Asking {
+    /// From the question to the end of the operation.
+    async fn drive(mut self, mut ending: oneshot::Receiver<Finished>) {
+        let end = tokio::select! {
+            begun = self.wait_to_begin() => match begun {
+                Ok(begun) => {
+                    self.answer(Ok(Answer::Now));
+                    self.begun.send_replace(Some(begun));
+                    if begun == Begun::Told {
+                        ending.await
+                    } else {
+                        self.tell_begun_until(ending).await
+                    }
+                }
+                Err(refusal) => {
+                    self.answer(Err(refusal));
+                    return;
+                }
+            },
+            end = &mut ending => end,
+        };
+        match end {
+            Ok(told) => {
+                // Whoever finished it may not wait for the answer.
+                let _ = told.send(self.end(true).await);
+            }
+            // A server that cannot be told finds out by itself.
+            Err(_) => drop(self.end(false).await),
+        }
+    }
+
+    fn answer(&mut self, answer: Result<Answer, Error>) {
+        if let Some(first) = self.first.take() {
+            let _ = first.send(answer);
+        }
+    }
+
+    /// Asks, and asks again under the same key when the server was away.
+    async fn wait_to_begin(&mut self) -> Result<Begun, Error> {
+        let mut backoff = Backoff::new();
+        loop {
+            let status = match self.ask_once(&mut backoff).await {
+                Ok(begun) => return Ok(begun),
+                Err(status) => status,
+            };
+            if !is_worth_another_try(&status) {
+                let refusal = Error::of_status(status, &self.link.address, Duration::ZERO);
+                // An operation that was answered already is not failed by a server that knows it no more.
+                return if self.first.is_some() { Err(refusal) } else { Ok(Begun::Unserved) };
+            }
+            self.limit.away_since.get_or_insert_with(Instant::now);
+            let wait = sleep(backoff.after(retry_after(&status), fastrand::f64()));
+            if let Some((at, why)) = self.limit.next() {
+                tokio::select! {
+                    () = wait => {}
+                    () = sleep_until(at) => return Ok(why),
+                }
+            } else {
+                wait.await;
+            }
+        }
+    }
+
+    /// One stream, until it may begin or the stream ends.
+    async fn ask_once(&mut self, backoff: &mut Backoff) -> Result<Begun, Status> {
+        let mut server = self.link.participation();
+        let mut answers = match self.or_in_time(server.coordinate(self.request.clone())).await {
+            Either::Came(answers) => answers?.into_inner(),
+            Either::Begin(why) => return Ok(why),
+        };
+        loop {
+            let answer = match self.or_in_time(answers.message()).await {
+                Either::Came(answer) => answer?,
+                Either::Begin(why) => return Ok(why),
+            };
+            let Some(answer) = answer else { return Err(Status::unavailable("the server ended the wait")) };
+            backoff.reset();
+            self.limit.away_since = None;
+            let answer = Answer::of_response(&answer);
+            self.answer(Ok(answer));
+            if answer == Answer::Now {
+                return Ok(Begun::Told);
+            }
+            if let Some(span) = answer.promise() {
+                self.limit.promised(span);
+            }
+        }
+    }
+
+    /// Whatever comes, unless the time to begin comes first.
+    async fn or_in_time<T>(&self, coming: impl Future<Output = T>) -> Either<T> {
+        let Some((at, why)) = self.limit.next() else { return Either::Came(coming.await) };
+        tokio::select! {
+            came = coming => Either::Came(came),
+            () = sleep_until(at) => Either::Begin(why),
+        }
+    }
+
+    /// Tells the server that it has begun by itself, for as long as that takes and no longer than until its end.
+    async fn tell_begun_until(
+        &self,
+        mut ending: oneshot::Receiver<Finished>,
+    ) -> Result<Finished, oneshot::error::RecvError> {
+        let request = v1::BeginRequest { request_id: self.request.request_id.clone() };
+        let told = self.link.call(|mut server| {
+            let request = request.clone();
+            async move { server.begin(request).await }
+        });
+        tokio::select! {
+            // The server learns of the operation's begin or does not; the operation is under way.
+            _ = told => ending.await,
+            end = &mut ending => end,
+        }
+    }
+
+    async fn end(&self, done: bool) -> Result<(), Error> {
+        let key = self.request.request_id.clone();
+        let result = if done {
+            let request = v1::FinishRequest { request_id: key };
+            let told = self.link.call(|mut server| {
+                let request = request.clone();
+                async move { server.finish(request).await }
+            });
+            told.await.map(drop)
+        } else {
+            let request = v1::CancelRequest { request_id: key };
+            let told = self.link.call(|mut server| {
+                let request = request.clone();
+                async move { server.cancel(request).await }
+            });
+            told.await.map(drop)
+        };
+        match result {
+            // It is over, by whatever way the server learnt it.
+            Err(Error::Refused { code: Code::NotFound, .. }) => Ok(()),
+            result => result,
+        }
+    }
+}
+
+enum Either<T> {
+    Came(T),
+    /// It is time to begin.
+    Begin(Begun),
+}

@@ -1,0 +1,209 @@
+//! An operation that should fit in with what others do, and the server's answers to it.
+
+use crate::level::UnknownWord;
+use minerva_api::v1;
+use minerva_api::v1::coordinate_request::Deadline as WireDeadline;
+use minerva_api::v1::coordinate_response::Answer as WireAnswer;
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// What an operation mostly does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Access {
+    /// Reads of neighbouring blocks.
+    #[default]
+    SequentialRead,
+    /// Writes of neighbouring blocks.
+    SequentialWrite,
+    /// Small reads all over.
+    RandomRead,
+    /// Small writes all over.
+    RandomWrite,
+}
+
+impl Access {
+    /// Every kind.
+    pub const ALL: [Self; 4] = [Self::SequentialRead, Self::SequentialWrite, Self::RandomRead, Self::RandomWrite];
+
+    /// The word people use.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::SequentialRead => "sequential-read",
+            Self::SequentialWrite => "sequential-write",
+            Self::RandomRead => "random-read",
+            Self::RandomWrite => "random-write",
+        }
+    }
+
+    /// As the contract numbers it.
+    pub const fn to_wire(self) -> i32 {
+        match self {
+            Self::SequentialRead => v1::Access::SequentialRead as i32,
+            Self::SequentialWrite => v1::Access::SequentialWrite as i32,
+            Self::RandomRead => v1::Access::RandomRead as i32,
+            Self::RandomWrite => v1::Access::RandomWrite as i32,
+        }
+    }
+}
+
+impl fmt::Display for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for Access {
+    type Err = UnknownWord;
+
+    fn from_str(text: &str) -> Result<Self, UnknownWord> {
+        let words = Self::ALL.map(Self::as_str);
+        Self::ALL.into_iter().find(|access| access.as_str() == text).ok_or_else(|| UnknownWord::new(text, &words))
+    }
+}
+
+/// Until when an operation can wait, counted from when it is asked about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deadline {
+    /// It must have begun within so long.
+    Begin(Duration),
+    /// It should be done within so long: it is held no longer than that less the time that it will take.
+    Done(Duration),
+}
+
+impl Deadline {
+    /// The span.
+    pub const fn span(self) -> Duration {
+        match self {
+            Self::Begin(span) | Self::Done(span) => span,
+        }
+    }
+}
+
+/// An operation that should fit in with what others do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Operation {
+    /// How much it will move.
+    pub bytes: u64,
+    /// What it mostly does.
+    pub access: Access,
+    /// Until when it can wait; absent: as long as the operator lets an operation wait.
+    pub deadline: Option<Deadline>,
+    /// On which disk, as `MAJ:MIN` of the host; absent: the disk that the tenant uses most.
+    pub device: Option<String>,
+}
+
+impl Operation {
+    /// A sequential read of so much, that can wait as long as the operator lets an operation wait.
+    pub fn of_bytes(bytes: u64) -> Self {
+        Self { bytes, ..Self::default() }
+    }
+
+    /// It must have begun within so long.
+    #[must_use]
+    pub fn begin_within(self, span: Duration) -> Self {
+        Self { deadline: Some(Deadline::Begin(span)), ..self }
+    }
+
+    /// It should be done within so long.
+    #[must_use]
+    pub fn done_within(self, span: Duration) -> Self {
+        Self { deadline: Some(Deadline::Done(span)), ..self }
+    }
+
+    /// What it mostly does.
+    #[must_use]
+    pub fn access(self, access: Access) -> Self {
+        Self { access, ..self }
+    }
+
+    /// On which disk, as `MAJ:MIN` of the host.
+    #[must_use]
+    pub fn device(self, device: impl Into<String>) -> Self {
+        Self { device: Some(device.into()), ..self }
+    }
+
+    /// As it is asked about.
+    pub(crate) fn request(&self, key: &str) -> v1::CoordinateRequest {
+        v1::CoordinateRequest {
+            request_id: key.to_owned(),
+            size_bytes: self.bytes,
+            access: self.access.to_wire(),
+            deadline: self.deadline.map(|deadline| match deadline {
+                Deadline::Begin(span) => WireDeadline::BeginWithinNs(nanoseconds(span)),
+                Deadline::Done(span) => WireDeadline::DoneWithinNs(nanoseconds(span)),
+            }),
+            device: self.device.clone().unwrap_or_default(),
+        }
+    }
+}
+
+/// What the server answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Begin.
+    Now,
+    /// It may begin after so many slices.
+    After {
+        /// How many.
+        slices: u32,
+        /// How long one is.
+        slice: Duration,
+    },
+    /// Wait to be told.
+    Wait {
+        /// Not longer than this, counted from the answer.
+        at_most: Option<Duration>,
+    },
+}
+
+impl Answer {
+    /// From the wire. An answer that only a newer server knows is one to wait.
+    pub(crate) fn of_response(response: &v1::CoordinateResponse) -> Self {
+        match &response.answer {
+            Some(WireAnswer::BeginNow(_)) => Self::Now,
+            Some(WireAnswer::BeginAfter(after)) => {
+                Self::After { slices: after.slices, slice: Duration::from_nanos(after.slice_ns) }
+            }
+            Some(WireAnswer::Wait(wait)) => Self::Wait { at_most: wait.at_most_ns.map(Duration::from_nanos) },
+            None => Self::Wait { at_most: None },
+        }
+    }
+
+    /// How long it is kept waiting at most, from the answer on. One slice more than it was told to wait, so that the server,
+    /// which counts whole slices, is heard before this side begins on its own.
+    pub(crate) fn promise(self) -> Option<Duration> {
+        match self {
+            Self::Now => Some(Duration::ZERO),
+            Self::After { slices, slice } => Some(slice.saturating_mul(slices.saturating_add(1))),
+            Self::Wait { at_most } => at_most,
+        }
+    }
+}
+
+/// Saturates after 584 years.
+pub(crate) fn nanoseconds(span: Duration) -> u64 {
+    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Access, Answer, Operation, WireDeadline};
+    use std::time::Duration;
+
+    #[test]
+    fn an_operation_is_asked_about_in_the_units_of_the_contract() {
+        let operation = Operation::of_bytes(500).access(Access::RandomWrite).done_within(Duration::from_secs(2));
+        let request = operation.device("8:0").request("key");
+        assert_eq!((request.size_bytes, request.device.as_str(), request.request_id.as_str()), (500, "8:0", "key"));
+        assert_eq!(request.deadline, Some(WireDeadline::DoneWithinNs(2_000_000_000)));
+        assert_eq!(request.access, 4);
+    }
+
+    #[test]
+    fn an_answer_promises_no_more_than_it_says() {
+        let slice = Duration::from_secs(1);
+        assert_eq!(Answer::After { slices: 3, slice }.promise(), Some(Duration::from_secs(4)));
+        assert_eq!(Answer::Wait { at_most: None }.promise(), None);
+    }
+}
