@@ -37,16 +37,18 @@ impl Link {
     {
         let begin = Instant::now();
         let mut backoff = Backoff::new();
+        let mut last = Status::unavailable("the server did not answer");
         loop {
             let left = self.patience.saturating_sub(begin.elapsed());
-            let status = match timeout(left, attempt(self.participation())).await {
+            match timeout(left, attempt(self.participation())).await {
                 Ok(Ok(response)) => return Ok(response.into_inner()),
-                Ok(Err(status)) => status,
-                Err(_) => Status::unavailable("the server did not answer"),
-            };
-            let wait = backoff.after(retry_after(&status), fastrand::f64());
-            if !is_worth_another_try(&status) || begin.elapsed() + wait > self.patience {
-                return Err(Error::of_status(status, &self.address, begin.elapsed()));
+                Ok(Err(status)) => last = status,
+                // What was heard before says more than the silence after it.
+                Err(_) => return Err(Error::of_status(last, &self.address, begin.elapsed())),
+            }
+            let wait = backoff.after(retry_after(&last), fastrand::f64());
+            if !is_worth_another_try(&last) || begin.elapsed() + wait > self.patience {
+                return Err(Error::of_status(last, &self.address, begin.elapsed()));
             }
             sleep(wait).await;
         }
