@@ -1,0 +1,156 @@
+"""The tenant's side of Minerva: step back, earn and spend credits, and ask when to begin.
+
+    import minerva
+
+    with minerva.deprioritized("idle"):  # only the gaps that others leave
+        backup()
+
+    with minerva.coordinated(bytes=500 << 20, deadline=20):  # waits until it fits in with what others do
+        load()
+
+    minerva.boost(seconds=30)
+    print(minerva.credits().held)
+
+The functions use one client, which finds its server when it is first used; `connect` makes another. `minerva.aio` has the same
+for programs with an event loop. Where there is no server, nothing is asked and nothing fails: the program is told once by a
+warning (`NoServerWarning`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator, Sequence
+
+from ._address import PORT_DEFAULT, Credentials
+from ._client import Client, Coordinated, Held, connect
+from ._errors import (
+    AddressError,
+    CredentialsError,
+    KeyReused,
+    MinervaError,
+    NoServerWarning,
+    NotAllowed,
+    NotCommitted,
+    NotEnoughCredits,
+    OutOfRange,
+    Refused,
+    Stopping,
+    TooLate,
+    TooMany,
+    UnknownDevice,
+    UnknownOperation,
+    UnknownTenant,
+    Unreachable,
+)
+from ._types import Access, AccessWord, Begun, Boost, BoostUnderWay, CreditEntry, Description, Level, LevelWord
+from ._types import Credits as Credits
+from ._types import OperationUnderWay, ScheduleEntry
+
+__all__ = [
+    "PORT_DEFAULT",
+    "Access",
+    "AccessWord",
+    "AddressError",
+    "Begun",
+    "Boost",
+    "BoostUnderWay",
+    "Client",
+    "Coordinated",
+    "CreditEntry",
+    "Credentials",
+    "CredentialsError",
+    "Credits",
+    "Description",
+    "Held",
+    "KeyReused",
+    "Level",
+    "LevelWord",
+    "MinervaError",
+    "NoServerWarning",
+    "NotAllowed",
+    "NotCommitted",
+    "NotEnoughCredits",
+    "OperationUnderWay",
+    "OutOfRange",
+    "Refused",
+    "ScheduleEntry",
+    "Stopping",
+    "TooLate",
+    "TooMany",
+    "UnknownDevice",
+    "UnknownOperation",
+    "UnknownTenant",
+    "Unreachable",
+    "boost",
+    "connect",
+    "coordinated",
+    "credits",
+    "deprioritized",
+    "describe",
+    "set_level",
+    "set_schedule",
+]
+
+_client: Client | None = None
+_lock = threading.Lock()
+
+
+def _default() -> Client:
+    """The client that the functions share."""
+    global _client
+    with _lock:
+        if _client is None:
+            _client = connect()
+        return _client
+
+
+def describe() -> Description:
+    """As `Client.describe`."""
+    return _default().describe()
+
+
+def set_level(level: Level | LevelWord, *, seconds: float | None = None, process: int | None = None) -> Level:
+    """As `Client.set_level`."""
+    return _default().set_level(level, seconds=seconds, process=process)
+
+
+def set_schedule(entries: Sequence[ScheduleEntry], time_zone: str = "") -> Level:
+    """As `Client.set_schedule`."""
+    return _default().set_schedule(entries, time_zone)
+
+
+def credits(entries: int = 0) -> Credits:
+    """As `Client.credits`."""
+    return _default().credits(entries)
+
+
+def boost(
+    *, seconds: float | None = None, slices: int | None = None, device: str = "", request_id: str | None = None
+) -> Boost:
+    """As `Client.boost`."""
+    return _default().boost(seconds=seconds, slices=slices, device=device, request_id=request_id)
+
+
+@contextlib.contextmanager
+def deprioritized(level: Level | LevelWord = Level.LOW) -> Iterator[Held]:
+    """As `Client.deprioritized`."""
+    # Inside, so that a decorated function looks for its server when it is called and not when its module is imported.
+    with _default().deprioritized(level) as held:
+        yield held
+
+
+@contextlib.contextmanager
+def coordinated(
+    *,
+    bytes: int,
+    deadline: float | None = None,
+    begin_by: float | None = None,
+    access: Access | AccessWord = Access.SEQUENTIAL_READ,
+    device: str = "",
+) -> Iterator[Coordinated]:
+    """As `Client.coordinated`."""
+    with _default().coordinated(
+        bytes=bytes, deadline=deadline, begin_by=begin_by, access=access, device=device
+    ) as operation:
+        yield operation

@@ -1,0 +1,374 @@
+"""The client for programs without an event loop."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
+
+import grpc
+
+from . import _wire
+from ._address import Credentials
+from ._errors import MinervaError, Status
+from ._link import OPTIONS, PATIENCE_SECONDS, Server, is_cut_off, look
+from ._retry import Attempts, Backoff
+from ._types import (
+    Access,
+    AccessWord,
+    Begun,
+    Boost,
+    Credits,
+    Description,
+    Level,
+    LevelWord,
+    ScheduleEntry,
+)
+from ._waiting import Waiting
+from .v1 import participation_pb2 as v1
+from .v1.participation_pb2_grpc import ParticipationStub
+
+_Request = TypeVar("_Request")
+_Response = TypeVar("_Response")
+
+# A program that is done with its operation, or begins it alone, waits no longer for the server to hear of it.
+_TELL_SECONDS_MAX = 1.0
+
+
+class _Link:
+    """A channel to a server, and the patience with it."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.process = os.getpid()
+        credentials = server.channel_credentials
+        if credentials is None:
+            self.channel = grpc.insecure_channel(server.target, OPTIONS)
+        else:
+            self.channel = grpc.secure_channel(server.target, credentials, OPTIONS)
+        self.stub = ParticipationStub(self.channel)
+
+    def call(self, method: grpc.UnaryUnaryMultiCallable[_Request, _Response], request: _Request) -> _Response:
+        """Sends a request until it is answered, refused for good, or the patience is over."""
+        attempts = Attempts(self.server.address, self.server.patience_seconds, time.monotonic())
+        while True:
+            try:
+                return method(request, timeout=attempts.left(time.monotonic()), metadata=self.server.metadata)
+            except grpc.RpcError as error:
+                wait = attempts.failed(Status.of(error), time.monotonic())
+            time.sleep(wait)
+            self.server.revive()
+
+    def tell(self, method: grpc.UnaryUnaryMultiCallable[_Request, _Response], request: _Request) -> None:
+        """Sends what the program need not know the answer to, and goes on with it in the background if that takes long."""
+
+        def send() -> None:
+            # An operation that is over by another way, or a server that is gone, is nothing to the program.
+            with contextlib.suppress(MinervaError, ValueError):
+                self.call(method, request)
+
+        sender = threading.Thread(target=send, name="minerva-tell", daemon=True)
+        sender.start()
+        sender.join(_TELL_SECONDS_MAX)
+
+
+class Held:
+    """A level that is held until it is released. When the server was away, the level is taken again."""
+
+    def __init__(self, link: _Link | None, level: Level) -> None:
+        self._link = link
+        self._request = v1.HoldLevelRequest(level=_wire.level_number(level))
+        self._in_force: Level | None = None
+        self._error: MinervaError | None = None
+        self._heard = threading.Event()
+        self._released = threading.Event()
+        self._call: grpc.Call | None = None
+        if link is None:
+            return
+        self._keeper = threading.Thread(target=self._keep, args=(link,), name="minerva-hold", daemon=True)
+        self._keeper.start()
+        # A server that goes away meanwhile does not fail it: the level is taken when it is back.
+        self._heard.wait(link.server.patience_seconds)
+        if self._error is not None:
+            raise self._error
+
+    @property
+    def level(self) -> Level | None:
+        """The level in force for the tenant, which others of it may have set further back; absent while the server is away, or
+        when it does not let this one step back any more."""
+        return self._in_force
+
+    def release(self) -> None:
+        """Comes back. Twice is as good as once."""
+        self._released.set()
+        # A child of the process that holds it has a copy of this, and not the stream.
+        if self._link is None or self._link.process != os.getpid():
+            return
+        if self._call is not None:
+            self._call.cancel()
+        self._keeper.join(_TELL_SECONDS_MAX)
+
+    def _keep(self, link: _Link) -> None:
+        backoff = Backoff()
+        while not self._released.is_set():
+            status = self._hold_once(link, backoff)
+            self._in_force = None
+            if self._released.is_set():
+                return
+            if not status.is_worth_another_try:
+                self._error = status.error(link.server.address, 0.0)
+                self._heard.set()
+                return
+            self._released.wait(backoff.after(status))
+            link.server.revive()
+
+    def _hold_once(self, link: _Link, backoff: Backoff) -> Status:
+        """One stream, from its begin to its end."""
+        try:
+            self._call = call = link.stub.HoldLevel(self._request, metadata=link.server.metadata)
+            if self._released.is_set():
+                call.cancel()
+            for change in call:
+                backoff.reset()
+                self._in_force = _wire.level_of(change.level)
+                self._heard.set()
+            return Status(grpc.StatusCode.UNAVAILABLE, "the server ended the hold")
+        except grpc.RpcError as error:
+            return Status.of(error)
+        except ValueError:
+            # grpcio's way to say that the client was closed meanwhile.
+            self._released.set()
+            return Status(grpc.StatusCode.CANCELLED)
+
+
+class Coordinated:
+    """An operation that may begin."""
+
+    def __init__(self, link: _Link | None, key: str, begun: Begun, waited_seconds: float) -> None:
+        self._link = link
+        self._is_over = False
+        self.request_id = key
+        """The key it was asked for under."""
+        self.begun = begun
+        """Why it begins."""
+        self.waited_seconds = waited_seconds
+        """How long it was held."""
+
+    def finish(self) -> None:
+        """It is done; the measured time makes the next estimate better. Twice is as good as once."""
+        if self._ends():
+            assert self._link is not None
+            self._link.tell(self._link.stub.Finish, v1.FinishRequest(request_id=self.request_id))
+
+    def cancel(self) -> None:
+        """It will not be done, or not to its end."""
+        if self._ends():
+            assert self._link is not None
+            self._link.tell(self._link.stub.Cancel, v1.CancelRequest(request_id=self.request_id))
+
+    def _ends(self) -> bool:
+        """Whether the server must be told, for the first time and in the process that asked."""
+        first = not self._is_over
+        self._is_over = True
+        return first and self._link is not None and self._link.process == os.getpid()
+
+
+class Client:
+    """A tenant's connection. Threads may share it; a child that the process forks may not, and does without."""
+
+    def __init__(self, server: Server | str) -> None:
+        """For `minerva.connect`, which finds the server."""
+        self._link = _Link(server) if isinstance(server, Server) else None
+        self._absence = server if isinstance(server, str) else ""
+
+    @property
+    def absence(self) -> str | None:
+        """Why nothing that is asked has an effect; absent when there is a server."""
+        return None if self._link else self._absence
+
+    @property
+    def address(self) -> str | None:
+        """The server's."""
+        return self._link.server.address if self._link else None
+
+    def close(self) -> None:
+        """Closes the connection; what it holds is released."""
+        if self._link is not None and self._link.process == os.getpid():
+            self._link.channel.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def _there(self) -> _Link | None:
+        """The connection, unless there is no server or the process is another's child."""
+        return None if self._link is None or is_cut_off() else self._link
+
+    def describe(self) -> Description:
+        """Who the server takes the caller for, what is in force for it, and what it may do."""
+        link = self._there()
+        if link is None:
+            return Description()
+        return _wire.description_of(link.call(link.stub.Describe, v1.DescribeRequest()))
+
+    def set_level(
+        self, level: Level | LevelWord, *, seconds: float | None = None, process: int | None = None
+    ) -> Level:
+        """Steps back for some seconds, until a process ends (0: this one), or until another level is set; comes back with
+        `normal`. The level in force after it, which one that is held or scheduled may set further back."""
+        request = _wire.set_level_request(level, seconds, process)
+        link = self._there()
+        return Level.NORMAL if link is None else _wire.level_of(link.call(link.stub.SetLevel, request).level)
+
+    def set_schedule(self, entries: Sequence[ScheduleEntry], time_zone: str = "") -> Level:
+        """Sets when to step back, by the clock on the wall, in place of the schedule before; none ends it. The time zone is an
+        IANA name such as `Europe/Berlin`; empty, it is the server's. The level in force after it."""
+        request = _wire.schedule_request(entries, time_zone)
+        link = self._there()
+        return Level.NORMAL if link is None else _wire.level_of(link.call(link.stub.SetSchedule, request).level)
+
+    def credits(self, entries: int = 0) -> Credits:
+        """What the account holds, and at most so many of its last entries."""
+        request = v1.CreditsRequest(entries_max=entries)
+        link = self._there()
+        return Credits() if link is None else _wire.credits_of(link.call(link.stub.Credits, request))
+
+    def boost(
+        self,
+        *,
+        seconds: float | None = None,
+        slices: int | None = None,
+        device: str = "",
+        request_id: str | None = None,
+    ) -> Boost:
+        """Buys high priority for some seconds, rounded up to whole slices, or for some slices; on one disk (`MAJ:MIN` of the
+        host) or on all. Returns when the purchase is durable. Asked for twice under the same `request_id` it is bought once;
+        the library itself sends it again so when the connection breaks."""
+        request = _wire.boost_request(request_id or _new_key(), seconds, slices, device)
+        link = self._there()
+        return Boost() if link is None else _wire.boost_of(link.call(link.stub.Boost, request))
+
+    def hold(self, level: Level | LevelWord) -> Held:
+        """Steps back until the answer is released; `deprioritized` does so by itself. Returns when the level is in force."""
+        return Held(self._there(), Level(level))
+
+    @contextlib.contextmanager
+    def deprioritized(self, level: Level | LevelWord = Level.LOW) -> Iterator[Held]:
+        """Steps back while the body runs. Also a decorator."""
+        held = self.hold(level)
+        try:
+            yield held
+        finally:
+            held.release()
+
+    def coordinate(
+        self,
+        *,
+        bytes: int,
+        deadline: float | None = None,
+        begin_by: float | None = None,
+        access: Access | AccessWord = Access.SEQUENTIAL_READ,
+        device: str = "",
+        request_id: str | None = None,
+    ) -> Coordinated:
+        """Waits until an operation may begin, which the caller then finishes or cancels; `coordinated` does so by itself.
+        An operation whose wait is interrupted is cancelled."""
+        request = _wire.coordinate_request(request_id or _new_key(), bytes, deadline, begin_by, access, device)
+        link = self._there()
+        if link is None:
+            return Coordinated(None, request.request_id, Begun.UNSERVED, 0.0)
+        asked = time.monotonic()
+        try:
+            begun = _wait(link, request)
+        except KeyboardInterrupt:
+            link.tell(link.stub.Cancel, v1.CancelRequest(request_id=request.request_id))
+            raise
+        if begun is not Begun.TOLD:
+            link.tell(link.stub.Begin, v1.BeginRequest(request_id=request.request_id))
+        return Coordinated(link, request.request_id, begun, time.monotonic() - asked)
+
+    @contextlib.contextmanager
+    def coordinated(
+        self,
+        *,
+        bytes: int,
+        deadline: float | None = None,
+        begin_by: float | None = None,
+        access: Access | AccessWord = Access.SEQUENTIAL_READ,
+        device: str = "",
+    ) -> Iterator[Coordinated]:
+        """Waits until an operation of so many bytes fits in with what others do, then runs the body. It should be done within
+        `deadline` seconds, or have begun within `begin_by` seconds; without either it waits as long as the operator lets it.
+        The wait ends in time whatever becomes of the server. A body that raises counts as not done. Also a decorator."""
+        operation = self.coordinate(
+            bytes=bytes, deadline=deadline, begin_by=begin_by, access=access, device=device
+        )
+        try:
+            yield operation
+        except BaseException:
+            operation.cancel()
+            raise
+        operation.finish()
+
+
+def connect(
+    address: str | None = None,
+    *,
+    credentials: Credentials | None = None,
+    patience_seconds: float = PATIENCE_SECONDS,
+) -> Client:
+    """Connects to the server at `address`, else where the environment says, else where one listens on this machine, else
+    through an agent that is started. Without any it is a client that does nothing; an exception is what somebody has to
+    mend, such as an address that cannot be read."""
+    return Client(look(address, credentials, patience_seconds))
+
+
+def _new_key() -> str:
+    """A key that nobody else chooses."""
+    return str(uuid.uuid4())
+
+
+def _wait(link: _Link, request: v1.CoordinateRequest) -> Begun:
+    """Asks, and asks again under the same key when the server was away, until the operation begins."""
+    server = link.server
+    waiting = Waiting(server.address, request, server.patience_seconds, time.monotonic())
+    while True:
+        status = _listen(link, request, waiting)
+        if waiting.begun is None and not waiting.passed(time.monotonic()):
+            time.sleep(waiting.ended(status, time.monotonic()))
+        if waiting.begun is not None or waiting.passed(time.monotonic()):
+            assert waiting.begun is not None
+            return waiting.begun
+        server.revive()
+
+
+def _listen(link: _Link, request: v1.CoordinateRequest, waiting: Waiting) -> Status:
+    """One stream: until the operation may begin, the stream ends, or there is no more time for it."""
+    call = link.stub.Coordinate(request, metadata=link.server.metadata)
+    try:
+        while True:
+            left = waiting.left(time.monotonic())
+            # A stream cannot be told a new limit, so a timer ends it.
+            timer = None if left is None else threading.Timer(left, call.cancel)
+            if timer is not None:
+                timer.daemon = True
+                timer.start()
+            try:
+                response = next(call, None)
+            finally:
+                if timer is not None:
+                    timer.cancel()
+            if response is None:
+                return Status(grpc.StatusCode.UNAVAILABLE, "the server ended the wait")
+            if waiting.answered(response, time.monotonic()):
+                return Status(grpc.StatusCode.OK)
+    except grpc.RpcError as error:
+        return Status.of(error)
+    finally:
+        call.cancel()

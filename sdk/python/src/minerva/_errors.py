@@ -1,0 +1,164 @@
+"""What can go wrong, and what the server said to it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import grpc
+
+_WORD_KEY = "minerva-refusal"
+_RETRY_AFTER_KEY = "minerva-retry-after-ms"
+
+
+class MinervaError(Exception):
+    """Why something was not done; every exception of this package."""
+
+
+class NoServerWarning(UserWarning):
+    """There is no server: what is asked of Minerva has no effect, and the program goes on without."""
+
+
+class AddressError(MinervaError, ValueError):
+    """The address of the server cannot be read, or what belongs to it is missing."""
+
+
+class CredentialsError(MinervaError):
+    """A file with a certificate, a key or a token cannot be read, or half of a pair is missing."""
+
+
+class Unreachable(MinervaError):
+    """The server went away and did not come back in time. What was asked may have been done."""
+
+
+class Refused(MinervaError):
+    """The server said no, and nothing changed. Each word of the contract has a class of its own below this one."""
+
+    def __init__(self, message: str, word: str, code: grpc.StatusCode) -> None:
+        super().__init__(message)
+        self.word = word
+        """The server's word for programs, such as `not-enough-credits`; empty when it gave none."""
+        self.code = code
+        """The status code."""
+
+
+class UnknownTenant(Refused):
+    """The server does not know who asks."""
+
+
+class UnknownDevice(Refused):
+    """No such disk."""
+
+
+class UnknownOperation(Refused):
+    """No operation was asked for under this key, or it is over."""
+
+
+class NotAllowed(Refused):
+    """The operator excludes this tenant, or switched this off."""
+
+
+class OutOfRange(Refused):
+    """A number that cannot be meant."""
+
+
+class TooLate(Refused):
+    """A deadline that has passed."""
+
+
+class NotEnoughCredits(Refused):
+    """The account holds less than this costs."""
+
+
+class TooMany(Refused):
+    """Too much is waiting or under way already."""
+
+
+class KeyReused(Refused):
+    """The key was used for another request."""
+
+
+class NotCommitted(Refused):
+    """The purchase could not be stored. Nothing was spent."""
+
+
+class Stopping(Refused):
+    """The server is ending."""
+
+
+_CLASSES: dict[str, type[Refused]] = {
+    "unknown-tenant": UnknownTenant,
+    "unknown-device": UnknownDevice,
+    "unknown-operation": UnknownOperation,
+    "not-allowed": NotAllowed,
+    "out-of-range": OutOfRange,
+    "too-late": TooLate,
+    "not-enough-credits": NotEnoughCredits,
+    "too-many": TooMany,
+    "key-reused": KeyReused,
+    "not-committed": NotCommitted,
+    "stopping": Stopping,
+}
+
+# What a lost connection may look like on this side, when no word of the server's comes with it.
+_BROKEN = frozenset(
+    {
+        grpc.StatusCode.UNAVAILABLE,
+        grpc.StatusCode.CANCELLED,
+        grpc.StatusCode.UNKNOWN,
+        grpc.StatusCode.INTERNAL,
+        grpc.StatusCode.ABORTED,
+        grpc.StatusCode.DEADLINE_EXCEEDED,
+    }
+)
+
+
+class _Error(Protocol):
+    """What errors of `grpc` and of `grpc.aio` have in common."""
+
+    def code(self) -> grpc.StatusCode: ...
+
+    def details(self) -> str | None: ...
+
+    def trailing_metadata(self) -> object: ...
+
+
+class Status:
+    """How a call ended, whichever half of grpcio made it."""
+
+    def __init__(self, code: grpc.StatusCode, details: str = "", metadata: dict[str, str] | None = None) -> None:
+        self.code = code
+        self.details = details
+        metadata = metadata or {}
+        self.word = metadata.get(_WORD_KEY, "")
+        milliseconds = metadata.get(_RETRY_AFTER_KEY, "")
+        self.retry_after_seconds = int(milliseconds) / 1000 if milliseconds.isdecimal() else 0.0
+        """When the server would like to be asked again."""
+
+    @classmethod
+    def of(cls, error: _Error) -> Status:
+        """From an error of a call."""
+        # The two halves of grpcio give pairs in containers of different types.
+        pairs = error.trailing_metadata() or ()
+        metadata = {key: value for key, value in pairs if isinstance(value, str)}  # type: ignore[attr-defined]
+        return cls(error.code(), error.details() or "", metadata)
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether the connection failed, rather than the server having said no."""
+        return not self.word and self.code in _BROKEN
+
+    @property
+    def is_worth_another_try(self) -> bool:
+        """Whether the same request may be answered later."""
+        later = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.RESOURCE_EXHAUSTED)
+        return self.is_broken or self.code in later
+
+    def error(self, address: str, waited_seconds: float) -> MinervaError:
+        """What the program is told, when it is not tried again."""
+        if self.is_broken:
+            reason = f" ({self.details})" if self.details else ""
+            return Unreachable(f"no answer from {address} within {waited_seconds:.0f} s{reason}: is minervad running?")
+        message = self.details or f"the server refused: {self.code.value[1]}"
+        if self.code is grpc.StatusCode.UNIMPLEMENTED and not self.word:
+            message = "the server is too old for this request"
+        return _CLASSES.get(self.word, Refused)(message, self.word, self.code)

@@ -1,0 +1,88 @@
+"""How long a coordinated operation waits: decided here, without clock or connection, for both kinds of client."""
+
+from __future__ import annotations
+
+import threading
+
+from ._errors import Status
+from ._retry import Backoff
+from ._types import Begun
+from .v1 import participation_pb2 as v1
+
+
+class Waiting:
+    """The wait of one operation. Whatever becomes of the server, it ends: with its word, with the deadline, or when the server
+    was away for longer than the client is patient. Instants are seconds of any one clock."""
+
+    def __init__(self, address: str, request: v1.CoordinateRequest, patience_seconds: float, now: float) -> None:
+        self._address = address
+        self._patience_seconds = patience_seconds
+        self._backoff = Backoff()
+        self._is_answered = False
+        self._away_since: float | None = now
+        self._limit: float | None = None
+        bound = request.WhichOneof("deadline")
+        if bound is not None:
+            within_ns = request.begin_within_ns if bound == "begin_within_ns" else request.done_within_ns
+            # A span too long for any clock is as good as none.
+            if within_ns / 1e9 < threading.TIMEOUT_MAX:
+                self._limit = now + within_ns / 1e9
+        self.begun: Begun | None = None
+        """Why it begins; absent while it waits."""
+
+    def left(self, now: float) -> float | None:
+        """For how long to listen, in seconds; absent: until there is an answer."""
+        limits = [limit for limit, _ in self._limits()]
+        return max(min(limits) - now, 0.0) if limits else None
+
+    def _limits(self) -> list[tuple[float, Begun]]:
+        limits = []
+        if self._limit is not None:
+            limits.append((self._limit, Begun.IN_TIME))
+        if self._away_since is not None:
+            limits.append((self._away_since + self._patience_seconds, Begun.UNSERVED))
+        return limits
+
+    def passed(self, now: float) -> bool:
+        """Time passed. Whether it begins now, of its own accord if need be."""
+        if self.begun is None:
+            limit, why = min(self._limits(), key=lambda pair: pair[0], default=(now + 1.0, Begun.TOLD))
+            if now >= limit:
+                self.begun = why
+        return self.begun is not None
+
+    def answered(self, response: v1.CoordinateResponse, now: float) -> bool:
+        """The server answered. Whether it begins now."""
+        self._is_answered = True
+        self._away_since = None
+        self._backoff.reset()
+        answer = response.WhichOneof("answer")
+        if answer == "begin_now":
+            self.begun = Begun.TOLD
+        elif answer == "begin_after":
+            # One slice more than it says, so that the server, which counts whole slices, is heard before this side
+            # begins on its own.
+            after = response.begin_after
+            self._promised(now + (after.slices + 1) * after.slice_ns / 1e9)
+        elif answer == "wait" and response.wait.HasField("at_most_ns"):
+            self._promised(now + response.wait.at_most_ns / 1e9)
+        return self.begun is not None
+
+    def _promised(self, limit: float) -> None:
+        # A deadline for being done is no time to begin at: what the server promises is earlier.
+        self._limit = limit if self._limit is None else min(self._limit, limit)
+
+    def ended(self, status: Status, now: float) -> float:
+        """The stream ended before it could begin. How long to wait before asking again under the same key, in seconds;
+        raises when the server refused."""
+        if not status.is_worth_another_try:
+            if not self._is_answered:
+                raise status.error(self._address, 0.0)
+            # An operation that was answered already is not failed by a server that knows it no more.
+            self.begun = Begun.UNSERVED
+            return 0.0
+        if self._away_since is None:
+            self._away_since = now
+        wait = self._backoff.after(status)
+        left = self.left(now)
+        return wait if left is None else min(wait, left)

@@ -1,0 +1,467 @@
+"""The same for programs with an event loop.
+
+    import minerva.aio
+
+    async with minerva.aio.deprioritized("idle"):
+        await backup()
+
+    async with minerva.aio.coordinated(bytes=500 << 20, deadline=20):
+        await load()
+
+The functions use one client for each event loop, which finds its server when it is first used; `connect` makes another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import time
+import uuid
+import weakref
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from typing import Any, TypeVar
+
+import grpc
+import grpc.aio
+
+from . import _wire
+from ._address import Credentials
+from ._errors import MinervaError, Status
+from ._link import OPTIONS, PATIENCE_SECONDS, Server, is_cut_off, look
+from ._retry import Attempts, Backoff
+from ._types import (
+    Access,
+    AccessWord,
+    Begun,
+    Boost,
+    Description,
+    Level,
+    LevelWord,
+    ScheduleEntry,
+)
+from ._types import Credits as _Credits
+from ._waiting import Waiting
+from .v1 import participation_pb2 as v1
+from .v1.participation_pb2_grpc import ParticipationStub
+
+__all__ = [
+    "Client",
+    "Coordinated",
+    "Held",
+    "boost",
+    "connect",
+    "coordinated",
+    "credits",
+    "deprioritized",
+    "describe",
+    "set_level",
+    "set_schedule",
+]
+
+_Request = TypeVar("_Request")
+_Response = TypeVar("_Response")
+
+# A program that is done with its operation, or begins it alone, waits no longer for the server to hear of it.
+_TELL_SECONDS_MAX = 1.0
+
+# What goes on in the background; an event loop by itself keeps no task alive.
+_tasks: set[asyncio.Task[None]] = set()
+
+
+def _in_background(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    task = asyncio.ensure_future(work)
+    _tasks.add(task)
+    task.add_done_callback(_tasks.discard)
+    return task
+
+
+class _Link:
+    """A channel to a server, and the patience with it."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.process = os.getpid()
+        credentials = server.channel_credentials
+        if credentials is None:
+            self.channel = grpc.aio.insecure_channel(server.target, OPTIONS)
+        else:
+            self.channel = grpc.aio.secure_channel(server.target, credentials, OPTIONS)
+        self.stub = ParticipationStub(self.channel)
+
+    async def call(
+        self, method: grpc.aio.UnaryUnaryMultiCallable[_Request, _Response], request: _Request
+    ) -> _Response:
+        """Sends a request until it is answered, refused for good, or the patience is over."""
+        attempts = Attempts(self.server.address, self.server.patience_seconds, time.monotonic())
+        while True:
+            try:
+                return await method(request, timeout=attempts.left(time.monotonic()), metadata=self.server.metadata)
+            except grpc.aio.AioRpcError as error:
+                wait = attempts.failed(Status.of(error), time.monotonic())
+            await asyncio.sleep(wait)
+            await self.revive()
+
+    async def revive(self) -> None:
+        """Starts the agent again, if it was one and is gone."""
+        await asyncio.to_thread(self.server.revive)
+
+    async def tell(self, method: grpc.aio.UnaryUnaryMultiCallable[_Request, _Response], request: _Request) -> None:
+        """Sends what the program need not know the answer to, and goes on with it in the background if that takes long."""
+
+        async def send() -> None:
+            # An operation that is over by another way, or a server that is gone, is nothing to the program.
+            with contextlib.suppress(MinervaError, grpc.aio.UsageError):
+                await self.call(method, request)
+
+        await asyncio.wait({_in_background(send())}, timeout=_TELL_SECONDS_MAX)
+
+
+class Held:
+    """A level that is held until it is released. When the server was away, the level is taken again."""
+
+    def __init__(self, link: _Link | None, level: Level) -> None:
+        """For `Client.hold`."""
+        self._link = link
+        self._request = v1.HoldLevelRequest(level=_wire.level_number(level))
+        self._in_force: Level | None = None
+        self._error: MinervaError | None = None
+        self._heard = asyncio.Event()
+        self._keeper: asyncio.Task[None] | None = None
+
+    async def _take(self) -> None:
+        if self._link is None:
+            return
+        self._keeper = _in_background(self._keep(self._link))
+        # A server that goes away meanwhile does not fail it: the level is taken when it is back.
+        try:
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._heard.wait(), self._link.server.patience_seconds)
+        except BaseException:
+            self._keeper.cancel()
+            raise
+        if self._error is not None:
+            raise self._error
+
+    @property
+    def level(self) -> Level | None:
+        """The level in force for the tenant, which others of it may have set further back; absent while the server is away, or
+        when it does not let this one step back any more."""
+        return self._in_force
+
+    async def release(self) -> None:
+        """Comes back. Twice is as good as once."""
+        if self._keeper is not None:
+            # The call ends with the task, and the level with the call.
+            self._keeper.cancel()
+            await asyncio.wait({self._keeper}, timeout=_TELL_SECONDS_MAX)
+
+    async def _keep(self, link: _Link) -> None:
+        backoff = Backoff()
+        try:
+            while True:
+                status = await self._hold_once(link, backoff)
+                self._in_force = None
+                if not status.is_worth_another_try:
+                    self._error = status.error(link.server.address, 0.0)
+                    self._heard.set()
+                    return
+                await asyncio.sleep(backoff.after(status))
+                await link.revive()
+        except grpc.aio.UsageError:
+            # grpcio's way to say that the client was closed meanwhile.
+            return
+        finally:
+            self._in_force = None
+
+    async def _hold_once(self, link: _Link, backoff: Backoff) -> Status:
+        """One stream, from its begin to its end."""
+        call = link.stub.HoldLevel(self._request, metadata=link.server.metadata)
+        try:
+            async for change in call:
+                backoff.reset()
+                self._in_force = _wire.level_of(change.level)
+                self._heard.set()
+            return Status(grpc.StatusCode.UNAVAILABLE, "the server ended the hold")
+        except grpc.aio.AioRpcError as error:
+            return Status.of(error)
+        finally:
+            call.cancel()
+
+
+class Coordinated:
+    """An operation that may begin."""
+
+    def __init__(self, link: _Link | None, key: str, begun: Begun, waited_seconds: float) -> None:
+        self._link = link
+        self._is_over = False
+        self.request_id = key
+        """The key it was asked for under."""
+        self.begun = begun
+        """Why it begins."""
+        self.waited_seconds = waited_seconds
+        """How long it was held."""
+
+    async def finish(self) -> None:
+        """It is done; the measured time makes the next estimate better. Twice is as good as once."""
+        if self._link is not None and not self._is_over:
+            self._is_over = True
+            await self._link.tell(self._link.stub.Finish, v1.FinishRequest(request_id=self.request_id))
+
+    async def cancel(self) -> None:
+        """It will not be done, or not to its end."""
+        if self._link is not None and not self._is_over:
+            self._is_over = True
+            await self._link.tell(self._link.stub.Cancel, v1.CancelRequest(request_id=self.request_id))
+
+
+class Client:
+    """A tenant's connection, for one event loop."""
+
+    def __init__(self, server: Server | str) -> None:
+        """For `minerva.aio.connect`, which finds the server."""
+        self._link = _Link(server) if isinstance(server, Server) else None
+        self._absence = server if isinstance(server, str) else ""
+
+    @property
+    def absence(self) -> str | None:
+        """Why nothing that is asked has an effect; absent when there is a server."""
+        return None if self._link else self._absence
+
+    @property
+    def address(self) -> str | None:
+        """The server's."""
+        return self._link.server.address if self._link else None
+
+    async def close(self) -> None:
+        """Closes the connection; what it holds is released."""
+        if self._link is not None:
+            await self._link.channel.close()
+
+    async def __aenter__(self) -> Client:
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self.close()
+
+    def _there(self) -> _Link | None:
+        """The connection, unless there is no server or the process is another's child."""
+        return None if self._link is None or is_cut_off() else self._link
+
+    async def describe(self) -> Description:
+        """As `minerva.Client.describe`."""
+        link = self._there()
+        if link is None:
+            return Description()
+        return _wire.description_of(await link.call(link.stub.Describe, v1.DescribeRequest()))
+
+    async def set_level(
+        self, level: Level | LevelWord, *, seconds: float | None = None, process: int | None = None
+    ) -> Level:
+        """As `minerva.Client.set_level`."""
+        request = _wire.set_level_request(level, seconds, process)
+        link = self._there()
+        return Level.NORMAL if link is None else _wire.level_of((await link.call(link.stub.SetLevel, request)).level)
+
+    async def set_schedule(self, entries: Sequence[ScheduleEntry], time_zone: str = "") -> Level:
+        """As `minerva.Client.set_schedule`."""
+        request = _wire.schedule_request(entries, time_zone)
+        link = self._there()
+        return Level.NORMAL if link is None else _wire.level_of((await link.call(link.stub.SetSchedule, request)).level)
+
+    async def credits(self, entries: int = 0) -> _Credits:
+        """As `minerva.Client.credits`."""
+        request = v1.CreditsRequest(entries_max=entries)
+        link = self._there()
+        return _Credits() if link is None else _wire.credits_of(await link.call(link.stub.Credits, request))
+
+    async def boost(
+        self,
+        *,
+        seconds: float | None = None,
+        slices: int | None = None,
+        device: str = "",
+        request_id: str | None = None,
+    ) -> Boost:
+        """As `minerva.Client.boost`."""
+        request = _wire.boost_request(request_id or _new_key(), seconds, slices, device)
+        link = self._there()
+        return Boost() if link is None else _wire.boost_of(await link.call(link.stub.Boost, request))
+
+    async def hold(self, level: Level | LevelWord) -> Held:
+        """As `minerva.Client.hold`."""
+        held = Held(self._there(), Level(level))
+        await held._take()
+        return held
+
+    @contextlib.asynccontextmanager
+    async def deprioritized(self, level: Level | LevelWord = Level.LOW) -> AsyncIterator[Held]:
+        """As `minerva.Client.deprioritized`."""
+        held = await self.hold(level)
+        try:
+            yield held
+        finally:
+            await held.release()
+
+    async def coordinate(
+        self,
+        *,
+        bytes: int,
+        deadline: float | None = None,
+        begin_by: float | None = None,
+        access: Access | AccessWord = Access.SEQUENTIAL_READ,
+        device: str = "",
+        request_id: str | None = None,
+    ) -> Coordinated:
+        """As `minerva.Client.coordinate`. An operation whose wait is cancelled is cancelled on the server too."""
+        request = _wire.coordinate_request(request_id or _new_key(), bytes, deadline, begin_by, access, device)
+        link = self._there()
+        if link is None:
+            return Coordinated(None, request.request_id, Begun.UNSERVED, 0.0)
+        asked = time.monotonic()
+        try:
+            begun = await _wait(link, request)
+        except asyncio.CancelledError:
+            await link.tell(link.stub.Cancel, v1.CancelRequest(request_id=request.request_id))
+            raise
+        if begun is not Begun.TOLD:
+            await link.tell(link.stub.Begin, v1.BeginRequest(request_id=request.request_id))
+        return Coordinated(link, request.request_id, begun, time.monotonic() - asked)
+
+    @contextlib.asynccontextmanager
+    async def coordinated(
+        self,
+        *,
+        bytes: int,
+        deadline: float | None = None,
+        begin_by: float | None = None,
+        access: Access | AccessWord = Access.SEQUENTIAL_READ,
+        device: str = "",
+    ) -> AsyncIterator[Coordinated]:
+        """As `minerva.Client.coordinated`."""
+        operation = await self.coordinate(
+            bytes=bytes, deadline=deadline, begin_by=begin_by, access=access, device=device
+        )
+        try:
+            yield operation
+        except BaseException:
+            await operation.cancel()
+            raise
+        await operation.finish()
+
+
+async def connect(
+    address: str | None = None,
+    *,
+    credentials: Credentials | None = None,
+    patience_seconds: float = PATIENCE_SECONDS,
+) -> Client:
+    """As `minerva.connect`."""
+    return Client(await asyncio.to_thread(look, address, credentials, patience_seconds))
+
+
+def _new_key() -> str:
+    """A key that nobody else chooses."""
+    return str(uuid.uuid4())
+
+
+async def _wait(link: _Link, request: v1.CoordinateRequest) -> Begun:
+    """Asks, and asks again under the same key when the server was away, until the operation begins."""
+    server = link.server
+    waiting = Waiting(server.address, request, server.patience_seconds, time.monotonic())
+    while True:
+        status = await _listen(link, request, waiting)
+        if waiting.begun is None and not waiting.passed(time.monotonic()):
+            await asyncio.sleep(waiting.ended(status, time.monotonic()))
+        if waiting.begun is not None or waiting.passed(time.monotonic()):
+            assert waiting.begun is not None
+            return waiting.begun
+        await link.revive()
+
+
+async def _listen(link: _Link, request: v1.CoordinateRequest, waiting: Waiting) -> Status:
+    """One stream: until the operation may begin, the stream ends, or there is no more time for it."""
+    call = link.stub.Coordinate(request, metadata=link.server.metadata)
+    try:
+        while True:
+            left = waiting.left(time.monotonic())
+            response = await asyncio.wait_for(call.read(), left)
+            if not isinstance(response, v1.CoordinateResponse):
+                return Status(grpc.StatusCode.UNAVAILABLE, "the server ended the wait")
+            if waiting.answered(response, time.monotonic()):
+                return Status(grpc.StatusCode.OK)
+    except asyncio.TimeoutError:
+        return Status(grpc.StatusCode.CANCELLED)
+    except grpc.aio.AioRpcError as error:
+        return Status.of(error)
+    finally:
+        call.cancel()
+
+
+_clients: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Future[Client]] = weakref.WeakKeyDictionary()
+
+
+async def _default() -> Client:
+    """The client that the functions of this event loop share."""
+    loop = asyncio.get_running_loop()
+    made = _clients.get(loop)
+    if made is None:
+        made = _clients[loop] = asyncio.ensure_future(connect())
+    try:
+        # Whoever stops waiting for it does not stop it for the others.
+        return await asyncio.shield(made)
+    except MinervaError:
+        _clients.pop(loop, None)
+        raise
+
+
+async def describe() -> Description:
+    """As `Client.describe`."""
+    return await (await _default()).describe()
+
+
+async def set_level(
+    level: Level | LevelWord, *, seconds: float | None = None, process: int | None = None
+) -> Level:
+    """As `Client.set_level`."""
+    return await (await _default()).set_level(level, seconds=seconds, process=process)
+
+
+async def set_schedule(entries: Sequence[ScheduleEntry], time_zone: str = "") -> Level:
+    """As `Client.set_schedule`."""
+    return await (await _default()).set_schedule(entries, time_zone)
+
+
+async def credits(entries: int = 0) -> _Credits:
+    """As `Client.credits`."""
+    return await (await _default()).credits(entries)
+
+
+async def boost(
+    *, seconds: float | None = None, slices: int | None = None, device: str = "", request_id: str | None = None
+) -> Boost:
+    """As `Client.boost`."""
+    return await (await _default()).boost(seconds=seconds, slices=slices, device=device, request_id=request_id)
+
+
+@contextlib.asynccontextmanager
+async def deprioritized(level: Level | LevelWord = Level.LOW) -> AsyncIterator[Held]:
+    """As `Client.deprioritized`."""
+    async with (await _default()).deprioritized(level) as held:
+        yield held
+
+
+@contextlib.asynccontextmanager
+async def coordinated(
+    *,
+    bytes: int,
+    deadline: float | None = None,
+    begin_by: float | None = None,
+    access: Access | AccessWord = Access.SEQUENTIAL_READ,
+    device: str = "",
+) -> AsyncIterator[Coordinated]:
+    """As `Client.coordinated`."""
+    async with (await _default()).coordinated(
+        bytes=bytes, deadline=deadline, begin_by=begin_by, access=access, device=device
+    ) as operation:
+        yield operation

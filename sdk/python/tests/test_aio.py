@@ -1,0 +1,131 @@
+"""The client for programs with an event loop, against a server whose answers the test chooses."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+import grpc
+import pytest
+from conftest import PATIENCE_SECONDS, Running
+from test_client import now, wait
+
+import minerva
+import minerva.aio
+from minerva.v1 import participation_pb2 as v1
+
+T = TypeVar("T")
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    return asyncio.run(asyncio.wait_for(work, PATIENCE_SECONDS))
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    while not holds():
+        await asyncio.sleep(0.01)
+
+
+def test_everything_is_asked_and_answered(server: Running) -> None:
+    async def work() -> None:
+        async with await minerva.aio.connect(server.address) as client:
+            assert client.address == server.address
+            assert (await client.describe()).tenant == "vm4"
+            assert (await client.credits(1)).held == 60.0
+            assert await client.set_level("low", seconds=1) is minerva.Level.LOW
+            assert await client.set_schedule([]) is minerva.Level.NORMAL
+            server.script.losses = 2
+            assert (await client.boost(seconds=2)).slices == 2
+            assert len(server.script.purchases) == 1
+
+    run(work())
+
+
+def test_a_level_is_held_while_the_body_runs_and_taken_again(server: Running) -> None:
+    held_now = server.script.levels_held
+
+    async def work() -> None:
+        async with await minerva.aio.connect(server.address) as client:
+            async with client.deprioritized("idle") as held:
+                assert held.level is minerva.Level.IDLE and held_now[v1.LEVEL_IDLE] == 1
+                await asyncio.to_thread(server.kill)
+                await until(lambda: held.level is None)
+                server.start()
+                await until(lambda: held.level is minerva.Level.IDLE)
+            await until(lambda: held_now[v1.LEVEL_IDLE] == 0)
+            server.script.failures = [(grpc.StatusCode.PERMISSION_DENIED, "not you", "not-allowed")]
+            with pytest.raises(minerva.NotAllowed, match="not you"):
+                async with client.deprioritized("low"):
+                    pytest.fail("the body ran")
+
+    run(work())
+
+
+def test_an_operation_waits_to_be_told_survives_a_restart_and_is_finished(server: Running) -> None:
+    script = server.script
+    script.answers = [wait(60)]
+
+    async def work() -> None:
+        async with await minerva.aio.connect(server.address) as client:
+            waiting = asyncio.ensure_future(client.coordinate(bytes=1, deadline=50))
+            await until(lambda: script.calls["Coordinate"] == 1)
+            await asyncio.to_thread(server.kill)
+            script.answers = [now()]
+            server.start()
+            operation = await waiting
+            assert operation.begun is minerva.Begun.TOLD
+            await operation.finish()
+            await operation.finish()
+            assert script.finished == [operation.request_id] and set(script.coordinate_keys) == set(script.finished)
+
+    run(work())
+
+
+def test_a_deadline_ends_the_wait_and_a_cancelled_wait_is_cancelled(server: Running) -> None:
+    script = server.script
+    script.answers = [wait(60)]
+
+    async def work() -> None:
+        async with await minerva.aio.connect(server.address) as client:
+            async with client.coordinated(bytes=1, begin_by=0.2) as operation:
+                assert operation.begun is minerva.Begun.IN_TIME
+            assert script.begun == script.finished == [operation.request_id]
+            waiting = asyncio.ensure_future(client.coordinate(bytes=1, request_id="mine"))
+            await until(lambda: script.calls["Coordinate"] == 2)
+            waiting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
+            assert script.cancelled == ["mine"]
+
+    run(work())
+
+
+def test_functions_share_a_client_of_each_loop(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MINERVA_ADDRESS", server.address)
+
+    @minerva.aio.deprioritized("lowest")
+    async def backup() -> int:
+        return server.script.levels_held[v1.LEVEL_LOWEST]
+
+    async def work() -> None:
+        both = await asyncio.gather(minerva.aio.describe(), minerva.aio.credits())
+        assert both[0].tenant == "vm4" and both[1].held == 60.0
+        assert await backup() == 1
+        async with minerva.aio.coordinated(bytes=1):
+            pass
+        await (await minerva.aio._default()).close()
+
+    run(work())
+    run(work())
+
+
+@pytest.mark.filterwarnings("default")
+def test_without_a_server_nothing_is_asked() -> None:
+    async def work() -> None:
+        async with minerva.aio.deprioritized("idle") as held, minerva.aio.coordinated(bytes=1, deadline=9) as operation:
+            assert held.level is None and operation.begun is minerva.Begun.UNSERVED
+        assert await minerva.aio.boost(seconds=30) == minerva.Boost()
+
+    with pytest.warns(minerva.NoServerWarning):
+        run(work())
