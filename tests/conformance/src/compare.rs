@@ -2,6 +2,7 @@
 
 use crate::Outcome;
 use crate::job::Job;
+use crate::simulated::Simulated;
 use std::fmt::Write as _;
 
 /// Throughput and shares are to agree within this part.
@@ -15,7 +16,7 @@ pub struct Pair {
     /// What was run.
     pub job: Job,
     /// On the simulator.
-    pub simulated: Outcome,
+    pub simulated: Simulated,
     /// On the kernel.
     pub real: Outcome,
 }
@@ -44,6 +45,15 @@ impl Quantity {
         }
     }
 
+    /// Its values in an outcome: one for throughput, one a tenant for the others.
+    fn of(self, outcome: &Outcome) -> Vec<f64> {
+        match self {
+            Self::Throughput => vec![outcome.bytes_per_second()],
+            Self::Shares => (0..outcome.tenants.len()).map(|index| outcome.share(index)).collect(),
+            Self::P99 => outcome.tenants.iter().map(|tenant| tenant.p99_ms).collect(),
+        }
+    }
+
     /// The greatest error that counts as agreement.
     pub const fn error_max(self) -> f64 {
         match self {
@@ -56,21 +66,8 @@ impl Quantity {
 impl Pair {
     /// How far the simulated arm is from the real one, as a part of the real one: the worst tenant's.
     pub fn error(&self, quantity: Quantity) -> f64 {
-        let relative = |simulated: f64, real: f64| (simulated / real.max(f64::MIN_POSITIVE) - 1.0).abs();
-        let tenants = 0..self.job.tenants.len();
-        match quantity {
-            Quantity::Throughput => relative(self.simulated.bytes_per_second(), self.real.bytes_per_second()),
-            Quantity::Shares => {
-                tenants.map(|index| relative(self.simulated.share(index), self.real.share(index))).fold(0.0, f64::max)
-            }
-            Quantity::P99 => self
-                .simulated
-                .tenants
-                .iter()
-                .zip(&self.real.tenants)
-                .map(|(simulated, real)| relative(simulated.p99_ms, real.p99_ms))
-                .fold(0.0, f64::max),
-        }
+        let (simulated, real) = (quantity.of(&self.simulated.whole), quantity.of(&self.real));
+        simulated.iter().zip(&real).map(|(simulated, real)| relative(*simulated, *real)).fold(0.0, f64::max)
     }
 
     /// Whether everything agrees.
@@ -78,9 +75,29 @@ impl Pair {
         Quantity::ALL.iter().all(|quantity| self.error(*quantity) <= quantity.error_max())
     }
 
+    /// Each value that does not agree, with the least and the greatest that the simulator got in windows as long as the real
+    /// one. A real value between them differs by no more than chance.
+    fn spreads(&self, quantity: Quantity) -> Vec<Spread> {
+        let (simulated, real) = (quantity.of(&self.simulated.whole), quantity.of(&self.real));
+        let windows: Vec<Vec<f64>> = self.simulated.windows.iter().map(|window| quantity.of(window)).collect();
+        let apart = (0..real.len()).filter(|index| relative(simulated[*index], real[*index]) > quantity.error_max());
+        apart
+            .map(|index| {
+                let values = || windows.iter().map(|window| window[index]);
+                let (least, most) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
+                Spread { real: real[index], least, most }
+            })
+            .collect()
+    }
+
+    /// Whether the simulator's own windows are as far apart as it is from the real arm, wherever it does not agree with it.
+    pub fn may_be_chance(&self, quantity: Quantity) -> bool {
+        self.spreads(quantity).iter().all(|spread| (spread.least..=spread.most).contains(&spread.real))
+    }
+
     /// The pair in one line: simulated / real.
     pub fn line(&self) -> String {
-        let (simulated, real) = (&self.simulated, &self.real);
+        let (simulated, real) = (&self.simulated.whole, &self.real);
         let mut text = format!(
             "{} {}: {:.2}/{:.2} MB/s",
             if self.agrees() { "agrees" } else { "DIFFERS" },
@@ -103,12 +120,26 @@ impl Pair {
             );
         }
         let errors = Quantity::ALL.map(|quantity| {
-            let (error, most) = (self.error(quantity), quantity.error_max());
-            format!("{} {:.0} %{}", quantity.as_str(), error * 100.0, if error > most { "!" } else { "" })
+            let spreads = self.spreads(quantity);
+            let spreads = spreads.iter().map(|spread| {
+                format!("! (real {:.3}, simulated windows {:.3} to {:.3})", spread.real, spread.least, spread.most)
+            });
+            format!("{} {:.0} %{}", quantity.as_str(), self.error(quantity) * 100.0, spreads.collect::<String>())
         });
         let _ = write!(text, "; apart: {}", errors.join(", "));
         text
     }
+}
+
+/// A value of the real arm, and between what the simulated arm's windows lie.
+struct Spread {
+    real: f64,
+    least: f64,
+    most: f64,
+}
+
+fn relative(simulated: f64, real: f64) -> f64 {
+    (simulated / real.max(f64::MIN_POSITIVE) - 1.0).abs()
 }
 
 /// The worst pair's error.
@@ -120,19 +151,28 @@ pub fn worst(pairs: &[Pair], quantity: Quantity) -> f64 {
 mod tests {
     use super::{Pair, Quantity, worst};
     use crate::job::jobs;
+    use crate::simulated::Simulated;
     use crate::{Outcome, TenantOutcome};
 
     #[test]
-    fn the_worst_tenant_counts() {
+    fn the_worst_tenant_counts_and_chance_is_told_apart() {
         let outcome = |rates: [f64; 2]| Outcome {
             tenants: rates
                 .map(|bytes_per_second| TenantOutcome { bytes_per_second, p99_ms: 1.0, mean_ms: 1.0, requests: 1 })
                 .to_vec(),
         };
-        let pair = Pair { job: jobs().remove(0), simulated: outcome([8e6, 2e6]), real: outcome([9e6, 1e6]) };
+        let simulated = |windows: &[[f64; 2]]| Simulated {
+            whole: outcome([8e6, 2e6]),
+            windows: windows.iter().map(|rates| outcome(*rates)).collect(),
+        };
+        let real = outcome([9e6, 1e6]);
+        let pair = Pair { job: jobs().remove(0), simulated: simulated(&[[7e6, 3e6], [8e6, 2e6]]), real };
         assert_eq!(pair.error(Quantity::Throughput), 0.0);
         assert!((pair.error(Quantity::Shares) - 1.0).abs() < 1e-9);
         assert!(!pair.agrees() && pair.line().starts_with("DIFFERS"));
+        assert!(!pair.may_be_chance(Quantity::Shares) && pair.may_be_chance(Quantity::P99));
+        let wide = Pair { simulated: simulated(&[[7e6, 3e6], [9.5e6, 5e5]]), ..pair.clone() };
+        assert!(!wide.agrees() && wide.may_be_chance(Quantity::Shares));
         assert_eq!(worst(&[pair], Quantity::P99), 0.0);
     }
 }

@@ -6,6 +6,8 @@ use std::fmt;
 pub const HDD: &str = "sata7200-80g";
 /// One that does not.
 pub const SSD: &str = "sata-ssd";
+/// Another that seeks, in [`held_out`] only.
+const FAST_HDD: &str = "sas10k-300g";
 
 /// Who orders requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,6 +111,30 @@ pub fn jobs() -> Vec<Job> {
     jobs
 }
 
+/// Jobs that nobody looked at while the models were made: other sizes, depths, weights, mixtures, and another disk.
+pub fn held_out() -> Vec<Job> {
+    let heavy = |tenant, weight| TenantJob { weight, ..tenant };
+    let write = |tenant| TenantJob { write: true, ..tenant };
+    let job = |profile, elevator, tenants: Vec<TenantJob>| Job { profile, elevator, tenants };
+    let (none, deadline, bfq) = (Elevator::None, Elevator::Deadline, Elevator::Bfq);
+    vec![
+        job(HDD, bfq, weighted(reader(false, 128 * K, 1), &[500, 100])),
+        job(HDD, bfq, weighted(reader(true, 32 * K, 4), &[300, 100])),
+        job(HDD, bfq, vec![heavy(reader(true, 16 * K, 4), 400), reader(false, 128 * K, 1)]),
+        job(HDD, bfq, vec![heavy(write(reader(true, 32 * K, 2)), 300), reader(false, 64 * K, 1)]),
+        job(FAST_HDD, bfq, weighted(reader(true, 8 * K, 1), &[1000, 250])),
+        job(FAST_HDD, bfq, weighted(reader(false, 512 * K, 1), &[300, 200, 100])),
+        job(FAST_HDD, deadline, vec![reader(false, 128 * K, 1), reader(true, 32 * K, 2)]),
+        job(FAST_HDD, none, vec![write(reader(false, 256 * K, 2)), reader(true, 16 * K, 4)]),
+        job(SSD, bfq, weighted(reader(true, 4 * K, 1), &[800, 100])),
+        job(SSD, bfq, weighted(reader(true, 16 * K, 8), &[300, 100])),
+        job(SSD, bfq, vec![heavy(reader(true, 16 * K, 2), 500), write(reader(true, 128 * K, 4))]),
+        job(SSD, bfq, weighted(reader(false, 1024 * K, 2), &[300, 100])),
+        job(SSD, none, vec![reader(true, 4 * K, 4), reader(true, 4 * K, 1)]),
+        job(SSD, deadline, vec![reader(true, 128 * K, 4), write(reader(false, 128 * K, 4))]),
+    ]
+}
+
 /// How many of [`jobs`] the quick suite takes.
 pub const QUICK: usize = 4;
 
@@ -121,7 +147,14 @@ pub(crate) fn region(job: &Job, tenant: usize, capacity_bytes: u64) -> (u64, u64
 
 #[cfg(test)]
 mod tests {
-    use super::{Elevator, QUICK, jobs, region};
+    use super::{Elevator, QUICK, held_out, jobs, region};
+
+    #[test]
+    fn no_job_is_twice_in_the_lists() {
+        let jobs: Vec<String> = jobs().iter().chain(&held_out()).map(ToString::to_string).collect();
+        let distinct: std::collections::BTreeSet<_> = jobs.iter().collect();
+        assert_eq!(distinct.len(), jobs.len());
+    }
 
     #[test]
     fn the_suite_covers_what_it_promises() {
@@ -132,7 +165,7 @@ mod tests {
             assert!(of_it().any(|tenant| tenant.random) && of_it().any(|tenant| !tenant.random));
             assert!(of_it().any(|tenant| tenant.write) && of_it().any(|tenant| tenant.depth > 1));
         }
-        for job in &jobs {
+        for job in jobs.iter().chain(&held_out()) {
             assert!((1..=4).contains(&job.tenants.len()), "{job}");
             let (start, length) = region(job, job.tenants.len() - 1, 80 << 30);
             assert!(start + length <= 80 << 30, "{job}");

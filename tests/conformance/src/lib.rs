@@ -7,6 +7,7 @@
 //! | `simulated` | a job on the simulator |
 //! | `real` | a job on the kernel: an emulated disk, a real elevator, real cgroups, fio |
 //! | `fio` | fio's job files and its log |
+//! | `log` | what a process did within a window: the same count for both arms |
 //! | `recorded` | the real arm of an earlier run, to compare a changed simulator with it |
 //! | `compare` | pairs, and how far they are apart |
 //!
@@ -17,6 +18,7 @@ pub mod compare;
 mod fio;
 pub mod host;
 pub mod job;
+mod log;
 pub mod real;
 pub mod recorded;
 pub mod simulated;

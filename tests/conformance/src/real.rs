@@ -1,8 +1,9 @@
 //! A job on the real kernel: fio in real cgroups, a real elevator, the emulated disk under it.
 
-use crate::fio::{Process, Report};
+use crate::fio::{Duration, Process};
 use crate::host::Host;
 use crate::job::{Elevator, Job, TenantJob, region};
+use crate::log::Report;
 use crate::{Outcome, fio};
 use anyhow::Context as _;
 use minerva_lab::disk::{Disk, DiskSpec};
@@ -12,12 +13,12 @@ use minerva_lab::workload::CgroupParent;
 /// A disk that answers at once, and one that takes a millisecond: what is measured above that is the host's.
 const INSTANT_US: f64 = 0.0;
 const CONSTANT_US: f64 = 1000.0;
-/// Delays are kept at these parts of all requests.
-const PARTS: [f64; 13] = [0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99, 0.999];
-/// How long each of the three calibrations takes.
-const CALIBRATION_S: u64 = 1;
-/// Before anything is counted. As long as the simulated arm's warm-up.
-const RAMP_S: u64 = 2;
+/// Delays are kept at these parts of all requests: close together at the end, where they are far apart.
+const PARTS: [f64; 17] = [0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 1.0];
+/// Each of the three calibrations. The first requests of a process are slow, and there are too few others to hide them.
+const CALIBRATION: Duration = Duration { ramp_ms: 300, counted_ms: 1500 };
+/// Before anything is counted of a job.
+pub(crate) const RAMP_S: u64 = 2;
 
 /// Says what the machine lacks for this arm, if anything.
 pub fn check_machine() -> anyhow::Result<()> {
@@ -57,7 +58,8 @@ impl Run {
                 Process { tenant, offset_bytes, region_bytes, cgroup }
             })
             .collect();
-        let reports = fio::run(disk.device(), &processes, RAMP_S, self.seconds)?;
+        let duration = Duration { ramp_ms: RAMP_S * 1000, counted_ms: self.seconds * 1000 };
+        let reports = fio::run(disk.device(), &processes, duration)?;
         drop(groups);
         Ok(Outcome { tenants: reports.into_iter().map(|report| report.outcome()).collect() })
     }
@@ -66,7 +68,7 @@ impl Run {
     pub fn host(&self) -> anyhow::Result<Host> {
         let reader = |block_bytes, depth| TenantJob { weight: 100, random: true, write: false, block_bytes, depth };
         let period = |block_bytes, depth| -> anyhow::Result<f64> {
-            Ok(1e9 / self.calibrate(INSTANT_US, &reader(block_bytes, depth))?.requests_per_second().max(1.0))
+            Ok(1e9 / self.calibrate(INSTANT_US, &reader(block_bytes, depth))?.rate().max(1.0))
         };
         let (small_bytes, large_bytes) = (4096, 1 << 20);
         let (small_ns, large_ns) = (period(small_bytes, 32)?, period(large_bytes, 8)?);
@@ -85,7 +87,7 @@ impl Run {
         std::fs::write(&path, constant_disk(constant_us)).with_context(|| format!("write {}", path.display()))?;
         let disk = self.disk(&path.to_string_lossy(), Elevator::None)?;
         let process = Process { tenant, offset_bytes: 0, region_bytes: disk.info().size_bytes, cgroup: None };
-        let mut reports = fio::run(disk.device(), &[process], 0, CALIBRATION_S)?;
+        let mut reports = fio::run(disk.device(), &[process], CALIBRATION)?;
         reports.pop().context("fio reports nothing")
     }
 

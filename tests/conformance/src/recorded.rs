@@ -12,17 +12,28 @@ use std::path::Path;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Recorded {
     /// By the job's description.
-    jobs: BTreeMap<String, (Host, Outcome)>,
+    jobs: BTreeMap<String, Measured>,
+}
+
+/// One job of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// The host as it was at the time.
+    pub host: Host,
+    /// What the job did.
+    pub outcome: Outcome,
+    /// How long it was measured.
+    pub seconds: u64,
 }
 
 impl Recorded {
-    /// Adds a job's outcome, and the host as it was at the time.
-    pub fn add(&mut self, job: &Job, host: Host, outcome: Outcome) {
-        self.jobs.insert(job.to_string(), (host, outcome));
+    /// Adds a job, in place of an earlier measurement of the same.
+    pub fn add(&mut self, job: &Job, measured: Measured) {
+        self.jobs.insert(job.to_string(), measured);
     }
 
-    /// A job's outcome, and the host as it was at the time.
-    pub fn get(&self, job: &Job) -> anyhow::Result<&(Host, Outcome)> {
+    /// What was measured of a job.
+    pub fn get(&self, job: &Job) -> anyhow::Result<&Measured> {
         let found = self.jobs.get(&job.to_string());
         found.with_context(|| format!("the recorded arm lacks `{job}`; record it anew"))
     }

@@ -1,23 +1,33 @@
 //! A job on the simulator.
 
+use crate::Outcome;
 use crate::host::{Host, HostedDisk};
 use crate::job::{Elevator, Job, TenantJob, region};
-use crate::{Outcome, TenantOutcome};
+use crate::log::{Entry, Window};
+use crate::real::RAMP_S;
 use anyhow::Context as _;
 use minerva_blocksched::{Bfq, BfqOptions, Deadline, DeadlineOptions, FlowParameters, Noop, Scheduler};
 use minerva_model::Nanos;
 use minerva_sim_device::{Media, profile};
-use minerva_sim_workload::{Generator, Loop, Pattern, Plan};
+use minerva_sim_workload::{Generator, IoRequest, Loop, Pattern, Plan, Source, Step};
 use minerva_sim_world::{ProcessSetup, TenantSetup, World, WorldSetup};
+use std::sync::{Arc, Mutex, PoisonError};
 
-/// BFQ and the disk's cache settle in this many seconds, which are not counted.
-const WARM_UP_S: usize = 2;
+/// What the simulator says of a job.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Simulated {
+    /// Over all windows together.
+    pub whole: Outcome,
+    /// In each window. How far they are apart is what chance does to a measurement of that length.
+    pub windows: Vec<Outcome>,
+}
 
-/// Runs `job` for `seconds` of virtual time, after a warm-up.
-pub fn run(job: &Job, host: &Host, seconds: u64, seed: u64) -> anyhow::Result<Outcome> {
+/// Runs `job` for `windows` times `seconds` of virtual time, after a ramp as long as the real arm's.
+pub fn run(job: &Job, host: &Host, seconds: u64, windows: u64, seed: u64) -> anyhow::Result<Simulated> {
     let profile = profile(job.profile).with_context(|| format!("there is no disk profile `{}`", job.profile))?;
     let rotational = matches!(profile.media, Media::Hdd(_));
     let disk = HostedDisk::new(profile.build(None, seed), host.clone(), seed);
+    let logs: Vec<Log> = job.tenants.iter().map(|_| Log::default()).collect();
     let tenants = job.tenants.iter().enumerate();
     let mut world = World::new(WorldSetup {
         device: Box::new(disk),
@@ -28,34 +38,67 @@ pub fn run(job: &Job, host: &Host, seconds: u64, seed: u64) -> anyhow::Result<Ou
             .map(|(index, tenant)| TenantSetup { name: index.to_string(), weight: tenant.weight, guest: None })
             .collect(),
         processes: tenants
-            .map(|(index, tenant)| ProcessSetup {
-                name: index.to_string(),
-                tenant: index,
-                source: Box::new(Generator::new(
-                    plan(tenant, region(job, index, profile.capacity_bytes)),
-                    seed << 8 | index as u64,
-                )),
-                starts_at: Nanos::ZERO,
-                parameters: FlowParameters::default(),
-                promise: None,
+            .map(|(index, tenant)| {
+                let plan = plan(tenant, region(job, index, profile.capacity_bytes));
+                ProcessSetup {
+                    name: index.to_string(),
+                    tenant: index,
+                    source: Box::new(Logged {
+                        source: Generator::new(plan, seed << 8 | index as u64),
+                        under_way: Vec::new(),
+                        log: Arc::clone(&logs[index]),
+                    }),
+                    starts_at: Nanos::ZERO,
+                    parameters: FlowParameters::default(),
+                    promise: None,
+                }
             })
             .collect(),
         engine: None,
         bin: Nanos::SECOND,
     });
-    let until = seconds + WARM_UP_S as u64;
-    world.run(Nanos::from_secs(until));
-    let report = world.report();
-    let outcome = |process: &minerva_sim_world::ReportedProcess| {
-        let bins = process.bins_bytes.iter().skip(WARM_UP_S).take(seconds as usize);
-        TenantOutcome {
-            bytes_per_second: bins.sum::<u64>() as f64 / seconds as f64,
-            p99_ms: process.latency_p99_ms,
-            mean_ms: process.latency_mean_ms,
-            requests: process.requests,
-        }
+    world.run(Nanos::from_secs(RAMP_S + seconds * windows));
+    let count = |window: Window| Outcome {
+        tenants: logs
+            .iter()
+            .map(|log| window.count(&log.lock().unwrap_or_else(PoisonError::into_inner)).outcome())
+            .collect(),
     };
-    Ok(Outcome { tenants: report.processes.iter().map(outcome).collect() })
+    let (ramp_ms, length_ms) = (RAMP_S * 1000, seconds * 1000);
+    let nth = |index| Window { from_ms: ramp_ms + index * length_ms, length_ms };
+    let whole = count(Window { from_ms: ramp_ms, length_ms: windows * length_ms });
+    Ok(Simulated { whole, windows: (0..windows).map(|index| count(nth(index))).collect() })
+}
+
+type Log = Arc<Mutex<Vec<Entry>>>;
+
+/// A process whose every request is logged, as fio does it.
+struct Logged {
+    source: Generator,
+    /// Offset and instant of each request under way.
+    under_way: Vec<(u64, Nanos)>,
+    log: Log,
+}
+
+impl Source for Logged {
+    fn next(&mut self, now: Nanos) -> Step {
+        let step = self.source.next(now);
+        if let Step::Issue(request) = step {
+            self.under_way.push((request.offset_bytes, now));
+        }
+        step
+    }
+
+    fn completed(&mut self, now: Nanos, request: &IoRequest) {
+        // Two at the same place are told apart by their order, which is as good as any.
+        if let Some(index) = self.under_way.iter().position(|(offset, _)| *offset == request.offset_bytes) {
+            let (_, issued) = self.under_way.remove(index);
+            let (at_ms, time_ns) = (now.0 / 1_000_000, now.since(issued).0);
+            let entry = Entry { at_ms, time_ns, bytes: u64::from(request.length_bytes) };
+            self.log.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
+        }
+        self.source.completed(now, request);
+    }
 }
 
 fn plan(tenant: &TenantJob, (offset_bytes, region_bytes): (u64, u64)) -> Plan {

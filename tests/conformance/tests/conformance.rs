@@ -13,9 +13,9 @@ fn host() -> Host {
 #[test]
 fn every_job_runs_on_the_simulator_and_runs_the_same_again() {
     for job in jobs() {
-        let outcome = simulated::run(&job, &host(), 6, 3).unwrap();
-        assert_eq!(outcome, simulated::run(&job, &host(), 6, 3).unwrap(), "{job}");
-        for tenant in &outcome.tenants {
+        let outcome = simulated::run(&job, &host(), 3, 2, 3).unwrap();
+        assert_eq!(outcome, simulated::run(&job, &host(), 3, 2, 3).unwrap(), "{job}");
+        for tenant in &outcome.whole.tenants {
             assert!(tenant.bytes_per_second > 0.0 && tenant.p99_ms > 0.0, "{job}: {outcome:?}");
         }
     }
@@ -38,7 +38,7 @@ fn the_kernel_serves_short_jobs_in_the_simulators_order() {
         let run = Run { prefix: format!("minerva-test-agree-{index}-{}", std::process::id()), seconds: 2 };
         let job = Job { profile: HDD, elevator, tenants };
         let real = run.job(&job).unwrap();
-        let simulated = simulated::run(&job, &host(), 30, 1).unwrap();
+        let simulated = simulated::run(&job, &host(), 30, 1, 1).unwrap().whole;
         for (outcome, arm) in [(&real, "real"), (&simulated, "simulated")] {
             assert!(outcome.tenants.iter().all(|tenant| tenant.requests > 0), "{job}, {arm}: {outcome:?}");
             assert!(outcome.share(0) > outcome.share(1), "{job}, {arm}: {outcome:?}");
