@@ -7,10 +7,10 @@
 
 use crate::Store;
 use minerva_model::{
-    AccessKind, CreditLot, Declaration, DeviceId, EntryKind, LearntBandwidth, LedgerEntry, MicroCredits, Nanos,
+    AccessKind, Boost, CreditLot, Declaration, DeviceId, EntryKind, LearntBandwidth, LedgerEntry, MicroCredits, Nanos,
     RequestId,
 };
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::error::StoreError;
 
@@ -23,11 +23,29 @@ pub enum Posted {
     Known,
 }
 
+/// An entry, and what it buys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Posting {
+    /// The entry.
+    pub entry: LedgerEntry,
+    /// Of a purchase: the boost, and the key of the declaration that has it from now on. Both are durable together, so that
+    /// no crash takes the price and not the boost.
+    pub boost: Option<(String, Boost)>,
+}
+
+impl From<LedgerEntry> for Posting {
+    fn from(entry: LedgerEntry) -> Self {
+        Self { entry, boost: None }
+    }
+}
+
 /// A row as it was entered, for `minerva-ctl audit`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LedgerRow {
     /// When, by the wall clock.
     pub at_unix_ms: i64,
+    /// Whose.
+    pub account: String,
     /// What it did.
     pub kind: EntryKind,
     /// How much.
@@ -43,7 +61,7 @@ const KINDS: [EntryKind; 5] =
 
 impl Store {
     /// Enters what happened to credits, in the order given and in one transaction: durable on return, all of it or nothing.
-    pub fn post(&mut self, entries: &[LedgerEntry]) -> Result<Vec<Posted>, StoreError> {
+    pub fn post(&mut self, postings: &[Posting]) -> Result<Vec<Posted>, StoreError> {
         let now = (self.clock)();
         let write = |connection: &Connection| {
             let transaction = connection.unchecked_transaction()?;
@@ -51,8 +69,8 @@ impl Store {
                 "INSERT INTO ledger (account, boot, kind, micro_credits, request, at_unix_ms, expires_at_unix_ms)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING",
             )?;
-            let mut posted = Vec::with_capacity(entries.len());
-            for entry in entries {
+            let mut posted = Vec::with_capacity(postings.len());
+            for Posting { entry, boost } in postings {
                 let expires_at = entry.expires_in.map(|left| now.saturating_add_unsigned(left.0 / 1_000_000));
                 let added = insert.execute(params![
                     entry.account,
@@ -63,6 +81,9 @@ impl Store {
                     now,
                     expires_at,
                 ])?;
+                if let (1, Some((key, boost))) = (added, boost) {
+                    self.add_boost(&transaction, key, boost)?;
+                }
                 posted.push(if added == 1 { Posted::Fresh } else { Posted::Known });
             }
             drop(insert);
@@ -70,6 +91,20 @@ impl Store {
             Ok(posted)
         };
         write(&self.connection).map_err(|error| self.failed("write to", error))
+    }
+
+    /// Adds a boost to what a tenant declared. What cannot be read of that is as if it had never been.
+    fn add_boost(&self, connection: &Connection, key: &str, boost: &Boost) -> rusqlite::Result<()> {
+        let mut select =
+            connection.prepare_cached("SELECT declaration FROM declaration WHERE key = ?1 AND boot = ?2")?;
+        let text = select.query_row([key, &self.boot_id], |row| row.get::<_, String>(0)).optional()?;
+        let declared = text.and_then(|text| serde_json::from_str::<Declaration>(&text).ok());
+        let mut declared = declared.unwrap_or_else(|| Declaration { key: key.to_owned(), ..Declaration::default() });
+        declared.boosts.push(boost.clone());
+        let text =
+            serde_json::to_string(&declared).map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
+        let mut insert = connection.prepare_cached("INSERT OR REPLACE INTO declaration VALUES (?1, ?2, ?3)")?;
+        insert.execute([key, &self.boot_id, &text]).map(drop)
     }
 
     /// What an account holds by its rows alone. Below zero only if something other than Minerva wrote rows.
@@ -126,25 +161,27 @@ impl Store {
         read().map_err(|error| self.failed("read from", error))
     }
 
-    /// An account's rows since an instant, the oldest first and at most `count_max`.
-    pub fn ledger(&self, account: &str, since_unix_ms: i64, count_max: u32) -> Result<Vec<LedgerRow>, StoreError> {
+    /// The latest rows of one account, or of all and of every boot: since an instant, the oldest first and at most
+    /// `count_max`.
+    pub fn ledger(
+        &self,
+        account: Option<&str>,
+        since_unix_ms: i64,
+        count_max: u32,
+    ) -> Result<Vec<LedgerRow>, StoreError> {
         let read = || {
-            let mut select = self.connection.prepare_cached(
-                "SELECT at_unix_ms, kind, micro_credits, request, expires_at_unix_ms FROM ledger
-                 WHERE account = ?1 AND boot = ?2 AND at_unix_ms >= ?3 ORDER BY id LIMIT ?4",
-            )?;
-            let rows = select.query_map(params![account, self.scope(account), since_unix_ms, count_max], |row| {
-                let (kind, amount): (String, i64) = (row.get(1)?, row.get(2)?);
-                let known = KINDS.into_iter().find(|known| known.as_str() == kind);
-                Ok(LedgerRow {
-                    at_unix_ms: row.get(0)?,
-                    kind: known.ok_or_else(|| rusqlite::Error::InvalidColumnName(kind))?,
-                    amount: MicroCredits(u64::try_from(amount).unwrap_or(0)),
-                    request: row.get::<_, Option<String>>(3)?.map(RequestId),
-                    expires_at_unix_ms: row.get(4)?,
-                })
-            })?;
-            rows.collect::<rusqlite::Result<Vec<_>>>()
+            let (where_account, scope) = match account {
+                Some(account) => ("account = ?1 AND boot = ?2", self.scope(account)),
+                None => ("?1 = ?2", ""),
+            };
+            let mut select = self.connection.prepare_cached(&format!(
+                "SELECT at_unix_ms, kind, micro_credits, request, expires_at_unix_ms, account FROM ledger
+                 WHERE {where_account} AND at_unix_ms >= ?3 ORDER BY id DESC LIMIT ?4"
+            ))?;
+            let rows = select.query_map(params![account.unwrap_or(""), scope, since_unix_ms, count_max], ledger_row)?;
+            let mut rows = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+            rows.reverse();
+            Ok(rows)
         };
         read().map_err(|error| self.failed("read from", error))
     }
@@ -234,4 +271,17 @@ impl Store {
         };
         read().map_err(|error| self.failed("read from", error))
     }
+}
+
+fn ledger_row(row: &Row<'_>) -> rusqlite::Result<LedgerRow> {
+    let (kind, amount): (String, i64) = (row.get(1)?, row.get(2)?);
+    let known = KINDS.into_iter().find(|known| known.as_str() == kind);
+    Ok(LedgerRow {
+        at_unix_ms: row.get(0)?,
+        kind: known.ok_or_else(|| rusqlite::Error::InvalidColumnName(kind))?,
+        amount: MicroCredits(u64::try_from(amount).unwrap_or(0)),
+        request: row.get::<_, Option<String>>(3)?.map(RequestId),
+        expires_at_unix_ms: row.get(4)?,
+        account: row.get(5)?,
+    })
 }

@@ -1,5 +1,5 @@
-//! What Minerva remembers: the tenants' histories, the audit of decisions, the ledger of credits, what tenants declared and what
-//! disks deliver in SQLite ([`Store`]), and recordings of events and effects ([`Recorder`], [`Recording`]).
+//! What Minerva remembers: the tenants' histories, the audit of decisions and of requests, the ledger of credits, what tenants
+//! declared and claimed, and what disks deliver in SQLite ([`Store`]), and recordings of events and effects ([`Recorder`], [`Recording`]).
 //!
 //! The database has one writer, the daemon. A method that returned has made its rows durable (WAL with `synchronous=FULL`);
 //! one that failed has changed nothing, and the store can be used on. A damaged file is moved aside, never deleted.
@@ -7,21 +7,25 @@
 //! The wall clock appears here only: history outlives the monotonic clock, so its age is told by the wall clock, and what a
 //! jump of that clock can do is bounded ([`HISTORY_AGE_MAX`]).
 
+mod claims;
 mod error;
 mod ledger;
 mod open;
 mod recording;
+mod requests;
 mod schema;
 
+pub use claims::{Schedule, SetLevel, Span, StandingClaim};
 pub use error::{StoreError, StoreErrorKind};
-pub use ledger::{LedgerRow, Posted};
+pub use ledger::{LedgerRow, Posted, Posting};
 pub use open::StoreNote;
 pub use recording::{
     Entry, LINE_BYTES_MAX, Recorder, Recording, RecordingError, RecordingErrorKind, WINDOW_LOG_MAX, read_entries,
 };
+pub use requests::{AnswerKind, RequestRow, Whose};
 
 use minerva_model::{Decision, DeviceId, Nanos, TenantHistory, UsageAverage};
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, Row, params};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -195,22 +199,15 @@ impl Store {
         let oldest = (self.clock)().saturating_sub(age_ms);
         let write = |connection: &Connection| {
             let transaction = connection.unchecked_transaction()?;
-            let last: Option<i64> =
-                transaction.query_row("SELECT max(id) FROM audit", [], |row| row.get(0)).optional()?.flatten();
-            // Numbers are given out in sequence, so the rows beyond the limit are those below this one.
-            let first_kept = last.unwrap_or(0).saturating_sub(i64::from(limits.rows_max)).saturating_add(1);
-            // Both go by an index, so that a call costs what it deletes and not what there is.
-            let by_number = "DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE id < ?1 ORDER BY id LIMIT ?2)";
-            let by_age = "DELETE FROM audit WHERE id IN (
-                SELECT id FROM audit WHERE at_unix_ms < ?1 ORDER BY at_unix_ms LIMIT ?2)";
-            let beyond = transaction.execute(by_number, [first_kept, PRUNE_ROWS_MAX])?;
-            let audit = beyond + transaction.execute(by_age, [oldest, PRUNE_ROWS_MAX - beyond as i64])?;
+            let audit = prune_table(&transaction, "audit", oldest, limits.rows_max)?;
+            let requests = prune_table(&transaction, "participation", oldest, limits.rows_max)?;
             let boot = [self.boot_id.as_str()];
             let histories = transaction.execute("DELETE FROM history WHERE boot <> '' AND boot <> ?1", boot)?
                 + transaction.execute("DELETE FROM declaration WHERE boot <> ?1", boot)?
+                + transaction.execute("DELETE FROM claim WHERE boot <> ?1", boot)?
                 + transaction.execute("DELETE FROM bandwidth WHERE boot <> ?1", boot)?;
             transaction.commit()?;
-            Ok(Pruned { rows: audit + histories, more: audit as i64 >= PRUNE_ROWS_MAX })
+            Ok(Pruned { rows: audit + requests + histories, more: audit.max(requests) as i64 >= PRUNE_ROWS_MAX })
         };
         write(&self.connection).map_err(|error| self.failed("write to", error))
     }
@@ -235,6 +232,21 @@ impl Store {
         let kind = StoreErrorKind::UnreadableRow;
         StoreError { path: self.path.clone(), operation, kind, source: Some(Box::new(error)) }
     }
+}
+
+/// Deletes a bounded number of the rows of a table that are too old or too many.
+fn prune_table(connection: &Connection, table: &str, oldest_unix_ms: i64, rows_max: u32) -> rusqlite::Result<usize> {
+    let last: Option<i64> = connection.query_row(&format!("SELECT max(id) FROM {table}"), [], |row| row.get(0))?;
+    // Numbers are given out in sequence, so the rows beyond the limit are those below this one.
+    let first_kept = last.unwrap_or(0).saturating_sub(i64::from(rows_max)).saturating_add(1);
+    // Both go by an index, so that a call costs what it deletes and not what there is.
+    let by_number =
+        format!("DELETE FROM {table} WHERE id IN (SELECT id FROM {table} WHERE id < ?1 ORDER BY id LIMIT ?2)");
+    let by_age = format!(
+        "DELETE FROM {table} WHERE id IN (SELECT id FROM {table} WHERE at_unix_ms < ?1 ORDER BY at_unix_ms LIMIT ?2)"
+    );
+    let beyond = connection.execute(&by_number, [first_kept, PRUNE_ROWS_MAX])?;
+    Ok(beyond + connection.execute(&by_age, [oldest_unix_ms, PRUNE_ROWS_MAX - beyond as i64])?)
 }
 
 fn history_of(row: &Row<'_>, key: &str, now_unix_ms: i64) -> rusqlite::Result<TenantHistory> {

@@ -6,7 +6,7 @@ use rusqlite::{Connection, TransactionBehavior};
 pub(crate) const APPLICATION_ID: i64 = 0x4d6e_7276;
 
 /// Step `n` brings a file of version `n` to `n + 1`. Steps are never edited, only added.
-const MIGRATIONS: [&str; 2] = [
+const MIGRATIONS: [&str; 3] = [
     "
     CREATE TABLE history (
         key TEXT NOT NULL,
@@ -62,6 +62,26 @@ const MIGRATIONS: [&str; 2] = [
         true_at_unix_ms INTEGER NOT NULL,
         PRIMARY KEY (major, minor, boot, access)
     ) STRICT, WITHOUT ROWID;
+",
+    "
+    CREATE TABLE claim (                -- the level that a tenant set, and its schedule
+        key TEXT NOT NULL,
+        boot TEXT NOT NULL,
+        claim TEXT NOT NULL,            -- JSON
+        PRIMARY KEY (key, boot)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE participation (        -- what tenants asked for and were answered
+        id INTEGER PRIMARY KEY,
+        at_unix_ms INTEGER NOT NULL,
+        tenant TEXT NOT NULL,
+        account TEXT NOT NULL,
+        kind TEXT NOT NULL,             -- granted, refused, ready
+        request TEXT NOT NULL,          -- the idempotency key; empty when there is none
+        text TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX participation_of_tenant ON participation (tenant, id);
+    CREATE INDEX participation_of_account ON participation (account, id);
+    CREATE INDEX participation_by_time ON participation (at_unix_ms);
 ",
 ];
 

@@ -5,7 +5,7 @@
 use minerva_model::{
     DeviceId, EntryKind, EntryNumber, LedgerEntry, MicroCredits, Nanos, RequestId, TenantHistory, UsageAverage,
 };
-use minerva_store::{Store, StoreErrorKind};
+use minerva_store::{Posting, Store, StoreErrorKind};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use std::path::{Path, PathBuf};
 
@@ -102,13 +102,15 @@ fn a_full_disk_spends_no_credit() {
     let ballast = disk.0.join("ballast");
     std::fs::write(&ballast, vec![0; 300 << 10]).expect("written");
     let open = || Store::open(&path, "boot-a", Box::new(|| 0)).expect("opens").0;
-    let entry = |number: u64| LedgerEntry {
-        number: EntryNumber(number),
-        account: "group:g".to_owned(),
-        kind: EntryKind::Earned,
-        amount: MicroCredits::credits(1),
-        expires_in: Some(Nanos::from_secs(86_400)),
-        request: Some(RequestId(format!("{number}-{}", "x".repeat(60)))),
+    let entry = |number: u64| {
+        Posting::from(LedgerEntry {
+            number: EntryNumber(number),
+            account: "group:g".to_owned(),
+            kind: EntryKind::Earned,
+            amount: MicroCredits::credits(1),
+            expires_in: Some(Nanos::from_secs(86_400)),
+            request: Some(RequestId(format!("{number}-{}", "x".repeat(60)))),
+        })
     };
     let batch = |generation: u64| (0..100).map(|n| entry(generation * 100 + n)).collect::<Vec<_>>();
     let mut store = open();

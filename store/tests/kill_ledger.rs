@@ -3,7 +3,7 @@
 #![expect(clippy::expect_used, reason = "a test that cannot go on says why by panicking")]
 
 use minerva_model::{EntryKind, EntryNumber, LedgerEntry, MicroCredits, Nanos, RequestId};
-use minerva_store::{Posted, Store};
+use minerva_store::{Posted, Posting, Store};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -22,14 +22,16 @@ fn open(path: &Path) -> Store {
 
 /// What the engine does in a slice with a purchase: 30 credits entered, 25 spent under the purchase's key, and each earning
 /// under a key of its own, so that this test can send it again too.
-fn purchase(number: u64) -> [LedgerEntry; 2] {
-    let entry = |kind: EntryKind, credits, key: String| LedgerEntry {
-        number: EntryNumber(number),
-        account: ACCOUNT.to_owned(),
-        kind,
-        amount: MicroCredits::credits(credits),
-        expires_in: kind.adds().then_some(Nanos::from_secs(86_400)),
-        request: Some(RequestId(key)),
+fn purchase(number: u64) -> [Posting; 2] {
+    let entry = |kind: EntryKind, credits, key: String| {
+        Posting::from(LedgerEntry {
+            number: EntryNumber(number),
+            account: ACCOUNT.to_owned(),
+            kind,
+            amount: MicroCredits::credits(credits),
+            expires_in: kind.adds().then_some(Nanos::from_secs(86_400)),
+            request: Some(RequestId(key)),
+        })
     };
     [entry(EntryKind::Earned, 30, format!("earned-{number}")), entry(EntryKind::Spent, 25, format!("bought-{number}"))]
 }

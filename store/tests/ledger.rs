@@ -6,10 +6,14 @@ use minerva_model::{
     AccessKind, Boost, CreditLot, Declaration, DeviceId, EntryKind, EntryNumber, LearntBandwidth, LedgerEntry, Level,
     MicroCredits, Nanos, RequestId,
 };
-use minerva_store::{Posted, Store, StoreNote};
+use minerva_store::{
+    AnswerKind, AuditLimits, Posted, Posting, RequestRow, Schedule, SetLevel, Span, StandingClaim, Store, StoreNote,
+    Whose,
+};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 const NOON: i64 = 1_800_000_000_000;
 const HOUR: Nanos = Nanos::from_secs(3600);
@@ -19,15 +23,15 @@ fn open(path: &Path, boot_id: &str, clock: &Arc<AtomicI64>) -> (Store, Vec<Store
     Store::open(path, boot_id, Box::new(move || clock.load(Ordering::Relaxed))).expect("opens")
 }
 
-fn entry(account: &str, kind: EntryKind, credits: u64, request: Option<&str>) -> LedgerEntry {
-    LedgerEntry {
+fn entry(account: &str, kind: EntryKind, credits: u64, request: Option<&str>) -> Posting {
+    Posting::from(LedgerEntry {
         number: EntryNumber(0),
         account: account.to_owned(),
         kind,
         amount: MicroCredits::credits(credits),
         expires_in: kind.adds().then_some(HOUR),
         request: request.map(|key| RequestId(key.to_owned())),
-    }
+    })
 }
 
 fn lots(store: &Store, account: &str) -> Vec<(u64, u64)> {
@@ -60,8 +64,10 @@ fn balances_and_lots_are_derived_from_the_rows() {
     assert_eq!(store.post(&again).expect("written"), [Posted::Known, Posted::Fresh]);
     assert_eq!(store.purchases("group:g", 2).expect("read"), [RequestId("b".into()), RequestId("gift".into())]);
     let kinds: Vec<EntryKind> =
-        store.ledger("group:g", NOON + 20 * 60_000, 3).expect("read").iter().map(|row| row.kind).collect();
-    assert_eq!(kinds, [EntryKind::Spent, EntryKind::Given, EntryKind::Expired]);
+        store.ledger(Some("group:g"), NOON + 20 * 60_000, 3).expect("read").iter().map(|row| row.kind).collect();
+    assert_eq!(kinds, [EntryKind::Given, EntryKind::Expired, EntryKind::Spent], "the newest three");
+    let all = store.ledger(None, 0, 100).expect("read");
+    assert_eq!((all.len(), all[6].account.as_str()), (7, "cgroup:x#1"));
 
     // A group is the same after a boot, a cgroup is not. Clocks that jump give what was given, or nothing.
     for (at, seconds) in [(NOON - 1_000_000_000, 3600), (i64::MAX, 0), (i64::MIN, 3600)] {
@@ -83,6 +89,22 @@ fn a_row_can_be_neither_changed_nor_deleted() {
     }
 }
 
+#[test]
+fn a_boost_is_durable_with_its_price_and_not_without() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (path, clock) = (directory.path().join("minerva.db"), Arc::new(AtomicI64::new(NOON)));
+    let (mut store, _) = open(&path, "boot-a", &clock);
+    let buy = |key: &str| Posting {
+        boost: Some(("cgroup:a#1".to_owned(), Boost { request: RequestId(key.into()), device: None, slices_left: 1 })),
+        ..entry("group:g", EntryKind::Spent, 25, Some(key))
+    };
+    assert_eq!(store.post(&[buy("a"), buy("b")]).expect("written"), [Posted::Fresh; 2]);
+    assert_eq!(store.post(&[buy("b"), buy("c")]).expect("written"), [Posted::Known, Posted::Fresh]);
+    let declared = store.declared("cgroup:a#1").expect("read").expect("there");
+    let keys: Vec<&str> = declared.boosts.iter().map(|boost| boost.request.0.as_str()).collect();
+    assert_eq!(keys, ["a", "b", "c"]);
+}
+
 /// A file of the first schema, with a row of each table, as a daemon of that version left it.
 #[test]
 fn a_file_of_the_first_version_opens_and_keeps_its_rows() {
@@ -92,7 +114,7 @@ fn a_file_of_the_first_version_opens_and_keeps_its_rows() {
     old.execute_batch(include_str!("schema_1.sql")).expect("written");
     drop(old);
     let (mut store, notes) = open(&path, "boot-a", &clock);
-    assert_eq!(notes, [StoreNote::Migrated { from: 1, to: 2 }]);
+    assert_eq!(notes, [StoreNote::Migrated { from: 1, to: 3 }]);
     assert_eq!(store.recall("group:batch").expect("read").len(), 1);
     assert_eq!(store.explain("web", None).expect("read").len(), 1);
     store.post(&[entry("group:batch", EntryKind::Earned, 3, None)]).expect("written");
@@ -122,4 +144,45 @@ fn declarations_and_bandwidths_last_for_a_boot() {
     assert_eq!(elsewhere.learnt(device).expect("read"), []);
     store.declare(&[Declaration { key: "cgroup:a#1".to_owned(), ..Declaration::default() }]).expect("written");
     assert_eq!(store.declared("cgroup:a#1").expect("read"), None);
+}
+
+#[test]
+fn claims_last_for_a_boot_and_go_when_they_say_nothing() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (path, clock) = (directory.path().join("minerva.db"), Arc::new(AtomicI64::new(NOON)));
+    let span = Span { begin_minute: 1320, end_minute: 360, days: 0, level: Level::Idle };
+    let claim = StandingClaim {
+        set: Some(SetLevel { level: Level::Low, until: Some(Nanos::from_secs(9)) }),
+        schedule: Some(Schedule { time_zone: "Europe/Berlin".to_owned(), spans: vec![span] }),
+    };
+    let (mut store, _) = open(&path, "boot-a", &clock);
+    store.claim([("cgroup:a#1", &claim)].into_iter()).expect("written");
+    assert_eq!(open(&path, "boot-a", &clock).0.claimed("cgroup:a#1").expect("read"), Some(claim));
+    assert_eq!(open(&path, "boot-b", &clock).0.claimed("cgroup:a#1").expect("read"), None);
+    store.claim([("cgroup:a#1", &StandingClaim::default())].into_iter()).expect("written");
+    assert_eq!(store.claimed("cgroup:a#1").expect("read"), None);
+}
+
+#[test]
+fn requests_are_audited_and_the_old_ones_deleted() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (path, clock) = (directory.path().join("minerva.db"), Arc::new(AtomicI64::new(NOON)));
+    let (mut store, _) = open(&path, "boot-a", &clock);
+    let row = |minutes: i64, name: &str, kind| RequestRow {
+        at_unix_ms: NOON + minutes * 60_000,
+        tenant_name: name.to_owned(),
+        account: format!("group:{name}"),
+        kind,
+        request: format!("r{minutes}"),
+        text: "a boost of 3 slices".to_owned(),
+    };
+    let rows = [row(0, "a", AnswerKind::Refused), row(1, "b", AnswerKind::Ready), row(2, "a", AnswerKind::Granted)];
+    store.audit_requests(&rows).expect("written");
+    assert_eq!(store.requests(&Whose::All, 0, 2).expect("read"), rows[1..]);
+    let of_a = [rows[0].clone(), rows[2].clone()];
+    assert_eq!(store.requests(&Whose::Tenant("a".into()), 0, 9).expect("read"), of_a);
+    assert_eq!(store.requests(&Whose::Account("group:a".into()), NOON + 1, 9).expect("read"), of_a[1..]);
+    let limits = AuditLimits { age_max: Duration::from_secs(3600), rows_max: 2 };
+    assert_eq!(store.prune(limits).expect("pruned").rows, 1);
+    assert_eq!(store.requests(&Whose::All, 0, 9).expect("read"), rows[1..]);
 }

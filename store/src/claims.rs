@@ -1,0 +1,92 @@
+//! The level that a tenant set for itself, and its schedule: what of its claims outlives the daemon.
+
+use crate::Store;
+use crate::error::StoreError;
+use minerva_model::{Level, Nanos};
+use rusqlite::{Connection, OptionalExtension};
+use serde::{Deserialize, Serialize};
+
+/// To be stored whole, in place of what was stored under the same key before.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StandingClaim {
+    /// The level that was set.
+    pub set: Option<SetLevel>,
+    /// When to step back by the clock on the wall.
+    pub schedule: Option<Schedule>,
+}
+
+/// A level that was set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SetLevel {
+    /// How far.
+    pub level: Level,
+    /// Until when, on the clock of this boot; absent: until released.
+    pub until: Option<Nanos>,
+}
+
+/// When to step back.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Schedule {
+    /// The IANA name of the time zone; empty: the host's.
+    pub time_zone: String,
+    /// Where they overlap, the furthest step back holds.
+    pub spans: Vec<Span>,
+}
+
+/// A part of the day.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Span {
+    /// Minutes after midnight, 0 to 1439.
+    pub begin_minute: u16,
+    /// The same. An end that is not after the begin is on the next day.
+    pub end_minute: u16,
+    /// Days on which it begins: bit 0 Monday to bit 6 Sunday; 0: every day.
+    pub days: u8,
+    /// How far to step back.
+    pub level: Level,
+}
+
+impl StandingClaim {
+    /// Nothing is claimed.
+    pub const fn is_empty(&self) -> bool {
+        self.set.is_none() && self.schedule.is_none()
+    }
+}
+
+impl Store {
+    /// Stores claims by [`minerva_model::Tenant::declaration_key`] in one transaction, durable on return; one that says nothing
+    /// deletes what was there.
+    pub fn claim<'a>(&mut self, rows: impl Iterator<Item = (&'a str, &'a StandingClaim)>) -> Result<(), StoreError> {
+        let mut texts = Vec::new();
+        for (key, claim) in rows {
+            let text = serde_json::to_string(claim).map_err(|error| self.unreadable("write to", error))?;
+            texts.push((key, (!claim.is_empty()).then_some(text)));
+        }
+        let write = |connection: &Connection| {
+            let transaction = connection.unchecked_transaction()?;
+            for (key, text) in &texts {
+                match text {
+                    None => transaction
+                        .prepare_cached("DELETE FROM claim WHERE key = ?1 AND boot = ?2")?
+                        .execute([*key, &self.boot_id])?,
+                    Some(text) => transaction
+                        .prepare_cached("INSERT OR REPLACE INTO claim VALUES (?1, ?2, ?3)")?
+                        .execute([*key, &self.boot_id, text])?,
+                };
+            }
+            transaction.commit()
+        };
+        write(&self.connection).map_err(|error| self.failed("write to", error))
+    }
+
+    /// What a tenant claims in this boot.
+    pub fn claimed(&self, key: &str) -> Result<Option<StandingClaim>, StoreError> {
+        let read = || {
+            let mut select = self.connection.prepare_cached("SELECT claim FROM claim WHERE key = ?1 AND boot = ?2")?;
+            select.query_row([key, &self.boot_id], |row| row.get::<_, String>(0)).optional()
+        };
+        let text = read().map_err(|error| self.failed("read from", error))?;
+        let parse = |text: String| serde_json::from_str(&text).map_err(|error| self.unreadable("read from", error));
+        text.map(parse).transpose()
+    }
+}
