@@ -1,6 +1,7 @@
 //! One file into the [`Config`] so far: every key found is judged, and reading goes on after an error, so that all errors of
 //! a file are shown at once.
 
+use crate::identities::{Proofs, contradictions, unprovable};
 use crate::key::{Key, Kind, duration_text, size_text};
 use crate::keys::{DEVICE, RULE, SECTIONS, check_disk_name};
 use crate::problem::{Problem, Source};
@@ -10,7 +11,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::{DeArray, DeTable, DeValue};
 
 /// Where a key was set, as "table.key".
 pub(crate) type Places = BTreeMap<String, (Arc<Source>, Range<usize>)>;
@@ -23,6 +24,7 @@ pub(crate) struct Reader {
     places: Places,
     /// Patterns of rules, with the file and line of the first.
     patterns: BTreeMap<String, String>,
+    proofs: Proofs,
 }
 
 impl Reader {
@@ -39,6 +41,7 @@ impl Reader {
             match name.get_ref().as_ref() {
                 "devices" => judge.devices(value, &mut self.config),
                 "rules" => judge.rules(value, &mut self.config, &mut self.patterns),
+                "identities" => judge.identities(value, &mut self.config, &mut self.proofs),
                 word => judge.section(word, name.span(), value, &mut self.config),
             }
         }
@@ -49,6 +52,10 @@ impl Reader {
 
     /// What only all files together can show.
     pub(crate) fn finish(&mut self) {
+        if !self.places.contains_key("participation.socket") {
+            // Beside the daemon's other things, so that two daemons with directories of their own have doors of their own.
+            self.config.participation.socket = Some(self.config.daemon.runtime_dir.join("tenant.sock"));
+        }
         let fennel = &self.config.engine.fennel;
         let mut checks = Vec::new();
         if fennel.share_heavy > fennel.share_sparing {
@@ -67,6 +74,9 @@ impl Reader {
                 "the two averages would swap their meaning; change one of the two",
             ));
         }
+        for (key, title, help) in contradictions(&self.config.participation) {
+            checks.push(([key, key], title, help));
+        }
         for (keys, title, help) in checks {
             // The defaults agree, so one of the two keys was set.
             if let Some((source, span)) = keys.iter().find_map(|key| self.places.get(*key)) {
@@ -80,18 +90,30 @@ impl Reader {
                 });
             }
         }
+        if let Some((key, why)) = unprovable(&self.config.participation)
+            && let Some((source, span)) = self.places.get("identities")
+        {
+            self.problems.push(Problem {
+                source: Arc::clone(source),
+                span: span.clone(),
+                is_error: false,
+                title: "an identity that nobody can prove".to_owned(),
+                label: why,
+                help: Some(format!("set `{key}` in `[participation]`")),
+            });
+        }
     }
 }
 
 /// Judges the values of one file.
-struct Judge<'a> {
+pub(crate) struct Judge<'a> {
     source: &'a Arc<Source>,
-    problems: Vec<Problem>,
+    pub(crate) problems: Vec<Problem>,
     places: &'a mut Places,
 }
 
 impl Judge<'_> {
-    fn error(&mut self, span: Range<usize>, title: impl Into<String>, label: impl Into<String>, help: Option<String>) {
+    pub(crate) fn error(&mut self, span: Range<usize>, title: impl Into<String>, label: impl Into<String>, help: Option<String>) {
         self.problem(true, span, title.into(), label.into(), help);
     }
 
@@ -117,13 +139,13 @@ impl Judge<'_> {
             None => {
                 let known = SECTIONS.iter().map(|section| section.name).chain(top.iter().map(|key| key.name));
                 let help =
-                    belongs_elsewhere("", word).or_else(|| did_you_mean(word, known.chain(["devices", "rules"])));
+                    belongs_elsewhere("", word).or_else(|| did_you_mean(word, known.chain(["devices", "rules", "identities"])));
                 self.error(name_span, format!("unknown key `{word}`"), "nothing has this name", help);
             }
         }
     }
 
-    fn table<'v>(&mut self, value: &'v Spanned<DeValue<'v>>, name: &str) -> Option<&'v DeTable<'v>> {
+    pub(crate) fn table<'v>(&mut self, value: &'v Spanned<DeValue<'v>>, name: &str) -> Option<&'v DeTable<'v>> {
         let table = value.get_ref().as_table();
         if table.is_none() {
             let help = format!("write `[{name}]` on a line of its own, and its keys below it");
@@ -132,7 +154,7 @@ impl Judge<'_> {
         table
     }
 
-    fn keys<T>(&mut self, prefix: &str, table: &DeTable<'_>, keys: &'static [Key<T>], into: &mut T) {
+    pub(crate) fn keys<T>(&mut self, prefix: &str, table: &DeTable<'_>, keys: &'static [Key<T>], into: &mut T) {
         for (name, value) in table {
             let word = name.get_ref().as_ref();
             match keys.iter().find(|key| key.name == word) {
@@ -175,13 +197,32 @@ impl Judge<'_> {
         }
     }
 
+    /// The tables of a list such as `[[rules]]`.
+    pub(crate) fn rows<'v>(
+        &mut self,
+        value: &'v Spanned<DeValue<'v>>,
+        name: &str,
+        one: &str,
+    ) -> Option<&'v DeArray<'v>> {
+        let rows = value.get_ref().as_array();
+        if rows.is_none() {
+            let help = format!("write `[[{name}]]`, with two brackets, above each {one}");
+            self.error(value.span(), format!("`{name}` is not a list of tables"), found(value.get_ref()), Some(help));
+        }
+        // Where the list begins, for what all files together show.
+        self.places.entry(name.to_owned()).or_insert_with(|| (Arc::clone(self.source), value.span()));
+        rows
+    }
+
+    /// A place of this file, as people write it.
+    pub(crate) fn place(&self, span: Range<usize>) -> String {
+        let line = self.source.text[..span.start.min(self.source.text.len())].matches('\n').count() + 1;
+        format!("{}:{line}", self.source.path.display())
+    }
+
     fn rules(&mut self, value: &Spanned<DeValue<'_>>, config: &mut Config, patterns: &mut BTreeMap<String, String>) {
-        let Some(rows) = value.get_ref().as_array() else {
-            let help = "write `[[rules]]`, with two brackets, above each rule".to_owned();
-            self.error(value.span(), "`rules` is not a list of tables", found(value.get_ref()), Some(help));
-            return;
-        };
-        for row in rows {
+        let Some(rows) = self.rows(value, "rules", "rule") else { return };
+        for row in rows.iter() {
             let Some(table) = self.table(row, "[rules]") else { continue };
             let mut rule = TenantRule::default();
             let wrong_before = self.problems.len();
@@ -206,12 +247,12 @@ impl Judge<'_> {
             self.error(span, "a rule without a pattern", "nothing can match this", Some(help));
             return;
         };
-        if rule.name.is_none() && rule.group.is_none() && !rule.exclude && rule.weight_percent.is_none() {
-            let help = "set `name`, `group`, `exclude` or `weight_percent`, or remove the rule".to_owned();
+        let TenantRule { pattern: _, name, group, exclude, weight_percent, role } = rule;
+        if name.is_none() && group.is_none() && !exclude && weight_percent.is_none() && role.is_none() {
+            let help = "set `name`, `group`, `exclude`, `weight_percent` or `role`, or remove the rule".to_owned();
             self.problem(false, span, "a rule that changes nothing".into(), "no effect".into(), Some(help));
         }
-        let line = self.source.text[..pattern.span().start.min(self.source.text.len())].matches('\n').count() + 1;
-        let place = format!("{}:{line}", self.source.path.display());
+        let place = self.place(pattern.span());
         if let Some(first) = patterns.insert(rule.pattern.clone(), place) {
             let title = format!("two rules with the pattern `{}`", rule.pattern);
             let help = format!("the first is at {first}; both apply, and what this one says wins");

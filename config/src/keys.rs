@@ -2,11 +2,12 @@
 //!
 //! The file is long because it is a table. Ranges are wide: they refuse what cannot be meant (a share of 0, a slice of a week), not what is merely unusual.
 
+use crate::door_keys::PARTICIPATION;
 use crate::key::{Key, Kind, show_duration, show_size, show_text, show_texts};
 use crate::part_keys::{COORDINATION, CREDITS, LEVELS};
 use crate::settings::{Config, LogFormat, LogLevel, Metrics};
 use globset::GlobBuilder;
-use minerva_model::{BackEnd, DeviceSettings, Mode, Nanos, Share, TenantRule};
+use minerva_model::{BackEnd, DeviceSettings, Mode, Nanos, Role, Share, TenantRule};
 use std::path::{Component, Path, PathBuf};
 
 /// A table of the file that fills a part of the [`Config`].
@@ -85,6 +86,11 @@ pub(crate) const SECTIONS: &[Section] = &[
         name: "coordination",
         doc: "Operations that tenants announce, to be told when to begin.",
         keys: COORDINATION,
+    },
+    Section {
+        name: "participation",
+        doc: "The doors at which tenants ask. All but the limits, the last six, takes a restart.",
+        keys: PARTICIPATION,
     },
     Section { name: "actuation", doc: "How knobs are written.", keys: ACTUATION },
     Section { name: "daemon", doc: "Where the daemon keeps its things, and what it looks at.", keys: DAEMON },
@@ -270,6 +276,16 @@ const DAEMON: &[Key<Config>] = &[
         example: "\"disk\"",
     },
     Key {
+        name: "viewer_group",
+        doc: "The group whose members may look: status, watch, explain, audit, and nothing else; unset: nobody.",
+        kind: Kind::Text {
+            form: "a group",
+            set: |c, v| group_name(v).map(|group| c.daemon.viewer_group = Some(group)),
+        },
+        show: |c| c.daemon.viewer_group.as_deref().and_then(show_text),
+        example: "\"adm\"",
+    },
+    Key {
         name: "metrics",
         doc: "Where Prometheus reads: \"none\", \"unix:/run/minerva/metrics.sock\" or \"loopback:9561\".",
         kind: Kind::Text {
@@ -383,18 +399,27 @@ pub(crate) const RULE: &[Key<TenantRule>] = &[
         show: |_| None,
         example: "50",
     },
+    Key {
+        name: "role",
+        doc: "What it may ask for: `participant` everything, `guest` everything but buying, `silent` nothing.",
+        kind: Kind::Choice { words: &ROLE_WORDS, set: |r, at| r.role = Some(Role::ALL[at]) },
+        show: |_| None,
+        example: "\"guest\"",
+    },
 ];
 
-const PATH_FORM: &str = "an absolute path";
+const ROLE_WORDS: [&str; 3] = [Role::ALL[0].as_str(), Role::ALL[1].as_str(), Role::ALL[2].as_str()];
+
+pub(crate) const PATH_FORM: &str = "an absolute path";
 const GLOB_FORM: &str = "a glob over cgroup paths";
 const DISK_FORM: &str = "the kernel name of a disk";
 const NAME_FORM: &str = "a name of 1 to 128 printable characters";
 
-fn show_path(path: &Path) -> Option<String> {
+pub(crate) fn show_path(path: &Path) -> Option<String> {
     show_text(&path.to_string_lossy())
 }
 
-fn absolute(text: &str) -> Result<PathBuf, String> {
+pub(crate) fn absolute(text: &str) -> Result<PathBuf, String> {
     let path = Path::new(text);
     if !path.is_absolute() {
         return Err("not an absolute path".to_owned());
@@ -455,7 +480,7 @@ pub(crate) fn check_disk_name(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn check_name(text: &str) -> Result<(), String> {
+pub(crate) fn check_name(text: &str) -> Result<(), String> {
     match text.chars().count() {
         1..=128 if !text.chars().any(char::is_control) => Ok(()),
         _ => Err("not 1 to 128 printable characters".to_owned()),

@@ -6,14 +6,18 @@
 //!
 //! Limits: a file is at most [`FILE_BYTES_MAX`] long.
 
+mod door_keys;
 mod file;
+mod identities;
 mod key;
 mod keys;
 mod part_keys;
+mod participation;
 mod problem;
 mod settings;
 mod template;
 
+pub use participation::{DoorLimits, Identity, KnownBy, PORT_DEFAULT, ParticipationSettings};
 pub use problem::{ConfigError, ConfigErrors, Problem};
 pub use settings::{Config, DaemonSettings, LogFormat, LogLevel, LogSettings, Metrics, NamedSettings};
 pub use template::{default_file, json_schema};

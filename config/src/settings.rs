@@ -1,6 +1,7 @@
 //! What the operator's file says, validated: an immutable snapshot. The engine's part is a type of `core/model`, which also
 //! holds its defaults; the rest is the daemon's own.
 
+use crate::participation::ParticipationSettings;
 use crate::problem::Problem;
 use minerva_model::{EngineConfig, TenantRule};
 use serde::Serialize;
@@ -18,6 +19,8 @@ pub struct Config {
     pub named: NamedSettings,
     /// The daemon's own settings.
     pub daemon: DaemonSettings,
+    /// The doors for tenants.
+    pub participation: ParticipationSettings,
     /// What is allowed but looks like a mistake.
     pub warnings: Vec<Problem>,
 }
@@ -46,6 +49,8 @@ pub struct DaemonSettings {
     pub socket: PathBuf,
     /// Who may use that socket and the one for metrics besides root; absent: the group that the daemon runs as.
     pub socket_group: Option<String>,
+    /// Who may look, and nothing else.
+    pub viewer_group: Option<String>,
     /// Where metrics can be read.
     pub metrics: Metrics,
     /// What is written to the log.
@@ -67,6 +72,7 @@ impl Default for DaemonSettings {
             state_dir: PathBuf::from("/var/lib/minerva"),
             socket: PathBuf::from("/run/minerva/minervad.sock"),
             socket_group: None,
+            viewer_group: None,
             metrics: Metrics::None,
             log: LogSettings::default(),
             cgroup_root: None,

@@ -1,7 +1,9 @@
 //! What is generated from the keys: the commented default file and the JSON schema for editors.
 
+use crate::door_keys::IDENTITY;
 use crate::key::{Key, Kind, size_text};
 use crate::keys::{DEVICE, RULE, SECTIONS};
+use crate::participation::Identity;
 use crate::settings::Config;
 use minerva_model::{DeviceSettings, TenantRule};
 use serde_json::{Map, Value, json};
@@ -31,6 +33,14 @@ pub fn default_file() -> String {
         "\n# Rules for tenants. All that match apply, in this order; what a later one says wins.\n# [[rules]]\n",
     );
     write_keys(&mut out, RULE, &TenantRule::default(), true);
+    out.push_str("\n# Who asks where the kernel does not say it: over TCP, and virtual machines. One proof each.\n");
+    if let Some((tenant, ways)) = IDENTITY.split_first() {
+        for way in ways {
+            out.push_str("# [[identities]]\n");
+            write_keys(&mut out, std::slice::from_ref(tenant), &Identity::default(), true);
+            write_keys(&mut out, std::slice::from_ref(way), &Identity::default(), true);
+        }
+    }
     out
 }
 
@@ -71,6 +81,9 @@ pub fn json_schema() -> Value {
     let mut rule = schema_table("One rule.", RULE);
     rule["required"] = json!(["pattern"]);
     properties.insert("rules".to_owned(), json!({ "type": "array", "items": rule }));
+    let mut identity = schema_table("One proof of who asks.", IDENTITY);
+    identity["required"] = json!(["tenant"]);
+    properties.insert("identities".to_owned(), json!({ "type": "array", "items": identity }));
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Minerva's settings",

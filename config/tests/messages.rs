@@ -464,7 +464,7 @@ pattern = \"ct/*\"
         9 | [[rules]]
           | ^^^^^^^^^ no effect
           |
-          = help: set `name`, `group`, `exclude` or `weight_percent`, or remove the rule"#]],
+          = help: set `name`, `group`, `exclude`, `weight_percent` or `role`, or remove the rule"#]],
     );
 }
 
@@ -505,4 +505,205 @@ fn an_error_in_a_drop_in_names_the_drop_in() {
 
         1 error in the configuration; nothing was changed"#]]
     .assert_eq(&text);
+}
+
+#[test]
+fn identities_are_judged() {
+    let text = "\
+[[identities]]
+tenant = \"vm1\"
+
+[[identities]]
+vsock_cid = 7
+
+[[identities]]
+tenant = \"vm2\"
+vsock_cid = 8
+token_sha256 = \"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08\"
+
+[[identities]]
+tenant = \"vm3\"
+token_sha256 = \"secret\"
+
+[[identities]]
+tenant = \"vm4\"
+vsock_cid = 2
+
+[[identities]]
+tenant = \"vm5\"
+certificate = \"vm5.example.org\"
+
+[[identities]]
+tenant = \"vm6\"
+certificate = \"vm5.example.org\"
+";
+    shows(text, expect![[r#"
+        error: an identity without a proof
+         --> minerva.toml:1:1
+          |
+        1 | [[identities]]
+          | ^^^^^^^^^^^^^^ who is it?
+          |
+          = help: add one of `certificate`, `token_sha256`, `vsock_cid` or `vsock_socket`
+
+        error: an identity without a tenant
+         --> minerva.toml:4:1
+          |
+        4 | [[identities]]
+          | ^^^^^^^^^^^^^^ whose is it?
+          |
+          = help: add `tenant = "NAME"`, as `minerva-ctl status` shows it
+
+        error: an identity with more than one proof
+         --> minerva.toml:7:1
+          |
+        7 | [[identities]]
+          | ^^^^^^^^^^^^^^ who is it?
+          |
+          = help: write an `[[identities]]` for each of `certificate`, `token_sha256`, `vsock_cid` or `vsock_socket`
+
+        error: invalid value of `token_sha256`
+          --> minerva.toml:14:16
+           |
+        14 | token_sha256 = "secret"
+           |                ^^^^^^^^ 6 characters, not 64 hexadecimal digits
+           |
+           = help: write 64 hexadecimal digits
+
+        error: invalid value of `vsock_cid`
+          --> minerva.toml:18:13
+           |
+        18 | vsock_cid = 2
+           |             ^ not in 3 to 4294967294
+
+        error: two identities with the certificate `vm5.example.org`
+          --> minerva.toml:26:15
+           |
+        26 | certificate = "vm5.example.org"
+           |               ^^^^^^^^^^^^^^^^^ the second
+           |
+           = help: the first is at minerva.toml:22; one proof names one tenant
+
+        warning: an identity that nobody can prove
+         --> minerva.toml:1:1
+          |
+        1 | [[identities]]
+          | ^^^^^^^^^^^^^^ certificates and tokens are shown over TCP, and `listen` is not set
+          |
+          = help: set `listen` in `[participation]`
+
+        6 errors in the configuration; nothing was changed"#]]);
+    shows("[identities]\ntenant = \"vm1\"\n", expect![[r#"
+        error: `identities` is not a list of tables
+         --> minerva.toml:1:1
+          |
+        1 | [identities]
+          | ^^^^^^^^^^^^ a table
+          |
+          = help: write `[[identities]]`, with two brackets, above each identity
+
+        1 error in the configuration; nothing was changed"#]]);
+}
+
+#[test]
+fn doors_that_contradict_themselves() {
+    shows("[participation]\nlisten = \"0.0.0.0:7420\"\nclient_ca = \"/etc/ca.pem\"\n", expect![[r#"
+        error: `client_ca` is set and `certificate` is not
+         --> minerva.toml:3:13
+          |
+        3 | client_ca = "/etc/ca.pem"
+          |             ^^^^^^^^^^^^^ set here
+          |
+          = help: clients show certificates over TLS only; set `certificate` and `key` too
+
+        error: `listen` is 0.0.0.0:7420, which others reach, and there is no certificate
+         --> minerva.toml:2:10
+          |
+        2 | listen = "0.0.0.0:7420"
+          |          ^^^^^^^^^^^^^^ set here
+          |
+          = help: tokens would cross the network in clear; set `certificate` and `key`, or listen on 127.0.0.1
+
+        2 errors in the configuration; nothing was changed"#]]);
+    shows("[participation]\nlisten = \"example.org:7420\"\nkey = \"/etc/key.pem\"\nsocket = \"run\"\n", expect![[r#"
+        error: invalid value of `listen`
+         --> minerva.toml:2:10
+          |
+        2 | listen = "example.org:7420"
+          |          ^^^^^^^^^^^^^^^^^^ not an address; names are not looked up
+          |
+          = help: write an address and a port, such as "192.0.2.1:7420" or "[::]:7420"
+
+        error: invalid value of `socket`
+         --> minerva.toml:4:10
+          |
+        4 | socket = "run"
+          |          ^^^^^ not an absolute path
+          |
+          = help: write an absolute path
+
+        error: `key` is set and `certificate` is not
+         --> minerva.toml:3:7
+          |
+        3 | key = "/etc/key.pem"
+          |       ^^^^^^^^^^^^^^ set here
+          |
+          = help: name the key's certificate in `certificate`
+
+        3 errors in the configuration; nothing was changed"#]]);
+    shows("[participation]\ncertificate = \"/etc/server.pem\"\nburst = 0\nvsock_port = 0\n", expect![[r#"
+        error: invalid value of `burst`
+         --> minerva.toml:3:9
+          |
+        3 | burst = 0
+          |         ^ not in 1 to 1000000
+
+        error: invalid value of `vsock_port`
+         --> minerva.toml:4:14
+          |
+        4 | vsock_port = 0
+          |              ^ not in 1 to 4294967294
+
+        error: `certificate` is set and `key` is not
+         --> minerva.toml:2:15
+          |
+        2 | certificate = "/etc/server.pem"
+          |               ^^^^^^^^^^^^^^^^^ set here
+          |
+          = help: name the certificate's private key in `key`
+
+        3 errors in the configuration; nothing was changed"#]]);
+    shows("[participation]\ncertificate = \"/etc/server.pem\"\n", expect![[r#"
+        error: `certificate` is set and `key` is not
+         --> minerva.toml:2:15
+          |
+        2 | certificate = "/etc/server.pem"
+          |               ^^^^^^^^^^^^^^^^^ set here
+          |
+          = help: name the certificate's private key in `key`
+
+        1 error in the configuration; nothing was changed"#]]);
+}
+
+#[test]
+fn an_identity_that_nobody_can_prove_is_a_warning() {
+    warns("[[identities]]\ntenant = \"vm1\"\nvsock_cid = 42\n", expect![[r#"
+        warning: an identity that nobody can prove
+         --> minerva.toml:1:1
+          |
+        1 | [[identities]]
+          | ^^^^^^^^^^^^^^ nobody can ask over vsock, because `vsock_port` is not set
+          |
+          = help: set `vsock_port` in `[participation]`"#]]);
+    warns(
+        "[participation]\nlisten = \"127.0.0.1:7420\"\n[[identities]]\ntenant = \"vm1\"\ncertificate = \"vm1\"\n",
+        expect![[r#"
+            warning: an identity that nobody can prove
+             --> minerva.toml:3:1
+              |
+            3 | [[identities]]
+              | ^^^^^^^^^^^^^^ certificates of clients are not asked for, because `client_ca` is not set
+              |
+              = help: set `client_ca` in `[participation]`"#]],
+    );
 }

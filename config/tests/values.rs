@@ -1,7 +1,9 @@
 //! What a good file gives, and what is generated.
 
 use expect_test::expect_file;
-use minerva_config::{Config, LogFormat, LogLevel, Metrics, default_file, json_schema, load, parse};
+use minerva_config::{
+    Config, Identity, KnownBy, LogFormat, LogLevel, Metrics, PORT_DEFAULT, default_file, json_schema, load, parse,
+};
 use minerva_model::{BackEnd, ContentionCounting, MicroCredits, Mode, Nanos, Share, TenantRule};
 use std::path::{Path, PathBuf};
 
@@ -20,6 +22,7 @@ fn the_committed_default_file_is_the_generated_one_and_equals_the_defaults() {
     assert_eq!(config.engine, Config::default().engine);
     assert_eq!(config.daemon, Config::default().daemon);
     assert_eq!(config.named, Config::default().named);
+    assert_eq!(config.participation, Config::default().participation);
     assert!(config.rules.is_empty() && config.warnings.is_empty());
 }
 
@@ -35,6 +38,7 @@ fn every_example_in_the_default_file_is_accepted() {
     let config = parse(&uncommented, Path::new("minerva.toml")).unwrap_or_else(|errors| panic!("{errors}"));
     assert_eq!(config.engine.devices["sda"].back_end, Some(BackEnd::Bfq));
     assert_eq!(config.rules.len(), 1);
+    assert_eq!(config.participation.identities.len(), 4);
     assert_eq!(config.daemon.cgroup_root, Some(PathBuf::from("/sys/fs/cgroup")));
 }
 
@@ -72,6 +76,7 @@ name = "backup"
 group = "batch"
 exclude = true
 weight_percent = 50
+role = "guest"
 "#;
     let config = parse(text, Path::new("minerva.toml")).unwrap_or_else(|errors| panic!("{errors}"));
     assert_eq!(config.engine.mode, Mode::Enforce);
@@ -94,6 +99,7 @@ weight_percent = 50
         group: Some("batch".into()),
         exclude: true,
         weight_percent: Some(50),
+        role: Some(minerva_model::Role::Guest),
     };
     assert_eq!(config.rules, [rule]);
 }
@@ -179,4 +185,38 @@ fn prices_and_levels_that_cannot_be_meant_are_refused() {
     for name in ["boosted_slice_price", "expiry", "low_percent", "raise_percent"] {
         assert!(errors.contains(name), "{name} in {errors}");
     }
+}
+
+#[test]
+fn doors_and_identities_arrive() {
+    let text = r#"
+[participation]
+socket = ""
+listen = "127.0.0.1"
+vsock_port = 7421
+burst = 5
+[[identities]]
+tenant = "vm1"
+vsock_cid = 42
+[[identities]]
+tenant = "vm2"
+token_sha256 = "9F86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+"#;
+    let config = parse(text, Path::new("minerva.toml")).unwrap_or_else(|errors| panic!("{errors}"));
+    let doors = &config.participation;
+    assert!(config.warnings.is_empty());
+    assert_eq!((doors.socket.as_deref(), doors.vsock_port, doors.limits.burst), (None, Some(7421), 5));
+    assert_eq!(doors.listen.map(|address| address.port()), Some(PORT_DEFAULT));
+    let vm = Identity { tenant: "vm1".to_owned(), known_by: Some(KnownBy::VsockCid(42)) };
+    assert_eq!(doors.identities[0], vm);
+    let Some(KnownBy::TokenSha256(digest)) = doors.identities[1].known_by else { panic!("a token") };
+    assert_eq!((digest[0], digest[31]), (0x9f, 0x08));
+    let text = "[daemon]\nruntime_dir = \"/run/second\"\n";
+    let config = parse(text, Path::new("minerva.toml")).unwrap_or_else(|errors| panic!("{errors}"));
+    assert_eq!(config.participation.socket.as_deref(), Some(Path::new("/run/second/tenant.sock")));
+    let mut other = doors.clone();
+    other.limits.burst = 6;
+    assert!(doors.is_same_door(&other));
+    other.vsock_port = None;
+    assert!(!doors.is_same_door(&other));
 }

@@ -73,7 +73,7 @@ fn group(name: Option<&str>) -> anyhow::Result<Option<u32>> {
 }
 
 /// A listening Unix socket with exactly these permissions. Between binding and the change it is narrower, never wider.
-fn bind(path: &Path, mode: u32, group: Option<u32>) -> anyhow::Result<UnixListener> {
+pub(crate) fn bind(path: &Path, mode: u32, group: Option<u32>) -> anyhow::Result<UnixListener> {
     let context = || format!("failed to listen at {}", path.display());
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent).with_context(context)?;

@@ -1,0 +1,251 @@
+//! The service for tenants: each call is judged, becomes an [`Ask`](crate::participation::ask::Ask), and the answer of the loop
+//! becomes the answer of the call.
+
+use crate::participation::ask::{LevelLifetime, Refusal, What};
+use crate::participation::convert::{self, AskedLifetime};
+use crate::participation::door_lobby::{ANSWER_PATIENCE, Asker, Lobby};
+use crate::participation::door_status::Denial;
+use crate::participation::identity::Process;
+use minerva_api::v1;
+use minerva_api::v1::participation_server::Participation;
+use minerva_model::RequestId;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tokio_stream::{Stream, StreamExt};
+use tonic::{Request, Response, Status, Streaming};
+
+/// Answers of a stream that may wait for a slow client. The loop keeps the latest in mind and tries again.
+const STREAM_QUEUE_LENGTH: usize = 4;
+
+/// Who asks, as the gate hands it to the service.
+#[derive(Clone, Debug)]
+pub(crate) struct Peerage {
+    pub(crate) asker: Asker,
+    /// The process at the other end, over a Unix socket.
+    pub(crate) process: Option<Process>,
+}
+
+/// Serves [`Participation`].
+#[derive(Debug)]
+pub(crate) struct Door {
+    lobby: Arc<Lobby>,
+}
+
+/// A stream of answers.
+type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+#[tonic::async_trait]
+impl Participation for Door {
+    type HoldLevelStream = Answers<v1::HoldLevelResponse>;
+    type CoordinateStream = Answers<v1::CoordinateResponse>;
+
+    async fn describe(&self, request: Request<v1::DescribeRequest>) -> Result<Response<v1::DescribeResponse>, Status> {
+        self.answered("Describe", request, async |peerage, _| {
+            let mut answer = self.lobby.ask(peerage.asker.tenant.id, What::Describe).await?;
+            answer.identified_by = peerage.asker.identified_by.to_owned();
+            Ok(answer)
+        })
+        .await
+    }
+
+    async fn set_level(&self, request: Request<v1::SetLevelRequest>) -> Result<Response<v1::SetLevelResponse>, Status> {
+        self.answered("SetLevel", request, async |peerage, message| {
+            let (level, lifetime) = convert::set_level(&message)?;
+            let lifetime = match lifetime {
+                AskedLifetime::UntilReleased => LevelLifetime::UntilReleased,
+                AskedLifetime::For(span) => LevelLifetime::For(span),
+                AskedLifetime::Process(pid) => self.lifetime_of(peerage, pid)?,
+            };
+            let what = |answer| What::SetLevel { level, lifetime, answer };
+            let level = self.lobby.ask(peerage.asker.tenant.id, what).await?;
+            Ok(v1::SetLevelResponse { level: convert::level_number(level) })
+        })
+        .await
+    }
+
+    async fn hold_level(
+        &self,
+        request: Request<v1::HoldLevelRequest>,
+    ) -> Result<Response<Self::HoldLevelStream>, Status> {
+        self.answered("HoldLevel", request, async |peerage, message| {
+            let level = convert::level(message.level)?;
+            let what = |changes| What::HoldLevel { level, changes };
+            let levels = self.stream(peerage, what).await?;
+            let answer = |level| v1::HoldLevelResponse { level: convert::level_number(level) };
+            Ok(answers(levels, answer))
+        })
+        .await
+    }
+
+    async fn set_schedule(
+        &self,
+        request: Request<v1::SetScheduleRequest>,
+    ) -> Result<Response<v1::SetScheduleResponse>, Status> {
+        self.answered("SetSchedule", request, async |peerage, message| {
+            let (entries, time_zone) = convert::schedule(message)?;
+            let what = |answer| What::SetSchedule { entries, time_zone, answer };
+            let level = self.lobby.ask(peerage.asker.tenant.id, what).await?;
+            Ok(v1::SetScheduleResponse { level: convert::level_number(level) })
+        })
+        .await
+    }
+
+    async fn credits(&self, request: Request<v1::CreditsRequest>) -> Result<Response<v1::CreditsResponse>, Status> {
+        self.answered("Credits", request, async |peerage, message| {
+            let entries_max = convert::entries_max(&message);
+            self.lobby.ask(peerage.asker.tenant.id, |answer| What::Credits { entries_max, answer }).await
+        })
+        .await
+    }
+
+    async fn boost(&self, request: Request<v1::BoostRequest>) -> Result<Response<v1::BoostResponse>, Status> {
+        self.answered("Boost", request, async |peerage, message| {
+            let convert::Purchase { id, amount, device } = convert::boost(message)?;
+            let what = |answer| What::Boost { id, amount, device, answer };
+            self.lobby.ask(peerage.asker.tenant.id, what).await
+        })
+        .await
+    }
+
+    async fn coordinate(
+        &self,
+        request: Request<v1::CoordinateRequest>,
+    ) -> Result<Response<Self::CoordinateStream>, Status> {
+        self.answered("Coordinate", request, async |peerage, message| {
+            let convert::Announcement { id, size_bytes, access, within, device } = convert::coordinate(message)?;
+            let what = |answers| What::Coordinate { id, size_bytes, access, within, device, answers };
+            let grants = self.stream(peerage, what).await?;
+            Ok(answers(grants, |grant| grant))
+        })
+        .await
+    }
+
+    async fn begin(&self, request: Request<v1::BeginRequest>) -> Result<Response<v1::BeginResponse>, Status> {
+        self.answered("Begin", request, async |peerage, message| {
+            let id = operation(message.request_id)?;
+            self.lobby.ask(peerage.asker.tenant.id, |answer| What::Begin(id, answer)).await?;
+            Ok(v1::BeginResponse {})
+        })
+        .await
+    }
+
+    async fn finish(&self, request: Request<v1::FinishRequest>) -> Result<Response<v1::FinishResponse>, Status> {
+        self.answered("Finish", request, async |peerage, message| {
+            let id = operation(message.request_id)?;
+            self.lobby.ask(peerage.asker.tenant.id, |answer| What::Finish(id, answer)).await?;
+            Ok(v1::FinishResponse {})
+        })
+        .await
+    }
+
+    async fn cancel(&self, request: Request<v1::CancelRequest>) -> Result<Response<v1::CancelResponse>, Status> {
+        self.answered("Cancel", request, async |peerage, message| {
+            let id = operation(message.request_id)?;
+            self.lobby.ask(peerage.asker.tenant.id, |answer| What::Cancel(id, answer)).await?;
+            Ok(v1::CancelResponse {})
+        })
+        .await
+    }
+
+    async fn report(
+        &self,
+        request: Request<Streaming<v1::ReportRequest>>,
+    ) -> Result<Response<v1::ReportResponse>, Status> {
+        self.answered("Report", request, async |peerage, mut client| {
+            let mut reports = 0;
+            // A client that hangs up has ended its reports as well as one that says so.
+            while let Ok(Some(report)) = client.message().await {
+                let account = &peerage.asker.tenant.account;
+                if reports > 0 {
+                    self.lobby.limits().with(|limits, now| limits.further(now, account))?;
+                }
+                convert::report(&report)?;
+                self.lobby.send(peerage.asker.tenant.id, What::Report(Box::new(report)))?;
+                reports += 1;
+            }
+            Ok(v1::ReportResponse { reports })
+        })
+        .await
+    }
+}
+
+/// The operation that a message is about.
+fn operation(text: String) -> Result<RequestId, Denial> {
+    Ok(convert::request_id(text)?)
+}
+
+/// A stream's answers in the form of the contract.
+fn answers<T: Send + 'static, A: Send + 'static>(
+    (first, rest): (T, mpsc::Receiver<Result<T, Refusal>>),
+    answer: impl Fn(T) -> A + Send + 'static,
+) -> Answers<A> {
+    let all = tokio_stream::once(Ok(first)).chain(ReceiverStream::new(rest));
+    Box::pin(all.map(move |one| one.map(&answer).map_err(|refusal| Denial::of_loop(refusal).into())))
+}
+
+impl Door {
+    pub(crate) const fn new(lobby: Arc<Lobby>) -> Self {
+        Self { lobby }
+    }
+
+    /// Finds who asks, and logs what is refused.
+    async fn answered<Q, A>(
+        &self,
+        method: &str,
+        request: Request<Q>,
+        work: impl AsyncFnOnce(&Peerage, Q) -> Result<A, Denial>,
+    ) -> Result<Response<A>, Status> {
+        let peerage = request.extensions().get::<Arc<Peerage>>().cloned();
+        let peerage = peerage.ok_or_else(|| Status::internal("the gate did not say who asks"))?;
+        match work(&peerage, request.into_inner()).await {
+            Ok(answer) => Ok(Response::new(answer)),
+            Err(denial) => {
+                self.lobby.log.refused(&peerage.asker.tenant, method, &denial);
+                Err(denial.into())
+            }
+        }
+    }
+
+    /// Asks for a stream; answered by it or refused, when its first answer is there.
+    async fn stream<T: Send + 'static>(
+        &self,
+        peerage: &Peerage,
+        what: impl FnOnce(mpsc::Sender<Result<T, Refusal>>) -> What,
+    ) -> Result<(T, mpsc::Receiver<Result<T, Refusal>>), Denial> {
+        let permit = self.lobby.permit()?;
+        let (sender, mut receiver) = mpsc::channel(STREAM_QUEUE_LENGTH);
+        self.lobby.send(peerage.asker.tenant.id, what(sender))?;
+        let patience = Duration::from_nanos(ANSWER_PATIENCE.0);
+        let first = tokio::time::timeout(patience, receiver.recv()).await;
+        drop(permit);
+        match first {
+            Err(_) => Err(Denial::no_answer(ANSWER_PATIENCE)),
+            Ok(None) => Err(Denial::stopping()),
+            Ok(Some(Err(refusal))) => Err(Denial::of_loop(refusal)),
+            Ok(Some(Ok(first))) => Ok((first, receiver)),
+        }
+    }
+
+    /// A level that ends with a process: one of the same tenant, so that nobody can watch for the end of others'.
+    fn lifetime_of(&self, peerage: &Peerage, pid: u32) -> Result<LevelLifetime, Denial> {
+        let Some(caller) = &peerage.process else {
+            let text = "A level can end with a process over a Unix socket only; hold it with a stream instead.";
+            return Err(Denial::out_of_range(text.to_owned()));
+        };
+        if pid == 0 {
+            return Ok(LevelLifetime::Process(caller.again(&self.lobby.roots)?.0));
+        }
+        let found = Process::of_number(pid, &self.lobby.roots);
+        let own = |cgroup: &str| {
+            self.lobby.directory.of_cgroup(cgroup).is_some_and(|listed| listed.id == peerage.asker.tenant.id)
+        };
+        match found {
+            Ok((process, cgroup)) if own(&cgroup) => Ok(LevelLifetime::Process(process)),
+            // The same for one that is not there: others' processes are not to be found out so.
+            _ => Err(Denial::out_of_range(format!("There is no process {pid} of this tenant."))),
+        }
+    }
+}

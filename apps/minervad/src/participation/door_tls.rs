@@ -1,0 +1,178 @@
+//! TLS at the TCP door. The handshake proves that the client has the key of the certificate that it shows; whether that
+//! certificate is good is judged after it, so that a client whose certificate is not gets a sentence instead of a broken
+//! connection. Until then it is nobody.
+
+use crate::participation::door_connection::Peer;
+use crate::participation::identity_table::Identities;
+use anyhow::Context;
+use std::path::Path;
+use std::sync::Arc;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::client::danger::HandshakeSignatureValid;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
+use tokio_rustls::rustls::server::WebPkiClientVerifier;
+use tokio_rustls::rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use tokio_rustls::rustls::{
+    CertificateError, DigitallySignedStruct, DistinguishedName, Error, RootCertStore, ServerConfig, SignatureScheme,
+};
+use tokio_rustls::server::TlsStream;
+use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
+
+/// The server's certificate, and who signs those of clients.
+#[derive(Clone)]
+pub(crate) struct Tls {
+    acceptor: TlsAcceptor,
+    clients: Option<Arc<dyn ClientCertVerifier>>,
+}
+
+impl std::fmt::Debug for Tls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tls").field("clients", &self.clients).finish_non_exhaustive()
+    }
+}
+
+impl Tls {
+    /// Reads the files.
+    pub(crate) fn load(certificate: &Path, key: &Path, client_ca: Option<&Path>) -> anyhow::Result<Self> {
+        let provider = Arc::new(ring::default_provider());
+        let chain = certificates(certificate)?;
+        let key = PrivateKeyDer::from_pem_file(key)
+            .with_context(|| format!("failed to read a private key from {}, see participation.key", key.display()))?;
+        let clients = client_ca
+            .map(|path| -> anyhow::Result<Arc<dyn ClientCertVerifier>> {
+                let mut roots = RootCertStore::empty();
+                for one in certificates(path)? {
+                    roots.add(one).with_context(|| format!("{} has a certificate that signs none", path.display()))?;
+                }
+                let verifier =
+                    WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider)).build();
+                verifier.with_context(|| format!("{} cannot judge clients", path.display()))
+            })
+            .transpose()?;
+        let builder = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .context("failed to set up TLS")?;
+        let builder = match &clients {
+            Some(judge) => builder.with_client_cert_verifier(Arc::new(JudgedLater(Arc::clone(judge)))),
+            None => builder.with_no_client_auth(),
+        };
+        let mut config = builder
+            .with_single_cert(chain, key)
+            .with_context(|| format!("{} and its key do not fit", certificate.display()))?;
+        config.alpn_protocols = vec![b"h2".to_vec()];
+        Ok(Self { acceptor: TlsAcceptor::from(Arc::new(config)), clients })
+    }
+
+    /// Shakes hands.
+    pub(crate) async fn accept(&self, stream: TcpStream) -> std::io::Result<TlsStream<TcpStream>> {
+        self.acceptor.accept(stream).await
+    }
+
+    /// Who is at the other end, by its certificate; by its tokens if it shows none.
+    pub(crate) fn peer(&self, stream: &TlsStream<TcpStream>, identities: &Identities) -> Peer {
+        let (_, session) = stream.get_ref();
+        let (Some([own, chain @ ..]), Some(judge)) = (session.peer_certificates(), &self.clients) else {
+            return Peer::Token;
+        };
+        if let Err(error) = judge.verify_client_cert(own, chain, UnixTime::now()) {
+            return Peer::Nobody(format!("The certificate of this client {}.", flaw(&error)));
+        }
+        let names = names(own);
+        match identities.of_certificate(names.iter().map(String::as_str)) {
+            Some(tenant) => Peer::Named { tenant: tenant.to_owned(), identified_by: "certificate" },
+            None => Peer::Nobody(format!(
+                "The certificate of this client is good, and no [[identities]] of the operator's file names it: {}.",
+                names.join(", ")
+            )),
+        }
+    }
+}
+
+fn certificates(path: &Path) -> anyhow::Result<Vec<CertificateDer<'static>>> {
+    let context = || format!("failed to read certificates from {}", path.display());
+    let all = CertificateDer::pem_file_iter(path).with_context(context)?;
+    let all = all.collect::<Result<Vec<_>, _>>().with_context(context)?;
+    if all.is_empty() {
+        anyhow::bail!("{} has no certificate", path.display());
+    }
+    Ok(all)
+}
+
+/// What is wrong with a certificate, as the end of a sentence.
+fn flaw(error: &Error) -> String {
+    match error {
+        Error::InvalidCertificate(CertificateError::Expired | CertificateError::ExpiredContext { .. }) => {
+            "has expired; renew it".to_owned()
+        }
+        Error::InvalidCertificate(CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. }) => {
+            "is not valid yet; see whether the clocks agree".to_owned()
+        }
+        Error::InvalidCertificate(CertificateError::UnknownIssuer) => {
+            "is not signed by one whom this server knows (participation.client_ca)".to_owned()
+        }
+        other => format!("is not good: {other}"),
+    }
+}
+
+/// Its common names and alternative DNS names; none of one that cannot be read.
+fn names(certificate: &CertificateDer<'_>) -> Vec<String> {
+    let Ok((_, certificate)) = X509Certificate::from_der(certificate) else { return Vec::new() };
+    let common = certificate.subject().iter_common_name().filter_map(|name| name.as_str().ok().map(str::to_owned));
+    let mut names: Vec<String> = common.collect();
+    if let Ok(Some(alternative)) = certificate.subject_alternative_name() {
+        names.extend(alternative.value.general_names.iter().filter_map(|name| match name {
+            GeneralName::DNSName(name) => Some((*name).to_owned()),
+            _ => None,
+        }));
+    }
+    names
+}
+
+/// Checks that the client has the certificate's key, and leaves the rest for after the handshake.
+#[derive(Debug)]
+struct JudgedLater(Arc<dyn ClientCertVerifier>);
+
+impl ClientCertVerifier for JudgedLater {
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        self.0.root_hint_subjects()
+    }
+
+    fn client_auth_mandatory(&self) -> bool {
+        // It may have a token.
+        false
+    }
+
+    fn verify_client_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        Ok(ClientCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.0.verify_tls12_signature(message, certificate, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.0.verify_tls13_signature(message, certificate, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_verify_schemes()
+    }
+}

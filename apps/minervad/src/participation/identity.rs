@@ -1,0 +1,128 @@
+//! Who asks, over a Unix socket: the kernel names the process that connected, the process is in a cgroup, and the cgroup is a
+//! tenant's.
+//!
+//! A process is known by its number and the moment of its start, so that a later one of the same number is never taken for
+//! it. It is looked up when it connects, and again when the tenant that it was is gone: it may have been moved. Between the two
+//! a connection stays its tenant's, also when the process hands it to another one, as with any open file.
+
+use minerva_linux_observe::{Roots, parse};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use std::os::fd::{AsFd, OwnedFd};
+
+/// A process that connected, or that a level is bound to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Process {
+    pub(crate) pid: u32,
+    /// In clock ticks since boot.
+    start_ticks: u64,
+}
+
+/// What could not be found out about a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum NotIdentified {
+    /// A process of another world, such as one of a pid namespace beside the daemon's.
+    #[error("The kernel does not say which process connected; connect from this host, or from a container on it.")]
+    Unknown,
+    /// It ended.
+    #[error("Process {0} has ended; connect again.")]
+    Ended(u32),
+    /// It is in no group of the disk controller's hierarchy.
+    #[error(
+        "Process {0} is in the root cgroup, which is no tenant; start it in a cgroup of its own, for example with \
+         `minerva-ctl run` or as a service."
+    )]
+    Root(u32),
+}
+
+impl Process {
+    /// The process at the other end of a socket, and its cgroup.
+    pub(crate) fn of_peer(socket: &tokio::net::UnixStream, roots: &Roots) -> Result<(Self, String), NotIdentified> {
+        let credentials = socket.peer_cred().map_err(|_| NotIdentified::Unknown)?;
+        let pid = credentials.pid().and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid != 0);
+        let pid = pid.ok_or(NotIdentified::Unknown)?;
+        let process = nix::sys::socket::getsockopt(socket, nix::sys::socket::sockopt::PeerPidfd).or_else(|_| {
+            // A kernel before 6.5. Should the process have ended since it connected, its number can be another's by now.
+            open(pid).map_err(|_| NotIdentified::Ended(pid))
+        })?;
+        Self::look(pid, &process, roots)
+    }
+
+    /// The process that has this number now, and its cgroup.
+    pub(crate) fn now(pid: u32, roots: &Roots) -> Result<(Self, String), NotIdentified> {
+        Self::look(pid, &open(pid).map_err(|_| NotIdentified::Ended(pid))?, roots)
+    }
+
+    /// The process of this number, a descriptor that stands for it, and its cgroup.
+    pub(crate) fn of_number(pid: u32, roots: &Roots) -> Result<(OwnedFd, String), NotIdentified> {
+        let process = open(pid).map_err(|_| NotIdentified::Ended(pid))?;
+        let (_, cgroup) = Self::look(pid, &process, roots)?;
+        Ok((process, cgroup))
+    }
+
+    /// A descriptor that stands for it, and the cgroup in which it is now.
+    pub(crate) fn again(&self, roots: &Roots) -> Result<(OwnedFd, String), NotIdentified> {
+        let process = open(self.pid).map_err(|_| NotIdentified::Ended(self.pid))?;
+        match Self::look(self.pid, &process, roots)? {
+            (same, cgroup) if same == *self => Ok((process, cgroup)),
+            _ => Err(NotIdentified::Ended(self.pid)),
+        }
+    }
+
+    /// Reads what `/proc` says under the number. It is said of `process` if that is alive afterwards: then the number was its
+    /// own all the time.
+    fn look(pid: u32, process: &OwnedFd, roots: &Roots) -> Result<(Self, String), NotIdentified> {
+        let stat = std::fs::read(roots.proc.join(pid.to_string()).join("stat")).ok();
+        let stat = stat.and_then(|text| parse::parse_process_stat(&text));
+        let cgroup = roots.cgroup_of(pid);
+        if has_ended(process) {
+            return Err(NotIdentified::Ended(pid));
+        }
+        let start_ticks = stat.ok_or(NotIdentified::Ended(pid))?.start_ticks;
+        match cgroup {
+            Some(path) if !path.is_empty() => Ok((Self { pid, start_ticks }, path)),
+            _ => Err(NotIdentified::Root(pid)),
+        }
+    }
+}
+
+fn open(pid: u32) -> rustix::io::Result<OwnedFd> {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(rustix::io::Errno::SRCH)?;
+    pidfd_open(pid, PidfdFlags::empty())
+}
+
+/// A pidfd is readable when its process has ended.
+fn has_ended(process: &impl AsFd) -> bool {
+    let mut polled = [PollFd::new(process, PollFlags::IN)];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut polled, Some(&at_once)) != Ok(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{NotIdentified, Process};
+    use minerva_linux_observe::Roots;
+
+    #[test]
+    fn a_peer_is_the_process_that_connected_and_one_that_ended_is_nobody() {
+        let Ok(roots) = Roots::detect() else { return eprintln!("skipped: needs /proc") };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let peer = runtime.block_on(async {
+            let (ours, _theirs) = tokio::net::UnixStream::pair().expect("sockets");
+            Process::of_peer(&ours, &roots)
+        });
+        match peer {
+            Ok((process, cgroup)) => {
+                assert_eq!(process.pid, std::process::id());
+                assert_eq!(process.again(&roots).expect("it lives").1, cgroup);
+            }
+            // Where tests run in the root cgroup.
+            Err(error) => assert_eq!(error, NotIdentified::Root(std::process::id())),
+        }
+        let mut child = std::process::Command::new("sleep").arg("600").spawn().expect("a process");
+        let known = Process::of_number(child.id(), &roots).map(|(_, cgroup)| cgroup);
+        child.kill().and_then(|()| child.wait()).expect("an end");
+        assert!(!matches!(known, Err(NotIdentified::Ended(_))));
+        assert_eq!(Process::of_number(child.id(), &roots).err(), Some(NotIdentified::Ended(child.id())));
+    }
+}

@@ -1,0 +1,257 @@
+//! How much each account may ask: a bucket of tokens for requests, and counts of connections and of what is under way. Pure:
+//! the instant is an argument.
+
+use minerva_config::DoorLimits;
+use minerva_model::Nanos;
+use std::collections::BTreeMap;
+
+/// Those of whom nobody knows yet who they are share an account of this name, which no tenant can have.
+pub(crate) const NOBODY: &str = "";
+/// Accounts that are remembered. Beyond that the idle ones are forgotten, which gives them a full bucket.
+const ACCOUNTS_MAX: usize = 16_384;
+/// Connections above the limit that are kept only to be told so.
+const CONNECTIONS_TOLD: u32 = 4;
+/// A token in the unit of the buckets, so that a slow rate loses nothing to rounding.
+const TOKEN: u64 = 1_000_000_000;
+
+/// Why there is no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Excess {
+    /// The account asked too often; there is a token again after so long.
+    Requests(Nanos),
+    /// It has this many connections.
+    Connections(u32),
+    /// It has this many requests and streams under way.
+    Streams(u32),
+    /// The server has as many as it may.
+    Server,
+}
+
+/// What one account uses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Account {
+    /// In billionths of a token.
+    tokens: u64,
+    filled_at: Nanos,
+    connections: u32,
+    streams: u32,
+}
+
+/// The accounts, and what they use together.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Limits {
+    settings: DoorLimits,
+    accounts: BTreeMap<String, Account>,
+    connections: u32,
+    streams: u32,
+}
+
+impl Limits {
+    pub(crate) fn new(settings: DoorLimits) -> Self {
+        Self { settings, ..Self::default() }
+    }
+
+    /// New settings hold from the next request on; what is under way stays.
+    pub(crate) fn set(&mut self, settings: DoorLimits) {
+        self.settings = settings;
+    }
+
+    /// A request of `account`, counted as under way until [`Self::end`].
+    pub(crate) fn begin(&mut self, now: Nanos, account: &str) -> Result<(), Excess> {
+        let settings = self.settings;
+        if self.streams >= settings.streams_max {
+            return Err(Excess::Server);
+        }
+        let one = self.account(now, account);
+        one.take(now, &settings)?;
+        if one.streams >= settings.streams_per_account_max {
+            return Err(Excess::Streams(one.streams));
+        }
+        one.streams += 1;
+        self.streams += 1;
+        Ok(())
+    }
+
+    /// A further message of a stream that is under way.
+    pub(crate) fn further(&mut self, now: Nanos, account: &str) -> Result<(), Excess> {
+        let settings = self.settings;
+        self.account(now, account).take(now, &settings)
+    }
+
+    /// It is over.
+    pub(crate) fn end(&mut self, account: &str) {
+        self.streams = self.streams.saturating_sub(1);
+        if let Some(one) = self.accounts.get_mut(account) {
+            one.streams = one.streams.saturating_sub(1);
+        }
+    }
+
+    /// Somebody connected: whether there is room for one more in all.
+    pub(crate) fn connect(&mut self, now: Nanos, account: &str) -> Result<(), Excess> {
+        if self.connections >= self.settings.connections_max {
+            return Err(Excess::Server);
+        }
+        let most = self.settings.connections_per_account_max.saturating_add(CONNECTIONS_TOLD);
+        let one = self.account(now, account);
+        if one.connections >= most {
+            return Err(Excess::Connections(one.connections));
+        }
+        one.connections += 1;
+        self.connections += 1;
+        Ok(())
+    }
+
+    /// A connection turns out to be another account's.
+    pub(crate) fn move_connection(&mut self, now: Nanos, from: &str, to: &str) {
+        if let Some(one) = self.accounts.get_mut(from) {
+            one.connections = one.connections.saturating_sub(1);
+        }
+        let one = self.account(now, to);
+        one.connections = one.connections.saturating_add(1);
+    }
+
+    /// The account has no more connections than it may.
+    pub(crate) fn check_connections(&self, account: &str) -> Result<(), Excess> {
+        let count = self.accounts.get(account).map_or(0, |one| one.connections);
+        if count > self.settings.connections_per_account_max {
+            return Err(Excess::Connections(count));
+        }
+        Ok(())
+    }
+
+    /// A connection ended.
+    pub(crate) fn disconnect(&mut self, account: &str) {
+        self.connections = self.connections.saturating_sub(1);
+        if let Some(one) = self.accounts.get_mut(account) {
+            one.connections = one.connections.saturating_sub(1);
+        }
+    }
+
+    fn account(&mut self, now: Nanos, name: &str) -> &mut Account {
+        if self.accounts.len() >= ACCOUNTS_MAX && !self.accounts.contains_key(name) {
+            self.accounts.retain(|_, one| one.connections > 0 || one.streams > 0);
+        }
+        let full =
+            Account { tokens: u64::from(self.settings.burst) * TOKEN, filled_at: now, connections: 0, streams: 0 };
+        self.accounts.entry(name.to_owned()).or_insert(full)
+    }
+}
+
+impl Account {
+    /// Takes a token, if there is one.
+    fn take(&mut self, now: Nanos, settings: &DoorLimits) -> Result<(), Excess> {
+        let rate = u64::from(settings.requests_per_second);
+        // A rate of tokens a second is a rate of billionths a nanosecond.
+        let filled = now.since(self.filled_at).0.saturating_mul(rate);
+        self.tokens = self.tokens.saturating_add(filled).min(u64::from(settings.burst) * TOKEN);
+        self.filled_at = self.filled_at.max(now);
+        if self.tokens < TOKEN {
+            return Err(Excess::Requests(Nanos((TOKEN - self.tokens).div_ceil(rate))));
+        }
+        self.tokens -= TOKEN;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CONNECTIONS_TOLD, Excess, Limits};
+    use minerva_config::DoorLimits;
+    use minerva_model::Nanos;
+    use proptest::prelude::{any, prop};
+    use proptest::{prop_assert, proptest};
+
+    fn limits(requests_per_second: u32, burst: u32) -> Limits {
+        Limits::new(DoorLimits { requests_per_second, burst, ..DoorLimits::default() })
+    }
+
+    #[test]
+    fn the_account_that_asks_too_often_is_told_when_it_may_again() {
+        let mut limits = limits(10, 3);
+        let now = Nanos::from_secs(100);
+        let ask = |limits: &mut Limits, at, who| limits.begin(at, who).inspect(|()| limits.end(who));
+        for _ in 0..3 {
+            assert_eq!(ask(&mut limits, now, "a"), Ok(()));
+        }
+        assert_eq!(ask(&mut limits, now, "a"), Err(Excess::Requests(Nanos::from_millis(100))));
+        assert_eq!(ask(&mut limits, now, "b"), Ok(()), "another account is not touched");
+        assert_eq!(ask(&mut limits, now + Nanos::from_millis(99), "a"), Err(Excess::Requests(Nanos::from_millis(1))));
+        assert_eq!(ask(&mut limits, now + Nanos::from_millis(100), "a"), Ok(()));
+    }
+
+    #[test]
+    fn connections_and_streams_are_counted_for_each_account_and_in_all() {
+        let settings = DoorLimits {
+            connections_max: 9,
+            connections_per_account_max: 1,
+            streams_max: 3,
+            streams_per_account_max: 2,
+            ..DoorLimits::default()
+        };
+        let mut limits = Limits::new(settings);
+        let now = Nanos::ZERO;
+        for _ in 0..=CONNECTIONS_TOLD {
+            assert_eq!(limits.connect(now, "a"), Ok(()));
+        }
+        assert_eq!(limits.connect(now, "a"), Err(Excess::Connections(5)));
+        assert_eq!(limits.check_connections("a"), Err(Excess::Connections(5)));
+        for _ in 0..4 {
+            limits.disconnect("a");
+        }
+        assert_eq!(limits.check_connections("a"), Ok(()));
+        assert_eq!([limits.begin(now, "a"), limits.begin(now, "a")], [Ok(()), Ok(())]);
+        assert_eq!(limits.begin(now, "a"), Err(Excess::Streams(2)));
+        assert_eq!([limits.begin(now, "b"), limits.begin(now, "b")], [Ok(()), Err(Excess::Server)]);
+        limits.end("a");
+        assert_eq!(limits.begin(now, "b"), Ok(()));
+        limits.move_connection(now, "a", "b");
+        assert_eq!((limits.check_connections("a"), limits.check_connections("b")), (Ok(()), Ok(())));
+    }
+
+    proptest! {
+        /// Whatever the rhythm, also with a clock that stands or goes back: within a time no more is let in than the burst and
+        /// the rate allow.
+        #[test]
+        fn no_rhythm_gets_more_than_burst_and_rate(
+            rate in 1..1000_u32,
+            burst in 1..100_u32,
+            steps in prop::collection::vec((0..2_000_000_000_u64, any::<bool>()), 1..300),
+        ) {
+            let mut limits = limits(rate, burst);
+            let (mut now, mut latest, mut passed) = (Nanos::from_secs(10), Nanos::from_secs(10), 0_u64);
+            for (step, back) in steps {
+                now = if back { Nanos(now.0 - step.min(now.0)) } else { now + Nanos(step) };
+                latest = latest.max(now);
+                if limits.begin(now, "a").is_ok() {
+                    limits.end("a");
+                    passed += 1;
+                }
+                let most = u128::from(burst)
+                    + u128::from(latest.since(Nanos::from_secs(10)).0) * u128::from(rate) / 1_000_000_000;
+                prop_assert!(u128::from(passed) <= most + 1, "{passed} of {most}");
+            }
+        }
+
+        /// Counts return to nothing when all is over, whatever the order.
+        #[test]
+        fn what_is_over_is_not_counted(steps in prop::collection::vec((0..3_usize, 0..2_u8), 0..400)) {
+            let mut limits = limits(1_000_000, 1_000_000);
+            let (names, mut open) = (["a", "b", "c"], vec![Vec::new(), Vec::new(), Vec::new()]);
+            for (who, what) in steps {
+                if what == 0 || open[who].is_empty() {
+                    if limits.begin(Nanos::ZERO, names[who]).is_ok() {
+                        open[who].push(());
+                    }
+                } else {
+                    open[who].pop();
+                    limits.end(names[who]);
+                }
+                prop_assert!(limits.streams as usize == open.iter().map(Vec::len).sum::<usize>());
+            }
+            for (who, left) in open.iter().enumerate() {
+                left.iter().for_each(|()| limits.end(names[who]));
+            }
+            prop_assert!(limits.streams == 0 && limits.accounts.values().all(|one| one.streams == 0));
+        }
+    }
+}
