@@ -1,4 +1,4 @@
-//! What is measured, in memory that does not grow with the number of requests, only with virtual time.
+//! What is measured, in memory that grows neither with the number of requests nor with virtual time.
 
 use crate::promise::{Promise, ReportedPromise, Watch};
 use hdrhistogram::Histogram;
@@ -9,6 +9,8 @@ use serde::Serialize;
 
 /// Three decimal digits of latency; values are microseconds up to ten minutes and saturate there.
 const LATENCY_MAX_US: u64 = 600_000_000;
+/// When a run needs more bins, neighbours are joined and all are twice as wide. A day has bins of 8 seconds then.
+const BINS_MAX: u64 = 16_384;
 
 /// One process's account.
 #[derive(Debug)]
@@ -53,14 +55,31 @@ impl Account {
             watch.completed(now, issued, request.length_bytes, within);
         }
         self.latency_us.saturating_record(now.since(issued).0 / 1_000);
-        let index = (now.0 / self.bin.0) as usize;
+        let mut index = (now.0 / self.bin.0) as usize;
         if index >= self.bins_bytes.len() {
-            self.bins_bytes.resize(index + 1, 0);
+            index = self.open_bin(now);
         }
         self.bins_bytes[index] += u64::from(request.length_bytes);
         self.requests += 1;
         self.bytes += u64::from(request.length_bytes);
         self.last = now;
+    }
+
+    /// The bin of an instant later than all bins so far.
+    #[cold]
+    fn open_bin(&mut self, now: Nanos) -> usize {
+        while now.0 / self.bin.0 >= BINS_MAX {
+            self.bins_bytes = joined(&self.bins_bytes, 2);
+            self.bin = Nanos(self.bin.0.saturating_mul(2));
+        }
+        let index = (now.0 / self.bin.0) as usize;
+        self.bins_bytes.resize(index + 1, 0);
+        index
+    }
+
+    /// Width of the bins: the one asked for, doubled until there are not too many.
+    pub fn bin(&self) -> Nanos {
+        self.bin
     }
 
     /// Bytes so far.
@@ -77,8 +96,8 @@ impl Account {
         if self.requests == 0 { 0.0 } else { self.latency_us.value_at_quantile(quantile) as f64 / 1e3 }
     }
 
-    /// The report of it.
-    pub fn report(&self, name: &str, tenant: &str, finished: Option<Nanos>) -> ReportedProcess {
+    /// The report of it, in bins of `bin`, which is the account's own width or that doubled some times.
+    pub fn report(&self, name: &str, tenant: &str, finished: Option<Nanos>, bin: Nanos) -> ReportedProcess {
         let seconds = finished.unwrap_or(self.last).since(self.started).as_secs_f64();
         ReportedProcess {
             name: name.to_owned(),
@@ -93,10 +112,15 @@ impl Account {
             latency_p95_ms: self.percentile(0.95),
             latency_p99_ms: self.percentile(0.99),
             latency_max_ms: self.latency_us.max() as f64 / 1e3,
-            bins_bytes: self.bins_bytes.clone(),
+            bins_bytes: joined(&self.bins_bytes, (bin.0 / self.bin.0).max(1) as usize),
             promise: self.watch.map(|watch| watch.reported()),
         }
     }
+}
+
+/// Each `count` neighbours as one.
+fn joined(bins: &[u64], count: usize) -> Vec<u64> {
+    bins.chunks(count).map(|bins| bins.iter().sum()).collect()
 }
 
 /// What happened in a run.
@@ -112,7 +136,7 @@ pub struct Report {
     pub requests: u64,
     /// Jain's index over the tenants' bytes: 1 when all got the same.
     pub jain_index: f64,
-    /// Width of the bins, in seconds.
+    /// Width of the bins, in seconds: what was asked for, doubled until there are not too many.
     pub bin_s: f64,
     /// Per tenant.
     pub tenants: Vec<ReportedTenant>,
@@ -166,4 +190,28 @@ pub struct ReportedProcess {
     pub bins_bytes: Vec<u64>,
     /// How what it was promised fared.
     pub promise: Option<ReportedPromise>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Account, BINS_MAX};
+    use minerva_blocksched::Kind;
+    use minerva_model::Nanos;
+    use minerva_sim_workload::IoRequest;
+
+    #[test]
+    fn bins_get_wider_instead_of_more() {
+        let io = IoRequest { kind: Kind::Read, sync: true, tag: None, offset_bytes: 0, length_bytes: 512 };
+        let mut account = Account::new(Nanos::SECOND, None);
+        for second in (0..40_000).chain([1_000_000, 4_000_000_000]) {
+            account.note(Nanos::from_secs(second), Nanos::from_secs(second), &io, true);
+        }
+        let report = account.report("a", "a", None, account.bin());
+        assert!(report.bins_bytes.len() as u64 <= BINS_MAX);
+        assert_eq!(report.bins_bytes.iter().sum::<u64>(), 40_002 * 512);
+        let last = 4_000_000_000 / (account.bin().0 / Nanos::SECOND.0);
+        assert_eq!((report.bins_bytes.len() as u64, report.bins_bytes.last()), (last + 1, Some(&512)));
+        let wider = Nanos(account.bin().0 * 2);
+        assert_eq!(account.report("a", "a", None, wider).bins_bytes.len() as u64, last / 2 + 1);
+    }
 }

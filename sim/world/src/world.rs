@@ -326,11 +326,11 @@ impl World {
 
     /// What happened so far.
     pub fn report(&self) -> Report {
-        let processes: Vec<_> = self
-            .processes
-            .iter()
-            .map(|process| process.account.report(&process.name, &self.tenants[process.tenant].name, process.finished))
-            .collect();
+        let bin = self.processes.iter().map(|process| process.account.bin()).max().unwrap_or(self.bin);
+        let reported = |process: &Process| {
+            process.account.report(&process.name, &self.tenants[process.tenant].name, process.finished, bin)
+        };
+        let processes: Vec<_> = self.processes.iter().map(reported).collect();
         let total: u64 = processes.iter().map(|process| process.bytes).sum();
         let tenants: Vec<ReportedTenant> = self
             .tenants
@@ -349,7 +349,7 @@ impl World {
             bytes_per_second: if seconds > 0.0 { total as f64 / seconds } else { 0.0 },
             requests: self.requests(),
             jain_index: jain_index(tenants.iter().map(|tenant| tenant.bytes as f64)),
-            bin_s: self.bin.as_secs_f64(),
+            bin_s: bin.as_secs_f64(),
             tenants,
             processes,
             device: self.device.statistics(),

@@ -1,6 +1,6 @@
 //! Lines into sections and settings. As in fio, `;` and `#` begin a comment anywhere, and a key without a value is a switch.
 
-use super::problem::{Place, Problem};
+use super::problem::{PROBLEMS_MAX, Place, Problem};
 use std::sync::Arc;
 
 pub(super) struct Section {
@@ -17,14 +17,10 @@ pub(super) struct Setting {
     pub(super) value_place: Place,
 }
 
-/// Errors past this many say nothing new.
-const PROBLEMS_MAX: usize = 100;
-
 pub(super) fn sections(text: &str, origin: &Arc<str>, problems: &mut Vec<Problem>) -> Vec<Section> {
     let mut sections = Vec::<Section>::new();
     for (index, line) in text.strip_prefix('\u{feff}').unwrap_or(text).lines().enumerate() {
         if problems.len() >= PROBLEMS_MAX {
-            problems.push(Problem::of_file(origin, "too many errors: the rest of the file was not judged".to_owned()));
             break;
         }
         let content = line.split([';', '#']).next().unwrap_or_default().trim();

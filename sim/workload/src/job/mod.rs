@@ -31,7 +31,7 @@ pub use value::Amount;
 use ini::Setting;
 use keys::{Effect, key};
 use options::Options;
-use problem::Place;
+use problem::{PROBLEMS_MAX, Place};
 use std::sync::Arc;
 
 /// A longer file is refused: nobody wrote it by hand.
@@ -65,6 +65,21 @@ impl JobFile {
         self.jobs.iter().map(|job| u64::from(job.options.processes)).sum()
     }
 
+    /// Names of guests' schedulers that are none of `known`, which only the caller has; upper and lower case are the same.
+    pub fn judge_guest_schedulers<'a>(&self, known: impl Iterator<Item = &'a str>) -> Result<(), JobErrors> {
+        let known: Vec<&str> = known.collect();
+        let mut problems = Vec::new();
+        for job in &self.jobs {
+            let Some(name) = &job.options.guest_scheduler else { continue };
+            if !known.iter().any(|known| known.eq_ignore_ascii_case(name)) {
+                let place = job.options.places.get("minerva_guest_scheduler").unwrap_or(&job.place);
+                let help = Some(format!("there are {}", known.join(", ")));
+                problems.push(Problem::at(&self.origin, place, format!("there is no scheduler `{name}`"), help));
+            }
+        }
+        if problems.is_empty() { Ok(()) } else { Err(JobErrors { problems }) }
+    }
+
     /// The name that errors show.
     pub fn origin(&self) -> &str {
         &self.origin
@@ -90,13 +105,18 @@ pub fn parse(text: &str, origin: &str) -> Result<JobFile, JobErrors> {
         let is_global = section.name == "global";
         let mut options = if is_global { std::mem::take(&mut global) } else { global.clone() };
         for setting in &section.settings {
-            apply(setting, &origin, &mut options, &mut problems, &mut ignored);
+            if problems.len() < PROBLEMS_MAX {
+                apply(setting, &origin, &mut options, &mut problems, &mut ignored);
+            }
         }
         if is_global {
             global = options;
         } else {
             jobs.push(Job { name: section.name, place: section.place, options });
         }
+    }
+    if problems.len() >= PROBLEMS_MAX {
+        problems.push(Problem::of_file(&origin, "too many errors: the rest of the file was not judged".to_owned()));
     }
     if jobs.is_empty() && problems.is_empty() {
         let what = if text.trim().is_empty() {

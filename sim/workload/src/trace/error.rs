@@ -102,13 +102,13 @@ pub enum TraceError {
     },
     /// A request does not fit the disk on which the trace is replayed.
     #[error(
-        "{origin}: the request of {length_bytes} bytes at byte {offset_bytes}, {at} after the first, is past the disk's end at {capacity_bytes}; fold the addresses, or take a greater disk"
+        "{origin}: {position}: the request of {length_bytes} bytes at byte {offset_bytes} is past the disk's end at {capacity_bytes}; fold the addresses, or take a greater disk"
     )]
     PastTheEnd {
         /// The trace.
         origin: String,
-        /// The request's instant.
-        at: Nanos,
+        /// Where.
+        position: Position,
         /// Its first byte.
         offset_bytes: u64,
         /// Its length.

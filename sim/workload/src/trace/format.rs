@@ -3,6 +3,7 @@
 use super::formats::blktrace::Order;
 use super::formats::oracle_general::OracleGeneral;
 use super::formats::vscsi::Vscsi;
+use super::lines::excerpt;
 use std::fmt;
 use std::str::FromStr;
 
@@ -124,10 +125,11 @@ fn looks_like_text(head: &[u8]) -> bool {
 
 /// Judges the first lines, of which the first may be a heading.
 fn by_line(head: &[u8], name: &str) -> Result<Format, String> {
-    let mut lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty()).take(20);
-    lines
-        .find_map(|line| of_line(line, name))
-        .ok_or_else(|| "text, and none of its first lines has the columns of a known format".to_owned())
+    let lines = || head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty()).take(20);
+    lines().find_map(|line| of_line(line, name)).ok_or_else(|| {
+        let first = excerpt(lines().next().unwrap_or_default());
+        format!("text, and none of its first lines has the columns of a known format; the first is `{first}`")
+    })
 }
 
 fn of_line(line: &[u8], name: &str) -> Option<Format> {

@@ -2,7 +2,7 @@
 
 use super::decode::Decode;
 use super::input::Input;
-use super::record::{Found, Malformed, Position, Raw};
+use super::record::{Faults, Found, Malformed, Position, Raw};
 use std::borrow::Cow;
 use std::io::BufRead;
 
@@ -40,13 +40,15 @@ pub(super) struct Lines<F> {
     input: Input,
     format: F,
     number: u64,
+    /// Examples of malformed lines that were given out.
+    examples: usize,
     /// The line so far, when it lies across the ends of the buffer.
     partial: Vec<u8>,
 }
 
 impl<F: LineFormat> Lines<F> {
     pub(super) fn new(input: Input, format: F) -> Self {
-        Self { input, format, number: 0, partial: Vec::new() }
+        Self { input, format, number: 0, examples: 0, partial: Vec::new() }
     }
 
     /// Skips to the next line; false at the end of the trace.
@@ -101,10 +103,13 @@ impl<F: LineFormat> Decode for Lines<F> {
                 self.partial.extend_from_slice(&buffer[..used.saturating_sub(1)]);
                 &self.partial[..]
             };
-            let found = understand(&mut self.format, self.number, line.trim_ascii());
+            // Nobody sees more of them, and a trace that is all malformed should be read as fast as any.
+            let is_shown = self.examples < Faults::EXAMPLES_MAX;
+            let found = understand(&mut self.format, self.number, line.trim_ascii(), is_shown);
             self.input.consume(used);
             self.partial.clear();
             if found.is_some() {
+                self.examples += usize::from(matches!(found, Some(Found::Malformed(_))));
                 return Ok(found);
             }
         }
@@ -119,26 +124,36 @@ impl<F: LineFormat> Decode for Lines<F> {
     }
 }
 
-fn understand(format: &mut impl LineFormat, number: u64, line: &[u8]) -> Option<Found> {
+fn understand(format: &mut impl LineFormat, number: u64, line: &[u8], is_shown: bool) -> Option<Found> {
     if line.is_empty() {
         return None;
     }
+    let shown = if is_shown { line } else { &[] };
     match format.line(line) {
         Ok(Line::Aside) => None,
         Ok(Line::Dropped) => Some(Found::Dropped),
         Ok(Line::Request(raw)) => Some(match raw.objection() {
             None => Found::Request(raw),
-            Some(objection) => malformed(number, objection.into(), line),
+            Some(objection) => malformed(number, objection.into(), shown),
         }),
-        Err(reason) => Some(malformed(number, reason, line)),
+        Err(reason) => Some(malformed(number, reason, shown)),
     }
 }
 
 fn malformed(number: u64, reason: Reason, line: &[u8]) -> Found {
+    Found::Malformed(Malformed {
+        position: Position::Line(number),
+        reason: reason.into_owned(),
+        excerpt: excerpt(line),
+    })
+}
+
+/// The beginning of a line, for people.
+pub(super) fn excerpt(line: &[u8]) -> String {
     let shown = String::from_utf8_lossy(&line[..line.len().min(4 * EXCERPT_CHARACTERS)]);
     let mut excerpt: String = shown.chars().filter(|c| !c.is_control()).take(EXCERPT_CHARACTERS).collect();
     if line.len() > excerpt.len() {
         excerpt.push('…');
     }
-    Found::Malformed(Malformed { position: Position::Line(number), reason: reason.into_owned(), excerpt })
+    excerpt
 }

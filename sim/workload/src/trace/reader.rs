@@ -8,7 +8,7 @@ use super::formats::{alibaba, blktrace, cloudphysics, fio_iolog, msr, oracle_gen
 use super::input::{self, Compression, Opened};
 use super::lines::Lines;
 use super::native::reader::{self as native, NativeRecords};
-use super::record::{Faults, Found, Raw, Record};
+use super::record::{Faults, Found, Position, Raw, Record};
 use minerva_model::Nanos;
 use std::fs::File;
 use std::io::Read;
@@ -69,15 +69,18 @@ pub struct TraceReader {
 }
 
 impl TraceReader {
-    /// Opens the file at `path`.
+    /// Opens the file at `path`, which may be a pipe unless the trace is in the native form.
     pub fn open(path: &Path, options: ReadOptions) -> Result<Self, TraceError> {
         let failed = |source| TraceError::Open { path: path.to_owned(), source };
         let file = File::open(path).map_err(failed)?;
-        if file.metadata().map_err(failed)?.is_dir() {
+        let metadata = file.metadata().map_err(failed)?;
+        if metadata.is_dir() {
             return Err(failed(std::io::Error::from(std::io::ErrorKind::IsADirectory)));
         }
         let origin = path.display().to_string();
-        if options.format.is_none_or(|format| format == Format::Native) && native::has_mark(&file).map_err(failed)? {
+        // A pipe cannot be wound back after a look at its first bytes, nor read from its end.
+        let could_be_native = metadata.is_file() && options.format.is_none_or(|format| format == Format::Native);
+        if could_be_native && native::has_mark(&file).map_err(failed)? {
             let rows = NativeRecords::open(file, &origin)?;
             return Self::native(rows, &origin, options);
         }
@@ -91,8 +94,7 @@ impl TraceReader {
         origin: &str,
         options: ReadOptions,
     ) -> Result<Self, TraceError> {
-        let failed =
-            |source| TraceError::Read { origin: origin.to_owned(), position: super::Position::Byte(0), source };
+        let failed = |source| TraceError::Read { origin: origin.to_owned(), position: Position::Byte(0), source };
         let Opened { compression, head, input, taken } = input::open(stream).map_err(failed)?;
         if head.is_empty() {
             return Err(TraceError::Empty { origin: origin.to_owned() });
@@ -183,6 +185,11 @@ impl TraceReader {
         self.decoder.volume_names()
     }
 
+    /// Where the last entry was.
+    pub fn position(&self) -> Position {
+        self.decoder.position()
+    }
+
     /// The first request's instant on the trace's own clock, in nanoseconds, once there was one.
     pub fn first_ns(&self) -> Option<u64> {
         self.first_ns
@@ -245,7 +252,8 @@ impl TraceReader {
                     self.faults.note_malformed(malformed);
                     self.judge()?;
                 }
-                None if self.records > 0 => return Ok(None),
+                // Malformed entries at the beginning were too few to be judged by; now all is known.
+                None if self.records > 0 => return self.judge().map(|()| None),
                 None => {
                     let first = self.faults.examples.first().cloned();
                     let (origin, format, malformed) = (self.origin.clone(), self.format, self.faults.malformed);

@@ -135,7 +135,7 @@ impl TraceSource {
         if self.options.addresses == Addresses::Refuse || length > capacity {
             return Err(TraceError::PastTheEnd {
                 origin: self.trace.origin().to_owned(),
-                at: record.at,
+                position: self.trace.position(),
                 offset_bytes: record.offset_bytes,
                 length_bytes: record.length_bytes,
                 capacity_bytes: capacity,

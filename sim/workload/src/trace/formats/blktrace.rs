@@ -117,6 +117,7 @@ impl Event {
 struct Pending {
     raw: Raw,
     answered: bool,
+    begins: u64,
 }
 
 pub(in crate::trace) struct Blktrace {
@@ -125,6 +126,8 @@ pub(in crate::trace) struct Blktrace {
     /// Where the last record began, and where the next does.
     begins: u64,
     read: u64,
+    /// Where the entry began that was given out last.
+    given_out: u64,
     pending: VecDeque<Pending>,
     newest_ns: u64,
     ended: bool,
@@ -132,7 +135,7 @@ pub(in crate::trace) struct Blktrace {
 
 impl Blktrace {
     pub(in crate::trace) fn new(input: Input, order: Order) -> Self {
-        Self { input, order, begins: 0, read: 0, pending: VecDeque::new(), newest_ns: 0, ended: false }
+        Self { input, order, begins: 0, read: 0, given_out: 0, pending: VecDeque::new(), newest_ns: 0, ended: false }
     }
 
     /// The oldest request, if it need not wait any longer.
@@ -140,7 +143,9 @@ impl Blktrace {
         let oldest = self.pending.front()?;
         let old = Nanos(self.newest_ns).since(Nanos(oldest.raw.at_ns)) > ANSWER_MAX;
         if oldest.answered || self.ended || old || self.pending.len() > PENDING_MAX {
-            return self.pending.pop_front().map(|pending| Found::Request(pending.raw));
+            let pending = self.pending.pop_front()?;
+            self.given_out = pending.begins;
+            return Some(Found::Request(pending.raw));
         }
         None
     }
@@ -222,7 +227,7 @@ impl Blktrace {
                     _ if event.action & CATEGORY_NOTIFY != 0 => {}
                     ACTION_COMPLETE => self.complete(&event),
                     ACTION_QUEUE => match event.request() {
-                        Ok(raw) => self.pending.push_back(Pending { raw, answered: false }),
+                        Ok(raw) => self.pending.push_back(Pending { raw, answered: false, begins: self.begins }),
                         Err(reason) => return Ok(Some(malformed(self.begins, reason))),
                     },
                     _ => {}
@@ -252,11 +257,13 @@ impl Decode for Blktrace {
                 0 => self.ended = true,
                 RECORD_BYTES => {
                     if let Some(found) = self.take_in(&record)? {
+                        self.given_out = self.begins;
                         return Ok(Some(found));
                     }
                 }
                 filled => {
                     self.ended = true;
+                    self.given_out = self.begins;
                     let reason = format!("a truncated record: {filled} of {RECORD_BYTES} bytes");
                     return Ok(Some(malformed(self.begins, reason.into())));
                 }
@@ -265,6 +272,6 @@ impl Decode for Blktrace {
     }
 
     fn position(&self) -> Position {
-        Position::Byte(self.begins)
+        Position::Byte(self.given_out)
     }
 }
