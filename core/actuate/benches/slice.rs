@@ -49,6 +49,7 @@ fn actuator(tenants: u64) -> Actuator {
             group: None,
             weight_percent: 100,
             excluded: false,
+            role: minerva_model::Role::default(),
         });
     }
     actuator

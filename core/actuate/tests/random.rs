@@ -125,6 +125,7 @@ impl World {
             group: None,
             weight_percent: 100,
             excluded,
+            role: minerva_model::Role::default(),
         });
     }
 

@@ -6,7 +6,7 @@
 //! use the disk at the same time its share is raised. It ends when the tenant says so, is gone, has moved what it declared,
 //! falls silent, or takes four times as long as it should.
 
-use crate::queue::{Moment, Waiting, begin_now};
+use crate::queue::{Moment, Waiting, begin_now, can_wait};
 use minerva_model::{CoordinationSettings, Deadline, DeviceId, Grant, Nanos, Operation, RequestId, TenantId};
 use std::collections::BTreeMap;
 
@@ -116,6 +116,14 @@ impl Coordination {
         running.min_by_key(|(_, running)| running.begun_at)
     }
 
+    /// The key of that operation.
+    pub(crate) fn running_key(&self, tenant: TenantId, device: DeviceId) -> Option<&RequestId> {
+        let (_, first) = self.running(tenant, device)?;
+        self.of(tenant)
+            .find(|(_, one)| one.operation.device == device && one.stage == Stage::Running(first))
+            .map(|(id, _)| id)
+    }
+
     /// A tenant asks. It begins at once unless it can wait and has a reason to.
     pub(crate) fn ask(
         &mut self,
@@ -133,7 +141,8 @@ impl Coordination {
         let latest = self.latest_start(key.0, &asked, around);
         // One that can wait for two slices lets one pass, to see who else begins: those that are launched together are
         // not on the disk yet when the first of them asks.
-        let looks_first = operation.deadline.is_some() && latest.since(now).0 >= 2 * self.slice.0;
+        let patient = operation.deadline.is_some() && latest.since(now).0 >= 2 * self.slice.0;
+        let looks_first = patient && can_wait(self.next_look(now), &self.waiting_on(operation.device, around).1);
         if !looks_first {
             // Only this one: the others are looked at when the slice ends, which is soon enough for each.
             if self.due(now, operation.device, around).contains(&key) {
@@ -176,9 +185,7 @@ impl Coordination {
         devices.sort();
         devices.dedup();
         for device in devices {
-            let due = self.due(now, device, around);
-            due.iter().for_each(|key| self.begin(now, key, around));
-            turn.ready.extend(due);
+            turn.ready.extend(self.release(now, device, around));
         }
         turn
     }
@@ -195,9 +202,16 @@ impl Coordination {
         }
     }
 
-    /// It is done, or will not be done. False if it is not known.
-    pub(crate) fn end(&mut self, key: &OperationKey) -> bool {
-        self.operations.remove(key).is_some()
+    /// It is done, or will not be done.
+    pub(crate) fn end(&mut self, key: &OperationKey) {
+        self.operations.remove(key);
+    }
+
+    /// Begins what is to begin now on a disk.
+    pub(crate) fn release(&mut self, now: Nanos, device: DeviceId, around: &impl Surroundings) -> Vec<OperationKey> {
+        let due = self.due(now, device, around);
+        due.iter().for_each(|key| self.begin(now, key, around));
+        due
     }
 
     pub(crate) fn tenant_gone(&mut self, tenant: TenantId) {
@@ -235,27 +249,35 @@ impl Coordination {
     /// What is to begin now on a disk.
     fn due(&self, now: Nanos, device: DeviceId, around: &impl Surroundings) -> Vec<OperationKey> {
         let running = self.running_on(device).count();
-        let mut keys = Vec::new();
-        let mut waiting = Vec::new();
-        for (key, one) in self.operations.iter().filter(|(_, one)| one.operation.device == device) {
-            let Stage::Waiting { promised } = one.stage else { continue };
-            let latest = self.latest_start(key.0, one, around);
-            waiting.push(Waiting {
-                asked_at: one.asked_at,
-                estimate: around.estimate(key.0, &one.operation),
-                // What was promised is kept.
-                latest_start: promised.map_or(latest, |at| at.min(latest)),
-            });
-            keys.push(key.clone());
-        }
+        let (keys, waiting) = self.waiting_on(device, around);
         let moment = Moment {
             now,
-            // The next slice may come late.
-            next_look: now + self.slice + Nanos(self.slice.0 / 2),
+            next_look: self.next_look(now),
             places: (self.settings.running_max as usize).saturating_sub(running),
             contended: around.competitors(device) > self.settings.contention_accepted,
         };
         begin_now(moment, &waiting).into_iter().map(|index| keys[index].clone()).collect()
+    }
+
+    /// Those that wait for a disk.
+    fn waiting_on(&self, device: DeviceId, around: &impl Surroundings) -> (Vec<OperationKey>, Vec<Waiting>) {
+        let waiting = |(key, one): (&OperationKey, &Asked)| {
+            let Stage::Waiting { promised } = one.stage else { return None };
+            let latest = self.latest_start(key.0, one, around);
+            let waiting = Waiting {
+                asked_at: one.asked_at,
+                estimate: around.estimate(key.0, &one.operation),
+                // What was promised is kept.
+                latest_start: promised.map_or(latest, |at| at.min(latest)),
+            };
+            Some((key.clone(), waiting))
+        };
+        self.operations.iter().filter(|(_, one)| one.operation.device == device).filter_map(waiting).unzip()
+    }
+
+    /// When waiting operations are looked at again, at the latest: the next slice may come late.
+    fn next_look(&self, now: Nanos) -> Nanos {
+        now + self.slice + Nanos(self.slice.0 / 2)
     }
 
     fn begin(&mut self, now: Nanos, key: &OperationKey, around: &impl Surroundings) {

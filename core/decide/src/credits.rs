@@ -92,6 +92,11 @@ impl Credits {
         self.accounts.get(account).map_or(MicroCredits::ZERO, Account::held)
     }
 
+    /// What all accounts hold together.
+    pub(crate) fn held_in_all(&self) -> MicroCredits {
+        self.accounts.values().map(Account::held).sum()
+    }
+
     /// What an account has earned that is not in the ledger yet.
     pub(crate) fn accruing(&self, account: &str) -> MicroCredits {
         self.accounts.get(account).map_or(MicroCredits::ZERO, |one| one.accruing.plus(one.entering))

@@ -5,7 +5,7 @@ use minerva_model::{
     ContentionCounting, CreditLot, CreditSettings, EntryKind, EntryNumber, LedgerEntry, LevelSettings, MicroCredits,
     Nanos, RequestId,
 };
-use proptest::prelude::{ProptestConfig, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
+use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 use std::collections::{BTreeMap, BTreeSet};
 
 fn earning(accounts_active: u32) -> Earning {
@@ -163,8 +163,6 @@ impl Ledger {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
-
     /// Earned = spent + expired + held + under way, whatever is committed, refused, sent again, or lost in a crash, and in
     /// whatever order; and what is held can be told from the ledger alone.
     #[test]

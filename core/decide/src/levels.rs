@@ -4,14 +4,15 @@
 //! tenant uses at a level counts in `fennel` per percent of the level while the level lasts: otherwise a history that
 //! became sparing would give back what the tenant gave up. The history itself is not touched, so coming back costs nothing.
 
-use minerva_model::{Level, LevelMeaning, LevelSettings, Lifetime, Nanos, TenantId};
+use minerva_model::{Level, LevelMeaning, LevelSettings, Lifetime, Nanos, RequestId, TenantId};
 use std::collections::BTreeMap;
 
 /// Tenants below `normal`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Levels {
     settings: LevelSettings,
-    declared: BTreeMap<TenantId, (Level, Lifetime)>,
+    /// With the request that set it; of a level that was recalled it is not known.
+    declared: BTreeMap<TenantId, (Level, Lifetime, Option<RequestId>)>,
 }
 
 impl Levels {
@@ -20,11 +21,16 @@ impl Levels {
     }
 
     /// A tenant steps back, or comes back.
-    pub(crate) fn set(&mut self, tenant: TenantId, level: Level, lifetime: Lifetime) {
+    pub(crate) fn set(&mut self, tenant: TenantId, level: Level, lifetime: Lifetime, request: Option<&RequestId>) {
         match level {
             Level::Normal => self.release(tenant),
-            level => drop(self.declared.insert(tenant, (level, lifetime))),
+            level => drop(self.declared.insert(tenant, (level, lifetime, request.cloned()))),
         }
+    }
+
+    /// The request that set a tenant's level.
+    pub(crate) fn request(&self, tenant: TenantId) -> Option<&RequestId> {
+        self.declared.get(&tenant)?.2.as_ref()
     }
 
     pub(crate) fn release(&mut self, tenant: TenantId) {
@@ -32,7 +38,7 @@ impl Levels {
     }
 
     pub(crate) fn get(&self, tenant: TenantId) -> Level {
-        self.declared.get(&tenant).map_or(Level::Normal, |(level, _)| *level)
+        self.declared.get(&tenant).map_or(Level::Normal, |(level, ..)| *level)
     }
 
     /// When the level ends by itself.
@@ -55,7 +61,7 @@ impl Levels {
     pub(crate) fn expire(&mut self, now: Nanos) -> Vec<TenantId> {
         let over = |lifetime: &Lifetime| matches!(lifetime, Lifetime::Until(at) if *at <= now);
         let back: Vec<TenantId> =
-            self.declared.iter().filter(|(_, (_, lifetime))| over(lifetime)).map(|(tenant, _)| *tenant).collect();
+            self.declared.iter().filter(|(_, (_, lifetime, _))| over(lifetime)).map(|(tenant, _)| *tenant).collect();
         back.iter().for_each(|tenant| self.release(*tenant));
         back
     }
@@ -69,12 +75,12 @@ mod tests {
     #[test]
     fn a_level_ends_with_its_time_or_when_released() {
         let mut levels = Levels::default();
-        levels.set(TenantId(1), Level::Low, Lifetime::Until(Nanos(10)));
-        levels.set(TenantId(2), Level::Idle, Lifetime::UntilReleased);
+        levels.set(TenantId(1), Level::Low, Lifetime::Until(Nanos(10)), None);
+        levels.set(TenantId(2), Level::Idle, Lifetime::UntilReleased, None);
         assert_eq!(levels.expire(Nanos(9)), []);
         assert_eq!(levels.expire(Nanos(10)), [TenantId(1)]);
         assert_eq!((levels.get(TenantId(1)), levels.get(TenantId(2))), (Level::Normal, Level::Idle));
-        levels.set(TenantId(2), Level::Normal, Lifetime::UntilReleased);
+        levels.set(TenantId(2), Level::Normal, Lifetime::UntilReleased, None);
         assert!(levels.is_empty());
     }
 }

@@ -173,6 +173,9 @@ impl Decider {
             let stance: Option<&dyn Fn(TenantId) -> Stance> = if quiet { None } else { Some(&stance) };
             disk.decide((*device, self.now, self.turn), fennel, self.floor_permille, stance, &mut news);
         }
+        if !quiet {
+            news.iter_mut().for_each(|decision| participation.name_requests(decision));
+        }
         news
     }
 
@@ -187,14 +190,23 @@ impl Decider {
         let index = self.tenants.binary_search_by_key(&tenant, |(id, _)| *id).ok()?;
         let standing = self.tenants[index].1;
         let disk = self.disks.get(&device)?;
-        (!standing.excluded).then(|| disk.decision((device, self.now), &self.fennel, tenant, standing))
+        if standing.excluded {
+            return None;
+        }
+        let mut decision = disk.decision((device, self.now), &self.fennel, tenant, standing);
+        self.participation.name_requests(&mut decision);
+        Some(decision)
     }
 
     /// What stands decided for every pair that ever used its disk, by disk, then tenant.
     pub fn decisions(&self) -> impl Iterator<Item = Decision> {
         self.disks.iter().flat_map(move |(device, disk)| {
             let place = (*device, self.now);
-            disk.steered().map(move |(tenant, standing)| disk.decision(place, &self.fennel, tenant, standing))
+            disk.steered().map(move |(tenant, standing)| {
+                let mut decision = disk.decision(place, &self.fennel, tenant, standing);
+                self.participation.name_requests(&mut decision);
+                decision
+            })
         })
     }
 

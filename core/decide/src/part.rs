@@ -44,7 +44,7 @@ impl Decider {
         let Self { participation, fennel, disks, tenants, devices, .. } = self;
         let history = |tenant, device| history(fennel, disks, tenants, tenant, device);
         let handled = participation.requested(now, request, devices, &history);
-        let news = if handled.changed { self.reconsider(request.tenant) } else { Vec::new() };
+        let news = handled.changed.iter().flat_map(|tenant| self.reconsider(*tenant)).collect();
         (handled.effects, news)
     }
 
@@ -109,6 +109,11 @@ impl Decider {
         })
     }
 
+    /// What all accounts hold together.
+    pub fn credits_held(&self) -> MicroCredits {
+        self.participation.credits.held_in_all()
+    }
+
     /// Who used which disk in the slice, and the share that each had before everyone was raised.
     fn present(&self, signals: &Signals) -> BTreeMap<DeviceId, Vec<Present>> {
         let mut present: BTreeMap<DeviceId, Vec<Present>> = BTreeMap::new();
@@ -133,6 +138,7 @@ impl Decider {
             let disk = self.disks.entry(*device).or_default();
             news.extend(disk.reconsider((*device, self.now), &self.fennel, tenant, standing, stance));
         }
+        news.iter_mut().for_each(|decision| self.participation.name_requests(decision));
         news
     }
 }

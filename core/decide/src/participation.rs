@@ -9,9 +9,9 @@ use crate::levels::Levels;
 use crate::requests::Answers;
 use crate::stance::{OperationStance, Stance};
 use minerva_model::{
-    Boost, Declaration, DeclaredOperation, DeviceId, Effect, EngineConfig, EntryNumber, Grant, Granted, IoSignals,
-    LedgerEntry, Level, Lifetime, Mode, Nanos, Operation, Recalled, RefusalKind, Refused, RequestId, Signals, Tenant,
-    TenantId,
+    Boost, Decision, Declaration, DeclaredOperation, DeviceId, Effect, EngineConfig, EntryNumber, Grant, Granted,
+    IoSignals, LedgerEntry, Level, Lifetime, Mode, Nanos, Operation, Reason, Recalled, RefusalKind, Refused, RequestId,
+    Role, Signals, Tenant, TenantId,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,6 +22,7 @@ pub(crate) struct Member {
     pub(crate) has_group: bool,
     pub(crate) declaration_key: String,
     pub(crate) excluded: bool,
+    pub(crate) role: Role,
 }
 
 /// A purchase that waits for its commit.
@@ -135,6 +136,23 @@ impl Participation {
         }
     }
 
+    /// Adds to a decision's reasons the requests behind them.
+    pub(crate) fn name_requests(&self, decision: &mut Decision) {
+        let tenant = decision.tenant;
+        for factor in &mut decision.factors {
+            match &mut factor.reason {
+                Reason::Boosted { request, .. } => {
+                    *request = self.boosts.of(tenant).first().map(|boost| boost.request.clone());
+                }
+                Reason::Coordinated { request, .. } => {
+                    *request = self.coordination.running_key(tenant, decision.device).cloned();
+                }
+                Reason::SteppedBack { request, .. } => *request = self.levels.request(tenant).cloned(),
+                _ => {}
+            }
+        }
+    }
+
     /// A tenant appeared, or its rule changed.
     pub(crate) fn tenant_seen(&mut self, tenant: &Tenant) {
         let member = Member {
@@ -142,6 +160,7 @@ impl Participation {
             has_group: tenant.group.is_some(),
             declaration_key: tenant.declaration_key(),
             excluded: tenant.excluded,
+            role: tenant.role,
         };
         self.members.insert(tenant.id, member);
     }
@@ -192,7 +211,7 @@ impl Participation {
         let fresh = self.declaration(tenant).is_some_and(|declared| declared.is_empty());
         let Some(declared) = recalled.declaration.as_ref().filter(|_| fresh) else { return };
         let lifetime = declared.level_until.map_or(Lifetime::UntilReleased, Lifetime::Until);
-        self.levels.set(tenant, declared.level, lifetime);
+        self.levels.set(tenant, declared.level, lifetime, None);
         declared.boosts.iter().for_each(|boost| self.boosts.add(tenant, boost.clone()));
         for one in &declared.operations {
             let key = (tenant, one.request.clone());
@@ -302,6 +321,9 @@ impl Participation {
                 else {
                     continue;
                 };
+                if member.role != Role::Participant {
+                    continue;
+                }
                 let total = total.unwrap_or_else(|| row.transferred.bytes());
                 let due = u128::from(total) * u128::from(share.get()) / u128::from(shares.max(1));
                 let earning = Earning {

@@ -49,6 +49,13 @@ pub(crate) fn begin_now(moment: Moment, waiting: &[Waiting]) -> Vec<usize> {
     begin
 }
 
+/// All of them can still be in time, one after the other, if the first begins with the next look.
+pub(crate) fn can_wait(next_look: Nanos, waiting: &[Waiting]) -> bool {
+    let mut left: Vec<usize> = (0..waiting.len()).collect();
+    left.sort_by_key(|index| (waiting[*index].latest_start, *index));
+    !pressed(next_look, waiting, &left)
+}
+
 /// One of them would be late if the first began at `start`. `left` is sorted by latest start.
 fn pressed(start: Nanos, waiting: &[Waiting], left: &[usize]) -> bool {
     let mut at = start;

@@ -4,7 +4,7 @@
 use crate::coordination::{OperationKey, Stage};
 use crate::participation::{Around, Buying, Participation};
 use minerva_model::{
-    Boost, DeviceId, Effect, Grant, Granted, Level, Lifetime, Nanos, Operation, RefusalKind, Refused, RequestId,
+    Boost, DeviceId, Effect, Grant, Granted, Lifetime, Nanos, Operation, RefusalKind, Refused, RequestId, Role,
     TenantId, TenantRequest, Wish,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -64,8 +64,8 @@ impl Answers {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Handled {
     pub(crate) effects: Vec<Effect>,
-    /// The tenant's shares may have changed.
-    pub(crate) changed: bool,
+    /// Tenants whose shares may have changed.
+    pub(crate) changed: Vec<TenantId>,
 }
 
 type Refusal = (RefusalKind, String);
@@ -81,11 +81,12 @@ impl Participation {
         history: History<'_>,
     ) -> Handled {
         if let Some(answer) = self.known_answer(request) {
-            return Handled { effects: answer, changed: false };
+            return Handled { effects: answer, changed: Vec::new() };
         }
         let mut effects = Vec::new();
         let done = self.judge(request).and_then(|()| self.carry_out(now, request, devices, history, &mut effects));
-        let (TenantRequest { id, tenant, .. }, changed) = (request.clone(), done.is_ok());
+        let TenantRequest { id, tenant, .. } = request.clone();
+        let mut changed: Vec<TenantId> = done.is_ok().then_some(tenant).into_iter().collect();
         let answer = match done {
             Ok(Some(grant)) => Some(Effect::Granted(Granted { id, tenant, grant })),
             Ok(None) => None,
@@ -94,11 +95,18 @@ impl Participation {
                 return Handled { effects: vec![Effect::Refused(Refused { id, tenant, kind, message })], changed };
             }
         };
+        changed.extend(effects.iter().filter_map(|effect| match effect {
+            Effect::Ready { tenant, .. } => Some(*tenant),
+            _ => None,
+        }));
         if answer.is_some() {
-            effects.extend(self.declaration(tenant).map(Effect::Declare));
+            effects.extend(changed.iter().filter_map(|tenant| self.declaration(*tenant)).map(Effect::Declare));
         }
         effects.extend(answer.clone());
-        self.answers.keep(request.clone(), answer);
+        // Levels are set, not counted: what comes again is done again, to no effect.
+        if !matches!(request.wish, Wish::SetLevel { .. } | Wish::ReleaseLevel) {
+            self.answers.keep(request.clone(), answer);
+        }
         Handled { effects, changed }
     }
 
@@ -107,10 +115,8 @@ impl Participation {
         let member = self.members.get(tenant)?;
         let granted = |grant| vec![Effect::Granted(Granted { id: id.clone(), tenant: *tenant, grant })];
         let kept = self.answers.find(*tenant, id);
-        if kept.is_some_and(|(_, before, _)| before != wish) {
-            let message = format!("The key {id} stands for another request; choose a new key for a new request.");
-            let kind = RefusalKind::KeyReused;
-            return Some(vec![Effect::Refused(Refused { id: id.clone(), tenant: *tenant, kind, message })]);
+        if kept.is_some_and(|(_, before, _)| !is_same(before, wish)) {
+            return Some(vec![key_reused(*tenant, id)]);
         }
         if matches!(wish, Wish::Boost { .. }) {
             if self.credits.is_being_bought(&member.account, id) {
@@ -120,14 +126,18 @@ impl Participation {
                 return Some(granted(Grant::Now));
             }
         }
-        if let Wish::Coordinate(operation) = wish
-            && let Some(one) = self.coordination.get(&(*tenant, id.clone()))
-            && one.operation == *operation
-        {
-            return Some(granted(match one.stage {
-                Stage::Running(_) => Grant::Now,
-                Stage::Waiting { .. } => Grant::OnCallback,
-            }));
+        if let Wish::Coordinate(operation) = wish {
+            return match self.coordination.get(&(*tenant, id.clone())) {
+                Some(one) if !is_same(&Wish::Coordinate(one.operation), &Wish::Coordinate(*operation)) => {
+                    Some(vec![key_reused(*tenant, id)])
+                }
+                Some(one) => Some(granted(match one.stage {
+                    Stage::Running(_) => Grant::Now,
+                    Stage::Waiting { .. } => Grant::OnCallback,
+                })),
+                // It is over; whoever asks again has not heard that it could begin.
+                None => kept.map(|_| granted(Grant::Now)),
+            };
         }
         kept.map(|(_, _, answer)| answer.iter().cloned().collect())
     }
@@ -137,6 +147,10 @@ impl Participation {
         let Some(member) = self.members.get(&request.tenant) else {
             return Err((RefusalKind::UnknownTenant, format!("There is no tenant {}.", request.tenant)));
         };
+        if request.wish == Wish::ReleaseLevel {
+            // Coming back is never refused, also when a rule came meanwhile.
+            return Ok(());
+        }
         let mut lengths = [Some(&request.id), key_of(&request.wish)].into_iter().flatten().map(|id| id.0.len());
         if lengths.any(|length| length == 0 || length > RequestId::LENGTH_MAX) {
             let text = format!("A key has 1 to {} bytes; a UUID will do.", RequestId::LENGTH_MAX);
@@ -145,6 +159,10 @@ impl Participation {
         if member.excluded {
             let text =
                 "A rule of the operator excludes this tenant from steering, so there is nothing it could ask for.";
+            return Err((RefusalKind::NotAllowed, text.to_owned()));
+        }
+        if member.role == Role::Silent {
+            let text = "The operator's rules give this tenant the role `silent`: it may not ask for anything.";
             return Err((RefusalKind::NotAllowed, text.to_owned()));
         }
         Ok(())
@@ -163,11 +181,11 @@ impl Participation {
         match &request.wish {
             Wish::SetLevel { level, lifetime } => {
                 check_lifetime(now, *lifetime)?;
-                self.levels.set(tenant, *level, *lifetime);
+                self.levels.set(tenant, *level, *lifetime, Some(&request.id));
                 Ok(Some(Grant::Now))
             }
             Wish::ReleaseLevel => {
-                self.levels.set(tenant, Level::Normal, Lifetime::UntilReleased);
+                self.levels.release(tenant);
                 Ok(Some(Grant::Now))
             }
             Wish::Boost { slices, device } => {
@@ -187,7 +205,14 @@ impl Participation {
             }
             Wish::Finish(id) | Wish::Cancel(id) => {
                 let key: OperationKey = (tenant, id.clone());
-                self.coordination.end(&key).then_some(Some(Grant::Now)).ok_or_else(|| unknown_operation(id))
+                let device = self.coordination.get(&key).map(|one| one.operation.device);
+                let device = device.ok_or_else(|| unknown_operation(id))?;
+                self.coordination.end(&key);
+                // Whoever waited for it need not wait for the end of the slice.
+                let around = Around { crowd: &self.crowd, bandwidths: &self.bandwidths, history };
+                let due = self.coordination.release(now, device, &around);
+                effects.extend(due.into_iter().map(|(tenant, id)| Effect::Ready { tenant, id }));
+                Ok(Some(Grant::Now))
             }
         }
     }
@@ -211,6 +236,10 @@ impl Participation {
         let Some(member) = self.members.get(&request.tenant) else {
             return Err((RefusalKind::UnknownTenant, format!("There is no tenant {}.", request.tenant)));
         };
+        if member.role == Role::Guest {
+            let text = "The operator's rules give this tenant the role `guest`: it may not buy. Nothing was spent.";
+            return Err((RefusalKind::NotAllowed, text.to_owned()));
+        }
         let price = settings.boosted_slice_price.times(u64::from(slices));
         let account = member.account.clone();
         let entry = self.credits.spend(now, &account, price, &request.id).map_err(|held| {
@@ -256,6 +285,20 @@ impl Participation {
         }
         Ok(())
     }
+}
+
+/// A request that comes again has the same words. Deadlines are counted from when it was first asked, and the disk may have
+/// been chosen for it: of an operation the first ones stand.
+fn is_same(before: &Wish, wish: &Wish) -> bool {
+    match (before, wish) {
+        (Wish::Coordinate(before), Wish::Coordinate(now)) => (before.bytes, before.access) == (now.bytes, now.access),
+        _ => before == wish,
+    }
+}
+
+fn key_reused(tenant: TenantId, id: &RequestId) -> Effect {
+    let message = format!("The key {id} stands for another request; choose a new key for a new request.");
+    Effect::Refused(Refused { id: id.clone(), tenant, kind: RefusalKind::KeyReused, message })
 }
 
 const fn key_of(wish: &Wish) -> Option<&RequestId> {

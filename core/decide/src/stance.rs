@@ -43,17 +43,17 @@ impl Stance {
         let credits = self.boost.map(|(percent, slices_left)| Factor {
             policy: Policy::Credits,
             value: f64::from(percent) / 100.0 / history,
-            reason: Reason::Boosted { percent, slices_left },
+            reason: Reason::Boosted { percent, slices_left, request: None },
         });
         let operation = self.operation.filter(|_| self.boost.is_none()).map(|operation| Factor {
             policy: Policy::Coordination,
             value: operation.history_factor / history * f64::from(operation.percent) / 100.0,
-            reason: Reason::Coordinated { bytes: operation.bytes, percent: operation.percent },
+            reason: Reason::Coordinated { bytes: operation.bytes, percent: operation.percent, request: None },
         });
         let level = self.level.filter(|_| self.boost.is_none()).map(|(level, percent)| Factor {
             policy: Policy::Levels,
             value: f64::from(percent) / 100.0,
-            reason: Reason::SteppedBack { level, percent },
+            reason: Reason::SteppedBack { level, percent, request: None },
         });
         [credits, operation, level].into_iter().flatten()
     }

@@ -42,6 +42,7 @@ impl World {
                 group: None,
                 weight_percent: weights_percent[number as usize],
                 excluded: false,
+                role: minerva_model::Role::default(),
             };
             world.decider.tenant_seen(Nanos::ZERO, &tenant, &[]);
         });
@@ -53,7 +54,7 @@ impl World {
     }
 
     fn group(&self, index: usize) -> u8 {
-        match self.decider.decision(TenantId(index as u64), DISK).map(|decision| decision.factors[0].reason) {
+        match self.decider.decision(TenantId(index as u64), DISK).map(|decision| decision.factors[0].reason.clone()) {
             Some(Reason::Group { group, .. } | Reason::Holding { group, .. }) => group,
             _ => 0,
         }

@@ -86,6 +86,7 @@ impl Script {
             group: None,
             weight_percent: 100,
             excluded: false,
+            role: minerva_model::Role::default(),
         };
         for word in &words[1..] {
             match word.split_once('=') {

@@ -18,6 +18,7 @@ fn tenant(number: u64, weight_percent: u32, excluded: bool) -> Tenant {
         group: None,
         weight_percent,
         excluded,
+        role: minerva_model::Role::default(),
     }
 }
 
@@ -217,7 +218,7 @@ fn an_empty_group_is_remembered_until_its_use_has_faded() {
         decider.tenant_gone(TenantId(0));
         let later = Nanos::from_secs(days * 86_400);
         decider.tenant_seen(later, &member(1), &[]);
-        let reason = decider.decision(TenantId(1), DISK).unwrap().factors[0].reason;
+        let reason = decider.decision(TenantId(1), DISK).unwrap().factors[0].reason.clone();
         assert_eq!(!matches!(reason, Reason::NoHistory), remembered, "after {days} days: {reason}");
     }
 }

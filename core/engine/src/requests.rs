@@ -1,12 +1,17 @@
 //! What tenants ask for: answered at once, and in force within the slice.
 
 use crate::{Decider, Engine, Part};
-use minerva_model::{Decision, Effect, Mode, RefusalKind, Refused, TenantId, TenantRequest};
+use minerva_model::{Decision, Effect, MicroCredits, Mode, RefusalKind, Refused, TenantId, TenantRequest};
 
 impl Engine {
     /// What a tenant takes part in, for `status`; nothing if it is unknown.
     pub fn part(&self, tenant: TenantId) -> Option<Part> {
         Decider::part(&self.decider, tenant)
+    }
+
+    /// What all accounts hold together.
+    pub fn credits_held(&self) -> MicroCredits {
+        self.decider.credits_held()
     }
 
     pub(crate) fn requested(&mut self, request: TenantRequest) {

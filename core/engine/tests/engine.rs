@@ -49,6 +49,7 @@ fn seen(number: u64, history: Vec<TenantHistory>) -> Event {
         group: None,
         weight_percent: 100,
         excluded: false,
+        role: minerva_model::Role::default(),
     };
     Event::TenantSeen { tenant, history }
 }

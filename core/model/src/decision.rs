@@ -1,7 +1,7 @@
 //! What a tenant should get of a disk, and why. The `Display` of a decision is the log line, the answer of
 //! `minerva-ctl explain` and the golden test: one text (docs/ARCHITECTURE.md, section 3.3).
 
-use crate::{DeviceId, Level, TenantId};
+use crate::{DeviceId, Level, RequestId, TenantId};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -80,7 +80,7 @@ impl Policy {
 }
 
 /// Why a factor has its value, with the numbers it was computed from. Formatted only when someone looks.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reason {
     /// Nothing is known of the tenant's use of this disk yet.
@@ -122,6 +122,9 @@ pub enum Reason {
         percent: u32,
         /// Slices that are left, this one too.
         slices_left: u32,
+        /// The purchase, where it is known.
+        #[serde(default)]
+        request: Option<RequestId>,
     },
     /// A coordinated operation is under way. Its place among the groups is that of the instant it was released, so that it
     /// runs evenly.
@@ -130,6 +133,9 @@ pub enum Reason {
         bytes: u64,
         /// Others use the disk at the same time, for which the share is raised by this, in percent; 100 when nobody does.
         percent: u32,
+        /// The request for it, where it is known.
+        #[serde(default)]
+        request: Option<RequestId>,
     },
     /// The tenant steps back.
     SteppedBack {
@@ -137,6 +143,9 @@ pub enum Reason {
         level: Level,
         /// The factor of the level, in percent.
         percent: u32,
+        /// The request that set it, where it is known.
+        #[serde(default)]
+        request: Option<RequestId>,
     },
     /// Everyone on the disk is raised alike, because there is little room below heavy tenants for one that steps back.
     Room {
@@ -154,37 +163,37 @@ pub enum Reason {
 
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
+        match self {
             Self::NoHistory => write!(f, "no history on this disk"),
             Self::Group { group, groups, usage_bytes_per_second, heaviest_bytes_per_second, quiet, long_term } => {
                 write!(
                     f,
                     "group {group} of 0..{}: {} average {} per weight against {} {}",
                     groups.saturating_sub(1),
-                    if long_term { "long-term" } else { "recent" },
-                    Rate(usage_bytes_per_second),
-                    Rate(heaviest_bytes_per_second),
-                    if quiet { "that count as heavy" } else { "of the heaviest" },
+                    if *long_term { "long-term" } else { "recent" },
+                    Rate(*usage_bytes_per_second),
+                    Rate(*heaviest_bytes_per_second),
+                    if *quiet { "that count as heavy" } else { "of the heaviest" },
                 )
             }
             Self::Holding { group, wanted, verdicts, needed } => {
                 write!(f, "stays in group {group}: {verdicts} of {needed} verdicts for group {wanted}")
             }
             Self::OperatorWeight { percent } => write!(f, "operator's weight {percent} %"),
-            Self::Boosted { percent, slices_left } => {
-                write!(f, "{percent} % bought with credits, {slices_left} slices left")
+            Self::Boosted { percent, slices_left, request } => {
+                write!(f, "{percent} % bought with credits, {slices_left} slices left{}", By(request))
             }
-            Self::Coordinated { bytes, percent } => {
-                write!(f, "coordinated operation of {:.1} MB", bytes as f64 / 1e6)?;
-                match percent {
-                    100 => Ok(()),
-                    _ => write!(f, ", raised to {percent} % beside others"),
+            Self::Coordinated { bytes, percent, request } => {
+                write!(f, "coordinated operation of {:.1} MB", *bytes as f64 / 1e6)?;
+                if *percent != 100 {
+                    write!(f, ", raised to {percent} % beside others")?;
                 }
+                write!(f, "{}", By(request))
             }
-            Self::SteppedBack { level: Level::Idle, .. } => {
-                write!(f, "level idle: only when nobody else uses the disk")
+            Self::SteppedBack { level: Level::Idle, request, .. } => {
+                write!(f, "level idle: only when nobody else uses the disk{}", By(request))
             }
-            Self::SteppedBack { level, percent } => write!(f, "level {level}: {percent} %"),
+            Self::SteppedBack { level, percent, request } => write!(f, "level {level}: {percent} %{}", By(request)),
             Self::Room { times } => {
                 write!(f, "all raised {times} times, so that there is room below for who steps back")
             }
@@ -192,6 +201,15 @@ impl fmt::Display for Reason {
                 write!(f, "floor of {}.{} % of the disk, without it {without}", permille / 10, permille % 10)
             }
         }
+    }
+}
+
+/// The request behind something.
+struct By<'a>(&'a Option<RequestId>);
+
+impl fmt::Display for By<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|request| write!(f, ", request {request}"))
     }
 }
 
@@ -209,7 +227,7 @@ impl fmt::Display for Rate {
 }
 
 /// One policy's part in a decision: what the share was multiplied by, and why.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Factor {
     /// Who says so.
     pub policy: Policy,

@@ -101,6 +101,36 @@ pub struct Tenant {
     pub weight_percent: u32,
     /// Watched but never steered, because a rule excludes it.
     pub excluded: bool,
+    /// What it may ask for.
+    #[serde(default)]
+    pub role: Role,
+}
+
+/// What a tenant may ask for, as the operator's rules say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// Everything.
+    #[default]
+    Participant,
+    /// Everything but buying: it may step back and coordinate, and earns nothing.
+    Guest,
+    /// Nothing. It is steered as everyone.
+    Silent,
+}
+
+impl Role {
+    /// Every role, from the widest to the narrowest.
+    pub const ALL: [Self; 3] = [Self::Participant, Self::Guest, Self::Silent];
+
+    /// The word of the operator's file.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Participant => "participant",
+            Self::Guest => "guest",
+            Self::Silent => "silent",
+        }
+    }
 }
 
 impl Tenant {
@@ -133,4 +163,7 @@ pub struct TenantRule {
     pub exclude: bool,
     /// Factor on the share, in percent; 100 changes nothing.
     pub weight_percent: Option<u32>,
+    /// What the tenant may ask for.
+    #[serde(default)]
+    pub role: Option<Role>,
 }

@@ -9,8 +9,9 @@ use crate::processes::Processes;
 use crate::read::Reader;
 use crate::roots::Roots;
 use crate::skips::Skips;
+use crate::stack::Stack;
 use crate::tenants::Tenants;
-use minerva_model::{CgroupVersion, Event, Sample, TenantRule};
+use minerva_model::{CgroupVersion, DeviceId, Event, Sample, TenantRule};
 use rustix::fs::{Mode, OFlags};
 use std::collections::BTreeMap;
 
@@ -76,6 +77,11 @@ impl Observer {
     /// Where everything is read from.
     pub fn roots(&self) -> &Roots {
         &self.roots
+    }
+
+    /// The whole disk on which a device number lies: the disk itself, or that of a partition. Nothing if there is none.
+    pub fn whole_disk(&mut self, device: DeviceId) -> Option<DeviceId> {
+        Stack { sys: &self.roots.sys, mounts: &[] }.whole_disk(device, &mut self.reader)
     }
 
     /// Looks for disks and tenants that came, went or changed: to be called each slice, before [`Observer::sample`]. Those

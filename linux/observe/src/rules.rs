@@ -3,7 +3,7 @@
 use crate::ObserveError;
 use crate::classify::Class;
 use globset::{GlobBuilder, GlobMatcher};
-use minerva_model::TenantRule;
+use minerva_model::{Role, TenantRule};
 
 /// Compiled rules. Every rule that matches applies, in the order of the file; what a later one says replaces what an earlier
 /// one said.
@@ -19,6 +19,7 @@ pub(crate) struct Ruling {
     pub(crate) group: Option<String>,
     pub(crate) weight_percent: u32,
     pub(crate) excluded: bool,
+    pub(crate) role: Role,
 }
 
 impl Rules {
@@ -37,7 +38,13 @@ impl Rules {
     /// Applies them. In a name or a group, `{name}` stands for the derived name, `{leaf}` for the last component of the path
     /// and `{parent}` for the one above, so that one rule can give all containers of a pod one history.
     pub(crate) fn judge(&self, path: &str, class: &Class) -> Ruling {
-        let mut ruling = Ruling { name: class.name.clone(), group: None, weight_percent: 100, excluded: false };
+        let mut ruling = Ruling {
+            name: class.name.clone(),
+            group: None,
+            weight_percent: 100,
+            excluded: false,
+            role: Role::default(),
+        };
         for (glob, rule) in self.rules.iter().filter(|(glob, _)| glob.is_match(path)) {
             debug_assert_eq!(glob.glob().glob(), rule.pattern, "each rule stands beside its own pattern");
             if let Some(name) = &rule.name {
@@ -48,6 +55,7 @@ impl Rules {
             }
             ruling.weight_percent = rule.weight_percent.unwrap_or(ruling.weight_percent);
             ruling.excluded |= rule.exclude;
+            ruling.role = rule.role.unwrap_or(ruling.role);
         }
         ruling
     }

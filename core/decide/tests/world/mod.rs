@@ -50,6 +50,7 @@ impl World {
                 group: None,
                 weight_percent: 100,
                 excluded: false,
+                role: minerva_model::Role::default(),
             };
             decider.tenant_seen(Nanos::ZERO, &tenant, &[]);
         }
@@ -121,8 +122,8 @@ impl World {
             (0..self.jobs.len()).map(|_| 1.0 - self.jitter / 2.0 + self.jitter * self.random()).collect();
         let start = self.now;
         let before: Vec<f64> = self.jobs.iter().map(|job| job.moved).collect();
-        let mut ended = Vec::new();
         for step in 1..=STEPS {
+            let mut ended = Vec::new();
             let claim =
                 |(job, factor): (&Job, &f64)| if job.held || job.left <= 0.0 { 0.0 } else { job.share * factor };
             let claims: Vec<f64> = self.jobs.iter().zip(&factors).map(claim).collect();
@@ -140,14 +141,14 @@ impl World {
                     ended.push(index);
                 }
             }
-        }
-        self.now = start + Nanos::SECOND;
-        self.signals = self.signals_since(&before);
-        for index in ended {
-            if let Some(id) = operations.get(&index) {
-                self.ask(index, Wish::Finish(id.clone()));
+            self.now = start + Nanos(Nanos::SECOND.0 * u64::from(step) / u64::from(STEPS));
+            for index in ended {
+                if let Some(id) = operations.get(&index) {
+                    self.ask(index, Wish::Finish(id.clone()));
+                }
             }
         }
+        self.signals = self.signals_since(&before);
         let effects = self.decider.slice_ended(self.now, &self.signals);
         for effect in effects {
             if let Effect::Ledger(entry) = &effect {

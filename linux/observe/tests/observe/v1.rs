@@ -206,6 +206,7 @@ fn rules_name_group_exclude_and_weigh_and_can_be_replaced() {
         group: Some("batch".into()),
         exclude: true,
         weight_percent: Some(50),
+        role: Some(minerva_model::Role::Guest),
     };
     let mut observer = host.observer(&[rule]);
     let tenants = seen(&observer.discover());
