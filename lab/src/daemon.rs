@@ -41,6 +41,11 @@ impl DaemonConfig<'_> {
         directory.join("metrics.sock")
     }
 
+    /// Where tenants ask.
+    pub fn participation_socket(directory: &Path) -> PathBuf {
+        directory.join("tenant.sock")
+    }
+
     /// The store of the daemon, in `directory`.
     pub fn store(directory: &Path) -> PathBuf {
         directory.join("state/minerva.db")
@@ -58,7 +63,7 @@ impl DaemonConfig<'_> {
         let metrics = format!("unix:{}", Self::metrics_socket(self.directory).display());
         format!(
             "mode = \"enforce\"\n\n[observe]\nslice = \"{}ms\"\n\n[daemon]\nruntime_dir = {}\nstate_dir = {}\n\
-             socket = {}\nmetrics = {}\ninclude = [{}]\ndevices_only = [{}]\nguard = {}\n{}",
+             socket = {}\nmetrics = {}\ninclude = [{}]\ndevices_only = [{}]\nguard = {}\n\n[participation]\nsocket = {}\n{}",
             self.slice_ms,
             inside("runtime"),
             inside("state"),
@@ -67,6 +72,7 @@ impl DaemonConfig<'_> {
             quoted(&format!("{}/*", self.parent.relative_path())),
             quoted(&self.disk.kernel_name),
             self.guard,
+            quoted(&Self::participation_socket(self.directory).to_string_lossy()),
             self.further,
         )
     }

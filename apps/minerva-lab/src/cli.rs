@@ -21,6 +21,9 @@ pub(crate) enum Command {
     /// Measure one of the figures in docs/figures.md.
     #[command(subcommand)]
     Figure(FigureCommand),
+    /// Repeat an experiment of the papers on the real kernel, and print their figures beside ours.
+    #[command(subcommand)]
+    Reproduce(ReproduceCommand),
     /// Remove what killed runs left behind: disks, mounts, loop devices, cgroups.
     Sweep {
         /// Only leftovers whose name starts with this.
@@ -143,7 +146,51 @@ pub(crate) struct DemoArguments {
 }
 
 #[derive(Debug, Subcommand)]
+pub(crate) enum ReproduceCommand {
+    /// Minerva's Fig. 2: four tenants start together, one steps back, one coordinates.
+    Endogenic(ReproduceEndogenicArguments),
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ReproduceEndogenicArguments {
+    /// Which disk to emulate.
+    #[arg(long, default_value = "sata7200-80g")]
+    pub(crate) profile: String,
+    /// Multiplies the paper's bytes and times; at 1 two runs take a quarter of an hour.
+    #[arg(long, default_value_t = minerva_lab::scene::SCALE_DEFAULT)]
+    pub(crate) scale: f64,
+    /// Where to write the HTML report with plots.
+    #[arg(long, default_value = "minerva-endogenic.html")]
+    pub(crate) report: PathBuf,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct EndogenicArguments {
+    /// Which disk to emulate.
+    #[arg(long, default_value = "sata7200-80g")]
+    pub(crate) profile: String,
+    /// Multiplies the paper's bytes and times.
+    #[arg(long, default_value_t = minerva_lab::scene::SCALE_DEFAULT)]
+    pub(crate) scale: f64,
+    /// Pairs of runs of the paper's scene, equal weights and the daemon in turns; the median counts.
+    #[arg(long, default_value_t = 2)]
+    pub(crate) pairs: u32,
+    /// Other scenes: 4, 8 and 16 tenants of other sizes and orders, sequential and random, this many of each.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) others: u64,
+    /// The scale of the other scenes.
+    #[arg(long, default_value_t = 0.05)]
+    pub(crate) others_scale: f64,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Subcommand)]
 pub(crate) enum FigureCommand {
+    /// What endogenic scheduling gains on the real kernel against equal weights, in the paper's scene and in others.
+    Endogenic(EndogenicArguments),
     /// How close two equal readers at shares 800:100 get to 8:1.
     WeightsBite(WeightsBiteArguments),
     /// What scene one of the demonstration gains under minervad against equal weights.

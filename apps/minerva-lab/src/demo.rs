@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &DemoArguments) -> anyhow::Result<()> {
 }
 
 /// Plays one run with a bar a tenant on standard error, where that is a terminal.
-fn play(scene: &Scene, steering: &dyn Steering, stage: &Stage<'_>) -> anyhow::Result<RunResult> {
+pub(crate) fn play(scene: &Scene, steering: &dyn Steering, stage: &Stage<'_>) -> anyhow::Result<RunResult> {
     let bars = MultiProgress::new();
     let style = ProgressStyle::with_template("  {prefix:10} {bar:30} {bytes:>11} of {total_bytes:>11}  {msg}")?;
     let bars: Vec<ProgressBar> = scene

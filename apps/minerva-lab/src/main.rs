@@ -6,11 +6,13 @@ mod demo;
 mod disk;
 mod figure;
 mod generate;
+mod participant;
+mod reproduce;
 mod signals;
 
 use anyhow::Context as _;
 use clap::Parser;
-use cli::{Cli, Command};
+use cli::{Cli, Command, ReproduceCommand};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -28,10 +30,11 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Disk(command) => disk::run(command),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Figure(command) => figure::run(command),
+        Command::Reproduce(ReproduceCommand::Endogenic(arguments)) => reproduce::endogenic(&arguments),
         Command::Sweep { prefix, json } => sweep(&prefix, json),
         Command::Worker { spec, cgroup_processes } => {
             let spec = serde_json::from_str(&spec).context("failed to understand the job in --spec")?;
-            Ok(minerva_lab::workload::worker_main(&spec, cgroup_processes.as_deref())?)
+            Ok(minerva_lab::workload::worker_main(&spec, cgroup_processes.as_deref(), &participant::begin)?)
         }
         Command::Generate { directory } => generate::write(&directory),
     }

@@ -48,6 +48,7 @@ fn job(device: &Path, access: Access, bytes: u64) -> WorkloadSpec {
         region_bytes: 32 << 20,
         compute: Compute::Nothing,
         think: Nanos::ZERO,
+        part: None,
         seed: 3,
     }
 }

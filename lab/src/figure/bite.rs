@@ -88,6 +88,7 @@ pub fn weights_bite(
             region_bytes: half / 4 / u64::from(plan.block_bytes) * u64::from(plan.block_bytes),
             compute: Compute::Nothing,
             think: Nanos::ZERO,
+            part: None,
             seed: 1 + index as u64,
         };
         workers.push(Worker::spawn(program, &spec, Some(group))?);

@@ -130,6 +130,7 @@ fn job(disk: &Disk, index: u64) -> WorkloadSpec {
         region_bytes: disk.info().size_bytes / 4096 * 4096,
         compute: Compute::Nothing,
         think: Nanos::from_millis(20 + 20 * index),
+        part: None,
         seed: index,
     }
 }

@@ -361,6 +361,7 @@ fn job(disk: &Disk, index: u64, think_ms: u64) -> WorkloadSpec {
         region_bytes: disk.info().size_bytes / 65536 * 65536,
         compute: Compute::Nothing,
         think: Nanos::from_millis(think_ms),
+        part: None,
         seed: index,
     }
 }

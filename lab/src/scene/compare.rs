@@ -53,6 +53,14 @@ impl Comparison {
     }
 }
 
+/// A change in whole percent with its sign, and without one where there is none.
+pub fn signed_percent(change: f64) -> String {
+    match change.round() {
+        0.0 => "0 %".to_owned(),
+        whole => format!("{whole:+.0} %"),
+    }
+}
+
 fn percent(value: f64, of: f64) -> f64 {
     if of > 0.0 { value / of * 100.0 } else { 0.0 }
 }

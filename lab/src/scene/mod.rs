@@ -5,6 +5,7 @@
 //! and a scan of 12 GB.
 
 mod compare;
+mod endogenic;
 mod html;
 mod plot;
 mod result;
@@ -13,7 +14,8 @@ mod steering;
 mod table;
 mod words;
 
-pub use compare::{Comparison, TenantChange};
+pub use compare::{Comparison, TenantChange, signed_percent};
+pub use endogenic::{EndogenicPlan, PAPER_ENDOGENIC, endogenic_slice_ms};
 pub use html::write_report;
 pub use result::{Phase, RunResult, Series, TenantResult, jain_index};
 pub use run::{Live, Stage, run_scene};
@@ -23,7 +25,7 @@ pub use words::in_plain_words;
 
 pub(crate) use steering::Directory;
 
-use crate::workload::{Access, Compute};
+use crate::workload::{Access, Compute, Part};
 use minerva_model::Nanos;
 use serde::{Deserialize, Serialize};
 
@@ -54,6 +56,8 @@ pub struct TenantPlan {
     pub region: f64,
     /// When it comes, after the scene's start.
     pub starts_at: Nanos,
+    /// How it takes part in its own scheduling, where it can.
+    pub part: Option<Part>,
 }
 
 /// Who comes when.
@@ -109,6 +113,7 @@ fn workloads(scale: f64) -> Vec<TenantPlan> {
         compute,
         region,
         starts_at: Nanos::ZERO,
+        part: None,
     };
     plans.into_iter().zip(quarters).map(tenant).collect()
 }

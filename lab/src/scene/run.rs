@@ -4,8 +4,9 @@ use super::{RunResult, Scene, Steering, SteeringContext, TenantInScene, TenantPl
 use crate::clock::boottime;
 use crate::disk::{Disk, DiskSpec};
 use crate::error::{LabError, Result};
-use crate::workload::{CgroupParent, Worker, WorkerProgram, WorkloadSpec};
+use crate::workload::{CgroupParent, TakesPart, Worker, WorkerProgram, WorkloadSpec};
 use minerva_model::Nanos;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -48,7 +49,7 @@ pub fn run_scene(
     let mut steered = steering.start(&context)?;
     let mut workers = Vec::new();
     for (plan, group) in scene.tenants.iter().zip(&groups) {
-        workers.push(Worker::spawn(stage.program, &job(plan, &disk), Some(group))?);
+        workers.push(Worker::spawn(stage.program, &job(plan, &disk, steered.participation_socket()), Some(group))?);
     }
 
     let origin = boottime();
@@ -69,7 +70,7 @@ pub fn run_scene(
     Ok(RunResult::new(scene, steering.name(), origin, &results))
 }
 
-fn job(plan: &TenantPlan, disk: &Disk) -> WorkloadSpec {
+fn job(plan: &TenantPlan, disk: &Disk, socket: Option<&Path>) -> WorkloadSpec {
     let (size, block) = (disk.info().size_bytes, u64::from(plan.block_bytes));
     let start = ((size as f64 * plan.region.clamp(0.0, 1.0)) as u64 / block * block).min(size.saturating_sub(block));
     WorkloadSpec {
@@ -82,6 +83,7 @@ fn job(plan: &TenantPlan, disk: &Disk) -> WorkloadSpec {
         region_bytes: plan.bytes.min((size - start) / block * block),
         compute: plan.compute,
         think: Nanos::ZERO,
+        part: plan.part.zip(socket).map(|(part, socket)| TakesPart { socket: socket.to_owned(), part }),
         seed: 1,
     }
 }

@@ -39,6 +39,11 @@ pub trait Steering {
 pub trait Steered {
     /// Whether it still is at work; an error says why it is not.
     fn check(&mut self) -> Result<()>;
+
+    /// Where tenants may ask, if they may.
+    fn participation_socket(&self) -> Option<&Path> {
+        None
+    }
 }
 
 /// Nobody steers: every tenant keeps the kernel's default weight.
@@ -114,7 +119,8 @@ impl Steering for Minervad {
         };
         config.write()?;
         let daemon = Daemon::start(&self.program, directory.path())?;
-        Ok(Box::new(Process { daemon, _directory: directory }))
+        let participation_socket = DaemonConfig::participation_socket(directory.path());
+        Ok(Box::new(Process { daemon, participation_socket, _directory: directory }))
     }
 }
 
@@ -122,12 +128,17 @@ impl Steering for Minervad {
 #[derive(Debug)]
 struct Process {
     daemon: Daemon,
+    participation_socket: PathBuf,
     _directory: Directory,
 }
 
 impl Steered for Process {
     fn check(&mut self) -> Result<()> {
         self.daemon.check()
+    }
+
+    fn participation_socket(&self) -> Option<&Path> {
+        Some(&self.participation_socket)
     }
 }
 

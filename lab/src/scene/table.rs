@@ -1,6 +1,6 @@
 //! The results as text.
 
-use super::{Comparison, RunResult};
+use super::{Comparison, RunResult, signed_percent};
 use std::fmt::Write as _;
 
 /// Every run as a table, and under it what the controller changed.
@@ -51,7 +51,7 @@ fn write_run(text: &mut String, run: &RunResult) -> std::fmt::Result {
 fn write_comparison(text: &mut String, comparison: &Comparison) -> std::fmt::Result {
     write!(text, "{}: {} against equal weights, completion", comparison.scene, comparison.steering)?;
     for tenant in &comparison.tenants {
-        write!(text, "  {} {:+.0} %", tenant.name, tenant.completion_change_percent)?;
+        write!(text, "  {} {}", tenant.name, signed_percent(tenant.completion_change_percent))?;
     }
     writeln!(
         text,

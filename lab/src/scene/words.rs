@@ -1,6 +1,6 @@
 //! What the runs showed, in plain words.
 
-use super::{Comparison, RunResult, Scene, TenantChange};
+use super::{Comparison, RunResult, Scene, TenantChange, signed_percent};
 
 /// A change below this is none, in percent: runs differ by as much.
 const NOISE_PERCENT: f64 = 3.0;
@@ -29,7 +29,8 @@ pub(super) fn sentence(scene: &Scene, comparison: &Comparison) -> String {
     };
     let mut text =
         format!("{}. Under {} instead of equal weights {}; {whole}.", scene.title, comparison.steering, join(&tenants));
-    if scene.last_arrival() == minerva_model::Nanos::ZERO {
+    let is_silent = scene.tenants.iter().all(|tenant| tenant.part.is_none());
+    if is_silent && scene.last_arrival() == minerva_model::Nanos::ZERO {
         text.push_str(
             " Little was to be expected here: nobody has a history when all start at once, so a policy that only reacts \
              learns who is heavy while the short tenants are nearly done. Forecasts are what this scene waits for.",
@@ -41,7 +42,7 @@ pub(super) fn sentence(scene: &Scene, comparison: &Comparison) -> String {
 fn change(tenant: &TenantChange) -> String {
     let percent = tenant.completion_change_percent;
     if percent.abs() <= NOISE_PERCENT {
-        format!("{} took as long as before ({percent:+.0} %)", tenant.name)
+        format!("{} took as long as before ({})", tenant.name, signed_percent(percent))
     } else if percent < 0.0 {
         format!("{} was done in {:.0} % less time", tenant.name, -percent)
     } else {

@@ -5,11 +5,13 @@
 
 mod cgroup;
 mod latency;
+mod part;
 mod perform;
 mod worker;
 
 pub use cgroup::{CgroupParent, TenantCgroup, blkio_version};
 pub use latency::Latency;
+pub use part::{Begin, Part, TakesPart};
 pub use perform::{Cancel, perform, worker_main};
 pub use worker::{Worker, WorkerProgram, WorkerResult};
 
@@ -62,6 +64,8 @@ pub struct WorkloadSpec {
     pub compute: Compute,
     /// Pause after each request.
     pub think: Nanos,
+    /// How it takes part in its own scheduling, if it does.
+    pub part: Option<TakesPart>,
     /// Seed of the random order.
     pub seed: u64,
 }
@@ -90,7 +94,7 @@ pub struct Progress {
 /// The end of a job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finished {
-    /// When its first request was made.
+    /// When it was given the word. What it then waits for its turn, if it coordinates, counts.
     pub started: Nanos,
     /// When its last request was done, and its compute with it.
     pub ended: Nanos,

@@ -1,7 +1,7 @@
 //! The work itself, done in the worker process.
 
 use super::latency::Recorder;
-use super::{Access, Compute, Finished, Progress, Report, WorkloadSpec};
+use super::{Access, Begin, Compute, Finished, Progress, Report, WorkloadSpec};
 use crate::clock::boottime;
 use crate::error::{At, LabError, Result};
 use crate::priority::hurry;
@@ -29,7 +29,7 @@ pub type Cancel = Arc<AtomicBool>;
 ///
 /// A closed standard input ends the work, so that a worker never outlives its parent even where the kernel's own signal
 /// for that was missed.
-pub fn worker_main(spec: &WorkloadSpec, cgroup_processes: Option<&Path>) -> Result<()> {
+pub fn worker_main(spec: &WorkloadSpec, cgroup_processes: Option<&Path>, begin: Begin<'_>) -> Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL)).at("ask to die with the parent of", "/proc/self")?;
     if let Some(path) = cgroup_processes {
         std::fs::write(path, "0").at("move into the cgroup through", path)?;
@@ -54,7 +54,14 @@ pub fn worker_main(spec: &WorkloadSpec, cgroup_processes: Option<&Path>) -> Resu
         let _ = std::io::stdin().lock().read_line(&mut String::new());
         end.store(true, Ordering::Relaxed);
     });
+    let started = boottime();
+    report(&Report::Progress(Progress { at: started, bytes: 0 }))?;
+    let done = spec.part.as_ref().map(|part| begin(spec, part)).transpose()?;
     let finished = perform_on(spec, &file, &cancel, &mut |progress| report(&Report::Progress(progress)))?;
+    if let Some(done) = done {
+        done();
+    }
+    let finished = Finished { started, ..finished };
     report(&Report::Finished(finished))
 }
 
@@ -216,6 +223,7 @@ mod tests {
             region_bytes: 128 << 10,
             compute: Compute::Checksum,
             think: Nanos::ZERO,
+            part: None,
             seed: 7,
         }
     }

@@ -1,6 +1,7 @@
 //! `minerva-lab figure …`: each prints one line a condition, with `--json` in the form of docs/figures.md.
 
 mod crowd;
+mod endogenic;
 mod kill_restore;
 mod noisy_neighbour;
 mod weights_bite;
@@ -16,6 +17,7 @@ pub(crate) fn run(command: FigureCommand) -> anyhow::Result<()> {
     minerva_lab::disk::check_machine()?;
     minerva_lab::sweep::sweep("minerva-lab-")?;
     match command {
+        FigureCommand::Endogenic(arguments) => endogenic::run(&arguments),
         FigureCommand::WeightsBite(arguments) => weights_bite::run(&arguments),
         FigureCommand::NoisyNeighbour(arguments) => noisy_neighbour::run(&arguments),
         FigureCommand::SliceCost(arguments) => crowd::slice_cost(&arguments),
