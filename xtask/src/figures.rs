@@ -28,7 +28,12 @@ enum Source {
     Conformance,
     /// `cargo xtask fuzz --json`.
     Fuzz,
+    /// Tests that prove it: `cargo test --release` with these arguments, and properties tried this often.
+    Test(&'static [&'static str], u32),
 }
+
+/// The goal of a figure that tests prove: so many promises broken.
+const BROKEN_GOAL: u32 = 0;
 
 const FIGURES: &[(&str, Source)] = &[
     ("weights-bite", Source::Lab),
@@ -38,15 +43,20 @@ const FIGURES: &[(&str, Source)] = &[
     ("memory", Source::Lab),
     ("idle-writes", Source::Lab),
     ("kill-restore", Source::Lab),
+    ("endogenic", Source::Lab),
+    ("credits-conserved", Source::Test(&["--package", "minerva-decide", "--lib", "credits"], 20_000)),
+    ("deadlines", Source::Test(&["--package", "minerva-decide", "--test", "deadlines"], 256)),
     ("sim-agrees", Source::Conformance),
     ("fuzz", Source::Fuzz),
     ("decision-cost", Source::Bench("minerva-blocksched", "decision")),
     ("htbs-contracts", Source::Sim),
+    ("htbs-elsewhere", Source::Sim),
     ("htbs-throughput", Source::Sim),
     ("tag-inversions", Source::Sim),
     ("queueing", Source::Sim),
     ("sim-speed", Source::Sim),
     ("disk-model", Source::Sim),
+    ("trace-memory", Source::Sim),
 ];
 
 /// One measured line. A measurement may print several for one id, one a condition.
@@ -85,6 +95,9 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
 }
 
 fn measure(id: &str, source: &Source) -> Result<Vec<Line>> {
+    if let Source::Test(arguments, cases) = source {
+        return Ok(vec![proved(id, arguments, *cases)?]);
+    }
     let mut command = match source {
         Source::Lab => {
             let mut command = Command::new(release_folder().join("minerva-lab"));
@@ -107,6 +120,7 @@ fn measure(id: &str, source: &Source) -> Result<Vec<Line>> {
             command.args(["bench", "--quiet", "--package", package, "--bench", bench]).env("MINERVA_FIGURE", "1");
             command
         }
+        Source::Test(..) => bail!("`{id}` is proved by tests"),
         Source::Fuzz => {
             let mut command = program(&std::env::current_exe()?.to_string_lossy());
             command.args(["fuzz", "--json"]);
@@ -121,6 +135,29 @@ fn measure(id: &str, source: &Source) -> Result<Vec<Line>> {
         bail!("`{}` printed no figure (it ended with {})", display(&command), output.status);
     }
     Ok(lines)
+}
+
+/// Runs the tests behind a figure. What they print beside their names is the detail.
+fn proved(id: &str, arguments: &[&str], cases: u32) -> Result<Line> {
+    let mut command = cargo();
+    command.args(["test", "--quiet", "--release"]).args(arguments).args(["--", "--nocapture"]);
+    command.env("PROPTEST_CASES", cases.to_string());
+    eprintln!("> {}", display(&command));
+    let output = command.stderr(Stdio::inherit()).output().with_context(|| format!("start `{}`", display(&command)))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let told = text
+        .lines()
+        .map(|line| line.trim_start_matches('.').trim())
+        .filter(|line| !line.is_empty() && !line.starts_with("running "));
+    let broken = u32::from(!output.status.success());
+    Ok(Line {
+        id: id.to_owned(),
+        value: broken.into(),
+        unit: "promises broken".to_owned(),
+        goal: BROKEN_GOAL.into(),
+        met: broken == BROKEN_GOAL,
+        detail: format!("properties tried {cases} times; {}", told.collect::<Vec<_>>().join("; ")),
+    })
 }
 
 fn print(line: &Line, json: bool) -> Result<()> {
