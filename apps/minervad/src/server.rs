@@ -2,6 +2,7 @@
 //! runtime; the slice loop has a thread of its own and is reached through bounded queues.
 
 use crate::metrics;
+use crate::operator_gate::{Groups, OperatorGate};
 use crate::service::Service;
 use anyhow::Context;
 use axum::http::{StatusCode, header};
@@ -18,8 +19,6 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use tokio::sync::watch;
 use tokio_stream::wrappers::UnixListenerStream;
-use tonic::transport::server::UdsConnectInfo;
-use tonic::{Request, Status};
 
 /// Streams that one connection may have open; a tool needs one.
 const STREAMS_PER_CONNECTION: u32 = 16;
@@ -31,6 +30,7 @@ const REQUEST_BYTES_MAX: usize = 64 * 1024;
 pub(crate) struct Doors {
     operator: UnixListener,
     operator_path: PathBuf,
+    viewers: Option<u32>,
     metrics: Option<MetricsDoor>,
 }
 
@@ -43,7 +43,11 @@ enum MetricsDoor {
 impl Doors {
     /// Opens the sockets. The caller holds the lock that only one daemon has, so that a socket left behind is nobody's.
     pub(crate) fn open(settings: &DaemonSettings) -> anyhow::Result<Self> {
-        let (operator, group) = (&settings.socket, group(settings.socket_group.as_deref())?);
+        let operator = &settings.socket;
+        let (viewers, group) = (
+            group("daemon.viewer_group", settings.viewer_group.as_deref())?,
+            group("daemon.socket_group", settings.socket_group.as_deref())?,
+        );
         let metrics = match &settings.metrics {
             MetricsAddress::None => None,
             MetricsAddress::Unix(path) => Some(MetricsDoor::Unix(bind(path, 0o660, group)?, path.clone())),
@@ -56,19 +60,21 @@ impl Doors {
                 Some(MetricsDoor::Loopback(listener))
             }
         };
-        Ok(Self { operator: bind(operator, 0o660, group)?, operator_path: operator.clone(), metrics })
+        // A file has one group, so with viewers everyone may knock, and the gate looks who it is.
+        let mode = if viewers.is_some() { 0o666 } else { 0o660 };
+        Ok(Self { operator: bind(operator, mode, group)?, operator_path: operator.clone(), viewers, metrics })
     }
 }
 
-/// The number of the group that may use the sockets.
-fn group(name: Option<&str>) -> anyhow::Result<Option<u32>> {
+/// The number of the group that a key of the settings names.
+fn group(key: &str, name: Option<&str>) -> anyhow::Result<Option<u32>> {
     let Some(name) = name else { return Ok(None) };
     if let Ok(number) = name.parse() {
         return Ok(Some(number));
     }
     let found = nix::unistd::Group::from_name(name).with_context(|| format!("failed to look up the group {name}"))?;
     let found =
-        found.with_context(|| format!("there is no group '{name}'; mend daemon.socket_group, or add the group"))?;
+        found.with_context(|| format!("there is no group '{name}'; mend {key}, or add the group"))?;
     Ok(Some(found.gid.as_raw()))
 }
 
@@ -160,8 +166,7 @@ async fn serve(
         tokio::spawn(serve_metrics(door, registry));
     }
     let service = OperatorServer::new(service).max_decoding_message_size(REQUEST_BYTES_MAX);
-    let guarded =
-        tonic::service::interceptor::InterceptedService::new(service, move |request| admit(request, owner_group));
+    let guarded = OperatorGate::new(service, Groups { operators: owner_group, viewers: doors.viewers });
     let serving = tonic::transport::Server::builder()
         .max_concurrent_streams(STREAMS_PER_CONNECTION)
         .add_service(guarded)
@@ -170,29 +175,6 @@ async fn serve(
         result = serving => result.context("the server for clients ended"),
         _ = stopped.wait_for(|stop| *stop) => Ok(()),
     }
-}
-
-/// Lets in root, the daemon's own user and the socket's group. The file's permissions say the same; this holds when somebody
-/// loosens them.
-fn admit(request: Request<()>, group: u32) -> Result<Request<()>, Status> {
-    let peer = request.extensions().get::<UdsConnectInfo>().and_then(|info| info.peer_cred);
-    let own = rustix::process::geteuid().as_raw();
-    match peer {
-        Some(peer) if peer.uid() == 0 || peer.uid() == own || peer.gid() == group => Ok(request),
-        Some(peer) if peer.pid().is_some_and(|pid| is_member(pid, group)) => Ok(request),
-        Some(peer) => {
-            tracing::warn!(uid = peer.uid(), gid = peer.gid(), "refused a client that is not an operator");
-            Err(Status::permission_denied("only root and the group of the daemon's socket may ask"))
-        }
-        None => Err(Status::unauthenticated("the kernel does not say who asks")),
-    }
-}
-
-/// The process has the group among its supplementary ones, which the kernel does not tell of a peer.
-fn is_member(pid: i32, group: u32) -> bool {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let groups = status.lines().find_map(|line| line.strip_prefix("Groups:")).unwrap_or_default();
-    groups.split_whitespace().any(|number| number.parse() == Ok(group))
 }
 
 async fn serve_metrics(door: MetricsDoor, registry: Registry) {

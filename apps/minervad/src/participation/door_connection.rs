@@ -35,6 +35,8 @@ struct Standing {
     account: String,
     /// The tenant as which it was known last, and the cgroup under which that is listed.
     known: Option<(TenantId, String)>,
+    /// It came when its account had all that it may, and is refused until there is room.
+    is_beyond: bool,
 }
 
 impl Connection {
@@ -47,8 +49,11 @@ impl Connection {
         };
         let known = listed.as_ref().map(|listed| (listed.id, cgroup));
         let account = listed.map_or_else(|| NOBODY.to_owned(), |listed| listed.account);
-        lobby.limits().with(|limits, now| limits.connect(now, &account))?;
-        Ok(Self { lobby, peer, standing: Mutex::new(Standing { account, known }) })
+        let is_beyond = lobby.limits().with(|limits, now| {
+            limits.connect(now, &account)?;
+            Ok(limits.check_connections(&account).is_err())
+        })?;
+        Ok(Self { lobby, peer, standing: Mutex::new(Standing { account, known, is_beyond }) })
     }
 
     pub(crate) fn lobby(&self) -> &Arc<Lobby> {
@@ -140,8 +145,13 @@ impl Connection {
             if standing.account != tenant.account {
                 limits.move_connection(now, &standing.account, &tenant.account);
                 standing.account.clone_from(&tenant.account);
+                standing.is_beyond = true;
             }
-            limits.check_connections(&tenant.account)
+            if standing.is_beyond {
+                limits.check_connections(&tenant.account)?;
+                standing.is_beyond = false;
+            }
+            Ok(())
         })
     }
 

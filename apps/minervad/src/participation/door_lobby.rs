@@ -8,7 +8,7 @@ use crate::participation::door_log::RefusalLog;
 use crate::participation::door_status::Denial;
 use crate::participation::identity_table::Identities;
 use crate::participation::limits::{Excess, Limits};
-use crate::participation::parts::Parts;
+use crate::participation::refusals::Refusals;
 use minerva_config::DoorLimits;
 use minerva_linux_observe::Roots;
 use minerva_model::{Nanos, TenantId};
@@ -95,7 +95,8 @@ impl Drop for UnderWay {
 impl Lobby {
     pub(crate) fn new(
         commands: Commands,
-        parts: &Parts,
+        directory: Directory,
+        refusals: Refusals,
         roots: Roots,
         identities: Identities,
         limits: LimitsHandle,
@@ -103,10 +104,10 @@ impl Lobby {
     ) -> Self {
         Self {
             commands,
-            directory: parts.directory.clone(),
+            directory,
             roots,
             identities,
-            log: RefusalLog::new(parts.refusals.clone()),
+            log: RefusalLog::new(refusals),
             slice,
             asks: Arc::new(Semaphore::new(ASKS_MAX)),
             limits,

@@ -220,7 +220,7 @@ mod tests {
             let mut limits = limits(rate, burst);
             let (mut now, mut latest, mut passed) = (Nanos::from_secs(10), Nanos::from_secs(10), 0_u64);
             for (step, back) in steps {
-                now = if back { Nanos(now.0 - step.min(now.0)) } else { now + Nanos(step) };
+                now = if back { Nanos(now.0.saturating_sub(step).max(10_000_000_000)) } else { now + Nanos(step) };
                 latest = latest.max(now);
                 if limits.begin(now, "a").is_ok() {
                     limits.end("a");

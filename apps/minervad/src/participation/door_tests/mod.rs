@@ -1,0 +1,6 @@
+//! The doors with a loop that answers by rote: what tenants, strangers and attackers meet.
+
+mod hostile;
+mod messages;
+mod network;
+mod stage;
