@@ -67,7 +67,7 @@ _minerva__sim() {
             return 0
             ;;
         minerva__subcmd__sim__subcmd__compare)
-            opts="-h --profile --engine --seed --until --depth --fault --report --json --schedulers --help"
+            opts="-h --profile --engine --seed --until --depth --fault --format --malformed-max --in-order --object-bytes --fold --speed --report --json --schedulers --threads --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -93,12 +93,32 @@ _minerva__sim() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --format)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --malformed-max)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --object-bytes)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --speed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --report)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --schedulers)
                     COMPREPLY=($(compgen -W "noop mq-deadline anticipatory cfq bfq sfq pclock htbs htbs-original mclock tag tag-seed" -- "${cur}"))
+                    return 0
+                    ;;
+                --threads)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
@@ -109,7 +129,7 @@ _minerva__sim() {
             return 0
             ;;
         minerva__subcmd__sim__subcmd__figure)
-            opts="-h --disks --json --help htbs-contracts htbs-throughput tag-inversions queueing sim-speed disk-model"
+            opts="-h --disks --json --help htbs-contracts htbs-throughput tag-inversions queueing sim-speed disk-model trace-memory"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -177,7 +197,7 @@ _minerva__sim() {
             return 0
             ;;
         minerva__subcmd__sim__subcmd__run)
-            opts="-h --profile --engine --seed --until --depth --fault --report --json --scheduler --help"
+            opts="-h --profile --engine --seed --until --depth --fault --format --malformed-max --in-order --object-bytes --fold --speed --report --json --scheduler --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -200,6 +220,22 @@ _minerva__sim() {
                     return 0
                     ;;
                 --fault)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --malformed-max)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --object-bytes)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --speed)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

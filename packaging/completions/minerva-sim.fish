@@ -35,9 +35,13 @@ complete -c minerva-sim -n "__fish_minerva_sim_needs_command" -f -a "fit" -d 'Fi
 complete -c minerva-sim -n "__fish_minerva_sim_needs_command" -f -a "generate" -d 'Write man pages and shell completions'
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l profile -d 'The disk: a built-in profile or a file that ends in `.toml`' -r
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l seed -d 'Equal seeds give equal reports, byte for byte' -r
-complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l until -d 'Virtual seconds after which the run ends' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l until -d 'Virtual seconds after which the run ends. Without it a trace is replayed to its end, and jobs that do not end by themselves are stopped after 3600' -r
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l depth -d 'Requests at the disk at once; 0 for as many as the disk takes' -r
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l fault -d 'The disk is slow or stands still for a while: FROM-UNTIL in seconds, then `x` and how many times slower, or `x0` for standing still, such as `10-20x4`. May be given several times' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l format -d 'The trace\'s format instead of the one that is found by its content: systor, msr, alibaba, tencent, spc, blktrace, fio-iolog, vscsi, cloudphysics, oracle-general or native' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l malformed-max -d 'Stop when more than this part of the entries is malformed, in percent' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l object-bytes -d 'Bytes from one object number to the next (oracle-general)' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l speed -d 'Replay so many times as fast as the trace was taken' -r
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l report -d 'Write a report with plots' -r -F
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l scheduler -d 'The host\'s scheduler' -r -f -a "noop\t'First come, first served'
 mq-deadline\t'The kernel\'s mq-deadline: expiry times and sorted batches'
@@ -52,13 +56,19 @@ mclock\t'mClock: reservation, limit and weight'
 tag\t'The Tag Scheduler with plug and bounded depth'
 tag-seed\t'The Tag Scheduler as in seed 003: neither plug nor bounded depth'"
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l engine -d 'Minerva\'s engine steers the tenants\' weights, as minervad does'
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l in-order -d 'Stop when a request is earlier than the one before, instead of moving it'
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l fold -d 'Fold a trace\'s addresses past the disk\'s end onto it, instead of stopping at the first'
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l json -d 'Print JSON'
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l profile -d 'The disk: a built-in profile or a file that ends in `.toml`' -r
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l seed -d 'Equal seeds give equal reports, byte for byte' -r
-complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l until -d 'Virtual seconds after which the run ends' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l until -d 'Virtual seconds after which the run ends. Without it a trace is replayed to its end, and jobs that do not end by themselves are stopped after 3600' -r
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l depth -d 'Requests at the disk at once; 0 for as many as the disk takes' -r
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l fault -d 'The disk is slow or stands still for a while: FROM-UNTIL in seconds, then `x` and how many times slower, or `x0` for standing still, such as `10-20x4`. May be given several times' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l format -d 'The trace\'s format instead of the one that is found by its content: systor, msr, alibaba, tencent, spc, blktrace, fio-iolog, vscsi, cloudphysics, oracle-general or native' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l malformed-max -d 'Stop when more than this part of the entries is malformed, in percent' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l object-bytes -d 'Bytes from one object number to the next (oracle-general)' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l speed -d 'Replay so many times as fast as the trace was taken' -r
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l report -d 'Write a report with plots' -r -F
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l schedulers -d 'The host\'s schedulers' -r -f -a "noop\t'First come, first served'
 mq-deadline\t'The kernel\'s mq-deadline: expiry times and sorted batches'
@@ -72,7 +82,10 @@ htbs-original\t'HTBS as it was published; its contracts count requests'
 mclock\t'mClock: reservation, limit and weight'
 tag\t'The Tag Scheduler with plug and bounded depth'
 tag-seed\t'The Tag Scheduler as in seed 003: neither plug nor bounded depth'"
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l threads -d 'Threads to simulate on; the answers do not depend on it. 0 for one a processor' -r
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l engine -d 'Minerva\'s engine steers the tenants\' weights, as minervad does'
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l in-order -d 'Stop when a request is earlier than the one before, instead of moving it'
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l fold -d 'Fold a trace\'s addresses past the disk\'s end onto it, instead of stopping at the first'
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l json -d 'Print JSON'
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand reproduce" -l seed -d 'Seed of the disk and the processes' -r

@@ -2,7 +2,7 @@
 
 use crate::fit;
 use crate::scheduler::Name;
-use crate::trace_cli::TraceCommand;
+use crate::trace_cli::{Reading, TraceCommand};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -40,7 +40,8 @@ pub(crate) enum Command {
 /// What is simulated.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Scene {
-    /// A fio-style job file, or a block trace (a name that ends in .fio, .ini or .job is a job file, any other a trace).
+    /// A fio-style job file, or a block trace: a name that ends in .fio, .ini or .job is a job file, any other a trace, and
+    /// `-` a trace on standard input.
     pub(crate) job: PathBuf,
     /// The disk: a built-in profile or a file that ends in `.toml`.
     #[arg(long, default_value = "sata7200-80g")]
@@ -51,9 +52,10 @@ pub(crate) struct Scene {
     /// Equal seeds give equal reports, byte for byte.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Virtual seconds after which the run ends.
-    #[arg(long, value_name = "SECONDS", default_value_t = 3600.0)]
-    pub(crate) until: f64,
+    /// Virtual seconds after which the run ends. Without it a trace is replayed to its end, and jobs that do not end by
+    /// themselves are stopped after 3600.
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) until: Option<f64>,
     /// Requests at the disk at once; 0 for as many as the disk takes.
     #[arg(long, default_value_t = 1)]
     pub(crate) depth: u32,
@@ -61,6 +63,14 @@ pub(crate) struct Scene {
     /// standing still, such as `10-20x4`. May be given several times.
     #[arg(long, value_name = "FAULT", value_parser = crate::scene::parse_fault)]
     pub(crate) fault: Vec<minerva_sim_world::Fault>,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+    /// Fold a trace's addresses past the disk's end onto it, instead of stopping at the first.
+    #[arg(long)]
+    pub(crate) fold: bool,
+    /// Replay so many times as fast as the trace was taken.
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0)]
+    pub(crate) speed: f64,
     /// Write a report with plots.
     #[arg(long, value_name = "FILE.html")]
     pub(crate) report: Option<PathBuf>,
@@ -85,6 +95,9 @@ pub(crate) struct CompareArguments {
     /// The host's schedulers.
     #[arg(long, value_enum, value_delimiter = ',', required = true)]
     pub(crate) schedulers: Vec<Name>,
+    /// Threads to simulate on; the answers do not depend on it. 0 for one a processor.
+    #[arg(long, default_value_t = 0)]
+    pub(crate) threads: usize,
 }
 
 /// A paper whose experiments can be rerun.
@@ -123,6 +136,8 @@ pub(crate) enum FigureId {
     SimSpeed,
     /// The disk model against measured drives.
     DiskModel,
+    /// Memory that a trace of 1, 10 and 100 million requests takes.
+    TraceMemory,
 }
 
 #[derive(Debug, Args)]

@@ -4,7 +4,7 @@ use crate::cli::{FigureArguments, FigureId};
 use crate::experiment::{htbs, queueing, speed, tag};
 use crate::output::Line;
 use crate::scheduler::Name;
-use crate::{drives, progress};
+use crate::{drives, progress, trace_memory};
 use anyhow::Context as _;
 use minerva_blocksched::HtbsOptions;
 use minerva_model::Nanos;
@@ -25,6 +25,7 @@ pub(crate) fn run(arguments: &FigureArguments) -> anyhow::Result<()> {
         FigureId::Queueing => queueing_means(),
         FigureId::SimSpeed => sim_speed(&built_in("sata7200-80g")?),
         FigureId::DiskModel => drives::figure(&arguments.disks)?,
+        FigureId::TraceMemory => trace_memory::figure(&built_in("sata-ssd")?)?,
     };
     lines.iter().for_each(|line| line.print(arguments.json));
     Ok(())
@@ -109,7 +110,7 @@ fn htbs_throughput(profile: &Profile) -> Vec<Line> {
 
 fn tag_inversions(profile: &Profile) -> Vec<Line> {
     let seeds: Vec<u64> = (0..TAG_SEEDS).collect();
-    let bar = progress::count("runs", 5 * TAG_SEEDS);
+    let bar = progress::count("runs", Some(5 * TAG_SEEDS));
     let streams = tag::fig8();
     let measure = |stack: tag::Stack, streams: &[tag::Stream]| {
         let runs = sweep(threads(), &seeds, |seed| {
@@ -176,7 +177,7 @@ fn tag_inversions(profile: &Profile) -> Vec<Line> {
 
 fn queueing_means() -> Vec<Line> {
     let queues = queueing::queues();
-    let bar = progress::count("queues", queues.len() as u64);
+    let bar = progress::count("queues", Some(queues.len() as u64));
     sweep(threads(), &queues, |queue| {
         let (book_s, simulated_s) = (queue.closed_form_s(), queue.simulated_s(1, 3_000_000));
         bar.inc(1);

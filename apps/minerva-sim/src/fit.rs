@@ -1,9 +1,14 @@
 //! `minerva-sim fit`: an SSD's parameters from a fio run.
 
+use crate::scene::read_profile;
+use crate::text::read_text;
 use anyhow::Context as _;
+use minerva_sim_device::Kind;
 use minerva_sim_device::fit::{FitPoint, SsdFit, ssd_fit};
-use minerva_sim_device::{Kind, Profile, profile, profile_names};
 use std::path::PathBuf;
+
+/// More than fio prints of thousands of jobs.
+const FIO_BYTES_MAX: usize = 64 << 20;
 
 /// Fits an SSD profile to a fio run. The profile goes to standard output, how well each job is met to standard error.
 ///
@@ -24,8 +29,8 @@ pub(crate) struct Arguments {
 /// Fits and prints.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let path = &arguments.fio_json;
-    let text = std::fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
-    let fit = ssd_fit(&base(&arguments.base)?, &text).with_context(|| format!("fit to {}", path.display()))?;
+    let text = read_text(path, FIO_BYTES_MAX)?;
+    let fit = ssd_fit(&read_profile(&arguments.base)?, &text).with_context(|| format!("fit to {}", path.display()))?;
     if arguments.json {
         return print_json(&fit);
     }
@@ -45,15 +50,6 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     eprintln!("{} jobs, the worst {:.1} % off", fit.points.len(), worst * 100.0);
     print!("{}", fit.profile.to_text());
     Ok(())
-}
-
-fn base(name: &str) -> anyhow::Result<Profile> {
-    if name.ends_with(".toml") {
-        let text = std::fs::read_to_string(name).with_context(|| format!("read {name}"))?;
-        return Profile::parse(&text).with_context(|| format!("read the profile in {name}"));
-    }
-    let known = || format!("there is no disk profile `{name}`: choose one of {}", profile_names().join(", "));
-    profile(name).with_context(known)
 }
 
 /// The model's requests a second above fio's, as a part of fio's.

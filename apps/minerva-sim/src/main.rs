@@ -13,8 +13,10 @@ mod reproduce;
 mod run;
 mod scene;
 mod scheduler;
+mod text;
 mod trace;
 mod trace_cli;
+mod trace_memory;
 
 use clap::Parser;
 use cli::{Cli, Command};

@@ -2,22 +2,27 @@
 
 use crate::cli::{CompareArguments, RunArguments, Scene};
 use crate::output::{megabytes, print_table};
-use crate::scene::{Loaded, judge_replay, load};
+use crate::scene::{Loaded, Prepared, judge_replay, load};
 use crate::scheduler::Name;
 use crate::{figure, progress, report};
+use anyhow::bail;
 use indicatif::ProgressBar;
 use minerva_model::Nanos;
+use minerva_sim_workload::trace::Replayed;
 use minerva_sim_world::{Report, ReportedPromise, sweep};
+use std::sync::{Arc, Mutex};
 
 /// Virtual time between two moves of the progress bar.
 const STEP: Nanos = Nanos::SECOND;
 
 pub(crate) fn run(arguments: &RunArguments) -> anyhow::Result<()> {
     let scene = &arguments.scene;
+    scene.report.as_deref().map_or(Ok(()), report::judge_path)?;
     let loaded = load(scene)?;
-    let bar = progress::count("virtual seconds", scene.until.ceil() as u64);
-    let report = simulate(&loaded, scene, arguments.scheduler, &bar)?;
+    let bar = progress::count("virtual seconds", seconds(&loaded, scene));
+    let Simulated { report, replayed } = simulate(&loaded, scene, arguments.scheduler, &bar)?;
     bar.finish_and_clear();
+    replayed.as_deref().map_or(Ok(()), judge_replay)?;
     if scene.json {
         println!("{}", serde_json::to_string(&report)?);
     } else {
@@ -28,11 +33,20 @@ pub(crate) fn run(arguments: &RunArguments) -> anyhow::Result<()> {
 
 pub(crate) fn compare(arguments: &CompareArguments) -> anyhow::Result<()> {
     let scene = &arguments.scene;
+    scene.report.as_deref().map_or(Ok(()), report::judge_path)?;
     let loaded = load(scene)?;
-    let bar = progress::count("virtual seconds", scene.until.ceil() as u64 * arguments.schedulers.len() as u64);
-    let reports = sweep(figure::threads(), &arguments.schedulers, |name| simulate(&loaded, scene, *name, &bar));
+    if arguments.schedulers.len() > 1 && loaded.is_read_once(scene) {
+        bail!("{} is not a file, and every scheduler reads the trace anew; name a file", scene.job.display());
+    }
+    let threads = if arguments.threads == 0 { figure::threads() } else { arguments.threads };
+    let count = arguments.schedulers.len() as u64;
+    let bar = progress::count("virtual seconds", seconds(&loaded, scene).map(|seconds| seconds * count));
+    let simulated = sweep(threads, &arguments.schedulers, |name| simulate(&loaded, scene, *name, &bar));
     bar.finish_and_clear();
-    let reports: Vec<Report> = reports.into_iter().collect::<anyhow::Result<_>>()?;
+    let simulated: Vec<Simulated> = simulated.into_iter().collect::<anyhow::Result<_>>()?;
+    // All of them read the same trace: what is wrong with it is said once.
+    simulated.first().and_then(|first| first.replayed.as_deref()).map_or(Ok(()), judge_replay)?;
+    let reports: Vec<Report> = simulated.into_iter().map(|simulated| simulated.report).collect();
     if scene.json {
         println!("{}", serde_json::to_string(&reports)?);
     } else {
@@ -41,10 +55,20 @@ pub(crate) fn compare(arguments: &CompareArguments) -> anyhow::Result<()> {
     finish(scene, &loaded, &reports)
 }
 
-fn simulate(loaded: &Loaded, scene: &Scene, name: Name, bar: &ProgressBar) -> anyhow::Result<Report> {
-    let prepared = loaded.prepare(scene, name)?;
-    let mut world = prepared.world;
-    let until = Nanos((scene.until * 1e9).min(1e18) as u64);
+/// One run's report, and the account of the trace that it replayed.
+struct Simulated {
+    report: Report,
+    replayed: Option<Arc<Mutex<Replayed>>>,
+}
+
+/// Virtual seconds that a run takes at most, if that is known.
+fn seconds(loaded: &Loaded, scene: &Scene) -> Option<u64> {
+    (!loaded.is_trace() || scene.until.is_some()).then(|| loaded.until(scene).0.div_ceil(STEP.0))
+}
+
+fn simulate(loaded: &Loaded, scene: &Scene, name: Name, bar: &ProgressBar) -> anyhow::Result<Simulated> {
+    let Prepared { mut world, replayed } = loaded.prepare(scene, name)?;
+    let until = loaded.until(scene);
     let mut now = Nanos::ZERO;
     while now < until {
         now = (now + STEP).min(until);
@@ -55,13 +79,23 @@ fn simulate(loaded: &Loaded, scene: &Scene, name: Name, bar: &ProgressBar) -> an
     }
     let mut report = world.report();
     report.scheduler = name.as_str().to_owned();
+    // The account of a replay appears when its source goes.
     drop(world);
-    prepared.replayed.as_deref().map_or(Ok(()), judge_replay)?;
-    Ok(report)
+    Ok(Simulated { report, replayed })
 }
 
-/// Writes the report with plots, if one is wanted.
+/// Says what was cut short, and writes the report with plots, if one is wanted.
 fn finish(scene: &Scene, loaded: &Loaded, reports: &[Report]) -> anyhow::Result<()> {
+    for report in reports {
+        let cut = report.processes.iter().filter(|process| process.finished_s.is_none()).count();
+        if cut > 0 {
+            let (all, seconds) = (report.processes.len(), loaded.until(scene));
+            eprintln!(
+                "{}: {cut} of {all} processes had not ended after {seconds} and were stopped; --until runs longer",
+                report.scheduler
+            );
+        }
+    }
     if let Some(path) = &scene.report {
         report::write(path, &scene.job, loaded.profile(), reports)?;
         eprintln!("report with plots: {}", path.display());

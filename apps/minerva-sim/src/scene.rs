@@ -3,20 +3,28 @@
 use crate::cli::Scene;
 use crate::experiment::client::is_rotational;
 use crate::scheduler::Name;
+use crate::text::read_text;
+use crate::trace;
 use anyhow::{Context as _, bail};
 use clap::ValueEnum as _;
 use minerva_blocksched::FlowParameters;
 use minerva_model::{EngineConfig, Nanos};
 use minerva_sim_device::{Profile, profile_names};
 use minerva_sim_workload::Source;
-use minerva_sim_workload::job::{Amount, BoundJob, BoundTenant, JobFile, parse};
-use minerva_sim_workload::trace::{Addresses, Pace, ReadOptions, ReplayOptions, Replayed, TraceReader, TraceSource};
+use minerva_sim_workload::job::{Amount, BoundJob, BoundTenant, FILE_BYTES_MAX, JobFile, parse};
+use minerva_sim_workload::trace::{Addresses, Pace, ReplayOptions, Replayed, TraceError, TraceSource};
 use minerva_sim_world::{Fault, Faulty, GuestSetup, ProcessSetup, Promise, TenantSetup, World, WorldSetup};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Requests that a guest's virtual disk holds.
 const GUEST_DEPTH: u32 = 64;
+/// Jobs that do not end by themselves are stopped here.
+const JOBS_UNTIL_S: f64 = 3600.0;
+/// Thirty years, more than any trace lasts.
+const UNTIL_MAX_S: f64 = 1e9;
+/// A longer profile is none.
+const PROFILE_BYTES_MAX: usize = 1 << 20;
 
 /// What is simulated, read once; worlds are made of it.
 pub(crate) struct Loaded {
@@ -26,7 +34,7 @@ pub(crate) struct Loaded {
 
 enum What {
     Jobs { tenants: Vec<BoundTenant>, jobs: Vec<BoundJob> },
-    Trace(PathBuf),
+    Trace,
 }
 
 /// A world, and the account of the trace that it replays.
@@ -37,19 +45,23 @@ pub(crate) struct Prepared {
 
 /// Reads the disk's profile and the job file. What a job file says that a simulation ignores goes to standard error.
 pub(crate) fn load(scene: &Scene) -> anyhow::Result<Loaded> {
-    if !scene.until.is_finite() || scene.until <= 0.0 {
-        bail!("a run of {} seconds is no good: --until wants a number above 0", scene.until);
+    if let Some(until) = scene.until.filter(|until| !(*until > 0.0 && *until <= UNTIL_MAX_S)) {
+        bail!("a run of {until} seconds is no good: --until wants a number above 0, up to {UNTIL_MAX_S}");
+    }
+    if !(scene.speed > 0.0 && scene.speed.is_finite()) {
+        bail!("a speed of {} is no good: --speed wants a number above 0", scene.speed);
     }
     let profile = read_profile(&scene.profile)?;
     if !is_job_file(&scene.job) {
-        return Ok(Loaded { profile, what: What::Trace(scene.job.clone()) });
+        return Ok(Loaded { profile, what: What::Trace });
     }
     let path = scene.job.display().to_string();
-    let text = std::fs::read_to_string(&scene.job).with_context(|| format!("failed to read {path}"))?;
+    let text = read_text(&scene.job, FILE_BYTES_MAX)?;
     let file: JobFile = parse(&text, &path)?;
     for ignored in file.ignored() {
         eprintln!("{ignored}");
     }
+    file.judge_guest_schedulers(Name::value_variants().iter().map(|name| name.as_str()))?;
     let jobs = file.bind(profile.capacity_bytes, scene.seed)?;
     Ok(Loaded { profile, what: What::Jobs { tenants: file.tenants(), jobs } })
 }
@@ -59,7 +71,8 @@ fn is_job_file(path: &Path) -> bool {
     matches!(extension, Some("fio" | "ini" | "job"))
 }
 
-fn read_profile(name: &str) -> anyhow::Result<Profile> {
+/// The built-in disk of this name, or the one in a file.
+pub(crate) fn read_profile(name: &str) -> anyhow::Result<Profile> {
     if let Some(profile) = minerva_sim_device::profile(name) {
         return Ok(profile);
     }
@@ -69,7 +82,7 @@ fn read_profile(name: &str) -> anyhow::Result<Profile> {
             profile_names().join(", ")
         );
     }
-    let text = std::fs::read_to_string(name).with_context(|| format!("failed to read {name}"))?;
+    let text = read_text(Path::new(name), PROFILE_BYTES_MAX)?;
     Profile::parse(&text).with_context(|| format!("failed to understand {name}"))
 }
 
@@ -96,6 +109,25 @@ impl Loaded {
         &self.profile
     }
 
+    /// When the run ends at the latest.
+    pub(crate) fn until(&self, scene: &Scene) -> Nanos {
+        let seconds = scene.until.unwrap_or(match &self.what {
+            What::Jobs { .. } => JOBS_UNTIL_S,
+            What::Trace => UNTIL_MAX_S,
+        });
+        Nanos((seconds * 1e9) as u64)
+    }
+
+    /// Whether a trace is replayed.
+    pub(crate) fn is_trace(&self) -> bool {
+        matches!(self.what, What::Trace)
+    }
+
+    /// Whether what is simulated can be read but once: it is a pipe.
+    pub(crate) fn is_read_once(&self, scene: &Scene) -> bool {
+        self.is_trace() && (scene.job == Path::new("-") || scene.job.metadata().is_ok_and(|is| !is.is_file()))
+    }
+
     /// A fresh world under this scheduler.
     pub(crate) fn prepare(&self, scene: &Scene, name: Name) -> anyhow::Result<Prepared> {
         let device = self.profile.build(None, scene.seed);
@@ -108,8 +140,8 @@ impl Loaded {
                 let tenants: Result<Vec<_>, _> = tenants.iter().map(|tenant| self.tenant(tenant)).collect();
                 (tenants?, jobs.iter().map(|job| process(job, name)).collect(), None)
             }
-            What::Trace(path) => {
-                let (process, replayed) = replay(path, self.profile.capacity_bytes)?;
+            What::Trace => {
+                let (process, replayed) = replay(scene, self.profile.capacity_bytes)?;
                 let tenant = TenantSetup { name: "trace".to_owned(), weight: 100, guest: None };
                 (vec![tenant], vec![process], Some(replayed))
             }
@@ -166,13 +198,14 @@ fn process(job: &BoundJob, name: Name) -> ProcessSetup {
     }
 }
 
-fn replay(path: &Path, capacity_bytes: u64) -> anyhow::Result<(ProcessSetup, Arc<Mutex<Replayed>>)> {
-    let trace = TraceReader::open(path, ReadOptions::default())?;
+fn replay(scene: &Scene, capacity_bytes: u64) -> anyhow::Result<(ProcessSetup, Arc<Mutex<Replayed>>)> {
+    let path = &scene.job;
+    let trace = trace::open(path, scene.reading.options()?)?;
     let options = ReplayOptions {
-        pace: Pace::Open { speed: 1.0 },
+        pace: Pace::Open { speed: scene.speed },
         volume: None,
         capacity_bytes,
-        addresses: Addresses::Fold,
+        addresses: if scene.fold { Addresses::Fold } else { Addresses::Refuse },
         sync_writes: true,
     };
     let source = TraceSource::new(trace, options);
@@ -189,17 +222,22 @@ fn replay(path: &Path, capacity_bytes: u64) -> anyhow::Result<(ProcessSetup, Arc
     Ok((process, replayed))
 }
 
-/// An error that ended a trace early, if one did; folded addresses and malformed records go to standard error.
+/// An error that ended a trace early, if one did; what was wrong with it otherwise goes to standard error.
 pub(crate) fn judge_replay(replayed: &Mutex<Replayed>) -> anyhow::Result<()> {
     let mut replayed = replayed.lock().unwrap_or_else(PoisonError::into_inner);
+    trace::print_faults(&replayed.faults);
     if replayed.folded > 0 {
-        eprintln!(
-            "{} of {} requests lay past the end of the disk and were folded onto it",
-            replayed.folded, replayed.records
-        );
+        eprintln!("folded onto the disk: {} of {} requests, which lay past its end", replayed.folded, replayed.records);
     }
     match replayed.error.take() {
-        Some(error) => Err(error.into()),
+        Some(error) => {
+            let past_the_end = matches!(*error, TraceError::PastTheEnd { .. });
+            Err(error).context(if past_the_end {
+                "the trace does not fit the disk (--fold folds its addresses, --profile names another disk)"
+            } else {
+                "the trace could not be replayed"
+            })
+        }
         None => Ok(()),
     }
 }

@@ -3,14 +3,16 @@
 use crate::trace_cli::TraceCommand;
 use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
-use minerva_sim_workload::trace::{NativeWriter, Record, Slice, Summary, SummaryBuilder, TraceError, TraceReader};
+use minerva_sim_workload::trace::{
+    Faults, NativeWriter, ReadOptions, Record, Slice, Summary, SummaryBuilder, TraceError, TraceReader,
+};
 use std::path::Path;
 
 /// Runs one of the commands.
 pub(crate) fn run(command: &TraceCommand) -> anyhow::Result<()> {
     match command {
         TraceCommand::Info { file, reading, json } => {
-            let mut trace = TraceReader::open(file, reading.options()?)?;
+            let mut trace = open(file, reading.options()?)?;
             let mut summary = SummaryBuilder::default();
             each(&mut trace, file, |record| {
                 summary.note(record);
@@ -25,19 +27,27 @@ pub(crate) fn run(command: &TraceCommand) -> anyhow::Result<()> {
             Ok(())
         }
         TraceCommand::Convert { input, output, reading } => {
-            let mut trace = TraceReader::open(input, reading.options()?)?;
+            let mut trace = open(input, reading.options()?)?;
             let mut writer = writer(input, output)?;
             each(&mut trace, input, |record| writer.write(record))?;
             finish(writer, &trace, output)
         }
         TraceCommand::Slice { input, output, part, reading } => {
-            let mut trace = TraceReader::open(input, reading.options()?)?;
+            let mut trace = open(input, reading.options()?)?;
             let mut writer = writer(input, output)?;
             slice(&mut trace, input, part.slice()?, &mut writer)?;
             anyhow::ensure!(writer.records() > 0, "no request of {} lies in that part", input.display());
             finish(writer, &trace, output)
         }
     }
+}
+
+/// The trace at `path`; `-` is standard input.
+pub(crate) fn open(path: &Path, options: ReadOptions) -> Result<TraceReader, TraceError> {
+    if path == Path::new("-") {
+        return TraceReader::from_stream(std::io::stdin(), "standard input", options);
+    }
+    TraceReader::open(path, options)
 }
 
 fn writer(input: &Path, output: &Path) -> anyhow::Result<NativeWriter> {
@@ -96,24 +106,34 @@ fn finish(writer: NativeWriter, trace: &TraceReader, output: &Path) -> anyhow::R
         trace.format(),
         bytes as f64 / records as f64
     );
-    print_faults(trace);
+    print_faults(trace.faults());
     Ok(())
 }
 
-/// What was wrong, for people.
-fn print_faults(trace: &TraceReader) {
-    let faults = trace.faults();
+/// What was wrong with a trace, for people.
+pub(crate) fn print_faults(faults: &Faults) {
     if faults.malformed > 0 {
-        eprintln!("{} entries could not be understood and were left out; the first:", faults.malformed);
+        let left_out =
+            counted(faults.malformed, "entry was not understood and was", "entries were not understood and were");
+        eprintln!("{left_out} left out; the first:");
         faults.examples.iter().for_each(|malformed| eprintln!("  {malformed}"));
     }
     if faults.out_of_order > 0 {
-        let (count, back) = (faults.out_of_order, faults.back_max);
-        eprintln!("{count} requests were earlier than the one before, by up to {back}; they were moved to its time");
+        let moved = counted(faults.out_of_order, "request was", "requests were");
+        eprintln!("{moved} earlier than the one before, by up to {}, and moved to its time", faults.back_max);
     }
     if faults.dropped > 0 {
-        eprintln!("{} entries are no request that moved data, or had no answer, and were left out", faults.dropped);
+        let dropped = counted(
+            faults.dropped,
+            "entry moved no data or had no answer, and was",
+            "entries moved no data or had no answer, and were",
+        );
+        eprintln!("{dropped} left out");
     }
+}
+
+fn counted(count: u64, one: &str, several: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { several })
 }
 
 fn print_text(trace: &TraceReader, summary: &Summary) {
@@ -142,12 +162,14 @@ fn print_text(trace: &TraceReader, summary: &Summary) {
     for (number, volume) in summary.volumes.iter().take(VOLUMES_SHOWN) {
         let name = trace.volume_names().get(*number as usize).map_or("", String::as_str);
         let (reads, writes) = (volume.reads, volume.writes);
-        println!("  {number:>10}  {reads:>12} reads  {writes:>12} writes  {:>16} bytes  {name}", volume.end_bytes);
+        let line =
+            format!("  {number:>10}  {reads:>12} reads  {writes:>12} writes  {:>16} bytes  {name}", volume.end_bytes);
+        println!("{}", line.trim_end());
     }
     if summary.volumes.len() > VOLUMES_SHOWN {
         println!("  and {} more, which --json lists", summary.volumes.len() - VOLUMES_SHOWN);
     }
-    print_faults(trace);
+    print_faults(trace.faults());
 }
 
 fn print_json(trace: &TraceReader, summary: &Summary) {

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 pub(crate) enum TraceCommand {
     /// Says what a trace holds.
     Info {
-        /// The trace; gzip, zstd and xz are unpacked.
+        /// The trace, or `-` for standard input; gzip, zstd and xz are unpacked.
         file: PathBuf,
         #[command(flatten)]
         reading: Reading,
@@ -19,7 +19,7 @@ pub(crate) enum TraceCommand {
     },
     /// Converts a trace to the native form, Parquet.
     Convert {
-        /// The trace; gzip, zstd and xz are unpacked.
+        /// The trace, or `-` for standard input; gzip, zstd and xz are unpacked.
         input: PathBuf,
         /// The file to write. It is replaced when all of it is written.
         output: PathBuf,
@@ -28,7 +28,7 @@ pub(crate) enum TraceCommand {
     },
     /// Writes a part of a trace in the native form. Its times count from the part's start.
     Slice {
-        /// The trace; gzip, zstd and xz are unpacked.
+        /// The trace, or `-` for standard input; gzip, zstd and xz are unpacked.
         input: PathBuf,
         /// The file to write. It is replaced when all of it is written.
         output: PathBuf,
@@ -40,7 +40,7 @@ pub(crate) enum TraceCommand {
 }
 
 /// How to read a trace.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Reading {
     /// The trace's format instead of the one that is found by its content: systor, msr, alibaba, tencent, spc, blktrace,
     /// fio-iolog, vscsi, cloudphysics, oracle-general or native.

@@ -60,6 +60,7 @@ impl Steering {
                 group: None,
                 weight_percent: 100,
                 excluded: false,
+                role: minerva_model::Role::default(),
             };
             steering.handle(Nanos::ZERO, Event::TenantSeen { tenant, history: Vec::new() });
         }

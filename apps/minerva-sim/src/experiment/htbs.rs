@@ -13,7 +13,7 @@ pub(crate) const RATES_KB: [u32; 4] = [8800, 4000, 2000, 800];
 const TURNAROUND: Nanos = Nanos::from_micros(50);
 const GIB: u64 = 1 << 30;
 
-fn sequential(place: usize, places: usize, capacity_bytes: u64, block_bytes: u32) -> Plan {
+pub(crate) fn sequential(place: usize, places: usize, capacity_bytes: u64, block_bytes: u32) -> Plan {
     // Files lie at equal distances over the outer half of the disk, as on a young file system.
     let distance = capacity_bytes / 2 / places as u64 / GIB.min(capacity_bytes) * GIB.min(capacity_bytes);
     let distance = if distance == 0 { capacity_bytes / 2 / places as u64 / 4096 * 4096 } else { distance };
@@ -131,26 +131,5 @@ pub(crate) fn mixed_tenants(profile: &Profile, seconds: usize) -> Vec<Client> {
         client("turns sequential", vec![part(5, ends(8, random(1))), part(8, at(1))], 4000, (10, seconds - 1)),
         client("long idle", vec![part(0, ends(5, at(2))), part(20, at(2))], 2000, (22, seconds - 1)),
         client("random", vec![part(5, random(3))], 40, (7, seconds - 1)),
-    ]
-}
-
-/// Takes one mend over from the second options into the first.
-pub(crate) type Mend = fn(&mut HtbsOptions, &HtbsOptions);
-
-/// The mends of the original, each by its name.
-pub(crate) fn mends() -> Vec<(&'static str, Mend)> {
-    vec![
-        ("window instead of sticky test", |to, from| to.sequential = from.sequential),
-        ("waits only for synchronous flows", |to, from| to.wait_for_sync_only = from.wait_for_sync_only),
-        ("start tags not in the past", |to, from| to.start_not_past = from.start_not_past),
-        ("bounded debt", |to, from| to.debt_seconds_max = from.debt_seconds_max),
-        ("drift credited to buckets", |to, from| to.credit_drift = from.credit_drift),
-        ("wait yields to what is due", |to, from| to.yield_to_due = from.yield_to_due),
-        ("wait judged by measured think time", |to, from| to.wait_as_measured = from.wait_as_measured),
-        ("turn covers the contract", |to, from| to.turn_covers_contract = from.turn_covers_contract),
-        ("bucket by delay", |to, from| to.bucket_by_delay = from.bucket_by_delay),
-        ("due by rate", |to, from| to.due_by_rate = from.due_by_rate),
-        ("spare time", |to, from| to.spare = from.spare),
-        ("cost by size", |to, from| (to.cost, to.turn_units_max) = (from.cost, from.turn_units_max)),
     ]
 }

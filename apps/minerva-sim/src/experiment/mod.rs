@@ -1,8 +1,10 @@
 //! The experiments of the seeds, as setups of worlds.
 
+pub(crate) mod ablation;
 pub(crate) mod client;
 pub(crate) mod fennel;
 pub(crate) mod htbs;
+pub(crate) mod memory;
 pub(crate) mod queueing;
 pub(crate) mod speed;
 pub(crate) mod tag;

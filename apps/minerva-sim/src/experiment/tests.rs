@@ -1,6 +1,6 @@
 //! The promises of the seeds' experiments.
 
-use super::{htbs, tag};
+use super::{ablation, htbs, tag};
 use crate::scheduler::Name;
 use minerva_blocksched::HtbsOptions;
 use minerva_model::Nanos;
@@ -57,4 +57,19 @@ fn priorities_hold_across_vms() {
         lost += tag::inversions(&streams, &run(tag::Stack::Tagged(tag::tag_options(false, false)))).len();
     }
     assert!(lost > 0, "the seed's own settings lose the order");
+}
+
+#[test]
+fn every_mend_shows_somewhere() {
+    let disk = profile("sata7200-80g").expect("built in");
+    let scenes = ablation::scenes(&disk, 30);
+    let effects = ablation::effects(&disk, &scenes, 1, 30, 2);
+    for ((name, _), effects) in ablation::mends().iter().zip(&effects) {
+        let most = effects.iter().map(ablation::Effect::size).fold(0.0, f64::max);
+        assert!(most > 0.5, "{name}: {effects:?}");
+        assert!(
+            effects.iter().all(|effect| effect.ours.missed == 0),
+            "ours keeps every promise in every scene: {effects:?}"
+        );
+    }
 }

@@ -46,7 +46,7 @@ impl Problem {
 }
 
 /// Errors past this many say nothing new, and looking for what was meant takes its time.
-pub(super) const PROBLEMS_MAX: usize = 100;
+pub(super) const PROBLEMS_MAX: usize = 20;
 
 /// So many characters of a line are shown.
 const SHOWN_MAX: usize = 120;

@@ -1,0 +1,220 @@
+//! Job files: `run` and `compare`.
+
+use super::{place, sim};
+use expect_test::expect;
+use serde_json::Value;
+
+/// Every key of the subset that the simulator promises, in four jobs of two tenants.
+const FILE: &str = "\
+[global]
+bs=64k
+runtime=3
+time_based
+
+[sequential]
+rw=read
+ioengine=psync
+size=2g
+minerva_contract=8MB/s,64k,200ms
+
+[queued]
+rw=randread
+bs=4k
+ioengine=libaio
+iodepth=4
+offset=10g
+size=1g
+prio=2
+
+[paced]
+rw=write
+offset=20g
+size=1g
+rate=1m
+numjobs=2
+offset_increment=1g
+minerva_tenant=writers
+
+[thinker]
+rw=randrw
+rwmixread=70
+offset=30g
+size=1g
+thinktime=5ms
+minerva_tenant=writers
+";
+
+/// What is printed, with every number as `#` and blanks run together: numbers change whenever a scheduler gets better.
+fn shape(out: &str) -> String {
+    let is_number = |word: &&str| word.chars().next().is_some_and(|first| first.is_ascii_digit());
+    let line = |line: &str| {
+        let words = line.split_whitespace().map(|word| if is_number(&word) { "#" } else { word });
+        format!("{}\n", words.collect::<Vec<_>>().join(" "))
+    };
+    out.lines().map(line).collect()
+}
+
+#[test]
+fn a_job_file_runs_and_its_table_says_who_got_what() {
+    let directory = place(&[("four.fio", FILE.as_bytes())]);
+    let ran = sim(directory.path(), &["run", "four.fio"]);
+    assert_eq!(ran.err, "");
+    expect![[r#"
+        bfq on sata7200-80g: # MB/s, # requests in # s, Jain's index #
+        process tenant MB/s share p50 ms p95 ms p99 ms max ms ended s guarantee missed
+        sequential sequential # # % # # # # # # of # s, # of # late
+        queued queued # # % # # # # # -
+        paced.0 writers # # % # # # # # -
+        paced.1 writers # # % # # # # # -
+        thinker writers # # % # # # # # -
+    "#]]
+    .assert_eq(&shape(&ran.out()));
+}
+
+#[test]
+fn the_eight_schedulers_stand_side_by_side() {
+    let directory = place(&[("four.fio", FILE.as_bytes())]);
+    let eight = "noop,mq-deadline,cfq,bfq,pclock,htbs,mclock,tag";
+    let ran = sim(directory.path(), &["compare", "four.fio", "--schedulers", eight]);
+    assert_eq!(ran.err, "");
+    expect![[r#"
+        sata7200-80g
+        scheduler MB/s Jain p50 ms p99 ms guarantee s missed sequential queued paced.0 paced.1 thinker
+        noop # # # # # of # # # # # #
+        mq-deadline # # # # # of # # # # # #
+        cfq # # # # # of # # # # # #
+        bfq # # # # # of # # # # # #
+        pclock # # # # # of # # # # # #
+        htbs # # # # # of # # # # # #
+        mclock # # # # # of # # # # # #
+        tag # # # # # of # # # # # #
+        percentiles: of the process that has the greatest; the last columns: MB/s by process
+    "#]]
+    .assert_eq(&shape(&ran.out()));
+}
+
+#[test]
+fn the_number_of_threads_changes_no_byte() {
+    let directory = place(&[("four.fio", FILE.as_bytes())]);
+    let compared = |threads: &str, report: &str| {
+        let schedulers = "noop,bfq,htbs,mclock,tag";
+        let arguments =
+            ["compare", "four.fio", "--schedulers", schedulers, "--seed", "7", "--json", "--report", report];
+        let out = sim(directory.path(), &[&arguments[..], &["--threads", threads]].concat()).out();
+        (out, std::fs::read(directory.path().join(report)).expect("a report"))
+    };
+    let alone = compared("1", "1.html");
+    assert!(alone.0.len() > 1000);
+    assert!(alone == compared("4", "4.html"), "one thread and four give different output");
+    assert!(alone == compared("1", "again.html"), "equal seeds give different output");
+}
+
+#[test]
+fn another_seed_is_another_run() {
+    let directory = place(&[("four.fio", FILE.as_bytes())]);
+    let seeded = |seed| sim(directory.path(), &["run", "four.fio", "--json", "--seed", seed]).out();
+    assert_ne!(seeded("1"), seeded("2"));
+}
+
+#[test]
+fn a_disk_that_stands_still_serves_nothing_meanwhile() {
+    let job = "[reader]\nrw=read\nbs=64k\nruntime=6\ntime_based\n";
+    let directory = place(&[("one.fio", job.as_bytes())]);
+    let bins = |faults: &[&str]| -> Vec<u64> {
+        let report = sim(directory.path(), &[&["run", "one.fio", "--json"], faults].concat()).json();
+        let bins = report["processes"][0]["bins_bytes"].as_array().expect("bins").clone();
+        bins.iter().filter_map(Value::as_u64).collect()
+    };
+    let (well, ill) = (bins(&[]), bins(&["--fault", "1-2x0", "--fault", "3-5x4"]));
+    assert!(ill[1] <= 65_536, "at most what was on its way is served while the disk stands still: {ill:?}");
+    for second in [3, 4] {
+        let part = ill[second] as f64 / well[second] as f64;
+        assert!((0.2..0.3).contains(&part), "four times slower is {part} of the throughput: {ill:?} of {well:?}");
+    }
+    assert!(ill[2] as f64 > 0.9 * well[2] as f64, "it goes on as before: {ill:?} of {well:?}");
+}
+
+#[test]
+fn the_engine_steers_and_says_so() {
+    let job = "[global]\nrw=read\nbs=64k\n[heavy]\nsize=1500m\n[newcomer]\noffset=40g\nsize=100m\nstartdelay=10\n";
+    let directory = place(&[("two.fio", job.as_bytes())]);
+    let plain = sim(directory.path(), &["run", "two.fio", "--json"]).json();
+    let steered = sim(directory.path(), &["run", "two.fio", "--json", "--engine"]).json();
+    assert_eq!(plain["weights"].as_array().map(Vec::len), Some(0));
+    assert!(steered["weights"].as_array().is_some_and(|weights| !weights.is_empty()));
+    let took = |report: &Value| report["processes"][1]["finished_s"].as_f64().expect("it ended");
+    assert!(took(&steered) < took(&plain));
+    let text = sim(directory.path(), &["run", "two.fio", "--engine"]).out();
+    assert!(text.contains("Minerva set ") && text.contains("  newcomer "), "{text}");
+}
+
+#[test]
+fn a_report_is_one_file_with_plots_and_without_scripts() {
+    let directory = place(&[("four.fio", FILE.as_bytes())]);
+    let arguments = ["compare", "four.fio", "--schedulers", "noop,bfq", "--report", "out.html"];
+    let ran = sim(directory.path(), &arguments);
+    assert_eq!(ran.err, "report with plots: out.html\n");
+    let page = std::fs::read_to_string(directory.path().join("out.html")).expect("the report");
+    assert_eq!(page.matches("<svg").count(), 5, "throughput of both; over time, and latencies, of each");
+    assert!(!page.contains("<script"));
+    for name in ["noop", "bfq", "sequential", "paced.1", "thinker", "Throughput over time, bfq"] {
+        assert!(page.contains(name), "{name}");
+    }
+}
+
+#[test]
+fn what_has_not_ended_is_said() {
+    let directory = place(&[("long.fio", b"[long]\nsize=20g\n")]);
+    let ran = sim(directory.path(), &["run", "long.fio", "--until", "2"]);
+    assert_eq!(ran.err, "bfq: 1 of 1 processes had not ended after 2.0 s and were stopped; --until runs longer\n");
+    assert_eq!(ran.code, Some(0));
+}
+
+/// The only process of a job file with one job, and the whole report.
+fn alone(job: &str, arguments: &[&str]) -> (Value, Value) {
+    let directory = place(&[("a.fio", format!("[a]\n{job}").as_bytes())]);
+    let report = sim(directory.path(), &[&["run", "a.fio", "--json"], arguments].concat()).json();
+    (report["processes"][0].clone(), report)
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().expect("a number")
+}
+
+#[test]
+fn every_key_means_what_it_says() {
+    let (process, report) = alone("rw=write\nbs=32k\nsize=1m\noffset=512m\n", &[]);
+    assert_eq!((&process["requests"], &report["device"]["writes"]), (&Value::from(32), &Value::from(32)));
+    assert_eq!(process["bytes"], 1 << 20);
+    let (mixed, report) = alone("rw=randrw\nrwmixread=25\nio_size=4m\n", &[]);
+    let (reads, all) = (number(&report["device"]["reads"]), number(&mixed["requests"]));
+    assert!((0.2..0.3).contains(&(reads / all)), "{reads} reads of {all} requests");
+    let (paced, _) = alone("rate=1m\nbs=64k\nruntime=10\ntime_based\n", &[]);
+    assert!((0.98..1.02).contains(&(number(&paced["bytes_per_second"]) / 1_048_576.0)), "{paced}");
+    let (thinker, _) = alone("thinktime=10ms\nruntime=10\ntime_based\n", &["--profile", "sata-ssd"]);
+    assert!((950..=1000).contains(&(number(&thinker["requests"]) as u32)), "a request and 10 ms: {thinker}");
+    assert!((number(&thinker["finished_s"]) - 10.0).abs() < 0.1, "{thinker}");
+}
+
+#[test]
+fn a_deeper_queue_is_faster_where_the_disk_has_room_for_it() {
+    let rate = |keys: &str| {
+        let job = format!("rw=randread\nruntime=2\ntime_based\n{keys}");
+        number(&alone(&job, &["--profile", "sata-ssd", "--scheduler", "noop", "--depth", "0"]).0["bytes_per_second"])
+    };
+    let (one, eight) = (rate("ioengine=libaio\niodepth=1\n"), rate("ioengine=libaio\niodepth=8\n"));
+    assert!(eight > 4.0 * one, "{one} at depth 1, {eight} at depth 8");
+    assert_eq!(rate("ioengine=sync\niodepth=8\n"), one, "a synchronous engine has one request at a time");
+}
+
+#[test]
+fn processes_of_one_job_have_places_of_their_own_and_priorities_count() {
+    let job = "[global]\nrw=read\nbs=64k\nruntime=5\ntime_based\nminerva_tenant=one\n[high]\nprio=0\nnumjobs=2\noffset_increment=1g\nsize=1g\n\
+        [low]\nprio=7\noffset=40g\nsize=1g\n";
+    let directory = place(&[("a.fio", job.as_bytes())]);
+    let report = sim(directory.path(), &["run", "a.fio", "--json", "--scheduler", "cfq"]).json();
+    let processes = report["processes"].as_array().expect("processes");
+    let names: Vec<&str> = processes.iter().filter_map(|process| process["name"].as_str()).collect();
+    assert_eq!(names, ["high.0", "high.1", "low"]);
+    assert!(number(&processes[0]["bytes"]) > 2.0 * number(&processes[2]["bytes"]), "{report}");
+}
