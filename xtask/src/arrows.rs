@@ -26,6 +26,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("api/client", &["api"]),
     ("api", &[]),
     ("apps/", &["core/", "linux/", "sim/", "lab", "data/", "store", "config", "api", "api/client"]),
+    ("sdk/", &["api", "api/client"]),
     ("tests/", &["core/", "sim/", "lab", "linux/"]),
     ("xtask", &[]),
 ];

@@ -1,0 +1,245 @@
+// The tenant's side of Minerva for C programs: step back, earn and spend credits, and ask when to begin.
+//
+// Made from sdk/c/src; do not edit. cc program.c $(pkg-config --cflags --libs minerva)
+//
+// Ownership. What a function hands out through a pointer to a pointer belongs to the caller, who ends it with the function
+// that its comment names. Texts that are returned belong to the library. Texts that are passed are read during the call only.
+//
+// Threads. A client may be used by several threads at a time; a level that is held and an operation by one at a time,
+// whichever it is. Errors are kept for each thread. After fork() a child must not use what its parent had: it connects
+// for itself.
+//
+// Absence. Without a server every function succeeds and does nothing: an operation may begin at once, and no boost is bought.
+// A level that is held and an operation last no longer than the process, however it ends.
+
+
+#ifndef MINERVA_H
+#define MINERVA_H
+
+#include <stdint.h>
+
+// How a call ended. `minerva_last_error` has the sentence.
+typedef enum minerva_status {
+    // It was done, or there is no server and nothing to be done.
+    MINERVA_STATUS_OK = 0,
+    // An argument that cannot be meant: a null pointer, a text that is not UTF-8, an unknown number.
+    MINERVA_STATUS_INVALID = 1,
+    // The address cannot be read, or certificates or tokens do not fit: somebody has to mend it.
+    MINERVA_STATUS_UNFIT = 2,
+    // The server went away and did not come back in time.
+    MINERVA_STATUS_UNREACHABLE = 3,
+    // The server said no, and nothing changed. `minerva_last_refusal` has its word.
+    MINERVA_STATUS_REFUSED = 4,
+    // A bug of this library.
+    MINERVA_STATUS_BROKEN = 5,
+} minerva_status;
+
+// How far a tenant steps back.
+typedef enum minerva_level {
+    // As everyone.
+    MINERVA_LEVEL_NORMAL = 1,
+    // A part of what it would have.
+    MINERVA_LEVEL_LOW = 2,
+    // A small part of it.
+    MINERVA_LEVEL_LOWEST = 3,
+    // Only when nobody else uses the disk.
+    MINERVA_LEVEL_IDLE = 4,
+} minerva_level;
+
+// Why an operation begins.
+typedef enum minerva_begun_by {
+    // The server said so.
+    MINERVA_BEGUN_BY_TOLD = 0,
+    // Its deadline has come, or as many slices have passed as it was told to wait.
+    MINERVA_BEGUN_BY_IN_TIME = 1,
+    // There is no server to say so.
+    MINERVA_BEGUN_BY_UNSERVED = 2,
+} minerva_begun_by;
+
+// What an operation mostly does.
+typedef enum minerva_access {
+    // Reads of neighbouring blocks. 0 means the same.
+    MINERVA_ACCESS_SEQUENTIAL_READ = 1,
+    // Writes of neighbouring blocks.
+    MINERVA_ACCESS_SEQUENTIAL_WRITE = 2,
+    // Small reads all over.
+    MINERVA_ACCESS_RANDOM_READ = 3,
+    // Small writes all over.
+    MINERVA_ACCESS_RANDOM_WRITE = 4,
+} minerva_access;
+
+// A tenant's connection. Threads may share it. A child that the process forks may not: it connects for itself.
+typedef struct minerva_client minerva_client;
+
+// A level that is held until it is released, or the process ends in whatever way.
+typedef struct minerva_held minerva_held;
+
+// An operation that may begin.
+typedef struct minerva_operation minerva_operation;
+
+// What the account holds; all zeros without a server.
+typedef struct minerva_account {
+    // What can be spent, in millionths of a credit.
+    uint64_t held_micro_credits;
+    // Earned and not entered yet.
+    uint64_t accruing_micro_credits;
+    // What a boosted slice costs.
+    uint64_t slice_price_micro_credits;
+    // How long a slice is.
+    uint64_t slice_ns;
+} minerva_account;
+
+// What was bought; all zeros without a server.
+typedef struct minerva_purchase {
+    // What it cost, in millionths of a credit.
+    uint64_t price_micro_credits;
+    // What is left.
+    uint64_t held_micro_credits;
+    // For how many slices.
+    uint32_t slices;
+} minerva_purchase;
+
+// An operation to be asked about. Begin with all zeros, as in `minerva_request request = {0};`.
+typedef struct minerva_request {
+    // How much it will move.
+    uint64_t bytes;
+    // It should be done within so long; 0: it is not bound so.
+    uint64_t done_within_ns;
+    // It must have begun within so long; 0: it is not bound so. One of the two at most. Without both it waits as long as the
+    // operator lets an operation wait.
+    uint64_t begin_within_ns;
+    // On which disk, as `MAJ:MIN` of the host; null: the disk that the tenant uses most.
+    const char *device;
+    // A `minerva_access`.
+    uint32_t access;
+} minerva_request;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+// Connects to the server at `address`, such as `unix:/run/minerva/tenant.sock`. With a null pointer: where `MINERVA_ADDRESS`
+// says, else where a server listens on this machine, else through an agent that is started.
+//
+// Without a server this succeeds too, and gives a client that does nothing (`minerva_absence`); standard error is told once.
+// It fails when somebody has to mend something, such as an address that cannot be read. `*client` is null then.
+//
+// # Safety
+//
+// `address` is null or a text that ends with a zero. `client` may be written to. The caller ends what it gets with
+// `minerva_disconnect`.
+enum minerva_status minerva_connect(const char *address,
+                                    struct minerva_client **client);
+
+// Ends a connection. Levels that are held and operations that are under way keep what they need of it until they end too.
+// A null pointer is nothing to do.
+//
+// # Safety
+//
+// `client` is null or came from `minerva_connect`, and nobody uses it any more.
+void minerva_disconnect(struct minerva_client *client);
+
+// Why nothing that is asked has an effect; null when there is a server. It belongs to the client.
+//
+// # Safety
+//
+// `client` is null or came from `minerva_connect`.
+const char *minerva_absence(const struct minerva_client *client);
+
+// Tells what the account holds.
+//
+// # Safety
+//
+// `client` came from `minerva_connect`. `account` may be written to.
+enum minerva_status minerva_credits(const struct minerva_client *client, struct minerva_account *account);
+
+// Buys high priority for `for_ns` nanoseconds, rounded up to whole slices, on one disk (`MAJ:MIN` of the host) or, with a null
+// pointer, on all. Returns when the purchase is durable and the boost is in force. `*purchase`, unless null, tells what was
+// bought. When the connection breaks it is asked for again under the same key, and bought once.
+//
+// # Safety
+//
+// `client` came from `minerva_connect`. `device` is null or a text that ends with a zero. `purchase` is null or may be written
+// to.
+enum minerva_status minerva_boost(const struct minerva_client *client,
+                                  uint64_t for_ns,
+                                  const char *device,
+                                  struct minerva_purchase *purchase);
+
+// Steps back until `minerva_release`. Returns when the level is in force; a server that is away meanwhile does not fail it, and
+// the level is taken when it is back. `level` is a `minerva_level`.
+//
+// # Safety
+//
+// `client` came from `minerva_connect`. `held` may be written to; it is null if this fails. The caller ends what it gets with
+// `minerva_release`.
+enum minerva_status minerva_deprioritize(const struct minerva_client *client,
+                                         uint32_t level,
+                                         struct minerva_held **held);
+
+// Comes back. A null pointer is nothing to do.
+//
+// # Safety
+//
+// `held` is null or came from `minerva_deprioritize`, and nobody uses it any more. Any thread may release it.
+void minerva_release(struct minerva_held *held);
+
+// Steps back for `for_ns` nanoseconds, or with 0 until another level is set; comes back with `MINERVA_LEVEL_NORMAL`. It outlasts
+// the program. `*in_force`, unless null, is the level in force after it, which one that is held or scheduled may set
+// further back.
+//
+// # Safety
+//
+// `client` came from `minerva_connect`. `in_force` is null or may be written to.
+enum minerva_status minerva_set_level(const struct minerva_client *client,
+                                      uint32_t level,
+                                      uint64_t for_ns,
+                                      enum minerva_level *in_force);
+
+// Waits until the operation fits in with what others do. Whatever becomes of the server, it returns when the deadline has come.
+// Then do it, and call `minerva_finish`.
+//
+// # Safety
+//
+// `client` came from `minerva_connect`. `request` can be read, and its `device` is null or a text that ends with a zero.
+// `operation` may be written to; it is null if this fails. The caller ends what it gets with `minerva_finish` or
+// `minerva_cancel`.
+enum minerva_status minerva_coordinate(const struct minerva_client *client,
+                                       const struct minerva_request *request,
+                                       struct minerva_operation **operation);
+
+// Why it begins.
+//
+// # Safety
+//
+// `operation` is null or came from `minerva_coordinate`.
+enum minerva_begun_by minerva_begun(const struct minerva_operation *operation);
+
+// It is done; the measured time makes the next estimate better. `operation` is freed, also when this fails, which says only
+// that the server could not be told. A null pointer is nothing to do.
+//
+// # Safety
+//
+// `operation` is null or came from `minerva_coordinate`, and nobody uses it any more. Any thread may finish it.
+enum minerva_status minerva_finish(struct minerva_operation *operation);
+
+// It will not be done, or not to its end. `operation` is freed. A null pointer is nothing to do.
+//
+// # Safety
+//
+// As for `minerva_finish`.
+void minerva_cancel(struct minerva_operation *operation);
+
+// The sentence of the calling thread's last call that failed; empty when none did. Never null. It belongs to the library and
+// stays until the next call of this thread.
+const char *minerva_last_error(void);
+
+// The server's word for its refusal, such as `not-enough-credits`, if that was how the calling thread's last failed call
+// ended; else empty. Never null. It belongs to the library and stays until the next call of this thread.
+const char *minerva_last_refusal(void);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* MINERVA_H */

@@ -1,0 +1,21 @@
+//! The tenant's side of Minerva for C programs, and for any language that calls C: `include/minerva.h`, which is made from
+//! these sources and read by people. Thin: what it does is [`minerva_client::blocking`]'s.
+//!
+//! Units stand in the names. A function that can fail returns a [`outcome::MinervaStatus`]; none unwinds, aborts or prints, but
+//! for the one warning that there is no server.
+
+mod argument;
+mod client;
+mod credits;
+mod level;
+mod operation;
+mod outcome;
+
+pub use client::{MinervaClient, minerva_absence, minerva_connect, minerva_disconnect};
+pub use credits::{MinervaAccount, MinervaPurchase, minerva_boost, minerva_credits};
+pub use level::{MinervaHeld, MinervaLevel, minerva_deprioritize, minerva_release, minerva_set_level};
+pub use operation::{
+    MinervaAccess, MinervaBegun, MinervaOperation, MinervaRequest, minerva_begun, minerva_cancel, minerva_coordinate,
+    minerva_finish,
+};
+pub use outcome::{MinervaStatus, minerva_last_error, minerva_last_refusal};

@@ -1,0 +1,103 @@
+/* What c.rs has run: every function once, and what must not harm. With an argument: without a server. */
+
+#include <minerva.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHECK(holds)                                                                                                   \
+    do {                                                                                                               \
+        if (!(holds)) {                                                                                                \
+            fprintf(stderr, "line %d: %s; last error: %s\n", __LINE__, #holds, minerva_last_error());                  \
+            exit(1);                                                                                                   \
+        }                                                                                                              \
+    } while (0)
+
+static const uint64_t second_ns = 1000ull * 1000 * 1000;
+
+static void everything(minerva_client *client, int is_served) {
+    minerva_held *held = NULL;
+    CHECK(minerva_deprioritize(client, MINERVA_LEVEL_IDLE, &held) == MINERVA_STATUS_OK && held != NULL);
+    minerva_release(held);
+
+    minerva_level in_force = MINERVA_LEVEL_IDLE;
+    CHECK(minerva_set_level(client, MINERVA_LEVEL_LOW, second_ns, &in_force) == MINERVA_STATUS_OK);
+    CHECK(in_force == (is_served ? MINERVA_LEVEL_LOW : MINERVA_LEVEL_NORMAL));
+
+    minerva_request request = {0};
+    request.bytes = 500 << 20;
+    request.done_within_ns = 20 * second_ns;
+    minerva_operation *operation = NULL;
+    CHECK(minerva_coordinate(client, &request, &operation) == MINERVA_STATUS_OK && operation != NULL);
+    CHECK(minerva_begun(operation) == (is_served ? MINERVA_BEGUN_BY_TOLD : MINERVA_BEGUN_BY_UNSERVED));
+    CHECK(minerva_finish(operation) == MINERVA_STATUS_OK);
+    CHECK(minerva_coordinate(client, &request, &operation) == MINERVA_STATUS_OK);
+    minerva_cancel(operation);
+
+    minerva_purchase purchase = {0};
+    CHECK(minerva_boost(client, 3 * second_ns, NULL, &purchase) == MINERVA_STATUS_OK);
+    CHECK(purchase.slices == (is_served ? 3 : 0));
+    minerva_account account = {0};
+    CHECK(minerva_credits(client, &account) == MINERVA_STATUS_OK);
+    CHECK(account.held_micro_credits == (is_served ? 75000000 : 0));
+}
+
+static void nothing_that_harms(minerva_client *client) {
+    minerva_held *held = (minerva_held *)&held;
+    minerva_operation *operation = NULL;
+    minerva_request request = {0};
+    CHECK(minerva_deprioritize(client, 77, &held) == MINERVA_STATUS_INVALID && held == NULL);
+    CHECK(strstr(minerva_last_error(), "no level 77") != NULL && *minerva_last_refusal() == 0);
+    CHECK(minerva_deprioritize(NULL, MINERVA_LEVEL_LOW, &held) == MINERVA_STATUS_INVALID);
+    CHECK(strcmp(minerva_last_error(), "client is null") == 0);
+    CHECK(minerva_deprioritize(client, MINERVA_LEVEL_LOW, NULL) == MINERVA_STATUS_INVALID);
+    CHECK(minerva_coordinate(client, NULL, &operation) == MINERVA_STATUS_INVALID);
+    request.device = "\xff";
+    CHECK(minerva_coordinate(client, &request, &operation) == MINERVA_STATUS_INVALID);
+    CHECK(minerva_boost(client, 0, NULL, NULL) == MINERVA_STATUS_INVALID);
+    CHECK(minerva_credits(client, NULL) == MINERVA_STATUS_INVALID);
+    minerva_client *other = NULL;
+    CHECK(minerva_connect("nowhere", &other) == MINERVA_STATUS_UNFIT && other == NULL);
+    CHECK(strstr(minerva_last_error(), "begins with unix:") != NULL);
+    minerva_release(NULL);
+    minerva_cancel(NULL);
+    CHECK(minerva_finish(NULL) == MINERVA_STATUS_OK);
+    minerva_disconnect(NULL);
+    CHECK(minerva_absence(NULL) == NULL);
+}
+
+static void *in_a_thread(void *client) {
+    CHECK(*minerva_last_error() == 0);
+    minerva_held *held = NULL;
+    CHECK(minerva_deprioritize(client, MINERVA_LEVEL_LOW, &held) == MINERVA_STATUS_OK);
+    minerva_release(held);
+    return NULL;
+}
+
+int main(int count, char **words) {
+    (void)words;
+    int is_served = count == 1;
+    minerva_client *client = NULL;
+    CHECK(minerva_connect(NULL, &client) == MINERVA_STATUS_OK);
+    CHECK((minerva_absence(client) == NULL) == is_served);
+    if (is_served) { /* The first request is refused by the test. */
+        CHECK(minerva_boost(client, second_ns, NULL, NULL) == MINERVA_STATUS_REFUSED);
+        CHECK(strcmp(minerva_last_refusal(), "not-enough-credits") == 0);
+        CHECK(strcmp(minerva_last_error(), "The account holds 3 credits.") == 0);
+    }
+    everything(client, is_served);
+    nothing_that_harms(client);
+    pthread_t threads[4];
+    for (int number = 0; number < 4; number++)
+        CHECK(pthread_create(&threads[number], NULL, in_a_thread, client) == 0);
+    for (int number = 0; number < 4; number++)
+        CHECK(pthread_join(threads[number], NULL) == 0);
+    /* What is held outlives its client. */
+    minerva_held *held = NULL;
+    CHECK(minerva_deprioritize(client, MINERVA_LEVEL_LOWEST, &held) == MINERVA_STATUS_OK);
+    minerva_disconnect(client);
+    minerva_release(held);
+    puts("good");
+    return 0;
+}
