@@ -11,6 +11,7 @@ mod fuzz;
 mod generate;
 mod lint;
 mod packages;
+mod sdk;
 mod shell;
 mod tests;
 mod tidy;
@@ -44,6 +45,9 @@ enum Task {
     Figures(figures::Options),
     /// Write man pages and shell completions to docs/man and packaging/completions.
     Generate,
+    /// The packages for Python and C: generate, check, install.
+    #[command(subcommand)]
+    Sdk(sdk::Action),
 }
 
 fn main() -> Result<ExitCode> {
@@ -56,6 +60,7 @@ fn main() -> Result<ExitCode> {
         Task::Fuzz(options) => fuzz::run(&options)?,
         Task::Figures(options) => figures::run(&options)?,
         Task::Generate => generate::run()?,
+        Task::Sdk(action) => sdk::run(&action)?,
     };
     Ok(if met { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

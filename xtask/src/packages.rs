@@ -20,6 +20,9 @@ pub(crate) const TEST: &[Need] = &[
     Need { program: "c++", package: "g++", why: "compiles libFuzzer" },
     Need { program: "qemu-system-x86_64", package: "qemu-system-x86", why: "runs the guests that test cgroup v2" },
     Need { program: "losetup", package: "mount", why: "loop devices" },
+    Need { program: "python3", package: "python3-venv", why: "tests the Python package" },
+    Need { program: "pkg-config", package: "pkg-config", why: "how C programs find libminerva" },
+    Need { program: "valgrind", package: "valgrind", why: "finds what libminerva leaks" },
 ];
 
 /// Installs what is missing of `needs`. Where it cannot (no root, no apt-get), says what to install and goes on: a test

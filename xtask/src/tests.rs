@@ -1,7 +1,7 @@
 //! Every test, from cheap to dear.
 
 use crate::shell::{cargo, succeeds};
-use crate::{fuzz, generate, lint, packages};
+use crate::{fuzz, generate, lint, packages, sdk};
 use anyhow::Result;
 
 /// What to leave out.
@@ -23,6 +23,7 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     passed &= succeeds(cargo().args(["build", "--quiet", "--workspace", "--bins"]))?;
     passed &= generate::check()?;
     passed &= succeeds(cargo().args(["test", "--quiet", "--workspace", "--no-fail-fast"]))?;
+    passed &= sdk::check()?;
     if !options.no_fuzz {
         passed &= fuzz::run(&fuzz::Options::short())?;
     }

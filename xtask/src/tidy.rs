@@ -99,7 +99,8 @@ fn missing_test(root: &Path, files: &[String], test: &str) -> Option<String> {
         return Some(format!("there is no file {file}"));
     }
     let text = std::fs::read_to_string(root.join(file)).unwrap_or_default();
-    (!text.contains(&format!("fn {function}("))).then(|| format!("{file} has no test {function}"))
+    let is_there = text.contains(&format!("fn {function}(")) || text.contains(&format!("def {function}("));
+    (!is_there).then(|| format!("{file} has no test {function}"))
 }
 
 /// Every figure that `cargo xtask figures` knows has a row in docs/figures.md, and the reverse.

@@ -15,7 +15,7 @@ import grpc
 from . import _wire
 from ._address import Credentials
 from ._errors import MinervaError, Status
-from ._link import OPTIONS, PATIENCE_SECONDS, Server, is_cut_off, look
+from ._link import PATIENCE_SECONDS, Server, is_cut_off, look
 from ._retry import Attempts, Backoff
 from ._types import (
     Access,
@@ -47,9 +47,9 @@ class _Link:
         self.process = os.getpid()
         credentials = server.channel_credentials
         if credentials is None:
-            self.channel = grpc.insecure_channel(server.target, OPTIONS)
+            self.channel = grpc.insecure_channel(server.target, server.options)
         else:
-            self.channel = grpc.secure_channel(server.target, credentials, OPTIONS)
+            self.channel = grpc.secure_channel(server.target, credentials, server.options)
         self.stub = ParticipationStub(self.channel)
 
     def call(self, method: grpc.UnaryUnaryMultiCallable[_Request, _Response], request: _Request) -> _Response:

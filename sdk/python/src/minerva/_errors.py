@@ -41,8 +41,12 @@ class Refused(MinervaError):
         """The status code."""
 
 
+class NotIdentified(Refused):
+    """Nobody knows who asks: the certificate or token is nobody's, or has expired."""
+
+
 class UnknownTenant(Refused):
-    """The server does not know who asks."""
+    """The server does not know the tenant."""
 
 
 class UnknownDevice(Refused):
@@ -70,7 +74,7 @@ class NotEnoughCredits(Refused):
 
 
 class TooMany(Refused):
-    """Too much is waiting or under way already."""
+    """Too much is waiting or under way already, or was asked for in too short a time."""
 
 
 class KeyReused(Refused):
@@ -86,6 +90,7 @@ class Stopping(Refused):
 
 
 _CLASSES: dict[str, type[Refused]] = {
+    "not-identified": NotIdentified,
     "unknown-tenant": UnknownTenant,
     "unknown-device": UnknownDevice,
     "unknown-operation": UnknownOperation,
@@ -94,6 +99,9 @@ _CLASSES: dict[str, type[Refused]] = {
     "too-late": TooLate,
     "not-enough-credits": NotEnoughCredits,
     "too-many": TooMany,
+    "too-many-requests": TooMany,
+    "too-many-connections": TooMany,
+    "too-many-streams": TooMany,
     "key-reused": KeyReused,
     "not-committed": NotCommitted,
     "stopping": Stopping,

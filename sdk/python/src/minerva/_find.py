@@ -127,8 +127,11 @@ def _try(address: Address) -> str:
 
 
 def _listens(path: str) -> bool:
-    """Whether somebody listens; a socket that may not be used raises."""
-    return not _try(Address("unix", path=path))
+    """Whether somebody listens whom this user may ask."""
+    try:
+        return not _try(Address("unix", path=path))
+    except AddressError:
+        return False
 
 
 def _own_socket(environment: Mapping[str, str]) -> str:

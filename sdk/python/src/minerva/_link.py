@@ -13,7 +13,7 @@ from ._find import Found, find
 PATIENCE_SECONDS = 10.0
 """Requests are sent again for so long: a daemon that is restarted is back by then."""
 
-OPTIONS = (
+_OPTIONS: tuple[tuple[str, str | int], ...] = (
     # Connections are tried again as often as requests are.
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.min_reconnect_backoff_ms", 100),
@@ -26,6 +26,9 @@ OPTIONS = (
     ("grpc.keepalive_time_ms", 20_000),
     ("grpc.keepalive_timeout_ms", 10_000),
 )
+
+# Over a Unix socket grpcio would send the socket's path, escaped, as the server's name; servers in Rust refuse it as none.
+_UNIX_OPTIONS = (*_OPTIONS, ("grpc.default_authority", "minervad.invalid"))
 
 _warned = False
 # Set in a process that was forked from one in which grpcio ran: its threads are not there, and calls would hang or fail.
@@ -61,8 +64,8 @@ class Server:
     """Where the server is and how to speak to it."""
 
     def __init__(self, found: Found, address: Address, credentials: Credentials, patience_seconds: float) -> None:
-        self._found = found
         self.target = address.target
+        self.options = _OPTIONS if address.is_tcp else _UNIX_OPTIONS
         self.address = str(address)
         self.channel_credentials = credentials.for_channel(address)
         self.metadata = credentials.metadata(address)

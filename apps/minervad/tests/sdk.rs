@@ -1,0 +1,110 @@
+//! The Python package and libminerva against the real daemon: both step back, ask when to begin, and see their account. Run by
+//! `cargo xtask sdk check`, which says where the two are.
+
+#![expect(clippy::expect_used, reason = "a test bed that cannot be made is a failed test")]
+
+#[expect(dead_code, reason = "the daemon's own tests need more of it")]
+mod bed;
+
+use bed::{Bed, Daemon};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A daemon in `enforce` with a socket for tenants, and where that is.
+fn daemon() -> Option<(Bed, Daemon, PathBuf)> {
+    let bed = Bed::new()?;
+    let socket = bed.directory.path().join("run/tenant.sock");
+    bed.write_config(&format!("mode = \"enforce\"\n[participation]\nsocket = \"{}\"\n", socket.display()));
+    let daemon = bed.start();
+    Some((bed, daemon, socket))
+}
+
+/// Runs a command as the tenant `sparing`; what the daemon logged is shown when it fails.
+fn run_as_tenant(bed: &Bed, daemon: &Daemon, socket: &Path, command: &str, environment: &[(&str, &Path)]) -> Output {
+    let script = format!("echo $$ > {} && exec {command}", bed.cgroup("sparing").join("cgroup.procs").display());
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &script]).env("MINERVA_ADDRESS", format!("unix:{}", socket.display()));
+    let output = shell.envs(environment.iter().copied()).output().expect("a shell");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}\nthe daemon's log:\n{}", daemon.log());
+    output
+}
+
+fn from_environment(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os(name).map(PathBuf::from);
+    if path.is_none() {
+        eprintln!("skipped: needs {name}, as `cargo xtask sdk check` sets it");
+    }
+    path
+}
+
+const PROGRAM: &str = r#"
+import asyncio, sys, warnings
+import minerva, minerva.aio
+
+warnings.simplefilter("error")
+device = sys.argv[1]
+assert minerva.describe().tenant.endswith("sparing"), minerva.describe()
+assert minerva.describe().mode == "enforce" and minerva.describe().level is minerva.Level.NORMAL
+with minerva.deprioritized("idle") as held:
+    assert held.level is minerva.Level.IDLE and minerva.describe().level is minerva.Level.IDLE
+with minerva.coordinated(bytes=1 << 20, deadline=20, device=device) as operation:
+    assert operation.begun is minerva.Begun.TOLD, operation.begun
+    assert [one.request_id for one in minerva.describe().operations] == [operation.request_id]
+assert minerva.describe().operations == ()
+try:
+    minerva.boost(slices=3600)
+    raise SystemExit("bought without credit")
+except minerva.NotEnoughCredits as refusal:
+    assert "credit" in str(refusal), refusal
+try:
+    with minerva.coordinated(bytes=1, device="0:0"):
+        raise SystemExit("begun on a disk that is not there")
+except minerva.UnknownDevice:
+    pass
+assert minerva.credits(5).slice_seconds > 0
+
+async def work():
+    async with minerva.aio.deprioritized("low") as held:
+        assert held.level is minerva.Level.LOW
+        async with minerva.aio.coordinated(bytes=1 << 20, begin_by=5, device=device) as operation:
+            assert operation.begun is minerva.Begun.TOLD
+    await (await minerva.aio._default()).close()
+
+asyncio.run(work())
+print("good")
+"#;
+
+#[test]
+fn python_takes_part() {
+    let (Some(python), Some((bed, daemon, socket))) = (from_environment("MINERVA_PYTHON"), daemon()) else { return };
+    let program = bed.directory.path().join("program.py");
+    std::fs::write(&program, PROGRAM).expect("a program");
+    let number = std::fs::read_to_string(format!("/sys/block/{}/dev", bed.device)).expect("the disk's number");
+    let command = format!("{} {} {}", python.display(), program.display(), number.trim());
+    let output = run_as_tenant(&bed, &daemon, &socket, &command, &[]);
+    assert_eq!(output.stdout, b"good\n");
+}
+
+#[test]
+fn a_c_program_takes_part() {
+    let (Some(prefix), Some((mut bed, daemon, socket))) = (from_environment("MINERVA_C_PREFIX"), daemon()) else {
+        return;
+    };
+    // The disk that a tenant uses most is the one that its operation is about.
+    bed.start_readers();
+    daemon.pass_slices(5);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sdk/c/examples/backup.c");
+    let program = bed.directory.path().join("backup");
+    let (include, lib) = (prefix.join("include"), prefix.join("lib"));
+    let mut compiler = Command::new("cc");
+    compiler.arg(source).arg("-I").arg(&include).arg("-L").arg(&lib).arg("-lminerva").arg("-o").arg(&program);
+    assert!(compiler.status().expect("cc").success());
+    let (from, to) = (bed.directory.path().join("from"), bed.directory.path().join("to"));
+    std::fs::write(&from, "worth keeping").expect("a file");
+    let command = format!("{} {} {}", program.display(), from.display(), to.display());
+    let output = run_as_tenant(&bed, &daemon, &socket, &command, &[("LD_LIBRARY_PATH", &lib)]);
+    let (said, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(said.starts_with("copied; ") && errors.is_empty(), "{said}{errors}");
+    assert_eq!(std::fs::read(to).expect("the copy"), b"worth keeping");
+}

@@ -1,0 +1,207 @@
+//! The packages for other languages, `sdk/python` and `sdk/c`: what in them is generated, their tests, and where libminerva is
+//! installed.
+
+use crate::shell::{cargo, display, is_installed, must, program, root, succeeds};
+use anyhow::{Context, Result, bail};
+use cargo_metadata::MetadataCommand;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The Python package.
+const PYTHON: &str = "sdk/python";
+/// Its development tools, each with its version.
+const REQUIREMENTS: &str = "sdk/python/development.txt";
+/// What is generated of it, below `src`.
+const STUBS: &str = "minerva/v1";
+
+/// What to do with them.
+#[derive(clap::Subcommand)]
+pub(crate) enum Action {
+    /// Write what is generated: the Python stubs and the C header.
+    Generate,
+    /// Check what is generated and the types, and run the tests of both, C programs and the real daemon among them.
+    Check,
+    /// Build libminerva and install it with its header and pkg-config file.
+    Install {
+        /// Where to.
+        #[arg(long, default_value = "/usr/local")]
+        prefix: PathBuf,
+    },
+}
+
+/// Does it; whether all is well.
+pub(crate) fn run(action: &Action) -> Result<bool> {
+    match action {
+        Action::Generate => generate(),
+        Action::Check => check(),
+        Action::Install { prefix } => install(prefix, true).map(|()| true),
+    }
+}
+
+fn generate() -> Result<bool> {
+    let Some(environment) = Environment::ready()? else { bail!("the Python stubs need Python 3.10 and PyPI") };
+    environment.stubs(&root().join(PYTHON).join("src"))?;
+    succeeds(header_test().env("UPDATE_EXPECT", "1"))
+}
+
+fn header_test() -> Command {
+    let mut command = cargo();
+    command.args(["test", "--quiet", "--package", "minerva-c", "--test", "c", "the_header_is_what_the_sources_say"]);
+    command
+}
+
+/// Runs every test of both, even when one fails; whether all passed.
+pub(crate) fn check() -> Result<bool> {
+    let environment = Environment::ready()?;
+    let mut passed = match &environment {
+        Some(environment) => environment.check()?,
+        None => true,
+    };
+    let prefix = scratch().join("prefix");
+    install(&prefix, false)?;
+    passed &= succeeds(cargo().args(["test", "--quiet", "--package", "minerva-c"]).env("MINERVA_C_PREFIX", &prefix))?;
+    if let Some(environment) = environment {
+        let mut daemon = cargo();
+        daemon.args(["test", "--quiet", "--package", "minervad", "--test", "sdk"]);
+        passed &= succeeds(daemon.env("MINERVA_C_PREFIX", &prefix).env("MINERVA_PYTHON", environment.python()))?;
+    }
+    Ok(passed)
+}
+
+/// Where what these tasks make is kept from run to run.
+fn scratch() -> PathBuf {
+    root().join("target/sdk")
+}
+
+/// A Python environment with the package and its tools.
+struct Environment {
+    folder: PathBuf,
+}
+
+impl Environment {
+    /// Makes it where it is not ready; nothing, with the reason printed, where that cannot be.
+    fn ready() -> Result<Option<Self>> {
+        let environment = Self { folder: scratch().join("venv") };
+        let requirements = fs::read_to_string(root().join(REQUIREMENTS)).context("read the requirements")?;
+        let stamp = environment.folder.join("requirements");
+        if fs::read_to_string(&stamp).ok().as_deref() != Some(&requirements) {
+            let is_recent = is_installed("python3")
+                && succeeds(program("python3").args(["-c", "import sys; sys.exit(sys.version_info < (3, 10))"]))?;
+            let is_made = is_recent
+                && succeeds(program("python3").args(["-m", "venv", "--clear"]).arg(&environment.folder))?
+                && succeeds(environment.module("pip").args(["install", "--quiet", "--requirement", REQUIREMENTS]))?;
+            if !is_made {
+                eprintln!("skipped: the Python package's tests need Python 3.10 with venv, and PyPI");
+                return Ok(None);
+            }
+            fs::write(&stamp, &requirements).with_context(|| format!("write {}", stamp.display()))?;
+        }
+        // Installed as a user installs it, so that the tests find what a user finds.
+        let install = ["install", "--quiet", "--force-reinstall", "--no-deps", "--no-build-isolation"];
+        must(environment.module("pip").args(install).arg(root().join(PYTHON)))?;
+        Ok(Some(environment))
+    }
+
+    fn python(&self) -> PathBuf {
+        self.folder.join("bin/python")
+    }
+
+    /// A module of the environment, run as a program.
+    fn module(&self, name: &str) -> Command {
+        let python = self.python();
+        let mut command = Command::new(python);
+        command.current_dir(root()).args(["-m", name]).env("PYTHONDONTWRITEBYTECODE", "1");
+        command
+    }
+
+    /// Writes the stubs of the contract below `folder`.
+    fn stubs(&self, folder: &Path) -> Result<()> {
+        fs::create_dir_all(folder).with_context(|| format!("make {}", folder.display()))?;
+        let mut compiler = self.module("grpc_tools.protoc");
+        compiler.arg("--proto_path=api/proto");
+        for (kind, options) in [("python", ""), ("grpc_python", ""), ("mypy", "quiet:"), ("mypy_grpc", "quiet:")] {
+            compiler.arg(format!("--{kind}_out={options}{}", folder.display()));
+        }
+        for plugin in ["protoc-gen-mypy", "protoc-gen-mypy_grpc"] {
+            compiler.arg(format!("--plugin={plugin}={}", self.folder.join("bin").join(plugin).display()));
+        }
+        must(compiler.arg("minerva/v1/participation.proto"))
+    }
+
+    fn check(&self) -> Result<bool> {
+        let mut passed = self.stubs_are_current()?;
+        let package = root().join(PYTHON);
+        let mut types = self.module("mypy");
+        passed &= succeeds(types.arg("--cache-dir").arg(scratch().join("mypy")).current_dir(&package))?;
+        let mut tests = self.module("pytest");
+        passed &= succeeds(tests.args(["--quiet", "-p", "no:cacheprovider"]).current_dir(&package))?;
+        Ok(passed)
+    }
+
+    /// Whether the committed stubs are what the generators write now. Prints which are not.
+    fn stubs_are_current(&self) -> Result<bool> {
+        let (fresh, committed) = (scratch().join("stubs"), root().join(PYTHON).join("src"));
+        self.stubs(&fresh)?;
+        let mut is_current = true;
+        let folder = fresh.join(STUBS);
+        for entry in fs::read_dir(&folder).with_context(|| format!("list {}", folder.display()))? {
+            let path = entry?.path();
+            let name = path.strip_prefix(&fresh).unwrap_or(&path);
+            let text = fs::read(&path).with_context(|| format!("read {}", path.display()))?;
+            if fs::read(committed.join(name)).ok() != Some(text) {
+                eprintln!("sdk: {PYTHON}/src/{} is out of date; run `cargo xtask sdk generate`", name.display());
+                is_current = false;
+            }
+        }
+        Ok(is_current)
+    }
+}
+
+/// Builds libminerva and puts it, its header and its pkg-config file where compilers look below `prefix`.
+fn install(prefix: &Path, is_release: bool) -> Result<()> {
+    let mut build = cargo();
+    must(build.args(["build", "--quiet", "--package", "minerva-c"]).args(is_release.then_some("--release")))?;
+    let metadata = MetadataCommand::new().current_dir(root()).no_deps().exec().context("run cargo metadata")?;
+    let package = metadata.packages.iter().find(|package| package.name.as_str() == "minerva-c");
+    let version = package.with_context(|| format!("no minerva-c in `{}`", display(&build)))?.version.to_string();
+    let built = metadata.target_directory.as_std_path().join(if is_release { "release" } else { "debug" });
+    let source = root().join("sdk/c");
+    // A pkg-config file names whole paths.
+    let prefix = std::path::absolute(prefix).context("find the prefix")?;
+    let libraries = prefix.join("lib");
+    for folder in [prefix.join("include"), libraries.join("pkgconfig")] {
+        fs::create_dir_all(&folder).with_context(|| format!("make {}", folder.display()))?;
+    }
+    let shared = format!("libminerva.so.{version}");
+    for (from, to) in [
+        (source.join("include/minerva.h"), prefix.join("include/minerva.h")),
+        (built.join("libminerva.a"), libraries.join("libminerva.a")),
+        (built.join("libminerva.so"), libraries.join(&shared)),
+    ] {
+        // Removed first: a program that runs with the old library keeps it.
+        remove(&to)?;
+        fs::copy(&from, &to).with_context(|| format!("copy {} to {}", from.display(), to.display()))?;
+    }
+    for (name, target) in [("libminerva.so.0", shared.as_str()), ("libminerva.so", "libminerva.so.0")] {
+        let link = libraries.join(name);
+        remove(&link)?;
+        symlink(target, &link).with_context(|| format!("link {}", link.display()))?;
+    }
+    let text = fs::read_to_string(source.join("minerva.pc.in")).context("read minerva.pc.in")?;
+    let text = text.replace("@prefix@", &prefix.display().to_string()).replace("@version@", &version);
+    let path = libraries.join("pkgconfig/minerva.pc");
+    fs::write(&path, text).with_context(|| format!("write {}", path.display()))?;
+    eprintln!("sdk: libminerva {version} is in {}", prefix.display());
+    Ok(())
+}
+
+fn remove(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("remove {}", path.display()))
+        }
+        _ => Ok(()),
+    }
+}
