@@ -77,8 +77,6 @@ struct Service {
     flow: FlowId,
     group: usize,
     began: Nanos,
-    /// The instant until which the disk is kept idle, once that began.
-    idle_until: Option<Nanos>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -150,25 +148,44 @@ impl Bfq {
         if state.budget_bytes == 0 { most / 3 * 2 } else { state.budget_bytes.clamp(most / 32, most) }
     }
 
-    /// Whether keeping the disk idle for the flow in service is worth it.
+    /// Whether the disk is ever kept idle for the flow in service.
+    fn may_idle(&mut self, service: Service) -> bool {
+        let flow = self.flows.at(service.flow);
+        self.options.slice_idle > Nanos::ZERO && flow.state.sync && flow.parameters.class != Class::Idle
+    }
+
+    /// Whether keeping the disk idle for the flow in service is worth it, while others have work.
     fn should_idle(&mut self, service: Service) -> bool {
+        if !self.may_idle(service) {
+            return false;
+        }
         // As in the kernel, two groups with work are never taken for equals, whatever their weights.
         let symmetric = self.groups.active() <= 1 && self.level(service.group).is_symmetric();
         let slice_idle = self.options.slice_idle;
         let (rotational, queues_internally) = (self.options.rotational, self.options.queues_internally);
-        let flow = self.flows.at(service.flow);
-        let state = &flow.state;
-        if slice_idle == Nanos::ZERO || !state.sync || flow.parameters.class == Class::Idle {
-            return false;
-        }
+        let state = &self.flows.at(service.flow).state;
         let thinks_briefly = state.think_mean_ns <= slice_idle.0;
         let seeky = state.seeks.count_ones() > SEEKS_MAX;
         let gains = rotational && !queues_internally || (rotational || !queues_internally) && !seeky;
         thinks_briefly && gains || !symmetric
     }
 
+    /// Ends the service of a flow that did not come back in time. It is waited for from its last completion on, whether
+    /// anybody else had work then or not.
+    fn end_if_away(&mut self, now: Nanos) {
+        let Some(service) = self.service else { return };
+        let flow = self.flows.at(service.flow);
+        if flow.queue.is_empty() && flow.state.in_flight == 0 {
+            let until = flow.state.completed_at.unwrap_or(service.began) + self.options.slice_idle;
+            if until <= now && self.may_idle(service) {
+                self.end_service(until, End::TooIdle);
+            }
+        }
+    }
+
     /// Goes on with the flow in service: what to do, or `None` when its service has ended.
     fn go_on(&mut self, now: Nanos) -> Option<Dispatch> {
+        self.end_if_away(now);
         let service = self.service?;
         let timed_out = now.since(service.began) >= self.options.budget_timeout;
         let flow = self.flows.at(service.flow);
@@ -186,21 +203,13 @@ impl Bfq {
             return None;
         }
         let in_flight = flow.state.in_flight;
+        let until = flow.state.completed_at.unwrap_or(service.began) + self.options.slice_idle;
         // Also past its time: it leaves with its next request queued, for without one it would lose its place.
         if !self.should_idle(service) {
             self.end_service(now, if timed_out { End::Timeout } else { End::NoMore });
             return None;
         }
-        if in_flight > 0 {
-            return Some(Dispatch::Idle);
-        }
-        let until = service.idle_until.unwrap_or(now + self.options.slice_idle);
-        if until <= now {
-            self.end_service(now, End::TooIdle);
-            return None;
-        }
-        self.service = Some(Service { idle_until: Some(until), ..service });
-        Some(Dispatch::WaitUntil(until))
+        Some(if in_flight > 0 { Dispatch::Idle } else { Dispatch::WaitUntil(until) })
     }
 
     fn send(&mut self, service: Service, now: Nanos) -> Dispatch {
@@ -217,7 +226,6 @@ impl Bfq {
         let start = RATES_START[usize::from(!self.options.rotational)];
         self.peak_rate.dispatched(now, u64::from(request.length_bytes), near, start);
         self.position_bytes = request.end_bytes();
-        self.service = Some(Service { idle_until: None, ..service });
         Dispatch::Send(request)
     }
 
@@ -299,6 +307,7 @@ impl Scheduler for Bfq {
     }
 
     fn add(&mut self, now: Nanos, request: Request) {
+        self.end_if_away(now);
         let flow = self.flows.at(request.flow);
         let state = &mut flow.state;
         if let Some(completed_at) = state.completed_at.filter(|_| flow.queue.is_empty() && state.in_flight == 0) {
@@ -314,9 +323,6 @@ impl Scheduler for Bfq {
         if self.flows.push(request, ()) && !in_service {
             self.activate(request.flow);
         }
-        if in_service && let Some(service) = self.service.as_mut() {
-            service.idle_until = None;
-        }
     }
 
     fn next(&mut self, now: Nanos) -> Dispatch {
@@ -328,7 +334,7 @@ impl Scheduler for Bfq {
         }
         let Some(group) = self.groups.pick() else { return Dispatch::Idle };
         let Some(slot) = self.level(group).pick() else { return Dispatch::Idle };
-        let service = Service { flow: FlowId(slot as u32), group, began: now, idle_until: None };
+        let service = Service { flow: FlowId(slot as u32), group, began: now };
         self.service = Some(service);
         self.services = self.services.saturating_add(1);
         self.send(service, now)
@@ -389,6 +395,26 @@ mod tests {
         bfq.add(late, request(first.flow.0, 1, late));
         let Dispatch::Send(second) = bfq.next(late) else { panic!("the disk is free") };
         assert_ne!(second.flow, first.flow);
+    }
+
+    #[test]
+    fn the_wait_for_who_is_away_begins_when_the_disk_falls_idle() {
+        let mut bfq = two_groups();
+        bfq.add(Nanos::ZERO, request(0, 0, Nanos::ZERO));
+        let Dispatch::Send(first) = bfq.next(Nanos::ZERO) else { panic!("the disk is free") };
+        let done = Nanos::from_millis(5);
+        bfq.complete(done, &first);
+        // Somebody else comes while it is waited for: the wait began when the disk fell idle.
+        let soon = Nanos::from_millis(7);
+        bfq.add(soon, request(1, 0, soon));
+        let until = done + BfqOptions::default().slice_idle;
+        assert_eq!(bfq.next(soon), Dispatch::WaitUntil(until));
+        let Dispatch::Send(second) = bfq.next(until) else { panic!("the wait is over") };
+        bfq.complete(until, &second);
+        // A second later nobody waits for the other one any more.
+        let late = Nanos::SECOND;
+        bfq.add(late, request(0, 1, late));
+        assert!(matches!(bfq.next(late), Dispatch::Send(third) if third.flow == FlowId(0)));
     }
 
     #[test]
