@@ -2,8 +2,10 @@
 //! process and a late timer. Measured by the real arm on two calibration disks, and played by the simulated arm.
 //!
 //! Each request passes a station that serves one at a time (copying and thinking of the FUSE threads), and besides takes
-//! some time during which others may pass: half of it on the way to the disk and half on the way back.
+//! some time during which others may pass: half of it on the way to the disk and half on the way back. Rare long delays are
+//! stalls of the host, which hit whatever is on its way at the time.
 
+use crate::stalls::Stalls;
 use minerva_model::Nanos;
 use minerva_sim_device::{Completion, DeviceModel, Request, Statistics};
 use rand::{RngExt, SeedableRng};
@@ -14,6 +16,11 @@ use std::collections::{BinaryHeap, VecDeque};
 
 /// Requests that a loop device takes at once (`drivers/block/loop.c`, parameter `hw_queue_depth`).
 const LOOP_DEPTH: u32 = 128;
+
+/// The disk on which delays are measured takes this long, one request at a time.
+pub(crate) const CONSTANT_US: f64 = 1000.0;
+/// A delay of this many times what nine in ten do not exceed is a stall.
+const STALL_FACTOR: f64 = 2.0;
 
 /// What was measured of a host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -54,6 +61,28 @@ impl Host {
         Nanos((low + along * (high - low)).max(0.0) as u64)
     }
 
+    /// Delays from this part on are stalls.
+    fn stalls_from(&self) -> f64 {
+        let cut_ns = STALL_FACTOR * self.delay(0.9).0 as f64;
+        let Some(right) = self.delay_ns.iter().position(|(_, delay)| *delay > cut_ns) else { return 1.0 };
+        let (high_part, high) = self.delay_ns[right];
+        let (low_part, low) = right.checked_sub(1).map_or((0.0, 0.0), |left| self.delay_ns[left]);
+        low_part + (high_part - low_part) * (cut_ns - low) / (high - low)
+    }
+
+    /// The mean time from one stall to the next; none without stalls.
+    pub(crate) fn stall_gap_mean_ns(&self) -> Option<f64> {
+        let period_ns = CONSTANT_US * 1e3 + self.station_ns + self.delay_mean().0 as f64;
+        let rare = 1.0 - self.stalls_from();
+        (rare > 0.0).then(|| period_ns / rare)
+    }
+
+    /// How long a stall is; `part` is uniform over 0 to 1.
+    pub(crate) fn stall(&self, part: f64) -> Nanos {
+        let from = self.stalls_from();
+        self.delay(from + (1.0 - from) * part).since(self.delay(0.5))
+    }
+
     /// The mean delay, for people.
     pub fn delay_mean(&self) -> Nanos {
         const STEPS: u32 = 1000;
@@ -67,6 +96,9 @@ pub struct HostedDisk {
     disk: Box<dyn DeviceModel>,
     host: Host,
     random: Pcg64Mcg,
+    stalls: Stalls,
+    /// Delays up to this part are drawn; the others are stalls.
+    ordinary_part: f64,
     station_free_at: Nanos,
     /// Requests on their way to the disk, by the instant at which they are there, with the delay of their way back.
     coming: VecDeque<(Nanos, Request, Nanos)>,
@@ -81,6 +113,8 @@ impl HostedDisk {
     pub fn new(disk: Box<dyn DeviceModel>, host: Host, seed: u64) -> Self {
         Self {
             disk,
+            stalls: Stalls::new(host.clone(), seed),
+            ordinary_part: host.stalls_from(),
             host,
             random: Pcg64Mcg::seed_from_u64(seed),
             station_free_at: Nanos::ZERO,
@@ -109,7 +143,8 @@ impl HostedDisk {
                 if let Some((at, ..)) = self.coming.front_mut() {
                     *at = (*at).max(due);
                 }
-                self.leaving.push(Reverse((due + back, tag)));
+                let at = self.stalls.after(due, due + back);
+                self.leaving.push(Reverse((at, tag)));
             }
             if let Some(at) = self.next_arrival().filter(|at| *at <= due)
                 && let Some((_, request, back)) = self.coming.pop_front()
@@ -132,12 +167,12 @@ impl DeviceModel for HostedDisk {
 
     fn submit(&mut self, now: Nanos, request: Request) {
         self.advance(now);
-        let delay = self.host.delay(self.random.random_range(0.0..1.0));
+        let delay = self.host.delay(self.random.random_range(0.0..1.0) * self.ordinary_part);
         let there = Nanos(delay.0 / 2);
         self.station_free_at = self.station_free_at.max(now) + self.host.station(request.length_bytes);
         let last = self.coming.back().map_or(Nanos::ZERO, |(at, ..)| *at);
         // One does not overtake another on the way there: the loop device and FUSE are queues.
-        let at = (self.station_free_at + there).max(last);
+        let at = self.stalls.after(now, self.station_free_at + there).max(last);
         self.coming.push_back((at, request, Nanos(delay.0 - there.0)));
         self.advance(now);
     }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `job` | the jobs, as data |
 //! | `host` | what this host adds to a request: measured, and a disk model that adds it |
+//! | `stalls` | short times in which the host does nothing for the disk |
 //! | `simulated` | a job on the simulator |
 //! | `real` | a job on the kernel: an emulated disk, a real elevator, real cgroups, fio |
 //! | `fio` | fio's job files and its log |
@@ -22,6 +23,7 @@ mod log;
 pub mod real;
 pub mod recorded;
 pub mod simulated;
+mod stalls;
 
 use serde::{Deserialize, Serialize};
 

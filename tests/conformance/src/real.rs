@@ -1,7 +1,7 @@
 //! A job on the real kernel: fio in real cgroups, a real elevator, the emulated disk under it.
 
 use crate::fio::{Duration, Process};
-use crate::host::Host;
+use crate::host::{CONSTANT_US, Host};
 use crate::job::{Elevator, Job, TenantJob, region};
 use crate::log::Report;
 use crate::{Outcome, fio};
@@ -10,9 +10,8 @@ use minerva_lab::disk::{Disk, DiskSpec};
 use minerva_lab::scene::{FixedWeights, Steering as _, SteeringContext, TenantInScene};
 use minerva_lab::workload::CgroupParent;
 
-/// A disk that answers at once, and one that takes a millisecond: what is measured above that is the host's.
+/// A disk that answers at once. What is measured above that, and above [`CONSTANT_US`], is the host's.
 const INSTANT_US: f64 = 0.0;
-const CONSTANT_US: f64 = 1000.0;
 /// Delays are kept at these parts of all requests: close together at the end, where they are far apart.
 const PARTS: [f64; 17] = [0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 1.0];
 /// Each of the three calibrations. The first requests of a process are slow, and there are too few others to hide them.
