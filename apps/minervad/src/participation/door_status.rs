@@ -47,7 +47,12 @@ impl Denial {
 
     /// What the loop or the engine refused.
     pub(crate) fn of_loop(refusal: Refusal) -> Self {
-        Self { is_told: true, ..Self::from(refusal) }
+        let denial = Self { is_told: true, ..Self::from(refusal) };
+        if denial.word != RefusalKind::UnknownTenant.as_str() {
+            return denial;
+        }
+        // It went between the door and the loop. Who asks again is looked up anew.
+        Self { code: Code::Unavailable, retry_after: Some(BUSY), ..denial }
     }
 
     /// Nobody knows who asks.
