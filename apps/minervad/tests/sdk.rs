@@ -77,7 +77,8 @@ print("good")
 
 #[test]
 fn python_takes_part() {
-    let (Some(python), Some((bed, daemon, socket))) = (from_environment("MINERVA_PYTHON"), daemon()) else { return };
+    let Some(python) = from_environment("MINERVA_PYTHON") else { return };
+    let Some((bed, daemon, socket)) = daemon() else { return };
     let program = bed.directory.path().join("program.py");
     std::fs::write(&program, PROGRAM).expect("a program");
     let number = std::fs::read_to_string(format!("/sys/block/{}/dev", bed.device)).expect("the disk's number");
@@ -88,9 +89,8 @@ fn python_takes_part() {
 
 #[test]
 fn a_c_program_takes_part() {
-    let (Some(prefix), Some((mut bed, daemon, socket))) = (from_environment("MINERVA_C_PREFIX"), daemon()) else {
-        return;
-    };
+    let Some(prefix) = from_environment("MINERVA_C_PREFIX") else { return };
+    let Some((mut bed, daemon, socket)) = daemon() else { return };
     // The disk that a tenant uses most is the one that its operation is about.
     bed.start_readers();
     daemon.pass_slices(5);

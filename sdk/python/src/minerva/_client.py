@@ -150,7 +150,6 @@ class Coordinated:
 
     def __init__(self, link: _Link | None, key: str, begun: Begun, waited_seconds: float) -> None:
         self._link = link
-        self._is_over = False
         self.request_id = key
         """The key it was asked for under."""
         self.begun = begun
@@ -160,21 +159,20 @@ class Coordinated:
 
     def finish(self) -> None:
         """It is done; the measured time makes the next estimate better. Twice is as good as once."""
-        if self._ends():
-            assert self._link is not None
-            self._link.tell(self._link.stub.Finish, v1.FinishRequest(request_id=self.request_id))
+        link = self._end()
+        if link is not None:
+            link.tell(link.stub.Finish, v1.FinishRequest(request_id=self.request_id))
 
     def cancel(self) -> None:
         """It will not be done, or not to its end."""
-        if self._ends():
-            assert self._link is not None
-            self._link.tell(self._link.stub.Cancel, v1.CancelRequest(request_id=self.request_id))
+        link = self._end()
+        if link is not None:
+            link.tell(link.stub.Cancel, v1.CancelRequest(request_id=self.request_id))
 
-    def _ends(self) -> bool:
-        """Whether the server must be told, for the first time and in the process that asked."""
-        first = not self._is_over
-        self._is_over = True
-        return first and self._link is not None and self._link.process == os.getpid()
+    def _end(self) -> _Link | None:
+        """Whom to tell: nobody the second time, or in a child of the process that asked."""
+        link, self._link = self._link, None
+        return link if link is not None and link.process == os.getpid() else None
 
 
 class Client:
@@ -340,11 +338,11 @@ def _wait(link: _Link, request: v1.CoordinateRequest) -> Begun:
     waiting = Waiting(server.address, request, server.patience_seconds, time.monotonic())
     while True:
         status = _listen(link, request, waiting)
-        if waiting.begun is None and not waiting.passed(time.monotonic()):
+        if waiting.begun(time.monotonic()) is None:
             time.sleep(waiting.ended(status, time.monotonic()))
-        if waiting.begun is not None or waiting.passed(time.monotonic()):
-            assert waiting.begun is not None
-            return waiting.begun
+        begun = waiting.begun(time.monotonic())
+        if begun is not None:
+            return begun
         server.revive()
 
 

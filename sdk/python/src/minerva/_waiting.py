@@ -27,8 +27,7 @@ class Waiting:
             # A span too long for any clock is as good as none.
             if within_ns / 1e9 < threading.TIMEOUT_MAX:
                 self._limit = now + within_ns / 1e9
-        self.begun: Begun | None = None
-        """Why it begins; absent while it waits."""
+        self._begun: Begun | None = None
 
     def left(self, now: float) -> float | None:
         """For how long to listen, in seconds; absent: until there is an answer."""
@@ -43,13 +42,12 @@ class Waiting:
             limits.append((self._away_since + self._patience_seconds, Begun.UNSERVED))
         return limits
 
-    def passed(self, now: float) -> bool:
-        """Time passed. Whether it begins now, of its own accord if need be."""
-        if self.begun is None:
-            limit, why = min(self._limits(), key=lambda pair: pair[0], default=(now + 1.0, Begun.TOLD))
-            if now >= limit:
-                self.begun = why
-        return self.begun is not None
+    def begun(self, now: float) -> Begun | None:
+        """Why it begins, of its own accord if need be; absent while it waits."""
+        if self._begun is None:
+            passed = [(limit, why) for limit, why in self._limits() if now >= limit]
+            self._begun = min(passed)[1] if passed else None
+        return self._begun
 
     def answered(self, response: v1.CoordinateResponse, now: float) -> bool:
         """The server answered. Whether it begins now."""
@@ -58,7 +56,7 @@ class Waiting:
         self._backoff.reset()
         answer = response.WhichOneof("answer")
         if answer == "begin_now":
-            self.begun = Begun.TOLD
+            self._begun = Begun.TOLD
         elif answer == "begin_after":
             # One slice more than it says, so that the server, which counts whole slices, is heard before this side
             # begins on its own.
@@ -66,7 +64,7 @@ class Waiting:
             self._promised(now + (after.slices + 1) * after.slice_ns / 1e9)
         elif answer == "wait" and response.wait.HasField("at_most_ns"):
             self._promised(now + response.wait.at_most_ns / 1e9)
-        return self.begun is not None
+        return self._begun is not None
 
     def _promised(self, limit: float) -> None:
         # A deadline for being done is no time to begin at: what the server promises is earlier.
@@ -79,7 +77,7 @@ class Waiting:
             if not self._is_answered:
                 raise status.error(self._address, 0.0)
             # An operation that was answered already is not failed by a server that knows it no more.
-            self.begun = Begun.UNSERVED
+            self._begun = Begun.UNSERVED
             return 0.0
         if self._away_since is None:
             self._away_since = now

@@ -194,7 +194,6 @@ class Coordinated:
 
     def __init__(self, link: _Link | None, key: str, begun: Begun, waited_seconds: float) -> None:
         self._link = link
-        self._is_over = False
         self.request_id = key
         """The key it was asked for under."""
         self.begun = begun
@@ -204,15 +203,15 @@ class Coordinated:
 
     async def finish(self) -> None:
         """It is done; the measured time makes the next estimate better. Twice is as good as once."""
-        if self._link is not None and not self._is_over:
-            self._is_over = True
-            await self._link.tell(self._link.stub.Finish, v1.FinishRequest(request_id=self.request_id))
+        link, self._link = self._link, None
+        if link is not None:
+            await link.tell(link.stub.Finish, v1.FinishRequest(request_id=self.request_id))
 
     async def cancel(self) -> None:
         """It will not be done, or not to its end."""
-        if self._link is not None and not self._is_over:
-            self._is_over = True
-            await self._link.tell(self._link.stub.Cancel, v1.CancelRequest(request_id=self.request_id))
+        link, self._link = self._link, None
+        if link is not None:
+            await link.tell(link.stub.Cancel, v1.CancelRequest(request_id=self.request_id))
 
 
 class Client:
@@ -371,11 +370,11 @@ async def _wait(link: _Link, request: v1.CoordinateRequest) -> Begun:
     waiting = Waiting(server.address, request, server.patience_seconds, time.monotonic())
     while True:
         status = await _listen(link, request, waiting)
-        if waiting.begun is None and not waiting.passed(time.monotonic()):
+        if waiting.begun(time.monotonic()) is None:
             await asyncio.sleep(waiting.ended(status, time.monotonic()))
-        if waiting.begun is not None or waiting.passed(time.monotonic()):
-            assert waiting.begun is not None
-            return waiting.begun
+        begun = waiting.begun(time.monotonic())
+        if begun is not None:
+            return begun
         await link.revive()
 
 
