@@ -56,6 +56,8 @@ pub struct World {
     in_flight: u32,
     host_wait_until: Option<Nanos>,
     tenants: Vec<Tenant>,
+    /// Tenants with a scheduler of their own: most have none, and there may be thousands.
+    guests: Vec<usize>,
     processes: Vec<Process>,
     running: usize,
     /// Processes by the instant at which they wake.
@@ -82,6 +84,7 @@ impl World {
             in_flight: 0,
             host_wait_until: None,
             tenants: Vec::new(),
+            guests: Vec::new(),
             processes: Vec::new(),
             running: setup.processes.len(),
             wakes: BinaryHeap::new(),
@@ -102,6 +105,7 @@ impl World {
                 world.host.set_flow(Nanos::ZERO, flow, parameters);
                 Guest { scheduler, depth: depth.max(1), in_flight: 0, flow, passes_streams, wait_until: None }
             });
+            world.guests.extend(guest.as_ref().map(|_| index));
             world.tenants.push(Tenant { name: tenant.name, guest, counters: Counters::default() });
         }
         for (index, process) in setup.processes.into_iter().enumerate() {
@@ -161,8 +165,8 @@ impl World {
             self.complete_due();
             self.wake_due();
             self.end_slice_due();
-            for tenant in 0..self.tenants.len() {
-                self.pump_guest(tenant);
+            for index in 0..self.guests.len() {
+                self.pump_guest(self.guests[index]);
             }
             self.pump_host();
         }
@@ -172,7 +176,7 @@ impl World {
     /// The earliest instant at which something happens.
     fn next_due(&self) -> Option<Nanos> {
         let wake = self.wakes.peek().map(|Reverse((at, _))| *at);
-        let guests = self.tenants.iter().filter_map(|tenant| tenant.guest.as_ref()?.wait_until).min();
+        let guests = self.guests.iter().filter_map(|tenant| self.tenants[*tenant].guest.as_ref()?.wait_until).min();
         let due = [self.device.next_completion(), wake, self.host_wait_until, guests].into_iter().flatten().min()?;
         // A slice alone keeps nothing going: with nothing else to come the world stands still.
         Some(self.steering.as_ref().map_or(due, |steering| due.min(steering.next_slice())))
@@ -332,12 +336,15 @@ impl World {
         };
         let processes: Vec<_> = self.processes.iter().map(reported).collect();
         let total: u64 = processes.iter().map(|process| process.bytes).sum();
+        let mut bytes_of = vec![0; self.tenants.len()];
+        for (process, reported) in self.processes.iter().zip(&processes) {
+            bytes_of[process.tenant] += reported.bytes;
+        }
         let tenants: Vec<ReportedTenant> = self
             .tenants
             .iter()
-            .map(|tenant| {
-                let of_it = processes.iter().filter(|process| process.tenant == tenant.name);
-                let bytes = of_it.map(|process| process.bytes).sum();
+            .zip(bytes_of)
+            .map(|(tenant, bytes): (_, u64)| {
                 let share = if total == 0 { 0.0 } else { bytes as f64 / total as f64 };
                 ReportedTenant { name: tenant.name.clone(), bytes, share }
             })

@@ -7,6 +7,7 @@ use super::{Job, JobFile, PROCESSES_MAX};
 use crate::{Generator, Loop, Pattern, Pause, Plan, Source};
 use minerva_blocksched::{Class, Contract, Cost, FlowParameters};
 use minerva_model::Nanos;
+use std::collections::BTreeMap;
 
 /// What a process asks of schedulers, in bytes or requests. How much that is in a scheduler's cost units depends on how it
 /// charges: [`BoundJob::parameters`].
@@ -104,8 +105,9 @@ impl JobFile {
     /// The tenants, in the order of their first job. What two jobs of one tenant say of it differently is the later's.
     pub fn tenants(&self) -> Vec<BoundTenant> {
         let mut tenants = Vec::<BoundTenant>::new();
+        let mut numbers = BTreeMap::new();
         for job in &self.jobs {
-            let index = tenants.iter().position(|tenant| tenant.name == job.tenant()).unwrap_or_else(|| {
+            let index = *numbers.entry(job.tenant()).or_insert_with(|| {
                 tenants.push(BoundTenant { name: job.tenant().to_owned(), weight: 100, guest_scheduler: None });
                 tenants.len() - 1
             });
@@ -125,9 +127,11 @@ impl JobFile {
             return Err(JobErrors::one(Problem::of_file(&self.origin, what)));
         }
         let tenants = self.tenants();
+        let numbers: BTreeMap<&str, usize> =
+            tenants.iter().enumerate().map(|(number, tenant)| (tenant.name.as_str(), number)).collect();
         let mut bound = Vec::new();
         for job in &self.jobs {
-            let tenant = tenants.iter().position(|tenant| tenant.name == job.tenant()).unwrap_or_default();
+            let tenant = numbers.get(job.tenant()).copied().unwrap_or_default();
             for process in 0..job.options.processes {
                 match job.plan(capacity_bytes, process) {
                     Ok(plan) => bound.push(BoundJob {
