@@ -7,8 +7,9 @@
 mod bed;
 
 use bed::{Bed, Daemon};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 /// A daemon in `enforce` with a socket for tenants, and where that is.
 fn daemon() -> Option<(Bed, Daemon, PathBuf)> {
@@ -19,12 +20,17 @@ fn daemon() -> Option<(Bed, Daemon, PathBuf)> {
     Some((bed, daemon, socket))
 }
 
-/// Runs a command as the tenant `sparing`; what the daemon logged is shown when it fails.
-fn run_as_tenant(bed: &Bed, daemon: &Daemon, socket: &Path, command: &str, environment: &[(&str, &Path)]) -> Output {
+/// A command as the tenant `sparing`.
+fn as_tenant(bed: &Bed, socket: &Path, command: &str) -> Command {
     let script = format!("echo $$ > {} && exec {command}", bed.cgroup("sparing").join("cgroup.procs").display());
     let mut shell = Command::new("sh");
     shell.args(["-c", &script]).env("MINERVA_ADDRESS", format!("unix:{}", socket.display()));
-    let output = shell.envs(environment.iter().copied()).output().expect("a shell");
+    shell
+}
+
+/// Runs it; what the daemon logged is shown when it fails.
+fn good(mut command: Command, daemon: &Daemon) -> Output {
+    let output = command.output().expect("a shell");
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{errors}\nthe daemon's log:\n{}", daemon.log());
     output
@@ -83,8 +89,41 @@ fn python_takes_part() {
     std::fs::write(&program, PROGRAM).expect("a program");
     let number = std::fs::read_to_string(format!("/sys/block/{}/dev", bed.device)).expect("the disk's number");
     let command = format!("{} {} {}", python.display(), program.display(), number.trim());
-    let output = run_as_tenant(&bed, &daemon, &socket, &command, &[]);
-    assert_eq!(output.stdout, b"good\n");
+    assert_eq!(good(as_tenant(&bed, &socket, &command), &daemon).stdout, b"good\n");
+}
+
+const HOLDER: &str = r#"
+import time
+import minerva
+
+with minerva.deprioritized("idle") as held:
+    print("held", flush=True)
+    while held.level is not None:
+        time.sleep(0.01)
+    print("away", flush=True)
+    while held.level is not minerva.Level.IDLE:
+        time.sleep(0.01)
+    with minerva.coordinated(bytes=1 << 20, deadline=20, device="DEVICE") as operation:
+        print("again", operation.begun.value, flush=True)
+"#;
+
+#[test]
+fn what_python_holds_outlives_a_killed_daemon() {
+    let Some(python) = from_environment("MINERVA_PYTHON") else { return };
+    let Some((bed, mut daemon, socket)) = daemon() else { return };
+    let program = bed.directory.path().join("holder.py");
+    let number = std::fs::read_to_string(format!("/sys/block/{}/dev", bed.device)).expect("the disk's number");
+    std::fs::write(&program, HOLDER.replace("DEVICE", number.trim())).expect("a program");
+    let mut command = as_tenant(&bed, &socket, &format!("{} {}", python.display(), program.display()));
+    let mut holder = command.stdout(Stdio::piped()).spawn().expect("a shell");
+    let mut lines = BufReader::new(holder.stdout.take().expect("a pipe")).lines();
+    let mut says = || lines.next().and_then(Result::ok);
+    assert_eq!(says().as_deref(), Some("held"));
+    daemon.child.kill().and_then(|()| daemon.child.wait().map(drop)).expect("a kill");
+    assert_eq!(says().as_deref(), Some("away"));
+    let _daemon = bed.start();
+    assert_eq!(says().as_deref(), Some("again told"));
+    assert!(holder.wait().expect("the holder").success());
 }
 
 #[test]
@@ -103,7 +142,9 @@ fn a_c_program_takes_part() {
     let (from, to) = (bed.directory.path().join("from"), bed.directory.path().join("to"));
     std::fs::write(&from, "worth keeping").expect("a file");
     let command = format!("{} {} {}", program.display(), from.display(), to.display());
-    let output = run_as_tenant(&bed, &daemon, &socket, &command, &[("LD_LIBRARY_PATH", &lib)]);
+    let mut command = as_tenant(&bed, &socket, &command);
+    command.env("LD_LIBRARY_PATH", &lib);
+    let output = good(command, &daemon);
     let (said, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(said.starts_with("copied; ") && errors.is_empty(), "{said}{errors}");
     assert_eq!(std::fs::read(to).expect("the copy"), b"worth keeping");
