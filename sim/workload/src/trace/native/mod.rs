@@ -13,6 +13,7 @@
 //! line, where the trace has names.
 
 pub(super) mod reader;
+mod source;
 pub(super) mod writer;
 
 use minerva_blocksched::Kind;

@@ -1,5 +1,6 @@
 //! Reading the native form, a few thousand rows at a time.
 
+use super::source::Source;
 use super::{SCHEMA, VERSION, VERSION_KEY, VOLUMES_KEY, kind_of};
 use crate::trace::decode::Decode;
 use crate::trace::error::TraceError;
@@ -77,12 +78,12 @@ pub(in crate::trace) struct NativeRecords {
 impl NativeRecords {
     pub(in crate::trace) fn open(file: File, origin: &str) -> Result<Self, TraceError> {
         let bytes = file.metadata().map_or(0, |metadata| metadata.len());
-        Self::new(|| SerializedFileReader::new(file), bytes, origin)
+        Self::new(|| SerializedFileReader::new(Source(file)), bytes, origin)
     }
 
     pub(in crate::trace) fn from_bytes(bytes: Vec<u8>, origin: &str) -> Result<Self, TraceError> {
         let length = bytes.len() as u64;
-        Self::new(|| SerializedFileReader::new(Bytes::from(bytes)), length, origin)
+        Self::new(|| SerializedFileReader::new(Source(Bytes::from(bytes))), length, origin)
     }
 
     fn new<F: FileReader + Send + 'static>(

@@ -77,6 +77,14 @@ fn a_writer_that_is_given_up_leaves_nothing() {
 }
 
 #[test]
+fn a_list_that_pretends_to_have_billions_of_elements_is_damage() {
+    let bytes = include_bytes!("../../../../../fuzz/corpus/trace_native/endless-list").to_vec();
+    let mut reader = TraceReader::from_native_bytes(bytes, "t", ReadOptions::default()).unwrap();
+    let error = reader.next().and_then(Result::err);
+    assert!(matches!(error, Some(TraceError::Read { .. })), "{error:?}");
+}
+
+#[test]
 fn what_is_not_ours_is_said() {
     let damaged = TraceReader::from_native_bytes(b"PAR1PAR1".to_vec(), "t", ReadOptions::default()).err();
     assert!(matches!(damaged, Some(TraceError::Parquet { .. })), "{damaged:?}");
