@@ -39,7 +39,7 @@ impl Decider {
         // While somebody takes part, each slice tells who is on the disks; otherwise that is looked up when it is asked for.
         if self.participation.is_quiet() {
             let present = self.present(signals);
-            self.participation.take_crowd(present);
+            self.participation.take_crowd(now, present);
         }
         let Self { participation, fennel, disks, tenants, devices, .. } = self;
         let history = |tenant, device| history(fennel, disks, tenants, tenant, device);

@@ -47,7 +47,11 @@ pub(crate) struct Participation {
     pub(crate) crowd: Crowd,
 }
 
-/// Who used which disk in the last slice. Kept while somebody takes part.
+/// A tenant that a scheduler left unserved for a short slice is still there: BFQ serves one after the other, an eighth of a second
+/// each, so that several busy tenants do not all get something in every slice of a tenth.
+const REMEMBERED: Nanos = Nanos::from_millis(500);
+
+/// Who used which disk in the last slice, or shortly before. Kept while somebody takes part.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Crowd {
     assumed_bytes_per_second: u64,
@@ -60,6 +64,8 @@ struct Neighbour {
     present: Present,
     /// It neither stepped back nor coordinates.
     competes: bool,
+    /// When it last used the disk.
+    seen_at: Nanos,
 }
 
 /// What the coordinator is told of a disk.
@@ -240,7 +246,7 @@ impl Participation {
         effects.extend(signals.devices.iter().filter_map(|row| self.bandwidths.learn(now, row)).map(Effect::Learnt));
         let mut changed: BTreeSet<TenantId> = BTreeSet::new();
         if !self.is_quiet() {
-            self.take_crowd(present);
+            self.take_crowd(now, present);
             if self.enforces {
                 self.earn(signals);
             }
@@ -295,14 +301,25 @@ impl Participation {
         self.credits.entries(now, true)
     }
 
-    pub(crate) fn take_crowd(&mut self, present: BTreeMap<DeviceId, Vec<Present>>) {
-        let Self { levels, coordination, crowd, .. } = self;
-        let neighbour = |present: Present| {
+    pub(crate) fn take_crowd(&mut self, now: Nanos, present: BTreeMap<DeviceId, Vec<Present>>) {
+        let Self { levels, coordination, crowd, members, .. } = self;
+        let mut seen: BTreeMap<DeviceId, Vec<(Present, Nanos)>> =
+            present.into_iter().map(|(id, all)| (id, all.into_iter().map(|one| (one, now)).collect())).collect();
+        for (device, all) in std::mem::take(&mut crowd.by_device) {
+            let here = seen.entry(device).or_default();
+            for one in all.into_iter().filter(|one| now.since(one.seen_at) < REMEMBERED) {
+                let tenant = one.present.tenant;
+                if members.contains_key(&tenant) && here.iter().all(|(other, _)| other.tenant != tenant) {
+                    here.push((one.present, one.seen_at));
+                }
+            }
+        }
+        let neighbour = |(present, seen_at): (Present, Nanos)| {
             let coordinates = coordination.of(present.tenant).next().is_some();
             let competes = levels.get(present.tenant) == Level::Normal && !coordinates;
-            Neighbour { present, competes }
+            Neighbour { present, competes, seen_at }
         };
-        crowd.by_device = present.into_iter().map(|(id, all)| (id, all.into_iter().map(neighbour).collect())).collect();
+        crowd.by_device = seen.into_iter().map(|(id, all)| (id, all.into_iter().map(neighbour).collect())).collect();
     }
 
     fn earn(&mut self, signals: &Signals) {
