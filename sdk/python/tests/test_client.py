@@ -6,6 +6,7 @@ import datetime
 import os
 import subprocess
 import sys
+import threading
 import time
 
 import grpc
@@ -168,8 +169,6 @@ def test_a_wait_goes_on_under_the_same_key_after_a_restart(server: Running) -> N
         server.kill()
         server.script.answers = [now()]
         server.start()
-
-    import threading
 
     thread = threading.Thread(target=restart)
     with minerva.connect(server.address) as client:

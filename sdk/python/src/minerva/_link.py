@@ -30,8 +30,10 @@ _OPTIONS: tuple[tuple[str, str | int], ...] = (
 # Over a Unix socket grpcio would send the socket's path, escaped, as the server's name; servers in Rust refuse it as none.
 _UNIX_OPTIONS = (*_OPTIONS, ("grpc.default_authority", "minervad.invalid"))
 
+_FORKED = "this process was forked from one that used Minerva already; use it in one of them only, or start with spawn"
+
 _warned = False
-# Set in a process that was forked from one in which grpcio ran: its threads are not there, and calls would hang or fail.
+# Set in a process that was forked from one in which grpcio ran for us: its threads are not there, and calls would hang or fail.
 _forked = False
 _used = False
 
@@ -47,7 +49,7 @@ os.register_at_fork(after_in_child=_after_fork)
 def is_cut_off() -> bool:
     """Whether this process was forked after Minerva was used in its parent, and must do without."""
     if _forked:
-        warn_once("this process was forked from one that used Minerva already; use it in one of them only, or start with spawn")
+        warn_once(_FORKED)
     return _forked
 
 
@@ -77,10 +79,10 @@ def look(address: str | None, credentials: Credentials | None, patience_seconds:
     """The server, or why there is none."""
     global _used
     if is_cut_off():
-        return "forked"
-    _used = True
+        return _FORKED
     found = find(address, os.environ)
     if found.address is None:
         warn_once(found.absence)
         return found.absence
+    _used = True
     return Server(found, found.address, credentials or Credentials.from_environment(), patience_seconds)
