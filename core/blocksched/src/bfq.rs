@@ -2,11 +2,13 @@
 //!
 //! One flow is in service at a time and keeps the disk until its budget is used, its time is up, or it has nothing more to
 //! ask. For a flow that will ask again at once the disk is kept idle for a short while, and always so when weights differ,
-//! because otherwise a synchronous flow could not get more than the others whatever its weight.
+//! because otherwise a synchronous flow could not get more than the others whatever its weight. Where the idling serves only
+//! that, others' requests are slipped in.
 //!
 //! Constants and rules are the public ones of the kernel's BFQ; low-latency heuristics (weight raising) are left out, as
 //! weights are obeyed only without them.
 
+use crate::injection::{Injection, Limit};
 use crate::peak_rate::PeakRate;
 use crate::table::{FlowTable, SWEEP_WINDOW, sweep};
 use crate::wf2q::Level;
@@ -28,6 +30,8 @@ pub struct BfqOptions {
     pub rotational: bool,
     /// The disk takes several requests at once.
     pub queues_internally: bool,
+    /// How often the block layer asks again while it gets no request: at its timer's ticks. None if it does not ask.
+    pub tick: Option<Nanos>,
 }
 
 impl Default for BfqOptions {
@@ -39,6 +43,7 @@ impl Default for BfqOptions {
             async_charge_factor: 3,
             rotational: true,
             queues_internally: false,
+            tick: Some(Nanos::from_millis(4)),
         }
     }
 }
@@ -55,6 +60,8 @@ const SLOW_TIME_MIN: Nanos = Nanos::from_millis(20);
 const SEEK_BYTES: u64 = 8 * 100 * 512;
 /// More seeks than this among the last 32 requests make a flow seeky.
 const SEEKS_MAX: u32 = 19;
+/// On a disk that does not seek, only one request from this size on is at the disk when it is slipped in.
+const LARGE_BYTES: u32 = 64 * 512;
 /// The oldest request of a flow goes first once it waited this long.
 const FIFO_EXPIRE_SYNC: Nanos = Nanos::from_millis(125);
 
@@ -70,6 +77,11 @@ pub struct Bfq {
     position_bytes: u64,
     peak_rate: PeakRate,
     services: u32,
+    injection: Injection,
+    /// The block layer asks: something was added, or a tick has come.
+    asked: bool,
+    /// The tick at which it will.
+    tick_at: Option<Nanos>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -88,6 +100,18 @@ struct State {
     completed_at: Option<Nanos>,
     think_mean_ns: u64,
     sync: bool,
+    limit: Limit,
+}
+
+/// Why the disk is kept idle for the flow in service, while others have work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Idling {
+    /// It is not.
+    No,
+    /// The flow would lose its share.
+    ForFairness,
+    /// The disk does more in all.
+    ForThroughput,
 }
 
 /// Why service ends.
@@ -112,6 +136,9 @@ impl Bfq {
             position_bytes: 0,
             peak_rate: PeakRate::default(),
             services: 0,
+            injection: Injection::default(),
+            asked: false,
+            tick_at: None,
         }
     }
 
@@ -154,10 +181,10 @@ impl Bfq {
         self.options.slice_idle > Nanos::ZERO && flow.state.sync && flow.parameters.class != Class::Idle
     }
 
-    /// Whether keeping the disk idle for the flow in service is worth it, while others have work.
-    fn should_idle(&mut self, service: Service) -> bool {
+    /// Whether the disk is kept idle for the flow in service, while others have work.
+    fn idling(&mut self, service: Service) -> Idling {
         if !self.may_idle(service) {
-            return false;
+            return Idling::No;
         }
         // As in the kernel, two groups with work are never taken for equals, whatever their weights.
         let symmetric = self.groups.active() <= 1 && self.level(service.group).is_symmetric();
@@ -167,7 +194,11 @@ impl Bfq {
         let thinks_briefly = state.think_mean_ns <= slice_idle.0;
         let seeky = state.seeks.count_ones() > SEEKS_MAX;
         let gains = rotational && !queues_internally || (rotational || !queues_internally) && !seeky;
-        thinks_briefly && gains || !symmetric
+        match (thinks_briefly && gains, symmetric) {
+            (true, _) => Idling::ForThroughput,
+            (false, false) => Idling::ForFairness,
+            (false, true) => Idling::No,
+        }
     }
 
     /// Ends the service of a flow that did not come back in time. It is waited for from its last completion on, whether
@@ -197,31 +228,71 @@ impl Bfq {
             } else if used > 0 && cost > self.level(service.group).left_bytes() {
                 End::BudgetUsed
             } else {
-                return Some(self.send(service, now));
+                return Some(self.send(service.flow, service.group, true, now));
             };
             self.end_service(now, end);
             return None;
         }
         let in_flight = flow.state.in_flight;
         let until = flow.state.completed_at.unwrap_or(service.began) + self.options.slice_idle;
+        let idling = self.idling(service);
         // Also past its time: it leaves with its next request queued, for without one it would lose its place.
-        if !self.should_idle(service) {
+        if idling == Idling::No {
             self.end_service(now, if timed_out { End::Timeout } else { End::NoMore });
             return None;
         }
-        Some(if in_flight > 0 { Dispatch::Idle } else { Dispatch::WaitUntil(until) })
+        let waiting = if in_flight > 0 { Dispatch::Idle } else { Dispatch::WaitUntil(until) };
+        Some(if idling == Idling::ForFairness { self.inject(service, now, waiting) } else { waiting })
     }
 
-    fn send(&mut self, service: Service, now: Nanos) -> Dispatch {
+    /// Slips in a request of somebody else if that is bearable; else says to go on `waiting`.
+    fn inject(&mut self, service: Service, now: Nanos, waiting: Dispatch) -> Dispatch {
+        let limit = self.flows.at(service.flow).state.limit.requests();
+        let Some(tick) = self.options.tick.filter(|_| self.injection.in_flight() < limit) else { return waiting };
+        // A completion does not make the block layer ask while a flow is waited for.
+        if self.asked
+            && let Some((group, flow)) = self.candidate(service)
+        {
+            return self.send(flow, group, false, now);
+        }
+        let tick_at = Nanos((now.0 / tick.0.max(1) + 1) * tick.0.max(1));
+        self.tick_at = Some(tick_at);
+        match waiting {
+            Dispatch::WaitUntil(until) => Dispatch::WaitUntil(until.min(tick_at)),
+            _ => Dispatch::WaitUntil(tick_at),
+        }
+    }
+
+    /// Who is next after the flow in service, if a request of theirs can be slipped in.
+    fn candidate(&mut self, service: Service) -> Option<(usize, FlowId)> {
+        let (group, slot) = match self.level(service.group).next_waiting() {
+            Some(slot) => (service.group, slot),
+            None => self.groups.next_waiting().and_then(|group| Some((group, self.level(group).next_waiting()?)))?,
+        };
+        let flow = FlowId(slot as u32);
+        let bytes = self.flows.at(flow).queue.front().map(|(request, ())| request.length_bytes)?;
+        let is_large = !self.options.rotational && bytes >= LARGE_BYTES;
+        let fits = u64::from(bytes) <= self.level(group).left_bytes_of(slot);
+        (fits && !(is_large && self.injection.in_flight() > 0)).then_some((group, flow))
+    }
+
+    fn send(&mut self, flow: FlowId, group: usize, in_service: bool, now: Nanos) -> Dispatch {
         let position = self.position_bytes;
-        let queue = &self.flows.at(service.flow).queue;
-        let index = sweep(queue, position, now, FIFO_EXPIRE_SYNC, SWEEP_WINDOW);
-        let Some((request, ())) = self.flows.take(service.flow, index) else { return Dispatch::Idle };
+        let index = sweep(&self.flows.at(flow).queue, position, now, FIFO_EXPIRE_SYNC, SWEEP_WINDOW);
+        let Some((request, ())) = self.flows.take(flow, index) else { return Dispatch::Idle };
         let factor = if request.sync { 1 } else { self.options.async_charge_factor };
         let charge = u64::from(request.length_bytes.max(512)) * factor;
-        self.groups.serve(charge);
-        self.level(service.group).serve(charge);
-        self.flows.at(service.flow).state.in_flight += 1;
+        self.groups.serve(group, charge);
+        self.level(group).serve(flow.index(), charge);
+        let has_more = !self.flows.at(flow).queue.is_empty();
+        if !in_service && !has_more {
+            self.level(group).leave(flow.index());
+            if self.level(group).active() == 0 {
+                self.groups.leave(group);
+            }
+        }
+        self.flows.at(flow).state.in_flight += 1;
+        self.injection.sent(&request, in_service);
         let near = position.abs_diff(request.offset_bytes) <= SEEK_BYTES;
         let start = RATES_START[usize::from(!self.options.rotational)];
         self.peak_rate.dispatched(now, u64::from(request.length_bytes), near, start);
@@ -258,6 +329,21 @@ impl Bfq {
         let group_more = self.level(service.group).active() > 0;
         let group_weight = self.group_weight(service.group);
         self.groups.expire(charged, group_more.then_some((group_weight, most)));
+    }
+
+    fn answer(&mut self, now: Nanos) -> Dispatch {
+        if self.flows.queued() == 0 {
+            return Dispatch::Idle;
+        }
+        if let Some(answer) = self.go_on(now) {
+            return answer;
+        }
+        let Some(group) = self.groups.pick() else { return Dispatch::Idle };
+        let Some(slot) = self.level(group).pick() else { return Dispatch::Idle };
+        let flow = FlowId(slot as u32);
+        self.service = Some(Service { flow, group, began: now });
+        self.services = self.services.saturating_add(1);
+        self.send(flow, group, true, now)
     }
 
     fn activate(&mut self, flow: FlowId) {
@@ -320,30 +406,29 @@ impl Scheduler for Bfq {
         state.last_end_bytes = Some(request.end_bytes());
         state.sync = request.sync || request.kind == Kind::Read;
         let in_service = self.service.is_some_and(|service| service.flow == request.flow);
+        if in_service && state.sync && flow.queue.is_empty() {
+            let thinks_long = state.think_mean_ns > self.options.slice_idle.0;
+            self.injection.arrived(now, &mut state.limit, thinks_long);
+        }
+        self.asked = true;
         if self.flows.push(request, ()) && !in_service {
             self.activate(request.flow);
         }
     }
 
     fn next(&mut self, now: Nanos) -> Dispatch {
-        if self.flows.queued() == 0 {
-            return Dispatch::Idle;
-        }
-        if let Some(answer) = self.go_on(now) {
-            return answer;
-        }
-        let Some(group) = self.groups.pick() else { return Dispatch::Idle };
-        let Some(slot) = self.level(group).pick() else { return Dispatch::Idle };
-        let service = Service { flow: FlowId(slot as u32), group, began: now };
-        self.service = Some(service);
-        self.services = self.services.saturating_add(1);
-        self.send(service, now)
+        self.asked |= self.tick_at.take().is_some_and(|tick_at| tick_at <= now);
+        let answer = self.answer(now);
+        // Having got a request, the block layer asks for the next.
+        self.asked &= matches!(answer, Dispatch::Send(_));
+        answer
     }
 
     fn complete(&mut self, now: Nanos, request: &Request) {
         let state = &mut self.flows.at(request.flow).state;
         state.in_flight = state.in_flight.saturating_sub(1);
         state.completed_at = Some(now);
+        self.injection.completed(now, request, &mut state.limit);
         self.peak_rate.completed(now);
     }
 

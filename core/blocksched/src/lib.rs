@@ -17,6 +17,7 @@ mod deadline;
 mod flow;
 mod heap;
 mod htbs;
+mod injection;
 mod mclock;
 mod noop;
 mod pclock;

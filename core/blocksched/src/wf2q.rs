@@ -127,20 +127,37 @@ impl Level {
         Some(slot)
     }
 
-    /// The entity in service was served.
-    pub(crate) fn serve(&mut self, bytes: u64) {
+    /// An entity with work was served, the one in service or another out of its turn.
+    pub(crate) fn serve(&mut self, slot: usize, bytes: u64) {
         self.now += span(bytes, self.weight_sum);
-        if let Some(slot) = self.in_service {
-            self.entities[slot].used_bytes += bytes;
-        }
+        self.at(slot).used_bytes += bytes;
+    }
+
+    /// The entity that would be taken next, were the one in service done.
+    pub(crate) fn next_waiting(&self) -> Option<usize> {
+        let future = || self.future.peek().map(|(_, slot)| slot);
+        self.eligible.peek().map(|(_, slot)| slot).or_else(future)
+    }
+
+    /// An entity that waits has no more work, for it was served out of its turn.
+    pub(crate) fn leave(&mut self, slot: usize) {
+        self.eligible.remove(slot);
+        self.future.remove(slot);
+        let entity = &mut self.entities[slot];
+        entity.finish = entity.start + span(entity.used_bytes, entity.weight);
+        entity.active = false;
+        self.weight_sum -= entity.weight;
+        self.weigh(slot, None);
+    }
+
+    /// What an entity has left of its budget.
+    pub(crate) fn left_bytes_of(&self, slot: usize) -> u64 {
+        self.entities.get(slot).map_or(0, |entity| entity.budget_bytes.saturating_sub(entity.used_bytes))
     }
 
     /// What the entity in service has left of its budget.
     pub(crate) fn left_bytes(&self) -> u64 {
-        self.in_service.map_or(0, |slot| {
-            let entity = &self.entities[slot];
-            entity.budget_bytes.saturating_sub(entity.used_bytes)
-        })
+        self.in_service.map_or(0, |slot| self.left_bytes_of(slot))
     }
 
     /// What the entity in service has used.

@@ -11,6 +11,7 @@ use minerva_model::Nanos;
 use minerva_sim_device::{Media, profile};
 use minerva_sim_workload::{Generator, IoRequest, Loop, Pattern, Plan, Source, Step};
 use minerva_sim_world::{ProcessSetup, TenantSetup, World, WorldSetup};
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What the simulator says of a job.
@@ -46,6 +47,8 @@ pub fn run(job: &Job, host: &Host, seconds: u64, windows: u64, seed: u64) -> any
                     source: Box::new(Logged {
                         source: Generator::new(plan, seed << 8 | index as u64),
                         under_way: Vec::new(),
+                        answered: VecDeque::new(),
+                        wake: host.wake(),
                         log: Arc::clone(&logs[index]),
                     }),
                     starts_at: Nanos::ZERO,
@@ -77,19 +80,15 @@ struct Logged {
     source: Generator,
     /// Offset and instant of each request under way.
     under_way: Vec<(u64, Nanos)>,
+    /// What the block layer has answered, and when the process knows.
+    answered: VecDeque<(Nanos, IoRequest)>,
+    /// How long the process takes to wake.
+    wake: Nanos,
     log: Log,
 }
 
-impl Source for Logged {
-    fn next(&mut self, now: Nanos) -> Step {
-        let step = self.source.next(now);
-        if let Step::Issue(request) = step {
-            self.under_way.push((request.offset_bytes, now));
-        }
-        step
-    }
-
-    fn completed(&mut self, now: Nanos, request: &IoRequest) {
+impl Logged {
+    fn learn(&mut self, now: Nanos, request: &IoRequest) {
         // Two at the same place are told apart by their order, which is as good as any.
         if let Some(index) = self.under_way.iter().position(|(offset, _)| *offset == request.offset_bytes) {
             let (_, issued) = self.under_way.remove(index);
@@ -98,6 +97,26 @@ impl Source for Logged {
             self.log.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
         }
         self.source.completed(now, request);
+    }
+}
+
+impl Source for Logged {
+    fn next(&mut self, now: Nanos) -> Step {
+        while let Some((at, request)) = self.answered.front().copied().filter(|(at, _)| *at <= now) {
+            self.answered.pop_front();
+            self.learn(at, &request);
+        }
+        let step = self.source.next(now);
+        match (step, self.answered.front()) {
+            (Step::Issue(request), _) => self.under_way.push((request.offset_bytes, now)),
+            (Step::Blocked, Some((at, _))) => return Step::At(*at),
+            _ => {}
+        }
+        step
+    }
+
+    fn completed(&mut self, now: Nanos, request: &IoRequest) {
+        self.answered.push_back((now + self.wake, *request));
     }
 }
 
