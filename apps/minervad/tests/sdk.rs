@@ -126,6 +126,40 @@ fn what_python_holds_outlives_a_killed_daemon() {
     assert!(holder.wait().expect("the holder").success());
 }
 
+const STARTER: &str = r#"
+import os
+import minerva
+
+client = minerva.connect()
+assert client.address == "unix:" + os.environ["XDG_RUNTIME_DIR"] + "/minerva/agent.sock", (client.address, client.absence)
+with client.deprioritized("low") as held, client.coordinated(bytes=1 << 20, deadline=20, device="DEVICE") as operation:
+    print(client.describe().tenant.split("/")[-1], held.level.value, operation.begun.value)
+"#;
+
+#[test]
+fn python_starts_the_agent_and_is_heard_through_it() {
+    let Some(python) = from_environment("MINERVA_PYTHON") else { return };
+    let agent = Path::new(env!("CARGO_BIN_EXE_minervad")).with_file_name("minerva-agent");
+    if !agent.exists() || Path::new("/run/minerva/tenant.sock").exists() {
+        eprintln!("skipped: needs minerva-agent beside minervad, and no server of the machine's own");
+        return;
+    }
+    let Some((bed, daemon, socket)) = daemon() else { return };
+    let program = bed.directory.path().join("starter.py");
+    let number = std::fs::read_to_string(format!("/sys/block/{}/dev", bed.device)).expect("the disk's number");
+    std::fs::write(&program, STARTER.replace("DEVICE", number.trim())).expect("a program");
+    let mut command = as_tenant(&bed, &socket, &format!("{} {}", python.display(), program.display()));
+    command.env_remove("MINERVA_ADDRESS").env("MINERVA_UPSTREAM", format!("unix:{}", socket.display()));
+    command.env("MINERVA_AGENT", agent).env("XDG_RUNTIME_DIR", bed.directory.path());
+    let said = good(command, &daemon).stdout;
+    // It would wait a minute for another program.
+    let left = std::fs::read_to_string(bed.cgroup("sparing").join("cgroup.procs")).expect("the agent's group");
+    for process in left.split_whitespace() {
+        assert!(Command::new("kill").arg(process).status().expect("kill").success());
+    }
+    assert_eq!(String::from_utf8_lossy(&said), "sparing low told\n");
+}
+
 #[test]
 fn a_c_program_takes_part() {
     let Some(prefix) = from_environment("MINERVA_C_PREFIX") else { return };
