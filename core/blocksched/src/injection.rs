@@ -4,7 +4,8 @@
 //! How little is tried out. The time that a request of the flow takes is measured with nobody else at the disk and with
 //! others slipped in. As many may be slipped in as make it not half as long again. A limit holds for a second; then all is
 //! measured anew, for neither the flow nor the disk stays as it is. So even where it never pays it is tried once a second.
-//! The rules are those that the author of the kernel's BFQ gives with his changes of 2018 and 2019.
+//! The figures (half as long again, a second, 10 ms) are how the kernel's BFQ is known to behave. They were written down from
+//! that and not from its source, and judged by measurement: `tests/conformance`.
 
 use crate::{Request, RequestId};
 use minerva_model::Nanos;
