@@ -43,6 +43,7 @@ const FIGURES: &[(&str, Source)] = &[
     ("memory", Source::Lab),
     ("idle-writes", Source::Lab),
     ("kill-restore", Source::Lab),
+    ("clients", Source::Lab),
     ("endogenic", Source::Lab),
     ("credits-conserved", Source::Test(&["--package", "minerva-decide", "--lib", "credits"], 20_000)),
     ("deadlines", Source::Test(&["--package", "minerva-decide", "--test", "deadlines"], 256)),

@@ -43,6 +43,13 @@ pub(crate) enum Command {
         #[arg(long)]
         cgroup_processes: Option<PathBuf>,
     },
+    /// Be many clients of the daemon, as told by the parent.
+    #[command(hide = true)]
+    Callers {
+        /// The clients, as JSON.
+        #[arg(long)]
+        spec: String,
+    },
     /// Write the man page and shell completions.
     #[command(hide = true)]
     Generate {
@@ -201,6 +208,8 @@ pub(crate) enum FigureCommand {
     Memory(CrowdArguments),
     /// What the daemon writes in slices in which nothing changes.
     IdleWrites(CrowdArguments),
+    /// Answers, memory and slices with many clients connected.
+    Clients(ClientsArguments),
     /// Kills the daemon at random moments under load and restores.
     KillRestore(KillRestoreArguments),
 }
@@ -227,6 +236,24 @@ pub(crate) struct CrowdArguments {
     /// Slices to measure with active tenants, and as many with idle ones.
     #[arg(long, default_value_t = 20)]
     pub(crate) slices: u32,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ClientsArguments {
+    /// Clients in all, each with a connection of its own.
+    #[arg(long, default_value_t = 10_000)]
+    pub(crate) clients: usize,
+    /// Requests in all.
+    #[arg(long, default_value_t = 2_000)]
+    pub(crate) requests_per_second: u32,
+    /// For how long.
+    #[arg(long, default_value_t = 30)]
+    pub(crate) seconds: u32,
+    /// Tenants that they belong to.
+    #[arg(long, default_value_t = 4)]
+    pub(crate) tenants: usize,
     #[command(flatten)]
     pub(crate) output: Output,
 }

@@ -1,6 +1,7 @@
 //! The laboratory's command line.
 
 mod binaries;
+mod callers;
 mod cli;
 mod demo;
 mod disk;
@@ -35,6 +36,9 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Worker { spec, cgroup_processes } => {
             let spec = serde_json::from_str(&spec).context("failed to understand the job in --spec")?;
             Ok(minerva_lab::workload::worker_main(&spec, cgroup_processes.as_deref(), &participant::begin)?)
+        }
+        Command::Callers { spec } => {
+            callers::run(&serde_json::from_str(&spec).context("failed to understand the clients in --spec")?)
         }
         Command::Generate { directory } => generate::write(&directory),
     }

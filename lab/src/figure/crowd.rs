@@ -238,7 +238,7 @@ fn cpu_time(pid: u32) -> Result<Nanos> {
 }
 
 /// Resident memory now and at most, in bytes.
-fn resident(pid: u32) -> Result<(u64, u64)> {
+pub(super) fn resident(pid: u32) -> Result<(u64, u64)> {
     let path = format!("/proc/{pid}/status");
     let text = fs::read_to_string(&path).at("read", &path)?;
     let fields: BTreeMap<&str, &str> = text.lines().filter_map(|line| line.split_once(':')).collect();

@@ -1,10 +1,12 @@
 //! Measurements behind the figures: one file a figure, or a group of them that one run answers.
 
 mod bite;
+mod clients;
 mod crowd;
 mod kill;
 
 pub use bite::{BitePlan, BiteResult, SHARES, weights_bite};
+pub use clients::{CallersReport, CallersSpec, ClientsPlan, ClientsResult, clients};
 pub use crowd::{CrowdPlan, CrowdResult, crowd};
 pub use kill::{KillPlan, KillResult, ReadStore, StoreRows, kill_restore};
 

@@ -1,5 +1,6 @@
 //! `minerva-lab figure …`: each prints one line a condition, with `--json` in the form of docs/figures.md.
 
+mod clients;
 mod crowd;
 mod endogenic;
 mod kill_restore;
@@ -23,6 +24,7 @@ pub(crate) fn run(command: FigureCommand) -> anyhow::Result<()> {
         FigureCommand::SliceCost(arguments) => crowd::slice_cost(&arguments),
         FigureCommand::Memory(arguments) => crowd::memory(&arguments),
         FigureCommand::IdleWrites(arguments) => crowd::idle_writes(&arguments),
+        FigureCommand::Clients(arguments) => clients::run(&arguments),
         FigureCommand::KillRestore(arguments) => kill_restore::run(&arguments),
     }
 }

@@ -205,7 +205,9 @@ fn http(keepalive: Duration) -> http2::Builder<TokioExecutor> {
         .initial_stream_window_size(STREAM_WINDOW_BYTES)
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
         .max_send_buf_size(SEND_BUFFER_BYTES)
-        .max_header_list_size(HEADERS_BYTES_MAX);
+        .max_header_list_size(HEADERS_BYTES_MAX)
+        // No client's headers are kept for its next request: they are few, and clients are many.
+        .header_table_size(0);
     http
 }
 
@@ -318,9 +320,8 @@ impl Host {
                 Err(error) => return tracing::debug!(%error, who = connection.describe(), "a connection did not begin"),
             };
             let service = service_fn(move |request| gate.clone().serve(Arc::clone(&connection), request));
-            if let Err(error) = http.serve_connection(TokioIo::new(stream), service).await {
-                tracing::debug!(%error, "a connection ended");
-            }
+            // A task of its own, in which there is nothing but the connection: with thousands of them its size counts.
+            tokio::spawn(http.serve_connection(TokioIo::new(stream), service));
         });
     }
 }

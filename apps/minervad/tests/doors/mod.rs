@@ -161,9 +161,7 @@ fn limits_are_taken_from_a_new_file_and_another_door_after_a_restart() {
     let relay = Relay::start(&bed, &socket, &bed.cgroup("heavy"));
     assert!(describe(&relay.socket).is_ok());
     bed.write_config("mode = \"enforce\"\n[participation]\nrequests_per_second = 1\nburst = 1\nkeepalive = \"1s\"\n");
-    until("the limits hold", || {
-        describe(&relay.socket).is_err_and(|status| status.code() == Code::ResourceExhausted)
-    });
+    until("the limits hold", || describe(&relay.socket).is_err_and(|status| status.code() == Code::ResourceExhausted));
     assert!(daemon.log().contains("[participation] but for its limits"), "{}", daemon.log());
 }
 
