@@ -38,7 +38,10 @@ pub(crate) const PARTICIPATION: &[Key<Config>] = &[
     Key {
         name: "certificate",
         doc: "The server's certificate chain, as PEM.",
-        kind: Kind::Text { form: PATH_FORM, set: |c, v| absolute(v).map(|path| c.participation.certificate = Some(path)) },
+        kind: Kind::Text {
+            form: PATH_FORM,
+            set: |c, v| absolute(v).map(|path| c.participation.certificate = Some(path)),
+        },
         show: |c| c.participation.certificate.as_deref().and_then(show_path),
         example: "\"/etc/minerva/server.pem\"",
     },
@@ -52,7 +55,10 @@ pub(crate) const PARTICIPATION: &[Key<Config>] = &[
     Key {
         name: "client_ca",
         doc: "Who signs the certificates of clients, as PEM; unset: clients show tokens.",
-        kind: Kind::Text { form: PATH_FORM, set: |c, v| absolute(v).map(|path| c.participation.client_ca = Some(path)) },
+        kind: Kind::Text {
+            form: PATH_FORM,
+            set: |c, v| absolute(v).map(|path| c.participation.client_ca = Some(path)),
+        },
         show: |c| c.participation.client_ca.as_deref().and_then(show_path),
         example: "\"/etc/minerva/clients.pem\"",
     },
@@ -81,7 +87,11 @@ pub(crate) const PARTICIPATION: &[Key<Config>] = &[
     Key {
         name: "requests_per_second",
         doc: "Requests of one account, on average: of a group of the rules, or of a tenant without one.",
-        kind: Kind::Whole { least: 1, most: 1_000_000, set: |c, v| c.participation.limits.requests_per_second = v as u32 },
+        kind: Kind::Whole {
+            least: 1,
+            most: 1_000_000,
+            set: |c, v| c.participation.limits.requests_per_second = v as u32,
+        },
         show: |c| Some(c.participation.limits.requests_per_second.to_string()),
         example: "",
     },

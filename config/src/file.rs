@@ -113,7 +113,13 @@ pub(crate) struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    pub(crate) fn error(&mut self, span: Range<usize>, title: impl Into<String>, label: impl Into<String>, help: Option<String>) {
+    pub(crate) fn error(
+        &mut self,
+        span: Range<usize>,
+        title: impl Into<String>,
+        label: impl Into<String>,
+        help: Option<String>,
+    ) {
         self.problem(true, span, title.into(), label.into(), help);
     }
 
@@ -138,8 +144,8 @@ impl Judge<'_> {
             Some(key) => self.key(key, word.to_owned(), value, config),
             None => {
                 let known = SECTIONS.iter().map(|section| section.name).chain(top.iter().map(|key| key.name));
-                let help =
-                    belongs_elsewhere("", word).or_else(|| did_you_mean(word, known.chain(["devices", "rules", "identities"])));
+                let help = belongs_elsewhere("", word)
+                    .or_else(|| did_you_mean(word, known.chain(["devices", "rules", "identities"])));
                 self.error(name_span, format!("unknown key `{word}`"), "nothing has this name", help);
             }
         }

@@ -96,7 +96,10 @@ pub(crate) fn unprovable(settings: &ParticipationSettings) -> Option<(&'static s
         return Some(("listen", "certificates and tokens are shown over TCP, and `listen` is not set".to_owned()));
     }
     if settings.client_ca.is_none() && has(|by| matches!(by, KnownBy::Certificate(_))) {
-        return Some(("client_ca", "certificates of clients are not asked for, because `client_ca` is not set".to_owned()));
+        return Some((
+            "client_ca",
+            "certificates of clients are not asked for, because `client_ca` is not set".to_owned(),
+        ));
     }
     if settings.vsock_port.is_none() && has(|by| matches!(by, KnownBy::VsockCid(_))) {
         return Some(("vsock_port", "nobody can ask over vsock, because `vsock_port` is not set".to_owned()));

@@ -537,7 +537,9 @@ certificate = \"vm5.example.org\"
 tenant = \"vm6\"
 certificate = \"vm5.example.org\"
 ";
-    shows(text, expect![[r#"
+    shows(
+        text,
+        expect![[r#"
         error: an identity without a proof
          --> minerva.toml:1:1
           |
@@ -592,8 +594,11 @@ certificate = \"vm5.example.org\"
           |
           = help: set `listen` in `[participation]`
 
-        6 errors in the configuration; nothing was changed"#]]);
-    shows("[identities]\ntenant = \"vm1\"\n", expect![[r#"
+        6 errors in the configuration; nothing was changed"#]],
+    );
+    shows(
+        "[identities]\ntenant = \"vm1\"\n",
+        expect![[r#"
         error: `identities` is not a list of tables
          --> minerva.toml:1:1
           |
@@ -602,12 +607,15 @@ certificate = \"vm5.example.org\"
           |
           = help: write `[[identities]]`, with two brackets, above each identity
 
-        1 error in the configuration; nothing was changed"#]]);
+        1 error in the configuration; nothing was changed"#]],
+    );
 }
 
 #[test]
 fn doors_that_contradict_themselves() {
-    shows("[participation]\nlisten = \"0.0.0.0:7420\"\nclient_ca = \"/etc/ca.pem\"\n", expect![[r#"
+    shows(
+        "[participation]\nlisten = \"0.0.0.0:7420\"\nclient_ca = \"/etc/ca.pem\"\n",
+        expect![[r#"
         error: `client_ca` is set and `certificate` is not
          --> minerva.toml:3:13
           |
@@ -624,8 +632,11 @@ fn doors_that_contradict_themselves() {
           |
           = help: tokens would cross the network in clear; set `certificate` and `key`, or listen on 127.0.0.1
 
-        2 errors in the configuration; nothing was changed"#]]);
-    shows("[participation]\nlisten = \"example.org:7420\"\nkey = \"/etc/key.pem\"\nsocket = \"run\"\n", expect![[r#"
+        2 errors in the configuration; nothing was changed"#]],
+    );
+    shows(
+        "[participation]\nlisten = \"example.org:7420\"\nkey = \"/etc/key.pem\"\nsocket = \"run\"\n",
+        expect![[r#"
         error: invalid value of `listen`
          --> minerva.toml:2:10
           |
@@ -650,8 +661,11 @@ fn doors_that_contradict_themselves() {
           |
           = help: name the key's certificate in `certificate`
 
-        3 errors in the configuration; nothing was changed"#]]);
-    shows("[participation]\ncertificate = \"/etc/server.pem\"\nburst = 0\nvsock_port = 0\n", expect![[r#"
+        3 errors in the configuration; nothing was changed"#]],
+    );
+    shows(
+        "[participation]\ncertificate = \"/etc/server.pem\"\nburst = 0\nvsock_port = 0\n",
+        expect![[r#"
         error: invalid value of `burst`
          --> minerva.toml:3:9
           |
@@ -672,8 +686,11 @@ fn doors_that_contradict_themselves() {
           |
           = help: name the certificate's private key in `key`
 
-        3 errors in the configuration; nothing was changed"#]]);
-    shows("[participation]\ncertificate = \"/etc/server.pem\"\n", expect![[r#"
+        3 errors in the configuration; nothing was changed"#]],
+    );
+    shows(
+        "[participation]\ncertificate = \"/etc/server.pem\"\n",
+        expect![[r#"
         error: `certificate` is set and `key` is not
          --> minerva.toml:2:15
           |
@@ -682,19 +699,23 @@ fn doors_that_contradict_themselves() {
           |
           = help: name the certificate's private key in `key`
 
-        1 error in the configuration; nothing was changed"#]]);
+        1 error in the configuration; nothing was changed"#]],
+    );
 }
 
 #[test]
 fn an_identity_that_nobody_can_prove_is_a_warning() {
-    warns("[[identities]]\ntenant = \"vm1\"\nvsock_cid = 42\n", expect![[r#"
+    warns(
+        "[[identities]]\ntenant = \"vm1\"\nvsock_cid = 42\n",
+        expect![[r#"
         warning: an identity that nobody can prove
          --> minerva.toml:1:1
           |
         1 | [[identities]]
           | ^^^^^^^^^^^^^^ nobody can ask over vsock, because `vsock_port` is not set
           |
-          = help: set `vsock_port` in `[participation]`"#]]);
+          = help: set `vsock_port` in `[participation]`"#]],
+    );
     warns(
         "[participation]\nlisten = \"127.0.0.1:7420\"\n[[identities]]\ntenant = \"vm1\"\ncertificate = \"vm1\"\n",
         expect![[r#"
