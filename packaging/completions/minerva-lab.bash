@@ -16,6 +16,9 @@ _minerva__lab() {
             ",$1")
                 cmd="minerva__lab"
                 ;;
+            minerva__lab,callers)
+                cmd="minerva__lab__subcmd__callers"
+                ;;
             minerva__lab,demo)
                 cmd="minerva__lab__subcmd__demo"
                 ;;
@@ -27,6 +30,9 @@ _minerva__lab() {
                 ;;
             minerva__lab,generate)
                 cmd="minerva__lab__subcmd__generate"
+                ;;
+            minerva__lab,reproduce)
+                cmd="minerva__lab__subcmd__reproduce"
                 ;;
             minerva__lab,sweep)
                 cmd="minerva__lab__subcmd__sweep"
@@ -49,6 +55,12 @@ _minerva__lab() {
             minerva__lab__subcmd__disk,stats)
                 cmd="minerva__lab__subcmd__disk__subcmd__stats"
                 ;;
+            minerva__lab__subcmd__figure,clients)
+                cmd="minerva__lab__subcmd__figure__subcmd__clients"
+                ;;
+            minerva__lab__subcmd__figure,endogenic)
+                cmd="minerva__lab__subcmd__figure__subcmd__endogenic"
+                ;;
             minerva__lab__subcmd__figure,idle-writes)
                 cmd="minerva__lab__subcmd__figure__subcmd__idle__subcmd__writes"
                 ;;
@@ -67,6 +79,9 @@ _minerva__lab() {
             minerva__lab__subcmd__figure,weights-bite)
                 cmd="minerva__lab__subcmd__figure__subcmd__weights__subcmd__bite"
                 ;;
+            minerva__lab__subcmd__reproduce,endogenic)
+                cmd="minerva__lab__subcmd__reproduce__subcmd__endogenic"
+                ;;
             *)
                 ;;
         esac
@@ -74,12 +89,30 @@ _minerva__lab() {
 
     case "${cmd}" in
         minerva__lab)
-            opts="-h -V --help --version disk demo figure sweep worker generate"
+            opts="-h -V --help --version disk demo figure reproduce sweep worker callers generate"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__lab__subcmd__callers)
+            opts="-h --spec --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --spec)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -242,12 +275,92 @@ _minerva__lab() {
             return 0
             ;;
         minerva__subcmd__lab__subcmd__figure)
-            opts="-h --help weights-bite noisy-neighbour slice-cost memory idle-writes kill-restore"
+            opts="-h --help endogenic weights-bite noisy-neighbour slice-cost memory idle-writes clients kill-restore"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__lab__subcmd__figure__subcmd__clients)
+            opts="-h --clients --requests-per-second --seconds --tenants --json --binaries --minervad --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --clients)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --requests-per-second)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seconds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tenants)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --binaries)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --minervad)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__lab__subcmd__figure__subcmd__endogenic)
+            opts="-h --profile --scale --pairs --others --others-scale --json --binaries --minervad --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --profile)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --scale)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pairs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --others)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --others-scale)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --binaries)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --minervad)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -466,6 +579,54 @@ _minerva__lab() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__lab__subcmd__reproduce)
+            opts="-h --help endogenic"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__lab__subcmd__reproduce__subcmd__endogenic)
+            opts="-h --profile --scale --report --json --binaries --minervad --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --profile)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --scale)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --report)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --binaries)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --minervad)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;

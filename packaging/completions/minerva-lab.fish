@@ -29,8 +29,10 @@ complete -c minerva-lab -n "__fish_minerva_lab_needs_command" -s V -l version -d
 complete -c minerva-lab -n "__fish_minerva_lab_needs_command" -f -a "disk" -d 'Make, list and remove emulated disks'
 complete -c minerva-lab -n "__fish_minerva_lab_needs_command" -f -a "demo" -d 'Run the demonstration: two scenes, each with equal weights and under minervad'
 complete -c minerva-lab -n "__fish_minerva_lab_needs_command" -f -a "figure" -d 'Measure one of the figures in docs/figures.md'
+complete -c minerva-lab -n "__fish_minerva_lab_needs_command" -f -a "reproduce" -d 'Repeat an experiment of the papers on the real kernel, and print their figures beside ours'
 complete -c minerva-lab -n "__fish_minerva_lab_needs_command" -f -a "sweep" -d 'Remove what killed runs left behind: disks, mounts, loop devices, cgroups'
 complete -c minerva-lab -n "__fish_minerva_lab_needs_command" -f -a "worker" -d 'Do one workload in this process, as told by the parent'
+complete -c minerva-lab -n "__fish_minerva_lab_needs_command" -f -a "callers" -d 'Be many clients of the daemon, as told by the parent'
 complete -c minerva-lab -n "__fish_minerva_lab_needs_command" -f -a "generate" -d 'Write the man page and shell completions'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand disk; and not __fish_seen_subcommand_from create list stats destroy profiles" -s h -l help -d 'Print help'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand disk; and not __fish_seen_subcommand_from create list stats destroy profiles" -f -a "create" -d 'Make an emulated disk and print its device. It runs in the background until it is destroyed'
@@ -68,13 +70,24 @@ complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand demo" -l weights
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand demo" -l json -d 'Print JSON, one object a line'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand demo" -l equal-only -d 'Run with equal weights only'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand demo" -s h -l help -d 'Print help'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from weights-bite noisy-neighbour slice-cost memory idle-writes kill-restore" -s h -l help -d 'Print help'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from weights-bite noisy-neighbour slice-cost memory idle-writes kill-restore" -f -a "weights-bite" -d 'How close two equal readers at shares 800:100 get to 8:1'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from weights-bite noisy-neighbour slice-cost memory idle-writes kill-restore" -f -a "noisy-neighbour" -d 'What scene one of the demonstration gains under minervad against equal weights'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from weights-bite noisy-neighbour slice-cost memory idle-writes kill-restore" -f -a "slice-cost" -d 'Processor time of the daemon in each slice, with many tenants'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from weights-bite noisy-neighbour slice-cost memory idle-writes kill-restore" -f -a "memory" -d 'Memory of the daemon with many tenants'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from weights-bite noisy-neighbour slice-cost memory idle-writes kill-restore" -f -a "idle-writes" -d 'What the daemon writes in slices in which nothing changes'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from weights-bite noisy-neighbour slice-cost memory idle-writes kill-restore" -f -a "kill-restore" -d 'Kills the daemon at random moments under load and restores'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite noisy-neighbour slice-cost memory idle-writes clients kill-restore" -s h -l help -d 'Print help'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite noisy-neighbour slice-cost memory idle-writes clients kill-restore" -f -a "endogenic" -d 'What endogenic scheduling gains on the real kernel against equal weights, in the paper\'s scene and in others'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite noisy-neighbour slice-cost memory idle-writes clients kill-restore" -f -a "weights-bite" -d 'How close two equal readers at shares 800:100 get to 8:1'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite noisy-neighbour slice-cost memory idle-writes clients kill-restore" -f -a "noisy-neighbour" -d 'What scene one of the demonstration gains under minervad against equal weights'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite noisy-neighbour slice-cost memory idle-writes clients kill-restore" -f -a "slice-cost" -d 'Processor time of the daemon in each slice, with many tenants'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite noisy-neighbour slice-cost memory idle-writes clients kill-restore" -f -a "memory" -d 'Memory of the daemon with many tenants'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite noisy-neighbour slice-cost memory idle-writes clients kill-restore" -f -a "idle-writes" -d 'What the daemon writes in slices in which nothing changes'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite noisy-neighbour slice-cost memory idle-writes clients kill-restore" -f -a "clients" -d 'Answers, memory and slices with many clients connected'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite noisy-neighbour slice-cost memory idle-writes clients kill-restore" -f -a "kill-restore" -d 'Kills the daemon at random moments under load and restores'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from endogenic" -l profile -d 'Which disk to emulate' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from endogenic" -l scale -d 'Multiplies the paper\'s bytes and times' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from endogenic" -l pairs -d 'Pairs of runs of the paper\'s scene, equal weights and the daemon in turns; the median counts' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from endogenic" -l others -d 'Other scenes: 4, 8 and 16 tenants of other sizes and orders, sequential and random, this many of each' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from endogenic" -l others-scale -d 'The scale of the other scenes' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from endogenic" -l binaries -d 'The folder of minervad and minerva-ctl; by default they are looked for beside this program, then in PATH' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from endogenic" -l minervad -d 'The daemon to steer with, wherever the others are' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from endogenic" -l json -d 'Print JSON, one object a line'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from endogenic" -s h -l help -d 'Print help'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from weights-bite" -l profile -d 'Which disk to emulate' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from weights-bite" -l block -d 'Bytes a request, with K or M; each is measured' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from weights-bite" -l seconds -d 'Seconds measured for each' -r
@@ -114,16 +127,35 @@ complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fi
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from idle-writes" -l minervad -d 'The daemon to steer with, wherever the others are' -r -F
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from idle-writes" -l json -d 'Print JSON, one object a line'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from idle-writes" -s h -l help -d 'Print help'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from clients" -l clients -d 'Clients in all, each with a connection of its own' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from clients" -l requests-per-second -d 'Requests in all' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from clients" -l seconds -d 'For how long' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from clients" -l tenants -d 'Tenants that they belong to' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from clients" -l binaries -d 'The folder of minervad and minerva-ctl; by default they are looked for beside this program, then in PATH' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from clients" -l minervad -d 'The daemon to steer with, wherever the others are' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from clients" -l json -d 'Print JSON, one object a line'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from clients" -s h -l help -d 'Print help'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from kill-restore" -l kills -d 'How many kills' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from kill-restore" -l seed -d 'Seed of the moments' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from kill-restore" -l binaries -d 'The folder of minervad and minerva-ctl; by default they are looked for beside this program, then in PATH' -r -F
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from kill-restore" -l minervad -d 'The daemon to steer with, wherever the others are' -r -F
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from kill-restore" -l json -d 'Print JSON, one object a line'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from kill-restore" -s h -l help -d 'Print help'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and not __fish_seen_subcommand_from endogenic" -s h -l help -d 'Print help'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and not __fish_seen_subcommand_from endogenic" -f -a "endogenic" -d 'Minerva\'s Fig. 2: four tenants start together, one steps back, one coordinates'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from endogenic" -l profile -d 'Which disk to emulate' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from endogenic" -l scale -d 'Multiplies the paper\'s bytes and times; at 1 two runs take a quarter of an hour' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from endogenic" -l report -d 'Where to write the HTML report with plots' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from endogenic" -l binaries -d 'The folder of minervad and minerva-ctl; by default they are looked for beside this program, then in PATH' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from endogenic" -l minervad -d 'The daemon to steer with, wherever the others are' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from endogenic" -l json -d 'Print JSON, one object a line'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from endogenic" -s h -l help -d 'Print help'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand sweep" -l prefix -d 'Only leftovers whose name starts with this' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand sweep" -l json -d 'Print JSON'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand sweep" -s h -l help -d 'Print help'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand worker" -l spec -d 'The job, as JSON' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand worker" -l cgroup-processes -d 'The `cgroup.procs` to move into first' -r -F
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand worker" -s h -l help -d 'Print help'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand callers" -l spec -d 'The clients, as JSON' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand callers" -s h -l help -d 'Print help'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand generate" -s h -l help -d 'Print help'
