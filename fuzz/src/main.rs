@@ -5,6 +5,7 @@
 mod disks;
 mod files;
 mod kernel_text;
+mod participation;
 mod workloads;
 
 use std::sync::LazyLock;
@@ -27,6 +28,7 @@ const TARGETS: &[(&str, Target)] = &[
     ("io_stat", kernel_text::io_stat),
     ("job_file", workloads::job_file),
     ("journal", files::journal),
+    ("messages", participation::messages),
     ("mountinfo", kernel_text::mountinfo),
     ("network", kernel_text::network),
     ("pressure", kernel_text::pressure),

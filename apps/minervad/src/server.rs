@@ -73,8 +73,7 @@ fn group(key: &str, name: Option<&str>) -> anyhow::Result<Option<u32>> {
         return Ok(Some(number));
     }
     let found = nix::unistd::Group::from_name(name).with_context(|| format!("failed to look up the group {name}"))?;
-    let found =
-        found.with_context(|| format!("there is no group '{name}'; mend {key}, or add the group"))?;
+    let found = found.with_context(|| format!("there is no group '{name}'; mend {key}, or add the group"))?;
     Ok(Some(found.gid.as_raw()))
 }
 
