@@ -9,22 +9,29 @@ const LONGEST: Duration = Duration::from_secs(5);
 
 /// Waits that double from try to try. The jitter keeps the clients of a server that comes back from asking all at once.
 #[derive(Debug)]
-pub(crate) struct Backoff {
+pub struct Backoff {
     next: Duration,
 }
 
+impl Default for Backoff {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Backoff {
-    pub(crate) const fn new() -> Self {
+    /// The first wait is next.
+    pub const fn new() -> Self {
         Self { next: FIRST }
     }
 
     /// After something worked: the next wait is the first again.
-    pub(crate) const fn reset(&mut self) {
+    pub const fn reset(&mut self) {
         self.next = FIRST;
     }
 
     /// The next wait; no shorter than the server asked for. `fraction` is random, from 0 to 1.
-    pub(crate) fn after(&mut self, asked: Option<Duration>, fraction: f64) -> Duration {
+    pub fn after(&mut self, asked: Option<Duration>, fraction: f64) -> Duration {
         let base = self.next;
         self.next = (base * 2).min(LONGEST);
         let jittered = base.mul_f64(0.5 + fraction.clamp(0.0, 1.0) / 2.0);

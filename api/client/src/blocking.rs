@@ -143,6 +143,13 @@ impl Coordinated {
             None => Ok(()),
         }
     }
+
+    /// As [`crate::Coordinated::leave`].
+    pub fn leave(mut self) {
+        if let Some(inner) = self.inner.take() {
+            inner.leave();
+        }
+    }
 }
 
 impl Drop for Coordinated {

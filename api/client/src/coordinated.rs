@@ -28,12 +28,18 @@ pub struct Coordinated {
     key: String,
     answer: Answer,
     begun: watch::Receiver<Option<Begun>>,
-    /// How the operation is ended: with where to tell it, or, dropped, as cancelled. Absent without a server.
-    end: Option<oneshot::Sender<Finished>>,
+    /// How the operation ends; dropped, as cancelled. Absent without a server.
+    end: Option<oneshot::Sender<End>>,
 }
 
-/// Where it is told that the operation was finished.
-type Finished = oneshot::Sender<Result<(), Error>>;
+/// How an operation ends.
+#[derive(Debug)]
+enum End {
+    /// It is done; told when the server knows.
+    Finished(oneshot::Sender<Result<(), Error>>),
+    /// It goes on without this program.
+    Left,
+}
 
 impl Coordinated {
     /// Without a server everything begins at once.
@@ -84,9 +90,17 @@ impl Coordinated {
     /// changes nothing for this program.
     pub async fn finish(mut self) -> Result<(), Error> {
         let (told, result) = oneshot::channel();
-        match self.end.take().map(|end| end.send(told)) {
+        match self.end.take().map(|end| end.send(End::Finished(told))) {
             Some(Ok(())) => result.await.unwrap_or(Ok(())),
             _ => Ok(()),
+        }
+    }
+
+    /// Somebody else does it, such as the next command of a script. The server finds out by itself when it is over.
+    pub fn leave(mut self) {
+        if let Some(end) = self.end.take() {
+            // A task that has ended has nothing to leave.
+            let _ = end.send(End::Left);
         }
     }
 
@@ -140,7 +154,7 @@ struct Asking {
 
 impl Asking {
     /// From the question to the end of the operation.
-    async fn drive(mut self, mut ending: oneshot::Receiver<Finished>) {
+    async fn drive(mut self, mut ending: oneshot::Receiver<End>) {
         let end = tokio::select! {
             begun = self.wait_to_begin() => match begun {
                 Ok(begun) => {
@@ -160,10 +174,11 @@ impl Asking {
             end = &mut ending => end,
         };
         match end {
-            Ok(told) => {
+            Ok(End::Finished(told)) => {
                 // Whoever finished it may not wait for the answer.
                 let _ = told.send(self.end(true).await);
             }
+            Ok(End::Left) => {}
             // A server that cannot be told finds out by itself.
             Err(_) => drop(self.end(false).await),
         }
@@ -237,10 +252,7 @@ impl Asking {
     }
 
     /// Tells the server that it has begun by itself, for as long as that takes and no longer than until its end.
-    async fn tell_begun_until(
-        &self,
-        mut ending: oneshot::Receiver<Finished>,
-    ) -> Result<Finished, oneshot::error::RecvError> {
+    async fn tell_begun_until(&self, mut ending: oneshot::Receiver<End>) -> Result<End, oneshot::error::RecvError> {
         let request = v1::BeginRequest { request_id: self.request.request_id.clone() };
         let told = self.link.call(|mut server| {
             let request = request.clone();

@@ -94,10 +94,10 @@ fn word(status: &Status) -> Option<&str> {
     status.metadata().get(WORD_KEY)?.to_str().ok()
 }
 
-/// Whether another try is worth it. With the server's word for its refusal, only what the contract names; without one, all
-/// that a lost connection may look like on this side.
+/// Whether another try is worth it. With the server's word for its refusal, only what the contract names and an answer that
+/// came too late; without one, all that a lost connection may look like on this side.
 pub(crate) fn is_worth_another_try(status: &Status) -> bool {
-    matches!(status.code(), Code::Unavailable | Code::ResourceExhausted) || is_broken(status)
+    matches!(status.code(), Code::Unavailable | Code::ResourceExhausted | Code::DeadlineExceeded) || is_broken(status)
 }
 
 /// Whether the connection failed, rather than the server having said no.
@@ -107,7 +107,7 @@ fn is_broken(status: &Status) -> bool {
 }
 
 /// When the server would like to be asked again.
-pub(crate) fn retry_after(status: &Status) -> Option<Duration> {
+pub fn retry_after(status: &Status) -> Option<Duration> {
     status.metadata().get(RETRY_AFTER_KEY)?.to_str().ok()?.parse().ok().map(Duration::from_millis)
 }
 

@@ -48,10 +48,11 @@ mod transport;
 
 pub use address::Address;
 pub use agent::Agent;
+pub use backoff::Backoff;
 pub use client::{BoostAmount, Client, Lifetime};
 pub use coordinated::{Begun, Coordinated};
 pub use credentials::Credentials;
-pub use error::Error;
+pub use error::{Error, retry_after};
 pub use hold::Held;
 pub use level::{Level, UnknownWord};
 pub use minerva_api::v1;

@@ -244,7 +244,10 @@ async fn an_operation_that_is_dropped_is_cancelled() {
     let mut begun = client.coordinate_as("two", Operation::of_bytes(500)).await.expect("an answer");
     begun.wait().await;
     begun.cancel().await;
-    assert_eq!(server.script.calls_of("cancel"), ["one", "two"]);
+    client.coordinate_as("three", Operation::of_bytes(500)).await.expect("an answer").leave();
+    drop(client.coordinate_as("four", Operation::of_bytes(500)).await.expect("an answer"));
+    server.script.called("cancel", 3).await;
+    assert_eq!(server.script.calls_of("cancel"), ["one", "two", "four"], "what was left is not cancelled");
     assert!(server.script.calls_of("finish").is_empty());
 }
 
