@@ -1,13 +1,21 @@
 //! What the command line may say. Every text here is also the manual page.
 
+use crate::quantity::{boost_amount, duration, schedule_entry, size};
+use minerva_client::{Access, BoostAmount, Level, Operation, v1};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Sees, explains and undoes what Minerva does to the disks of this host.
+/// Sees, explains and undoes what Minerva does to the disks of this host, and asks it, as a tenant, for what one wants.
 ///
 /// Data goes to standard output, everything for people to standard error. The exit status is 0 when all is well, 1 when
-/// something was found (a disk that cannot be steered, a replay that differs, a refused file), 2 when the command itself failed.
+/// something was found (a disk that cannot be steered, a replay that differs, a refused file, a refused request), 2 when the
+/// command itself failed.
+///
+/// What a tenant asks for itself (priority, credits, boost, when, whoami, run) needs no root, and no daemon on this machine: in a
+/// container it goes to the host's socket, in a guest through minerva-agent. MINERVA_ADDRESS names the server if it is to be
+/// another: unix:/path, vsock:2:7420, https://host:7420 (with MINERVA_CA, and MINERVA_CERTIFICATE and MINERVA_KEY, or
+/// MINERVA_TOKEN_FILE).
 #[derive(Debug, clap::Parser)]
 #[command(name = "minerva-ctl", version)]
 pub(crate) struct Arguments {
@@ -86,7 +94,13 @@ pub(crate) enum Command {
     },
     /// Have the daemon read the operator's file again
     Reload,
-    /// Start a command as a tenant of its own
+    /// Start a command as a tenant of its own, or as one that takes part
+    ///
+    /// With --priority or --when the command takes part without knowing of it: the level is held while it runs, it begins when
+    /// it may, and its end is told. It stays in the calling tenant then, unless --name or --weight make it one of its own.
+    /// Without a server, or when the server refuses, it runs all the same. The exit status is the command's: 128 and the
+    /// signal's number when a signal ended it, 126 when it could not be started, 127 when there is no such command. Signals
+    /// are passed on to it.
     Run {
         /// The tenant's name [default: the command's name and process id]
         #[arg(long)]
@@ -94,6 +108,15 @@ pub(crate) enum Command {
         /// The factor on its share, in percent; 200 is twice a neutral tenant's
         #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(1..=10_000))]
         weight: Option<u32>,
+        /// How far to step back while it runs: low, lowest or idle
+        #[arg(long, value_name = "LEVEL")]
+        priority: Option<Level>,
+        /// How much it will move; it begins when the disk has room for it
+        #[arg(id = "size", long = "when", value_name = "BYTES", value_parser = size)]
+        when: Option<u64>,
+        /// How long it can wait, and where it moves them
+        #[command(flatten)]
+        bounds: Bounds,
         /// The command and its arguments
         #[arg(required = true, last = true)]
         command: Vec<OsString>,
@@ -108,6 +131,73 @@ pub(crate) enum Command {
         /// The factor on its share, in percent
         #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(1..=10_000))]
         weight: Option<u32>,
+    },
+    /// Step back so that others are served first, or come back; earns credits
+    ///
+    /// It is for the tenant that the server takes the caller for (see whoami), takes effect within one slice, and is printed as the
+    /// level in force, which a program that holds a level or the schedule may set further back.
+    Priority {
+        /// normal, low (a part of what it would have), lowest (a small part) or idle (only when nobody else uses the disk)
+        #[arg(required_unless_present_any = ["schedule", "no_schedule"])]
+        level: Option<Level>,
+        /// For how long; without it until another is set
+        #[arg(long = "for", value_name = "DURATION", value_parser = duration, requires = "level")]
+        duration: Option<Duration>,
+        /// Until this process of the tenant ends
+        #[arg(long, value_name = "PID", conflicts_with = "duration", requires = "level")]
+        until_pid: Option<u32>,
+        /// When to step back every day, such as "22:00-06:00 idle" or "mon-fri 08:00-18:00 low"; can be given several times
+        #[arg(long, value_name = "PART", value_parser = schedule_entry)]
+        schedule: Vec<v1::ScheduleEntry>,
+        /// Forget the schedule
+        #[arg(long, conflicts_with = "schedule")]
+        no_schedule: bool,
+        /// The time zone of the schedule, such as Europe/Berlin [default: this machine's]
+        #[arg(long, value_name = "NAME")]
+        time_zone: Option<String>,
+    },
+    /// Show the credits that the caller's account holds, and how it came by them
+    Credits {
+        /// How many of the last entries to show
+        #[arg(long, value_name = "COUNT", default_value_t = 10)]
+        entries: u32,
+    },
+    /// Spend credits for high priority, from now on
+    Boost {
+        /// How much: a time such as 30s, or 30-slices
+        #[arg(value_name = "AMOUNT", value_parser = boost_amount)]
+        amount: BoostAmount,
+        /// On this disk only, as MAJ:MIN of the host; the price is the same
+        #[arg(long, value_name = "MAJ:MIN")]
+        device: Option<String>,
+    },
+    /// Ask when an operation may begin, and wait until then
+    ///
+    /// Prints the answer ("now", "in 3 slices (3 s)", "wait, at most 12 s"), and "now" when the time has come. Without a server
+    /// that is at once. Never waits beyond the deadline.
+    When {
+        /// How much it will move: 500M (powers of 1024), 500MB (of 1000), or bytes
+        #[arg(id = "size", long = "bytes", value_name = "BYTES", value_parser = size)]
+        bytes: u64,
+        /// How long it can wait, and where it moves them
+        #[command(flatten)]
+        bounds: Bounds,
+        /// Print the answer only; an operation that would have to wait for a call is given up
+        #[arg(long)]
+        no_wait: bool,
+    },
+    /// Show who the server takes the caller for, and what is in force for it
+    Whoami,
+    /// Show what tenants asked for and were answered, and every credit earned and spent
+    Audit {
+        /// Only this one: its name, id, cgroup path or account [default: everyone]
+        tenant: Option<String>,
+        /// Since when: 2026-03-01T14:30:00Z, 14:30, "10 minutes ago" [default: as far back as is kept]
+        #[arg(long, value_name = "TIME")]
+        since: Option<String>,
+        /// At most so many, the newest
+        #[arg(long, value_name = "COUNT", default_value_t = 1000)]
+        entries: u32,
     },
     /// One of the probe's two readers
     #[command(hide = true)]
@@ -129,6 +219,40 @@ pub(crate) enum Command {
     },
 }
 
+/// How long an operation can wait, what it does, and where.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Bounds {
+    /// It should be done within so long
+    #[arg(long, value_name = "DURATION", value_parser = duration, requires = "size")]
+    deadline: Option<Duration>,
+    /// It must have begun within so long
+    #[arg(long, value_name = "DURATION", value_parser = duration, conflicts_with = "deadline", requires = "size")]
+    begin_by: Option<Duration>,
+    /// What it mostly does: sequential-read, sequential-write, random-read or random-write [default: sequential-read]
+    #[arg(long, value_name = "KIND", requires = "size")]
+    access: Option<Access>,
+    /// On which disk, as MAJ:MIN of the host [default: the disk that the tenant uses most]
+    #[arg(long, value_name = "MAJ:MIN", requires = "size")]
+    device: Option<String>,
+}
+
+impl Bounds {
+    /// An operation of so many bytes within them.
+    pub(crate) fn operation(self, bytes: u64) -> Operation {
+        let mut operation = Operation::of_bytes(bytes).access(self.access.unwrap_or_default());
+        if let Some(span) = self.deadline {
+            operation = operation.done_within(span);
+        }
+        if let Some(span) = self.begin_by {
+            operation = operation.begin_within(span);
+        }
+        match self.device {
+            Some(device) => operation.device(device),
+            None => operation,
+        }
+    }
+}
+
 /// What to do with the operator's file.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum ConfigCommand {
@@ -141,20 +265,10 @@ pub(crate) enum ConfigCommand {
     Default,
 }
 
-/// A duration as people write it: `60s`, `2 min`, `1h 30m`, or bare seconds.
-fn duration(text: &str) -> Result<Duration, String> {
-    if let Ok(seconds) = text.parse::<u32>() {
-        return Ok(Duration::from_secs(u64::from(seconds)));
-    }
-    let span: jiff::SignedDuration = text.parse().map_err(|error: jiff::Error| error.to_string())?;
-    Duration::try_from(span).map_err(|_| "a duration is not negative".to_owned())
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Arguments, duration};
-    use clap::CommandFactory;
-    use std::time::Duration;
+    use super::Arguments;
+    use clap::{CommandFactory, Parser};
 
     #[test]
     fn the_command_line_is_sound() {
@@ -162,11 +276,16 @@ mod tests {
     }
 
     #[test]
-    fn durations_are_read_as_people_write_them() {
-        assert_eq!(duration("60"), Ok(Duration::from_secs(60)));
-        assert_eq!(duration("60s"), Ok(Duration::from_secs(60)));
-        assert_eq!(duration("2 min"), Ok(Duration::from_secs(120)));
-        assert!(duration("soon").is_err());
-        assert!(duration("-5s").is_err());
+    fn what_does_not_go_together_is_refused() {
+        let read = |line: &str| Arguments::try_parse_from(line.split(' ')).is_ok();
+        assert!(read("minerva-ctl priority idle --for 8h"));
+        assert!(read("minerva-ctl priority --no-schedule"));
+        assert!(!read("minerva-ctl priority"));
+        assert!(!read("minerva-ctl priority idle --for 8h --until-pid 7"));
+        assert!(!read("minerva-ctl priority --for 8h --no-schedule"));
+        assert!(read("minerva-ctl when --bytes 500M --deadline 20s"));
+        assert!(!read("minerva-ctl when --bytes 500M --deadline 20s --begin-by 20s"));
+        assert!(read("minerva-ctl run --when 500M --deadline 20s --priority low -- true"));
+        assert!(!read("minerva-ctl run --deadline 20s -- true"));
     }
 }

@@ -1,7 +1,8 @@
-//! The operator's tool: sees, explains and undoes what Minerva does. Thin: each command asks the daemon or calls one of the
-//! crates, and prints.
+//! The operator's tool, which sees, explains and undoes what Minerva does, and the tenant's, which asks it for something. Thin:
+//! each command asks the daemon or calls one of the crates, and prints.
 
 mod arguments;
+mod audit;
 mod config;
 mod doctor;
 mod explain;
@@ -10,28 +11,35 @@ mod generate;
 mod moment;
 mod named;
 mod output;
+mod part;
 mod place;
 mod probe;
+mod quantity;
 mod record;
 mod reload;
 mod replay;
 mod restore;
+mod run;
+mod signals;
 mod status;
+mod tenant;
 mod top;
+mod when;
 
 use anyhow::Context;
 use arguments::{Arguments, Command};
 use clap::Parser;
 use minerva_api::client::{self, Operator};
+use minerva_client::Lifetime;
 use output::Verdict;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 fn main() -> ExitCode {
     match run(Arguments::parse()) {
-        Ok(Verdict::Well) => ExitCode::SUCCESS,
-        Ok(Verdict::Found) => ExitCode::from(1),
+        Ok(verdict) => ExitCode::from(verdict.code()),
         Err(error) => {
             eprintln!("minerva-ctl: {}", message(&error));
             ExitCode::from(2)
@@ -52,6 +60,9 @@ fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
         Command::Record { file, duration } => {
             with_daemon(Box::new(move |client| Box::pin(record::run(client, file, duration, json))))
         }
+        Command::Audit { tenant, since, entries } => {
+            with_daemon(Box::new(move |client| Box::pin(audit::run(client, tenant, since, entries, json))))
+        }
         Command::Reload => with_daemon(Box::new(move |client| Box::pin(reload::run(client, json)))),
         Command::Doctor { probe, device, mount, seconds } => {
             doctor::run(&doctor::Request { config, probe, device, mount, duration: seconds, json })
@@ -59,12 +70,29 @@ fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
         Command::Restore { if_daemon_gone } => restore::run(&config, if_daemon_gone, json),
         Command::Replay { file } => replay::run(&file, json),
         Command::Config { command } => config::run(command, &config, json),
-        Command::Run { name, weight, command } => {
-            named::run(&named::Place { socket: socket_path(socket, &config), config, name, weight }, &command)
+        Command::Run { name, weight, priority, when, bounds, command } => {
+            let part = run::Part { level: priority, operation: when.map(|bytes| bounds.operation(bytes)) };
+            let place = named::Place { socket: socket_path(socket, &config), config, name, weight };
+            run_command(&place, part, &command)
         }
         Command::Attach { pid, name, weight } => {
             named::attach(&named::Place { socket: socket_path(socket, &config), config, name, weight }, pid, json)
         }
+        Command::Priority { level, duration, until_pid, schedule, no_schedule, time_zone } => {
+            let lifetime = match (duration, until_pid) {
+                (Some(span), _) => Lifetime::For(span),
+                (None, Some(pid)) => Lifetime::Process(pid),
+                (None, None) => Lifetime::UntilReleased,
+            };
+            let schedule = (no_schedule || !schedule.is_empty()).then_some(schedule);
+            block_on(tenant::priority(&config, tenant::Priority { level, lifetime, schedule, time_zone }, json))
+        }
+        Command::Credits { entries } => block_on(tenant::credits(&config, entries, json)),
+        Command::Boost { amount, device } => block_on(tenant::boost(&config, amount, device.as_deref(), json)),
+        Command::When { bytes, bounds, no_wait } => {
+            block_on(when::run(&config, bounds.operation(bytes), !no_wait, json))
+        }
+        Command::Whoami => block_on(tenant::whoami(&config, json)),
         Command::ProbeReader { node, start, length, milliseconds } => {
             probe::read(&node, start, length, Duration::from_millis(milliseconds))
         }
@@ -72,16 +100,31 @@ fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
     }
 }
 
+/// Becomes the command, or, when it shall take part, stays beside it.
+fn run_command(place: &named::Place, part: run::Part, command: &[OsString]) -> anyhow::Result<Verdict> {
+    if part.level.is_none() && part.operation.is_none() {
+        return named::run(place, command);
+    }
+    if place.name.is_some() || place.weight.is_some() {
+        named::enter(place, command)?;
+    }
+    block_on(run::run(&place.config, part, command))
+}
+
 /// What is done with the daemon.
 type Work = std::pin::Pin<Box<dyn Future<Output = anyhow::Result<Verdict>>>>;
 
 /// Connects, works, ends.
 fn with_daemon(socket: &Path, work: Box<dyn FnOnce(Operator) -> Work>) -> anyhow::Result<Verdict> {
+    block_on(async { work(client::connect(socket).await?).await })
+}
+
+fn block_on(work: impl Future<Output = anyhow::Result<Verdict>>) -> anyhow::Result<Verdict> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .context("failed to start a runtime to talk to the daemon")?;
-    runtime.block_on(async { work(client::connect(socket).await?).await })
+    runtime.block_on(work)
 }
 
 /// Where the daemon listens: as the command line says, else as the operator's file says, else at the default place. A broken

@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use minerva_api::client::{self, ConnectError};
 use minerva_api::v1;
 use minerva_linux_actuate::NamedGroups;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -24,11 +24,18 @@ pub(crate) struct Place {
 /// Turns into `command`, inside a tenant of its own. Returns only when that fails.
 pub(crate) fn run(place: &Place, command: &[OsString]) -> anyhow::Result<Verdict> {
     let [program, arguments @ ..] = command else { bail!("no command given") };
-    let pid = std::process::id();
-    let name = place.name.clone().unwrap_or_else(|| derived_name(program, pid));
-    register(place, &name, pid)?;
+    enter(place, command)?;
     let error = Command::new(program).args(arguments).exec();
-    Err(error).with_context(|| format!("failed to start {}", program.display()))
+    eprintln!("minerva-ctl: failed to start {}: {error}", program.display());
+    Ok(Verdict::not_started(&error))
+}
+
+/// Moves this process, and what it will start, into a tenant for `command`.
+pub(crate) fn enter(place: &Place, command: &[OsString]) -> anyhow::Result<()> {
+    let pid = std::process::id();
+    let program = command.first().map_or(OsStr::new(""), OsString::as_os_str);
+    let name = place.name.clone().unwrap_or_else(|| derived_name(program, pid));
+    register(place, &name, pid).map(drop)
 }
 
 /// Moves a process that runs.
@@ -75,7 +82,7 @@ fn by_itself(place: &Place, name: &str, pid: u32) -> anyhow::Result<v1::Register
 }
 
 /// The command's name and process id, as far as it is fit for a directory.
-fn derived_name(program: &OsString, pid: u32) -> String {
+fn derived_name(program: &OsStr, pid: u32) -> String {
     let file_name = Path::new(program).file_name().unwrap_or_default().to_string_lossy();
     let plain: String =
         file_name.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')).take(48).collect();
@@ -88,8 +95,8 @@ mod tests {
 
     #[test]
     fn a_derived_name_is_fit_for_a_directory() {
-        assert_eq!(derived_name(&"/usr/bin/dd".into(), 7), "dd-7");
-        assert_eq!(derived_name(&"./über script.sh".into(), 7), "berscriptsh-7");
-        assert_eq!(derived_name(&"/".into(), 7), "7");
+        assert_eq!(derived_name("/usr/bin/dd".as_ref(), 7), "dd-7");
+        assert_eq!(derived_name("./über script.sh".as_ref(), 7), "berscriptsh-7");
+        assert_eq!(derived_name("/".as_ref(), 7), "7");
     }
 }

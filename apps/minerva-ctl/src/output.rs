@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use serde::Serialize;
-use std::io::Write;
+use std::io::{self, Write};
 
 /// What a command found. It becomes the exit status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +11,10 @@ pub(crate) enum Verdict {
     Well,
     /// The command did its work and found something that a person should act on.
     Found,
+    /// The command that was run ended with this code.
+    Exited(i32),
+    /// It, or the wait for it, was ended by this signal.
+    Signalled(i32),
 }
 
 impl Verdict {
@@ -18,11 +22,27 @@ impl Verdict {
     pub(crate) const fn found_if(found: bool) -> Self {
         if found { Self::Found } else { Self::Well }
     }
+
+    /// A command that could not be started, as shells tell it: 127 if there is none, 126 if it cannot be run.
+    pub(crate) fn not_started(error: &io::Error) -> Self {
+        Self::Exited(if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 })
+    }
+
+    /// The exit status.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Well => 0,
+            Self::Found => 1,
+            // Codes are bytes.
+            Self::Exited(code) => u8::try_from(code & 0xff).unwrap_or(u8::MAX),
+            Self::Signalled(signal) => u8::try_from(128 + (signal & 0x7f)).unwrap_or(u8::MAX),
+        }
+    }
 }
 
 /// Prints text as it is.
 pub(crate) fn text(text: &str) -> anyhow::Result<()> {
-    let mut out = std::io::stdout().lock();
+    let mut out = io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("failed to write to standard output")
 }
 

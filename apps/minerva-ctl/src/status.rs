@@ -2,6 +2,7 @@
 
 use crate::figures::{long_span, rate, span, table};
 use crate::output::{self, Verdict};
+use crate::part;
 use minerva_api::client::Operator;
 use minerva_api::v1;
 use std::fmt::Write;
@@ -46,6 +47,14 @@ fn page(status: &v1::StatusResponse) -> String {
     let _ = write!(text, "\n{}", disks(&slice.devices));
     for device in &slice.devices {
         let _ = writeln!(text, "{}: {}", device.name, device.reason);
+    }
+    let taking_part: Vec<String> = slice
+        .tenants
+        .iter()
+        .filter_map(|tenant| Some(format!("{}: {}\n", tenant.name, part::full(tenant.part.as_ref()?))))
+        .collect();
+    if !taking_part.is_empty() {
+        let _ = write!(text, "\ntaking part:\n{}", taking_part.concat());
     }
     if !status.findings.is_empty() {
         text.push_str("\nfindings:\n");

@@ -3,6 +3,7 @@
 
 use crate::figures::{rate, span};
 use crate::output::{self, Verdict};
+use crate::part;
 use anyhow::Context;
 use minerva_api::client::Operator;
 use minerva_api::v1;
@@ -146,8 +147,9 @@ fn draw(frame: &mut Frame<'_>, slice: &v1::Slice, selected: Option<usize>) {
     frame.render_stateful_widget(tenant_table(slice, &uses), areas[2], &mut state);
     if let Some((tenant, used)) = selected.filter(|_| foot > 0).and_then(|index| uses.get(index)) {
         let disk = slice.devices.iter().find(|device| device.number == used.device);
+        let part = tenant.part.as_ref().map_or_else(String::new, |part| format!(": {}", part::full(part)));
         let text = vec![
-            Line::styled(format!("{} ({}, {})", tenant.name, tenant.kind, tenant.cgroup), bold),
+            Line::styled(format!("{} ({}, {}){part}", tenant.name, tenant.kind, tenant.cgroup), bold),
             Line::raw(if used.why.is_empty() { "nothing was decided about it" } else { &used.why }),
             Line::raw(disk.map_or_else(String::new, |disk| format!("{}: {}", disk.name, disk.reason))),
         ];
@@ -199,9 +201,10 @@ fn disk_table(slice: &v1::Slice) -> Table<'_> {
 }
 
 fn tenant_table<'a>(slice: &'a v1::Slice, uses: &[(&'a v1::Tenant, &'a v1::Use)]) -> Table<'a> {
-    let widths = [28, 12, 11, 11, 9, 6].map(Constraint::Length).into_iter().chain([Constraint::Fill(1)]);
+    let widths = [28, 12, 11, 11, 9, 6, 10].map(Constraint::Length).into_iter().chain([Constraint::Fill(1)]);
     let numbers = ["READ", "WRITE", "LATENCY", "SHARE"].map(right);
-    let head = [Cell::new("TENANT"), Cell::new("DISK")].into_iter().chain(numbers).chain([Cell::new("WHY")]);
+    let words = ["PART", "WHY"].map(Cell::new);
+    let head = [Cell::new("TENANT"), Cell::new("DISK")].into_iter().chain(numbers).chain(words);
     Table::new(uses.iter().map(|(tenant, used)| tenant_row(slice, tenant, used)), widths.collect::<Vec<_>>())
         .header(header(head))
         .row_highlight_style(Style::new().add_modifier(Modifier::UNDERLINED | Modifier::BOLD))
@@ -225,6 +228,7 @@ fn tenant_row<'a>(slice: &'a v1::Slice, tenant: &'a v1::Tenant, used: &'a v1::Us
         right(rate(used.write_bytes_per_second)),
         right(span(used.latency_ns)),
         right(used.share.map_or("-".to_owned(), |share| share.to_string())),
+        Cell::new(tenant.part.as_ref().map_or_else(String::new, part::brief)),
         Cell::new(brief(&used.why)),
     ])
     .style(style)
@@ -252,10 +256,14 @@ mod tests {
         };
         let tenant = |name: &str, used| v1::Tenant { name: name.to_owned(), uses: vec![used], ..v1::Tenant::default() };
         let device = v1::Device { number: "7:0".to_owned(), name: "loop0".to_owned(), ..v1::Device::default() };
+        let part = v1::Part { level: "idle".to_owned(), ..v1::Part::default() };
         let slice = v1::Slice {
             number: 7,
             devices: vec![device],
-            tenants: vec![tenant("sparing", used(0, 100)), tenant("heavy", used(22_400_000, 4))],
+            tenants: vec![
+                tenant("sparing", used(0, 100)),
+                v1::Tenant { part: Some(part), ..tenant("heavy", used(22_400_000, 4)) },
+            ],
             ..v1::Slice::default()
         };
         let text = frame_text(&slice).expect("a frame in memory");
@@ -263,7 +271,7 @@ mod tests {
         assert!(heavy < text.find("sparing").expect("the sparing tenant"), "{text}");
         assert!(text.contains("22.4 MB/s"), "{text}");
         assert!(text.contains("loop0"), "{text}");
-        assert!(text.contains("4 100 * fennel (group 9)"), "{text}");
+        assert!(text.contains("4 idle       100 * fennel (group 9)"), "{text}");
         assert!(text.contains("observe: nothing is decided"), "{text}");
     }
 }

@@ -1,0 +1,150 @@
+//! Amounts as people write them: spans of time, sizes, purchases, parts of a day.
+
+use minerva_client::{BoostAmount, Level, v1};
+use std::time::Duration;
+
+/// A duration: `60s`, `2 min`, `1h 30m`, or bare seconds.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    if let Ok(seconds) = text.parse::<u32>() {
+        return Ok(Duration::from_secs(u64::from(seconds)));
+    }
+    let span: jiff::SignedDuration = text.parse().map_err(|error: jiff::Error| error.to_string())?;
+    Duration::try_from(span).map_err(|_| "a duration is not negative".to_owned())
+}
+
+/// A size: `500M` and `500MiB` are powers of 1024, `500MB` of 1000, a bare number is bytes.
+pub(crate) fn size(text: &str) -> Result<u64, String> {
+    let wrong = || format!("'{text}' is no size: write 500M (or 500MiB), 500MB, 2G or a number of bytes");
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let number: f64 = number.parse().map_err(|_| wrong())?;
+    let unit = unit.trim();
+    let power = match unit.chars().next().map(|c| c.to_ascii_uppercase()) {
+        None | Some('B') => 0,
+        Some('K') => 1,
+        Some('M') => 2,
+        Some('G') => 3,
+        Some('T') => 4,
+        Some(_) => return Err(wrong()),
+    };
+    let base: f64 = match (unit.get(1..), power) {
+        (None | Some(""), _) | (Some("i" | "iB"), 1..) => 1024.0,
+        (Some("B" | "b"), 1..) => 1000.0,
+        _ => return Err(wrong()),
+    };
+    let bytes = number * base.powi(power);
+    // Beyond this a float does not count bytes any more, and no disk is as large.
+    if bytes < 1.0 || bytes > 2f64.powi(60) { Err(wrong()) } else { Ok(bytes as u64) }
+}
+
+/// How much high priority: `30s`, or `30-slices`.
+pub(crate) fn boost_amount(text: &str) -> Result<BoostAmount, String> {
+    let slices = text.strip_suffix("slices").or_else(|| text.strip_suffix("slice"));
+    match slices.map(|number| number.trim_end_matches(['-', ' ']).parse::<u32>()) {
+        Some(Ok(slices)) => Ok(BoostAmount::Slices(slices)),
+        Some(Err(_)) => Err(format!("'{text}' is no number of slices: write 30-slices, or a time such as 30s")),
+        None => duration(text).map(BoostAmount::For),
+    }
+}
+
+const DAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
+
+/// A part of the day at which to step back: `22:00-06:00 idle`, `mon-fri 08:00-18:00 low`, `sat,sun 00:00-24:00 lowest`.
+pub(crate) fn schedule_entry(text: &str) -> Result<v1::ScheduleEntry, String> {
+    let wrong =
+        || format!("'{text}' is no part of a schedule: write \"22:00-06:00 idle\" or \"mon-fri 08:00-18:00 low\"");
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let (days, span, level) = match words[..] {
+        [span, level] => (0, span, level),
+        [days, span, level] => (day_set(days).ok_or_else(wrong)?, span, level),
+        _ => return Err(wrong()),
+    };
+    let (begin, end) = span.split_once('-').ok_or_else(wrong)?;
+    let level: Level = level.parse().map_err(|error| format!("{error}; {}", wrong()))?;
+    Ok(v1::ScheduleEntry {
+        begin_minute: minute(begin).ok_or_else(wrong)?,
+        end_minute: minute(end).ok_or_else(wrong)?,
+        days,
+        level: level.to_wire(),
+    })
+}
+
+/// The same as text.
+pub(crate) fn schedule_text(entry: &v1::ScheduleEntry) -> String {
+    let days: Vec<&str> =
+        DAYS.iter().enumerate().filter(|(bit, _)| entry.days >> bit & 1 == 1).map(|(_, &d)| d).collect();
+    let time = |minute: u32| format!("{:02}:{:02}", minute / 60, minute % 60);
+    let days = if days.is_empty() { String::new() } else { format!("{} ", days.join(",")) };
+    format!("{days}{}-{} {}", time(entry.begin_minute), time(entry.end_minute), Level::from_wire(entry.level))
+}
+
+/// Minutes after midnight; midnight at the end of the day is that at its begin.
+fn minute(text: &str) -> Option<u32> {
+    let (hour, minute) = text.split_once(':')?;
+    let (hour, minute): (u32, u32) = (hour.parse().ok()?, minute.parse().ok()?);
+    match (hour, minute) {
+        (24, 0) => Some(0),
+        (0..24, 0..60) => Some(hour * 60 + minute),
+        _ => None,
+    }
+}
+
+/// `mon,wed`, `mon-fri`, or both mixed, as bits.
+fn day_set(text: &str) -> Option<u32> {
+    let day = |name: &str| DAYS.iter().position(|day| name.eq_ignore_ascii_case(day));
+    let mut days = 0;
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last) = (day(first)?, day(last)?);
+        // From Saturday to Monday is three days.
+        days |= (0..=(7 + last - first) % 7).fold(0, |days, step| days | 1 << ((first + step) % 7));
+    }
+    Some(days)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{boost_amount, duration, schedule_entry, schedule_text, size};
+    use minerva_client::BoostAmount;
+    use std::time::Duration;
+
+    #[test]
+    fn durations_are_read_as_people_write_them() {
+        assert_eq!(duration("60"), Ok(Duration::from_secs(60)));
+        assert_eq!(duration("60s"), Ok(Duration::from_secs(60)));
+        assert_eq!(duration("2 min"), Ok(Duration::from_secs(120)));
+        assert_eq!(duration("8h"), Ok(Duration::from_secs(28_800)));
+        assert!(duration("soon").is_err());
+        assert!(duration("-5s").is_err());
+    }
+
+    #[test]
+    fn sizes_are_read_as_people_write_them() {
+        assert_eq!([size("500M"), size("500MiB"), size("500 MB")], [Ok(500 << 20), Ok(500 << 20), Ok(500_000_000)]);
+        assert_eq!([size("1.5G"), size("4096"), size("10kB")], [Ok(3 << 29), Ok(4096), Ok(10_000)]);
+        for wrong in ["", "M", "-1", "0", "5X", "5Mx", "1e30", "9999999T", "nan"] {
+            assert!(size(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_boost_is_a_time_or_a_number_of_slices() {
+        assert_eq!(boost_amount("30s"), Ok(BoostAmount::For(Duration::from_secs(30))));
+        assert_eq!(boost_amount("30-slices"), Ok(BoostAmount::Slices(30)));
+        assert_eq!(boost_amount("1 slice"), Ok(BoostAmount::Slices(1)));
+        assert!(boost_amount("-slices").is_err());
+    }
+
+    #[test]
+    fn parts_of_a_day_come_back_as_they_were_written() {
+        for text in ["22:00-06:00 idle", "mon,tue,wed,thu,fri 08:00-18:30 low"] {
+            assert_eq!(schedule_text(&schedule_entry(text).expect(text)), text);
+        }
+        let read = |text: &str| schedule_entry(text).map(|entry| (entry.days, entry.begin_minute, entry.end_minute));
+        assert_eq!(read("sat-mon 00:00-24:00 lowest"), Ok((0b110_0001, 0, 0)));
+        for wrong in ["22:00-06:00", "22-06 idle", "25:00-06:00 idle", "someday 22:00-06:00 idle", "22:00-06:00 nice"] {
+            assert!(schedule_entry(wrong).is_err(), "{wrong}");
+        }
+    }
+}

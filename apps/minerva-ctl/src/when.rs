@@ -1,0 +1,107 @@
+//! `minerva-ctl when`: asks when an operation may begin, and waits until then.
+
+use crate::figures::long_span;
+use crate::output::{self, Verdict};
+use crate::signals::Signals;
+use crate::tenant;
+use minerva_client::{Answer, Begun, Client, Error, Operation};
+use serde::Serialize;
+use std::path::Path;
+use std::time::Duration;
+
+/// The answer, for programs.
+#[derive(Debug, Serialize)]
+#[serde(tag = "answer", rename_all = "kebab-case")]
+enum AnswerLine<'a> {
+    Now { request_id: &'a str },
+    After { request_id: &'a str, slices: u32, slice_ns: u64 },
+    Wait { request_id: &'a str, at_most_ns: Option<u64> },
+}
+
+/// The end of the wait, for programs.
+#[derive(Debug, Serialize)]
+struct BegunLine {
+    /// `told`, `in-time` (its deadline has come) or `unserved` (there is no server).
+    begun: &'static str,
+}
+
+/// Prints the answer, and returns when the operation may begin. Whoever begins it then is another command: the server learns
+/// of its end from what it sees.
+pub(crate) async fn run(config: &Path, operation: Operation, wait: bool, json: bool) -> anyhow::Result<Verdict> {
+    let mut signals = Signals::catch()?;
+    let client = tenant::connect(config).await?;
+    warn_of_absence(&client);
+    let ask = client.coordinate(operation);
+    let mut coordinated = tokio::select! {
+        answer = ask => match answer {
+            Ok(coordinated) => coordinated,
+            Err(error @ Error::Refused { .. }) => return tenant::found(error, json),
+            Err(error) => return Err(error.into()),
+        },
+        came = signals.next() => return Ok(Verdict::Signalled(came.number)),
+    };
+    let answer = coordinated.answer();
+    print_answer(answer, coordinated.key(), json)?;
+    if wait && answer != Answer::Now {
+        let begun = tokio::select! {
+            begun = coordinated.wait() => begun,
+            came = signals.next() => {
+                coordinated.cancel().await;
+                return Ok(Verdict::Signalled(came.number));
+            }
+        };
+        print_begun(begun, json)?;
+    } else if matches!(answer, Answer::Wait { .. }) {
+        // Nobody is there to be called.
+        coordinated.cancel().await;
+        return Ok(Verdict::Well);
+    }
+    coordinated.leave();
+    Ok(Verdict::Well)
+}
+
+/// Without a server everything begins at once, which a person should know.
+pub(crate) fn warn_of_absence(client: &Client) {
+    if let Some(reason) = client.absence() {
+        eprintln!("minerva-ctl: {reason}; going on without");
+    }
+}
+
+fn print_answer(answer: Answer, key: &str, json: bool) -> anyhow::Result<()> {
+    if json {
+        return output::json(&match answer {
+            Answer::Now => AnswerLine::Now { request_id: key },
+            Answer::After { slices, slice } => {
+                AnswerLine::After { request_id: key, slices, slice_ns: nanoseconds(slice) }
+            }
+            Answer::Wait { at_most } => AnswerLine::Wait { request_id: key, at_most_ns: at_most.map(nanoseconds) },
+        });
+    }
+    output::text(&match answer {
+        Answer::Now => "now\n".to_owned(),
+        Answer::After { slices, slice } => {
+            format!("in {slices} slices ({})\n", long_span(nanoseconds(slice.saturating_mul(slices))))
+        }
+        Answer::Wait { at_most: Some(span) } => format!("wait, at most {}\n", long_span(nanoseconds(span))),
+        Answer::Wait { at_most: None } => "wait\n".to_owned(),
+    })
+}
+
+fn print_begun(begun: Begun, json: bool) -> anyhow::Result<()> {
+    let word = match begun {
+        Begun::Told => "told",
+        Begun::InTime => "in-time",
+        Begun::Unserved => "unserved",
+    };
+    if json {
+        return output::json(&BegunLine { begun: word });
+    }
+    if begun == Begun::Unserved {
+        eprintln!("minerva-ctl: the server went away; going on without");
+    }
+    output::text("now\n")
+}
+
+fn nanoseconds(span: Duration) -> u64 {
+    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
+}
