@@ -1,12 +1,13 @@
 //! What other threads may ask of the slice loop. The queue is bounded: a flood of clients is refused at the door, and the
 //! loop never waits for any of them.
 
+use crate::participation::ask::Ask;
 use minerva_api::v1;
 use std::sync::mpsc::{SyncSender, TrySendError};
 use tokio::sync::{mpsc, oneshot};
 
-/// Requests that may wait for the loop at once.
-pub(crate) const QUEUE_LENGTH: usize = 64;
+/// Requests that may wait for the loop at once. The doors for tenants leave half of it to operators.
+pub(crate) const QUEUE_LENGTH: usize = 1024;
 /// Pieces of a recording that may wait for a client. Some ten busy slices; a client slower than that loses the recording.
 pub(crate) const RECORD_QUEUE_LENGTH: usize = 16 * 1024;
 
@@ -23,6 +24,10 @@ pub(crate) enum Command {
     Record(mpsc::Sender<Vec<u8>>, oneshot::Sender<Result<(), String>>),
     /// End the recording, whole. Said by the client whose recording it is.
     EndRecord,
+    /// A tenant asks for something.
+    Ask(Ask),
+    /// Entries of the ledger were committed, or could not be: look what came of them.
+    StoreAnswered,
     /// Put a process into a named tenant.
     Register(v1::RegisterRequest, oneshot::Sender<Result<v1::RegisterResponse, String>>),
 }

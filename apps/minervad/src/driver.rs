@@ -10,6 +10,10 @@ use crate::metrics::{DeviceLabel, Metrics};
 use crate::named_tenants::NamedTenants;
 use crate::notify::ServiceManager;
 use crate::operator_file::OperatorFile;
+use crate::participation::ask::Refusal;
+use crate::participation::directory::Directory;
+use crate::participation::door_lobby::LimitsHandle;
+use crate::participation::parts::Parts;
 use crate::scope::Scope;
 use crate::service::Slices;
 use crate::tape::Tape;
@@ -18,7 +22,10 @@ use minerva_api::v1;
 use minerva_engine::Engine;
 use minerva_linux_actuate::{Guard, Overwriters, Writer};
 use minerva_linux_observe::Observer;
-use minerva_model::{Device, DeviceId, Effect, Event, KnobWrite, Mode, Nanos, Sample, Tenant, TenantId};
+use minerva_model::{
+    Device, DeviceId, Effect, Event, KnobWrite, Mode, Nanos, RefusalKind, Sample, Tenant, TenantHistory, TenantId,
+};
+use minerva_store::StandingClaim;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -32,7 +39,7 @@ const DIGEST_PERIOD: Nanos = Nanos::from_secs(60);
 /// Named tenants whose processes have ended are looked for once in this many slices.
 const SWEEP_SLICES: u64 = 10;
 
-/// The loop's state. Its parts in other files: `effects`, `obey`, `picture`.
+/// The loop's state. Its parts in other files: `effects`, `obey`, `picture`, `participation`.
 pub(crate) struct Driver {
     pub(crate) file: OperatorFile,
     pub(crate) engine: Engine,
@@ -49,8 +56,14 @@ pub(crate) struct Driver {
     pub(crate) manager: ServiceManager,
     pub(crate) level: crate::logging::LevelSwitch,
     pub(crate) slices: Slices,
+    /// Tenants that take part.
+    pub(crate) parts: Parts,
     pub(crate) tape: Option<Tape>,
     pub(crate) tenants: BTreeMap<TenantId, Tenant>,
+    /// How much tenants may ask.
+    pub(crate) door_limits: LimitsHandle,
+    /// The tenants, for the doors.
+    pub(crate) directory: Directory,
     pub(crate) devices: BTreeMap<DeviceId, Device>,
     pub(crate) findings: VecDeque<v1::Finding>,
     pub(crate) started: Nanos,
@@ -79,7 +92,10 @@ impl Driver {
         let why = loop {
             match commands.recv_timeout(self.patience(next)) {
                 Ok(Command::Stop(why)) => break why,
-                Ok(command) => self.obey(command),
+                Ok(command) => {
+                    self.obey(command);
+                    self.take_acknowledgements();
+                }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break "nobody is left to command it",
             }
@@ -121,10 +137,10 @@ impl Driver {
         self.renew_lease(started);
         for event in self.observer.discover() {
             if self.scope.admits(&event) {
-                let event = self.noticed(event);
-                self.feed(event);
+                self.notice(event);
             }
         }
+        self.review_claims();
         if self.slice_number == 0 {
             self.find_unknown_disks();
         }
@@ -133,7 +149,13 @@ impl Driver {
         self.measure(&sample);
         self.feed(Event::Sampled(Box::new(sample)));
         self.name_overwriters();
+        self.parts.sweep();
+        for refused in self.parts.refusals.take() {
+            self.memory.audit_request(refused);
+        }
         self.memory.flush();
+        // Those of this slice are not there yet; this is for those whose waking call found the queue full.
+        self.take_acknowledgements();
         self.slice_number += 1;
         self.slice_unix_ns = crate::clock::unix_ns();
         if self.slice_number.is_multiple_of(SWEEP_SLICES) {
@@ -156,20 +178,53 @@ impl Driver {
         }
     }
 
-    /// Notes what came and went, and adds to a new tenant what is remembered of it.
-    fn noticed(&mut self, event: Event) -> Event {
+    /// Notes what came and went, and tells the engine, with what is remembered of it.
+    fn notice(&mut self, event: Event) {
         match event {
             Event::TenantSeen { tenant, .. } => {
                 let history = self.memory.recall(&tenant.history_key());
-                self.tenants.insert(tenant.id, tenant.clone());
-                Event::TenantSeen { tenant, history }
+                self.introduce(tenant, history);
             }
             Event::DeviceSeen(device) => {
                 self.devices.insert(device.id, device.clone());
-                Event::DeviceSeen(device)
+                self.introduce_disk(device);
             }
-            other => other,
+            other => self.feed(other),
         }
+    }
+
+    /// Tells the engine of a tenant and all that is remembered of it.
+    pub(crate) fn introduce(&mut self, tenant: Tenant, history: Vec<TenantHistory>) {
+        history.iter().for_each(|history| self.parts.used(history));
+        self.tenants.insert(tenant.id, tenant.clone());
+        self.directory.enter(&tenant);
+        self.feed(Event::TenantSeen { tenant: tenant.clone(), history });
+        self.feed(Event::Recalled(Box::new(self.memory.recalled(&tenant))));
+        self.recall_claims(&tenant);
+    }
+
+    /// Tells the engine of a disk and what is remembered of it.
+    pub(crate) fn introduce_disk(&mut self, device: Device) {
+        let id = device.id;
+        self.feed(Event::DeviceSeen(device));
+        for row in self.memory.bandwidths(id) {
+            self.feed(Event::BandwidthRecalled(row));
+        }
+    }
+
+    /// A tenant is gone: nothing of it is needed any more, and whoever waits for an answer waits in vain.
+    fn tenant_gone(&mut self, id: TenantId) {
+        let Some(tenant) = self.tenants.get(&id).cloned() else { return };
+        self.directory.strike(&tenant);
+        let message = "The tenant that this process belonged to is gone.".to_owned();
+        self.parts.give_up(Some(id), &Refusal { kind: RefusalKind::UnknownTenant, message });
+        self.parts.reports.forget(id);
+        if tenant.group.is_none() {
+            self.parts.forget_use(&tenant.history_key());
+        }
+        self.memory.claim(&tenant, StandingClaim::default());
+        self.memory.tenant_gone(&tenant);
+        self.tenants.remove(&id);
     }
 
     /// Tells the engine something, and does all that it then wants.
@@ -183,9 +238,10 @@ impl Driver {
         self.drain();
         // Only now: what the engine had to say about them needed their names.
         if let Some(id) = gone.0 {
-            self.tenants.remove(&id);
+            self.tenant_gone(id);
         }
         if let Some(device) = gone.1.and_then(|id| self.devices.remove(&id)) {
+            self.memory.device_gone(device.id);
             self.metrics.contention.remove(&DeviceLabel { device: device.name.clone() });
             self.metrics.busy.remove(&DeviceLabel { device: device.name });
         }
@@ -206,6 +262,7 @@ impl Driver {
                 wanted.push(effect);
             }
             if wanted.is_empty() {
+                self.memory.send_postings();
                 return;
             }
             self.prepare(&wanted);
@@ -286,8 +343,8 @@ impl Driver {
     fn publish(&self) {
         self.measure_signals();
         if self.slices.receiver_count() > 0 {
-            // Fails only when the last of them has just gone.
-            let _ = self.slices.send(Arc::new(self.picture()));
+            // Without reports, which would be sent anew in every slice. Fails only when the last of them has just gone.
+            let _ = self.slices.send(Arc::new(self.picture(0)));
         }
     }
 
@@ -295,6 +352,8 @@ impl Driver {
     fn stop(mut self) -> anyhow::Result<()> {
         self.manager.stopping();
         self.feed(Event::Stopping);
+        let message = "Minerva is ending; ask again when it has started anew.".to_owned();
+        self.parts.give_up(None, &Refusal { kind: RefusalKind::Stopping, message });
         self.memory.flush();
         self.end_tape();
         self.memory.close();

@@ -2,8 +2,9 @@
 
 use crate::clock::unix_ns;
 use crate::driver::Driver;
+use crate::participation::ask::Refusal;
 use minerva_api::v1;
-use minerva_model::{Decision, Effect, Event, Finding, FindingKind, KnobWrite, Outcome, WriteId};
+use minerva_model::{Decision, Effect, Event, Finding, FindingKind, Granted, KnobWrite, Outcome, Refused, WriteId};
 use minerva_store::AuditRow;
 
 /// Findings that `status` shows.
@@ -32,6 +33,7 @@ impl Driver {
                 None
             }
             Effect::Remember(history) => {
+                self.parts.used(&history);
                 self.memory.remember(history);
                 None
             }
@@ -39,13 +41,30 @@ impl Driver {
                 self.found(&finding);
                 None
             }
-            // They answer requests, and no request comes in yet.
-            Effect::Granted(_)
-            | Effect::Refused(_)
-            | Effect::Ready { .. }
-            | Effect::Ledger(_)
-            | Effect::Declare(_)
-            | Effect::Learnt(_) => None,
+            Effect::Granted(Granted { id, tenant, grant }) => {
+                self.answered(tenant, &id, Ok(grant));
+                None
+            }
+            Effect::Refused(Refused { id, tenant, kind, message }) => {
+                self.answered(tenant, &id, Err(Refusal { kind, message }));
+                None
+            }
+            Effect::Ready { tenant, id } => {
+                self.called_back(tenant, &id);
+                None
+            }
+            Effect::Ledger(entry) => {
+                self.enter(entry);
+                None
+            }
+            Effect::Declare(declaration) => {
+                self.memory.declare(declaration);
+                None
+            }
+            Effect::Learnt(row) => {
+                self.memory.learn(row);
+                None
+            }
         }
     }
 

@@ -23,7 +23,8 @@ impl Explainer {
         // A tenant that has gone is known to the store by its name only.
         let name = tenant.map_or(request.tenant.as_str(), |tenant| &tenant.name);
         let at_unix_ms = request.at_unix_ns.map(|nanoseconds| nanoseconds.div_euclid(1_000_000));
-        match self.questions.explain(name, at_unix_ms).await {
+        let asked = name.to_owned();
+        match self.questions.look(move |store| store.explain(&asked, at_unix_ms)).await {
             Ok(rows) if rows.is_empty() && tenant.is_none() => {
                 Err(Status::not_found(format!("no tenant has the name, id or cgroup path '{}'", request.tenant)))
             }

@@ -1,6 +1,7 @@
 //! The daemon: who uses each disk, and what the kernel is told about it, once a slice.
 //!
-//! Threads: `main` turns the slice loop; `clients` serves tools and metrics; `store` writes to the disk; `signals` waits for
+//! Threads: `main` turns the slice loop; `clients` serves tools and metrics; `tenants` serves those who take
+//! part; `store` writes to the disk; `signals` waits for
 //! signals. Between them are bounded queues, and the loop waits for none of the others. A second process, the guard, puts
 //! everything back if this one dies.
 
@@ -19,6 +20,8 @@ mod named_tenants;
 mod notify;
 mod obey;
 mod operator_file;
+mod operator_gate;
+mod participation;
 mod picture;
 mod scope;
 mod server;

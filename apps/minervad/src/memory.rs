@@ -1,57 +1,86 @@
 //! What the daemon remembers, kept off the slice loop: a thread of its own writes to the store, because the disk under it may be
 //! the very one that is overloaded. Steering goes on whatever the store says.
 //!
-//! Histories that could not be written are kept and merged, one a tenant and disk, so nothing is lost while the store fails;
-//! audit rows are kept up to a bound and then given up and counted.
+//! Histories, declarations and claims that could not be written are kept and merged, so nothing is lost while the store fails;
+//! audit rows are kept up to a bound and then given up and counted. Entries of the ledger are committed in the order given and
+//! each is acknowledged; what cannot be committed is told to the engine, which takes it back.
 
+mod keeper;
+
+use crate::command::Commands;
 use crate::metrics::Metrics;
 use anyhow::Context;
-use minerva_model::{DeviceId, TenantHistory};
-use minerva_store::{AuditLimits, AuditRow, Store, StoreError, StoreNote, system_clock};
+use keeper::Keeper;
+use minerva_model::{
+    AccessKind, Boost, Declaration, DeviceId, Event, LearntBandwidth, LedgerEntry, Recalled, Tenant, TenantHistory,
+};
+use minerva_store::{AuditRow, Posting, RequestRow, StandingClaim, Store, StoreError};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 /// Batches and questions that may wait for the store.
-const QUEUE_LENGTH: usize = 16;
-/// Audit rows that are kept while the store fails: some minutes of a busy host, some 30 MB.
+const QUEUE_LENGTH: usize = 64;
+/// Audit rows of either kind that are kept while the store fails: some minutes of a busy host, some 30 MB.
 const AUDIT_ROWS_MAX: usize = 50_000;
-/// How often a store that could not be opened is tried again.
-const REOPEN_PERIOD: Duration = Duration::from_secs(10);
-/// How often old rows are deleted.
-const PRUNE_PERIOD: Duration = Duration::from_secs(60);
+/// Purchases that are recalled, so that none is made twice. Older ones are known to the ledger itself.
+const PURCHASES_MAX: u32 = 1_000;
 
 /// Rows of one slice, or of several while the store fails.
 #[derive(Debug, Default)]
-pub(crate) struct Batch {
+struct Batch {
     histories: BTreeMap<(String, DeviceId), TenantHistory>,
+    declarations: BTreeMap<String, Declaration>,
+    claims: BTreeMap<String, StandingClaim>,
+    learnt: BTreeMap<(DeviceId, AccessKind), LearntBandwidth>,
     audit: Vec<AuditRow>,
+    requests: Vec<RequestRow>,
 }
 
 impl Batch {
     fn is_empty(&self) -> bool {
-        self.histories.is_empty() && self.audit.is_empty()
+        self.histories.is_empty()
+            && self.declarations.is_empty()
+            && self.claims.is_empty()
+            && self.learnt.is_empty()
+            && self.audit.is_empty()
+            && self.requests.is_empty()
     }
 
     /// Adds what is newer; the answer is how many audit rows were given up.
     fn merge(&mut self, newer: Self) -> u64 {
         self.histories.extend(newer.histories);
+        self.declarations.extend(newer.declarations);
+        self.claims.extend(newer.claims);
+        self.learnt.extend(newer.learnt);
         self.audit.extend(newer.audit);
+        self.requests.extend(newer.requests);
         let excess = self.audit.len().saturating_sub(AUDIT_ROWS_MAX);
         self.audit.drain(..excess);
-        excess as u64
+        let excess_requests = self.requests.len().saturating_sub(AUDIT_ROWS_MAX);
+        self.requests.drain(..excess_requests);
+        (excess + excess_requests) as u64
     }
 }
 
-/// What the thread is asked to do.
+/// What came of an entry: whether it was fresh, or a sentence.
 #[derive(Debug)]
+struct Acknowledged {
+    posting: Posting,
+    fresh: Result<bool, String>,
+}
+
+/// A look into the store, or why there is none.
+type Look = Box<dyn FnOnce(Result<&Store, &str>) + Send>;
+
+/// What the thread is asked to do.
 enum Job {
-    Keep(Batch),
-    Explain { tenant: String, at_unix_ms: Option<i64>, answer: oneshot::Sender<Result<Vec<AuditRow>, String>> },
+    Keep(Box<Batch>),
+    Post(Vec<Posting>),
+    Look(Look),
     End,
 }
 
@@ -60,12 +89,31 @@ enum Job {
 pub(crate) struct Questions(SyncSender<Job>);
 
 impl Questions {
-    /// The decisions in force for a tenant at an instant.
-    pub(crate) async fn explain(&self, tenant: &str, at_unix_ms: Option<i64>) -> Result<Vec<AuditRow>, String> {
+    /// Looks something up; the error is a sentence.
+    pub(crate) async fn look<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&Store) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, String> {
         let (answer, answered) = oneshot::channel();
-        let job = Job::Explain { tenant: tenant.to_owned(), at_unix_ms, answer };
-        self.0.try_send(job).map_err(|_| "the store is too slow to answer now, ask again in a second".to_owned())?;
+        // The asker may have hung up.
+        self.look_then(look, move |found| drop(answer.send(found)));
         answered.await.map_err(|_| "the daemon is stopping".to_owned())?
+    }
+
+    /// The same, and hands what was found to a function.
+    pub(crate) fn look_then<T>(
+        &self,
+        look: impl FnOnce(&Store) -> Result<T, StoreError> + Send + 'static,
+        then: impl FnOnce(Result<T, String>) + Send + 'static,
+    ) {
+        let look: Look = Box::new(move |store| {
+            then(store.map_err(str::to_owned).and_then(|store| look(store).map_err(|error| in_full(&error))));
+        });
+        match self.0.try_send(Job::Look(look)) {
+            Err(TrySendError::Full(Job::Look(look))) => look(Err("the store is too slow now, ask again in a second")),
+            Err(TrySendError::Disconnected(Job::Look(look))) => look(Err("the daemon is stopping")),
+            _ => {}
+        }
     }
 }
 
@@ -73,6 +121,17 @@ impl Questions {
 pub(crate) struct Memory {
     queue: SyncSender<Job>,
     pending: Batch,
+    /// Entries that the thread could not take yet.
+    postings: Vec<Posting>,
+    /// Entries that are not acknowledged.
+    under_way: usize,
+    /// Declarations that wait for a purchase under way, and for how many: stored before it, they would come without its boost
+    /// after it.
+    buying: BTreeMap<String, u32>,
+    acknowledgements: Receiver<Acknowledged>,
+    /// What the engine declared last in this run, by key, and learnt, for an engine that is begun anew.
+    declared: BTreeMap<String, Declaration>,
+    learnt: BTreeMap<(DeviceId, AccessKind), LearntBandwidth>,
     /// A second connection: SQLite's log lets it read while the thread writes, so that a recall never waits for a sync.
     /// Where the store did not open at the start there is none, and the past is recalled by the next start: opening checks
     /// the whole file, for which the loop cannot wait.
@@ -84,27 +143,33 @@ pub(crate) struct Memory {
 
 impl Memory {
     /// Opens the store in `state_dir` and starts its thread. A store that does not open is reported and tried again.
-    pub(crate) fn start(state_dir: &Path, metrics: &Metrics) -> anyhow::Result<Self> {
+    /// `commands` wakes the loop when entries were committed.
+    pub(crate) fn start(state_dir: &Path, metrics: &Metrics, commands: Commands) -> anyhow::Result<Self> {
         let health = Arc::new(Mutex::new(String::new()));
         let (queue, jobs) = sync_channel(QUEUE_LENGTH);
+        let (sender, acknowledgements) = channel();
         let path = state_dir.join("minerva.db");
-        let mut keeper = Keeper {
-            store: None,
-            opened_last: None,
-            path,
-            held: Batch::default(),
-            health: Arc::clone(&health),
-            metrics: metrics.clone(),
-            pruned_last: Instant::now(),
-        };
-        keeper.open();
+        let mut keeper = Keeper::new(path.clone(), Arc::clone(&health), metrics.clone(), sender, commands);
         // Only where the thread has a store is there something to recall.
-        let reader = keeper.store.as_ref().and_then(|_| open(&keeper.path).ok()).map(|(store, _)| store);
+        let reader = keeper.store.as_ref().and_then(|_| keeper::open(&path).ok()).map(|(store, _)| store);
         let thread = std::thread::Builder::new()
             .name("store".to_owned())
             .spawn(move || keeper.run(&jobs))
             .context("failed to start the store's thread")?;
-        Ok(Self { queue, pending: Batch::default(), reader, health, thread, metrics: metrics.clone() })
+        Ok(Self {
+            queue,
+            pending: Batch::default(),
+            postings: Vec::new(),
+            under_way: 0,
+            buying: BTreeMap::new(),
+            acknowledgements,
+            declared: BTreeMap::new(),
+            learnt: BTreeMap::new(),
+            reader,
+            health,
+            thread,
+            metrics: metrics.clone(),
+        })
     }
 
     /// For others to ask.
@@ -114,11 +179,42 @@ impl Memory {
 
     /// What is remembered of a tenant; what cannot be read is as if it had never been.
     pub(crate) fn recall(&self, key: &str) -> Vec<TenantHistory> {
-        let recalled = self.reader.as_ref().map_or(Ok(Vec::new()), |store| store.recall(key));
-        recalled.unwrap_or_else(|error| {
-            tracing::warn!(error = in_full(&error), key, "no history for this tenant, ignoring");
-            Vec::new()
-        })
+        self.read(key, |store| store.recall(key)).unwrap_or_default()
+    }
+
+    /// What is known of a tenant's credits and declarations. To be asked when nothing is under way, or the tenant is new.
+    pub(crate) fn recalled(&self, tenant: &Tenant) -> Recalled {
+        let (account, key) = (tenant.history_key(), tenant.declaration_key());
+        let declaration = match self.declared.get(&key) {
+            Some(declared) => Some(declared.clone()).filter(|declared| !declared.is_empty()),
+            None => self.read(&key, |store| store.declared(&key)).flatten(),
+        };
+        Recalled {
+            tenant: tenant.id,
+            lots: self.read(&account, |store| store.lots(&account)).unwrap_or_default(),
+            purchases: self.read(&account, |store| store.purchases(&account, PURCHASES_MAX)).unwrap_or_default(),
+            declaration,
+        }
+    }
+
+    /// What a tenant claimed before this start.
+    pub(crate) fn claimed(&self, tenant: &Tenant) -> StandingClaim {
+        let key = tenant.declaration_key();
+        self.read(&key, |store| store.claimed(&key)).flatten().unwrap_or_default()
+    }
+
+    /// What is known of a disk's bandwidth.
+    pub(crate) fn bandwidths(&self, device: DeviceId) -> Vec<LearntBandwidth> {
+        let stored = self.read(&device.to_string(), |store| store.learnt(device)).unwrap_or_default();
+        let mut rows: BTreeMap<AccessKind, LearntBandwidth> = stored.into_iter().map(|row| (row.access, row)).collect();
+        let newer = self.learnt.iter().filter(|((of, _), _)| *of == device);
+        rows.extend(newer.map(|((_, access), row)| (*access, *row)));
+        rows.into_values().collect()
+    }
+
+    fn read<T>(&self, of: &str, look: impl FnOnce(&Store) -> Result<T, StoreError>) -> Option<T> {
+        let found = look(self.reader.as_ref()?);
+        found.inspect_err(|error| tracing::warn!(error = in_full(error), of, "the past cannot be read, ignoring")).ok()
     }
 
     /// To be kept with the next [`Memory::flush`].
@@ -136,17 +232,100 @@ impl Memory {
         self.pending.audit.push(row);
     }
 
+    /// To be kept with the next [`Memory::flush`].
+    pub(crate) fn audit_request(&mut self, row: RequestRow) {
+        self.pending.requests.push(row);
+    }
+
+    /// To be kept with the next [`Memory::flush`].
+    pub(crate) fn declare(&mut self, declaration: Declaration) {
+        self.declared.insert(declaration.key.clone(), declaration.clone());
+        self.pending.declarations.insert(declaration.key.clone(), declaration);
+    }
+
+    /// To be kept with the next [`Memory::flush`].
+    pub(crate) fn claim(&mut self, tenant: &Tenant, claim: StandingClaim) {
+        self.pending.claims.insert(tenant.declaration_key(), claim);
+    }
+
+    /// To be kept with the next [`Memory::flush`].
+    pub(crate) fn learn(&mut self, row: LearntBandwidth) {
+        self.learnt.insert((row.device, row.access), row);
+        self.pending.learnt.insert((row.device, row.access), row);
+    }
+
+    /// The tenant is gone and never comes back.
+    pub(crate) fn tenant_gone(&mut self, tenant: &Tenant) {
+        self.declared.remove(&tenant.declaration_key());
+    }
+
+    /// The disk is gone, and its number may be another's.
+    pub(crate) fn device_gone(&mut self, device: DeviceId) {
+        self.learnt.retain(|(of, _), _| *of != device);
+    }
+
+    /// To be entered in the ledger with the next [`Memory::send_postings`]; of a purchase with the boost, and the key of the
+    /// declaration that is to have it.
+    pub(crate) fn post(&mut self, entry: LedgerEntry, boost: Option<(String, Boost)>) {
+        if let Some((key, _)) = &boost {
+            *self.buying.entry(key.clone()).or_default() += 1;
+        }
+        self.under_way += 1;
+        self.postings.push(Posting { entry, boost });
+    }
+
+    /// Hands entries to the thread. When it is behind they wait here.
+    pub(crate) fn send_postings(&mut self) {
+        if self.postings.is_empty() {
+            return;
+        }
+        let sent = self.queue.try_send(Job::Post(std::mem::take(&mut self.postings)));
+        if let Err(TrySendError::Full(Job::Post(postings)) | TrySendError::Disconnected(Job::Post(postings))) = sent {
+            self.postings = postings;
+        }
+    }
+
+    /// What came of entries, for the engine.
+    pub(crate) fn acknowledged(&mut self) -> Vec<Event> {
+        let mut events = Vec::new();
+        for Acknowledged { posting, fresh } in self.acknowledgements.try_iter() {
+            self.under_way = self.under_way.saturating_sub(1);
+            if let Some((key, _)) = &posting.boost
+                && let Some(count) = self.buying.get_mut(key)
+            {
+                *count -= 1;
+                if *count == 0 {
+                    self.buying.remove(key);
+                }
+            }
+            let entry = posting.entry.number;
+            events.push(match fresh {
+                Ok(fresh) => Event::Committed { entry, fresh },
+                Err(detail) => Event::CommitFailed { entry, detail },
+            });
+        }
+        events
+    }
+
+    /// Entries are under way.
+    pub(crate) const fn is_posting(&self) -> bool {
+        self.under_way > 0
+    }
+
     /// Hands this slice's rows to the thread. When the thread is behind they wait here for the next slice.
     pub(crate) fn flush(&mut self) {
+        self.send_postings();
         if self.pending.is_empty() {
             return;
         }
-        match self.queue.try_send(Job::Keep(std::mem::take(&mut self.pending))) {
-            Ok(()) => {}
-            Err(TrySendError::Full(Job::Keep(batch)) | TrySendError::Disconnected(Job::Keep(batch))) => {
-                self.metrics.store_rows_dropped.inc_by(self.pending.merge(batch));
-            }
-            Err(_) => {}
+        let mut batch = std::mem::take(&mut self.pending);
+        for key in self.buying.keys() {
+            self.pending.declarations.extend(batch.declarations.remove_entry(key));
+        }
+        let sent = self.queue.try_send(Job::Keep(Box::new(batch)));
+        if let Err(TrySendError::Full(Job::Keep(mut batch)) | TrySendError::Disconnected(Job::Keep(mut batch))) = sent {
+            self.metrics.store_rows_dropped.inc_by(batch.merge(std::mem::take(&mut self.pending)));
+            self.pending = *batch;
         }
     }
 
@@ -157,129 +336,19 @@ impl Memory {
 
     /// Hands over the last rows and waits until they are kept, or the store has refused them.
     pub(crate) fn close(mut self) {
-        let last = std::mem::take(&mut self.pending);
+        let postings = std::mem::take(&mut self.postings);
+        let mut last = std::mem::take(&mut self.pending);
+        // What was declared before a purchase under way would take its boost back.
+        last.declarations.retain(|key, _| !self.buying.contains_key(key));
         // The thread takes jobs as long as this end lives, so the wait ends.
-        if self.queue.send(Job::Keep(last)).and_then(|()| self.queue.send(Job::End)).is_err() {
+        let jobs = [Job::Post(postings), Job::Keep(Box::new(last)), Job::End];
+        if jobs.into_iter().try_for_each(|job| self.queue.send(job)).is_err() {
             tracing::error!("the store's thread had ended: the last slice is not remembered");
         }
         if self.thread.join().is_err() {
             tracing::error!("the store's thread had panicked: the last slice may not be remembered");
         }
     }
-}
-
-/// The thread.
-struct Keeper {
-    store: Option<Store>,
-    opened_last: Option<Instant>,
-    path: PathBuf,
-    held: Batch,
-    health: Arc<Mutex<String>>,
-    metrics: Metrics,
-    pruned_last: Instant,
-}
-
-impl Keeper {
-    fn run(&mut self, jobs: &Receiver<Job>) {
-        loop {
-            match jobs.recv_timeout(PRUNE_PERIOD) {
-                Ok(Job::Keep(batch)) => self.keep(batch),
-                Ok(Job::Explain { tenant, at_unix_ms, answer }) => {
-                    // The asker may have hung up.
-                    let _ = answer.send(self.explain(&tenant, at_unix_ms));
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-                // Said by the loop: clients may hold the queue for longer.
-                Ok(Job::End) | Err(RecvTimeoutError::Disconnected) => return,
-            }
-            self.tend();
-        }
-    }
-
-    fn keep(&mut self, batch: Batch) {
-        self.metrics.store_rows_dropped.inc_by(self.held.merge(batch));
-        if self.store.is_none() {
-            self.open();
-        }
-        let Some(store) = &mut self.store else { return };
-        let histories: Vec<TenantHistory> = self.held.histories.values().cloned().collect();
-        let kept = store.remember(&histories).and_then(|()| {
-            self.held.histories.clear();
-            store.audit(&self.held.audit)
-        });
-        match kept {
-            Ok(()) => {
-                self.held.audit.clear();
-                self.works();
-            }
-            Err(error) => self.fails(&error),
-        }
-    }
-
-    fn explain(&self, tenant: &str, at_unix_ms: Option<i64>) -> Result<Vec<AuditRow>, String> {
-        let Some(store) = &self.store else {
-            return Err("the store does not work; see `minerva-ctl status`".to_owned());
-        };
-        store.explain(tenant, at_unix_ms).map_err(|error| in_full(&error))
-    }
-
-    /// Deletes what is too old and moves the log into the file, now and then.
-    fn tend(&mut self) {
-        let Some(store) = &mut self.store else { return };
-        if self.pruned_last.elapsed() < PRUNE_PERIOD {
-            return;
-        }
-        self.pruned_last = Instant::now();
-        let tended = store.prune(AuditLimits::default()).and_then(|_| store.checkpoint());
-        if let Err(error) = tended {
-            self.fails(&error);
-        }
-    }
-
-    fn open(&mut self) {
-        if self.opened_last.is_some_and(|instant| instant.elapsed() < REOPEN_PERIOD) {
-            return;
-        }
-        self.opened_last = Some(Instant::now());
-        match open(&self.path) {
-            Ok((store, notes)) => {
-                for note in notes {
-                    tracing::warn!("{note}");
-                }
-                self.store = Some(store);
-            }
-            Err(error) => self.fails(&error),
-        }
-    }
-
-    fn works(&self) {
-        let mut health = self.health.lock().unwrap_or_else(PoisonError::into_inner);
-        if !health.is_empty() {
-            tracing::info!("the store works again, and nothing of the histories was lost");
-            health.clear();
-        }
-    }
-
-    fn fails(&self, error: &StoreError) {
-        self.metrics.store_failures.inc();
-        let message = in_full(error);
-        let mut health = self.health.lock().unwrap_or_else(PoisonError::into_inner);
-        // Said once, not every slice; the metric counts on.
-        if *health != message {
-            tracing::warn!(error = message, "the store does not work, steering goes on");
-            *health = message;
-        }
-    }
-}
-
-fn open(path: &Path) -> Result<(Store, Vec<StoreNote>), StoreError> {
-    // A store whose boot is unknown serves the operator's groups only, which do not depend on it.
-    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    if let Some(directory) = path.parent() {
-        // What is wrong with the directory, the store says better.
-        let _ = std::fs::create_dir_all(directory);
-    }
-    Store::open(path, boot.trim(), system_clock())
 }
 
 /// The message with its causes.

@@ -31,6 +31,13 @@ pub(crate) struct OutcomeLabel {
     pub(crate) outcome: &'static str,
 }
 
+/// Labels `request`: what was asked, and `outcome`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct RequestLabels {
+    pub(crate) request: &'static str,
+    pub(crate) outcome: &'static str,
+}
+
 /// A gauge that holds a fraction.
 type Ratio = Gauge<f64, AtomicU64>;
 
@@ -54,6 +61,10 @@ pub(crate) struct Metrics {
     pub(crate) store_failures: Counter,
     pub(crate) store_rows_dropped: Counter,
     pub(crate) client_slices_dropped: Counter,
+    pub(crate) requests: Family<RequestLabels, Counter>,
+    pub(crate) refusals_dropped: Counter,
+    pub(crate) credits_held: Ratio,
+    pub(crate) level_claims: Gauge,
 }
 
 impl Metrics {
@@ -78,6 +89,10 @@ impl Metrics {
             store_failures: Counter::default(),
             store_rows_dropped: Counter::default(),
             client_slices_dropped: Counter::default(),
+            requests: Family::default(),
+            refusals_dropped: Counter::default(),
+            credits_held: Ratio::default(),
+            level_claims: Gauge::default(),
         };
         // A counter that appears only with its first failure cannot be alerted on: show the zeros from the start.
         for outcome in ["done", "refused", "vanished"] {
@@ -117,7 +132,20 @@ impl Metrics {
         registry.register("store_rows_dropped", text, self.store_rows_dropped.clone());
         let text = "Slices that a watching client was too slow for";
         registry.register("client_slices_dropped", text, self.client_slices_dropped.clone());
+        let text = "Requests of tenants that reached the slice loop, by what was asked and how it was answered";
+        registry.register("tenant_requests", text, self.requests.clone());
+        let text = "Refusals at the doors that are missing in the audit, because there were too many in one slice";
+        registry.register("tenant_refusals_dropped", text, self.refusals_dropped.clone());
+        registry.register("credits_held", "Credits that all accounts hold together", self.credits_held.clone());
+        let text = "Levels that tenants set, hold or have a schedule for";
+        registry.register("level_claims", text, self.level_claims.clone());
         registry
+    }
+
+    /// Counts one request of a tenant. A purchase that waits for the store counts as granted.
+    pub(crate) fn requested(&self, request: &'static str, granted: bool) {
+        let outcome = if granted { "granted" } else { "refused" };
+        self.requests.get_or_create(&RequestLabels { request, outcome }).inc();
     }
 
     /// Counts one finding.
@@ -172,12 +200,13 @@ mod tests {
         metrics.found(FindingKind::Steerable);
         let label = DeviceLabel { device: "sda".to_owned() };
         metrics.contention.get_or_create(&label).set(1);
+        metrics.requested("boost", true);
         metrics.busy.get_or_create(&label).set(1.0);
         let text = render(&registry).expect("a string takes everything");
         let handbook = include_str!("../../../docs/operator.md");
         let names = text.lines().filter_map(|line| line.strip_prefix("# HELP ")?.split(' ').next());
         let names: Vec<&str> = names.collect();
-        assert!(names.len() == 18, "{names:?}");
+        assert!(names.len() == 22, "{names:?}");
         for name in names {
             assert!(handbook.contains(&format!("`{name}")), "docs/operator.md does not have {name}");
         }

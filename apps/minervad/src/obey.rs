@@ -3,6 +3,7 @@
 use crate::command::Command;
 use crate::driver::Driver;
 use crate::metrics::OutcomeLabel;
+use crate::participation::parts::RecordAsked;
 use crate::tape::Tape;
 use minerva_api::v1;
 use minerva_config::Config;
@@ -22,9 +23,12 @@ impl Driver {
             Command::Stop(_) => {}
             Command::Reload(answer) => self.reload(answer),
             Command::Status(answer) => drop(answer.send(self.status())),
-            Command::Record(client, answer) => drop(answer.send(self.begin_tape(client))),
+            Command::Record(client, answer) => self.ask_for_tape(client, answer),
             Command::EndRecord => self.end_tape(),
             Command::Register(request, answer) => drop(answer.send(self.register(request))),
+            Command::Ask(ask) => self.asked(ask),
+            // What came of them is taken after each command.
+            Command::StoreAnswered => {}
         }
     }
 
@@ -56,16 +60,18 @@ impl Driver {
             tracing::warn!("{warning}");
         }
         self.level.set(self.file.config.daemon.log.level);
+        self.door_limits.set(self.file.config.participation.limits);
         self.apply_rules();
         // Also when they are the same: whoever asks for a reload may have ended a fight over a knob, which is then ours again.
         self.feed(Event::Configured(Box::new(self.file.config.engine.clone())));
         self.find_unknown_disks();
         let (mut old, new) = (before.daemon.clone(), &self.file.config.daemon);
         old.log.level = new.log.level;
-        let rest = if old == *new && before.named == self.file.config.named {
+        let doors = before.participation.is_same_door(&self.file.config.participation);
+        let rest = if old == *new && before.named == self.file.config.named && doors {
             ""
         } else {
-            "; changes of [daemon], [named] and the log's format take a restart"
+            "; changes of [daemon], [named], [participation] but for its limits, and the log's format take a restart"
         };
         format!("{} is in force, generation {}{rest}", self.file.path_in_force(), self.file.generation)
     }
@@ -81,25 +87,41 @@ impl Driver {
 
     /// Begins a recording. It must begin where the engine does, so the engine is begun anew: everything is put back, and the
     /// new engine takes over with what the old one remembered. For a moment all tenants stand equal.
-    fn begin_tape(&mut self, client: Sender<Vec<u8>>) -> Result<(), String> {
-        if self.tape.as_ref().is_some_and(|tape| !tape.is_over()) {
-            return Err("a recording runs already; end it first".to_owned());
+    ///
+    /// What the old one has on its way to the ledger is waited for, so that the new one is told what is in it; what tenants
+    /// ask meanwhile is held back.
+    fn ask_for_tape(&mut self, client: Sender<Vec<u8>>, answer: oneshot::Sender<Result<(), String>>) {
+        let runs = self.tape.as_ref().is_some_and(|tape| !tape.is_over());
+        if runs || self.parts.record_asked.is_some() {
+            drop(answer.send(Err("a recording runs already; end it first".to_owned())));
+            return;
         }
-        let tape = Tape::begin(client).map_err(|error| format!("the recording did not begin: {error}"))?;
         self.tape = None;
         self.feed(Event::Stopping);
+        self.parts.record_asked = Some(RecordAsked { client, answer });
+    }
+
+    /// The recording that was asked for begins, and with it another engine.
+    pub(crate) fn begin_tape(&mut self) {
+        let Some(RecordAsked { client, answer }) = self.parts.record_asked.take() else { return };
+        let outcome = match Tape::begin(client) {
+            Ok(tape) => {
+                self.tape = Some(tape);
+                Ok(())
+            }
+            Err(error) => Err(format!("the recording did not begin: {error}")),
+        };
         let histories = self.memory.pending().clone();
         self.engine = minerva_engine::Engine::new();
-        self.tape = Some(tape);
         self.feed(Event::Configured(Box::new(self.file.config.engine.clone())));
         for device in self.devices.values().cloned().collect::<Vec<_>>() {
-            self.feed(Event::DeviceSeen(device));
+            self.introduce_disk(device);
         }
         for tenant in self.tenants.values().cloned().collect::<Vec<_>>() {
             let history = self.history_of(&tenant.history_key(), &histories);
-            self.feed(Event::TenantSeen { tenant, history });
+            self.introduce(tenant, history);
         }
-        Ok(())
+        drop(answer.send(outcome));
     }
 
     /// Ends the recording, so that its reader knows that nothing is missing.

@@ -3,8 +3,12 @@
 use crate::clock::boottime;
 use crate::driver::Driver;
 use crate::metrics::DeviceLabel;
+use crate::participation::claims::Claims;
 use minerva_api::v1;
 use minerva_model::{DeviceId, DeviceSignals, IoSignals, Mode, Nanos, Tenant};
+
+/// Bytes of agents' reports in one answer. A client takes four megabytes, and there are tenants to be shown beside them.
+const REPORT_BYTES_MAX: usize = 1 << 20;
 
 impl Driver {
     /// Everything.
@@ -16,7 +20,7 @@ impl Driver {
             config_path: self.file.path_in_force(),
             config_generation: self.file.generation,
             config_error: self.file.error.clone(),
-            slice: Some(self.picture()),
+            slice: Some(self.picture(REPORT_BYTES_MAX)),
             findings: self.findings.iter().cloned().collect(),
             totals: Some(v1::Totals {
                 slices: self.slice_number,
@@ -29,8 +33,9 @@ impl Driver {
         }
     }
 
-    /// The latest slice.
-    pub(crate) fn picture(&self) -> v1::Slice {
+    /// The latest slice, with so many bytes of agents' reports at most.
+    pub(crate) fn picture(&self, mut report_bytes_max: usize) -> v1::Slice {
+        let tenants = self.tenants.values().map(|tenant| self.tenant(tenant, &mut report_bytes_max)).collect();
         v1::Slice {
             number: self.slice_number,
             mode: mode(self.engine.mode()).to_owned(),
@@ -44,7 +49,7 @@ impl Driver {
                     Some(self.device(id, &device.name, back_end.as_str(), reason))
                 })
                 .collect(),
-            tenants: self.tenants.values().map(|tenant| self.tenant(tenant)).collect(),
+            tenants,
         }
     }
 
@@ -69,7 +74,7 @@ impl Driver {
         device
     }
 
-    fn tenant(&self, tenant: &Tenant) -> v1::Tenant {
+    fn tenant(&self, tenant: &Tenant, report_bytes_left: &mut usize) -> v1::Tenant {
         let rows = &self.engine.signals().io;
         let first = rows.partition_point(|row| row.tenant < tenant.id);
         let own = rows[first..].iter().take_while(|row| row.tenant == tenant.id);
@@ -82,6 +87,7 @@ impl Driver {
             weight_percent: tenant.weight_percent,
             excluded: tenant.excluded,
             uses: own.map(|row| self.used(row)).collect(),
+            part: self.part(tenant.id, report_bytes_left),
         }
     }
 
@@ -105,6 +111,9 @@ impl Driver {
     pub(crate) fn measure_signals(&self) {
         self.metrics.tenants.set(i64::try_from(self.tenants.len()).unwrap_or(i64::MAX));
         self.metrics.devices.set(i64::try_from(self.devices.len()).unwrap_or(i64::MAX));
+        self.metrics.credits_held.set(self.engine.credits_held().0 as f64 / 1e6);
+        let claims: usize = self.parts.claims.values().map(Claims::count).sum();
+        self.metrics.level_claims.set(i64::try_from(claims).unwrap_or(i64::MAX));
         for row in &self.engine.signals().devices {
             let Some(device) = self.devices.get(&row.device) else { continue };
             let label = DeviceLabel { device: device.name.clone() };

@@ -103,6 +103,7 @@ mod tests {
             group: None,
             weight_percent: 100,
             excluded: false,
+            role: minerva_model::Role::default(),
         };
         Event::TenantSeen { tenant, history: Vec::new() }
     }

@@ -3,6 +3,7 @@
 
 use crate::command::{Command, Commands, NotTaken, RECORD_QUEUE_LENGTH};
 use crate::explain::Explainer;
+use crate::participation::audit;
 use minerva_api::v1;
 use minerva_api::v1::operator_server::Operator;
 use std::pin::Pin;
@@ -35,6 +36,7 @@ type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 impl Operator for Service {
     type WatchStream = Answers<v1::WatchResponse>;
     type RecordStream = Answers<v1::RecordResponse>;
+    type AuditStream = Answers<v1::AuditResponse>;
 
     async fn status(&self, _: Request<v1::StatusRequest>) -> Result<Response<v1::StatusResponse>, Status> {
         self.ask(Command::Status).await.map(Response::new)
@@ -90,6 +92,13 @@ impl Operator for Service {
         let request = request.into_inner();
         let verdict = self.ask(|answer| Command::Register(request, answer)).await?;
         verdict.map(Response::new).map_err(Status::failed_precondition)
+    }
+
+    async fn audit(&self, request: Request<v1::AuditRequest>) -> Result<Response<Self::AuditStream>, Status> {
+        let tenants = self.ask(Command::Status).await?.slice.map(|slice| slice.tenants).unwrap_or_default();
+        let entries = audit::entries(&self.explainer.questions, request.into_inner(), tenants).await?;
+        let answers = entries.into_iter().map(|entry| Ok(v1::AuditResponse { entry: Some(entry) }));
+        Ok(Response::new(Box::pin(tokio_stream::iter(answers))))
     }
 }
 

@@ -10,6 +10,12 @@ use crate::metrics::Metrics;
 use crate::named_tenants::NamedTenants;
 use crate::notify::ServiceManager;
 use crate::operator_file::OperatorFile;
+use crate::participation::directory::Directory;
+use crate::participation::door::{DoorThread, TenantDoors};
+use crate::participation::door_lobby::{LimitsHandle, Lobby};
+use crate::participation::identity_table::Identities;
+use crate::participation::parts::Parts;
+use crate::participation::refusals::Refusals;
 use crate::scope::Scope;
 use crate::server::{Doors, Server};
 use crate::service::{Service, WATCH_QUEUE_LENGTH};
@@ -60,9 +66,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let mode = config.engine.mode;
     let (metrics, registry) = Metrics::new(picture::mode(mode));
     let doors = Doors::open(&config.daemon)?;
-    let memory = Memory::start(&config.daemon.state_dir, &metrics)?;
+    let tenant_doors = TenantDoors::open(&config.participation)?;
     let (sender, commands) = sync_channel(QUEUE_LENGTH);
     let sender = Commands::new(sender);
+    let memory = Memory::start(&config.daemon.state_dir, &metrics, sender.clone())?;
     let slices = tokio::sync::broadcast::Sender::new(WATCH_QUEUE_LENGTH);
     let service = Service {
         commands: sender.clone(),
@@ -70,8 +77,21 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         explainer: Explainer { questions: memory.questions() },
         dropped: metrics.client_slices_dropped.clone(),
     };
+    let parts = Parts::new(Refusals::new(metrics.refusals_dropped.clone()));
+    let directory = Directory::default();
+    let door_limits = LimitsHandle::new(config.participation.limits);
+    let lobby = Lobby::new(
+        sender.clone(),
+        directory.clone(),
+        parts.refusals.clone(),
+        roots.clone(),
+        Identities::new(&config.participation.identities),
+        door_limits.clone(),
+        config.engine.observe.slice,
+    );
     signals::listen(sender)?;
     let server = Server::start(doors, service, registry)?;
+    let tenant_doors = DoorThread::start(tenant_doors, lobby)?;
     let named = NamedTenants::new(NamedGroups::new(&settings, &config.named.parent));
     let rules = named.rules(&config.rules);
     let place = hierarchy(&roots);
@@ -92,8 +112,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         manager,
         level,
         slices,
+        parts,
         tape: None,
         tenants: BTreeMap::new(),
+        directory,
+        door_limits,
         devices: BTreeMap::new(),
         findings: VecDeque::new(),
         started: boottime(),
@@ -107,6 +130,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     tracing::info!(version = env!("CARGO_PKG_VERSION"), mode = picture::mode(mode), hierarchy = place, "started");
     driver.manager.ready("steering");
     let result = driver.run(&commands);
+    tenant_doors.stop();
     server.stop();
     // Held to the very end: the next daemon starts when this one has put everything back.
     drop(lock);

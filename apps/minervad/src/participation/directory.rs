@@ -1,0 +1,107 @@
+//! Who is who, for the doors: the loop writes it when a tenant comes, goes or changes; the doors look up who asks.
+
+use minerva_model::{Role, Tenant, TenantId};
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// A tenant as the doors see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Listed {
+    pub(crate) id: TenantId,
+    pub(crate) name: String,
+    /// Its account: limits are kept for each, so that many tenants of one group are one.
+    pub(crate) account: String,
+    pub(crate) role: Role,
+}
+
+/// Shared between the loop and the doors. Each access is short.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Directory(Arc<RwLock<BTreeMap<String, Listed>>>);
+
+impl Directory {
+    /// A tenant came or changed.
+    pub(crate) fn enter(&self, tenant: &Tenant) {
+        let listed =
+            Listed { id: tenant.id, name: tenant.name.clone(), account: tenant.history_key(), role: tenant.role };
+        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(tenant.cgroup.path.clone(), listed);
+    }
+
+    /// A tenant is gone; another that has its path by now stays.
+    pub(crate) fn strike(&self, tenant: &Tenant) {
+        let mut listed = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if listed.get(&tenant.cgroup.path).is_some_and(|one| one.id == tenant.id) {
+            listed.remove(&tenant.cgroup.path);
+        }
+    }
+
+    /// The tenant to which a process in this cgroup belongs: that of the path, or of the nearest one above.
+    pub(crate) fn of_cgroup(&self, path: &str) -> Option<Listed> {
+        let listed = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let mut path = path.trim_matches('/');
+        loop {
+            if let Some(one) = listed.get(path) {
+                return Some(one.clone());
+            }
+            path = path.rsplit_once('/')?.0;
+        }
+    }
+
+    /// The tenant of this name, if there is just one.
+    pub(crate) fn of_name(&self, name: &str) -> Option<Listed> {
+        let listed = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let mut named = listed.values().filter(|one| one.name == name);
+        let first = named.next()?;
+        named.next().is_none().then(|| first.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Directory;
+    use minerva_model::{CgroupRef, Role, Tenant, TenantId, TenantKind};
+
+    fn tenant(number: u64, path: &str) -> Tenant {
+        Tenant {
+            id: TenantId(number),
+            name: path.rsplit('/').next().unwrap_or_default().to_owned(),
+            kind: TenantKind::Cgroup,
+            cgroup: CgroupRef { path: path.to_owned(), inode: number },
+            group: None,
+            weight_percent: 100,
+            excluded: false,
+            role: Role::Participant,
+        }
+    }
+
+    #[test]
+    fn a_process_belongs_to_the_nearest_tenant_above_it() {
+        let directory = Directory::default();
+        directory.enter(&tenant(1, "machine/vm"));
+        directory.enter(&tenant(2, "machine/vm/inner"));
+        let id = |path| directory.of_cgroup(path).map(|one| one.id.0);
+        assert_eq!(id("/machine/vm/vcpu0"), Some(1));
+        assert_eq!(id("/machine/vm/inner"), Some(2));
+        assert_eq!(id("/machine"), None);
+        assert_eq!(id("/machine/vmx"), None);
+    }
+
+    #[test]
+    fn a_later_tenant_of_the_same_path_stays_when_the_earlier_goes() {
+        let directory = Directory::default();
+        let (old, new) = (tenant(1, "a"), tenant(2, "a"));
+        directory.enter(&old);
+        directory.enter(&new);
+        directory.strike(&old);
+        assert_eq!(directory.of_name("a").map(|one| one.id), Some(TenantId(2)));
+        directory.strike(&new);
+        assert_eq!(directory.of_name("a"), None);
+    }
+
+    #[test]
+    fn a_name_that_two_have_is_nobodys() {
+        let directory = Directory::default();
+        directory.enter(&tenant(1, "x/a"));
+        directory.enter(&tenant(2, "y/a"));
+        assert_eq!(directory.of_name("a"), None);
+    }
+}

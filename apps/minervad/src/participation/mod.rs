@@ -1,0 +1,30 @@
+//! Tenants that take part (seed 000, section 3): who may ask is found out at the doors, what was asked is carried out by the
+//! slice loop.
+
+pub(crate) mod ask;
+mod asks;
+pub(crate) mod audit;
+pub(crate) mod claims;
+mod convert;
+mod describe;
+pub(crate) mod directory;
+pub(crate) mod door;
+mod door_connection;
+mod door_gate;
+pub(crate) mod door_lobby;
+mod door_log;
+mod door_service;
+mod door_status;
+mod door_stream;
+#[cfg(test)]
+mod door_tests;
+mod door_tls;
+mod identity;
+mod identity_machine;
+pub(crate) mod identity_table;
+mod levels;
+mod limits;
+pub(crate) mod parts;
+pub(crate) mod refusals;
+mod reports;
+mod schedule;
