@@ -1,0 +1,185 @@
+//! The agent's socket: one agent a socket, and who is connected to it.
+
+use crate::arguments::Place;
+use anyhow::Context;
+use futures_util::Stream;
+use std::fs::{self, DirBuilder, File, Permissions, TryLockError};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::task::{Context as TaskContext, Poll};
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::watch;
+use tonic::transport::server::Connected;
+
+/// An agent that is ending has let go of its socket by then.
+const ENDING_MAX: Duration = Duration::from_secs(3);
+const ENDING_STEP: Duration = Duration::from_millis(20);
+/// When no descriptor is left, accepting again at once would fail again at once.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// A bound socket, and the lock that says whose it is.
+#[derive(Debug)]
+pub(crate) struct Listening {
+    pub(crate) listener: UnixListener,
+    path: PathBuf,
+    /// Held until the process ends, however it ends.
+    _lock: File,
+}
+
+impl Listening {
+    /// Binds the socket. One that a killed agent left behind is replaced; one at which another listens is an error.
+    pub(crate) fn bind(place: &Place) -> anyhow::Result<Self> {
+        let path = &place.socket;
+        let context = || format!("failed to listen at {}", path.display());
+        if let Some(parent) = path.parent() {
+            // Others must be able to pass through a shared one; nobody else may put a socket in its place.
+            let mode = if place.is_shared { 0o755 } else { 0o700 };
+            DirBuilder::new().recursive(true).mode(mode).create(parent).with_context(context)?;
+        }
+        let lock = lock(path)?;
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error).with_context(context),
+            _ => {}
+        }
+        // Bound under another name and renamed, so that nobody finds it before its permissions are right.
+        let new = path.with_extension("new");
+        let _ = fs::remove_file(&new);
+        let listener = UnixListener::bind(&new).with_context(context)?;
+        let mode = if place.is_shared { 0o666 } else { 0o600 };
+        fs::set_permissions(&new, Permissions::from_mode(mode)).with_context(context)?;
+        fs::rename(&new, path).with_context(context)?;
+        Ok(Self { listener, path: path.clone(), _lock: lock })
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        // Gone already when somebody tidied up.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Takes the lock beside the socket, which the kernel releases when its holder ends.
+fn lock(socket: &std::path::Path) -> anyhow::Result<File> {
+    let path = socket.with_extension("lock");
+    let context = || format!("failed to lock {}", path.display());
+    let file = File::options().create(true).append(true).open(&path).with_context(context)?;
+    let begin = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::Error(error)) => return Err(error).with_context(context),
+            Err(TryLockError::WouldBlock) => {}
+        }
+        // An agent that holds the lock and does not listen is starting or ending.
+        let is_served = std::os::unix::net::UnixStream::connect(socket).is_ok();
+        if is_served || begin.elapsed() > ENDING_MAX {
+            anyhow::bail!("another agent runs at {}: use that one, or give another --socket", socket.display());
+        }
+        std::thread::sleep(ENDING_STEP);
+    }
+}
+
+/// Counts who needs the agent: whoever holds an [`Attendance`].
+#[derive(Clone, Debug)]
+pub(crate) struct Attendances(watch::Sender<u64>);
+
+/// Somebody needs the agent.
+pub(crate) type Attendance = watch::Receiver<u64>;
+
+impl Attendances {
+    pub(crate) fn new() -> Self {
+        Self(watch::channel(0).0)
+    }
+
+    /// One more.
+    pub(crate) fn enter(&self) -> Attendance {
+        self.0.send_modify(|count| *count += 1);
+        self.0.subscribe()
+    }
+
+    /// Returns when nobody has needed the agent for `span`.
+    pub(crate) async fn idle_for(&self, span: Duration) {
+        loop {
+            self.0.closed().await;
+            let count = *self.0.borrow();
+            tokio::time::sleep(span).await;
+            if self.0.receiver_count() == 0 && *self.0.borrow() == count {
+                return;
+            }
+        }
+    }
+}
+
+/// Who is at the other end, as the kernel says.
+#[derive(Clone, Debug)]
+pub(crate) struct Peer {
+    /// Its number here; absent when it is in a pid namespace that this one does not see into.
+    pub(crate) process: Option<i32>,
+    pub(crate) user: u32,
+}
+
+/// A connection, and that somebody is there.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    stream: UnixStream,
+    _attendance: Attendance,
+}
+
+impl Connected for Connection {
+    type ConnectInfo = Option<Peer>;
+
+    fn connect_info(&self) -> Option<Peer> {
+        let credentials = self.stream.peer_cred().ok()?;
+        Some(Peer { process: credentials.pid(), user: credentials.uid() })
+    }
+}
+
+impl AsyncRead for Connection {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut TaskContext<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Connection {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut TaskContext<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut TaskContext<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut TaskContext<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+/// Every connection, without an end.
+pub(crate) fn connections(
+    listening: &Listening,
+    attendances: Attendances,
+) -> impl Stream<Item = io::Result<Connection>> + '_ {
+    futures_util::stream::unfold((listening, attendances), |(listening, attendances)| async move {
+        loop {
+            match listening.listener.accept().await {
+                Ok((stream, _)) => {
+                    let connection = Connection { stream, _attendance: attendances.enter() };
+                    return Some((Ok(connection), (listening, attendances)));
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "a connection was not accepted, ignoring");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+    })
+}

@@ -1,0 +1,179 @@
+//! The service as programs see it: every call is carried to the server, unread, and its answer back. Three are more than
+//! carried: the two streams are resumed after a break, and a level that lasts as long as a process is held by the agent.
+
+use crate::level::{self, Calls, ProcessLevel};
+use crate::listening::{Attendances, Peer};
+use crate::message::{Unread, carried};
+use crate::resume::{self, Kind};
+use crate::upstream::{Carried, Upstream};
+use bytes::Bytes;
+use http::uri::PathAndQuery;
+use minerva_api::v1::participation_server::SERVICE_NAME;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_stream::StreamExt;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::body::Body;
+use tonic::metadata::MetadataValue;
+use tonic::server::{Grpc, NamedService};
+use tonic::{Request, Response, Status};
+use tower::{Service, service_fn};
+
+/// A request is small; a longer one is refused before it is read.
+const REQUEST_BYTES_MAX: usize = 64 << 10;
+/// Streams that may be open at a time: the server allows some more over one connection, and single requests need room beside.
+const STREAMS_MAX: usize = 224;
+
+/// How a method is carried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum How {
+    /// One request, one answer, sent again when the server was away.
+    Unary,
+    /// The same, unless it is for a process.
+    SetLevel,
+    Resumed(Kind),
+    /// As it is: streams of reports, and what a newer contract may bring.
+    Straight,
+}
+
+impl How {
+    fn of(method: &str) -> Self {
+        match method {
+            "Describe" | "SetSchedule" | "Credits" | "Boost" | "Begin" | "Finish" | "Cancel" => Self::Unary,
+            "SetLevel" => Self::SetLevel,
+            "HoldLevel" => Self::Resumed(Kind::Hold),
+            "Coordinate" => Self::Resumed(Kind::Wait),
+            _ => Self::Straight,
+        }
+    }
+}
+
+/// The service.
+#[derive(Clone, Debug)]
+pub(crate) struct Proxy {
+    upstream: Upstream,
+    process_level: ProcessLevel,
+    attendances: Attendances,
+    streams: Arc<Semaphore>,
+}
+
+impl Proxy {
+    pub(crate) fn new(upstream: Upstream, attendances: Attendances) -> Self {
+        let streams = Arc::new(Semaphore::new(STREAMS_MAX));
+        Self { upstream, process_level: ProcessLevel::default(), attendances, streams }
+    }
+
+    async fn carry(self, request: http::Request<Body>) -> http::Response<Body> {
+        let Some(path) = request.uri().path_and_query().cloned() else {
+            return Status::unimplemented("a call has a path").into_http();
+        };
+        let method = path.path().rsplit('/').next().unwrap_or_default();
+        let mut server = Grpc::new(Unread).max_decoding_message_size(REQUEST_BYTES_MAX);
+        match How::of(method) {
+            How::Unary => server.unary(service_fn(|one| self.unary(&path, one)), request).await,
+            How::SetLevel => server.unary(service_fn(|one| self.set_level(&path, one)), request).await,
+            How::Resumed(kind) => {
+                server.server_streaming(service_fn(|one| self.resumed(&path, kind, one)), request).await
+            }
+            How::Straight => self.straight(request).await,
+        }
+    }
+
+    async fn unary(&self, path: &PathAndQuery, request: Request<Bytes>) -> Result<Response<Bytes>, Status> {
+        let response = self.upstream.unary(&message(path, request)).await?;
+        let (metadata, answer, _) = response.into_parts();
+        Ok(Response::from_parts(carried(metadata), answer, tonic::Extensions::default()))
+    }
+
+    async fn set_level(&self, path: &PathAndQuery, request: Request<Bytes>) -> Result<Response<Bytes>, Status> {
+        let peer = request.extensions().get::<Option<Peer>>().cloned().flatten();
+        let call = message(path, request);
+        let Some((asked, number)) = level::process_of(&call) else {
+            let answer = self
+                .unary(path, Request::from_parts(call.metadata, tonic::Extensions::default(), call.message))
+                .await?;
+            self.process_level.replace();
+            return Ok(answer);
+        };
+        let peer = peer.ok_or_else(|| Status::unauthenticated("The kernel does not say who asks."))?;
+        let process = level::open_process(&peer, number)?;
+        let calls = Calls { hold: path_of("HoldLevel")?, set: path.clone() };
+        self.process_level.hold(&self.upstream, &calls, asked, process, self.attendances.enter()).await
+    }
+
+    async fn resumed(
+        &self,
+        path: &PathAndQuery,
+        kind: Kind,
+        request: Request<Bytes>,
+    ) -> Result<Response<impl tokio_stream::Stream<Item = Result<Bytes, Status>> + use<>>, Status> {
+        let permit = self.permit()?;
+        let answers = resume::open(self.upstream.clone(), message(path, request), kind);
+        // The permit lives in the stream, and goes with it.
+        let answers = ReceiverStream::new(answers).map(move |answer| {
+            let _held = &permit;
+            answer
+        });
+        Ok(Response::new(answers))
+    }
+
+    async fn straight(&self, request: http::Request<Body>) -> http::Response<Body> {
+        let (mut parts, body) = request.into_parts();
+        let metadata = carried(tonic::metadata::MetadataMap::from_headers(std::mem::take(&mut parts.headers)));
+        parts.headers = metadata.into_headers();
+        parts.headers.insert(http::header::CONTENT_TYPE, http::HeaderValue::from_static("application/grpc"));
+        parts.headers.insert(http::header::TE, http::HeaderValue::from_static("trailers"));
+        parts.extensions = http::Extensions::default();
+        let mut server = self.upstream.transport();
+        let ready = std::future::poll_fn(|context| Service::<http::Request<Body>>::poll_ready(&mut server, context));
+        let result = match ready.await {
+            Ok(()) => server.call(http::Request::from_parts(parts, body)).await,
+            Err(error) => Err(error),
+        };
+        match result {
+            Ok(response) => response.map(Body::new),
+            Err(error) => Status::from_error(Box::new(error)).into_http(),
+        }
+    }
+
+    fn permit(&self) -> Result<OwnedSemaphorePermit, Status> {
+        Arc::clone(&self.streams).try_acquire_owned().map_err(|_| {
+            let message = format!("{STREAMS_MAX} holds and waits are open through this agent. End some first.");
+            let mut status = Status::resource_exhausted(message);
+            status.metadata_mut().insert("minerva-refusal", MetadataValue::from_static("too-many-streams"));
+            status
+        })
+    }
+}
+
+/// What is sent on of a request.
+fn message(path: &PathAndQuery, request: Request<Bytes>) -> Carried {
+    let (metadata, _, message) = request.into_parts();
+    Carried { path: path.clone(), metadata: carried(metadata), message }
+}
+
+fn path_of(method: &str) -> Result<PathAndQuery, Status> {
+    format!("/{SERVICE_NAME}/{method}").parse().map_err(|_| Status::internal("no path"))
+}
+
+impl NamedService for Proxy {
+    const NAME: &'static str = SERVICE_NAME;
+}
+
+impl Service<http::Request<Body>> for Proxy {
+    type Response = http::Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<http::Response<Body>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
+        let proxy = self.clone();
+        Box::pin(async move { Ok(proxy.carry(request).await) })
+    }
+}

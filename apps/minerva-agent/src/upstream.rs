@@ -1,0 +1,135 @@
+//! The server, over one connection that is made again when it is lost, and the patience with it.
+
+use crate::message::{Unread, carried_status};
+use bytes::Bytes;
+use http::uri::PathAndQuery;
+use minerva_client::{Address, Backoff, Credentials, Transport, retry_after};
+use std::error::Error;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+use tonic::client::Grpc;
+use tonic::metadata::MetadataMap;
+use tonic::{Code, Extensions, Request, Response, Status, Streaming};
+
+/// A request waits for so long for a server that is away. Clients are less patient by default and give up before.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A request, unread, that can be sent more than once.
+#[derive(Clone, Debug)]
+pub(crate) struct Carried {
+    pub(crate) path: PathAndQuery,
+    pub(crate) metadata: MetadataMap,
+    pub(crate) message: Bytes,
+}
+
+impl Carried {
+    fn request(&self) -> Request<Bytes> {
+        Request::from_parts(self.metadata.clone(), Extensions::default(), self.message.clone())
+    }
+}
+
+/// The server.
+#[derive(Clone, Debug)]
+pub(crate) struct Upstream {
+    transport: Transport,
+    address: Arc<str>,
+    /// Whether it was there when it was last needed; told in the log when that changes.
+    is_there: Arc<AtomicBool>,
+}
+
+impl Upstream {
+    /// Connects when that is needed first.
+    pub(crate) fn new(address: &Address, credentials: &Credentials) -> Result<Self, minerva_client::Error> {
+        let transport = minerva_client::open_lazily(address, credentials)?;
+        let address = address.to_string().into();
+        Ok(Self { transport, address, is_there: Arc::new(AtomicBool::new(true)) })
+    }
+
+    /// What generated clients and raw requests run over.
+    pub(crate) fn transport(&self) -> Transport {
+        self.transport.clone()
+    }
+
+    /// Sends a request until it is answered, refused, or the patience is over. Every request of the contract may be sent twice:
+    /// what counts carries a key.
+    pub(crate) async fn unary(&self, request: &Carried) -> Result<Response<Bytes>, Status> {
+        let begin = Instant::now();
+        let mut backoff = Backoff::new();
+        loop {
+            let status = match self.unary_once(request).await {
+                Ok(response) => {
+                    self.was_there();
+                    return Ok(response);
+                }
+                Err(status) => status,
+            };
+            let wait = backoff.after(retry_after(&status), fastrand::f64());
+            if !self.is_away(&status) {
+                return Err(carried_status(&status));
+            }
+            if begin.elapsed() + wait > PATIENCE {
+                return Err(self.handed_on(&status));
+            }
+            sleep(wait).await;
+        }
+    }
+
+    async fn unary_once(&self, request: &Carried) -> Result<Response<Bytes>, Status> {
+        let mut server = Grpc::new(self.transport());
+        ready(&mut server).await?;
+        server.unary(request.request(), request.path.clone(), Unread).await
+    }
+
+    /// Sends a request that is answered by a stream, once.
+    pub(crate) async fn stream(&self, request: &Carried) -> Result<Streaming<Bytes>, Status> {
+        let mut server = Grpc::new(self.transport());
+        ready(&mut server).await?;
+        let answers = server.server_streaming(request.request(), request.path.clone(), Unread).await?;
+        Ok(answers.into_inner())
+    }
+
+    /// The server answered.
+    pub(crate) fn was_there(&self) {
+        if !self.is_there.swap(true, Ordering::Relaxed) {
+            tracing::info!(server = %self.address, "the server is back");
+        }
+    }
+
+    /// Whether a status means that the server was not there, or cannot answer yet. What it refused it refused.
+    pub(crate) fn is_away(&self, status: &Status) -> bool {
+        let made_here = status.source().is_some();
+        let is_away = made_here || status.code() == Code::Unavailable;
+        if is_away && self.is_there.swap(false, Ordering::Relaxed) {
+            tracing::warn!(server = %self.address, error = reason(status), "the server is away, trying again");
+        } else if !is_away {
+            self.was_there();
+        }
+        is_away
+    }
+
+    /// The status that a program gets when the server stays away.
+    fn handed_on(&self, status: &Status) -> Status {
+        if status.source().is_none() {
+            return carried_status(status);
+        }
+        Status::unavailable(format!("The agent does not reach the server at {}: {}", self.address, reason(status)))
+    }
+}
+
+async fn ready(server: &mut Grpc<Transport>) -> Result<(), Status> {
+    server.ready().await.map_err(|error| Status::from_error(Box::new(error)))
+}
+
+/// The innermost cause: the layers around it say only that there was one.
+fn reason(status: &Status) -> String {
+    let mut cause: &dyn Error = status;
+    while let Some(next) = cause.source() {
+        cause = next;
+    }
+    match status.source() {
+        Some(_) => cause.to_string(),
+        None => status.message().to_owned(),
+    }
+}

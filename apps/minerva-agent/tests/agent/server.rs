@@ -1,0 +1,177 @@
+//! The server at the other end: speaks the contract as a test tells it to, and counts what it is asked.
+
+use minerva_api::v1;
+use minerva_api::v1::participation_server::{Participation, ParticipationServer};
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use tokio::net::UnixListener;
+use tokio::runtime::Runtime;
+use tokio::sync::{mpsc, watch};
+use tokio_stream::wrappers::{ReceiverStream, UnixListenerStream};
+use tokio_stream::{Stream, StreamExt};
+use tonic::metadata::MetadataMap;
+use tonic::{Code, Request, Response, Status, Streaming};
+
+/// What was asked, over all the lives of the server.
+#[derive(Debug, Default)]
+pub(crate) struct Asked {
+    pub(crate) levels: Vec<i32>,
+    pub(crate) holds: usize,
+    pub(crate) holds_open: usize,
+    pub(crate) keys: Vec<String>,
+    pub(crate) reports: Vec<v1::ReportRequest>,
+    pub(crate) metadata: Vec<MetadataMap>,
+}
+
+/// Shared between the test and the server's lives.
+#[derive(Clone, Debug)]
+pub(crate) struct Script {
+    asked: Arc<Mutex<Asked>>,
+    /// Operations that wait may begin.
+    pub(crate) begins: watch::Sender<bool>,
+}
+
+impl Script {
+    pub(crate) fn new() -> Self {
+        Self { asked: Arc::default(), begins: watch::channel(false).0 }
+    }
+
+    pub(crate) fn asked<T>(&self, look: impl FnOnce(&mut Asked) -> T) -> T {
+        look(&mut self.asked.lock().expect("no test panics with it"))
+    }
+}
+
+/// A life of the server; dropping it cuts every connection.
+pub(crate) struct Server(Option<Runtime>);
+
+impl Server {
+    pub(crate) fn start(socket: &Path, script: &Script) -> Self {
+        let _ = std::fs::remove_file(socket);
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime = runtime.expect("a runtime");
+        let listener = runtime.block_on(async { UnixListener::bind(socket) }).expect("a socket");
+        let serving = tonic::transport::Server::builder()
+            .add_service(ParticipationServer::new(script.clone()))
+            .serve_with_incoming(UnixListenerStream::new(listener));
+        runtime.spawn(serving);
+        Self(Some(runtime))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// Counts a hold for as long as it is open.
+struct Open(Script);
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.asked(|asked| asked.holds_open -= 1);
+    }
+}
+
+type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+#[tonic::async_trait]
+impl Participation for Script {
+    type HoldLevelStream = Answers<v1::HoldLevelResponse>;
+    type CoordinateStream = Answers<v1::CoordinateResponse>;
+
+    async fn describe(&self, request: Request<v1::DescribeRequest>) -> Result<Response<v1::DescribeResponse>, Status> {
+        self.asked(|asked| asked.metadata.push(request.metadata().clone()));
+        let mut response =
+            Response::new(v1::DescribeResponse { tenant: "a guest".to_owned(), ..v1::DescribeResponse::default() });
+        response.metadata_mut().insert("minerva-test", "kept".parse().expect("a value"));
+        Ok(response)
+    }
+
+    async fn set_level(&self, request: Request<v1::SetLevelRequest>) -> Result<Response<v1::SetLevelResponse>, Status> {
+        let level = request.into_inner().level;
+        self.asked(|asked| asked.levels.push(level));
+        Ok(Response::new(v1::SetLevelResponse { level }))
+    }
+
+    async fn hold_level(
+        &self,
+        request: Request<v1::HoldLevelRequest>,
+    ) -> Result<Response<Self::HoldLevelStream>, Status> {
+        let level = request.into_inner().level;
+        self.asked(|asked| {
+            asked.holds += 1;
+            asked.holds_open += 1;
+        });
+        let open = Open(self.clone());
+        let first = tokio_stream::once(Ok(v1::HoldLevelResponse { level }));
+        let held = first.chain(tokio_stream::pending()).map(move |answer| {
+            let _held = &open;
+            answer
+        });
+        Ok(Response::new(Box::pin(held)))
+    }
+
+    async fn set_schedule(
+        &self,
+        _: Request<v1::SetScheduleRequest>,
+    ) -> Result<Response<v1::SetScheduleResponse>, Status> {
+        Ok(Response::new(v1::SetScheduleResponse { level: 1 }))
+    }
+
+    async fn credits(&self, _: Request<v1::CreditsRequest>) -> Result<Response<v1::CreditsResponse>, Status> {
+        Err(Status::unimplemented("this server has none"))
+    }
+
+    async fn boost(&self, _: Request<v1::BoostRequest>) -> Result<Response<v1::BoostResponse>, Status> {
+        let mut metadata = MetadataMap::new();
+        metadata.insert("minerva-refusal", "not-enough-credits".parse().expect("a word"));
+        Err(Status::with_metadata(Code::FailedPrecondition, "A boost costs more than there is.", metadata))
+    }
+
+    async fn coordinate(
+        &self,
+        request: Request<v1::CoordinateRequest>,
+    ) -> Result<Response<Self::CoordinateStream>, Status> {
+        use v1::coordinate_response::Answer;
+        self.asked(|asked| asked.keys.push(request.into_inner().request_id));
+        let (tell, answers) = mpsc::channel(2);
+        let mut begins = self.begins.subscribe();
+        tokio::spawn(async move {
+            let answer = |answer| Ok(v1::CoordinateResponse { answer: Some(answer) });
+            let _ = tell.send(answer(Answer::Wait(v1::Wait { at_most_ns: None }))).await;
+            if begins.wait_for(|begins| *begins).await.is_ok() {
+                let _ = tell.send(answer(Answer::BeginNow(v1::BeginNow {}))).await;
+            }
+        });
+        Ok(Response::new(Box::pin(ReceiverStream::new(answers))))
+    }
+
+    async fn begin(&self, _: Request<v1::BeginRequest>) -> Result<Response<v1::BeginResponse>, Status> {
+        Ok(Response::new(v1::BeginResponse {}))
+    }
+
+    async fn finish(&self, _: Request<v1::FinishRequest>) -> Result<Response<v1::FinishResponse>, Status> {
+        Ok(Response::new(v1::FinishResponse {}))
+    }
+
+    async fn cancel(&self, _: Request<v1::CancelRequest>) -> Result<Response<v1::CancelResponse>, Status> {
+        Ok(Response::new(v1::CancelResponse {}))
+    }
+
+    async fn report(
+        &self,
+        request: Request<Streaming<v1::ReportRequest>>,
+    ) -> Result<Response<v1::ReportResponse>, Status> {
+        let mut reports = request.into_inner();
+        let mut count = 0;
+        while let Some(report) = reports.message().await? {
+            count += 1;
+            self.asked(|asked| asked.reports.push(report));
+        }
+        Ok(Response::new(v1::ReportResponse { reports: count }))
+    }
+}
