@@ -20,6 +20,8 @@ pub(crate) enum Command {
     Run(RunArguments),
     /// Simulate the same jobs under several schedulers, side by side.
     Compare(CompareArguments),
+    /// Say whether a disk can keep the contracts of a job file, and by how much not.
+    Admit(AdmitArguments),
     /// Rerun the experiments of a paper and print its figures beside ours.
     Reproduce(ReproduceArguments),
     /// Measure one of the figures in docs/figures.md.
@@ -100,6 +102,24 @@ pub(crate) struct CompareArguments {
     pub(crate) threads: usize,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct AdmitArguments {
+    /// A fio-style job file with `minerva_contract=RATE,BURST,DELAY` in its jobs.
+    pub(crate) job: PathBuf,
+    /// The disk: a built-in profile or a file that ends in `.toml`.
+    #[arg(long, default_value = "sata7200-80g")]
+    pub(crate) profile: String,
+    /// The scheduler that is to keep them: pclock or htbs.
+    #[arg(long, value_enum, default_value_t = Name::Htbs)]
+    pub(crate) scheduler: Name,
+    /// Seed of the disk and of the places that are measured.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 /// A paper whose experiments can be rerun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Experiment {
@@ -126,6 +146,8 @@ pub(crate) struct ReproduceArguments {
 pub(crate) enum FigureId {
     /// Guarantees of HTBS in every second, pClock beside it, and where the original fails.
     HtbsContracts,
+    /// Guarantees of HTBS on disks and workloads that it was not tuned on, beside what the admission test says.
+    HtbsElsewhere,
     /// Throughput of sequential readers under HTBS, against pClock and BFQ.
     HtbsThroughput,
     /// Inversions of priority under the Tag Scheduler, and under CFQ in guests.

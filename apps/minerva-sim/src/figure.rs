@@ -1,12 +1,12 @@
 //! `minerva-sim figure ID`: each prints one line a condition, with `--json` in the form of docs/figures.md.
 
 use crate::cli::{FigureArguments, FigureId};
-use crate::experiment::{htbs, queueing, speed, tag};
+use crate::experiment::{elsewhere, htbs, queueing, speed, tag};
 use crate::output::Line;
 use crate::scheduler::Name;
 use crate::{drives, progress, trace_memory};
 use anyhow::Context as _;
-use minerva_blocksched::HtbsOptions;
+use minerva_blocksched::{HtbsOptions, Standing};
 use minerva_model::Nanos;
 use minerva_sim_device::Profile;
 use minerva_sim_world::{World, sweep};
@@ -21,6 +21,7 @@ pub(crate) fn run(arguments: &FigureArguments) -> anyhow::Result<()> {
     let lines = match arguments.id {
         FigureId::HtbsContracts => htbs_contracts(&built_in("sata7200-80g")?),
         FigureId::HtbsThroughput => htbs_throughput(&built_in("sata7200-80g")?),
+        FigureId::HtbsElsewhere => htbs_elsewhere(&[built_in("sata7200-80g")?, built_in("sas10k-300g")?]),
         FigureId::TagInversions => tag_inversions(&built_in("sata-ssd")?),
         FigureId::Queueing => queueing_means(),
         FigureId::SimSpeed => sim_speed(&built_in("sata7200-80g")?),
@@ -78,6 +79,35 @@ fn htbs_contracts(profile: &Profile) -> Vec<Line> {
         ),
     });
     lines
+}
+
+/// Promises are for sets that fit; where the admission test doubts, a miss is no fault.
+fn htbs_elsewhere(profiles: &[Profile]) -> Vec<Line> {
+    let seconds = HTBS_SECONDS;
+    sweep(threads(), &elsewhere::cases(profiles, seconds), |case| {
+        let outcome = |name| htbs::outcome(&case.profile, name, &case.clients, 1, seconds);
+        let (ours, original, pclock) = (outcome(Name::Htbs), outcome(Name::HtbsOriginal), outcome(Name::Pclock));
+        let standing = case.standing(Name::Htbs, 1).map_or("", Standing::as_str);
+        let expected = standing == Standing::Kept.as_str() || standing == Standing::Likely.as_str();
+        Line {
+            id: "htbs-elsewhere",
+            value: ours.missed() as f64,
+            unit: "seconds missed",
+            goal: if expected { "0".to_owned() } else { "none: the admission test doubts it".to_owned() },
+            met: ours.missed() == 0 || !expected,
+            detail: format!(
+                "{}; of {} seconds of {} promises the original misses {}, pClock {}; {:.1}, {:.1} and {:.1} MB/s; admission: {standing}",
+                case.name,
+                ours.intervals(),
+                case.clients.iter().filter(|client| client.is_promised()).count(),
+                original.missed(),
+                pclock.missed(),
+                ours.bytes_per_second / 1e6,
+                original.bytes_per_second / 1e6,
+                pclock.bytes_per_second / 1e6,
+            ),
+        }
+    })
 }
 
 fn htbs_throughput(profile: &Profile) -> Vec<Line> {

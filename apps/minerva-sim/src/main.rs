@@ -1,5 +1,6 @@
 //! The simulator's command line.
 
+mod admit;
 mod cli;
 mod drives;
 mod experiment;
@@ -36,6 +37,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<()> {
     match cli.command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Compare(arguments) => run::compare(&arguments),
+        Command::Admit(arguments) => admit::run(&arguments),
         Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::Figure(arguments) => figure::run(&arguments),
         Command::Fit(arguments) => fit::run(&arguments),

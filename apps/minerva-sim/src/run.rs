@@ -4,7 +4,7 @@ use crate::cli::{CompareArguments, RunArguments, Scene};
 use crate::output::{megabytes, print_table};
 use crate::scene::{Loaded, Prepared, judge_replay, load};
 use crate::scheduler::Name;
-use crate::{figure, progress, report};
+use crate::{admit, figure, progress, report};
 use anyhow::bail;
 use indicatif::ProgressBar;
 use minerva_model::Nanos;
@@ -19,6 +19,7 @@ pub(crate) fn run(arguments: &RunArguments) -> anyhow::Result<()> {
     let scene = &arguments.scene;
     scene.report.as_deref().map_or(Ok(()), report::judge_path)?;
     let loaded = load(scene)?;
+    admit::warn(&loaded, arguments.scheduler, scene.seed);
     let bar = progress::count("virtual seconds", seconds(&loaded, scene));
     let Simulated { report, replayed } = simulate(&loaded, scene, arguments.scheduler, &bar)?;
     bar.finish_and_clear();

@@ -104,6 +104,14 @@ pub(crate) fn parse_fault(text: &str) -> Result<Fault, String> {
 }
 
 impl Loaded {
+    /// The processes of a job file; none of a trace.
+    pub(crate) fn jobs(&self) -> &[BoundJob] {
+        match &self.what {
+            What::Jobs { jobs, .. } => jobs,
+            What::Trace => &[],
+        }
+    }
+
     /// The disk.
     pub(crate) fn profile(&self) -> &Profile {
         &self.profile

@@ -10,6 +10,7 @@
 //!
 //! Limits: a decision costs O(log flows) and allocates nothing once every flow and queue has had its greatest size.
 
+mod admission;
 mod anticipatory;
 mod bfq;
 mod cfq;
@@ -30,6 +31,7 @@ mod tag;
 mod tokens;
 mod wf2q;
 
+pub use admission::{Applicant, Capacity, Discipline, ServiceTimes, Standing, Tightest, Verdict, admit};
 pub use anticipatory::{Anticipatory, AnticipatoryOptions};
 pub use bfq::{Bfq, BfqOptions};
 pub use cfq::{Cfq, CfqOptions};

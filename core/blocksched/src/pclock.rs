@@ -1,15 +1,17 @@
 //! pClock (Gulati, Merchant, Varman, SIGMETRICS 2007): burst, rate and delay per flow, earliest deadline first.
 //!
 //! A flow with contract (sigma, rho, delta) that sends at most sigma + rho*t in any interval t has each request served
-//! within delta, if the admission test passes. A request within the contract starts now; one beyond it starts one spacing
-//! after the flow's last start; its deadline is start + delta. Work-conserving: spare capacity is given away and, because
-//! all tags are moved back when everybody is ahead, never held against anyone.
+//! within delta, if the admission test ([`crate::admit`]) passes. A request within the contract starts now; one beyond it
+//! starts when the bucket will hold it; its deadline is start + delta. Work-conserving: spare capacity is given away and,
+//! because all tags are moved back when everybody is ahead, never held against anyone.
 //!
-//! The paper's wording on two points is not public: tokens here may go negative, and the smallest start of a flow is that
-//! of its oldest pending request.
+//! The paper counts requests and starts those beyond the contract one spacing after the last start. For requests of unequal
+//! sizes that is too late for a large one that the bucket nearly holds, and a small one behind it is late with it; when the
+//! bucket holds it is the same instant for equal sizes, and right for all. The paper's wording on two points is not public:
+//! tokens here may go negative, and the smallest start of a flow is that of its oldest pending request.
 
 use crate::table::FlowTable;
-use crate::tokens::{BACKGROUND, Bucket, Fill, Instant, cost_units, instant, spacing};
+use crate::tokens::{BACKGROUND, Bucket, Fill, Instant, cost_units, instant, rate_per_second, time_of};
 use crate::{Cost, Dispatch, FlowId, FlowParameters, IndexedHeap, Request, Scheduler};
 use minerva_model::Nanos;
 
@@ -17,19 +19,12 @@ use minerva_model::Nanos;
 #[derive(Debug)]
 pub struct PClock {
     cost: Cost,
-    flows: FlowTable<State, Tags>,
+    flows: FlowTable<Bucket, Tags>,
     /// Backlogged flows by the start of their oldest request, as stored.
     by_start: IndexedHeap<Instant>,
     /// Backlogged flows by the deadline of their oldest request, as stored.
     by_finish: IndexedHeap<Instant>,
     drift: Instant,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct State {
-    bucket: Bucket,
-    /// Start of the newest request: stored while the flow is backlogged, a plain instant while it is not.
-    start_max: Instant,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -51,6 +46,18 @@ impl PClock {
         }
     }
 
+    /// Gives a flow the tokens that it earned until now.
+    fn refill(&mut self, flow: FlowId, now: Instant) {
+        let drift = self.drift;
+        let flow = self.flows.at(flow);
+        let contract = flow.parameters.contract.unwrap_or(BACKGROUND);
+        if flow.queue.is_empty() {
+            flow.state.skip_drift(drift);
+        }
+        let fill = Fill { initial: contract.burst, cap: contract.burst, floor: f64::NEG_INFINITY, credit_drift: true };
+        flow.state.refill(now, drift, rate_per_second(&contract), fill);
+    }
+
     fn track_head(&mut self, flow: FlowId) {
         match self.flows.at(flow).queue.front() {
             Some((_, tags)) => {
@@ -60,9 +67,6 @@ impl PClock {
             None => {
                 self.by_start.remove(flow.index());
                 self.by_finish.remove(flow.index());
-                // Out of the backlog: the tag stands still from here.
-                let drift = self.drift;
-                self.flows.at(flow).state.start_max -= drift;
             }
         }
     }
@@ -81,39 +85,32 @@ impl Scheduler for PClock {
         let flow = self.flows.at(flow);
         flow.parameters = FlowParameters::default();
         if flow.queue.is_empty() {
-            flow.state = State::default();
+            flow.state = Bucket::default();
         }
     }
 
     fn add(&mut self, now: Nanos, request: Request) {
         let now = instant(now);
         self.adjust(now);
+        self.refill(request.flow, now);
         let (drift, cost) = (self.drift, self.cost);
         let flow = self.flows.at(request.flow);
         let contract = flow.parameters.contract.unwrap_or(BACKGROUND);
-        if flow.queue.is_empty() {
-            flow.state.bucket.skip_drift(drift);
-            flow.state.start_max += drift;
-        }
-        let fill = Fill { initial: contract.burst, cap: contract.burst, floor: f64::NEG_INFINITY, credit_drift: true };
-        flow.state.bucket.refill(now, drift, contract.rate_per_second, fill);
-        let units = cost_units(cost, &request);
-        let start = if flow.state.bucket.tokens >= units {
-            now + drift
-        } else {
-            (flow.state.start_max + spacing(&contract, cost.of(&request))).max(now + drift)
-        };
-        flow.state.bucket.tokens -= units;
-        flow.state.start_max = start;
+        flow.state.tokens -= cost_units(cost, &request);
+        let start = now + drift + time_of(&contract, -flow.state.tokens);
         let finish = start.saturating_add(instant(contract.delay));
         if self.flows.push(request, Tags { start, finish }) {
             self.track_head(request.flow);
         }
     }
 
-    fn next(&mut self, _now: Nanos) -> Dispatch {
+    fn next(&mut self, now: Nanos) -> Dispatch {
         let Some((_, slot)) = self.by_finish.peek() else { return Dispatch::Idle };
         let flow = FlowId(slot as u32);
+        // Also here, not only when a request comes: a synchronous flow that is alone has nothing queued then, and what it
+        // was served would be held against it. Before it may leave the backlog, what the drift moved is its credit.
+        self.adjust(instant(now));
+        self.refill(flow, instant(now));
         let Some((request, _)) = self.flows.pop(flow) else { return Dispatch::Idle };
         self.track_head(flow);
         Dispatch::Send(request)

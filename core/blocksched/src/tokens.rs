@@ -20,11 +20,19 @@ pub(crate) fn instant(now: Nanos) -> Instant {
     Instant::from(now.0)
 }
 
-/// How long `units` last at a contract's rate; a rate of zero gives an hour a unit, so that such a flow is background.
+/// A contract's rate; one of zero counts as a unit an hour, so that such a flow is background.
+pub(crate) fn rate_per_second(contract: &Contract) -> f64 {
+    if contract.rate_per_second > 0.0 { contract.rate_per_second } else { 1.0 / 3600.0 }
+}
+
+/// How long `units` last at a contract's rate, no time if there are none.
+pub(crate) fn time_of(contract: &Contract, units: f64) -> Instant {
+    (1e9 / rate_per_second(contract) * units).clamp(0.0, 1e18) as Instant
+}
+
+/// How long `units` last, at least a nanosecond, so that the tags of a flow's requests differ.
 pub(crate) fn spacing(contract: &Contract, units: u64) -> Instant {
-    const BACKGROUND_NS: f64 = 3.6e12;
-    let per_unit = if contract.rate_per_second > 0.0 { 1e9 / contract.rate_per_second } else { BACKGROUND_NS };
-    (per_unit * units as f64).clamp(1.0, 1e18) as Instant
+    time_of(contract, units as f64).max(1)
 }
 
 /// One flow's bucket.

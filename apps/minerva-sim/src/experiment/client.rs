@@ -29,7 +29,7 @@ pub(crate) struct Client {
     pub(crate) name: String,
     /// What it does, one after the other.
     pub(crate) parts: Vec<Part>,
-    /// What it is promised.
+    /// What it is promised; 0 for nothing.
     pub(crate) bytes_per_second: f64,
     pub(crate) delay: Nanos,
     pub(crate) promise: Promise,
@@ -40,6 +40,11 @@ pub(crate) struct Client {
 impl Client {
     fn block_bytes(&self) -> u32 {
         self.parts.last().map_or(4096, |part| part.plan.block_bytes)
+    }
+
+    /// Without a promise it has no contract, and takes what it gets.
+    pub(crate) fn is_promised(&self) -> bool {
+        self.bytes_per_second > 0.0
     }
 
     /// The rate of the contract that keeps the promise. A contract of rate rho and delay delta gives a flow that never stops
@@ -105,7 +110,10 @@ pub(crate) fn run(
             tenant: index,
             source: Box::new(Script { parts: parts.collect(), current: 0 }),
             starts_at: Nanos::ZERO,
-            parameters: FlowParameters { contract: Some(contract), ..FlowParameters::default() },
+            parameters: FlowParameters {
+                contract: client.is_promised().then_some(contract),
+                ..FlowParameters::default()
+            },
             promise: None,
         }
     });
@@ -147,6 +155,8 @@ pub(crate) fn judge(report: &Report, clients: &[Client]) -> Vec<Verdict> {
 
 fn judge_one(client: &Client, bins_bytes: &[u64]) -> Verdict {
     let (first, last) = client.judged_s;
+    // Nothing promised, nothing judged.
+    let (first, last) = if client.is_promised() { (first, last) } else { (1, 0) };
     let bins: Vec<u64> = (first..=last).map(|second| bins_bytes.get(second).copied().unwrap_or(0)).collect();
     let (intervals, missed) = match client.promise {
         Promise::EverySecond => {

@@ -2,6 +2,7 @@
 
 pub(crate) mod ablation;
 pub(crate) mod client;
+pub(crate) mod elsewhere;
 pub(crate) mod fennel;
 pub(crate) mod htbs;
 pub(crate) mod memory;

@@ -69,6 +69,8 @@ struct State {
     unit: Estimate,
     /// From a completion to the next request.
     think: Estimate,
+    /// What is queued, in units.
+    queued_units: u64,
     /// What is reserved for its next turn while it is backlogged.
     reserved_ns: u64,
 }
@@ -123,9 +125,11 @@ impl Htbs {
         let rate = contract.rate_per_second;
         let earned_s = if options.bucket_by_delay { 2.0 * contract.delay.as_secs_f64() } else { 1.0 };
         // The cap is more than the burst, unlike in pClock: a synchronous flow earns while it waits for its turn.
+        let cap = rate * earned_s + contract.burst;
         let fill = Fill {
-            initial: rate * earned_s,
-            cap: rate * earned_s + contract.burst,
+            // A flow that comes with its burst is within its contract; in the original it is not.
+            initial: if options.bucket_by_delay { cap } else { rate * earned_s },
+            cap,
             floor: -(options.debt_seconds_max * rate.max(f64::MIN_POSITIVE)),
             credit_drift: options.credit_drift,
         };
@@ -281,16 +285,20 @@ impl Htbs {
         state.start_max = earlier.max(state.start_max.min(instant(now) + drift));
     }
 
-    /// Reserves the time of a flow's next turn while it is backlogged: a seek, and what its contract gives it in a delay.
+    /// Reserves the time of a flow's next turn while it is backlogged: a seek and what its contract lets it have, which is
+    /// what it has queued, within the burst and what a delay earns, and at least what a delay earns, as it may ask on. A flow
+    /// without a contract is not due.
     fn reserve(&mut self, flow: FlowId) {
-        let (options, seek_ns, turn_units_max) = (self.options, self.seek.mean_ns(), self.turn_units_max(flow));
+        let (options, seek_ns) = (self.options, self.seek.mean_ns());
         let flow = self.flows.at(flow);
         let wanted_ns = match flow.queue.front() {
             None => 0.0,
             Some((request, _)) => {
                 let contract = flow.parameters.contract.unwrap_or(BACKGROUND);
-                let earned = (contract.rate_per_second * contract.delay.as_secs_f64()).min(turn_units_max as f64);
-                seek_ns + flow.state.unit.mean_ns() * earned.max(cost_units(options.cost, request))
+                let earned = contract.rate_per_second * contract.delay.as_secs_f64();
+                let queued = flow.state.queued_units as f64;
+                let units = queued.clamp(earned, earned + contract.burst).max(cost_units(options.cost, request));
+                seek_ns + flow.state.unit.mean_ns() * units
             }
         };
         let wanted_ns = wanted_ns as u64;
@@ -421,6 +429,7 @@ impl Scheduler for Htbs {
         state.start_min = if was_empty { start } else { state.start_min.min(start) };
         state.start_max = if was_empty { start } else { state.start_max.max(start) };
         state.bucket.tokens -= cost;
+        state.queued_units += self.options.cost.of(&request);
         self.flows.push(request, tags);
         self.track_head(request.flow);
     }
@@ -438,6 +447,7 @@ impl Scheduler for Htbs {
         let came_by_seek = self.last_sent.replace(flow) != Some(flow);
         let state = &mut self.flows.at(flow).state;
         state.start_min = tags.start;
+        state.queued_units -= units;
         state.turn_units += units;
         state.in_flight += 1;
         state.sequence.note(&request);

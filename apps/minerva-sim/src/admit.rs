@@ -1,0 +1,219 @@
+//! `minerva-sim admit`: whether a disk can keep the contracts of a job file, and by how much not.
+//!
+//! How long the disk takes is measured on its model, where the jobs read and write: the time of a unit in a row, and what a
+//! jump from one job's region to another's adds to it.
+
+use crate::cli::AdmitArguments;
+use crate::scene::{Loaded, read_profile};
+use crate::scheduler::{Name, UNIT_BYTES};
+use crate::text::read_text;
+use anyhow::bail;
+use minerva_blocksched::{
+    Applicant, Capacity, Cost, Discipline, HtbsOptions, Kind, ServiceTimes, Standing, Verdict, admit,
+};
+use minerva_model::Nanos;
+use minerva_sim_device::{DeviceModel, Kind as DeviceKind, Profile, Request};
+use minerva_sim_workload::job::{BoundJob, FILE_BYTES_MAX, JobFile, parse};
+use minerva_sim_workload::{Generator, IoRequest, Loop, Pattern, Plan, Source, Step};
+
+/// Requests in a row of which the time of a unit is measured, for each job.
+const ROW: u64 = 256;
+/// Jumps that are measured, for each job.
+const JUMPS: u64 = 256;
+const COST: Cost = Cost::PerBytes(UNIT_BYTES);
+
+pub(crate) fn run(arguments: &AdmitArguments) -> anyhow::Result<()> {
+    let profile = read_profile(&arguments.profile)?;
+    let path = arguments.job.display().to_string();
+    let file: JobFile = parse(&read_text(&arguments.job, FILE_BYTES_MAX)?, &path)?;
+    let jobs = file.bind(profile.capacity_bytes, arguments.seed)?;
+    let name = arguments.scheduler;
+    if discipline(name).is_none() {
+        bail!("{} keeps no contracts: ask for pclock or htbs with --scheduler", name.as_str());
+    }
+    let Some(judged) = judge(&profile, &jobs, name, arguments.seed) else {
+        bail!("{path} has no contracts: give jobs `minerva_contract=RATE,BURST,DELAY`, such as 8800KB/s,64k,100ms");
+    };
+    if arguments.json {
+        println!("{}", judged.json());
+    } else {
+        judged.print(&profile, name);
+    }
+    Ok(())
+}
+
+/// Tells standard error when the contracts of a run are not likely to be kept.
+pub(crate) fn warn(loaded: &Loaded, name: Name, seed: u64) {
+    let judged = judge(loaded.profile(), loaded.jobs(), name, seed);
+    if let Some(judged) = judged.filter(|judged| judged.verdict.standing > Standing::Likely) {
+        eprintln!("contracts: {} (`minerva-sim admit` says more)", judged.sentence());
+    }
+}
+
+/// How a scheduler treats contracts, if it knows them.
+fn discipline(name: Name) -> Option<Discipline> {
+    match name {
+        Name::Pclock => Some(Discipline::EarliestDeadline),
+        Name::Htbs => Some(Discipline::Turns),
+        _ => None,
+    }
+}
+
+/// A verdict, and what it was made of.
+pub(crate) struct Judged {
+    names: Vec<String>,
+    capacity: Capacity,
+    pub(crate) verdict: Verdict,
+}
+
+impl Judged {
+    fn sentence(&self) -> String {
+        self.verdict.sentence(|contract| self.names[contract].clone())
+    }
+
+    fn print(&self, profile: &Profile, name: Name) {
+        println!("{}", self.sentence());
+        let Capacity { mean, greatest, .. } = self.capacity;
+        println!(
+            "{} contracts under {} on {}: {:.0} % of the disk in the long run",
+            self.names.len(),
+            name.as_str(),
+            profile.name,
+            100.0 * self.verdict.utilisation
+        );
+        println!(
+            "measured on the model: {UNIT_BYTES} bytes in a row take {:.3} ms (at most {:.3}), a jump adds {:.1} ms (at most {:.1})",
+            mean.unit_ns / 1e6,
+            greatest.unit_ns / 1e6,
+            mean.seek.0 as f64 / 1e6,
+            greatest.seek.0 as f64 / 1e6
+        );
+    }
+
+    fn json(&self) -> serde_json::Value {
+        let tightest = self.verdict.tightest;
+        serde_json::json!({
+            "standing": self.verdict.standing.as_str(),
+            "sentence": self.sentence(),
+            "utilisation": self.verdict.utilisation,
+            "contract": tightest.map(|tightest| self.names[tightest.contract].clone()),
+            "interval_ms": tightest.map(|tightest| tightest.interval.0 as f64 / 1e6),
+            "margin_ms": tightest.map(|tightest| tightest.margin_ns() / 1e6),
+        })
+    }
+}
+
+/// Judges the contracts of jobs; none when there are none, or the scheduler does not know them.
+pub(crate) fn judge(profile: &Profile, jobs: &[BoundJob], name: Name, seed: u64) -> Option<Judged> {
+    let discipline = discipline(name)?;
+    let (with, without): (Vec<&BoundJob>, Vec<&BoundJob>) = jobs.iter().partition(|job| job.terms.contract.is_some());
+    if with.is_empty() {
+        return None;
+    }
+    let background_units_max = without.iter().map(|job| block_units(&job.plan)).max().unwrap_or(0);
+    let (mean, greatest) = measure(profile, jobs, seed);
+    let capacity = Capacity { greatest, mean, background_units_max };
+    let applicants: Vec<Applicant> = with.iter().filter_map(|job| applicant(job, name)).collect();
+    let verdict = admit(&applicants, &capacity, discipline);
+    Some(Judged { names: with.iter().map(|job| job.name.clone()).collect(), capacity, verdict })
+}
+
+fn block_units(plan: &Plan) -> u64 {
+    u64::from(plan.block_bytes.div_ceil(UNIT_BYTES).max(1))
+}
+
+fn applicant(job: &BoundJob, name: Name) -> Option<Applicant> {
+    let contract = job.parameters(COST).contract?;
+    let block_units = block_units(&job.plan);
+    let wait_max = HtbsOptions::default().wait_max;
+    let thinks = job.plan.pause.map_or(Nanos::ZERO, |pause| pause.time);
+    let waited_for = job.plan.sync_writes || job.plan.read_percent == 100;
+    // HTBS keeps the disk for whoever reads on and asks at once, for what the contract earns in a delay.
+    let keeps = name == Name::Htbs
+        && job.plan.pattern == Pattern::Sequential
+        && matches!(job.plan.when, Loop::Closed { .. })
+        && waited_for
+        && thinks <= wait_max;
+    let earned = contract.rate_per_second * contract.delay.as_secs_f64();
+    let (row_units, wait) =
+        if keeps { (earned.max(block_units as f64), thinks) } else { (block_units as f64, Nanos::ZERO) };
+    Some(Applicant { contract, request_units_min: block_units, request_units_max: block_units, row_units, wait })
+}
+
+/// The mean and the greatest times of a disk where these jobs use it.
+fn measure(profile: &Profile, jobs: &[BoundJob], seed: u64) -> (ServiceTimes, ServiceTimes) {
+    let mut disk = Clocked { device: profile.build(None, seed), now: Nanos::ZERO };
+    let places = |pattern| -> Vec<Places> {
+        jobs.iter().enumerate().map(|(index, job)| Places::new(&job.plan, pattern, seed + index as u64)).collect()
+    };
+    let mut rows = Vec::new();
+    for (places, job) in places(Pattern::Sequential).iter_mut().zip(jobs) {
+        disk.serve(places.next());
+        let took: u64 = (0..ROW).map(|_| disk.serve(places.next()).0).sum();
+        rows.push(took as f64 / (ROW * block_units(&job.plan)) as f64);
+    }
+    let unit_ns = rows.iter().sum::<f64>() / rows.len().max(1) as f64;
+    let mut places = places(Pattern::Random);
+    let mut jumps = Vec::new();
+    for jump in 0..JUMPS as usize * jobs.len() {
+        // From each region to each other one, and within it.
+        let at = (jump + jump / jobs.len()) % jobs.len();
+        let took = disk.serve(places[at].next());
+        jumps.push(took.0.saturating_sub((rows[at] * block_units(&jobs[at].plan) as f64) as u64));
+    }
+    let seek = Nanos(jumps.iter().sum::<u64>() / jumps.len().max(1) as u64);
+    let mean = ServiceTimes { unit_ns, request: Nanos::ZERO, seek };
+    let greatest = ServiceTimes {
+        unit_ns: rows.iter().copied().fold(0.0, f64::max),
+        request: Nanos::ZERO,
+        seek: Nanos(jumps.iter().copied().max().unwrap_or(0)),
+    };
+    (mean, greatest)
+}
+
+/// Requests in a job's region, one by one and without pauses.
+struct Places(Generator);
+
+impl Places {
+    fn new(plan: &Plan, pattern: Pattern, seed: u64) -> Self {
+        let plan = Plan {
+            read_percent: plan.read_percent,
+            block_bytes: plan.block_bytes,
+            offset_bytes: plan.offset_bytes,
+            region_bytes: plan.region_bytes,
+            pattern,
+            ..Plan::default()
+        };
+        Self(Generator::new(plan, seed))
+    }
+
+    fn next(&mut self) -> Option<IoRequest> {
+        let Step::Issue(request) = self.0.next(Nanos::ZERO) else { return None };
+        self.0.completed(Nanos::ZERO, &request);
+        Some(request)
+    }
+}
+
+/// A disk model and its clock.
+struct Clocked {
+    device: Box<dyn DeviceModel>,
+    now: Nanos,
+}
+
+impl Clocked {
+    /// Serves a request; how long that took.
+    fn serve(&mut self, request: Option<IoRequest>) -> Nanos {
+        let Some(request) = request else { return Nanos::ZERO };
+        let kind = if request.kind == Kind::Read { DeviceKind::Read } else { DeviceKind::Write };
+        let (offset_bytes, length_bytes) = (request.offset_bytes, request.length_bytes);
+        self.device.submit(self.now, Request { tag: 0, kind, offset_bytes, length_bytes });
+        let began = self.now;
+        while let Some(at) = self.device.next_completion() {
+            self.now = self.now.max(at);
+            if self.device.complete(self.now).is_some() {
+                break;
+            }
+        }
+        self.now.since(began)
+    }
+}
