@@ -1,0 +1,158 @@
+//! What a tenant asks with the tool: without a server, and from the real daemon.
+
+#![expect(clippy::expect_used, reason = "a test bed that cannot be made is a failed test")]
+
+mod bed;
+
+use bed::{Bed, text, tool, until};
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Stdio};
+
+const NOBODY: &str = "unix:/nonexistent/minerva.sock";
+
+/// Ends it as `kill` does, and tells its exit code.
+fn terminate(mut child: Child) -> Option<i32> {
+    let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).expect("a number")).expect("a process");
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("a signal");
+    child.wait().expect("an end").code()
+}
+
+/// The first line that it prints.
+fn first_line(child: &mut Child) -> String {
+    let mut line = String::new();
+    BufReader::new(child.stdout.as_mut().expect("a pipe")).read_line(&mut line).expect("a line");
+    line
+}
+
+#[test]
+fn without_a_server_commands_run_and_begin_at_once() {
+    let run = |arguments: &[&str]| tool(NOBODY, arguments).output().expect("the tool");
+    let ran = run(&["run", "--priority", "idle", "--when", "500M", "--deadline", "20s", "--", "sh", "-c", "exit 7"]);
+    assert_eq!(ran.status.code(), Some(7));
+    assert_eq!(text(&ran.stderr).lines().count(), 1, "one warning: {}", text(&ran.stderr));
+    assert!(text(&ran.stderr).contains("going on without"), "{}", text(&ran.stderr));
+    let when = run(&["when", "--bytes", "500M", "--deadline", "20s"]);
+    assert_eq!((when.status.code(), text(&when.stdout).as_str()), (Some(0), "now\n"));
+    assert!(text(&when.stderr).contains("going on without"));
+    let json = run(&["--json", "when", "--bytes", "500M"]);
+    let line: serde_json::Value = serde_json::from_slice(&json.stdout).expect("one object");
+    assert_eq!(line["answer"], "now");
+    for arguments in [&["priority", "idle"][..], &["credits"], &["boost", "30s"], &["whoami"]] {
+        let asked = run(arguments);
+        assert_eq!(asked.status.code(), Some(2), "{arguments:?}");
+        assert!(text(&asked.stderr).contains("is minervad running?"), "{}", text(&asked.stderr));
+    }
+    let misspelt = tool("/run/minerva", &["whoami"]).output().expect("the tool");
+    assert!(text(&misspelt.stderr).contains("begins with unix:"), "{}", text(&misspelt.stderr));
+}
+
+#[test]
+fn a_commands_end_and_its_signals_are_its_own() {
+    let run = |command: &[&str]| {
+        let arguments: Vec<&str> = ["run", "--priority", "low", "--"].iter().chain(command).copied().collect();
+        tool(NOBODY, &arguments).output().expect("the tool").status.code()
+    };
+    assert_eq!(run(&["true"]), Some(0));
+    assert_eq!(run(&["minerva-test-no-such-command"]), Some(127));
+    assert_eq!(run(&["/dev/null"]), Some(126));
+    assert_eq!(run(&["sh", "-c", "kill -KILL $$"]), Some(128 + 9));
+    let script = "trap 'exit 9' TERM; echo ready; while :; do sleep 0.02; done";
+    let mut command = tool(NOBODY, &["run", "--priority", "low", "--", "sh", "-c", script]);
+    let mut child = command.stdout(Stdio::piped()).spawn().expect("the tool");
+    assert_eq!(first_line(&mut child), "ready\n");
+    assert_eq!(terminate(child), Some(9));
+}
+
+#[test]
+fn a_tenant_steps_back_and_comes_back() {
+    let Some(bed) = Bed::new() else { return };
+    let says = |script: &str, answer: &str| {
+        let output = bed.as_tenant(script);
+        assert_eq!(text(&output.stdout), answer, "{script}: {}\n{}", text(&output.stderr), bed.log());
+    };
+    let who = bed.whoami();
+    assert!(who["tenant"].as_str().is_some_and(|name| name.ends_with("vm")), "{who}");
+    assert_eq!((who["identified_by"].as_str(), who["level"].as_str()), (Some("cgroup"), Some("normal")), "{who}");
+    says("$CTL priority idle --for 8h", "idle\n");
+    let who = bed.whoami();
+    assert_eq!(who["level"], "idle");
+    assert!(who["level_left_ns"].as_u64().is_some_and(|left| left > 7 * 3_600_000_000_000), "{who}");
+    let name = who["tenant"].as_str().expect("a name").to_owned();
+    until("status tells it", || {
+        text(&bed.as_operator(&["status"]).stdout).contains(&format!("{name}: steps back to idle"))
+    });
+    assert!(text(&bed.as_operator(&["explain", &name]).stdout).contains("steps back to idle"));
+    says("$CTL priority normal", "normal\n");
+    says("$CTL priority --schedule '00:00-24:00 low' --time-zone Europe/Berlin", "low\n");
+    assert!(text(&bed.as_tenant("$CTL whoami").stdout).contains("schedule:  00:00-00:00 low"));
+    says("$CTL priority --no-schedule", "normal\n");
+    says("sleep 600 & $CTL priority lowest --until-pid $!; kill $!", "lowest\n");
+    until("the process's end ends the level", || bed.whoami()["level"] == "normal");
+    let strange = bed.as_tenant("$CTL --json priority idle --until-pid 1");
+    assert_eq!(strange.status.code(), Some(1), "{}", text(&strange.stderr));
+    assert!(text(&strange.stdout).contains("\"refusal\""), "{}", text(&strange.stdout));
+    let audit = text(&bed.as_operator(&["--json", "audit"]).stdout);
+    assert!(audit.lines().any(|line| line.contains("idle") && line.contains(&name)), "{audit}");
+}
+
+#[test]
+fn a_tenant_spends_only_what_it_has() {
+    let Some(bed) = Bed::new() else { return };
+    let credits: serde_json::Value =
+        serde_json::from_slice(&bed.as_tenant("$CTL --json credits").stdout).expect("one object");
+    assert_eq!(credits["held_micro_credits"], 0);
+    assert!(text(&bed.as_tenant("$CTL credits").stdout).contains("price:     25 a slice"));
+    let boost = bed.as_tenant("$CTL --json boost 30s");
+    assert_eq!(boost.status.code(), Some(1));
+    let refusal: serde_json::Value = serde_json::from_slice(&boost.stdout).expect("one object");
+    assert_eq!(refusal["refusal"], "not-enough-credits");
+    assert!(text(&boost.stderr).contains("credit"), "{}", text(&boost.stderr));
+}
+
+#[test]
+fn a_command_takes_part_while_it_runs() {
+    let Some(bed) = Bed::new() else { return };
+    let number = bed.number();
+    let inside = |options: &str| -> serde_json::Value {
+        let output = bed.as_tenant(&format!("$CTL run {options} -- $CTL --json whoami"));
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        assert_eq!(text(&output.stderr), "");
+        serde_json::from_slice(&output.stdout).expect("one object")
+    };
+    assert_eq!(inside("--priority idle")["level"], "idle");
+    let who = inside(&format!("--priority low --when 1M --deadline 20s --device {number}"));
+    assert_eq!((who["level"].as_str(), who["operations"][0]["begun"].as_bool()), (Some("low"), Some(true)), "{who}");
+    until("both end with the command", || {
+        let who = bed.whoami();
+        who["level"] == "normal" && who["operations"].as_array().is_some_and(Vec::is_empty)
+    });
+    // A killed one holds nothing, either.
+    let mut command = bed.tenant_shell("exec $CTL run --priority lowest -- sh -c 'echo ready; exec sleep 600'");
+    let mut child = command.stdout(Stdio::piped()).spawn().expect("a shell");
+    assert_eq!(first_line(&mut child), "ready\n");
+    assert_eq!(bed.whoami()["level"], "lowest");
+    assert_eq!(terminate(child), Some(128 + 15));
+    until("the level ends with it", || bed.whoami()["level"] == "normal");
+    // One that the server refuses runs all the same.
+    let refused = bed.as_tenant("$CTL run --when 1M --device 0:0 -- echo ran");
+    assert_eq!((refused.status.code(), text(&refused.stdout).as_str()), (Some(0), "ran\n"));
+    assert!(text(&refused.stderr).contains("the command runs without"), "{}", text(&refused.stderr));
+}
+
+#[test]
+fn when_answers_and_ends_when_the_time_has_come() {
+    let Some(bed) = Bed::new() else { return };
+    let number = bed.number();
+    let when = bed.as_tenant(&format!("$CTL when --bytes 1M --begin-by 20s --device {number}"));
+    assert_eq!(when.status.code(), Some(0), "{}", text(&when.stderr));
+    assert_eq!(text(&when.stdout).lines().last(), Some("now"), "{}", text(&when.stdout));
+    // What it waited for is left to the next command, and is over when that does not come.
+    assert_eq!(bed.whoami()["operations"][0]["begun"], true);
+    let refused = bed.as_tenant("$CTL --json when --bytes 1M --device 0:0");
+    assert_eq!(refused.status.code(), Some(1));
+    let line: serde_json::Value = serde_json::from_slice(&refused.stdout).expect("one object");
+    assert_eq!(line["refusal"], "unknown-device");
+    let no_wait = bed.as_tenant(&format!("$CTL --json when --no-wait --bytes 1M --begin-by 20s --device {number}"));
+    let line: serde_json::Value = serde_json::from_slice(&no_wait.stdout).expect("one object");
+    assert!(line["answer"].is_string(), "{line}");
+}
