@@ -38,8 +38,14 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "record" -d 
 complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "replay" -d 'Replay a recording and compare every effect byte for byte; works without the daemon'
 complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "config" -d 'Judge or print the operator\'s file'
 complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "reload" -d 'Have the daemon read the operator\'s file again'
-complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "run" -d 'Start a command as a tenant of its own'
+complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "run" -d 'Start a command as a tenant of its own, or as one that takes part'
 complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "attach" -d 'Make a running process, with the children it will have, a tenant of its own'
+complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "priority" -d 'Step back so that others are served first, or come back; earns credits'
+complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "credits" -d 'Show the credits that the caller\'s account holds, and how it came by them'
+complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "boost" -d 'Spend credits for high priority, from now on'
+complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "when" -d 'Ask when an operation may begin, and wait until then'
+complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "whoami" -d 'Show who the server takes the caller for, and what is in force for it'
+complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "audit" -d 'Show what tenants asked for and were answered, and every credit earned and spent'
 complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "probe-reader" -d 'One of the probe\'s two readers'
 complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "generate" -d 'Write manual pages and shell completions, for packagers'
 complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
@@ -103,16 +109,61 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand reload" -l json 
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand reload" -s h -l help -d 'Print help'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l name -d 'The tenant\'s name [default: the command\'s name and process id]' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l weight -d 'The factor on its share, in percent; 200 is twice a neutral tenant\'s' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l priority -d 'How far to step back while it runs: low, lowest or idle' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l when -d 'How much it will move; it begins when the disk has room for it' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l deadline -d 'It should be done within so long' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l begin-by -d 'It must have begun within so long' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l access -d 'What it mostly does: sequential-read, sequential-write, random-read or random-write [default: sequential-read]' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l device -d 'On which disk, as MAJ:MIN of the host [default: the disk that the tenant uses most]' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l config -d 'The operator\'s file, which says where the daemon keeps its things' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l json -d 'Print JSON, one object a line'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -s h -l help -d 'Print help'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand attach" -l name -d 'The tenant\'s name [default: pid-PID]' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand attach" -l weight -d 'The factor on its share, in percent' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand attach" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand attach" -l config -d 'The operator\'s file, which says where the daemon keeps its things' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand attach" -l json -d 'Print JSON, one object a line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand attach" -s h -l help -d 'Print help'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand priority" -l for -d 'For how long; without it until another is set' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand priority" -l until-pid -d 'Until this process of the tenant ends' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand priority" -l schedule -d 'When to step back every day, such as "22:00-06:00 idle" or "mon-fri 08:00-18:00 low"; can be given several times' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand priority" -l time-zone -d 'The time zone of the schedule, such as Europe/Berlin [default: this machine\'s]' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand priority" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand priority" -l config -d 'The operator\'s file, which says where the daemon keeps its things' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand priority" -l no-schedule -d 'Forget the schedule'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand priority" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand priority" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits" -l entries -d 'How many of the last entries to show' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits" -l config -d 'The operator\'s file, which says where the daemon keeps its things' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits" -s h -l help -d 'Print help'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand boost" -l device -d 'On this disk only, as MAJ:MIN of the host; the price is the same' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand boost" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand boost" -l config -d 'The operator\'s file, which says where the daemon keeps its things' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand boost" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand boost" -s h -l help -d 'Print help'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l bytes -d 'How much it will move: 500M (powers of 1024), 500MB (of 1000), or bytes' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l deadline -d 'It should be done within so long' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l begin-by -d 'It must have begun within so long' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l access -d 'What it mostly does: sequential-read, sequential-write, random-read or random-write [default: sequential-read]' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l device -d 'On which disk, as MAJ:MIN of the host [default: the disk that the tenant uses most]' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l config -d 'The operator\'s file, which says where the daemon keeps its things' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l no-wait -d 'Print the answer only; an operation that would have to wait for a call is given up'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand whoami" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand whoami" -l config -d 'The operator\'s file, which says where the daemon keeps its things' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand whoami" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand whoami" -s h -l help -d 'Print help'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand audit" -l since -d 'Since when: 2026-03-01T14:30:00Z, 14:30, "10 minutes ago" [default: as far back as is kept]' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand audit" -l entries -d 'At most so many, the newest' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand audit" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand audit" -l config -d 'The operator\'s file, which says where the daemon keeps its things' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand audit" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand audit" -s h -l help -d 'Print help'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand probe-reader" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand probe-reader" -l config -d 'The operator\'s file, which says where the daemon keeps its things' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand probe-reader" -l json -d 'Print JSON, one object a line'
@@ -121,19 +172,25 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand generate" -l soc
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand generate" -l config -d 'The operator\'s file, which says where the daemon keeps its things' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand generate" -l json -d 'Print JSON, one object a line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand generate" -s h -l help -d 'Print help'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach probe-reader generate help" -f -a "status" -d 'Show the daemon, its disks, and the latest findings'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach probe-reader generate help" -f -a "top" -d 'Watch tenants and disks live; q quits'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach probe-reader generate help" -f -a "explain" -d 'Say why a tenant has its share of each disk'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach probe-reader generate help" -f -a "doctor" -d 'Say for each disk and mount whether a weight will bite, why, and what to do; works without the daemon'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach probe-reader generate help" -f -a "restore" -d 'Put every knob back as it was before Minerva; works without the daemon'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach probe-reader generate help" -f -a "record" -d 'Record what the engine is told and what it wants, to replay it later'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach probe-reader generate help" -f -a "replay" -d 'Replay a recording and compare every effect byte for byte; works without the daemon'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach probe-reader generate help" -f -a "config" -d 'Judge or print the operator\'s file'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach probe-reader generate help" -f -a "reload" -d 'Have the daemon read the operator\'s file again'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach probe-reader generate help" -f -a "run" -d 'Start a command as a tenant of its own'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach probe-reader generate help" -f -a "attach" -d 'Make a running process, with the children it will have, a tenant of its own'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach probe-reader generate help" -f -a "probe-reader" -d 'One of the probe\'s two readers'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach probe-reader generate help" -f -a "generate" -d 'Write manual pages and shell completions, for packagers'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach probe-reader generate help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach priority credits boost when whoami audit probe-reader generate help" -f -a "status" -d 'Show the daemon, its disks, and the latest findings'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach priority credits boost when whoami audit probe-reader generate help" -f -a "top" -d 'Watch tenants and disks live; q quits'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach priority credits boost when whoami audit probe-reader generate help" -f -a "explain" -d 'Say why a tenant has its share of each disk'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach priority credits boost when whoami audit probe-reader generate help" -f -a "doctor" -d 'Say for each disk and mount whether a weight will bite, why, and what to do; works without the daemon'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach priority credits boost when whoami audit probe-reader generate help" -f -a "restore" -d 'Put every knob back as it was before Minerva; works without the daemon'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach priority credits boost when whoami audit probe-reader generate help" -f -a "record" -d 'Record what the engine is told and what it wants, to replay it later'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach priority credits boost when whoami audit probe-reader generate help" -f -a "replay" -d 'Replay a recording and compare every effect byte for byte; works without the daemon'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach priority credits boost when whoami audit probe-reader generate help" -f -a "config" -d 'Judge or print the operator\'s file'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach priority credits boost when whoami audit probe-reader generate help" -f -a "reload" -d 'Have the daemon read the operator\'s file again'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach priority credits boost when whoami audit probe-reader generate help" -f -a "run" -d 'Start a command as a tenant of its own, or as one that takes part'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach priority credits boost when whoami audit probe-reader generate help" -f -a "attach" -d 'Make a running process, with the children it will have, a tenant of its own'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach priority credits boost when whoami audit probe-reader generate help" -f -a "priority" -d 'Step back so that others are served first, or come back; earns credits'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach priority credits boost when whoami audit probe-reader generate help" -f -a "credits" -d 'Show the credits that the caller\'s account holds, and how it came by them'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach priority credits boost when whoami audit probe-reader generate help" -f -a "boost" -d 'Spend credits for high priority, from now on'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach priority credits boost when whoami audit probe-reader generate help" -f -a "when" -d 'Ask when an operation may begin, and wait until then'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach priority credits boost when whoami audit probe-reader generate help" -f -a "whoami" -d 'Show who the server takes the caller for, and what is in force for it'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach priority credits boost when whoami audit probe-reader generate help" -f -a "audit" -d 'Show what tenants asked for and were answered, and every credit earned and spent'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach priority credits boost when whoami audit probe-reader generate help" -f -a "probe-reader" -d 'One of the probe\'s two readers'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach priority credits boost when whoami audit probe-reader generate help" -f -a "generate" -d 'Write manual pages and shell completions, for packagers'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach priority credits boost when whoami audit probe-reader generate help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "check" -d 'Judge a file; errors point at the place'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "default" -d 'Print a file with every setting at its default, explained'

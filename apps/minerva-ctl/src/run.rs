@@ -2,18 +2,14 @@
 //! command runs.
 
 use crate::output::Verdict;
-use crate::signals::Signals;
+use crate::signals::{Came, Signals};
 use crate::{tenant, when};
 use anyhow::bail;
-use minerva_client::{Client, Coordinated, Held, Level, Operation};
+use minerva_client::{Coordinated, Held, Level, Operation};
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::time::Duration;
 use tokio::process::Command;
-
-/// How long the end of the command waits for the server to hear of it.
-const FINISH_MAX: Duration = Duration::from_secs(2);
 
 /// What the command takes part in.
 #[derive(Debug)]
@@ -28,10 +24,9 @@ pub(crate) struct Part {
 pub(crate) async fn run(config: &Path, part: Part, command: &[OsString]) -> anyhow::Result<Verdict> {
     let [program, arguments @ ..] = command else { bail!("no command given") };
     let mut signals = Signals::catch()?;
-    let begun = tokio::select! {
-        begun = begin(config, part) => begun,
-        // The wait is given up, and with it the operation.
-        came = signals.next() => return Ok(Verdict::Signalled(came.number)),
+    let begun = match begin(config, part, &mut signals).await {
+        Ok(begun) => begun,
+        Err(came) => return Ok(Verdict::Signalled(came.number)),
     };
     let mut child = match Command::new(program).args(arguments).spawn() {
         Ok(child) => child,
@@ -55,35 +50,35 @@ struct Begun {
     coordinated: Option<Coordinated>,
 }
 
-/// Steps back, and waits until the command may begin. A server that refuses stops nothing.
-async fn begin(config: &Path, part: Part) -> Begun {
-    let mut begun = Begun { held: None, coordinated: None };
-    let client = match tenant::connect(config).await {
-        Ok(client) => client,
-        Err(error) => {
-            warn(&format!("{error:#}"));
-            Client::absent("")
-        }
-    };
-    if client.absence().is_some_and(|reason| !reason.is_empty()) {
-        when::warn_of_absence(&client);
-    }
-    if let Some(level) = part.level {
-        match client.hold_level(level).await {
-            Ok(held) => begun.held = Some(held),
-            Err(error) => warn(&error.to_string()),
-        }
-    }
-    if let Some(operation) = part.operation {
-        match client.coordinate(operation).await {
-            Ok(mut coordinated) => {
-                coordinated.wait().await;
-                begun.coordinated = Some(coordinated);
+/// Steps back, and waits until the command may begin, unless a signal ends it. A server that refuses stops nothing.
+async fn begin(config: &Path, part: Part, signals: &mut Signals) -> Result<Begun, Came> {
+    let ask = async {
+        let client = match tenant::connect(config).await {
+            Ok(client) => client,
+            Err(error) => {
+                warn(&format!("{error:#}"));
+                return Begun { held: None, coordinated: None };
             }
-            Err(error) => warn(&error.to_string()),
-        }
+        };
+        when::warn_of_absence(&client);
+        let held = match part.level {
+            Some(level) => client.hold_level(level).await.map_err(|error| warn(&error.to_string())).ok(),
+            None => None,
+        };
+        let coordinated = match part.operation {
+            Some(operation) => client.coordinate(operation).await.map_err(|error| warn(&error.to_string())).ok(),
+            None => None,
+        };
+        Begun { held, coordinated }
+    };
+    let mut begun = tokio::select! {
+        begun = ask => begun,
+        came = signals.next() => return Err(came),
+    };
+    if let Some(coordinated) = begun.coordinated.take() {
+        begun.coordinated = Some(when::until_begin(coordinated, signals).await?.0);
     }
-    begun
+    Ok(begun)
 }
 
 fn warn(reason: &str) {
@@ -95,14 +90,14 @@ impl Begun {
         drop(self.held);
         if let Some(coordinated) = self.coordinated {
             // The command is done, whether the server hears of it or not.
-            let _ = tokio::time::timeout(FINISH_MAX, coordinated.finish()).await;
+            let _ = tokio::time::timeout(when::TELL_MAX, coordinated.finish()).await;
         }
     }
 
     async fn abandon(self) {
         drop(self.held);
         if let Some(coordinated) = self.coordinated {
-            let _ = tokio::time::timeout(FINISH_MAX, coordinated.cancel()).await;
+            when::give_up(coordinated).await;
         }
     }
 }

@@ -2,12 +2,15 @@
 
 use crate::figures::long_span;
 use crate::output::{self, Verdict};
-use crate::signals::Signals;
+use crate::signals::{Came, Signals};
 use crate::tenant;
-use minerva_client::{Answer, Begun, Client, Error, Operation};
+use minerva_client::{Answer, Begun, Client, Coordinated, Error, Operation};
 use serde::Serialize;
 use std::path::Path;
 use std::time::Duration;
+
+/// How long an end waits for the server to hear of it.
+pub(crate) const TELL_MAX: Duration = Duration::from_secs(2);
 
 /// The answer, for programs.
 #[derive(Debug, Serialize)]
@@ -32,7 +35,7 @@ pub(crate) async fn run(config: &Path, operation: Operation, wait: bool, json: b
     let client = tenant::connect(config).await?;
     warn_of_absence(&client);
     let ask = client.coordinate(operation);
-    let mut coordinated = tokio::select! {
+    let coordinated = tokio::select! {
         answer = ask => match answer {
             Ok(coordinated) => coordinated,
             Err(error @ Error::Refused { .. }) => return tenant::found(error, json),
@@ -42,22 +45,45 @@ pub(crate) async fn run(config: &Path, operation: Operation, wait: bool, json: b
     };
     let answer = coordinated.answer();
     print_answer(answer, coordinated.key(), json)?;
-    if wait && answer != Answer::Now {
-        let begun = tokio::select! {
-            begun = coordinated.wait() => begun,
-            came = signals.next() => {
-                coordinated.cancel().await;
-                return Ok(Verdict::Signalled(came.number));
-            }
-        };
-        print_begun(begun, json)?;
-    } else if matches!(answer, Answer::Wait { .. }) {
+    if !wait && matches!(answer, Answer::Wait { .. }) {
         // Nobody is there to be called.
-        coordinated.cancel().await;
+        give_up(coordinated).await;
         return Ok(Verdict::Well);
     }
-    coordinated.leave();
-    Ok(Verdict::Well)
+    if !wait || answer == Answer::Now {
+        coordinated.leave();
+        return Ok(Verdict::Well);
+    }
+    match until_begin(coordinated, &mut signals).await {
+        Ok((coordinated, begun)) => {
+            coordinated.leave();
+            print_begun(begun, json).map(|()| Verdict::Well)
+        }
+        Err(came) => Ok(Verdict::Signalled(came.number)),
+    }
+}
+
+/// Waits until the operation may begin. A signal gives it up.
+pub(crate) async fn until_begin(
+    mut coordinated: Coordinated,
+    signals: &mut Signals,
+) -> Result<(Coordinated, Begun), Came> {
+    let begun = tokio::select! {
+        begun = coordinated.wait() => Ok(begun),
+        came = signals.next() => Err(came),
+    };
+    match begun {
+        Ok(begun) => Ok((coordinated, begun)),
+        Err(came) => {
+            give_up(coordinated).await;
+            Err(came)
+        }
+    }
+}
+
+/// It will not be done, whether the server hears of it or not.
+pub(crate) async fn give_up(coordinated: Coordinated) {
+    let _ = tokio::time::timeout(TELL_MAX, coordinated.cancel()).await;
 }
 
 /// Without a server everything begins at once, which a person should know.

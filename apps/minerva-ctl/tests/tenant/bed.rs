@@ -35,7 +35,7 @@ pub(crate) struct Bed {
     pub(crate) directory: tempfile::TempDir,
     name: String,
     /// The loop device, such as `loop3`.
-    device: String,
+    pub(crate) device: String,
     daemon: Option<Child>,
 }
 
@@ -84,7 +84,7 @@ impl Bed {
             "mode = \"enforce\"\n[observe]\nslice = \"100ms\"\n\
              [daemon]\nruntime_dir = \"{at}/run\"\nstate_dir = \"{at}/state\"\nsocket = \"{at}/run/minervad.sock\"\n\
              include = [\"{name}\"]\ndevices_only = [\"{device}\"]\n\
-             [named]\nparent = \"{name}\"\n[participation]\nsocket = \"{at}/run/tenant.sock\"\n"
+             [named]\nparent = \"{name}/named\"\n[participation]\nsocket = \"{at}/run/tenant.sock\"\n"
         )
     }
 
@@ -108,8 +108,10 @@ impl Bed {
 
     /// The tool as an operator uses it.
     pub(crate) fn as_operator(&self, arguments: &[&str]) -> Output {
-        let mut command = tool("", arguments);
-        command.arg("--config").arg(self.config()).output().expect("the tool")
+        let mut command = Command::new(env!("CARGO_BIN_EXE_minerva-ctl"));
+        // Without an address: the operator's file says where tenants are served.
+        command.arg("--config").arg(self.config()).args(arguments).env_remove("MINERVA_ADDRESS");
+        command.output().expect("the tool")
     }
 
     /// A shell in the tenant's cgroup, which knows the tool as `$CTL`.
@@ -149,6 +151,7 @@ impl Drop for Bed {
         for pid in fs::read_to_string(self.cgroup().join("cgroup.procs")).unwrap_or_default().lines() {
             let _ = Command::new("kill").args(["-9", pid]).status();
         }
+        remove_groups(&Path::new(CGROUPS).join(&self.name).join("named"));
         remove_groups(&Path::new(CGROUPS).join(&self.name));
         let _ = Command::new("losetup").args(["--detach", &format!("/dev/{}", self.device)]).output();
     }
@@ -178,6 +181,7 @@ fn sweep() {
     for entry in fs::read_dir(CGROUPS).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         if name.starts_with(PREFIX) && !owner_lives(&name) {
+            remove_groups(&entry.path().join("named"));
             remove_groups(&entry.path());
         }
     }

@@ -5,7 +5,9 @@
 mod bed;
 
 use bed::{Bed, text, tool, until};
+use std::fs;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Stdio};
 
 const NOBODY: &str = "unix:/nonexistent/minerva.sock";
@@ -133,6 +135,16 @@ fn a_command_takes_part_while_it_runs() {
     assert_eq!(bed.whoami()["level"], "lowest");
     assert_eq!(terminate(child), Some(128 + 15));
     until("the level ends with it", || bed.whoami()["level"] == "normal");
+    // With a name it is a tenant of its own, and steps back as that.
+    let own = env!("CARGO_BIN_EXE_minerva-ctl");
+    let address = format!("MINERVA_ADDRESS={}", bed.address());
+    let named = ["run", "--name", "copy", "--priority", "lowest", "--", "env", &address, own, "--json", "whoami"];
+    let named = bed.as_operator(&named);
+    let who: serde_json::Value =
+        serde_json::from_slice(&named.stdout).unwrap_or_else(|_| panic!("{}", text(&named.stderr)));
+    assert!(who["tenant"].as_str().is_some_and(|name| name.ends_with("copy")), "{who}");
+    assert_eq!(who["level"], "lowest");
+    assert_eq!(bed.whoami()["level"], "normal");
     // One that the server refuses runs all the same.
     let refused = bed.as_tenant("$CTL run --when 1M --device 0:0 -- echo ran");
     assert_eq!((refused.status.code(), text(&refused.stdout).as_str()), (Some(0), "ran\n"));
@@ -155,4 +167,48 @@ fn when_answers_and_ends_when_the_time_has_come() {
     let no_wait = bed.as_tenant(&format!("$CTL --json when --no-wait --bytes 1M --begin-by 20s --device {number}"));
     let line: serde_json::Value = serde_json::from_slice(&no_wait.stdout).expect("one object");
     assert!(line["answer"].is_string(), "{line}");
+}
+
+#[test]
+fn a_wait_that_is_interrupted_is_given_up() {
+    let Some(bed) = Bed::new() else { return };
+    let number = bed.number();
+    // One operation at a time: the second waits as long as the tenant does the first.
+    let read = format!("dd if=/dev/{} of=/dev/null bs=64k count=4 iflag=direct status=none", bed.device);
+    let mut reader = bed.tenant_shell(&format!("while {read}; do sleep 0.02; done")).spawn().expect("a shell");
+    let first = bed.as_tenant(&format!("$CTL when --bytes 100G --begin-by 5s --device {number}"));
+    assert_eq!(first.status.code(), Some(0), "{}", text(&first.stderr));
+    let waits = format!("exec $CTL when --bytes 100G --begin-by 1h --device {number}");
+    let mut second = bed.tenant_shell(&waits).stdout(Stdio::piped()).spawn().expect("a shell");
+    let answer = first_line(&mut second);
+    assert_ne!(answer, "now\n");
+    let operations = |count| bed.whoami()["operations"].as_array().is_some_and(|all| all.len() == count);
+    assert!(operations(2), "{}", bed.whoami());
+    assert_eq!(terminate(second), Some(128 + 15));
+    assert!(operations(1), "{}", bed.whoami());
+    reader.kill().and_then(|()| reader.wait()).expect("an end");
+    until("an operation that nobody does is over", || operations(0));
+}
+
+#[test]
+fn the_commands_of_the_users_page_do_what_it_says() {
+    let Some(bed) = Bed::new() else { return };
+    let page = include_str!("../../../../docs/participation.md");
+    let commands: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("$ minerva-ctl ")).collect();
+    assert!(commands.len() > 8, "{commands:?}");
+    for script in ["backup.sh", "load.sh"] {
+        let path = bed.directory.path().join(script);
+        fs::write(&path, "#!/bin/sh\n").expect("a script");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("executable");
+    }
+    // The disk that the tenant uses most, which the page leaves to the daemon.
+    let read = format!("dd if=/dev/{} of=/dev/null bs=64k count=4 iflag=direct status=none", bed.device);
+    assert_eq!(bed.as_tenant(&read).status.code(), Some(0));
+    for command in commands {
+        let path = format!("PATH={}:$PATH", bed.directory.path().display());
+        let output = bed.as_tenant(&format!("{path}; $CTL {command}"));
+        // Who has no credits can buy no boost.
+        let expected = if command.starts_with("boost") { 1 } else { 0 };
+        assert_eq!(output.status.code(), Some(expected), "{command}: {}", text(&output.stderr));
+    }
 }
