@@ -48,13 +48,15 @@ pub(crate) struct Server(Option<Runtime>);
 impl Server {
     pub(crate) fn start(socket: &Path, script: &Script) -> Self {
         let _ = std::fs::remove_file(socket);
+        let listener = std::os::unix::net::UnixListener::bind(socket).expect("a socket");
+        listener.set_nonblocking(true).expect("set up");
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.expect("a runtime");
-        let listener = runtime.block_on(async { UnixListener::bind(socket) }).expect("a socket");
-        let serving = tonic::transport::Server::builder()
-            .add_service(ParticipationServer::new(script.clone()))
-            .serve_with_incoming(UnixListenerStream::new(listener));
-        runtime.spawn(serving);
+        let service = ParticipationServer::new(script.clone());
+        runtime.spawn(async move {
+            let connections = UnixListenerStream::new(UnixListener::from_std(listener).expect("a socket"));
+            tonic::transport::Server::builder().add_service(service).serve_with_incoming(connections).await
+        });
         Self(Some(runtime))
     }
 }
