@@ -15,6 +15,17 @@ pub enum GuestError {
         /// The Debian package that holds it.
         package: &'static str,
     },
+    /// The program that serves a guest's vsock is missing.
+    #[error(
+        "guests with a vsock need the program `vhost-device-vsock`: install it with `cargo install --locked vhost-device-vsock`"
+    )]
+    MissingVsockDevice,
+    /// The program that serves a guest's vsock does not do so.
+    #[error("vhost-device-vsock does not serve the guest's vsock: {detail}")]
+    VsockDevice {
+        /// What it said.
+        detail: String,
+    },
     /// The packages with the kernel and the shell could not be had.
     #[error("guests need Debian's package `{package}`: {detail}; try `apt-get update`, on Debian with its own archive")]
     MissingPackage {
@@ -86,7 +97,7 @@ pub enum GuestError {
 impl GuestError {
     /// The machine lacks what guests need: a test prints this and is skipped.
     pub fn is_missing(&self) -> bool {
-        matches!(self, Self::MissingProgram { .. } | Self::MissingPackage { .. })
+        matches!(self, Self::MissingProgram { .. } | Self::MissingPackage { .. } | Self::MissingVsockDevice)
     }
 
     /// Adds the place to an error of the kernel.

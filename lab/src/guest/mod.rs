@@ -10,7 +10,7 @@
 //! ```
 //!
 //! In the guest: a busybox shell, `/sys/fs/cgroup` with `io`, `memory`, `cpu` and `pids` enabled for child groups, the disks
-//! as `/dev/vda`, `/dev/vdb`, ..., the given programs in `/usr/bin` with their libraries, BFQ loaded. There is no network.
+//! as `/dev/vda`, `/dev/vdb`, ..., the given programs in `/usr/bin` with their libraries, BFQ loaded. There is no network unless it is asked for.
 //! A Rust test can send itself: `.with_binary(std::env::current_exe()?)`.
 //!
 //! Emulation is in software (`-accel tcg`), so times within the guest mean little; ratios within one run do.
@@ -20,6 +20,7 @@ mod initramfs;
 mod kernel;
 mod libraries;
 mod modules;
+mod vsock;
 
 pub use error::GuestError;
 pub use kernel::GuestKernel;
@@ -67,6 +68,9 @@ pub struct GuestBuilder<'a> {
     files: Vec<(String, Vec<u8>)>,
     modules: Vec<(String, String)>,
     disks_mib: Vec<u64>,
+    vsock: Option<PathBuf>,
+    is_networked: bool,
+    cgroup: Option<PathBuf>,
     progress: Box<dyn FnMut(&str) + 'a>,
 }
 
@@ -80,6 +84,9 @@ impl Guest {
             files: Vec::new(),
             modules: Vec::new(),
             disks_mib: Vec::new(),
+            vsock: None,
+            is_networked: false,
+            cgroup: None,
             progress: Box::new(|_| ()),
         }
     }
@@ -122,6 +129,26 @@ impl<'a> GuestBuilder<'a> {
         self
     }
 
+    /// A vsock to the host, whose other end is in user space: when the guest connects to port P of CID 2, its host, the
+    /// connection arrives at the Unix socket `path` with `_P` behind it.
+    pub fn vsock(mut self, path: impl Into<PathBuf>) -> Self {
+        self.vsock = Some(path.into());
+        self.with_module("vmw_vsock_virtio_transport", "")
+    }
+
+    /// A network card, `eth0`, in a network of QEMU's own: the guest is 10.0.2.15/24, and at 10.0.2.2 it finds what listens on
+    /// the host's loopback. The script has to give it its address.
+    pub fn network(mut self) -> Self {
+        self.is_networked = true;
+        self.with_module("virtio_net", "")
+    }
+
+    /// Runs the guest in this cgroup, a directory with a `cgroup.procs`.
+    pub fn cgroup(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.cgroup = Some(directory.into());
+        self
+    }
+
     /// Told in a line, every two seconds, what is going on.
     pub fn progress(mut self, progress: impl FnMut(&str) + 'a) -> Self {
         self.progress = Box::new(progress);
@@ -140,10 +167,16 @@ impl<'a> GuestBuilder<'a> {
         let contents =
             initramfs::Contents { binaries: &self.binaries, files: &self.files, modules: &self.modules, script };
         initramfs::write(&place.at("initramfs"), &kernel, &contents)?;
+        // Dropped after the machine that it serves.
+        let _vsock = self.vsock.as_deref().map(|path| vsock::start(&place, path)).transpose()?;
         let mut machine = Machine(self.command(&kernel, &place)?.spawn().map_err(|source| match source.kind() {
             std::io::ErrorKind::NotFound => GuestError::MissingProgram { program: QEMU, package: "qemu-system-x86" },
             _ => GuestError::at("start", QEMU)(source),
         })?);
+        if let Some(cgroup) = &self.cgroup {
+            let file = cgroup.join("cgroup.procs");
+            fs::write(&file, machine.0.id().to_string()).map_err(GuestError::at("write", &file))?;
+        }
         let ended = self.wait(&mut machine, timeout)?;
         drop(machine);
         let console = place.text("console");
@@ -179,11 +212,21 @@ impl<'a> GuestBuilder<'a> {
             command.arg("-drive").arg(format!("if=none,id=disk{number},format=raw,cache=unsafe,file={file}"));
             command.arg("-device").arg(format!("virtio-blk-pci,drive=disk{number}"));
         }
+        if self.vsock.is_some() {
+            // The device's program reads and writes the guest's memory.
+            command.arg("-object").arg(format!("memory-backend-memfd,id=memory,size={}M,share=on", self.memory_mib));
+            command.args(["-machine", "memory-backend=memory"]);
+            command.arg("-chardev").arg(format!("socket,id=vsock,path={}", place.show(vsock::CONTROL)));
+            command.args(["-device", "vhost-user-vsock-pci,chardev=vsock"]);
+        }
+        if self.is_networked {
+            // Nobody boots from it, so it needs no ROM, which comes in a package of its own.
+            command.args(["-netdev", "user,id=network", "-device", "virtio-net-pci,netdev=network,romfile="]);
+        }
         let errors = place.at("qemu");
         let errors = File::create(&errors).map_err(GuestError::at("make", &errors))?;
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors);
-        // SAFETY: between fork and exec the closure makes a single system call and neither allocates nor takes a lock.
-        unsafe { command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?)) };
+        die_with_this_thread(&mut command);
         Ok(command)
     }
 
@@ -207,6 +250,12 @@ impl<'a> GuestBuilder<'a> {
             }
         }
     }
+}
+
+/// What the command starts is killed when the calling thread ends, however it ends.
+fn die_with_this_thread(command: &mut Command) {
+    // SAFETY: between fork and exec the closure makes a single system call and neither allocates nor takes a lock.
+    unsafe { command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?)) };
 }
 
 /// The process, killed when dropped.
