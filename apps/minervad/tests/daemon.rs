@@ -4,6 +4,7 @@
 
 mod bed;
 mod doors;
+mod taking_part;
 mod trouble;
 
 use bed::{Bed, Daemon, until};

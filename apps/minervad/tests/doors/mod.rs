@@ -16,13 +16,13 @@ const RELAY_FROM: &str = "MINERVA_TEST_RELAY_FROM";
 const RELAY_TO: &str = "MINERVA_TEST_RELAY_TO";
 
 /// A process of the tenant that passes on whatever is said to its socket: who speaks through it is the tenant.
-struct Relay {
-    child: Child,
-    socket: PathBuf,
+pub(crate) struct Relay {
+    pub(crate) child: Child,
+    pub(crate) socket: PathBuf,
 }
 
 impl Relay {
-    fn start(bed: &Bed, daemon_socket: &Path, group: &Path) -> Self {
+    pub(crate) fn start(bed: &Bed, daemon_socket: &Path, group: &Path) -> Self {
         let socket = bed.directory.path().join(format!("relay-{}", group.display().to_string().replace('/', "-")));
         let script = format!("echo $$ > {} && exec \"$0\" \"$@\"", group.join("cgroup.procs").display());
         let mut command = Command::new("sh");
@@ -34,7 +34,7 @@ impl Relay {
         Self { child, socket }
     }
 
-    fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -50,7 +50,10 @@ impl Drop for Relay {
 #[test]
 fn relay() {
     let (Some(from), Some(to)) = (std::env::var_os(RELAY_FROM), std::env::var_os(RELAY_TO)) else { return };
-    let listener = UnixListener::bind(from).expect("a socket");
+    // Under its name only when it listens: whoever waits for it may connect at once.
+    let unnamed = PathBuf::from(&from).with_extension("new");
+    let listener = UnixListener::bind(&unnamed).expect("a socket");
+    fs::rename(&unnamed, &from).expect("a name");
     for inside in listener.incoming() {
         let (inside, outside) = (inside.expect("a client"), UnixStream::connect(&to).expect("the daemon"));
         let pairs = [(&inside, &outside), (&outside, &inside)];
@@ -64,10 +67,10 @@ fn relay() {
     }
 }
 
-type Client = ParticipationClient<Channel>;
+pub(crate) type Client = ParticipationClient<Channel>;
 
 /// Speaks at a socket.
-fn at<T>(socket: &Path, scene: impl AsyncFnOnce(Client) -> T) -> T {
+pub(crate) fn at<T>(socket: &Path, scene: impl AsyncFnOnce(Client) -> T) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let path = socket.to_owned();
     let connector = tower::service_fn(move |_: Uri| {
@@ -80,12 +83,12 @@ fn at<T>(socket: &Path, scene: impl AsyncFnOnce(Client) -> T) -> T {
     })
 }
 
-fn describe(socket: &Path) -> Result<v1::DescribeResponse, Status> {
+pub(crate) fn describe(socket: &Path) -> Result<v1::DescribeResponse, Status> {
     at(socket, async |mut client| client.describe(v1::DescribeRequest {}).await.map(tonic::Response::into_inner))
 }
 
 /// A daemon in `enforce`, and its socket for tenants.
-fn open(further: &str) -> Option<(Bed, Daemon, PathBuf)> {
+pub(crate) fn open(further: &str) -> Option<(Bed, Daemon, PathBuf)> {
     let bed = Bed::new()?;
     bed.write_config(&format!("mode = \"enforce\"\n{further}"));
     let socket = bed.directory.path().join("run/tenant.sock");

@@ -1,0 +1,347 @@
+//! What tenants ask for and what becomes of it, at the real daemon: in force at once, ended with what it hangs on, and neither
+//! lost nor doubled by `kill -9`.
+
+use crate::ENFORCE;
+use crate::bed::{Bed, Daemon, until};
+use crate::doors::{Client, Relay, at, describe};
+use minerva_api::v1;
+use minerva_engine::Engine;
+use minerva_model::{EntryKind, EntryNumber, LedgerEntry, MicroCredits, Nanos, RequestId};
+use minerva_store::{Entry, Posting, Store, read_entries, system_clock};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::Status;
+
+const PRICE: u64 = 25_000_000;
+
+/// A bed whose tenant `heavy` was given credits, and the socket for tenants.
+fn endowed(credits: u64) -> Option<(Bed, PathBuf)> {
+    let bed = Bed::new()?;
+    bed.write_config(ENFORCE);
+    let entry = LedgerEntry {
+        number: EntryNumber(0),
+        account: account(&bed),
+        kind: EntryKind::Given,
+        amount: MicroCredits::credits(credits),
+        expires_in: Some(Nanos::from_secs(3600)),
+        request: None,
+    };
+    fs::create_dir_all(bed.directory.path().join("state")).expect("a directory");
+    store(&bed).post(&[Posting::from(entry)]).expect("written");
+    let socket = bed.directory.path().join("run/tenant.sock");
+    Some((bed, socket))
+}
+
+fn account(bed: &Bed) -> String {
+    let inode = fs::metadata(bed.cgroup("heavy")).expect("a cgroup").ino();
+    format!("cgroup:{}/heavy#{inode}", bed.name)
+}
+
+/// A second connection to the daemon's store.
+fn store(bed: &Bed) -> Store {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("a boot");
+    let path = bed.directory.path().join("state/minerva.db");
+    Store::open(&path, boot.trim(), system_clock()).expect("opens").0
+}
+
+/// What the account of `heavy` spent, by key.
+fn spent(bed: &Bed) -> Vec<(String, u64)> {
+    let rows = store(bed).ledger(Some(&account(bed)), 0, 10_000).expect("read");
+    let spent = rows.into_iter().filter(|row| row.kind == EntryKind::Spent);
+    spent.map(|row| (row.request.expect("a key").0, row.amount.0)).collect()
+}
+
+async fn boost(client: &mut Client, key: &str, slices: u32) -> Result<v1::BoostResponse, Status> {
+    let amount = Some(v1::boost_request::Amount::Slices(slices));
+    let request = v1::BoostRequest { request_id: key.to_owned(), amount, device: String::new() };
+    client.boost(request).await.map(tonic::Response::into_inner)
+}
+
+async fn set_level(
+    client: &mut Client,
+    level: v1::Level,
+    lifetime: Option<v1::set_level_request::Lifetime>,
+) -> v1::Level {
+    let request = v1::SetLevelRequest { level: level.into(), lifetime };
+    client.set_level(request).await.expect("a level").get_ref().level()
+}
+
+/// The level of `heavy` that the operator sees. On a thread of its own, because a client may be speaking on this one.
+fn shown(daemon: &Daemon) -> String {
+    level_of(daemon, "heavy")
+}
+
+fn level_of(daemon: &Daemon, name: &str) -> String {
+    let status = std::thread::scope(|scope| scope.spawn(|| daemon.status()).join().expect("a thread"));
+    let slice = status.and_then(|status| status.slice).expect("a slice");
+    let tenant = slice.tenants.into_iter().find(|tenant| tenant.name == name).expect("the tenant");
+    tenant.part.map(|part| part.level).unwrap_or_default()
+}
+
+fn kill(daemon: &mut Daemon) {
+    daemon.signal("-KILL");
+    daemon.child.wait().expect("an end");
+}
+
+#[test]
+fn a_boost_and_its_price_survive_a_kill_and_its_key_buys_nothing_more() {
+    let Some((mut bed, socket)) = endowed(10_000) else { return };
+    bed.start_readers();
+    let mut daemon = bed.start();
+    let relay = Relay::start(&bed, &socket, &bed.cgroup("heavy"));
+    let bought = at(&relay.socket, async |mut client| boost(&mut client, "b1", 300).await.expect("a boost"));
+    let held = 2_500_000_000;
+    assert_eq!(bought, v1::BoostResponse { slices: 300, price_micro_credits: 300 * PRICE, held_micro_credits: held });
+    // Answered means durable, the boost with the price.
+    assert_eq!(spent(&bed), [("b1".to_owned(), 300 * PRICE)]);
+    let declared = store(&bed).declared(&account(&bed)).expect("read").expect("declared");
+    assert_eq!(declared.boosts.len(), 1);
+    let why = || {
+        let tenants = daemon.status().and_then(|status| status.slice).map(|slice| slice.tenants).unwrap_or_default();
+        tenants.into_iter().flat_map(|tenant| tenant.uses).map(|used| used.why).collect::<String>()
+    };
+    until("the decision names the request", || why().contains("slices left, request b1"));
+    kill(&mut daemon);
+    let daemon = bed.start();
+    until("the tenant is seen", || describe(&relay.socket).is_ok_and(|found| found.boosts.len() == 1));
+    at(&relay.socket, async |mut client| {
+        let again = boost(&mut client, "b1", 300).await.expect("it is known");
+        assert_eq!(again.held_micro_credits, held);
+        let refused = boost(&mut client, "b2", 101).await.expect_err("too dear");
+        assert!(refused.message().contains("101 boosted slices cost 2525 credits"), "{refused:?}");
+        let request = v1::CreditsRequest { entries_max: 10 };
+        let credits = client.credits(request).await.expect("credits").into_inner();
+        assert_eq!(credits.entries.iter().map(|entry| entry.kind.as_str()).collect::<Vec<_>>(), ["given", "spent"]);
+    });
+    assert_eq!(describe(&relay.socket).expect("the tenant").boosts.len(), 1);
+    assert_eq!(spent(&bed).len(), 1);
+    // What was asked and answered is kept, whoever was killed.
+    let audit = || {
+        let request = v1::AuditRequest { tenant: "heavy".to_owned(), ..v1::AuditRequest::default() };
+        let answers = daemon.ask(async |mut client| {
+            let mut answers = client.audit(request).await.expect("an audit").into_inner();
+            let mut kinds = Vec::new();
+            while let Some(answer) = answers.message().await.expect("an entry") {
+                let entry = answer.entry.expect("an entry");
+                kinds.push(format!("{} {}", entry.kind, entry.request_id));
+            }
+            kinds
+        });
+        answers.expect("a daemon")
+    };
+    until("the audit has it", || {
+        let kinds = audit();
+        ["given ", "spent b1", "granted b1", "refused b2"].iter().all(|kind| kinds.iter().any(|one| one == kind))
+    });
+}
+
+#[test]
+fn no_purchase_is_lost_or_doubled_by_kills_at_any_moment() {
+    const KILLS: u64 = 12;
+    let Some((bed, socket)) = endowed(100_000) else { return };
+    let mut daemon = bed.start();
+    let relay = Relay::start(&bed, &socket, &bed.cgroup("heavy"));
+    let (mut random, mut number, mut answered) = (0x9e37_79b9_7f4a_7c15u64, 0, Vec::new());
+    for _ in 0..KILLS {
+        // Purchases until one is cut off; that one is sent again to the next daemon, under its key.
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let purchases = random >> 61;
+        let pid = daemon.child.id();
+        at(&relay.socket, async |mut client| {
+            for _ in 0..purchases {
+                let key = format!("k{number}");
+                boost(&mut client, &key, 1).await.expect("a boost");
+                answered.push(key);
+                number += 1;
+            }
+            // The kill comes while this one is under way.
+            let killer = std::thread::spawn(move || {
+                (0..(random >> 40) % 2_000_000).for_each(|turn| assert!(std::hint::black_box(turn) < 2_000_000));
+                std::process::Command::new("kill").args(["-KILL", &pid.to_string()]).status().expect("kill")
+            });
+            if boost(&mut client, &format!("k{number}"), 1).await.is_ok() {
+                answered.push(format!("k{number}"));
+                number += 1;
+            }
+            killer.join().expect("a thread");
+        });
+        daemon.child.wait().expect("an end");
+        daemon = bed.start();
+        until("the tenant is seen", || describe(&relay.socket).is_ok());
+    }
+    at(&relay.socket, async |mut client| {
+        for key in answered.iter().cloned().chain([format!("k{number}")]) {
+            boost(&mut client, &key, 1).await.expect("known or bought");
+        }
+    });
+    let rows = spent(&bed);
+    let mut keys: Vec<&str> = rows.iter().map(|(key, _)| key.as_str()).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    assert_eq!((keys.len(), rows.len()), (number + 1, number + 1), "each once: {rows:?}");
+    let held = describe(&relay.socket).expect("the tenant").held_micro_credits;
+    assert_eq!(held, 100_000_000_000 - rows.iter().map(|(_, amount)| amount).sum::<u64>());
+    assert_eq!(i64::try_from(held).expect("small"), store(&bed).balance_micro_credits(&account(&bed)).expect("read"));
+}
+
+#[test]
+fn a_level_ends_with_its_time_its_process_or_its_connection() {
+    let Some((bed, socket)) = endowed(0) else { return };
+    let daemon = bed.start();
+    let relay = Relay::start(&bed, &socket, &bed.cgroup("heavy"));
+    at(&relay.socket, async |mut client| {
+        let lifetime = v1::set_level_request::Lifetime::ForNs(400_000_000);
+        assert_eq!(set_level(&mut client, v1::Level::Low, Some(lifetime)).await, v1::Level::Low);
+        assert_eq!(shown(&daemon), "low", "in force with the answer");
+        let request = v1::HoldLevelRequest { level: v1::Level::Idle.into() };
+        let mut levels = client.hold_level(request).await.expect("a stream").into_inner();
+        let heard = levels.message().await.expect("an answer").expect("a level");
+        assert_eq!((heard.level(), shown(&daemon).as_str()), (v1::Level::Idle, "idle"));
+        std::thread::scope(|scope| scope.spawn(|| daemon.pass_slices(6)).join()).expect("slices");
+        assert_eq!(shown(&daemon), "idle", "it is held beyond the time of the other");
+    });
+    until("the connection is gone, and the level with it", || shown(&daemon).is_empty());
+    let mut short = Relay::start(&bed, &socket, &bed.cgroup("sparing"));
+    let level = || level_of(&daemon, "sparing");
+    at(&short.socket, async |mut client| {
+        let lifetime = v1::set_level_request::Lifetime::Process(0);
+        set_level(&mut client, v1::Level::Lowest, Some(lifetime)).await;
+    });
+    daemon.pass_slices(3);
+    assert_eq!(level(), "lowest", "its process lives, though the connection does not");
+    short.end();
+    until("the process has ended, and the level with it", || level().is_empty());
+}
+
+#[test]
+fn a_level_that_was_set_and_a_schedule_survive_a_kill() {
+    let Some((bed, socket)) = endowed(0) else { return };
+    let mut daemon = bed.start();
+    let relay = Relay::start(&bed, &socket, &bed.cgroup("heavy"));
+    let whole_day = |level: v1::Level| v1::ScheduleEntry { level: level.into(), ..v1::ScheduleEntry::default() };
+    at(&relay.socket, async |mut client| {
+        set_level(&mut client, v1::Level::Idle, None).await;
+        let entries = vec![whole_day(v1::Level::Low)];
+        let request = v1::SetScheduleRequest { entries, time_zone: "UTC".to_owned() };
+        let level = client.set_schedule(request).await.expect("a schedule").get_ref().level();
+        assert_eq!(level, v1::Level::Idle, "the furthest step back");
+    });
+    daemon.pass_slices(2);
+    until("both are kept", || {
+        store(&bed).claimed(&account(&bed)).expect("read").is_some_and(|kept| kept.set.is_some())
+    });
+    kill(&mut daemon);
+    let daemon = bed.start();
+    until("the level is back", || shown(&daemon) == "idle");
+    at(&relay.socket, async |mut client| {
+        assert_eq!(set_level(&mut client, v1::Level::Normal, None).await, v1::Level::Low, "the schedule's");
+        let request = v1::SetScheduleRequest::default();
+        let level = client.set_schedule(request).await.expect("no schedule").get_ref().level();
+        assert_eq!(level, v1::Level::Normal);
+        let wrong =
+            v1::SetScheduleRequest { entries: vec![whole_day(v1::Level::Low)], time_zone: "Moon/Base".to_owned() };
+        let refused = client.set_schedule(wrong).await.expect_err("no such zone");
+        assert!(refused.message().contains("There is no time zone Moon/Base"), "{refused:?}");
+    });
+    until("nothing is kept", || store(&bed).claimed(&account(&bed)).expect("read").is_none());
+}
+
+#[test]
+fn a_full_disk_under_the_ledger_refuses_a_purchase_and_spends_nothing() {
+    let Some(mut bed) = Bed::new() else { return };
+    bed.write_config(ENFORCE);
+    let Some(state) = bed.small_state_disk() else { return };
+    let entry = LedgerEntry {
+        number: EntryNumber(0),
+        account: account(&bed),
+        kind: EntryKind::Given,
+        amount: MicroCredits::credits(1_000),
+        expires_in: Some(Nanos::from_secs(3600)),
+        request: None,
+    };
+    store(&bed).post(&[Posting::from(entry)]).expect("written");
+    bed.start_readers();
+    let daemon = bed.start();
+    let socket = bed.directory.path().join("run/tenant.sock");
+    let relay = Relay::start(&bed, &socket, &bed.cgroup("heavy"));
+    let mut filler = fs::File::create(state.join("filler")).expect("a file");
+    while std::io::Write::write_all(&mut filler, &[0; 4096]).is_ok() {}
+    until("the store says so", || !daemon.status().expect("an answer").store_error.is_empty());
+    at(&relay.socket, async |mut client| {
+        let refused = boost(&mut client, "b1", 1).await.expect_err("not committed");
+        assert!(refused.message().contains("Nothing was spent"), "{refused:?}");
+    });
+    assert_eq!(describe(&relay.socket).expect("the tenant").held_micro_credits, 1_000_000_000);
+    drop(filler);
+    fs::remove_file(state.join("filler")).expect("room again");
+    until("the same key buys it", || at(&relay.socket, async |mut client| boost(&mut client, "b1", 1).await.is_ok()));
+    assert_eq!(spent(&bed).len(), 1);
+}
+
+#[test]
+fn a_recording_with_requests_replays_byte_for_byte() {
+    let Some((bed, socket)) = endowed(1_000) else { return };
+    let daemon = bed.start();
+    let relay = Relay::start(&bed, &socket, &bed.cgroup("heavy"));
+    let recorded = daemon.ask(async |mut client| {
+        let (asking, asked) = tokio::sync::mpsc::channel::<v1::RecordRequest>(1);
+        let mut pieces = client.record(ReceiverStream::new(asked)).await.expect("a recording").into_inner();
+        let socket = relay.socket.clone();
+        let tenant = std::thread::spawn(move || {
+            at(&socket, async |mut client| {
+                boost(&mut client, "b1", 3).await.expect("a boost");
+                set_level(&mut client, v1::Level::Low, None).await;
+                let request = v1::CoordinateRequest {
+                    request_id: "o1".to_owned(),
+                    size_bytes: 1 << 20,
+                    deadline: Some(v1::coordinate_request::Deadline::BeginWithinNs(500_000_000)),
+                    ..v1::CoordinateRequest::default()
+                };
+                let mut answers = client.coordinate(request.clone()).await.expect("a stream").into_inner();
+                let first = answers.message().await.expect("an answer").expect("an answer").answer;
+                assert!(matches!(first, Some(v1::coordinate_response::Answer::Wait(_))), "{first:?}");
+                // Asked again under its key, as after a lost connection: one operation, and both are called back.
+                let mut again = client.coordinate(request).await.expect("a stream").into_inner();
+                for answers in [&mut answers, &mut again] {
+                    let mut last = None;
+                    while let Some(answer) = answers.message().await.expect("an answer") {
+                        last = answer.answer;
+                    }
+                    assert!(matches!(last, Some(v1::coordinate_response::Answer::BeginNow(_))), "{last:?}");
+                }
+                let finish = v1::FinishRequest { request_id: "o1".to_owned() };
+                client.finish(finish.clone()).await.expect("it is over");
+                client.finish(finish).await.expect_err("it is over already");
+            });
+        });
+        let (mut asking, mut bytes) = (Some(asking), Vec::new());
+        while let Some(v1::RecordResponse { piece }) = pieces.message().await.expect("a piece") {
+            bytes.extend(piece);
+            if tenant.is_finished() {
+                asking = None;
+            }
+        }
+        drop(asking);
+        tenant.join().expect("the tenant's part");
+        bytes
+    });
+    let entries = read_entries(&recorded.expect("a daemon")).collect::<Result<Vec<_>, _>>().expect("a whole recording");
+    let (mut engine, mut effects) = (Engine::new(), String::new());
+    for entry in entries {
+        match entry {
+            Entry::Event { at, what } => engine.handle(at, what),
+            Entry::Effect { what, .. } => {
+                let replayed = serde_json::to_string(&engine.poll_effect()).expect("JSON");
+                assert_eq!(replayed, serde_json::to_string(&Some(what)).expect("JSON"));
+                effects.push_str(&replayed);
+            }
+        }
+    }
+    for effect in ["ledger", "granted", "ready", "declare", "refused"] {
+        assert!(effects.contains(&format!("{{\"{effect}\":")), "no {effect} in {effects}");
+    }
+    let key = RequestId("b1".to_owned());
+    assert!(store(&bed).purchases(&account(&bed), 10).expect("read").contains(&key));
+}
