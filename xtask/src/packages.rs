@@ -1,7 +1,8 @@
 //! Installs what the machine lacks, and says so.
 
-use crate::shell::{is_installed, program, succeeds};
-use anyhow::Result;
+use crate::shell::{cargo, is_installed, program, root, succeeds};
+use anyhow::{Context, Result};
+use std::ffi::OsString;
 
 /// A program that a task needs and the Debian package that brings it.
 pub(crate) struct Need {
@@ -53,6 +54,36 @@ pub(crate) fn ensure(needs: &[Need]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Serves the vsock of the guests in which the agent is tested. It is no Debian package; building it takes a minute or two, once.
+const VSOCK_DEVICE: &str = "vhost-device-vsock";
+const VSOCK_DEVICE_VERSION: &str = "0.3.0";
+/// Where programs are that crates.io brings, kept from run to run.
+const TOOLS: &str = "target/tools";
+
+/// Builds what tests need of crates.io, and says which `PATH` it is found by. Where it cannot be had the tests say that they were
+/// skipped.
+pub(crate) fn path_with_tools() -> Result<OsString> {
+    let folder = root().join(TOOLS).join("bin");
+    if !is_installed(VSOCK_DEVICE) && !folder.join(VSOCK_DEVICE).is_file() {
+        let mut install = cargo();
+        install.args([
+            "install",
+            "--locked",
+            "--quiet",
+            "--root",
+            TOOLS,
+            "--version",
+            VSOCK_DEVICE_VERSION,
+            VSOCK_DEVICE,
+        ]);
+        if !succeeds(&mut install)? {
+            eprintln!("could not install {VSOCK_DEVICE}, going on without");
+        }
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::join_paths(std::env::split_paths(&path).chain([folder])).context("add target/tools/bin to PATH")
 }
 
 /// Whether this process runs as root.

@@ -22,7 +22,9 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     // Tests that need the laboratory's program find it built.
     passed &= succeeds(cargo().args(["build", "--quiet", "--workspace", "--bins"]))?;
     passed &= generate::check()?;
-    passed &= succeeds(cargo().args(["test", "--quiet", "--workspace", "--no-fail-fast"]))?;
+    let mut tests = cargo();
+    tests.args(["test", "--quiet", "--workspace", "--no-fail-fast"]).env("PATH", packages::path_with_tools()?);
+    passed &= succeeds(&mut tests)?;
     passed &= sdk::check()?;
     if !options.no_fuzz {
         passed &= fuzz::run(&fuzz::Options::short())?;

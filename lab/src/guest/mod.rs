@@ -71,6 +71,7 @@ pub struct GuestBuilder<'a> {
     vsock: Option<PathBuf>,
     is_networked: bool,
     cgroup: Option<PathBuf>,
+    name: Option<String>,
     progress: Box<dyn FnMut(&str) + 'a>,
 }
 
@@ -87,6 +88,7 @@ impl Guest {
             vsock: None,
             is_networked: false,
             cgroup: None,
+            name: None,
             progress: Box::new(|_| ()),
         }
     }
@@ -146,6 +148,12 @@ impl<'a> GuestBuilder<'a> {
     /// Runs the guest in this cgroup, a directory with a `cgroup.procs`.
     pub fn cgroup(mut self, directory: impl Into<PathBuf>) -> Self {
         self.cgroup = Some(directory.into());
+        self
+    }
+
+    /// What QEMU is told to call it, and whoever looks at QEMU's command line calls it too.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
         self
     }
 
@@ -211,6 +219,9 @@ impl<'a> GuestBuilder<'a> {
             let file = path.display();
             command.arg("-drive").arg(format!("if=none,id=disk{number},format=raw,cache=unsafe,file={file}"));
             command.arg("-device").arg(format!("virtio-blk-pci,drive=disk{number}"));
+        }
+        if let Some(name) = &self.name {
+            command.args(["-name", &format!("guest={name}")]);
         }
         if self.vsock.is_some() {
             // The device's program reads and writes the guest's memory.
