@@ -16,6 +16,9 @@ _minerva__sim() {
             ",$1")
                 cmd="minerva__sim"
                 ;;
+            minerva__sim,admit)
+                cmd="minerva__sim__subcmd__admit"
+                ;;
             minerva__sim,compare)
                 cmd="minerva__sim__subcmd__compare"
                 ;;
@@ -53,12 +56,38 @@ _minerva__sim() {
 
     case "${cmd}" in
         minerva__sim)
-            opts="-h -V --help --version run compare reproduce figure trace fit generate"
+            opts="-h -V --help --version run compare admit reproduce figure trace fit generate"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__sim__subcmd__admit)
+            opts="-h --profile --scheduler --seed --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --profile)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --scheduler)
+                    COMPREPLY=($(compgen -W "noop mq-deadline anticipatory cfq bfq sfq pclock htbs htbs-original mclock tag tag-seed" -- "${cur}"))
+                    return 0
+                    ;;
+                --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -129,7 +158,7 @@ _minerva__sim() {
             return 0
             ;;
         minerva__subcmd__sim__subcmd__figure)
-            opts="-h --disks --json --help htbs-contracts htbs-throughput tag-inversions queueing sim-speed disk-model trace-memory"
+            opts="-h --disks --json --help htbs-contracts htbs-elsewhere htbs-throughput tag-inversions queueing sim-speed disk-model trace-memory"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -28,6 +28,7 @@ complete -c minerva-sim -n "__fish_minerva_sim_needs_command" -s h -l help -d 'P
 complete -c minerva-sim -n "__fish_minerva_sim_needs_command" -s V -l version -d 'Print version'
 complete -c minerva-sim -n "__fish_minerva_sim_needs_command" -f -a "run" -d 'Simulate a job file or a block trace under one scheduler'
 complete -c minerva-sim -n "__fish_minerva_sim_needs_command" -f -a "compare" -d 'Simulate the same jobs under several schedulers, side by side'
+complete -c minerva-sim -n "__fish_minerva_sim_needs_command" -f -a "admit" -d 'Say whether a disk can keep the contracts of a job file, and by how much not'
 complete -c minerva-sim -n "__fish_minerva_sim_needs_command" -f -a "reproduce" -d 'Rerun the experiments of a paper and print its figures beside ours'
 complete -c minerva-sim -n "__fish_minerva_sim_needs_command" -f -a "figure" -d 'Measure one of the figures in docs/figures.md'
 complete -c minerva-sim -n "__fish_minerva_sim_needs_command" -f -a "trace" -d 'Read and convert block traces'
@@ -88,6 +89,22 @@ complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l in-o
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l fold -d 'Fold a trace\'s addresses past the disk\'s end onto it, instead of stopping at the first'
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l json -d 'Print JSON'
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand admit" -l profile -d 'The disk: a built-in profile or a file that ends in `.toml`' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand admit" -l scheduler -d 'The scheduler that is to keep them: pclock or htbs' -r -f -a "noop\t'First come, first served'
+mq-deadline\t'The kernel\'s mq-deadline: expiry times and sorted batches'
+anticipatory\t'The anticipatory scheduler that left the kernel with 2.6.33'
+cfq\t'Completely fair queueing, by time; left the kernel with 5.0'
+bfq\t'Budget fair queueing'
+sfq\t'Start-time fair queueing with a bounded depth'
+pclock\t'pClock: burst, rate and delay, work-conserving'
+htbs\t'HTBS as Minerva mended it'
+htbs-original\t'HTBS as it was published; its contracts count requests'
+mclock\t'mClock: reservation, limit and weight'
+tag\t'The Tag Scheduler with plug and bounded depth'
+tag-seed\t'The Tag Scheduler as in seed 003: neither plug nor bounded depth'"
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand admit" -l seed -d 'Seed of the disk and of the places that are measured' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand admit" -l json -d 'Print JSON'
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand admit" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand reproduce" -l seed -d 'Seed of the disk and the processes' -r
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand reproduce" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand figure" -l disks -d 'Folder of measured drives, for disk-model' -r -F

@@ -14,6 +14,14 @@ struct Node {
     right: u32,
 }
 
+/// What leads to a node.
+#[derive(Clone, Copy, Debug)]
+enum Link {
+    Root,
+    Left(u32),
+    Right(u32),
+}
+
 /// A sorted set of requests. Insertion, removal and look-up cost O(log n) on average, whatever the order of offsets: the
 /// shape depends on a fixed pseudo-random sequence only, so runs repeat.
 #[derive(Clone, Debug)]
@@ -54,21 +62,33 @@ impl Sorted {
                 (self.nodes.len() - 1) as u32
             }
         };
-        let (left, right) = self.split(self.root, key);
-        let left = self.merge(left, index);
-        self.root = self.merge(left, right);
+        // It stands where the first node of a lesser priority stood, and parts what was below that one.
+        let (mut link, mut at) = (Link::Root, self.root);
+        while at != NONE && self.nodes[at as usize].priority >= node.priority {
+            link = self.towards(at, key);
+            at = self.follow(link);
+        }
+        let (left, right) = self.split(at, key);
+        let node = &mut self.nodes[index as usize];
+        (node.left, node.right) = (left, right);
+        self.set(link, index);
         self.length += 1;
     }
 
     /// Takes out the request with this offset and sequence.
     pub(crate) fn remove(&mut self, offset_bytes: u64, sequence: u64) -> Option<Request> {
         let key = (offset_bytes, sequence);
-        let (left, rest) = self.split(self.root, key);
-        let (found, right) = self.split(rest, (offset_bytes, sequence + 1));
-        self.root = self.merge(left, right);
+        let (mut link, mut found) = (Link::Root, self.root);
+        while found != NONE && self.nodes[found as usize].key != key {
+            link = self.towards(found, key);
+            found = self.follow(link);
+        }
         if found == NONE {
             return None;
         }
+        let Node { left, right, .. } = self.nodes[found as usize];
+        let below = self.merge(left, right);
+        self.set(link, below);
         self.free.push(found);
         self.length -= 1;
         Some(self.nodes[found as usize].request)
@@ -88,6 +108,27 @@ impl Sorted {
             }
         }
         best
+    }
+
+    /// The way from a node to where `key` is or would be.
+    fn towards(&self, at: u32, key: (u64, u64)) -> Link {
+        if self.nodes[at as usize].key < key { Link::Right(at) } else { Link::Left(at) }
+    }
+
+    fn follow(&self, link: Link) -> u32 {
+        match link {
+            Link::Root => self.root,
+            Link::Left(at) => self.nodes[at as usize].left,
+            Link::Right(at) => self.nodes[at as usize].right,
+        }
+    }
+
+    fn set(&mut self, link: Link, to: u32) {
+        match link {
+            Link::Root => self.root = to,
+            Link::Left(at) => self.nodes[at as usize].left = to,
+            Link::Right(at) => self.nodes[at as usize].right = to,
+        }
     }
 
     /// Splits into keys below `key` and the rest.

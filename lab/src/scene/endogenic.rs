@@ -44,7 +44,7 @@ impl EndogenicPlan {
         let plans = workloads(self.scale);
         let part = |role: usize| match role {
             1 => Some(Part::BeginsWithin(Nanos((WITHIN_S * self.scale * 1e9) as u64))),
-            3 => Some(Part::StepsBack(Level::Low)),
+            3 => Some(Part::StepsBack(Level::Lowest)),
             _ => None,
         };
         let tenant = |index: usize| {
@@ -86,7 +86,7 @@ mod tests {
         assert_eq!(megabytes, [200, 500, 3000, 12_000]);
         let parts: Vec<Option<Part>> = scene.tenants.iter().map(|tenant| tenant.part).collect();
         let within = Part::BeginsWithin(Nanos::from_secs(20));
-        assert_eq!(parts, [None, Some(within), None, Some(Part::StepsBack(Level::Low))]);
+        assert_eq!(parts, [None, Some(within), None, Some(Part::StepsBack(Level::Lowest))]);
     }
 
     #[test]

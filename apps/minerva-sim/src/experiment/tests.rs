@@ -1,8 +1,8 @@
 //! The promises of the seeds' experiments.
 
-use super::{ablation, htbs, tag};
+use super::{ablation, elsewhere, htbs, tag};
 use crate::scheduler::Name;
-use minerva_blocksched::HtbsOptions;
+use minerva_blocksched::{HtbsOptions, Standing};
 use minerva_model::Nanos;
 use minerva_sim_device::profile;
 
@@ -28,6 +28,20 @@ fn htbs_keeps_what_its_original_misses() {
     let missed = |options| htbs::with_options(&disk, options, &clients, 1, 30).missed();
     assert_eq!(missed(HtbsOptions::default()), 0);
     assert!(missed(HtbsOptions::original()) > 0);
+}
+
+#[test]
+fn htbs_keeps_elsewhere_what_the_admission_test_finds_likely() {
+    let disk = profile("sas10k-300g").expect("built in");
+    let mut likely = 0;
+    for case in elsewhere::cases(&[disk], SECONDS) {
+        if case.standing(Name::Htbs, 1).is_some_and(|standing| standing <= Standing::Likely) {
+            likely += 1;
+            let outcome = htbs::outcome(&case.profile, Name::Htbs, &case.clients, 1, SECONDS);
+            assert_eq!(outcome.missed(), 0, "{}", case.name);
+        }
+    }
+    assert!(likely > 10, "most of these sets fit the disk, and {likely} were found to");
 }
 
 #[test]

@@ -52,7 +52,7 @@ impl Driver {
             }
             What::Boost { id, amount, device, answer } => self.boost(tenant, id, amount, device, answer),
             What::Coordinate { id, size_bytes, access, within, device, answers } => {
-                let operation = self.operation((tenant, &id), (size_bytes, access), within, device);
+                let operation = self.operation(tenant, (size_bytes, access), within, device);
                 self.coordinate(tenant, id, operation, answers)
             }
             What::Begin(id, answer) => self.about_operation(tenant, "begin", Wish::Start(id), answer),
@@ -166,11 +166,10 @@ impl Driver {
         }
     }
 
-    /// The operation with its disk and its deadline. One that is asked for again, after a broken connection, keeps the deadline
-    /// that it had: spans are counted from when they were first read.
+    /// The operation with its disk and its deadline. One that is asked for again keeps those that it had: the engine sees to that.
     fn operation(
         &mut self,
-        (tenant, id): (TenantId, &RequestId),
+        tenant: TenantId,
         (bytes, access): (u64, minerva_model::AccessKind),
         within: Option<Within>,
         device: Option<DeviceId>,
@@ -184,16 +183,7 @@ impl Driver {
             Within::Begin(span) => Deadline::StartBefore(now + span),
             Within::Done(span) => Deadline::DoneBefore(now + span),
         });
-        let asked = Operation { device, access, bytes, deadline };
-        let is_again = |known: &Operation| {
-            let kind = |operation: &Operation| operation.deadline.as_ref().map(std::mem::discriminant);
-            Operation { deadline, ..*known } == asked && kind(known) == kind(&asked)
-        };
-        let known = self.engine.part(tenant).and_then(|part| {
-            let mut operations = part.operations.into_iter();
-            operations.find(|(key, known, _)| key == id && is_again(known)).map(|(_, known, _)| known)
-        });
-        Ok(known.unwrap_or(asked))
+        Ok(Operation { device, access, bytes, deadline })
     }
 
     fn coordinate(
