@@ -305,7 +305,7 @@ fn look_at_files(folder: &Path, usage: &mut TenantUsage) {
         }
         ControlFlow::Continue(())
     });
-    usage.open_files += seen.max(counted);
+    usage.open_files += if seen > FILES_A_PROCESS_MAX as u64 { seen.max(counted) } else { seen };
 }
 
 /// The guest's name if the process in `folder` is QEMU: what `-name` says, else `qemu-<pid>`.
