@@ -7,7 +7,7 @@ use minerva_blocksched::{
     Scheduler, ServiceTimes, Standing, admit,
 };
 use minerva_model::Nanos;
-use proptest::prelude::{Strategy, prop_assert, proptest};
+use proptest::prelude::{ProptestConfig, Strategy, prop_assert, proptest};
 use server::{Arrival, Greedy, Served, Server, UNIT_BYTES, Watcher};
 
 const COST: Cost = Cost::PerBytes(UNIT_BYTES);
@@ -188,6 +188,9 @@ impl Watcher for DeadlineOrder<'_> {
 }
 
 proptest! {
+    // Each serves thousands of requests.
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn what_is_admitted_is_kept_by_pclock(
         mut flows in proptest::collection::vec(flow(40), 1..5), company in company(), times in times(2000),
