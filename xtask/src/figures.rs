@@ -149,7 +149,9 @@ fn measure(id: &str, source: &Source) -> Result<Vec<Line>> {
 fn proved(id: &str, arguments: &[&str], (variable, tries): (&str, u32)) -> Result<Line> {
     let mut command = cargo();
     command.args(["test", "--quiet", "--release"]).args(arguments).args(["--", "--nocapture"]);
-    command.env(variable, tries.to_string());
+    // Other cases than those of every test run.
+    let seed = std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs());
+    command.env(variable, tries.to_string()).env("PROPTEST_RNG_SEED", seed.to_string());
     eprintln!("> {}", display(&command));
     let output = command.stderr(Stdio::inherit()).output().with_context(|| format!("start `{}`", display(&command)))?;
     let text = String::from_utf8_lossy(&output.stdout);
@@ -165,7 +167,7 @@ fn proved(id: &str, arguments: &[&str], (variable, tries): (&str, u32)) -> Resul
         unit: "promises broken".to_owned(),
         goal: BROKEN_GOAL.into(),
         met: broken == BROKEN_GOAL,
-        detail: format!("tried {tries} times; {}", told.collect::<Vec<_>>().join("; ")),
+        detail: format!("tried {tries} times, seed {seed}; {}", told.collect::<Vec<_>>().join("; ")),
     })
 }
 

@@ -11,8 +11,9 @@ use proptest::prelude::{ProptestConfig, Strategy, prop_assert, proptest};
 use server::{Arrival, Greedy, Served, Server, UNIT_BYTES, Watcher};
 
 const COST: Cost = Cost::PerBytes(UNIT_BYTES);
-/// Until then every flow sends a few requests alone, so that HTBS learns how long things take.
-const LEARNING: Nanos = Nanos::from_secs(1);
+/// Until then every flow sends a few requests alone, so that HTBS learns how long things take, and gets its burst back at the
+/// slowest rate there is.
+const LEARNING: Nanos = Nanos::from_secs(8);
 const LEARNING_REQUESTS: u64 = 3;
 
 /// A flow that keeps to its contract, and what it draws its requests from: gaps in milliseconds and sizes.
