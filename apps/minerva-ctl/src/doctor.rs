@@ -6,7 +6,7 @@ use crate::{place, probe};
 use anyhow::{Context, bail};
 use minerva_actuate::verdict;
 use minerva_config::Config;
-use minerva_linux_observe::{MountFacts, Observer, Roots, read_mount_facts};
+use minerva_linux_observe::{HiddenGroups, MountFacts, Observer, Roots, read_mount_facts};
 use minerva_model::{Device, DeviceId, Event};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -46,11 +46,20 @@ struct MountLine {
     remedy: Option<String>,
 }
 
-/// Judges, prints, and proves if asked to. A disk or mount where nothing bites is a finding.
+/// A slice that hides what is in it.
+#[derive(Debug, Serialize)]
+struct SliceLine {
+    slice: String,
+    groups: usize,
+    reason: String,
+    remedy: String,
+}
+
+/// Judges, prints, and proves if asked to. A disk where nothing bites is a finding, and so is a slice that hides its services.
 pub(crate) fn run(request: &Request) -> anyhow::Result<Verdict> {
     let config = place::config(&request.config)?;
     let roots = place::roots(&config)?;
-    let devices = devices(&roots)?;
+    let (devices, hidden) = look(&roots)?;
     let mounts = read_mount_facts(&roots).context("failed to read the mounts")?;
     let wanted = Wanted::of(request, &devices, &mounts)?;
     let disks: BTreeMap<DeviceId, DiskLine> =
@@ -58,8 +67,11 @@ pub(crate) fn run(request: &Request) -> anyhow::Result<Verdict> {
     let shown: Vec<&DiskLine> = disks.iter().filter(|(id, _)| wanted.disk(**id)).map(|(_, line)| line).collect();
     let mounts: Vec<MountLine> =
         mounts.iter().filter(|mount| wanted.mount(mount)).map(|mount| mount_line(mount, &disks)).collect();
-    print(&shown, &mounts, request.json)?;
-    let mut found = shown.iter().any(|line| !line.bites);
+    // Of the whole host, not of one disk.
+    let hidden = if matches!(wanted, Wanted::Everything) { hidden } else { Vec::new() };
+    let slices: Vec<SliceLine> = hidden.iter().map(slice_line).collect();
+    print(&shown, &mounts, &slices, request.json)?;
+    let mut found = shown.iter().any(|line| !line.bites) || !slices.is_empty();
     if request.probe {
         let [id] = wanted.probed(&devices)[..] else {
             bail!("name the disk to prove it on: --device NAME or --mount PATH")
@@ -69,14 +81,15 @@ pub(crate) fn run(request: &Request) -> anyhow::Result<Verdict> {
     Ok(Verdict::found_if(found))
 }
 
-/// Every disk of the host.
-fn devices(roots: &Roots) -> anyhow::Result<BTreeMap<DeviceId, Device>> {
+/// Every disk of the host, and the slices that hide groups.
+fn look(roots: &Roots) -> anyhow::Result<(BTreeMap<DeviceId, Device>, Vec<HiddenGroups>)> {
     let mut observer = Observer::new(roots.clone(), &[]).context("failed to look at the host")?;
     let seen = observer.discover().into_iter().filter_map(|event| match event {
         Event::DeviceSeen(device) => Some((device.id, device)),
         _ => None,
     });
-    Ok(seen.collect())
+    let devices = seen.collect();
+    Ok((devices, observer.hidden().collect()))
 }
 
 /// What the command line narrows it to.
@@ -166,10 +179,15 @@ fn mount_line(mount: &MountFacts, disks: &BTreeMap<DeviceId, DiskLine>) -> Mount
     }
 }
 
-fn print(disks: &[&DiskLine], mounts: &[MountLine], json: bool) -> anyhow::Result<()> {
+fn slice_line(hidden: &HiddenGroups) -> SliceLine {
+    SliceLine { slice: hidden.slice.clone(), groups: hidden.groups, reason: hidden.reason(), remedy: hidden.remedy() }
+}
+
+fn print(disks: &[&DiskLine], mounts: &[MountLine], slices: &[SliceLine], json: bool) -> anyhow::Result<()> {
     if json {
         disks.iter().try_for_each(output::json)?;
-        return mounts.iter().try_for_each(output::json);
+        mounts.iter().try_for_each(output::json)?;
+        return slices.iter().try_for_each(output::json);
     }
     let mut text = String::new();
     let mut entry = |bites: bool, title: String, reason: &str, remedy: Option<&String>| {
@@ -187,6 +205,9 @@ fn print(disks: &[&DiskLine], mounts: &[MountLine], json: bool) -> anyhow::Resul
         let on = if line.disks.is_empty() { String::new() } else { format!(" on {}", line.disks.join(", ")) };
         let title = format!("mount {} ({}{on})", line.mount, line.file_system);
         entry(line.bites, title, &line.reason, line.remedy.as_ref());
+    }
+    for SliceLine { slice, reason, remedy, .. } in slices {
+        text.push_str(&format!("slice {slice}: its services are not told apart\n    {reason}\n    to do: {remedy}\n"));
     }
     output::text(&text)
 }

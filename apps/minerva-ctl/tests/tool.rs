@@ -193,6 +193,27 @@ fn the_probe_leaves_nothing_behind() {
     assert!(result.is_ok());
 }
 
+#[test]
+fn the_doctor_names_slices_that_hide_their_services() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let cgroups = directory.path().join("cgroup");
+    let groups =
+        [("", "io memory\n"), ("system.slice", ""), ("system.slice/a.service", ""), ("system.slice/b.service", "")];
+    for (group, enabled) in groups {
+        fs::create_dir_all(cgroups.join(group)).expect("a group");
+        fs::write(cgroups.join(group).join("cgroup.subtree_control"), enabled).expect("written");
+    }
+    fs::write(cgroups.join("cgroup.controllers"), "io memory\n").expect("written");
+    let file = directory.path().join("minerva.toml");
+    fs::write(&file, format!("[daemon]\ncgroup_root = {cgroups:?}\n")).expect("written");
+    let output = tool(directory.path(), &["doctor"]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let told = text(&output.stdout);
+    let at = told.find("slice system.slice: its services are not told apart").expect(&told);
+    assert!(told[at..].contains("system.slice holds 2 groups that io does not reach"), "{told}");
+    assert!(told[at..].contains("to do: set DefaultIOAccounting=yes in /etc/systemd/system.conf"), "{told}");
+}
+
 fn probe(directory: &Path, name: &str) {
     let queue = Path::new("/sys/block").join(name).join("queue");
     if fs::write(queue.join("scheduler"), "none").is_err() {

@@ -46,6 +46,10 @@ END
 steer bfq 'elevator = "bfq"' t/a/io.bfq.weight "t/a/io.bfq.weight t/b/io.bfq.weight /sys/block/vda/queue/scheduler"
 steer iocost 'enable_iocost = true' t/a/io.weight "t/a/io.weight t/b/io.weight io.cost.qos"
 steer max 'back_end = "max"' t/a/io.max "t/a/io.max t/b/io.max"
+# As systemd leaves it: io reaches the slice and not what is in it.
+mkdir -p system.slice/web.service system.slice/database.service
+printf '[daemon]\ndevices_only = ["vda"]\n' > /etc/minerva-test.toml
+timeout 60 minervad --config /etc/minerva-test.toml --slices 2 2>&1 | grep -o 'system.slice holds .* that io does not reach' | head -1
 "#;
 
 /// A program beside the one under test, stripped so that it fits a guest's memory.
@@ -76,6 +80,7 @@ fn the_daemon_steers_through_every_back_end_of_v2_and_puts_everything_back() {
         let found = output.stdout.lines().find(|line| line.starts_with(start));
         found.unwrap_or_else(|| panic!("no line `{start}` in\n{}\n{}", output.stdout, output.stderr)).to_owned()
     };
+    line("system.slice holds 2 groups that io does not reach");
     for name in ["bfq", "iocost", "max"] {
         assert!(line(&format!("{name} ended")).ends_with(": 0"), "{output:?}");
     }

@@ -140,6 +140,9 @@ impl Driver {
                 self.notice(event);
             }
         }
+        for finding in self.scope.hidden(self.observer.hidden()) {
+            self.found(&finding);
+        }
         self.review_claims();
         if self.slice_number == 0 {
             self.find_unknown_disks();

@@ -2,6 +2,7 @@
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use minerva_config::{Config, DaemonSettings};
+use minerva_linux_observe::HiddenGroups;
 use minerva_model::{DeviceId, Event, Finding, FindingKind, Sample, TenantId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,6 +15,8 @@ pub(crate) struct Scope {
     devices: BTreeSet<DeviceId>,
     /// Every disk of the host, also those outside.
     names: BTreeMap<DeviceId, String>,
+    /// Slices of which it was told that they hide groups.
+    hiding: BTreeSet<String>,
 }
 
 impl Scope {
@@ -31,6 +34,7 @@ impl Scope {
             tenants: BTreeSet::new(),
             devices: BTreeSet::new(),
             names: BTreeMap::new(),
+            hiding: BTreeSet::new(),
         })
     }
 
@@ -77,6 +81,21 @@ impl Scope {
             ),
         };
         unknown.map(finding).collect()
+    }
+
+    /// A finding for each slice that hides groups and did not at the last call.
+    pub(crate) fn hidden(&mut self, hidden: impl Iterator<Item = HiddenGroups>) -> Vec<Finding> {
+        let inside = |slice: &str| self.include.as_ref().is_none_or(|globs| globs.is_match(slice));
+        let hidden: Vec<HiddenGroups> = hidden.filter(|groups| inside(&groups.slice)).collect();
+        let finding = |groups: &HiddenGroups| Finding {
+            kind: FindingKind::HiddenTenants,
+            device: None,
+            tenant: None,
+            message: format!("{}. To tell them apart, {}.", groups.reason(), groups.remedy()),
+        };
+        let findings = hidden.iter().filter(|groups| !self.hiding.contains(&groups.slice)).map(finding).collect();
+        self.hiding = hidden.into_iter().map(|groups| groups.slice).collect();
+        findings
     }
 
     /// Leaves in the sample what is inside.

@@ -57,8 +57,9 @@ pub fn verdict(facts: &DeviceFacts, settings: Option<&DeviceSettings>) -> Verdic
     if !facts.controller_enabled {
         return Verdict::watches(
             "the io controller is not enabled for groups below the root, so they have no knobs",
-            "enable it, and memory so that writeback is charged to whoever caused it: \
-             echo '+io +memory' > /sys/fs/cgroup/cgroup.subtree_control",
+            "enable it for every service: set DefaultIOAccounting=yes in /etc/systemd/system.conf, then: systemctl \
+             daemon-reexec; without systemd, in the root and in each group that holds tenants (memory, so that writeback is \
+             charged to whoever caused it): echo '+io +memory' > /sys/fs/cgroup/cgroup.subtree_control",
         );
     }
     match settings.and_then(|settings| settings.back_end).or(facts.back_end_forced) {
@@ -330,7 +331,12 @@ mod tests {
             (DeviceFacts { stacked_on: vec![leaf], ..facts(None) }, None, BackEnd::Observe, "8:0"),
             (DeviceFacts { stacked_on: vec![leaf], ..bfq.clone() }, None, BackEnd::Bfq, "obeys weights"),
             (facts(None), None, BackEnd::Observe, "no elevator"),
-            (DeviceFacts { controller_enabled: false, ..bfq.clone() }, None, BackEnd::Observe, "subtree_control"),
+            (
+                DeviceFacts { controller_enabled: false, ..bfq.clone() },
+                None,
+                BackEnd::Observe,
+                "DefaultIOAccounting=yes",
+            ),
             (DeviceFacts { cgroup: CgroupVersion::Absent, ..bfq.clone() }, None, BackEnd::Observe, "mount"),
             (DeviceFacts { writeback_attributed: false, ..bfq.clone() }, None, BackEnd::Bfq, "+memory"),
             (bfq.clone(), Some(forces(BackEnd::Max)), BackEnd::Max, "io.max"),

@@ -28,6 +28,8 @@ pub enum FindingKind {
     HistoryDropped,
     /// The operator's file has settings for a disk that this host does not have.
     UnknownDisk,
+    /// Groups that could be tenants are not, because the controller ends above them.
+    HiddenTenants,
 }
 
 impl FindingKind {
@@ -44,6 +46,7 @@ impl FindingKind {
             Self::FightGivenUp => "fight-given-up",
             Self::HistoryDropped => "history-dropped",
             Self::UnknownDisk => "unknown-disk",
+            Self::HiddenTenants => "hidden-tenants",
         }
     }
 

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `roots` | where are this host's trees? |
 //! | `tree`, `classify`, `rules`, `tenants` | which cgroups are tenants, of what kind, under what name? |
+//! | `hidden` | which could be and are not, because the controller ends above them? |
 //! | `disks`, `stack` | which disks are there, what do they stand on, which knob bites? |
 //! | `mounts` | what does the controller see of each file system? |
 //! | `counters`, `disk_stats`, `processes` | what did everyone transfer and use? |
@@ -21,6 +22,7 @@ mod counters;
 mod disk_stats;
 mod disks;
 mod error;
+mod hidden;
 mod mounts;
 mod observer;
 pub mod parse;
@@ -34,6 +36,7 @@ mod tenants;
 mod tree;
 
 pub use error::ObserveError;
+pub use hidden::HiddenGroups;
 pub use mounts::{MountFacts, read_mount_facts};
 pub use observer::{Observer, ReadCounts};
 pub use roots::Roots;

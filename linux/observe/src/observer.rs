@@ -4,6 +4,7 @@ use crate::ObserveError;
 use crate::counters::Counters;
 use crate::disk_stats::DiskStats;
 use crate::disks::Disks;
+use crate::hidden::HiddenGroups;
 use crate::parse::parse_pressure;
 use crate::processes::Processes;
 use crate::read::Reader;
@@ -94,6 +95,11 @@ impl Observer {
             events.extend(self.tenants.discover(&mut self.reader, &mut self.skips));
         }
         events
+    }
+
+    /// Slices whose groups are one tenant because the controller ends there, as the last [`Observer::discover`] found them.
+    pub fn hidden(&self) -> impl Iterator<Item = HiddenGroups> + '_ {
+        self.tenants.hidden()
     }
 
     /// Reads all counters. What cannot be read is in `skipped`, and the rest is as if it were not there.

@@ -2,6 +2,7 @@
 
 use crate::ObserveError;
 use crate::classify::Part;
+use crate::hidden::HiddenGroups;
 use crate::parse::parse_pids;
 use crate::processes::{GUEST_PROCESSES_MAX, guest_name};
 use crate::read::Reader;
@@ -68,6 +69,12 @@ impl Tenants {
     /// The root of the hierarchy.
     pub(crate) fn root(&self) -> &OwnedFd {
         &self.tree.root
+    }
+
+    /// Slices below which the controller does not reach, as of the last look.
+    pub(crate) fn hidden(&self) -> impl Iterator<Item = HiddenGroups> + '_ {
+        let nodes = self.tree.nodes.iter().filter(|(_, node)| node.hidden > 0);
+        nodes.map(|(path, node)| HiddenGroups { slice: path.clone(), groups: node.hidden })
     }
 
     /// Where the operator's named groups are; before the first look.

@@ -32,6 +32,8 @@ pub(crate) struct Node {
     pub(crate) class: Class,
     /// Groups right below that are nodes themselves.
     pub(crate) children: usize,
+    /// Of a slice: groups right below that the controller does not reach, and that would be tenants otherwise.
+    pub(crate) hidden: usize,
     /// The controller reaches the groups below; always on v1.
     reaches_below: bool,
 }
@@ -100,7 +102,7 @@ impl Tree {
     fn add_root(&mut self) {
         if let (false, Some(facts)) = (self.nodes.contains_key(""), directory_facts(&self.root, "")) {
             let class = Class { kind: TenantKind::Cgroup, name: String::new(), part: Part::Holder };
-            self.nodes.insert(String::new(), Node { facts, class, children: 0, reaches_below: true });
+            self.nodes.insert(String::new(), Node { facts, class, children: 0, hidden: 0, reaches_below: true });
         }
     }
 
@@ -145,9 +147,11 @@ impl Tree {
         if self.version == CgroupVersion::V2 {
             node.reaches_below = reaches_below(&self.root, path, reader);
         }
+        node.hidden = 0;
         if !node.reaches_below {
             node.children = 0;
             self.remove_below(path, gone);
+            self.count_hidden(path, skips);
             return;
         }
         for name in self.directories_in(path, skips) {
@@ -161,7 +165,13 @@ impl Tree {
                 continue;
             }
             let Some(facts) = directory_facts(&self.root, &child) else { continue };
-            let node = Node { facts, class: classify(&child, &self.named_parent), children: 0, reaches_below: true };
+            let node = Node {
+                facts,
+                class: classify(&child, &self.named_parent),
+                children: 0,
+                hidden: 0,
+                reaches_below: true,
+            };
             if node.holds() && child.split('/').count() < DEPTH_MAX {
                 to_list.push(child.clone());
             }
@@ -169,6 +179,19 @@ impl Tree {
                 parent.children += 1;
             }
             self.nodes.insert(child, node);
+        }
+    }
+
+    /// Counts what a slice hides. Other holders are left out: where `io` ends at a pod or at a user's manager, that is whom its
+    /// makers mean to be one.
+    fn count_hidden(&mut self, path: &str, skips: &mut Skips) {
+        if !path.ends_with(".slice") || self.nodes.get(path).is_none_or(|node| node.class.kind != TenantKind::Service) {
+            return;
+        }
+        let would_be = |name: &String| classify(&format!("{path}/{name}"), &self.named_parent).part != Part::Nobody;
+        let hidden = self.directories_in(path, skips).iter().filter(|name| would_be(name)).count();
+        if let Some(node) = self.nodes.get_mut(path) {
+            node.hidden = hidden;
         }
     }
 

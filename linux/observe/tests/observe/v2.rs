@@ -57,6 +57,35 @@ fn the_tenant_is_the_lowest_group_that_the_controller_reaches() {
 }
 
 #[test]
+fn slices_that_hide_their_services_are_told() {
+    let host = FakeHost::new(CgroupVersion::V2);
+    for group in ["system.slice", "user.slice", "a", "a/b", "init.scope"] {
+        host.group(group, "");
+    }
+    for service in ["nginx.service", "dev-mqueue.mount", "postgres.service", "system-getty.slice"] {
+        host.group(&format!("system.slice/{service}"), "");
+    }
+    let mut observer = host.observer(&[]);
+    let mut told = || {
+        observer.discover();
+        observer.hidden().map(|hidden| (hidden.slice, hidden.groups)).collect::<Vec<_>>()
+    };
+    // A mount has no processes; an empty slice hides nobody; whoever made `a` by hand meant it so.
+    assert_eq!(told(), [("system.slice".to_owned(), 3)]);
+    host.group("system.slice/cron.service", "");
+    host.group("user.slice/user-1000.slice", "");
+    assert_eq!(told(), [("system.slice".to_owned(), 4), ("user.slice".to_owned(), 1)]);
+    host.enable_io("system.slice");
+    host.group("system.slice/system-getty.slice/getty@tty1.service", "");
+    assert_eq!(told(), [("system.slice/system-getty.slice".to_owned(), 1), ("user.slice".to_owned(), 1)]);
+    host.enable_io("system.slice/system-getty.slice");
+    host.enable_io("user.slice");
+    assert_eq!(told(), []);
+    host.write_group("system.slice", "cgroup.subtree_control", "memory\n");
+    assert_eq!(told(), [("system.slice".to_owned(), 4)]);
+}
+
+#[test]
 fn counters_pressure_and_what_was_cut() {
     let host = FakeHost::new(CgroupVersion::V2);
     host.disk("sda", "8:0", "[none]\n", &[]);
