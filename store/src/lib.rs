@@ -5,7 +5,7 @@
 //! one that failed has changed nothing, and the store can be used on. A damaged file is moved aside, never deleted.
 //!
 //! The wall clock appears here only: history outlives the monotonic clock, so its age is told by the wall clock, and what a
-//! jump of that clock can do is bounded ([`HISTORY_AGE_MAX`]).
+//! jump of that clock can do is bounded ([`HISTORY_AGE_MAX`], [`Store::prune`]).
 
 mod claims;
 mod error;
@@ -25,7 +25,7 @@ pub use recording::{
 pub use requests::{AnswerKind, RequestRow, Whose};
 
 use minerva_model::{Decision, DeviceId, Nanos, TenantHistory, UsageAverage};
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -170,15 +170,18 @@ impl Store {
     }
 
     /// The decisions that were in force for a tenant, one a disk: the latest, or the latest at or before `at_unix_ms`.
+    ///
+    /// The latest is the last that was stored: what was stamped while the wall clock was ahead is not.
     pub fn explain(&self, tenant_name: &str, at_unix_ms: Option<i64>) -> Result<Vec<AuditRow>, StoreError> {
         let read = || {
             // The number breaks ties: of two decisions of one millisecond the later one is in force.
-            let mut select = self.connection.prepare_cached(
+            let latest_first = if at_unix_ms.is_some() { "at_unix_ms DESC, id DESC" } else { "id DESC" };
+            let mut select = self.connection.prepare_cached(&format!(
                 "SELECT at_unix_ms, tenant, cgroup, device, text, decision FROM (
-                     SELECT *, row_number() OVER (PARTITION BY device ORDER BY at_unix_ms DESC, id DESC) AS place
+                     SELECT *, row_number() OVER (PARTITION BY device ORDER BY {latest_first}) AS place
                      FROM audit WHERE tenant = ?1 AND at_unix_ms <= ?2
-                 ) WHERE place = 1 ORDER BY device",
-            )?;
+                 ) WHERE place = 1 ORDER BY device"
+            ))?;
             let rows = select.query_map(params![tenant_name, at_unix_ms.unwrap_or(i64::MAX)], |row| {
                 let columns = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?);
                 Ok((columns, row.get::<_, String>(5)?))
@@ -194,13 +197,14 @@ impl Store {
     }
 
     /// Deletes audit beyond the limits, and what no boot can use again; never the ledger. A bounded number of rows a call.
+    ///
+    /// A wall clock that leaps by more than the age deletes nothing: see [`too_old`].
     pub fn prune(&mut self, limits: AuditLimits) -> Result<Pruned, StoreError> {
-        let age_ms = i64::try_from(limits.age_max.as_millis()).unwrap_or(i64::MAX);
-        let oldest = (self.clock)().saturating_sub(age_ms);
+        let now = (self.clock)();
         let write = |connection: &Connection| {
             let transaction = connection.unchecked_transaction()?;
-            let audit = prune_table(&transaction, "audit", oldest, limits.rows_max)?;
-            let requests = prune_table(&transaction, "participation", oldest, limits.rows_max)?;
+            let audit = prune_table(&transaction, "audit", now, limits)?;
+            let requests = prune_table(&transaction, "participation", now, limits)?;
             let boot = [self.boot_id.as_str()];
             let histories = transaction.execute("DELETE FROM history WHERE boot <> '' AND boot <> ?1", boot)?
                 + transaction.execute("DELETE FROM declaration WHERE boot <> ?1", boot)?
@@ -235,18 +239,45 @@ impl Store {
 }
 
 /// Deletes a bounded number of the rows of a table that are too old or too many.
-fn prune_table(connection: &Connection, table: &str, oldest_unix_ms: i64, rows_max: u32) -> rusqlite::Result<usize> {
+fn prune_table(connection: &Connection, table: &str, now: i64, limits: AuditLimits) -> rusqlite::Result<usize> {
     let last: Option<i64> = connection.query_row(&format!("SELECT max(id) FROM {table}"), [], |row| row.get(0))?;
     // Numbers are given out in sequence, so the rows beyond the limit are those below this one.
-    let first_kept = last.unwrap_or(0).saturating_sub(i64::from(rows_max)).saturating_add(1);
+    let first_kept = last.unwrap_or(0).saturating_sub(i64::from(limits.rows_max)).saturating_add(1);
     // Both go by an index, so that a call costs what it deletes and not what there is.
     let by_number =
         format!("DELETE FROM {table} WHERE id IN (SELECT id FROM {table} WHERE id < ?1 ORDER BY id LIMIT ?2)");
     let by_age = format!(
-        "DELETE FROM {table} WHERE id IN (SELECT id FROM {table} WHERE at_unix_ms < ?1 ORDER BY at_unix_ms LIMIT ?2)"
+        "DELETE FROM {table} WHERE id IN
+             (SELECT id FROM {table} WHERE at_unix_ms < ?1 AND id < ?2 ORDER BY at_unix_ms LIMIT ?3)"
     );
     let beyond = connection.execute(&by_number, [first_kept, PRUNE_ROWS_MAX])?;
-    Ok(beyond + connection.execute(&by_age, [oldest_unix_ms, PRUNE_ROWS_MAX - beyond as i64])?)
+    let Some((oldest, first_young)) = too_old(connection, table, now, limits)? else { return Ok(beyond) };
+    Ok(beyond + connection.execute(&by_age, [oldest, first_young, PRUNE_ROWS_MAX - beyond as i64])?)
+}
+
+/// Which rows of a table are too old: those stamped before the first number that were stored before the second.
+///
+/// The stamps are the wall clock's, and that may leap. Then the first row stamped after the leap and the one stored before it lie
+/// further apart than any row may be old, and nothing is too old until what was stored since is that old itself, by a clock
+/// that runs. After an audit that stood still for so long it is the same, and costs only that old rows stay a while. Nor does
+/// anything go when no row is young, or for a stamp of a clock that was behind while its neighbours are young.
+fn too_old(
+    connection: &Connection,
+    table: &str,
+    now: i64,
+    limits: AuditLimits,
+) -> rusqlite::Result<Option<(i64, i64)>> {
+    let age_ms = i64::try_from(limits.age_max.as_millis()).unwrap_or(i64::MAX);
+    let oldest = now.saturating_sub(age_ms);
+    let first_young = format!(
+        "SELECT id, at_unix_ms FROM {table} WHERE at_unix_ms BETWEEN ?1 AND ?2 ORDER BY at_unix_ms, id LIMIT 1"
+    );
+    let row = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+    let first_young: Option<(i64, i64)> = connection.query_row(&first_young, [oldest, now], row).optional()?;
+    let Some((id, at)) = first_young else { return Ok(None) };
+    let before = format!("SELECT at_unix_ms FROM {table} WHERE id < ?1 ORDER BY id DESC LIMIT 1");
+    let before: Option<i64> = connection.query_row(&before, [id], |row| row.get(0)).optional()?;
+    Ok(before.filter(|before| at.abs_diff(*before) <= age_ms.unsigned_abs()).map(|_| (oldest, id)))
 }
 
 fn history_of(row: &Row<'_>, key: &str, now_unix_ms: i64) -> rusqlite::Result<TenantHistory> {

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 const NOON: i64 = 1_800_000_000_000;
+const DAY_MS: i64 = 24 * 3600 * 1000;
 const DISK: DeviceId = DeviceId { major: 8, minor: 0 };
 
 /// A store in a directory of its own, and its clock.
@@ -156,22 +157,63 @@ fn explain_shows_what_was_in_force_on_each_disk() {
 fn audit_is_bounded_by_age_and_by_rows() {
     let fixture = Fixture::new();
     let mut store = fixture.open("boot-a");
-    let day_ms = 24 * 3600 * 1000;
-    let rows: Vec<AuditRow> = (0..10).map(|n| audit_row(NOON - (9 - n) * day_ms, "sda", n as u32)).collect();
+    let rows: Vec<AuditRow> = (0..10).map(|n| audit_row(NOON - (9 - n) * DAY_MS, "sda", n as u32)).collect();
     store.audit(&rows).expect("written");
     let week = AuditLimits::default();
     assert_eq!(store.prune(week).expect("pruned"), Pruned { rows: 2, more: false });
     let three = AuditLimits { age_max: Duration::from_secs(1 << 40), rows_max: 3 };
     assert_eq!(store.prune(three).expect("pruned"), Pruned { rows: 5, more: false });
-    assert_eq!(store.explain("web", Some(NOON - 3 * day_ms)).expect("read"), []);
-    assert_eq!(store.explain("web", Some(NOON - 2 * day_ms)).expect("read").len(), 1);
+    assert_eq!(store.explain("web", Some(NOON - 3 * DAY_MS)).expect("read"), []);
+    assert_eq!(store.explain("web", Some(NOON - 2 * DAY_MS)).expect("read").len(), 1);
+}
+
+/// Decisions a day in [`live`].
+const A_DAY: i64 = 4;
+
+/// A daemon that decides some times a day, prunes before and after, and has a clock that is off by `ahead`. Shares count the
+/// decisions, so that they can be told apart. The answer is how many rows were deleted.
+fn live(fixture: &Fixture, store: &mut Store, days: std::ops::Range<i64>, ahead: i64) -> i64 {
+    let mut deleted = 0;
+    for number in days.start * A_DAY..days.end * A_DAY {
+        let now = NOON + number * DAY_MS / A_DAY + ahead;
+        fixture.now.store(now, Ordering::Relaxed);
+        deleted += store.prune(AuditLimits::default()).expect("pruned").rows;
+        store.audit(&[audit_row(now, "sda", 1 + number as u32)]).expect("written");
+        deleted += store.prune(AuditLimits::default()).expect("pruned").rows;
+    }
+    deleted as i64
+}
+
+#[test]
+fn a_clock_that_leaps_deletes_no_audit_and_explains_nothing_stale() {
+    let share =
+        |store: &Store, at| store.explain("web", at).expect("read").first().map(|row| row.decision.share.get() as i64);
+    for ahead in [30 * DAY_MS, 8 * DAY_MS, -8 * DAY_MS, -NOON] {
+        let fixture = Fixture::new();
+        let mut store = fixture.open("boot-a");
+        assert_eq!(live(&fixture, &mut store, 0..6, 0), 0);
+        assert_eq!(live(&fixture, &mut store, 6..8, ahead), 0, "{ahead}");
+        // A restart knows no more than the file.
+        let mut store = fixture.open("boot-b");
+        assert_eq!(live(&fixture, &mut store, 8..9, ahead), 0, "{ahead}");
+        // The clock is right again: what it said meanwhile is neither in force nor a reason to delete.
+        let deleted = live(&fixture, &mut store, 9..10, 0);
+        assert_eq!(deleted, 3 * A_DAY - 1, "{ahead}: the seven days before the last decision are kept");
+        assert_eq!(share(&store, None), Some(10 * A_DAY));
+        assert_eq!(share(&store, Some(NOON + 4 * DAY_MS)), Some(4 * A_DAY + 1));
+        // In the end all of it is as old as anything else.
+        live(&fixture, &mut store, 10..25, 0);
+        assert_eq!(share(&store, None), Some(25 * A_DAY));
+        assert_eq!(share(&store, Some(NOON + 17 * DAY_MS)), None, "{ahead}");
+    }
 }
 
 #[test]
 fn pruning_a_great_backlog_takes_several_calls() {
     let fixture = Fixture::new();
     let mut store = fixture.open("boot-a");
-    let rows: Vec<AuditRow> = (0..12_000).map(|_| audit_row(0, "sda", 1)).collect();
+    let mut rows: Vec<AuditRow> = (0..12_000).map(|_| audit_row(NOON - 8 * DAY_MS, "sda", 1)).collect();
+    rows.push(audit_row(NOON - 2 * DAY_MS, "sda", 1));
     store.audit(&rows).expect("written");
     let calls: Vec<Pruned> = (0..3).map(|_| store.prune(AuditLimits::default()).expect("pruned")).collect();
     let pruned = |rows, more| Pruned { rows, more };
