@@ -13,6 +13,7 @@ mod lint;
 mod packages;
 mod sdk;
 mod shell;
+mod skips;
 mod tests;
 mod tidy;
 
@@ -54,7 +55,7 @@ fn main() -> Result<ExitCode> {
     let met = match Arguments::parse().task {
         Task::Demo(options) => demo::run(&options)?,
         Task::Test(options) => tests::run(&options)?,
-        Task::Lint => lint::run()?,
+        Task::Lint => lint::run(&mut skips::Skips::default())?,
         Task::Arrows => arrows::run()?,
         Task::Bench { packages } => figures::bench(&packages)?,
         Task::Fuzz(options) => fuzz::run(&options)?,

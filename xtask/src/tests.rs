@@ -1,6 +1,7 @@
 //! Every test, from cheap to dear.
 
 use crate::shell::{cargo, succeeds};
+use crate::skips::Skips;
 use crate::{fuzz, generate, lint, packages, sdk};
 use anyhow::Result;
 
@@ -18,17 +19,19 @@ pub(crate) struct Options {
 /// Runs all of them, even when one fails; whether all passed.
 pub(crate) fn run(options: &Options) -> Result<bool> {
     packages::ensure(packages::TEST)?;
-    let mut passed = options.no_lint || lint::run()?;
+    let mut skips = Skips::default();
+    let mut passed = options.no_lint || lint::run(&mut skips)?;
     // Tests that need the laboratory's program find it built.
     passed &= succeeds(cargo().args(["build", "--quiet", "--workspace", "--bins"]))?;
     passed &= generate::check()?;
     let mut tests = cargo();
     tests.args(["test", "--quiet", "--workspace", "--no-fail-fast"]).env("PATH", packages::path_with_tools()?);
-    passed &= succeeds(&mut tests)?;
-    passed &= sdk::check()?;
+    passed &= skips.test(&mut tests)?;
+    passed &= sdk::check(&mut skips)?;
     if !options.no_fuzz {
         passed &= fuzz::run(&fuzz::Options::short())?;
     }
-    eprintln!("{}", if passed { "all tests passed" } else { "some tests failed, see above" });
+    passed &= skips.may_pass();
+    eprintln!("{}", if passed { "all tests passed that were not skipped" } else { "some tests failed, see above" });
     Ok(passed)
 }
