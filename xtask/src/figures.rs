@@ -4,7 +4,9 @@ use crate::demo::{build_release, release_folder};
 use crate::shell::{cargo, display, program, root, succeeds};
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
-use std::process::{Command, Stdio};
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader};
+use std::process::{ChildStderr, Command, Stdio};
 
 /// Which figures, and how to say them.
 #[derive(clap::Args)]
@@ -32,6 +34,8 @@ enum Source {
     Test(&'static [&'static str], (&'static str, u32)),
 }
 
+/// So many of the last lines that a program printed say why it failed: an error, and what caused it.
+const DETAIL_LINES: usize = 4;
 /// The goal of a figure that tests prove: so many promises broken.
 const BROKEN_GOAL: u32 = 0;
 
@@ -78,6 +82,13 @@ struct Line {
     detail: String,
 }
 
+impl Line {
+    fn not_measured(id: &str, why: &str) -> Self {
+        let (value, goal) = (serde_json::Value::Null, serde_json::Value::Null);
+        Self { id: id.to_owned(), value, unit: String::new(), goal, met: false, detail: format!("not measured: {why}") }
+    }
+}
+
 /// The ids that can be measured.
 pub(crate) fn ids() -> impl Iterator<Item = &'static str> {
     FIGURES.iter().map(|(id, _)| *id)
@@ -94,7 +105,8 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
         if !options.ids.is_empty() && !options.ids.iter().any(|wanted| wanted == id) {
             continue;
         }
-        for line in measure(id, source)? {
+        // One that cannot be measured here says so, and the others are measured all the same.
+        for line in measure(id, source).unwrap_or_else(|error| vec![Line::not_measured(id, &format!("{error:#}"))]) {
             met &= line.met;
             print(&line, options.json)?;
         }
@@ -135,14 +147,40 @@ fn measure(id: &str, source: &Source) -> Result<Vec<Line>> {
             command
         }
     };
-    eprintln!("> {}", display(&command));
-    let output = command.stderr(Stdio::inherit()).output().with_context(|| format!("start `{}`", display(&command)))?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let lines: Vec<Line> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    if lines.is_empty() {
-        bail!("`{}` printed no figure (it ended with {})", display(&command), output.status);
+    let line = display(&command);
+    eprintln!("> {line}");
+    let mut program =
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().with_context(|| format!("start `{line}`"))?;
+    let told = program.stderr.take().map(|errors| std::thread::spawn(|| pass_on(errors)));
+    let output = program.wait_with_output().with_context(|| format!("wait for `{line}`"))?;
+    let told = told.and_then(|thread| thread.join().ok()).unwrap_or_default();
+    Ok(judged(id, &String::from_utf8_lossy(&output.stdout), output.status.success(), &told))
+}
+
+/// The figure's lines. A program that failed though it met every goal it printed has not measured all of it; what it said last
+/// is why.
+fn judged(id: &str, printed: &str, succeeded: bool, told: &str) -> Vec<Line> {
+    let mut lines: Vec<Line> = printed.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    if lines.is_empty() || (!succeeded && lines.iter().all(|line| line.met)) {
+        lines.push(Line::not_measured(id, told));
     }
-    Ok(lines)
+    lines
+}
+
+/// Passes on what a program says to people; the answer is the end of it, in one line.
+fn pass_on(errors: ChildStderr) -> String {
+    let mut last: VecDeque<String> = VecDeque::new();
+    for line in BufReader::new(errors).split(b'\n').map_while(std::io::Result::ok) {
+        let line = String::from_utf8_lossy(&line).into_owned();
+        eprintln!("{line}");
+        if !line.trim().is_empty() {
+            last.push_back(line.trim().to_owned());
+        }
+        if last.len() > DETAIL_LINES {
+            last.pop_front();
+        }
+    }
+    Vec::from(last).join("; ")
 }
 
 /// Runs the tests behind a figure. What they print beside their names is the detail.
@@ -175,7 +213,11 @@ fn print(line: &Line, json: bool) -> Result<()> {
     if json {
         println!("{}", serde_json::to_string(line)?);
     } else {
-        let verdict = if line.met { "met   " } else { "MISSED" };
+        let verdict = match line.met {
+            true => "met   ",
+            false if line.value.is_null() => "ABSENT",
+            false => "MISSED",
+        };
         println!("{verdict} {:<16} {} {} (goal {}): {}", line.id, line.value, line.unit, line.goal, line.detail);
     }
     Ok(())
@@ -192,4 +234,34 @@ pub(crate) fn bench(packages: &[String]) -> Result<bool> {
         command.args(["--package", package]);
     }
     succeeds(&mut command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::judged;
+
+    #[test]
+    fn a_figure_that_could_not_be_measured_says_why() {
+        let met = r#"{"id":"weights-bite","value":8.1,"unit":"ratio","goal":"8","met":true,"detail":"v1"}"#;
+        let missed = &met.replace("true", "false");
+        let why = "Error: no /dev/fuse; modprobe fuse";
+        // What was printed, whether the program succeeded, how many lines come of it, and whether the last was not measured.
+        let table = [
+            (met, true, 1, false),
+            (missed, false, 1, false),
+            (met, false, 2, true),
+            ("", false, 1, true),
+            ("?", true, 1, true),
+        ];
+        for (printed, succeeded, count, unmeasured) in table {
+            let lines = judged("weights-bite", printed, succeeded, why);
+            let last = lines.last().expect("a line");
+            assert_eq!((lines.len(), last.value.is_null()), (count, unmeasured), "{printed}");
+            if unmeasured {
+                let text = serde_json::to_string(last).expect("JSON");
+                assert!(text.contains(r#""value":null"#) && text.contains(r#""met":false"#), "{text}");
+                assert!(last.detail.contains("modprobe fuse"), "{text}");
+            }
+        }
+    }
 }

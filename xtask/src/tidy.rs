@@ -10,6 +10,9 @@ use std::process::Command;
 /// A source file longer than this needs a reason in [`LONG_FILES`].
 const LINES_MAX: usize = 400;
 
+/// Cells in a row of docs/figures.md.
+const FIGURE_CELLS: usize = 5;
+
 /// Files that are longer, and why.
 const LONG_FILES: &[(&str, &str)] = &[
     ("config/src/keys.rs", "one table: every key of the operator's file"),
@@ -104,16 +107,28 @@ fn missing_test(root: &Path, files: &[String], test: &str) -> Option<String> {
     (!is_there).then(|| format!("{file} has no test {function}"))
 }
 
-/// Every figure that `cargo xtask figures` knows has a row in docs/figures.md, and the reverse.
+/// Every figure that `cargo xtask figures` knows has a row in docs/figures.md with nothing left empty, and the reverse.
 fn figure_rows(root: &Path) -> Result<Vec<String>> {
     let text = std::fs::read_to_string(root.join("docs/figures.md")).context("read docs/figures.md")?;
     let written: BTreeSet<String> =
         rows(&text).filter_map(|(_, row)| row.first().map(|id| id.trim_matches('`').to_owned())).collect();
     let known: BTreeSet<String> = crate::figures::ids().map(str::to_owned).collect();
-    let mut problems: Vec<String> =
-        known.difference(&written).map(|id| format!("docs/figures.md has no row for {id}")).collect();
+    let mut problems = empty_cells(&text);
+    problems.extend(known.difference(&written).map(|id| format!("docs/figures.md has no row for {id}")));
     problems.extend(written.difference(&known).map(|id| format!("docs/figures.md: nothing measures {id}")));
     Ok(problems)
+}
+
+/// Rows of docs/figures.md that are not id, goal, last measured, on what and command.
+fn empty_cells(text: &str) -> Vec<String> {
+    let is_whole = |row: &[String]| row.len() == FIGURE_CELLS && row.iter().all(|cell| !cell.is_empty());
+    rows(text)
+        .filter(|(_, row)| !is_whole(row))
+        .map(|(number, row)| {
+            let id = row.first().map_or("a row", String::as_str);
+            format!("docs/figures.md:{number}: {id} has not {FIGURE_CELLS} cells with something in each")
+        })
+        .collect()
 }
 
 /// The body rows of the tables in a Markdown text, with their line numbers.
@@ -132,6 +147,14 @@ mod tests {
     #[test]
     fn the_tree_is_tidy() {
         assert!(super::run().expect("the tree can be read"), "see the lines above");
+    }
+
+    #[test]
+    fn a_figure_without_a_value_is_found() {
+        let row = |measured: &str| format!("| memory | 150 MiB | {measured} | here | `command` |\n");
+        assert_eq!(super::empty_cells(&row("13 MiB")), Vec::<String>::new());
+        assert_eq!(super::empty_cells(&row("")).len(), 1);
+        assert_eq!(super::empty_cells("| memory | 150 MiB | 13 MiB |\n").len(), 1);
     }
 
     #[test]

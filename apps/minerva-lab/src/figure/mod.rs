@@ -32,6 +32,7 @@ pub(crate) fn run(command: FigureCommand) -> anyhow::Result<()> {
 /// One measured condition.
 struct Line {
     id: &'static str,
+    /// Not a number where it could not be measured, which is `null` in JSON.
     value: f64,
     unit: &'static str,
     goal: String,
@@ -48,6 +49,8 @@ impl Line {
                 "id": id, "value": value, "unit": unit, "goal": goal, "met": met, "detail": detail,
             });
             println!("{line}");
+        } else if value.is_nan() {
+            println!("{id}: goal {goal}, not met: {detail}");
         } else {
             println!("{id}: {value} {unit}, goal {goal}, {}: {detail}", if *met { "met" } else { "not met" });
         }

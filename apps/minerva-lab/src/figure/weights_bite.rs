@@ -93,7 +93,7 @@ fn in_guest(arguments: &WeightsBiteArguments) -> anyhow::Result<()> {
         // A figure that cannot be measured somewhere says why.
         Err(error) if error.is_missing() => {
             let (detail, goal) = (format!("not measured on cgroup v2: {error}"), "8 within 15 %".to_owned());
-            let line = Line { id: "weights-bite", value: 0.0, unit: "ratio", goal, met: false, detail };
+            let line = Line { id: "weights-bite", value: f64::NAN, unit: "ratio", goal, met: false, detail };
             line.print(arguments.output.json);
         }
         Err(error) => return Err(error.into()),
