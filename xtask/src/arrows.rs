@@ -34,6 +34,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
 /// Third-party crates that core may use: each is pure.
 const CORE_THIRD_PARTY: &[&str] = &["serde", "libm"];
 
+/// Modules of the standard library that core may not name, and types by which they are often used: each lets the machine in.
+const IMPURE: &[&str] = &["env", "fs", "io", "net", "os", "process", "thread", "time"];
+const IMPURE_NAMES: &[&str] = &["OpenOptions", "thread_local!", "static mut"];
+
 /// Folders whose sources may name kernel paths.
 const KERNEL_PATHS_ALLOWED: &[&str] = &["linux/", "lab/", "apps/", "xtask/", "fuzz/"];
 
@@ -60,6 +64,7 @@ pub(crate) fn run() -> Result<bool> {
         }
     }
     breaches.extend(kernel_paths(workspace)?);
+    breaches.extend(impurities(workspace)?);
     for breach in &breaches {
         eprintln!("arrows: {breach}");
     }
@@ -91,14 +96,66 @@ fn kernel_paths(workspace: &Path) -> Result<Vec<String>> {
         }
         let Ok(text) = std::fs::read_to_string(workspace.join(&file)) else { continue };
         // Tests and documents may name what they like: the rule is about what the code opens.
-        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
-        for (number, line) in code.lines().enumerate() {
+        for (number, line) in without_tests(&text).lines().enumerate() {
             if names_kernel_path(line) && !line.trim_start().starts_with("//") && !file.contains("/tests/") {
                 breaches.push(format!("{file}:{}: names a kernel path; only linux/ may open one", number + 1));
             }
         }
     }
     Ok(breaches)
+}
+
+/// Sources of core whose code reaches for the machine. The list of methods in `core/clippy.toml` has the reasons; this has no
+/// holes.
+fn impurities(workspace: &Path) -> Result<Vec<String>> {
+    let mut breaches = Vec::new();
+    for file in crate::tidy::tracked_files(workspace)? {
+        let is_code = file.starts_with("core/") && file.contains("/src/") && file.ends_with(".rs");
+        if !is_code || file.ends_with("tests.rs") || file.contains("/tests/") {
+            continue;
+        }
+        let Ok(text) = std::fs::read_to_string(workspace.join(&file)) else { continue };
+        breaches.extend(impure(&text).map(|what| format!("{file}: names {what}; core is pure, see core/clippy.toml")));
+    }
+    Ok(breaches)
+}
+
+/// What of the machine a source text names outside its tests and comments.
+fn impure(text: &str) -> Option<String> {
+    let lines = without_tests(text).lines().filter(|line| !line.trim_start().starts_with("//"));
+    let code = lines.collect::<Vec<_>>().join(" ");
+    let name = IMPURE_NAMES.iter().find(|name| code.contains(**name)).map(|name| (*name).to_owned());
+    let module = |root: &str| {
+        let mut uses = code.match_indices(root).filter(|(at, _)| !code[..*at].ends_with(is_word));
+        uses.find_map(|(at, _)| first_impure(&code[at + root.len()..])).map(|module| format!("{root}{module}"))
+    };
+    name.or_else(|| module("std::"))
+}
+
+/// The first module that core may not name in what follows `std::`: a path, or several in braces.
+fn first_impure(path: &str) -> Option<&str> {
+    let module = |path: &str| IMPURE.iter().find(|module| word(path.trim_start()) == **module).copied();
+    match path.strip_prefix('{') {
+        // What deeper braces hold is taken as a module too, which is at worst too strict.
+        Some(list) => list.split(';').next()?.split([',', '{', '}']).find_map(module),
+        None => module(path),
+    }
+}
+
+fn word(text: &str) -> &str {
+    text.split(|character| !is_word(character)).next().unwrap_or_default()
+}
+
+fn is_word(character: char) -> bool {
+    character.is_alphanumeric() || character == '_'
+}
+
+/// A source text up to the tests at its end.
+fn without_tests(text: &str) -> &str {
+    let inline = text
+        .match_indices("#[cfg(test)]\nmod ")
+        .find(|(at, _)| text[*at..].lines().nth(1).is_some_and(|line| line.trim_end().ends_with('{')));
+    inline.map_or(text, |(at, _)| &text[..at])
 }
 
 /// Whether a line has a string literal that is a kernel path; a quote inside a literal, as in an example for people, is
@@ -111,7 +168,32 @@ fn names_kernel_path(line: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{breach, names_kernel_path};
+    use super::{breach, impure, names_kernel_path};
+
+    #[test]
+    fn core_names_nothing_of_the_machine() {
+        for code in [
+            "use std::fs;",
+            "use std::{collections::BTreeMap, io};",
+            "use std::{\n    collections::{BTreeMap, BTreeSet},\n    thread,\n};",
+            "let file = std::fs::OpenOptions::new();",
+            "fn wait() { ::std::thread::park() }",
+            "let now = std::time::Instant::now();",
+            "#[cfg(test)]\nmod tests;\nuse std::env;",
+            "thread_local! { }",
+        ] {
+            assert!(impure(code).is_some(), "{code}");
+        }
+        for code in [
+            "use std::{collections::BTreeMap, fmt};",
+            "use std::format;",
+            "// std::fs is not for core",
+            "#[cfg(test)]\nmod tests {\n    use std::fs;\n}",
+            "use crate::io;",
+        ] {
+            assert_eq!(impure(code), None, "{code}");
+        }
+    }
 
     #[test]
     fn a_kernel_path_in_code_is_found_and_one_in_an_example_is_not() {
