@@ -111,9 +111,11 @@ pub(crate) fn judge(profile: &Profile, jobs: &[BoundJob], name: Name, seed: u64)
         return None;
     }
     let background_units_max = without.iter().map(|job| block_units(&job.plan)).max().unwrap_or(0);
-    let (mean, greatest) = measure(profile, jobs, seed);
+    let Measured { mean, greatest, least_ns, flushes } = measure(profile, jobs, seed);
     let capacity = Capacity { greatest, mean, background_units_max };
-    let applicants: Vec<Applicant> = with.iter().filter_map(|job| applicant(job, name)).collect();
+    let measured = jobs.iter().zip(least_ns.iter().zip(&flushes));
+    let applicants: Vec<Applicant> =
+        measured.filter_map(|(job, (least_ns, flush))| applicant(job, name, *least_ns, *flush)).collect();
     let verdict = admit(&applicants, &capacity, discipline);
     Some(Judged { names: with.iter().map(|job| job.name.clone()).collect(), capacity, verdict })
 }
@@ -122,7 +124,7 @@ fn block_units(plan: &Plan) -> u64 {
     u64::from(plan.block_bytes.div_ceil(UNIT_BYTES).max(1))
 }
 
-fn applicant(job: &BoundJob, name: Name) -> Option<Applicant> {
+fn applicant(job: &BoundJob, name: Name, unit_least_ns: f64, flush: Nanos) -> Option<Applicant> {
     let contract = job.parameters(COST).contract?;
     let block_units = block_units(&job.plan);
     let wait_max = HtbsOptions::default().wait_max;
@@ -137,22 +139,57 @@ fn applicant(job: &BoundJob, name: Name) -> Option<Applicant> {
     let earned = contract.rate_per_second * contract.delay.as_secs_f64();
     let (row_units, wait) =
         if keeps { (earned.max(block_units as f64), thinks) } else { (block_units as f64, Nanos::ZERO) };
-    Some(Applicant { contract, request_units_min: block_units, request_units_max: block_units, row_units, wait })
+    // The part of a flush that falls to each of its writes.
+    let wait = wait + Nanos(flush.0 / u64::from(job.plan.flush_every_writes.unwrap_or(1).max(1)));
+    Some(Applicant {
+        contract,
+        request_units_min: block_units,
+        request_units_max: block_units,
+        row_units,
+        wait,
+        unit_least_ns,
+    })
 }
 
-/// The mean and the greatest times of a disk where these jobs use it.
-fn measure(profile: &Profile, jobs: &[BoundJob], seed: u64) -> (ServiceTimes, ServiceTimes) {
+/// A disk where these jobs use it.
+struct Measured {
+    mean: ServiceTimes,
+    greatest: ServiceTimes,
+    /// What a unit of each job takes at least, in nanoseconds: in a row, where the disk is fastest.
+    least_ns: Vec<f64>,
+    /// What it takes to make a write of each job durable; zero for jobs that never ask for it.
+    flushes: Vec<Nanos>,
+}
+
+fn measure(profile: &Profile, jobs: &[BoundJob], seed: u64) -> Measured {
     let mut disk = Clocked { device: profile.build(None, seed), now: Nanos::ZERO };
     let places = |pattern| -> Vec<Places> {
         jobs.iter().enumerate().map(|(index, job)| Places::new(&job.plan, pattern, seed + index as u64)).collect()
     };
-    let mut rows = Vec::new();
-    for (places, job) in places(Pattern::Sequential).iter_mut().zip(jobs) {
-        disk.serve(places.next());
-        let took: u64 = (0..ROW).map(|_| disk.serve(places.next()).0).sum();
-        rows.push(took as f64 / (ROW * block_units(&job.plan)) as f64);
-    }
+    // Zones differ in speed: at the start and at the end of each region.
+    let [starts, ends] = [0, 1].map(|end| {
+        let row_ns = |job: &BoundJob| {
+            let row_bytes = (ROW + 1) * u64::from(job.plan.block_bytes);
+            let skip_bytes = end * job.plan.region_bytes.saturating_sub(row_bytes);
+            let plan = Plan {
+                offset_bytes: job.plan.offset_bytes + skip_bytes,
+                region_bytes: job.plan.region_bytes - skip_bytes,
+                ..job.plan
+            };
+            let mut places = Places::new(&plan, Pattern::Sequential, seed);
+            disk.serve(places.next());
+            let took: u64 = (0..ROW).map(|_| disk.serve(places.next()).0).sum();
+            took as f64 / (ROW * block_units(&job.plan)) as f64
+        };
+        jobs.iter().map(row_ns).collect::<Vec<f64>>()
+    });
+    let rows: Vec<f64> = starts.iter().zip(&ends).map(|(start, end)| f64::midpoint(*start, *end)).collect();
     let unit_ns = rows.iter().sum::<f64>() / rows.len().max(1) as f64;
+    let flushes = jobs.iter().enumerate().map(|(index, job)| match job.plan.flush_every_writes {
+        Some(_) => disk.flush_after(Places::new(&job.plan, Pattern::Sequential, seed + index as u64).next()),
+        None => Nanos::ZERO,
+    });
+    let flushes = flushes.collect();
     let mut places = places(Pattern::Random);
     let mut jumps = Vec::new();
     for jump in 0..JUMPS as usize * jobs.len() {
@@ -164,11 +201,12 @@ fn measure(profile: &Profile, jobs: &[BoundJob], seed: u64) -> (ServiceTimes, Se
     let seek = Nanos(jumps.iter().sum::<u64>() / jumps.len().max(1) as u64);
     let mean = ServiceTimes { unit_ns, request: Nanos::ZERO, seek };
     let greatest = ServiceTimes {
-        unit_ns: rows.iter().copied().fold(0.0, f64::max),
+        unit_ns: starts.iter().chain(&ends).copied().fold(0.0, f64::max),
         request: Nanos::ZERO,
         seek: Nanos(jumps.iter().copied().max().unwrap_or(0)),
     };
-    (mean, greatest)
+    let least_ns = starts.iter().zip(&ends).map(|(start, end)| start.min(*end)).collect();
+    Measured { mean, greatest, least_ns, flushes }
 }
 
 /// Requests in a job's region, one by one and without pauses.
@@ -206,7 +244,17 @@ impl Clocked {
         let Some(request) = request else { return Nanos::ZERO };
         let kind = if request.kind == Kind::Read { DeviceKind::Read } else { DeviceKind::Write };
         let (offset_bytes, length_bytes) = (request.offset_bytes, request.length_bytes);
-        self.device.submit(self.now, Request { tag: 0, kind, offset_bytes, length_bytes });
+        self.wait_for(Request { tag: 0, kind, offset_bytes, length_bytes })
+    }
+
+    /// Writes, then makes that durable; how long the second took.
+    fn flush_after(&mut self, write: Option<IoRequest>) -> Nanos {
+        self.serve(write);
+        self.wait_for(Request { tag: 0, kind: DeviceKind::Flush, offset_bytes: 0, length_bytes: 0 })
+    }
+
+    fn wait_for(&mut self, request: Request) -> Nanos {
+        self.device.submit(self.now, request);
         let began = self.now;
         while let Some(at) = self.device.next_completion() {
             self.now = self.now.max(at);

@@ -12,7 +12,7 @@
 //!   therefore far less than what they achieve; [`Standing::Likely`] tells the two apart.
 //!
 //! Seeks are charged by the row: what a flow is served between two seeks. Its greatest times decide what is proven, its mean
-//! times what is likely, and the least that any scheduler would need what is impossible.
+//! times what is likely, and the least time of each flow's own requests, without any seek, what is impossible.
 
 use crate::Contract;
 use minerva_model::Nanos;
@@ -55,6 +55,9 @@ pub struct Applicant {
     pub row_units: f64,
     /// How long the disk is kept idle for it after a request; 0 where it is not waited for.
     pub wait: Nanos,
+    /// What a unit of it takes at least, in nanoseconds, under any scheduler: its own, since a mean over flows would refute
+    /// a reader for the writer beside it.
+    pub unit_least_ns: f64,
 }
 
 /// What the scheduler does with deadlines.
@@ -168,7 +171,7 @@ pub fn admit(applicants: &[Applicant], capacity: &Capacity, discipline: Discipli
     let burst_too_small = applicants.iter().position(|flow| flow.contract.burst < flow.request_units_max as f64);
     let utilisation = applicants.iter().map(|flow| busy_part(flow, &capacity.mean)).sum();
     let verdict = |standing, tightest| Verdict { standing, utilisation, tightest, burst_too_small };
-    let least = worst(applicants, |flow| least_part(flow, capacity), |j| least_work_ns(applicants, capacity, j));
+    let least = worst(applicants, least_part, |j| least_work_ns(applicants, j));
     if let Some(refuted) = least.filter(|tightest| tightest.margin_ns() < 0.0) {
         return verdict(Standing::Impossible, Some(refuted));
     }
@@ -265,15 +268,14 @@ fn under_way_ns(applicants: &[Applicant], capacity: &Capacity, times: &ServiceTi
     largest.unwrap_or(0) as f64 * times.unit_ns + (times.request + times.seek + wait).0 as f64
 }
 
-/// What a flow needs at least of the disk in the long run: the largest requests, no seek, no wait, mean times.
-fn least_part(flow: &Applicant, capacity: &Capacity) -> f64 {
-    let each = capacity.mean.request.0 as f64 / flow.request_units_max.max(1) as f64;
-    flow.contract.rate_per_second * (capacity.mean.unit_ns + each) / 1e9
+/// What a flow needs at least of the disk in the long run, as a part of it: no seek, no wait.
+fn least_part(flow: &Applicant) -> f64 {
+    flow.contract.rate_per_second * flow.unit_least_ns / 1e9
 }
 
 /// The least work of any scheduler within a contract's delay when all flows come at once with all they may: whole requests,
 /// the largest, without a seek.
-fn least_work_ns(applicants: &[Applicant], capacity: &Capacity, contract: usize) -> f64 {
+fn least_work_ns(applicants: &[Applicant], contract: usize) -> f64 {
     let interval_s = applicants[contract].contract.delay.as_secs_f64();
     let asked_ns = |flow: &Applicant| {
         let Contract { rate_per_second, burst, delay } = flow.contract;
@@ -283,7 +285,7 @@ fn least_work_ns(applicants: &[Applicant], capacity: &Capacity, contract: usize)
         }
         let request_units = flow.request_units_max.max(1) as f64;
         let requests = ((burst + rate_per_second * left_s) / request_units).floor();
-        requests * (request_units * capacity.mean.unit_ns + capacity.mean.request.0 as f64)
+        requests * request_units * flow.unit_least_ns
     };
     applicants.iter().map(asked_ns).sum()
 }

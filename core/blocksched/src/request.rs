@@ -53,7 +53,7 @@ impl Request {
 pub enum Cost {
     /// Each the same, whatever its size.
     PerRequest,
-    /// By size, in units of this many bytes, rounded up, at least one unit.
+    /// By size, in units of this many bytes, rounded up, at least one unit; one for a discard, which moves no bytes.
     PerBytes(u32),
 }
 
@@ -62,6 +62,7 @@ impl Cost {
     pub const fn of(self, request: &Request) -> u64 {
         match self {
             Self::PerRequest => 1,
+            Self::PerBytes(_) if matches!(request.kind, Kind::Discard) => 1,
             Self::PerBytes(unit) => {
                 let unit = if unit == 0 { 1 } else { unit };
                 let units = request.length_bytes.div_ceil(unit);

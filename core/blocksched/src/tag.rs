@@ -3,7 +3,8 @@
 //!
 //! Each flow, a (VM, stream) pair, has a virtual counter. The flow with the least counter is served and its counter rises by
 //! G * cost / priority: stride scheduling, so that backlogged flows are served in proportion to their priorities. A flow
-//! that was away starts at the least counter of the others.
+//! that was away starts at the least counter of those that have something queued, or where the last one was served: that it
+//! came in the one moment in which the others had nothing queued must not be worth an hour of their service.
 //!
 //! What the seed left as future work is here: every kind of request is scheduled, not only reads; flows that fell silent
 //! are forgotten; and a short plug keeps the order from decaying to first come, first served on a fast device.
@@ -16,8 +17,9 @@ use crate::table::FlowTable;
 use crate::{Cost, Dispatch, FlowId, FlowParameters, IndexedHeap, Request, Scheduler};
 use minerva_model::Nanos;
 
-/// The stride constant G, with room for cost units below and 2^62 above.
-const STRIDE: u64 = 1 << 20;
+/// The stride constant G: a priority of 254 still tells costs apart. Counters of 128 bits never come near their end, so that
+/// none is ever brought down again.
+const STRIDE: u128 = 1 << 20;
 
 /// Options of the Tag Scheduler.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,23 +46,28 @@ pub struct Tag {
     options: TagOptions,
     flows: FlowTable<State, ()>,
     /// Backlogged flows by counter.
-    backlogged: IndexedHeap<u64>,
+    backlogged: IndexedHeap<u128>,
     /// Flows with nothing queued that may come back within the plug, by counter.
-    expected: IndexedHeap<u64>,
+    expected: IndexedHeap<u128>,
+    /// The counter of the flow served last, before it was charged.
+    served: u128,
     in_flight: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
-    counter: u64,
+    counter: u128,
     in_flight: u32,
     active_at: Nanos,
-    known: bool,
 }
+
+/// The tags that say nothing: 0 and 255 are reserved.
+const RESERVED: [u8; 2] = [0, 255];
 
 /// The priority of a request: what it asks for or the flow's default, never more than the flow may claim.
 pub fn priority(parameters: &FlowParameters, request: &Request) -> u8 {
-    request.tag.unwrap_or(parameters.tag_default).min(parameters.tag_max).clamp(1, 254)
+    let given = request.tag.filter(|tag| !RESERVED.contains(tag));
+    given.unwrap_or(parameters.tag_default).min(parameters.tag_max).clamp(1, 254)
 }
 
 impl Tag {
@@ -71,12 +78,13 @@ impl Tag {
             flows: FlowTable::new(),
             backlogged: IndexedHeap::new(),
             expected: IndexedHeap::new(),
+            served: 0,
             in_flight: 0,
         }
     }
 
     /// The instant until which to wait for a flow that is owed more than the best backlogged one.
-    fn wait_for_owed(&mut self, now: Nanos, best: u64) -> Option<Dispatch> {
+    fn wait_for_owed(&mut self, now: Nanos, best: u128) -> Option<Dispatch> {
         while let Some((counter, slot)) = self.expected.peek() {
             if counter >= best {
                 return None;
@@ -93,24 +101,6 @@ impl Tag {
         }
         None
     }
-
-    /// Brings all counters down when they near the end of their range.
-    fn renormalise(&mut self, least: u64) {
-        if least < 1 << 62 {
-            return;
-        }
-        let slots: Vec<usize> = self.backlogged.iter().chain(self.expected.iter()).map(|(_, slot)| slot).collect();
-        for slot in slots {
-            let state = &mut self.flows.at(FlowId(slot as u32)).state;
-            state.counter = state.counter.saturating_sub(least);
-            let counter = state.counter;
-            for heap in [&mut self.backlogged, &mut self.expected] {
-                if heap.key(slot).is_some() {
-                    heap.set(slot, counter);
-                }
-            }
-        }
-    }
 }
 
 impl Scheduler for Tag {
@@ -126,23 +116,19 @@ impl Scheduler for Tag {
         self.expected.remove(flow.index());
         let flow = self.flows.at(flow);
         flow.parameters = FlowParameters::default();
-        flow.state.known = false;
+        flow.state.counter = 0;
     }
 
     fn add(&mut self, now: Nanos, request: Request) {
         let slot = request.flow.index();
-        let least = self.backlogged.peek().map(|(counter, _)| counter);
-        let forget_after = self.options.forget_after;
-        let state = &mut self.flows.at(request.flow).state;
-        let silent = state.in_flight == 0 && now.since(state.active_at) >= forget_after;
-        if !state.known || silent {
-            state.counter = least.unwrap_or(0);
-            state.known = true;
-        }
-        let expected = self.expected.remove(slot);
-        if !expected {
-            // It was away longer than the plug: what it did not ask for it is not owed.
-            state.counter = state.counter.max(least.unwrap_or(0));
+        let present = self.backlogged.peek().map_or(self.served, |(counter, _)| counter);
+        let is_expected = self.expected.remove(slot);
+        let flow = self.flows.at(request.flow);
+        let state = &mut flow.state;
+        if flow.queue.is_empty() && !is_expected {
+            let is_silent = state.in_flight == 0 && now.since(state.active_at) >= self.options.forget_after;
+            // What it did not ask for it is not owed, and what it took is forgotten after a long silence.
+            state.counter = if is_silent { present } else { state.counter.max(present) };
         }
         state.active_at = now;
         let counter = state.counter;
@@ -155,16 +141,15 @@ impl Scheduler for Tag {
         if self.in_flight >= self.options.depth {
             return Dispatch::Idle;
         }
-        let Some((counter, slot)) = self.backlogged.peek() else { return Dispatch::Idle };
-        if let Some(wait) = self.wait_for_owed(now, counter) {
+        let Some((served, slot)) = self.backlogged.peek() else { return Dispatch::Idle };
+        if let Some(wait) = self.wait_for_owed(now, served) {
             return wait;
         }
-        self.renormalise(counter);
         let id = FlowId(slot as u32);
         let Some((request, ())) = self.flows.pop(id) else { return Dispatch::Idle };
         let options = self.options;
         let flow = self.flows.at(id);
-        let stride = STRIDE * options.cost.of(&request) / u64::from(priority(&flow.parameters, &request));
+        let stride = STRIDE * u128::from(options.cost.of(&request)) / u128::from(priority(&flow.parameters, &request));
         flow.state.counter += stride;
         flow.state.in_flight += 1;
         flow.state.active_at = now;
@@ -177,6 +162,7 @@ impl Scheduler for Tag {
         } else {
             self.backlogged.set(slot, counter);
         }
+        self.served = self.served.max(served);
         self.in_flight += 1;
         Dispatch::Send(request)
     }

@@ -4,7 +4,7 @@ mod server;
 
 use minerva_blocksched::{
     Applicant, Capacity, Contract, Cost, Discipline, FlowId, FlowParameters, Htbs, HtbsOptions, PClock, Request,
-    Scheduler, ServiceTimes, Standing, admit,
+    Scheduler, ServiceTimes, Standing, Tightest, admit,
 };
 use minerva_model::Nanos;
 use proptest::prelude::{ProptestConfig, Strategy, prop_assert, proptest};
@@ -64,9 +64,17 @@ fn over_contract(units: u32) -> Contract {
     Contract { rate_per_second: 5.0, burst: f64::from(units), delay: Nanos::from_millis(500) }
 }
 
-fn applicant(contract: Contract, units_max: u32, wait: Nanos) -> Applicant {
+fn applicant(contract: Contract, units_max: u32, times: ServiceTimes, wait: Nanos) -> Applicant {
+    let request_units_max = u64::from(units_max);
     // Requests come one by one: each may need a seek, and each may be of one unit.
-    Applicant { contract, request_units_min: 1, request_units_max: u64::from(units_max), row_units: 1.0, wait }
+    Applicant {
+        contract,
+        request_units_min: 1,
+        request_units_max,
+        row_units: 1.0,
+        wait,
+        unit_least_ns: times.unit_ns + times.request.0 as f64 / f64::from(units_max),
+    }
 }
 
 fn capacity(times: ServiceTimes, company: Company) -> Capacity {
@@ -75,9 +83,9 @@ fn capacity(times: ServiceTimes, company: Company) -> Capacity {
 }
 
 /// All contracts of a scene.
-fn applicants(flows: &[Flow], company: Company, wait: Nanos) -> Vec<Applicant> {
-    let conforming = flows.iter().map(|flow| applicant(flow.contract, flow.units_max, wait));
-    let over = company.over.map(|(units, _)| applicant(over_contract(units), units, wait));
+fn applicants(flows: &[Flow], company: Company, times: ServiceTimes, wait: Nanos) -> Vec<Applicant> {
+    let conforming = flows.iter().map(|flow| applicant(flow.contract, flow.units_max, times, wait));
+    let over = company.over.map(|(units, _)| applicant(over_contract(units), units, times, wait));
     conforming.chain(over).collect()
 }
 
@@ -155,7 +163,7 @@ fn serve(
 /// Lengthens all delays until the test passes; whether it ever does. Rates that are too high never will.
 fn stretch(flows: &mut [Flow], company: Company, times: ServiceTimes, discipline: Discipline, wait: Nanos) -> bool {
     for _ in 0..6 {
-        let verdict = admit(&applicants(flows, company, wait), &capacity(times, company), discipline);
+        let verdict = admit(&applicants(flows, company, times, wait), &capacity(times, company), discipline);
         if verdict.standing == Standing::Kept {
             return true;
         }
@@ -232,11 +240,10 @@ proptest! {
         flows in proptest::collection::vec(flow(40), 1..5), times in times(40_000),
     ) {
         let company = Company { over: None, background: None };
-        let verdict = admit(&applicants(&flows, company, Nanos::ZERO), &capacity(times, company), Discipline::EarliestDeadline);
-        let refuted = verdict.tightest.filter(|tightest| verdict.standing == Standing::Impossible && !tightest.long_run);
-        if let Some(tightest) = refuted {
+        let verdict = admit(&applicants(&flows, company, times, Nanos::ZERO), &capacity(times, company), Discipline::EarliestDeadline);
+        let refuted = verdict.tightest.filter(|_| verdict.standing == Standing::Impossible);
+        if let Some(until) = refuted.and_then(|tightest| broken_within(&flows, tightest)) {
             // The adversary: the whole burst at once, and from then on the rate.
-            let until = tightest.interval;
             let adversary: Vec<Flow> = flows.iter().map(|flow| greatest_demand(flow, until)).collect();
             for scheduler in [&mut PClock::new(COST) as &mut dyn Scheduler, &mut Htbs::new(HtbsOptions::default())] {
                 let late = serve(scheduler, times, &adversary, company, &mut ());
@@ -244,6 +251,17 @@ proptest! {
             }
         }
     }
+}
+
+/// How long the flows have to come with all that they may until one must be late; none if that is too long to try.
+fn broken_within(flows: &[Flow], tightest: Tightest) -> Option<Nanos> {
+    if !tightest.long_run {
+        return Some(tightest.interval);
+    }
+    // What is left over of each second piles up until it is more than the longest delay.
+    let longest_s = flows.iter().map(|flow| flow.contract.delay.as_secs_f64()).fold(0.0, f64::max);
+    let until_s = 2.0 * longest_s / (tightest.work_ns / 1e9 - 1.0);
+    (until_s < 30.0).then(|| Nanos((until_s * 1e9) as u64))
 }
 
 /// A flow that takes all that its contract gives it within an interval, in its largest requests.
@@ -259,7 +277,7 @@ fn the_verdict_says_by_how_much() {
     let times = ServiceTimes { unit_ns: 1e6, request: Nanos::ZERO, seek: Nanos::from_millis(4) };
     let capacity = Capacity { greatest: times, mean: times, background_units_max: 0 };
     let contract = Contract { rate_per_second: 10.0, burst: 2.0, delay: Nanos::from_millis(40) };
-    let one = applicant(contract, 2, Nanos::ZERO);
+    let one = applicant(contract, 2, times, Nanos::ZERO);
     let say = |count: usize, discipline| {
         let verdict = admit(&vec![one; count], &capacity, discipline);
         verdict.sentence(|index| format!("flow {index}"))
@@ -282,6 +300,10 @@ fn the_verdict_says_by_how_much() {
         "likely, not proven: within the delay of `flow 0`, 40.0 ms, up to 84.0 ms of work are due in the worst case, \
          44.0 ms too much, but it fits on average"
     );
+    // A writer that takes ten times as long beside it refutes nothing.
+    let writer = Applicant { unit_least_ns: 1e7, contract: Contract { rate_per_second: 1.0, ..contract }, ..one };
+    let beside = admit(&[one, writer], &capacity, Discipline::EarliestDeadline);
+    assert!(beside.standing < Standing::Impossible, "{beside:?}");
     let small = Applicant { contract: Contract { burst: 1.0, ..contract }, ..one };
     assert_eq!(
         admit(&[one, small], &capacity, Discipline::Turns).sentence(|index| format!("flow {index}")),

@@ -64,8 +64,18 @@ pub(crate) fn tag_options(plug: bool, bounded: bool) -> TagOptions {
     TagOptions { cost: Cost::PerBytes(UNIT_BYTES), depth, plug, ..TagOptions::default() }
 }
 
+/// Reads in a hundred requests: the seed's, and what its future work asks for (section 6, item 1).
+pub(crate) const READ_PERCENTS: [u8; 3] = [100, 50, 0];
+
 /// Runs the processes for a while. The seed of the run sets where they read, how long they think and when they start.
-pub(crate) fn run(profile: &Profile, stack: Stack, streams: &[Stream], seed: u64, until: Nanos) -> Report {
+pub(crate) fn run(
+    profile: &Profile,
+    stack: Stack,
+    streams: &[Stream],
+    read_percent: u8,
+    seed: u64,
+    until: Nanos,
+) -> Report {
     let vms = streams.iter().map(|stream| stream.vm + 1).max().unwrap_or(1);
     let tenants = (0..vms).map(|vm| {
         let parameters = FlowParameters { group: GroupId(vm as u32), ..FlowParameters::default() };
@@ -83,6 +93,7 @@ pub(crate) fn run(profile: &Profile, stack: Stack, streams: &[Stream], seed: u64
         let mix = mix(seed, index as u64);
         let plan = Plan {
             pattern: Pattern::Sequential,
+            read_percent,
             block_bytes: STRIDE_BYTES,
             offset_bytes: FILE_BYTES * index as u64,
             region_bytes: FILE_BYTES,

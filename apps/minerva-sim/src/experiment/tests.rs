@@ -62,11 +62,11 @@ fn priorities_hold_across_vms() {
     let disk = profile("sata-ssd").expect("built in");
     let streams = tag::fig8();
     let mut lost = 0;
-    for seed in 0..5 {
-        let run = |stack| tag::run(&disk, stack, &streams, seed, Nanos::from_secs(5));
+    for (seed, read_percent) in (0..6).zip(tag::READ_PERCENTS.into_iter().cycle()) {
+        let run = |stack| tag::run(&disk, stack, &streams, read_percent, seed, Nanos::from_secs(5));
         let ours = run(tag::Stack::Tagged(tag::tag_options(true, true)));
-        assert_eq!(tag::inversions(&streams, &ours), [], "seed {seed}");
-        assert!(tag::proportion_error(&streams, &ours) <= 0.05, "seed {seed}");
+        assert_eq!(tag::inversions(&streams, &ours), [], "seed {seed}, {read_percent} % reads");
+        assert!(tag::proportion_error(&streams, &ours) <= 0.05, "seed {seed}, {read_percent} % reads");
         assert!(ours.bytes_per_second >= 0.98 * run(tag::Stack::Passed(Name::Noop)).bytes_per_second);
         lost += tag::inversions(&streams, &run(tag::Stack::Tagged(tag::tag_options(false, false)))).len();
     }

@@ -19,7 +19,26 @@ struct Beside {
     figure: &'static str,
     paper: &'static str,
     ours: String,
+    /// Whether ours shows what the paper's does, as this run has it; `None` where the paper has nothing to compare with.
+    agrees: Option<bool>,
+    /// What the explanation was written for: what runs show.
+    explained: Option<bool>,
     why: &'static str,
+}
+
+impl Beside {
+    /// The lines below the figure, each with its head.
+    fn texts(&self) -> Vec<(&'static str, &str)> {
+        let found = match self.agrees {
+            Some(true) => "agrees with the paper",
+            Some(false) => "DIFFERS from the paper",
+            None => "nothing to compare",
+        };
+        // An explanation beside a result that contradicts it would be worse than none.
+        let why =
+            if self.agrees == self.explained { self.why } else { "Not explained: other seeds show the contrary." };
+        vec![("paper", self.paper), ("ours", &self.ours), ("result", found), ("why", why)]
+    }
 }
 
 /// Columns of text that a terminal shows without breaking words.
@@ -27,9 +46,9 @@ const COLUMNS: usize = 118;
 
 fn print_beside(rows: &[Beside]) {
     println!("Figure by figure\n");
-    for Beside { figure, paper, ours, why } in rows {
-        println!("{figure}");
-        for (head, text) in [("paper", *paper), ("ours", ours), ("why", why)] {
+    for beside in rows {
+        println!("{}", beside.figure);
+        for (head, text) in beside.texts() {
             for (index, line) in lines(text, COLUMNS - 9).iter().enumerate() {
                 println!("  {:<7}{line}", if index == 0 { head } else { "" });
             }
@@ -54,4 +73,31 @@ fn lines(text: &str, columns: usize) -> Vec<String> {
         }
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Beside;
+
+    #[test]
+    fn a_result_that_contradicts_the_explanation_is_not_explained_by_it() {
+        let beside = |agrees, explained| Beside {
+            figure: "Fig. 1",
+            paper: "up",
+            ours: "down".to_owned(),
+            agrees,
+            explained,
+            why: "The disk is faster.",
+        };
+        let told = |agrees, explained| {
+            beside(agrees, explained).texts()[2..].iter().map(|(_, text)| (*text).to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(told(Some(true), Some(true)), ["agrees with the paper", "The disk is faster."]);
+        assert_eq!(told(Some(false), Some(false)), ["DIFFERS from the paper", "The disk is faster."]);
+        assert_eq!(
+            told(Some(false), Some(true)),
+            ["DIFFERS from the paper", "Not explained: other seeds show the contrary."]
+        );
+        assert_eq!(told(None, None)[0], "nothing to compare");
+    }
 }

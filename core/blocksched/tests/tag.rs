@@ -1,0 +1,135 @@
+//! The Tag Scheduler, decision by decision.
+
+use minerva_blocksched::{
+    Cost, Dispatch, FlowId, FlowParameters, Kind, Request, RequestId, Scheduler, Tag, TagOptions, priority,
+};
+use minerva_model::Nanos;
+
+const UNIT_BYTES: u32 = 4096;
+const OPTIONS: TagOptions =
+    TagOptions { cost: Cost::PerBytes(UNIT_BYTES), depth: 1, plug: Nanos::ZERO, forget_after: Nanos::from_secs(10) };
+
+fn request(id: u64, flow: u32, kind: Kind, tag: Option<u8>, arrived: Nanos) -> Request {
+    let length_bytes = if kind == Kind::Flush { 0 } else { UNIT_BYTES };
+    Request {
+        id: RequestId(id),
+        flow: FlowId(flow),
+        kind,
+        sync: true,
+        tag,
+        offset_bytes: id << 20,
+        length_bytes,
+        arrived,
+    }
+}
+
+/// Sends the next request and completes it at once; whose it was.
+fn serve(tag: &mut Tag, now: Nanos) -> Option<u32> {
+    let Dispatch::Send(request) = tag.next(now) else { return None };
+    tag.complete(now, &request);
+    Some(request.flow.0)
+}
+
+/// Sends and completes `count` requests; how many of flow 1.
+fn served_of_one(tag: &mut Tag, now: Nanos, count: usize) -> usize {
+    (0..count).filter(|_| serve(tag, now) == Some(1)).count()
+}
+
+#[test]
+fn a_tag_counts_up_to_what_the_flow_may_claim_and_reserved_ones_count_for_nothing() {
+    let of = |tag, tag_default, tag_max| {
+        let parameters = FlowParameters { tag_default, tag_max, ..FlowParameters::default() };
+        priority(&parameters, &request(0, 0, Kind::Read, tag, Nanos::ZERO))
+    };
+    assert_eq!((of(Some(12), 4, 254), of(Some(12), 4, 8), of(None, 4, 254), of(None, 40, 8)), (12, 8, 4, 8));
+    assert_eq!(
+        (of(Some(0), 4, 254), of(Some(255), 4, 254), of(Some(254), 4, 254), of(Some(1), 4, 254)),
+        (4, 4, 254, 1)
+    );
+    // A setting out of range is brought into it.
+    assert_eq!((of(None, 0, 254), of(None, 255, 255), of(Some(9), 4, 0)), (1, 254, 1));
+}
+
+#[test]
+fn every_kind_of_request_is_served_in_proportion() {
+    for kind in [Kind::Read, Kind::Write, Kind::Flush, Kind::Discard] {
+        let mut tag = Tag::new(OPTIONS);
+        for id in 0..200 {
+            tag.add(Nanos::ZERO, request(id, (id % 2) as u32, kind, Some([2, 6][id as usize % 2]), Nanos::ZERO));
+        }
+        assert_eq!(served_of_one(&mut tag, Nanos::ZERO, 80), 60, "{kind:?} at priorities 2 and 6");
+    }
+}
+
+#[test]
+fn a_large_discard_costs_no_more_than_a_small_one() {
+    let large = Request { length_bytes: 1 << 30, ..request(0, 0, Kind::Discard, None, Nanos::ZERO) };
+    assert_eq!(OPTIONS.cost.of(&large), 1);
+    assert_eq!(OPTIONS.cost.of(&Request { kind: Kind::Write, ..large }), 1 << 18);
+}
+
+/// It came in the one moment in which nobody had anything queued. Its counter must not begin at zero, or it would have the disk
+/// for as long as the others have had it.
+#[test]
+fn a_newcomer_gets_no_more_than_its_share() {
+    let mut tag = Tag::new(OPTIONS);
+    for id in 0..1000 {
+        tag.add(Nanos::ZERO, request(id, 0, Kind::Read, None, Nanos::ZERO));
+        assert_eq!(serve(&mut tag, Nanos::ZERO), Some(0));
+    }
+    for id in 1000..1400 {
+        tag.add(Nanos::ZERO, request(id, [1, 0][id as usize % 2], Kind::Read, None, Nanos::ZERO));
+    }
+    let of_newcomer = served_of_one(&mut tag, Nanos::ZERO, 200);
+    assert!((99..=101).contains(&of_newcomer), "{of_newcomer} of 200");
+}
+
+/// A flow that was away is owed nothing for it, however low its counter was.
+#[test]
+fn who_was_away_is_not_owed_what_it_did_not_ask_for() {
+    let mut tag = Tag::new(OPTIONS);
+    tag.add(Nanos::ZERO, request(0, 1, Kind::Read, None, Nanos::ZERO));
+    assert_eq!(serve(&mut tag, Nanos::ZERO), Some(1));
+    (1..400).for_each(|id| tag.add(Nanos::ZERO, request(id, 0, Kind::Read, None, Nanos::ZERO)));
+    assert_eq!(served_of_one(&mut tag, Nanos::ZERO, 300), 0);
+    (400..500).for_each(|id| tag.add(Nanos::from_secs(1), request(id, 1, Kind::Read, None, Nanos::from_secs(1))));
+    let back = served_of_one(&mut tag, Nanos::from_secs(1), 100);
+    assert!((49..=51).contains(&back), "{back} of 100");
+}
+
+/// A great request leaves a flow behind the others; a silence of ten seconds wipes that out, and less does not.
+#[test]
+fn dead_flows_expire() {
+    for (silence, first) in [(Nanos::from_secs(9), 0), (Nanos::from_secs(10), 1)] {
+        let mut tag = Tag::new(OPTIONS);
+        let great = Request { length_bytes: 1 << 20, ..request(0, 1, Kind::Read, None, Nanos::ZERO) };
+        tag.add(Nanos::ZERO, great);
+        assert_eq!(serve(&mut tag, Nanos::ZERO), Some(1));
+        // Behind the request of the silent flow in the queue, before it by what each was served.
+        let back = request(1, 1, Kind::Read, None, silence);
+        tag.add(silence, request(2, 0, Kind::Read, None, silence));
+        assert_eq!(serve(&mut tag, silence), Some(0));
+        tag.add(silence, back);
+        tag.add(silence, request(3, 0, Kind::Read, None, silence));
+        assert_eq!(serve(&mut tag, silence), Some(first), "after {silence:?}");
+    }
+}
+
+/// Within the plug a flow that is owed more is waited for; after it nobody is.
+#[test]
+fn the_plug_waits_for_who_is_owed_and_no_longer() {
+    let plug = Nanos::from_micros(500);
+    let mut tag = Tag::new(TagOptions { plug, ..OPTIONS });
+    tag.add(Nanos::ZERO, request(0, 0, Kind::Read, Some(1), Nanos::ZERO));
+    tag.add(Nanos::ZERO, request(1, 0, Kind::Read, Some(1), Nanos::ZERO));
+    tag.add(Nanos::ZERO, request(2, 1, Kind::Read, Some(100), Nanos::ZERO));
+    assert_eq!((serve(&mut tag, Nanos::ZERO), serve(&mut tag, Nanos::ZERO)), (Some(0), Some(1)));
+    // Flow 1 has nothing queued now, and a lesser counter.
+    assert_eq!(tag.next(Nanos::ZERO), Dispatch::WaitUntil(plug));
+    let mut waited = tag;
+    let soon = Nanos::from_micros(100);
+    waited.add(soon, request(3, 1, Kind::Read, Some(100), soon));
+    assert_eq!(serve(&mut waited, soon), Some(1));
+    assert_eq!(waited.next(soon), Dispatch::WaitUntil(soon + plug));
+    assert_eq!(serve(&mut waited, soon + plug), Some(0));
+}
