@@ -41,12 +41,12 @@ impl Client {
     }
 
     /// As [`crate::Client::absence`].
-    pub fn absence(&self) -> Option<&str> {
+    pub fn absence(&self) -> Option<String> {
         self.inner.absence()
     }
 
     /// As [`crate::Client::address`].
-    pub fn address(&self) -> Option<&str> {
+    pub fn address(&self) -> Option<String> {
         self.inner.address()
     }
 

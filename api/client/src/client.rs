@@ -1,23 +1,20 @@
 //! What a tenant may ask.
 
-use crate::address::Address;
 use crate::coordinated::Coordinated;
 use crate::error::Error;
 use crate::hold::Held;
 use crate::level::Level;
-use crate::link::{Link, Participation};
+use crate::link::Participation;
 use crate::operation::{Operation, nanoseconds};
 use crate::options::Options;
 use crate::reporter::Reporter;
-use crate::transport::{nobody_listens, open_or_start};
+use crate::server::Server;
 use minerva_api::v1;
 use minerva_api::v1::boost_request::Amount;
 use minerva_api::v1::set_level_request::Lifetime as WireLifetime;
-use std::error::Error as StdError;
-use std::io;
-use std::sync::{Arc, Once};
+use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::UnixStream;
+use tonic::{Response, Status};
 
 /// How long a level lasts that was set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,13 +40,7 @@ pub enum BoostAmount {
 /// A tenant's connection. Cheap to clone; clones share it.
 #[derive(Clone, Debug)]
 pub struct Client {
-    server: Server,
-}
-
-#[derive(Clone, Debug)]
-enum Server {
-    Present(Box<Link>),
-    Absent(Arc<str>),
+    server: Arc<Server>,
 }
 
 impl Client {
@@ -61,101 +52,39 @@ impl Client {
 
     /// A client that does nothing, for the reason given.
     pub fn absent(reason: &str) -> Self {
-        Self { server: Server::Absent(reason.into()) }
+        Self { server: Arc::new(Server::absent(reason)) }
     }
 
     pub(crate) async fn with_options(options: Options) -> Result<Self, Error> {
-        let quiet = options.quiet;
-        let client = match options.address.clone() {
-            Some(address) => Self::to(&address, options).await?,
-            None => Self::find(options).await?,
-        };
-        if let (Server::Absent(reason), false) = (&client.server, quiet) {
-            // A warning a process, however often it connects.
-            static WARNED: Once = Once::new();
-            WARNED.call_once(|| eprintln!("minerva: {reason}; going on without"));
-        }
-        Ok(client)
-    }
-
-    async fn to(address: &Address, options: Options) -> Result<Self, Error> {
-        match open_or_start(address, &options.credentials, None).await {
-            Ok(transport) => Ok(Self::over(Link::new(transport, &address.to_string(), options.patience))),
-            Err(Error::Connect { address, source }) => match absence(&source) {
-                Some(why) => Ok(Self::absent(&format!("no server at {address} ({why})"))),
-                None => Err(Error::Connect { address, source }),
-            },
-            Err(error) => Err(error),
-        }
-    }
-
-    async fn find(options: Options) -> Result<Self, Error> {
-        for socket in options.sockets_trusted() {
-            // Tried by hand first: a file that is left of a server that ended is no server.
-            if UnixStream::connect(socket).await.is_ok() {
-                let is_agents = options.agent.as_ref().is_some_and(|agent| agent.socket == *socket);
-                let agent = options.agent.clone().filter(|_| is_agents).map(Arc::new);
-                let address = Address::Unix(socket.clone());
-                let transport = open_or_start(&address, &options.credentials, agent).await?;
-                return Ok(Self::over(Link::new(transport, &address.to_string(), options.patience)));
-            }
-        }
-        let Some(agent) = options.agent else {
-            let sockets: Vec<String> = options.sockets.iter().map(|socket| socket.display().to_string()).collect();
-            return Ok(Self::absent(&format!("no server listens at {}", sockets.join(", "))));
-        };
-        let (address, program) = (Address::Unix(agent.socket.clone()), agent.program.clone());
-        match open_or_start(&address, &options.credentials, Some(Arc::new(agent))).await {
-            Ok(transport) => Ok(Self::over(Link::new(transport, &address.to_string(), options.patience))),
-            Err(error) => {
-                let why = innermost(&error);
-                Ok(Self::absent(&format!("no server listens, and {} could not be started ({why})", program.display())))
-            }
-        }
-    }
-
-    fn over(link: Link) -> Self {
-        Self { server: Server::Present(Box::new(link)) }
-    }
-
-    fn link(&self) -> Option<&Link> {
-        match &self.server {
-            Server::Present(link) => Some(link),
-            Server::Absent(_) => None,
-        }
+        Ok(Self { server: Arc::new(Server::of_options(options).await?) })
     }
 
     /// Why there is no server, when there is none.
-    pub fn absence(&self) -> Option<&str> {
-        match &self.server {
-            Server::Present(_) => None,
-            Server::Absent(reason) => Some(reason),
-        }
+    pub fn absence(&self) -> Option<String> {
+        self.server.absence()
     }
 
     /// The server's address, when there is one.
-    pub fn address(&self) -> Option<&str> {
-        self.link().map(|link| &*link.address)
+    pub fn address(&self) -> Option<String> {
+        self.server.present().map(|link| link.address.to_string())
     }
 
     /// The generated client, for what this one does not wrap; without a server there is none.
     pub fn participation(&self) -> Option<Participation> {
-        self.link().map(Link::participation)
+        self.server.present().map(|link| link.participation())
     }
 
     /// Who the server takes the caller for, and what is in force for it. Without a server: nobody, who may do nothing.
     pub async fn describe(&self) -> Result<v1::DescribeResponse, Error> {
-        let Some(link) = self.link() else {
-            let level = Level::Normal.to_wire();
-            return Ok(v1::DescribeResponse { role: "silent".to_owned(), level, ..v1::DescribeResponse::default() });
-        };
-        link.call(|mut server| async move { server.describe(v1::DescribeRequest {}).await }).await
+        let answer = self.ask(|mut server| async move { server.describe(v1::DescribeRequest {}).await }).await?;
+        let level = Level::Normal.to_wire();
+        let nobody = || v1::DescribeResponse { role: "silent".to_owned(), level, ..v1::DescribeResponse::default() };
+        Ok(answer.unwrap_or_else(nobody))
     }
 
     /// Steps back, or comes back with [`Level::Normal`]; the level in force after it. It stays when this client is gone, unless
     /// the lifetime says otherwise: see [`Client::hold_level`].
     pub async fn set_level(&self, level: Level, lifetime: Lifetime) -> Result<Level, Error> {
-        let Some(link) = self.link() else { return Ok(Level::Normal) };
         let request = v1::SetLevelRequest {
             level: level.to_wire(),
             lifetime: match lifetime {
@@ -164,36 +93,35 @@ impl Client {
                 Lifetime::Process(pid) => Some(WireLifetime::Process(pid)),
             },
         };
-        let answer = link.call(|mut server| async move { server.set_level(request).await }).await?;
-        Ok(Level::from_wire(answer.level))
+        let answer = self.ask(|mut server| async move { server.set_level(request).await }).await?;
+        Ok(answer.map_or(Level::Normal, |answer| Level::from_wire(answer.level)))
     }
 
     /// Steps back until what is returned is dropped, or the program ends in whatever way.
     pub async fn hold_level(&self, level: Level) -> Result<Held, Error> {
-        match self.link() {
-            Some(link) => Held::take(link.clone(), level).await,
-            None => Ok(Held::of_nothing()),
-        }
+        let Some(link) = self.server.link().await else { return Ok(Held::of_nothing()) };
+        let held = self.server.unless_absent(Held::take(link, level).await)?;
+        Ok(held.unwrap_or_else(Held::of_nothing))
     }
 
     /// Sets when to step back, by the clock on the wall, in place of the schedule before; the level in force after it. The
     /// time zone is an IANA name such as `Europe/Berlin`; empty, it is the server's.
     pub async fn set_schedule(&self, entries: &[v1::ScheduleEntry], time_zone: &str) -> Result<Level, Error> {
-        let Some(link) = self.link() else { return Ok(Level::Normal) };
         let request = v1::SetScheduleRequest { entries: entries.to_vec(), time_zone: time_zone.to_owned() };
-        let answer = link
-            .call(|mut server| {
+        let answer = self
+            .ask(|mut server| {
                 let request = request.clone();
                 async move { server.set_schedule(request).await }
             })
             .await?;
-        Ok(Level::from_wire(answer.level))
+        Ok(answer.map_or(Level::Normal, |answer| Level::from_wire(answer.level)))
     }
 
     /// What the account holds, and at most so many of its last entries. Without a server: nothing.
     pub async fn credits(&self, entries_max: u32) -> Result<v1::CreditsResponse, Error> {
-        let Some(link) = self.link() else { return Ok(v1::CreditsResponse::default()) };
-        link.call(|mut server| async move { server.credits(v1::CreditsRequest { entries_max }).await }).await
+        let request = v1::CreditsRequest { entries_max };
+        let answer = self.ask(|mut server| async move { server.credits(request).await }).await?;
+        Ok(answer.unwrap_or_default())
     }
 
     /// Buys slices of high priority, on one disk (`MAJ:MIN` of the host) or on all. Without a server none are bought.
@@ -209,7 +137,7 @@ impl Client {
         amount: BoostAmount,
         device: Option<&str>,
     ) -> Result<v1::BoostResponse, Error> {
-        let Some(link) = self.link() else { return Ok(v1::BoostResponse::default()) };
+        let Some(link) = self.server.link().await else { return Ok(v1::BoostResponse::default()) };
         let request = v1::BoostRequest {
             request_id: key.to_owned(),
             amount: Some(match amount {
@@ -218,11 +146,13 @@ impl Client {
             }),
             device: device.unwrap_or_default().to_owned(),
         };
-        link.call(|mut server| {
-            let request = request.clone();
-            async move { server.boost(request).await }
-        })
-        .await
+        let boosted = link
+            .call_under(Some(key), |mut server| {
+                let request = request.clone();
+                async move { server.boost(request).await }
+            })
+            .await;
+        Ok(self.server.unless_absent(boosted)?.unwrap_or_default())
     }
 
     /// Asks when an operation may begin. Returns with the first answer; then [`Coordinated::wait`], work, and
@@ -233,53 +163,27 @@ impl Client {
 
     /// As [`Client::coordinate`], under the caller's own key.
     pub async fn coordinate_as(&self, key: &str, operation: Operation) -> Result<Coordinated, Error> {
-        match self.link() {
-            Some(link) => Coordinated::ask(link.clone(), key, &operation).await,
-            None => Ok(Coordinated::without_server(key)),
-        }
+        let Some(link) = self.server.link().await else { return Ok(Coordinated::without_server(key)) };
+        let coordinated = self.server.unless_absent(Coordinated::ask(link, key, &operation).await)?;
+        Ok(coordinated.unwrap_or_else(|| Coordinated::without_server(key)))
     }
 
     /// For agents: sends reports of what the host cannot see.
     pub fn reporter(&self) -> Reporter {
-        Reporter::start(self.link().cloned())
+        Reporter::start(self.server.present())
+    }
+
+    /// The answer to a request that changes nothing, or sets something that may be set twice; nothing without a server.
+    async fn ask<T, F>(&self, attempt: impl Fn(Participation) -> F) -> Result<Option<T>, Error>
+    where
+        F: Future<Output = Result<Response<T>, Status>>,
+    {
+        let Some(link) = self.server.link().await else { return Ok(None) };
+        self.server.unless_absent(link.call(attempt).await)
     }
 }
 
 /// A key that nobody else chooses.
 fn new_key() -> String {
     uuid::Uuid::new_v4().to_string()
-}
-
-/// Why there is nobody at the other end, if that is what failed. Everything else is a matter of certificates or of another
-/// program at the address, which a person has to mend.
-fn absence(error: &tonic::transport::Error) -> Option<String> {
-    let mut source: Option<&(dyn StdError + 'static)> = Some(error);
-    while let Some(error) = source {
-        if let Some(error) = error.downcast_ref::<io::Error>() {
-            let is_away = nobody_listens(error)
-                || matches!(
-                    error.kind(),
-                    io::ErrorKind::TimedOut
-                        | io::ErrorKind::HostUnreachable
-                        | io::ErrorKind::NetworkUnreachable
-                        | io::ErrorKind::ConnectionReset
-                        | io::ErrorKind::AddrNotAvailable
-                );
-            // ENODEV: a vsock address where there is no vsock.
-            return (is_away || error.raw_os_error() == Some(NO_SUCH_DEVICE)).then(|| error.to_string());
-        }
-        source = error.source();
-    }
-    None
-}
-
-const NO_SUCH_DEVICE: i32 = 19;
-
-/// What it all comes down to, for people.
-fn innermost(error: &dyn StdError) -> String {
-    let mut error = error;
-    while let Some(source) = error.source() {
-        error = source;
-    }
-    error.to_string()
 }

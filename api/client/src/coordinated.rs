@@ -198,8 +198,9 @@ impl Asking {
                 Ok(begun) => return Ok(begun),
                 Err(status) => status,
             };
-            if !is_worth_another_try(&status) {
-                let refusal = Error::of_status(status, &self.link.address, Duration::ZERO);
+            let is_absent = self.first.is_some() && self.link.is_absence(&status);
+            if is_absent || !is_worth_another_try(&status) {
+                let refusal = Error::refused(&status);
                 // An operation that was answered already is not failed by a server that knows it no more.
                 return if self.first.is_some() { Err(refusal) } else { Ok(Begun::Unserved) };
             }
@@ -230,6 +231,7 @@ impl Asking {
             };
             let Some(answer) = answer else { return Err(Status::unavailable("the server ended the wait")) };
             backoff.reset();
+            self.link.was_served();
             self.limit.away_since = None;
             let answer = Answer::of_response(&answer);
             self.answer(Ok(answer));

@@ -40,13 +40,15 @@ pub enum Error {
         #[source]
         source: tonic::transport::Error,
     },
-    /// The server went away and did not come back in time. What was asked may have been done: ask again under the same key.
-    #[error("no answer from {address} within {} s: is minervad running?", waited.as_secs())]
+    /// The server went away and did not come back in time, or did not answer. What was asked may have been done.
+    #[error("no answer from {address} within {} s: is minervad running?{}", waited.as_secs(), again(request_id.as_deref()))]
     Unreachable {
         /// The server.
         address: String,
         /// For how long it was tried.
         waited: Duration,
+        /// The key of what was asked, if that counts: asked for again under it, it is done once.
+        request_id: Option<String>,
         /// What happened last.
         #[source]
         source: Box<Status>,
@@ -72,30 +74,50 @@ impl Error {
         }
     }
 
-    /// From a status that is not worth another try, or was tried for long enough.
-    pub(crate) fn of_status(status: Status, address: &str, waited: Duration) -> Self {
-        if is_broken(&status) {
-            return Self::Unreachable { address: address.to_owned(), waited, source: Box::new(status) };
+    /// From a status that is not worth another try, or was tried for long enough; `key` is that of what was asked.
+    pub(crate) fn of_status(status: Status, address: &str, waited: Duration, key: Option<&str>) -> Self {
+        if !may_be_done(&status) && !says_no_server(&status) {
+            return Self::refused(&status);
         }
+        let request_id = key.map(str::to_owned);
+        Self::Unreachable { address: address.to_owned(), waited, request_id, source: Box::new(status) }
+    }
+
+    /// From a status with which the server said no.
+    pub(crate) fn refused(status: &Status) -> Self {
+        let word = word(status).unwrap_or_default().to_owned();
         let message = match (status.message(), status.code()) {
-            ("", Code::Unimplemented) => "the server is too old for this request".to_owned(),
+            // Servers have sentences of their own for it, none of which says what to do.
+            (_, Code::Unimplemented) if word.is_empty() => TOO_OLD.to_owned(),
             ("", code) => format!("the server refused: {}", code.description()),
             (message, _) => message.to_owned(),
         };
-        Self::Refused { word: word(&status).unwrap_or_default().to_owned(), message, code: status.code() }
+        Self::Refused { word, message, code: status.code() }
     }
+}
+
+/// What an older server does not know.
+const TOO_OLD: &str = "the server is too old for this request: it needs a newer minervad";
+
+/// What to do about a request that may have been done.
+fn again(request_id: Option<&str>) -> String {
+    request_id
+        .map(|key| format!(" What was asked may have been done; ask again under the request_id {key}"))
+        .unwrap_or_default()
 }
 
 /// Metadata of a refusal: its word, and after how many milliseconds it is worth another try.
 const WORD_KEY: &str = "minerva-refusal";
 const RETRY_AFTER_KEY: &str = "minerva-retry-after-ms";
+/// The word of an agent that has not reached its server.
+pub(crate) const NO_SERVER: &str = "no-server";
 
 fn word(status: &Status) -> Option<&str> {
     status.metadata().get(WORD_KEY)?.to_str().ok()
 }
 
-/// Whether another try is worth it. With the server's word for its refusal, only what the contract names and an answer that
-/// came too late; without one, all that a lost connection may look like on this side.
+/// Whether another try is worth it. With the server's word for its refusal, only what the contract names; without one, all that a
+/// lost connection may look like on this side.
 pub(crate) fn is_worth_another_try(status: &Status) -> bool {
     matches!(status.code(), Code::Unavailable | Code::ResourceExhausted | Code::DeadlineExceeded) || is_broken(status)
 }
@@ -104,6 +126,16 @@ pub(crate) fn is_worth_another_try(status: &Status) -> bool {
 fn is_broken(status: &Status) -> bool {
     let codes = [Code::Unavailable, Code::Cancelled, Code::Unknown, Code::Internal, Code::Aborted];
     word(status).is_none() && codes.contains(&status.code())
+}
+
+/// Whether the request may have been done all the same: its answer was lost, or did not come in time.
+pub(crate) fn may_be_done(status: &Status) -> bool {
+    status.code() == Code::DeadlineExceeded || is_broken(status)
+}
+
+/// Whether it is an agent that says so, and has not reached its server since it started.
+pub(crate) fn says_no_server(status: &Status) -> bool {
+    word(status) == Some(NO_SERVER)
 }
 
 /// When the server would like to be asked again.
@@ -130,14 +162,33 @@ mod tests {
         let status = refused(Code::FailedPrecondition, "not-enough-credits");
         assert!(!is_worth_another_try(&status));
         assert_eq!(retry_after(&status), Some(Duration::from_millis(250)));
-        let error = Error::of_status(status, "unix:/a", Duration::ZERO);
+        let error = Error::of_status(status, "unix:/a", Duration::ZERO, Some("key"));
         assert_eq!((error.refusal(), error.to_string().as_str()), (Some("not-enough-credits"), "a sentence"));
+    }
+
+    #[test]
+    fn what_may_have_been_done_is_not_called_refused_and_names_its_key() {
+        for status in [refused(Code::DeadlineExceeded, "no-answer"), Status::unavailable("broken pipe")] {
+            let error = Error::of_status(status, "unix:/a", Duration::from_secs(10), Some("the-key"));
+            assert_eq!(error.refusal(), None);
+            assert!(error.to_string().ends_with("ask again under the request_id the-key"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_does_not_know_a_request_is_too_old() {
+        for status in [Status::unimplemented(""), Status::unimplemented("Method not found!")] {
+            assert!(Error::refused(&status).to_string().contains("needs a newer minervad"));
+        }
+        let own = Error::refused(&refused(Code::Unimplemented, "not-here"));
+        assert_eq!((own.refusal(), own.to_string().as_str()), (Some("not-here"), "a sentence"));
     }
 
     #[test]
     fn only_what_may_pass_is_tried_again() {
         assert!(is_worth_another_try(&refused(Code::ResourceExhausted, "too-many")));
         assert!(is_worth_another_try(&refused(Code::Unavailable, "stopping")));
+        assert!(is_worth_another_try(&refused(Code::DeadlineExceeded, "no-answer")));
         assert!(is_worth_another_try(&Status::unknown("stream closed because of a broken pipe")));
         assert!(!is_worth_another_try(&refused(Code::Aborted, "not-committed")));
         assert!(!is_worth_another_try(&Status::unauthenticated("who are you?")));

@@ -5,7 +5,6 @@ use crate::error::{Error, is_worth_another_try, retry_after};
 use crate::level::Level;
 use crate::link::Link;
 use minerva_api::v1;
-use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
@@ -73,10 +72,11 @@ async fn keep(link: Link, level: Level, mut told: Told) {
     loop {
         let ended = hold_once(&link, level, &mut told, &mut backoff).await;
         told.in_force.send_replace(None);
-        if !is_worth_another_try(&ended) {
+        let is_absent = told.first.is_some() && link.is_absence(&ended);
+        if is_absent || !is_worth_another_try(&ended) {
             if let Some(first) = told.first.take() {
                 // Whoever asked may have gone.
-                let _ = first.send(Err(Error::of_status(ended, &link.address, Duration::ZERO)));
+                let _ = first.send(Err(Error::refused(&ended)));
             }
             return;
         }
@@ -95,6 +95,7 @@ async fn hold_once(link: &Link, level: Level, told: &mut Told, backoff: &mut Bac
         match changes.message().await {
             Ok(Some(change)) => {
                 backoff.reset();
+                link.was_served();
                 told.in_force.send_replace(Some(Level::from_wire(change.level)));
                 if let Some(first) = told.first.take() {
                     let _ = first.send(Ok(()));

@@ -23,7 +23,8 @@
 //!
 //! A program is unharmed by Minerva's absence. Where there is no server, [`Client::connect`] says so once on standard
 //! error (see [`Options::quiet`]) and gives a client that does nothing: levels and boosts have no effect, and every operation
-//! may begin now. When a server goes away later, requests are sent again, under the same keys, for [`Options::patience`];
+//! may begin now. So it is behind an agent that has not reached its server. A client without a server looks for one again, at a
+//! call and at most every [`Options::look_period`]. When a server goes away later, requests are sent again, under the same keys, for [`Options::patience`];
 //! levels that are held are taken again when it is back; an operation begins when its deadline comes, or when the server was
 //! away for longer than the patience, whoever is there to say so.
 //!
@@ -38,12 +39,14 @@ mod client;
 mod coordinated;
 mod credentials;
 mod error;
+mod find;
 mod hold;
 mod level;
 mod link;
 mod operation;
 mod options;
 mod reporter;
+mod server;
 mod transport;
 
 pub use address::Address;

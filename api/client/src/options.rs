@@ -15,6 +15,9 @@ pub const PORT_DEFAULT: u16 = 7420;
 /// Requests are sent again for so long: a daemon that is restarted is back by then.
 const PATIENCE_DEFAULT: Duration = Duration::from_secs(10);
 
+/// Often enough for a daemon that is installed while programs run, and seldom enough for machines that never have one.
+const LOOK_PERIOD_DEFAULT: Duration = Duration::from_secs(30);
+
 /// Where the server is, and what to do about it.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -28,6 +31,8 @@ pub struct Options {
     pub agent: Option<Agent>,
     /// For how long a request is sent again, and a server may be away before an operation begins without it.
     pub patience: Duration,
+    /// Without a server, how long after it was looked for a call looks again.
+    pub look_period: Duration,
     /// Do not say on standard error that there is no server.
     pub quiet: bool,
 }
@@ -66,6 +71,7 @@ impl Options {
             sockets: sockets.into_iter().chain([own_socket]).collect(),
             agent,
             patience: PATIENCE_DEFAULT,
+            look_period: LOOK_PERIOD_DEFAULT,
             quiet: false,
         })
     }

@@ -67,6 +67,9 @@ impl Proxy {
     }
 
     async fn carry(self, request: http::Request<Body>) -> http::Response<Body> {
+        if let Some(absence) = self.upstream.absence().await {
+            return absence.into_http();
+        }
         let Some(path) = request.uri().path_and_query().cloned() else {
             return Status::unimplemented("a call has a path").into_http();
         };

@@ -60,7 +60,9 @@ async fn serve(listening: &Listening, upstream: Upstream, arguments: &Arguments)
     }
 }
 
+/// Finds the server, and reports to it from then on.
 async fn report(upstream: Upstream, period: Option<Duration>) {
+    upstream.seek().await;
     match period {
         Some(period) => reporting::run(upstream, period).await,
         None => std::future::pending().await,

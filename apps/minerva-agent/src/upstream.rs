@@ -1,20 +1,29 @@
-//! The server, over one connection that is made again when it is lost, and the patience with it.
+//! The server, over one connection that is made again when it is lost, and the patience with it. Requests wait for a server that
+//! is away; while none was ever there, programs are told so.
 
 use crate::message::{Unread, carried_status};
 use bytes::Bytes;
 use http::uri::PathAndQuery;
+use minerva_api::v1;
+use minerva_api::v1::participation_client::ParticipationClient;
 use minerva_client::{Address, Backoff, Credentials, Transport, retry_after};
 use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tokio::time::{Instant, sleep};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, timeout};
 use tonic::client::Grpc;
-use tonic::metadata::MetadataMap;
+use tonic::metadata::{MetadataMap, MetadataValue};
 use tonic::{Code, Extensions, Request, Response, Status, Streaming};
 
 /// A request waits for so long for a server that is away. Clients are less patient by default and give up before.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A program waits no longer to hear whether there is a server: by then a first connection is made or has failed.
+const FIRST_TRY_MAX: Duration = Duration::from_secs(5);
+/// A server that takes the connection and does not answer is not reached.
+const ANSWER_MAX: Duration = Duration::from_secs(5);
 
 /// A request, unread, that can be sent more than once.
 #[derive(Clone, Debug)]
@@ -37,6 +46,18 @@ pub(crate) struct Upstream {
     address: Arc<str>,
     /// Whether it was there when it was last needed; told in the log when that changes.
     is_there: Arc<AtomicBool>,
+    reach: watch::Sender<Reach>,
+}
+
+/// Whether the server was ever there.
+#[derive(Clone, Debug)]
+enum Reach {
+    /// Nobody knows yet.
+    Trying,
+    /// It was not there, for the reason given, as often as it was tried.
+    Never(String),
+    /// From then on it is there or away, and requests wait for it.
+    Once,
 }
 
 impl Upstream {
@@ -44,7 +65,46 @@ impl Upstream {
     pub(crate) fn new(address: &Address, credentials: &Credentials) -> Result<Self, minerva_client::Error> {
         let transport = minerva_client::open_lazily(address, credentials)?;
         let address = address.to_string().into();
-        Ok(Self { transport, address, is_there: Arc::new(AtomicBool::new(true)) })
+        let reach = watch::channel(Reach::Trying).0;
+        Ok(Self { transport, address, is_there: Arc::new(AtomicBool::new(true)), reach })
+    }
+
+    /// Looks for the server until it is there for the first time. Its answer does not matter.
+    pub(crate) async fn seek(&self) {
+        let mut backoff = Backoff::new();
+        loop {
+            let mut server = ParticipationClient::new(self.transport());
+            let answer = match timeout(ANSWER_MAX, server.describe(v1::DescribeRequest {})).await {
+                Ok(answer) => answer,
+                Err(_) => Err(Status::unavailable("it does not answer")),
+            };
+            let Err(status) = answer else { break };
+            // What a server says is a server's, also that it cannot answer yet.
+            if is_refusal(&status) || !self.is_away(&status) {
+                break;
+            }
+            self.reach.send_replace(Reach::Never(reason(&status)));
+            sleep(backoff.after(retry_after(&status), fastrand::f64())).await;
+        }
+        self.was_there();
+        self.reach.send_replace(Reach::Once);
+    }
+
+    /// What a program is told while the server was never there: at once, so that it goes on as where there is none.
+    pub(crate) async fn absence(&self) -> Option<Status> {
+        let mut reach = self.reach.subscribe();
+        let tried = timeout(FIRST_TRY_MAX, reach.wait_for(|reach| !matches!(reach, Reach::Trying))).await;
+        let reason = match tried {
+            Ok(Ok(reach)) => match &*reach {
+                Reach::Once => return None,
+                Reach::Never(reason) => reason.clone(),
+                Reach::Trying => String::new(),
+            },
+            _ => "no connection yet".to_owned(),
+        };
+        let mut status = Status::unavailable(format!("No server answers at {} ({reason}).", self.address));
+        status.metadata_mut().insert(WORD_KEY, MetadataValue::from_static("no-server"));
+        Some(status)
     }
 
     /// What generated clients and raw requests run over.
@@ -116,6 +176,14 @@ impl Upstream {
         }
         Status::unavailable(format!("The agent does not reach the server at {}: {}", self.address, reason(status)))
     }
+}
+
+/// Metadata of a refusal: its word.
+const WORD_KEY: &str = "minerva-refusal";
+
+/// Whether a server refused. An agent between that has not reached one either is none.
+fn is_refusal(status: &Status) -> bool {
+    status.metadata().get(WORD_KEY).is_some_and(|word| word != "no-server")
 }
 
 async fn ready(server: &mut Grpc<Transport>) -> Result<(), Status> {

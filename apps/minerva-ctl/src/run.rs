@@ -60,7 +60,6 @@ async fn begin(config: &Path, part: Part, signals: &mut Signals) -> Result<Begun
                 return Begun { held: None, coordinated: None };
             }
         };
-        when::warn_of_absence(&client);
         let held = match part.level {
             Some(level) => client.hold_level(level).await.map_err(|error| warn(&error.to_string())).ok(),
             None => None,
@@ -69,6 +68,7 @@ async fn begin(config: &Path, part: Part, signals: &mut Signals) -> Result<Begun
             Some(operation) => client.coordinate(operation).await.map_err(|error| warn(&error.to_string())).ok(),
             None => None,
         };
+        when::warn_of_absence(&client);
         Begun { held, coordinated }
     };
     let mut begun = tokio::select! {

@@ -40,9 +40,15 @@ pub(crate) async fn connect(config: &Path) -> anyhow::Result<Client> {
 /// As [`connect`], for what cannot be done without a server.
 pub(crate) async fn connect_to_server(config: &Path) -> anyhow::Result<Client> {
     let client = connect(config).await?;
+    ensure_served(&client)?;
+    Ok(client)
+}
+
+/// Behind an agent, an answer shows whether there is a server: without one it is nobody's.
+fn ensure_served(client: &Client) -> anyhow::Result<()> {
     match client.absence() {
         Some(reason) => Err(anyhow!("{reason}: is minervad running? MINERVA_ADDRESS names a server elsewhere")),
-        None => Ok(client),
+        None => Ok(()),
     }
 }
 
@@ -80,6 +86,7 @@ pub(crate) async fn priority(config: &Path, wanted: Priority, json: bool) -> any
         let own = || jiff::tz::TimeZone::system().iana_name().unwrap_or_default().to_owned();
         in_force = client.set_schedule(&entries, &wanted.time_zone.unwrap_or_else(own)).await;
     }
+    ensure_served(&client)?;
     match in_force {
         Ok(level) if json => output::json(&LevelLine { level: level.as_str() })?,
         Ok(level) => output::text(&format!("{level}\n"))?,
@@ -90,10 +97,12 @@ pub(crate) async fn priority(config: &Path, wanted: Priority, json: bool) -> any
 
 /// What the account holds, and its last entries.
 pub(crate) async fn credits(config: &Path, entries_max: u32, json: bool) -> anyhow::Result<Verdict> {
-    let answer = match connect_to_server(config).await?.credits(entries_max).await {
+    let client = connect_to_server(config).await?;
+    let answer = match client.credits(entries_max).await {
         Ok(answer) => answer,
         Err(error) => return found(error, json),
     };
+    ensure_served(&client)?;
     if json {
         output::json(&answer)?;
     } else {
@@ -133,10 +142,12 @@ pub(crate) async fn boost(
     device: Option<&str>,
     json: bool,
 ) -> anyhow::Result<Verdict> {
-    let bought = match connect_to_server(config).await?.boost(amount, device).await {
+    let client = connect_to_server(config).await?;
+    let bought = match client.boost(amount, device).await {
         Ok(bought) => bought,
         Err(error) => return found(error, json),
     };
+    ensure_served(&client)?;
     if json {
         output::json(&bought)?;
     } else {
@@ -153,10 +164,11 @@ pub(crate) async fn whoami(config: &Path, json: bool) -> anyhow::Result<Verdict>
         Ok(who) => who,
         Err(error) => return found(error, json),
     };
+    ensure_served(&client)?;
     if json {
         output::json(&with_words(&who)?)?;
     } else {
-        output::text(&who_page(&who, client.address().unwrap_or_default()))?;
+        output::text(&who_page(&who, &client.address().unwrap_or_default()))?;
     }
     Ok(Verdict::Well)
 }

@@ -33,7 +33,6 @@ struct BegunLine {
 pub(crate) async fn run(config: &Path, operation: Operation, wait: bool, json: bool) -> anyhow::Result<Verdict> {
     let mut signals = Signals::catch()?;
     let client = tenant::connect(config).await?;
-    warn_of_absence(&client);
     let ask = client.coordinate(operation);
     let coordinated = tokio::select! {
         answer = ask => match answer {
@@ -43,6 +42,7 @@ pub(crate) async fn run(config: &Path, operation: Operation, wait: bool, json: b
         },
         came = signals.next() => return Ok(Verdict::Signalled(came.number)),
     };
+    warn_of_absence(&client);
     let answer = coordinated.answer();
     print_answer(answer, coordinated.key(), json)?;
     if !wait && matches!(answer, Answer::Wait { .. }) {

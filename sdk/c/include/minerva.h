@@ -26,7 +26,7 @@ typedef enum minerva_status {
     MINERVA_STATUS_INVALID = 1,
     // The address cannot be read, or certificates or tokens do not fit: somebody has to mend it.
     MINERVA_STATUS_UNFIT = 2,
-    // The server went away and did not come back in time.
+    // The server went away and did not come back in time, or did not answer. What was asked may have been done.
     MINERVA_STATUS_UNREACHABLE = 3,
     // The server said no, and nothing changed. `minerva_last_refusal` has its word.
     MINERVA_STATUS_REFUSED = 4,
@@ -139,7 +139,8 @@ enum minerva_status minerva_connect(const char *address,
 // `client` is null or came from `minerva_connect`, and nobody uses it any more.
 void minerva_disconnect(struct minerva_client *client);
 
-// Why nothing that is asked has an effect; null when there is a server. It belongs to the client.
+// Why nothing that is asked has an effect; null when there is a server. It belongs to the client. A server that comes later is
+// found by a later call, and one behind `minerva-agent` may turn out to be absent only when something is asked.
 //
 // # Safety
 //
@@ -155,7 +156,8 @@ enum minerva_status minerva_credits(const struct minerva_client *client, struct 
 
 // Buys high priority for `for_ns` nanoseconds, rounded up to whole slices, on one disk (`MAJ:MIN` of the host) or, with a null
 // pointer, on all. Returns when the purchase is durable and the boost is in force. `*purchase`, unless null, tells what was
-// bought. When the connection breaks it is asked for again under the same key, and bought once.
+// bought. When the connection breaks it is asked for again under the same key, and bought once. After
+// `MINERVA_STATUS_UNREACHABLE` it may have been bought: the sentence names the key, under which `minerva_boost_as` asks again.
 //
 // # Safety
 //
@@ -165,6 +167,18 @@ enum minerva_status minerva_boost(const struct minerva_client *client,
                                   uint64_t for_ns,
                                   const char *device,
                                   struct minerva_purchase *purchase);
+
+// As `minerva_boost`, under a key of the caller's own that nobody else of the tenant uses: asked for twice under it, it is bought
+// once, so that a program that does not know whether it was bought asks again.
+//
+// # Safety
+//
+// As for `minerva_boost`. `request_id` is a text that ends with a zero.
+enum minerva_status minerva_boost_as(const struct minerva_client *client,
+                                     const char *request_id,
+                                     uint64_t for_ns,
+                                     const char *device,
+                                     struct minerva_purchase *purchase);
 
 // Steps back until `minerva_release`. Returns when the level is in force; a server that is away meanwhile does not fail it, and
 // the level is taken when it is back. `level` is a `minerva_level`.

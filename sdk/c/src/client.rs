@@ -4,12 +4,13 @@ use crate::argument::{given, place, text};
 use crate::outcome::{Failure, MinervaStatus, c_text, guard};
 use minerva_client::{Options, blocking};
 use std::ffi::{CString, c_char};
+use std::sync::OnceLock;
 
 /// A tenant's connection. Threads may share it. A child that the process forks may not: it connects for itself.
 pub struct MinervaClient {
     pub(crate) inner: blocking::Client,
-    /// Why there is no server.
-    absence: Option<CString>,
+    /// Why there was no server when that was asked first: C keeps the pointer.
+    absence: OnceLock<CString>,
 }
 
 /// Connects to the server at `address`, such as `unix:/run/minerva/tenant.sock`. With a null pointer: where `MINERVA_ADDRESS`
@@ -35,8 +36,7 @@ pub unsafe extern "C" fn minerva_connect(address: *const c_char, client: *mut *m
             options.address = Some(address.parse::<minerva_client::Address>()?);
         }
         let inner = blocking::Client::with_options(options)?;
-        let absence = inner.absence().map(|reason| c_text(reason.to_owned()));
-        *client = Box::into_raw(Box::new(MinervaClient { inner, absence }));
+        *client = Box::into_raw(Box::new(MinervaClient { inner, absence: OnceLock::new() }));
         Ok(())
     })
 }
@@ -58,7 +58,8 @@ pub unsafe extern "C" fn minerva_disconnect(client: *mut MinervaClient) {
     });
 }
 
-/// Why nothing that is asked has an effect; null when there is a server. It belongs to the client.
+/// Why nothing that is asked has an effect; null when there is a server. It belongs to the client. A server that comes later is
+/// found by a later call, and one behind `minerva-agent` may turn out to be absent only when something is asked.
 ///
 /// # Safety
 ///
@@ -67,7 +68,11 @@ pub unsafe extern "C" fn minerva_disconnect(client: *mut MinervaClient) {
 pub unsafe extern "C" fn minerva_absence(client: *const MinervaClient) -> *const c_char {
     // SAFETY: as the caller promises.
     let client = unsafe { client.as_ref() };
-    client.and_then(|client| client.absence.as_ref()).map_or(std::ptr::null(), |reason| reason.as_ptr())
+    let reason = client.and_then(|client| {
+        let reason = client.inner.absence()?;
+        Some(client.absence.get_or_init(|| c_text(reason)).as_ptr())
+    });
+    reason.unwrap_or(std::ptr::null())
 }
 
 /// The client that C names.

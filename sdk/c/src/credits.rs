@@ -56,7 +56,8 @@ pub unsafe extern "C" fn minerva_credits(client: *const MinervaClient, account: 
 
 /// Buys high priority for `for_ns` nanoseconds, rounded up to whole slices, on one disk (`MAJ:MIN` of the host) or, with a null
 /// pointer, on all. Returns when the purchase is durable and the boost is in force. `*purchase`, unless null, tells what was
-/// bought. When the connection breaks it is asked for again under the same key, and bought once.
+/// bought. When the connection breaks it is asked for again under the same key, and bought once. After
+/// `MINERVA_STATUS_UNREACHABLE` it may have been bought: the sentence names the key, under which `minerva_boost_as` asks again.
 ///
 /// # Safety
 ///
@@ -69,21 +70,60 @@ pub unsafe extern "C" fn minerva_boost(
     device: *const c_char,
     purchase: *mut MinervaPurchase,
 ) -> MinervaStatus {
+    // SAFETY: as the caller promises.
+    guard(|| unsafe { boost(client, None, for_ns, device, purchase) })
+}
+
+/// As `minerva_boost`, under a key of the caller's own that nobody else of the tenant uses: asked for twice under it, it is bought
+/// once, so that a program that does not know whether it was bought asks again.
+///
+/// # Safety
+///
+/// As for `minerva_boost`. `request_id` is a text that ends with a zero.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn minerva_boost_as(
+    client: *const MinervaClient,
+    request_id: *const c_char,
+    for_ns: u64,
+    device: *const c_char,
+    purchase: *mut MinervaPurchase,
+) -> MinervaStatus {
     guard(|| {
-        if for_ns == 0 {
-            return Err(Failure::Invalid("for_ns is 0: a boost of nothing".to_owned()));
-        }
         // SAFETY: as the caller promises.
-        let (client, device) = unsafe { (client::of(client)?, text(device, "device")?) };
-        let answer = client.boost(BoostAmount::For(Duration::from_nanos(for_ns)), device)?;
+        let key = unsafe { text(request_id, "request_id")? };
+        let key = key.ok_or_else(|| Failure::Invalid("request_id is null".to_owned()))?;
         // SAFETY: as the caller promises.
-        if let Some(purchase) = unsafe { purchase.as_mut() } {
-            *purchase = MinervaPurchase {
-                price_micro_credits: answer.price_micro_credits,
-                held_micro_credits: answer.held_micro_credits,
-                slices: answer.slices,
-            };
-        }
-        Ok(())
+        unsafe { boost(client, Some(key), for_ns, device, purchase) }
     })
+}
+
+/// # Safety
+///
+/// As for `minerva_boost`.
+unsafe fn boost(
+    client: *const MinervaClient,
+    key: Option<&str>,
+    for_ns: u64,
+    device: *const c_char,
+    purchase: *mut MinervaPurchase,
+) -> Result<(), Failure> {
+    if for_ns == 0 {
+        return Err(Failure::Invalid("for_ns is 0: a boost of nothing".to_owned()));
+    }
+    // SAFETY: as the caller promises.
+    let (client, device) = unsafe { (client::of(client)?, text(device, "device")?) };
+    let amount = BoostAmount::For(Duration::from_nanos(for_ns));
+    let answer = match key {
+        Some(key) => client.boost_as(key, amount, device)?,
+        None => client.boost(amount, device)?,
+    };
+    // SAFETY: as the caller promises.
+    if let Some(purchase) = unsafe { purchase.as_mut() } {
+        *purchase = MinervaPurchase {
+            price_micro_credits: answer.price_micro_credits,
+            held_micro_credits: answer.held_micro_credits,
+            slices: answer.slices,
+        };
+    }
+    Ok(())
 }

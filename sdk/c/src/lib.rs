@@ -12,7 +12,7 @@ mod operation;
 mod outcome;
 
 pub use client::{MinervaClient, minerva_absence, minerva_connect, minerva_disconnect};
-pub use credits::{MinervaAccount, MinervaPurchase, minerva_boost, minerva_credits};
+pub use credits::{MinervaAccount, MinervaPurchase, minerva_boost, minerva_boost_as, minerva_credits};
 pub use level::{MinervaHeld, MinervaLevel, minerva_deprioritize, minerva_release, minerva_set_level};
 pub use operation::{
     MinervaAccess, MinervaBegun, MinervaOperation, MinervaRequest, minerva_begun, minerva_cancel, minerva_coordinate,

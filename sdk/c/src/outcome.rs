@@ -16,7 +16,7 @@ pub enum MinervaStatus {
     Invalid = 1,
     /// The address cannot be read, or certificates or tokens do not fit: somebody has to mend it.
     Unfit = 2,
-    /// The server went away and did not come back in time.
+    /// The server went away and did not come back in time, or did not answer. What was asked may have been done.
     Unreachable = 3,
     /// The server said no, and nothing changed. `minerva_last_refusal` has its word.
     Refused = 4,

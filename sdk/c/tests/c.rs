@@ -85,10 +85,10 @@ fn serve(directory: &Path) -> (Listening, String) {
     (server, format!("unix:{}", socket.display()))
 }
 
-fn refuse_once(server: &Listening) {
+fn refuse_once(server: &Listening, code: Code, word: &'static str, sentence: &str) {
     let mut metadata = MetadataMap::new();
-    metadata.insert("minerva-refusal", "not-enough-credits".parse().expect("a word"));
-    let refusal = Status::with_metadata(Code::FailedPrecondition, "The account holds 3 credits.", metadata);
+    metadata.insert("minerva-refusal", word.parse().expect("a word"));
+    let refusal = Status::with_metadata(code, sentence, metadata);
     server.script.refusals.lock().expect("no panic").push_back(refusal);
 }
 
@@ -99,12 +99,15 @@ async fn every_function_does_what_its_header_says() {
     let (server, address) = serve(place.path());
     for is_static in [false, true] {
         let program = compile(&prefix, "tests/check.c", place.path(), is_static);
-        refuse_once(&server);
+        refuse_once(&server, Code::FailedPrecondition, "not-enough-credits", "The account holds 3 credits.");
+        // Asked again, under the same key.
+        refuse_once(&server, Code::DeadlineExceeded, "no-answer", "There was no answer within 5 s.");
         let (prefix, address) = (prefix.clone(), address.clone());
         let output = spawn_blocking(move || run(&prefix, &[&program], Some(&address), &[])).await.expect("a thread");
         assert_eq!(good(&output), "good\n");
     }
-    assert_eq!(server.script.calls_of("boost").len(), 4);
+    let keys = server.script.calls_of("boost");
+    assert!(keys[1] == "own-key" && keys[2] == "own-key" && keys.len() == 8, "{keys:?}");
     assert_eq!(server.script.calls_of("finish").len(), 2);
     assert_eq!(server.script.calls_of("cancel").len(), 2);
     // Every level that was held is given back.
@@ -120,6 +123,21 @@ fn without_a_server_nothing_fails_and_one_line_says_so() {
     assert_eq!(good(&output), "good\n");
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(errors.lines().filter(|line| line.contains("going on without")).count(), 1, "{errors}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn behind_an_agent_without_a_server_nothing_fails_and_one_line_says_so() {
+    let Some(prefix) = prefix() else { return };
+    let place = place();
+    let (server, address) = serve(place.path());
+    let program = compile(&prefix, "tests/check.c", place.path(), false);
+    refuse_once(&server, Code::Unavailable, "no-server", "No server answers at vsock:2:7420.");
+    let run = move || run(&prefix, &[&program], Some(&address), &[Path::new("unserved")]);
+    let output = spawn_blocking(run).await.expect("a thread");
+    assert_eq!(good(&output), "good\n");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(errors.lines().filter(|line| line.contains("going on without")).count(), 1, "{errors}");
+    assert_eq!(server.script.calls_of("boost").len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -28,6 +28,9 @@ class Scripted(v1_grpc.ParticipationServicer):
         self.metadata: dict[str, str] = {}
         self.purchases: dict[str, v1.BoostResponse] = {}
         self.coordinate_keys: list[str] = []
+        self.boost_keys: list[str] = []
+        self.description: v1.DescribeResponse | None = None
+        """Instead of the usual one."""
         self.finished: list[str] = []
         self.cancelled: list[str] = []
         self.begun: list[str] = []
@@ -66,6 +69,8 @@ class Scripted(v1_grpc.ParticipationServicer):
 
     def Describe(self, request: v1.DescribeRequest, context: grpc.ServicerContext) -> v1.DescribeResponse:
         self._enter("Describe", context)
+        if self.description is not None:
+            return self.description
         return v1.DescribeResponse(
             version="0.1.0",
             tenant="vm4",
@@ -118,6 +123,7 @@ class Scripted(v1_grpc.ParticipationServicer):
         )
 
     def Boost(self, request: v1.BoostRequest, context: grpc.ServicerContext) -> v1.BoostResponse:
+        self.boost_keys.append(request.request_id)
         self._enter("Boost", context)
         with self.changed:
             bought = self.purchases.get(request.request_id)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
@@ -129,3 +132,39 @@ def test_without_a_server_nothing_is_asked() -> None:
 
     with pytest.warns(minerva.NoServerWarning):
         run(work())
+
+
+# Forks in a program of its own: pytest's process has threads of the server in it.
+FORK = """
+import asyncio, os, sys, warnings, minerva, minerva.aio
+warnings.simplefilter("error")
+
+async def work():
+    client = await minerva.aio.connect(sys.argv[1])
+    held = await client.hold("low")
+    operation = await client.coordinate(bytes=1)
+    other = await client.coordinate(bytes=1)
+    child = os.fork()
+    if child == 0:
+        before = len(minerva.aio._tasks)
+        await operation.finish()
+        await other.cancel()
+        await held.release()
+        await client.close()
+        os._exit(7 if len(minerva.aio._tasks) == before else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    assert held.level is minerva.Level.LOW
+    await operation.finish()
+    await other.cancel()
+    await held.release()
+    await client.close()
+
+asyncio.run(work())
+"""
+
+
+def test_a_forked_child_ends_nothing_of_its_parents(server: Running) -> None:
+    command = [sys.executable, "-c", FORK, server.address]
+    subprocess.run(command, env={**os.environ, "GRPC_VERBOSITY": "NONE"}, timeout=60, check=True)
+    assert (len(server.script.finished), len(server.script.cancelled)) == (1, 1)
+    assert server.script.calls["HoldLevel"] == 1

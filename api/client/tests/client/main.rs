@@ -2,6 +2,7 @@
 
 #![expect(clippy::expect_used, reason = "a test bed that cannot be made is a failed test")]
 
+mod absence;
 mod server;
 mod tcp;
 
@@ -29,12 +30,21 @@ fn options(directory: &Path) -> Options {
         sockets: vec![directory.join("tenant.sock")],
         agent: None,
         patience: LONG,
+        look_period: LONG,
         quiet: true,
     }
 }
 
 fn place() -> tempfile::TempDir {
     tempfile::Builder::new().prefix("minerva-test-client-").tempdir().expect("a directory")
+}
+
+/// A refusal of the server's, which it would like to be asked about again soon.
+fn refusal(code: Code, word: &'static str, sentence: &str) -> Status {
+    let mut metadata = MetadataMap::new();
+    metadata.insert("minerva-refusal", word.parse().expect("a word"));
+    metadata.insert("minerva-retry-after-ms", "1".parse().expect("a number"));
+    Status::with_metadata(code, sentence, metadata)
 }
 
 async fn connected(directory: &Path) -> (Listening, Client) {
@@ -67,9 +77,7 @@ async fn a_purchase_whose_answer_is_lost_is_made_once() {
 async fn a_refusal_is_told_and_not_asked_again() {
     let place = place();
     let (server, client) = connected(place.path()).await;
-    let mut metadata = MetadataMap::new();
-    metadata.insert("minerva-refusal", "not-enough-credits".parse().expect("a word"));
-    let status = Status::with_metadata(Code::FailedPrecondition, "It costs 75 credits and there are 2.", metadata);
+    let status = refusal(Code::FailedPrecondition, "not-enough-credits", "It costs 75 credits and there are 2.");
     server.script.refusals.lock().expect("no panic").push_back(status);
     let error = client.boost(BoostAmount::Slices(3), None).await.expect_err("refused");
     assert_eq!(error.refusal(), Some("not-enough-credits"));
@@ -78,13 +86,30 @@ async fn a_refusal_is_told_and_not_asked_again() {
 }
 
 #[tokio::test]
+async fn what_may_have_been_done_is_asked_again_under_its_key_and_not_called_refused() {
+    let place = place();
+    let (server, client) = connected(place.path()).await;
+    let silence = refusal(Code::DeadlineExceeded, "no-answer", "There was no answer within 5 s.");
+    server.script.refusals.lock().expect("no panic").extend(vec![silence.clone(); 2]);
+    assert_eq!(client.boost(BoostAmount::Slices(3), None).await.expect("bought").slices, 3);
+    let keys = server.script.calls_of("boost");
+    assert!(keys.len() == 3 && keys.iter().all(|key| *key == keys[0]), "{keys:?}");
+    // One that stays silent, or is merely busy afterwards, may have done it.
+    let client = Options { patience: SHORT, ..options(place.path()) }.connect().await.expect("a client");
+    let busy = refusal(Code::ResourceExhausted, "busy", "The server is busy.");
+    server.script.refusals.lock().expect("no panic").extend([vec![silence], vec![busy; 100]].concat());
+    let error = client.boost(BoostAmount::Slices(3), None).await.expect_err("no answer");
+    let keys = server.script.calls_of("boost").split_off(3);
+    let Error::Unreachable { request_id, .. } = &error else { panic!("{error:?}") };
+    assert!(keys.iter().all(|key| Some(key) == request_id.as_ref()), "{keys:?}");
+    assert!(error.to_string().contains(&keys[0]), "{error}");
+}
+
+#[tokio::test]
 async fn who_asks_too_often_asks_again_when_the_server_likes() {
     let place = place();
     let (server, client) = connected(place.path()).await;
-    let mut metadata = MetadataMap::new();
-    metadata.insert("minerva-refusal", "too-often".parse().expect("a word"));
-    metadata.insert("minerva-retry-after-ms", "1".parse().expect("a number"));
-    let status = Status::with_metadata(Code::ResourceExhausted, "Too many requests.", metadata);
+    let status = refusal(Code::ResourceExhausted, "too-often", "Too many requests.");
     server.script.refusals.lock().expect("no panic").push_back(status.clone());
     assert_eq!(client.set_level(Level::Low, Lifetime::UntilReleased).await.expect("an answer"), Level::Low);
     assert_eq!(server.script.calls_of("set_level").len(), 2);
@@ -336,7 +361,7 @@ async fn the_agent_is_started_when_nobody_listens_and_again_when_it_was_killed()
     };
     let (client, mut server) = tokio::join!(options.connect(), serve);
     let client = client.expect("a client");
-    assert_eq!(client.address(), Some(format!("unix:{}", socket.display()).as_str()));
+    assert_eq!(client.address(), Some(format!("unix:{}", socket.display())));
     server.kill().await;
     let serve = async {
         started(2).await;

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Far above anything that is waited for; only a broken agent takes as long.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Polls until it holds.
 pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {

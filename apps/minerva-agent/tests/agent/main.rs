@@ -28,7 +28,8 @@ async fn calls_answers_and_refusals_are_carried_as_they_are() {
     let response = client.describe(request).await.expect("an answer");
     assert_eq!(response.metadata().get("minerva-test").expect("metadata"), "kept");
     assert_eq!(response.get_ref().tenant, "a guest");
-    let metadata = bed.script.asked(|asked| asked.metadata.remove(0));
+    // The first to ask was the agent itself.
+    let metadata = bed.script.asked(|asked| asked.metadata.pop()).expect("asked");
     assert_eq!(metadata.get("minerva-trace").expect("metadata"), "7");
     // Who the guest is, the agent shows, and no program in it.
     assert!(!metadata.contains_key("authorization"));
@@ -50,12 +51,43 @@ async fn calls_answers_and_refusals_are_carried_as_they_are() {
 #[tokio::test]
 async fn a_request_waits_for_a_server_that_is_being_restarted() {
     let bed = Bed::new();
+    let server = bed.serve();
     let _agent = bed.agent(&[]);
     let mut client = bed.raw().await;
+    client.describe(v1::DescribeRequest {}).await.expect("an answer");
+    drop(server);
     let asking = tokio::spawn(async move { client.set_level(v1::SetLevelRequest { level: 3, lifetime: None }).await });
     let _server = bed.serve();
     assert_eq!(asking.await.expect("a task").expect("an answer").into_inner().level, 3);
     assert_eq!(bed.script.asked(|asked| asked.levels.clone()), [3]);
+}
+
+#[tokio::test]
+async fn without_a_server_programs_go_on_at_once_and_are_served_when_there_is_one() {
+    let bed = Bed::new();
+    let _agent = bed.agent(&[]);
+    let mut raw = bed.raw().await;
+    let refusal = raw.boost(v1::BoostRequest::default()).await.expect_err("nobody is there");
+    assert_eq!(refusal.metadata().get("minerva-refusal").expect("a word"), "no-server");
+    assert!(refusal.message().contains(&*bed.upstream().to_string_lossy()), "{refusal}");
+    let refusal = raw.hold_level(v1::HoldLevelRequest { level: 4 }).await.expect_err("nobody is there");
+    assert_eq!(refusal.metadata().get("minerva-refusal").expect("a word"), "no-server");
+    // A client whose patience would let it wait for a minute does nothing instead.
+    let client = bed.client().await;
+    assert_eq!(client.hold_level(Level::Idle).await.expect("nothing").level(), None);
+    let mut coordinated = client.coordinate(Operation::of_bytes(1 << 20)).await.expect("nothing");
+    assert_eq!(coordinated.wait().await, Begun::Unserved);
+    assert!(client.absence().is_some_and(|why| why.contains("No server answers")), "{:?}", client.absence());
+
+    let _server = bed.serve();
+    let begin = std::time::Instant::now();
+    while let Err(refusal) = raw.describe(v1::DescribeRequest {}).await {
+        assert_eq!(refusal.metadata().get("minerva-refusal").expect("a word"), "no-server");
+        assert!(begin.elapsed() < bed::PATIENCE, "{refusal}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let held = bed.client().await.hold_level(Level::Idle).await.expect("held");
+    assert_eq!(held.level(), Some(Level::Idle));
 }
 
 #[tokio::test]

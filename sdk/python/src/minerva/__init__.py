@@ -26,6 +26,7 @@ from ._address import PORT_DEFAULT, Credentials
 from ._client import Client, Coordinated, Held, connect
 from ._errors import (
     AddressError,
+    Busy,
     CredentialsError,
     KeyReused,
     MinervaError,
@@ -34,6 +35,7 @@ from ._errors import (
     NotCommitted,
     NotEnoughCredits,
     NotIdentified,
+    NotSeenYet,
     OutOfRange,
     Refused,
     Stopping,
@@ -41,6 +43,7 @@ from ._errors import (
     TooMany,
     UnknownDevice,
     UnknownOperation,
+    UnknownProcess,
     UnknownTenant,
     Unreachable,
 )
@@ -56,6 +59,7 @@ __all__ = [
     "Begun",
     "Boost",
     "BoostUnderWay",
+    "Busy",
     "Client",
     "Coordinated",
     "CreditEntry",
@@ -73,6 +77,7 @@ __all__ = [
     "NotCommitted",
     "NotEnoughCredits",
     "NotIdentified",
+    "NotSeenYet",
     "OperationUnderWay",
     "OutOfRange",
     "Refused",
@@ -82,6 +87,7 @@ __all__ = [
     "TooMany",
     "UnknownDevice",
     "UnknownOperation",
+    "UnknownProcess",
     "UnknownTenant",
     "Unreachable",
     "boost",

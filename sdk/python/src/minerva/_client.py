@@ -6,16 +6,24 @@ import contextlib
 import os
 import threading
 import time
-import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 import grpc
 
 from . import _wire
 from ._address import Credentials
-from ._errors import MinervaError, Status
-from ._link import PATIENCE_SECONDS, Server, is_cut_off, look
+from ._errors import MinervaError, NoServer, Status
+from ._link import (
+    LOOK_SECONDS_MAX,
+    PATIENCE_SECONDS,
+    TELL_SECONDS_MAX,
+    Search,
+    Server,
+    is_cut_off,
+    new_key,
+    warn_once,
+)
 from ._retry import Attempts, Backoff
 from ._types import (
     Access,
@@ -35,10 +43,6 @@ from .v1.participation_pb2_grpc import ParticipationStub
 _Request = TypeVar("_Request")
 _Response = TypeVar("_Response")
 
-# A program that is done with its operation, or begins it alone, waits no longer for the server to hear of it.
-_TELL_SECONDS_MAX = 1.0
-
-
 class _Link:
     """A channel to a server, and the patience with it."""
 
@@ -52,12 +56,17 @@ class _Link:
             self.channel = grpc.secure_channel(server.target, credentials, server.options)
         self.stub = ParticipationStub(self.channel)
 
-    def call(self, method: grpc.UnaryUnaryMultiCallable[_Request, _Response], request: _Request) -> _Response:
+    def call(
+        self, method: grpc.UnaryUnaryMultiCallable[_Request, _Response], request: _Request, request_id: str = ""
+    ) -> _Response:
         """Sends a request until it is answered, refused for good, or the patience is over."""
-        attempts = Attempts(self.server.address, self.server.patience_seconds, time.monotonic())
+        attempts = Attempts(self.server, request_id, time.monotonic())
         while True:
             try:
-                return method(request, timeout=attempts.left(time.monotonic()), metadata=self.server.metadata)
+                left = attempts.left(time.monotonic())
+                answer = method(request, timeout=left, metadata=self.server.metadata)
+                self.server.is_served = True
+                return answer
             except grpc.RpcError as error:
                 wait = attempts.failed(Status.of(error), time.monotonic())
             time.sleep(wait)
@@ -73,7 +82,7 @@ class _Link:
 
         sender = threading.Thread(target=send, name="minerva-tell", daemon=True)
         sender.start()
-        sender.join(_TELL_SECONDS_MAX)
+        sender.join(TELL_SECONDS_MAX)
 
 
 class Held:
@@ -110,7 +119,7 @@ class Held:
             return
         if self._call is not None:
             self._call.cancel()
-        self._keeper.join(_TELL_SECONDS_MAX)
+        self._keeper.join(TELL_SECONDS_MAX)
 
     def _keep(self, link: _Link) -> None:
         backoff = Backoff()
@@ -119,8 +128,10 @@ class Held:
             self._in_force = None
             if self._released.is_set():
                 return
-            if not status.is_worth_another_try:
-                self._error = status.error(link.server.address, 0.0)
+            self._error = link.server.absence(status)
+            if self._error is None and not status.is_worth_another_try:
+                self._error = status.refusal()
+            if self._error is not None:
                 self._heard.set()
                 return
             self._released.wait(backoff.after(status))
@@ -134,6 +145,7 @@ class Held:
                 call.cancel()
             for change in call:
                 backoff.reset()
+                link.server.is_served = True
                 self._in_force = _wire.level_of(change.level)
                 self._heard.set()
             return Status(grpc.StatusCode.UNAVAILABLE, "the server ended the hold")
@@ -178,8 +190,9 @@ class Coordinated:
 class Client:
     """A tenant's connection. Threads may share it; a child that the process forks may not, and does without."""
 
-    def __init__(self, server: Server | str) -> None:
+    def __init__(self, search: Search, server: Server | str) -> None:
         """For `minerva.connect`, which finds the server."""
+        self._search = search
         self._link = _Link(server) if isinstance(server, Server) else None
         self._absence = server if isinstance(server, str) else ""
 
@@ -195,6 +208,7 @@ class Client:
 
     def close(self) -> None:
         """Closes the connection; what it holds is released."""
+        self._search.end()
         if self._link is not None and self._link.process == os.getpid():
             self._link.channel.close()
 
@@ -206,14 +220,46 @@ class Client:
 
     def _there(self) -> _Link | None:
         """The connection, unless there is no server or the process is another's child."""
-        return None if self._link is None or is_cut_off() else self._link
+        if is_cut_off():
+            return None
+        if self._link is None and self._search.is_due():
+            # What takes longer goes on in the background, for later calls.
+            looker = threading.Thread(target=self._look_again, name="minerva-look", daemon=True)
+            looker.start()
+            looker.join(LOOK_SECONDS_MAX)
+        return self._link
+
+    def _look_again(self) -> None:
+        server = self._search.again()
+        if server is not None:
+            self._link = _Link(server)
+
+    def _lose(self, absence: NoServer) -> None:
+        """It turned out that there is an agent and no server."""
+        self._link, self._absence = None, str(absence)
+        self._search.put_off()
+        warn_once(self._absence)
+
+    def _ask(
+        self,
+        method: Callable[[ParticipationStub], grpc.UnaryUnaryMultiCallable[_Request, _Response]],
+        request: _Request,
+        request_id: str = "",
+    ) -> _Response | None:
+        """The answer; none where there is no server."""
+        link = self._there()
+        if link is None:
+            return None
+        try:
+            return link.call(method(link.stub), request, request_id)
+        except NoServer as absence:
+            self._lose(absence)
+            return None
 
     def describe(self) -> Description:
         """Who the server takes the caller for, what is in force for it, and what it may do."""
-        link = self._there()
-        if link is None:
-            return Description()
-        return _wire.description_of(link.call(link.stub.Describe, v1.DescribeRequest()))
+        answer = self._ask(lambda stub: stub.Describe, v1.DescribeRequest())
+        return Description() if answer is None else _wire.description_of(answer)
 
     def set_level(
         self, level: Level | LevelWord, *, seconds: float | None = None, process: int | None = None
@@ -221,21 +267,21 @@ class Client:
         """Steps back for some seconds, until a process ends (0: this one), or until another level is set; comes back with
         `normal`. The level in force after it, which one that is held or scheduled may set further back."""
         request = _wire.set_level_request(level, seconds, process)
-        link = self._there()
-        return Level.NORMAL if link is None else _wire.level_of(link.call(link.stub.SetLevel, request).level)
+        answer = self._ask(lambda stub: stub.SetLevel, request)
+        return Level.NORMAL if answer is None else _wire.level_of(answer.level)
 
     def set_schedule(self, entries: Sequence[ScheduleEntry], time_zone: str = "") -> Level:
         """Sets when to step back, by the clock on the wall, in place of the schedule before; none ends it. The time zone is an
         IANA name such as `Europe/Berlin`; empty, it is the server's. The level in force after it."""
         request = _wire.schedule_request(entries, time_zone)
-        link = self._there()
-        return Level.NORMAL if link is None else _wire.level_of(link.call(link.stub.SetSchedule, request).level)
+        answer = self._ask(lambda stub: stub.SetSchedule, request)
+        return Level.NORMAL if answer is None else _wire.level_of(answer.level)
 
     def credits(self, entries: int = 0) -> Credits:
         """What the account holds, and at most so many of its last entries."""
         request = v1.CreditsRequest(entries_max=entries)
-        link = self._there()
-        return Credits() if link is None else _wire.credits_of(link.call(link.stub.Credits, request))
+        answer = self._ask(lambda stub: stub.Credits, request)
+        return Credits() if answer is None else _wire.credits_of(answer)
 
     def boost(
         self,
@@ -248,13 +294,17 @@ class Client:
         """Buys high priority for some seconds, rounded up to whole slices, or for some slices; on one disk (`MAJ:MIN` of the
         host) or on all. Returns when the purchase is durable. Asked for twice under the same `request_id` it is bought once;
         the library itself sends it again so when the connection breaks."""
-        request = _wire.boost_request(request_id or _new_key(), seconds, slices, device)
-        link = self._there()
-        return Boost() if link is None else _wire.boost_of(link.call(link.stub.Boost, request))
+        request = _wire.boost_request(request_id or new_key(), seconds, slices, device)
+        answer = self._ask(lambda stub: stub.Boost, request, request.request_id)
+        return Boost() if answer is None else _wire.boost_of(answer)
 
     def hold(self, level: Level | LevelWord) -> Held:
         """Steps back until the answer is released; `deprioritized` does so by itself. Returns when the level is in force."""
-        return Held(self._there(), Level(level))
+        try:
+            return Held(self._there(), Level(level))
+        except NoServer as absence:
+            self._lose(absence)
+            return Held(None, Level(level))
 
     @contextlib.contextmanager
     def deprioritized(self, level: Level | LevelWord = Level.LOW) -> Iterator[Held]:
@@ -277,13 +327,16 @@ class Client:
     ) -> Coordinated:
         """Waits until an operation may begin, which the caller then finishes or cancels; `coordinated` does so by itself.
         An operation whose wait is interrupted is cancelled."""
-        request = _wire.coordinate_request(request_id or _new_key(), bytes, deadline, begin_by, access, device)
+        request = _wire.coordinate_request(request_id or new_key(), bytes, deadline, begin_by, access, device)
         link = self._there()
         if link is None:
             return Coordinated(None, request.request_id, Begun.UNSERVED, 0.0)
         asked = time.monotonic()
         try:
             begun = _wait(link, request)
+        except NoServer as absence:
+            self._lose(absence)
+            return Coordinated(None, request.request_id, Begun.UNSERVED, 0.0)
         except KeyboardInterrupt:
             link.tell(link.stub.Cancel, v1.CancelRequest(request_id=request.request_id))
             raise
@@ -324,18 +377,14 @@ def connect(
     """Connects to the server at `address`, else where the environment says, else where one listens on this machine, else
     through an agent that is started. Without any it is a client that does nothing; an exception is what somebody has to
     mend, such as an address that cannot be read."""
-    return Client(look(address, credentials, patience_seconds))
-
-
-def _new_key() -> str:
-    """A key that nobody else chooses."""
-    return str(uuid.uuid4())
+    search = Search(address, credentials, patience_seconds)
+    return Client(search, search.look())
 
 
 def _wait(link: _Link, request: v1.CoordinateRequest) -> Begun:
     """Asks, and asks again under the same key when the server was away, until the operation begins."""
     server = link.server
-    waiting = Waiting(server.address, request, server.patience_seconds, time.monotonic())
+    waiting = Waiting(server, request, time.monotonic())
     while True:
         status = _listen(link, request, waiting)
         if waiting.begun(time.monotonic()) is None:

@@ -26,8 +26,17 @@ class CredentialsError(MinervaError):
     """A file with a certificate, a key or a token cannot be read, or half of a pair is missing."""
 
 
+class NoServer(MinervaError):
+    """The agent has never reached a server. Never raised to a program, which goes on without."""
+
+
 class Unreachable(MinervaError):
-    """The server went away and did not come back in time. What was asked may have been done."""
+    """The server went away and did not come back in time, or did not answer. What was asked may have been done."""
+
+    def __init__(self, message: str, request_id: str = "") -> None:
+        super().__init__(message)
+        self.request_id = request_id
+        """The key of what was asked, if that counts: asked for again under it, it is done once. Else empty."""
 
 
 class Refused(MinervaError):
@@ -89,6 +98,18 @@ class Stopping(Refused):
     """The server is ending."""
 
 
+class Busy(Refused):
+    """The server has more to do than it can take."""
+
+
+class NotSeenYet(Refused):
+    """The server has not seen the caller's cgroup yet; it looks once a slice."""
+
+
+class UnknownProcess(Refused):
+    """There is no such process to bind a level to."""
+
+
 _CLASSES: dict[str, type[Refused]] = {
     "not-identified": NotIdentified,
     "unknown-tenant": UnknownTenant,
@@ -105,7 +126,14 @@ _CLASSES: dict[str, type[Refused]] = {
     "key-reused": KeyReused,
     "not-committed": NotCommitted,
     "stopping": Stopping,
+    "busy": Busy,
+    "not-seen-yet": NotSeenYet,
+    "bad-process": UnknownProcess,
+    "no-such-process": UnknownProcess,
 }
+
+# The word of an agent that has not reached its server.
+_NO_SERVER = "no-server"
 
 # What a lost connection may look like on this side, when no word of the server's comes with it.
 _BROKEN = frozenset(
@@ -158,15 +186,37 @@ class Status:
     @property
     def is_worth_another_try(self) -> bool:
         """Whether the same request may be answered later."""
-        later = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.RESOURCE_EXHAUSTED)
+        later = (
+            grpc.StatusCode.UNAVAILABLE,
+            grpc.StatusCode.RESOURCE_EXHAUSTED,
+            grpc.StatusCode.DEADLINE_EXCEEDED,
+        )
         return self.is_broken or self.code in later
 
-    def error(self, address: str, waited_seconds: float) -> MinervaError:
-        """What the program is told, when it is not tried again."""
-        if self.is_broken:
-            reason = f" ({self.details})" if self.details else ""
-            return Unreachable(f"no answer from {address} within {waited_seconds:.0f} s{reason}: is minervad running?")
+    @property
+    def may_be_done(self) -> bool:
+        """Whether the request may have been done all the same: its answer was lost, or did not come in time."""
+        return self.is_broken or self.code is grpc.StatusCode.DEADLINE_EXCEEDED
+
+    @property
+    def says_no_server(self) -> bool:
+        """Whether an agent says so, which has not reached its server since it started."""
+        return self.word == _NO_SERVER
+
+    def error(self, address: str, waited_seconds: float, request_id: str) -> MinervaError:
+        """What the program is told when it was tried for long enough."""
+        if not self.may_be_done and not self.says_no_server:
+            return self.refusal()
+        reason = f" ({self.details})" if self.details else ""
+        message = f"no answer from {address} within {waited_seconds:.0f} s{reason}: is minervad running?"
+        if request_id:
+            message += f" What was asked may have been done; ask again under the request_id {request_id}"
+        return Unreachable(message, request_id)
+
+    def refusal(self) -> Refused:
+        """What the program is told when the server said no."""
         message = self.details or f"the server refused: {self.code.value[1]}"
         if self.code is grpc.StatusCode.UNIMPLEMENTED and not self.word:
-            message = "the server is too old for this request"
+            # Servers have sentences of their own for it, none of which says what to do.
+            message = "the server is too old for this request: it needs a newer minervad"
         return _CLASSES.get(self.word, Refused)(message, self.word, self.code)

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import os
+import threading
+import time
+import uuid
 import warnings
 from collections.abc import Callable
 
 from ._address import Address, Credentials
-from ._errors import NoServerWarning
+from ._errors import MinervaError, NoServer, NoServerWarning, Status
 from ._find import Found, find
 
 PATIENCE_SECONDS = 10.0
 """Requests are sent again for so long: a daemon that is restarted is back by then."""
+
+LOOK_PERIOD_SECONDS = 30.0
+"""A client without a server looks for one again at a call, so long after it looked last."""
+
+LOOK_SECONDS_MAX = 0.1
+"""A call waits no longer for that: whoever listens at a socket of this machine is found by then."""
+
+TELL_SECONDS_MAX = 1.0
+"""A program that is done with its operation, or begins it alone, waits no longer for the server to hear of it."""
 
 _OPTIONS: tuple[tuple[str, str | int], ...] = (
     # Connections are tried again as often as requests are.
@@ -73,6 +87,14 @@ class Server:
         self.metadata = credentials.metadata(address)
         self.patience_seconds = patience_seconds
         self.revive: Callable[[], None] = found.revive
+        self.is_served = False
+        """The server itself has answered, not only an agent that knows none."""
+
+    def absence(self, status: Status) -> NoServer | None:
+        """That there is no server at all, if that is what the status says. One that was there is away, and comes back."""
+        if self.is_served or not status.says_no_server:
+            return None
+        return NoServer(status.details.rstrip("."))
 
 
 def look(address: str | None, credentials: Credentials | None, patience_seconds: float) -> Server | str:
@@ -86,3 +108,46 @@ def look(address: str | None, credentials: Credentials | None, patience_seconds:
         return found.absence
     _used = True
     return Server(found, found.address, credentials or Credentials.from_environment(), patience_seconds)
+
+
+class Search:
+    """Where a client looks for its server, and when it looks again."""
+
+    def __init__(self, address: str | None, credentials: Credentials | None, patience_seconds: float) -> None:
+        self._asked = (address, credentials, patience_seconds)
+        self._looked = -math.inf
+        self._lock = threading.Lock()
+
+    def look(self) -> Server | str:
+        """The server, or why there is none."""
+        self.put_off()
+        return look(*self._asked)
+
+    def is_due(self) -> bool:
+        """Whether to look again now; one of several that ask is told so."""
+        with self._lock:
+            is_due = time.monotonic() - self._looked >= LOOK_PERIOD_SECONDS
+            if is_due:
+                self._looked = time.monotonic()
+            return is_due
+
+    def again(self) -> Server | None:
+        """The server, if it is there now."""
+        # An error is for somebody to mend; this program goes on without, as before.
+        with contextlib.suppress(MinervaError):
+            found = self.look()
+            return found if isinstance(found, Server) else None
+        return None
+
+    def put_off(self) -> None:
+        """The server was found to be absent now."""
+        self._looked = time.monotonic()
+
+    def end(self) -> None:
+        """The client is closed."""
+        self._looked = math.inf
+
+
+def new_key() -> str:
+    """A key that nobody else chooses."""
+    return str(uuid.uuid4())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 from ._errors import Status
+from ._link import Server
 
 _FIRST_SECONDS = 0.1
 _LONGEST_SECONDS = 5.0
@@ -30,11 +31,14 @@ class Backoff:
 class Attempts:
     """The tries of one request. Every request of the contract may be sent twice: what counts carries a key."""
 
-    def __init__(self, address: str, patience_seconds: float, now: float) -> None:
-        self._address = address
+    def __init__(self, server: Server, request_id: str, now: float) -> None:
+        self._server = server
+        self._request_id = request_id
         self._begin = now
-        self._end = now + patience_seconds
+        self._end = now + server.patience_seconds
         self._backoff = Backoff()
+        self._is_first = True
+        self._unsure: Status | None = None
 
     def left(self, now: float) -> float:
         """How long the next try may take, in seconds."""
@@ -42,7 +46,16 @@ class Attempts:
 
     def failed(self, status: Status, now: float) -> float:
         """How long to wait before the next try; raises when there is none."""
+        absence = self._server.absence(status) if self._is_first else None
+        if absence is not None:
+            raise absence
+        if not status.is_worth_another_try:
+            raise status.refusal()
+        self._is_first = False
+        if status.may_be_done:
+            # A later `busy` does not undo it.
+            self._unsure = status
         wait = self._backoff.after(status)
-        if not status.is_worth_another_try or now + wait > self._end:
-            raise status.error(self._address, now - self._begin)
+        if now + wait > self._end:
+            raise (self._unsure or status).error(self._server.address, now - self._begin, self._request_id)
         return wait

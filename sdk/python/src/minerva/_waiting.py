@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 from ._errors import Status
+from ._link import Server
 from ._retry import Backoff
 from ._types import Begun
 from .v1 import participation_pb2 as v1
@@ -14,9 +15,9 @@ class Waiting:
     """The wait of one operation. Whatever becomes of the server, it ends: with its word, with the deadline, or when the server
     was away for longer than the client is patient. Instants are seconds of any one clock."""
 
-    def __init__(self, address: str, request: v1.CoordinateRequest, patience_seconds: float, now: float) -> None:
-        self._address = address
-        self._patience_seconds = patience_seconds
+    def __init__(self, server: Server, request: v1.CoordinateRequest, now: float) -> None:
+        self._server = server
+        self._patience_seconds = server.patience_seconds
         self._backoff = Backoff()
         self._is_answered = False
         self._away_since: float | None = now
@@ -51,7 +52,7 @@ class Waiting:
 
     def answered(self, response: v1.CoordinateResponse, now: float) -> bool:
         """The server answered. Whether it begins now."""
-        self._is_answered = True
+        self._is_answered = self._server.is_served = True
         self._away_since = None
         self._backoff.reset()
         answer = response.WhichOneof("answer")
@@ -73,9 +74,12 @@ class Waiting:
     def ended(self, status: Status, now: float) -> float:
         """The stream ended before it could begin. How long to wait before asking again under the same key, in seconds;
         raises when the server refused."""
+        absence = self._server.absence(status)
+        if absence is not None:
+            raise absence
         if not status.is_worth_another_try:
             if not self._is_answered:
-                raise status.error(self._address, 0.0)
+                raise status.refusal()
             # An operation that was answered already is not failed by a server that knows it no more.
             self._begun = Begun.UNSERVED
             return 0.0

@@ -17,18 +17,26 @@ import asyncio
 import contextlib
 import os
 import time
-import uuid
 import weakref
-from collections.abc import AsyncIterator, Coroutine, Sequence
-from typing import Any, TypeVar
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import grpc
 import grpc.aio
 
 from . import _wire
 from ._address import Credentials
-from ._errors import MinervaError, Status
-from ._link import PATIENCE_SECONDS, Server, is_cut_off, look
+from ._errors import MinervaError, NoServer, Status
+from ._link import (
+    LOOK_SECONDS_MAX,
+    PATIENCE_SECONDS,
+    TELL_SECONDS_MAX,
+    Search,
+    Server,
+    is_cut_off,
+    new_key,
+    warn_once,
+)
 from ._retry import Attempts, Backoff
 from ._types import (
     Access,
@@ -44,6 +52,10 @@ from ._types import Credits as _Credits
 from ._waiting import Waiting
 from .v1 import participation_pb2 as v1
 from .v1.participation_pb2_grpc import ParticipationStub
+
+if TYPE_CHECKING:
+    # In the stubs only: at run time both halves of grpcio share a class.
+    from .v1.participation_pb2_grpc import ParticipationAsyncStub
 
 __all__ = [
     "Client",
@@ -61,9 +73,6 @@ __all__ = [
 
 _Request = TypeVar("_Request")
 _Response = TypeVar("_Response")
-
-# A program that is done with its operation, or begins it alone, waits no longer for the server to hear of it.
-_TELL_SECONDS_MAX = 1.0
 
 # What goes on in the background; an event loop by itself keeps no task alive.
 _tasks: set[asyncio.Task[None]] = set()
@@ -90,13 +99,16 @@ class _Link:
         self.stub = ParticipationStub(self.channel)
 
     async def call(
-        self, method: grpc.aio.UnaryUnaryMultiCallable[_Request, _Response], request: _Request
+        self, method: grpc.aio.UnaryUnaryMultiCallable[_Request, _Response], request: _Request, request_id: str = ""
     ) -> _Response:
         """Sends a request until it is answered, refused for good, or the patience is over."""
-        attempts = Attempts(self.server.address, self.server.patience_seconds, time.monotonic())
+        attempts = Attempts(self.server, request_id, time.monotonic())
         while True:
             try:
-                return await method(request, timeout=attempts.left(time.monotonic()), metadata=self.server.metadata)
+                left = attempts.left(time.monotonic())
+                answer = await method(request, timeout=left, metadata=self.server.metadata)
+                self.server.is_served = True
+                return answer
             except grpc.aio.AioRpcError as error:
                 wait = attempts.failed(Status.of(error), time.monotonic())
             await asyncio.sleep(wait)
@@ -114,7 +126,7 @@ class _Link:
             with contextlib.suppress(MinervaError, grpc.aio.UsageError):
                 await self.call(method, request)
 
-        await asyncio.wait({_in_background(send())}, timeout=_TELL_SECONDS_MAX)
+        await asyncio.wait({_in_background(send())}, timeout=TELL_SECONDS_MAX)
 
 
 class Held:
@@ -151,10 +163,13 @@ class Held:
 
     async def release(self) -> None:
         """Comes back. Twice is as good as once."""
+        # A child of the process that holds it has a copy of this, and not the stream.
+        if self._link is None or self._link.process != os.getpid():
+            return
         if self._keeper is not None:
             # The call ends with the task, and the level with the call.
             self._keeper.cancel()
-            await asyncio.wait({self._keeper}, timeout=_TELL_SECONDS_MAX)
+            await asyncio.wait({self._keeper}, timeout=TELL_SECONDS_MAX)
 
     async def _keep(self, link: _Link) -> None:
         backoff = Backoff()
@@ -162,8 +177,10 @@ class Held:
             while True:
                 status = await self._hold_once(link, backoff)
                 self._in_force = None
-                if not status.is_worth_another_try:
-                    self._error = status.error(link.server.address, 0.0)
+                self._error = link.server.absence(status)
+                if self._error is None and not status.is_worth_another_try:
+                    self._error = status.refusal()
+                if self._error is not None:
                     self._heard.set()
                     return
                 await asyncio.sleep(backoff.after(status))
@@ -180,6 +197,7 @@ class Held:
         try:
             async for change in call:
                 backoff.reset()
+                link.server.is_served = True
                 self._in_force = _wire.level_of(change.level)
                 self._heard.set()
             return Status(grpc.StatusCode.UNAVAILABLE, "the server ended the hold")
@@ -203,22 +221,28 @@ class Coordinated:
 
     async def finish(self) -> None:
         """It is done; the measured time makes the next estimate better. Twice is as good as once."""
-        link, self._link = self._link, None
+        link = self._end()
         if link is not None:
             await link.tell(link.stub.Finish, v1.FinishRequest(request_id=self.request_id))
 
     async def cancel(self) -> None:
         """It will not be done, or not to its end."""
-        link, self._link = self._link, None
+        link = self._end()
         if link is not None:
             await link.tell(link.stub.Cancel, v1.CancelRequest(request_id=self.request_id))
+
+    def _end(self) -> _Link | None:
+        """Whom to tell: nobody the second time, or in a child of the process that asked."""
+        link, self._link = self._link, None
+        return link if link is not None and link.process == os.getpid() else None
 
 
 class Client:
     """A tenant's connection, for one event loop."""
 
-    def __init__(self, server: Server | str) -> None:
+    def __init__(self, search: Search, server: Server | str) -> None:
         """For `minerva.aio.connect`, which finds the server."""
+        self._search = search
         self._link = _Link(server) if isinstance(server, Server) else None
         self._absence = server if isinstance(server, str) else ""
 
@@ -234,7 +258,8 @@ class Client:
 
     async def close(self) -> None:
         """Closes the connection; what it holds is released."""
-        if self._link is not None:
+        self._search.end()
+        if self._link is not None and self._link.process == os.getpid():
             await self._link.channel.close()
 
     async def __aenter__(self) -> Client:
@@ -243,36 +268,66 @@ class Client:
     async def __aexit__(self, *exception: object) -> None:
         await self.close()
 
-    def _there(self) -> _Link | None:
+    async def _there(self) -> _Link | None:
         """The connection, unless there is no server or the process is another's child."""
-        return None if self._link is None or is_cut_off() else self._link
+        if is_cut_off():
+            return None
+        if self._link is None and self._search.is_due():
+            # What takes longer goes on in the background, for later calls.
+            await asyncio.wait({_in_background(self._look_again())}, timeout=LOOK_SECONDS_MAX)
+        return self._link
+
+    async def _look_again(self) -> None:
+        server = await asyncio.to_thread(self._search.again)
+        if server is not None:
+            self._link = _Link(server)
+
+    def _lose(self, absence: NoServer) -> None:
+        """It turned out that there is an agent and no server."""
+        self._link, self._absence = None, str(absence)
+        self._search.put_off()
+        warn_once(self._absence)
+
+    async def _ask(
+        self,
+        method: Callable[[ParticipationAsyncStub], grpc.aio.UnaryUnaryMultiCallable[_Request, _Response]],
+        request: _Request,
+        request_id: str = "",
+    ) -> _Response | None:
+        """The answer; none where there is no server."""
+        link = await self._there()
+        if link is None:
+            return None
+        try:
+            return await link.call(method(link.stub), request, request_id)
+        except NoServer as absence:
+            self._lose(absence)
+            return None
 
     async def describe(self) -> Description:
         """As `minerva.Client.describe`."""
-        link = self._there()
-        if link is None:
-            return Description()
-        return _wire.description_of(await link.call(link.stub.Describe, v1.DescribeRequest()))
+        answer = await self._ask(lambda stub: stub.Describe, v1.DescribeRequest())
+        return Description() if answer is None else _wire.description_of(answer)
 
     async def set_level(
         self, level: Level | LevelWord, *, seconds: float | None = None, process: int | None = None
     ) -> Level:
         """As `minerva.Client.set_level`."""
         request = _wire.set_level_request(level, seconds, process)
-        link = self._there()
-        return Level.NORMAL if link is None else _wire.level_of((await link.call(link.stub.SetLevel, request)).level)
+        answer = await self._ask(lambda stub: stub.SetLevel, request)
+        return Level.NORMAL if answer is None else _wire.level_of(answer.level)
 
     async def set_schedule(self, entries: Sequence[ScheduleEntry], time_zone: str = "") -> Level:
         """As `minerva.Client.set_schedule`."""
         request = _wire.schedule_request(entries, time_zone)
-        link = self._there()
-        return Level.NORMAL if link is None else _wire.level_of((await link.call(link.stub.SetSchedule, request)).level)
+        answer = await self._ask(lambda stub: stub.SetSchedule, request)
+        return Level.NORMAL if answer is None else _wire.level_of(answer.level)
 
     async def credits(self, entries: int = 0) -> _Credits:
         """As `minerva.Client.credits`."""
         request = v1.CreditsRequest(entries_max=entries)
-        link = self._there()
-        return _Credits() if link is None else _wire.credits_of(await link.call(link.stub.Credits, request))
+        answer = await self._ask(lambda stub: stub.Credits, request)
+        return _Credits() if answer is None else _wire.credits_of(answer)
 
     async def boost(
         self,
@@ -283,14 +338,18 @@ class Client:
         request_id: str | None = None,
     ) -> Boost:
         """As `minerva.Client.boost`."""
-        request = _wire.boost_request(request_id or _new_key(), seconds, slices, device)
-        link = self._there()
-        return Boost() if link is None else _wire.boost_of(await link.call(link.stub.Boost, request))
+        request = _wire.boost_request(request_id or new_key(), seconds, slices, device)
+        answer = await self._ask(lambda stub: stub.Boost, request, request.request_id)
+        return Boost() if answer is None else _wire.boost_of(answer)
 
     async def hold(self, level: Level | LevelWord) -> Held:
         """As `minerva.Client.hold`."""
-        held = Held(self._there(), Level(level))
-        await held._take()
+        held = Held(await self._there(), Level(level))
+        try:
+            await held._take()
+        except NoServer as absence:
+            self._lose(absence)
+            return Held(None, Level(level))
         return held
 
     @contextlib.asynccontextmanager
@@ -313,13 +372,16 @@ class Client:
         request_id: str | None = None,
     ) -> Coordinated:
         """As `minerva.Client.coordinate`. An operation whose wait is cancelled is cancelled on the server too."""
-        request = _wire.coordinate_request(request_id or _new_key(), bytes, deadline, begin_by, access, device)
-        link = self._there()
+        request = _wire.coordinate_request(request_id or new_key(), bytes, deadline, begin_by, access, device)
+        link = await self._there()
         if link is None:
             return Coordinated(None, request.request_id, Begun.UNSERVED, 0.0)
         asked = time.monotonic()
         try:
             begun = await _wait(link, request)
+        except NoServer as absence:
+            self._lose(absence)
+            return Coordinated(None, request.request_id, Begun.UNSERVED, 0.0)
         except asyncio.CancelledError:
             await link.tell(link.stub.Cancel, v1.CancelRequest(request_id=request.request_id))
             raise
@@ -356,18 +418,14 @@ async def connect(
     patience_seconds: float = PATIENCE_SECONDS,
 ) -> Client:
     """As `minerva.connect`."""
-    return Client(await asyncio.to_thread(look, address, credentials, patience_seconds))
-
-
-def _new_key() -> str:
-    """A key that nobody else chooses."""
-    return str(uuid.uuid4())
+    search = Search(address, credentials, patience_seconds)
+    return Client(search, await asyncio.to_thread(search.look))
 
 
 async def _wait(link: _Link, request: v1.CoordinateRequest) -> Begun:
     """Asks, and asks again under the same key when the server was away, until the operation begins."""
     server = link.server
-    waiting = Waiting(server.address, request, server.patience_seconds, time.monotonic())
+    waiting = Waiting(server, request, time.monotonic())
     while True:
         status = await _listen(link, request, waiting)
         if waiting.begun(time.monotonic()) is None:

@@ -16,8 +16,13 @@ agent between, it is answered again and not done again. Levels and schedules are
 setting it once.
 
 A refusal is a gRPC status with a sentence for people in its message, and a stable word for programs in the trailing
-metadata `minerva-refusal`, such as `not-enough-credits`. `UNAVAILABLE` and `RESOURCE_EXHAUSTED` are worth another try,
-after the `minerva-retry-after-ms` of the metadata where there is one; others are not.
+metadata `minerva-refusal`, such as `not-enough-credits`. `UNAVAILABLE`, `RESOURCE_EXHAUSTED` and `DEADLINE_EXCEEDED` are
+worth another try, after the `minerva-retry-after-ms` of the metadata where there is one; others are not. After
+`DEADLINE_EXCEEDED` (`no-answer`), as after a lost connection, what was asked may have been done: it is asked again under the
+same `request_id`. A word or a number of an enumeration that a reader does not know is of a newer server, and no error.
+
+`no-server` is the word of an agent that has not reached its server since it started. Nothing was done; a client that heard
+nothing else before goes on as where there is no server, and looks again later.
 
 Units stand at the end of each name: `_ns` nanoseconds, `_bytes` bytes, `_micro_credits` millionths of a credit. Spans of time
 are counted from the moment at which the server reads the request, so that no two clocks must agree.
