@@ -261,7 +261,7 @@ fn broken_within(flows: &[Flow], tightest: Tightest) -> Option<Nanos> {
     // What is left over of each second piles up until it is more than the longest delay.
     let longest_s = flows.iter().map(|flow| flow.contract.delay.as_secs_f64()).fold(0.0, f64::max);
     let until_s = 2.0 * longest_s / (tightest.work_ns / 1e9 - 1.0);
-    (until_s < 30.0).then(|| Nanos((until_s * 1e9) as u64))
+    (until_s < 30.0).then_some(Nanos((until_s * 1e9) as u64))
 }
 
 /// A flow that takes all that its contract gives it within an interval, in its largest requests.
