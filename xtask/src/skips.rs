@@ -1,5 +1,5 @@
 //! What was not tested, and why. A test that lacks a facility prints `skipped: needs X` and passes, and what passing tests print
-//! nobody sees: so it is caught here, told at the end, and on a build server it fails the run.
+//! nobody sees: so it is caught here, told at the end, and fails the run where all has to be there.
 
 use crate::shell::display;
 use anyhow::{Context, Result};
@@ -62,8 +62,8 @@ impl Skips {
         Ok(())
     }
 
-    /// Prints all of them; whether the run may pass all the same. Where `CI` is `true` only what is allowed may be skipped.
-    pub(crate) fn may_pass(&self) -> bool {
+    /// Prints all of them; how many are not on the list of those that fail no run.
+    pub(crate) fn tell(&self) -> usize {
         let mut refused = 0;
         for skip in &self.told {
             match ALLOWED.iter().find(|(part, _)| skip.contains(part)) {
@@ -74,8 +74,8 @@ impl Skips {
                 }
             }
         }
-        eprintln!("{} skipped, {refused} of them not allowed where CI=true", self.told.len());
-        refused == 0 || std::env::var_os("CI").is_none_or(|ci| ci != "true")
+        eprintln!("{} skipped, {refused} of them for what this machine lacks", self.told.len());
+        refused
     }
 }
 
