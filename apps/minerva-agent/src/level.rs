@@ -1,6 +1,7 @@
 //! Levels until a process ends. Only this machine can see its processes, so the agent asks the server for a level that is held,
-//! and holds it for as long as the process lives.
+//! and holds it for as long as the process lives; an agent that follows a killed one holds on ([`Record`]).
 
+use crate::kept::{Record, Watched};
 use crate::listening::{Attendance, Peer};
 use crate::message::carried_status;
 use crate::resume::{self, Answers, Kind};
@@ -9,8 +10,8 @@ use http::uri::PathAndQuery;
 use minerva_api::v1;
 use minerva_api::v1::set_level_request::Lifetime;
 use prost::Message;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::Pid;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,8 +22,18 @@ use tonic::metadata::MetadataMap;
 use tonic::{Code, Response, Status};
 
 /// The level that holds until a process ends. There is one at most, as with every level that is set: the later replaces it.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct ProcessLevel(Arc<Mutex<Option<Keeper>>>);
+#[derive(Clone, Debug)]
+pub(crate) struct ProcessLevel {
+    record: Record,
+    latest: Arc<Mutex<Latest>>,
+}
+
+#[derive(Debug, Default)]
+struct Latest {
+    /// Counts those that there were.
+    number: u64,
+    keeper: Option<Keeper>,
+}
 
 /// Ends what it keeps when dropped.
 #[derive(Debug)]
@@ -51,35 +62,29 @@ pub(crate) fn process_of(request: &Carried) -> Option<(v1::SetLevelRequest, u32)
 }
 
 impl ProcessLevel {
+    /// None yet.
+    pub(crate) fn new(record: Record) -> Self {
+        Self { record, latest: Arc::default() }
+    }
+
     /// Another level was set.
     pub(crate) fn replace(&self) {
-        self.set(None);
+        let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        latest.number += 1;
+        latest.keeper = None;
+        self.record.remove();
     }
 
-    fn set(&self, keeper: Option<Keeper>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = keeper;
-    }
-
-    /// Holds the level that was asked for until the process ends; answered when it is in force.
+    /// Holds the level that was asked for until the process ends; answered when it is in force and written down.
     pub(crate) async fn hold(
         &self,
         upstream: &Upstream,
         calls: &Calls,
         asked: v1::SetLevelRequest,
-        process: OwnedFd,
+        process: Watched,
         attendance: Attendance,
     ) -> Result<Response<bytes::Bytes>, Status> {
-        // SAFETY: an `OwnedFd` names the same open descriptor for as long as it lives, and `AsyncFd` owns it until it has
-        // been taken out of the poll set.
-        let ended = unsafe { AsyncFd::register_with_interest(process, Interest::READABLE) }
-            .map_err(|error| Status::internal(format!("The agent cannot watch the process: {error}.")))?;
-        let call = |path: &PathAndQuery, message: Vec<u8>| Carried {
-            path: path.clone(),
-            metadata: MetadataMap::new(),
-            message: message.into(),
-        };
-        let hold = v1::HoldLevelRequest { level: asked.level }.encode_to_vec();
-        let mut changes = resume::open(upstream.clone(), call(&calls.hold, hold), Kind::Hold);
+        let mut changes = resume::open(upstream.clone(), hold_call(&calls.hold, asked.level), Kind::Hold);
         match changes.recv().await {
             Some(Ok(_)) => {}
             Some(Err(refusal)) => return Err(refusal),
@@ -88,23 +93,66 @@ impl ProcessLevel {
         // What was set before, for ever or for a time, is replaced; the answer is the level in force, with what is held.
         let normal = v1::SetLevelRequest { level: v1::Level::Normal as i32, lifetime: None }.encode_to_vec();
         let answer = upstream.unary(&call(&calls.set, normal)).await?;
-        self.set(Some(Keeper(tokio::spawn(keep(ended, changes, attendance)))));
+        let kept = self.record.write(asked.level, &process).and_then(|()| self.keep(process, changes, attendance));
+        kept.map_err(|error| Status::internal(format!("The agent cannot keep the level: {error}.")))?;
         Ok(answer)
+    }
+
+    /// Takes up what the agent before this one held.
+    pub(crate) fn recall(
+        &self,
+        upstream: &Upstream,
+        hold: &PathAndQuery,
+        attendance: Attendance,
+    ) -> anyhow::Result<()> {
+        let Some((level, process)) = self.record.read()? else {
+            self.record.remove();
+            return Ok(());
+        };
+        tracing::info!(process = process.number, "holding on to the level of a process, as the agent before this one");
+        let changes = resume::open_again(upstream.clone(), hold_call(hold, level), Kind::Hold);
+        Ok(self.keep(process, changes, attendance)?)
+    }
+
+    fn keep(&self, process: Watched, changes: Answers, attendance: Attendance) -> io::Result<()> {
+        // SAFETY: an `OwnedFd` names the same open descriptor for as long as it lives, and `AsyncFd` owns it until it has
+        // been taken out of the poll set.
+        let ended = unsafe { AsyncFd::register_with_interest(process.descriptor, Interest::READABLE) }?;
+        let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        latest.number += 1;
+        let (all, number) = (self.clone(), latest.number);
+        latest.keeper = Some(Keeper(tokio::spawn(async move {
+            until_it_ends(ended, changes).await;
+            drop(attendance);
+            let latest = all.latest.lock().unwrap_or_else(PoisonError::into_inner);
+            // Unless a later one is written down there by now.
+            if latest.number == number {
+                all.record.remove();
+            }
+        })));
+        Ok(())
     }
 }
 
+fn call(path: &PathAndQuery, message: Vec<u8>) -> Carried {
+    Carried { path: path.clone(), metadata: MetadataMap::new(), message: message.into() }
+}
+
+fn hold_call(path: &PathAndQuery, level: i32) -> Carried {
+    call(path, v1::HoldLevelRequest { level }.encode_to_vec())
+}
+
 /// Until the process ends, or the server takes the level away.
-async fn keep(ended: AsyncFd<OwnedFd>, mut changes: Answers, attendance: Attendance) {
+async fn until_it_ends(ended: AsyncFd<OwnedFd>, mut changes: Answers) {
     tokio::select! {
         ended = ended.readable() => drop(ended),
         () = async { while let Some(Ok(_)) = changes.recv().await {} } => {}
     }
-    drop(attendance);
 }
 
 /// Opens the process that a level shall be bound to, if the caller may bind it there: it is the caller's own, or another of the
 /// same user.
-pub(crate) fn open_process(peer: &Peer, number: u32) -> Result<OwnedFd, Status> {
+pub(crate) fn open_process(peer: &Peer, number: u32) -> Result<Watched, Status> {
     let number = if number == 0 { peer.process } else { i32::try_from(number).ok() };
     let pid = number.and_then(Pid::from_raw).ok_or_else(|| {
         refusal(
@@ -119,10 +167,10 @@ pub(crate) fn open_process(peer: &Peer, number: u32) -> Result<OwnedFd, Status> 
             format!("There is no process {number} on the agent's machine. Give a number as the agent sees it.");
         refusal(Code::NotFound, "no-such-process", message)
     };
-    let process = pidfd_open(pid, PidfdFlags::empty()).map_err(|_| gone())?;
+    let process = Watched::open(pid).ok_or_else(gone)?;
     let owner = std::fs::metadata(format!("/proc/{number}")).map_err(|_| gone())?.uid();
     // Whose process the number is was read after the descriptor was opened: if that lives still, both are of one process.
-    if has_ended(&process) {
+    if process.has_ended() {
         return Err(gone());
     }
     if peer.user != 0 && peer.user != owner {
@@ -130,13 +178,6 @@ pub(crate) fn open_process(peer: &Peer, number: u32) -> Result<OwnedFd, Status> 
         return Err(refusal(Code::PermissionDenied, "not-allowed", message));
     }
     Ok(process)
-}
-
-/// A pidfd is readable when its process has ended.
-fn has_ended(process: &OwnedFd) -> bool {
-    let mut polled = [PollFd::new(process, PollFlags::IN)];
-    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-    !matches!(poll(&mut polled, Some(&at_once)), Ok(0))
 }
 
 fn refusal(code: Code, word: &'static str, message: String) -> Status {

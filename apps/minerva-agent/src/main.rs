@@ -1,9 +1,11 @@
 //! The agent: in a guest or a container it carries what programs ask to the server on the host, and reports what the host
-//! cannot see from outside. It needs no privileges, and keeps nothing that could be lost: what programs hold they hold by
-//! streams, which the agent opens again after a break of its server, and programs after a break of the agent.
+//! cannot see from outside. It needs no privileges, and nothing is lost with it: what programs hold they hold by streams, which
+//! the agent opens again after a break of its server, and programs after a break of the agent; and the level of a process, which
+//! no program holds, is written down.
 
 mod arguments;
 mod generate;
+mod kept;
 mod level;
 mod listening;
 mod message;

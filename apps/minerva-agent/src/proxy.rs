@@ -1,6 +1,7 @@
 //! The service as programs see it: every call is carried to the server, unread, and its answer back. Three are more than
 //! carried: the two streams are resumed after a break, and a level that lasts as long as a process is held by the agent.
 
+use crate::kept::Record;
 use crate::level::{self, Calls, ProcessLevel};
 use crate::listening::{Attendances, Peer};
 use crate::message::{Unread, carried};
@@ -61,9 +62,17 @@ pub(crate) struct Proxy {
 }
 
 impl Proxy {
-    pub(crate) fn new(upstream: Upstream, attendances: Attendances) -> Self {
+    /// Holds on to what the agent before this one held, as `record` has it.
+    pub(crate) fn new(upstream: Upstream, attendances: Attendances, record: Record) -> Self {
+        let process_level = ProcessLevel::new(record);
+        let recalled = path_of("HoldLevel")
+            .map_err(anyhow::Error::new)
+            .and_then(|hold| process_level.recall(&upstream, &hold, attendances.enter()));
+        if let Err(error) = recalled {
+            tracing::warn!("the level of the agent before this one is lost, ignoring: {error:#}");
+        }
         let streams = Arc::new(Semaphore::new(STREAMS_MAX));
-        Self { upstream, process_level: ProcessLevel::default(), attendances, streams }
+        Self { upstream, process_level, attendances, streams }
     }
 
     async fn carry(self, request: http::Request<Body>) -> http::Response<Body> {

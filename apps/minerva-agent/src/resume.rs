@@ -37,9 +37,18 @@ pub(crate) type Answers = mpsc::Receiver<Result<Bytes, Status>>;
 
 /// Opens the stream, and opens it again whenever the server was away. Dropping the answers hangs up, on the server too.
 pub(crate) fn open(upstream: Upstream, request: Carried, kind: Kind) -> Answers {
+    start(upstream, request, kind, false)
+}
+
+/// The same for a stream that the agent before this one had: its program has been answered.
+pub(crate) fn open_again(upstream: Upstream, request: Carried, kind: Kind) -> Answers {
+    start(upstream, request, kind, true)
+}
+
+fn start(upstream: Upstream, request: Carried, kind: Kind, is_answered: bool) -> Answers {
     let (tell, answers) = mpsc::channel(ANSWERS_WAITING_MAX);
     tokio::spawn(async move {
-        let resumed = Resumed { upstream, request, kind, tell: tell.clone(), is_answered: false };
+        let resumed = Resumed { upstream, request, kind, tell: tell.clone(), is_answered };
         tokio::select! {
             () = resumed.run() => {}
             () = tell.closed() => {}

@@ -1,6 +1,7 @@
 //! The running agent: one thread that carries and reports, until it is told to end or nobody needs it.
 
 use crate::arguments::Arguments;
+use crate::kept::Record;
 use crate::listening::{Attendances, Listening, connections};
 use crate::proxy::Proxy;
 use crate::reporting;
@@ -33,20 +34,20 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         let upstream = Upstream::new(&address, &Credentials::from_environment()?)?;
         let listening = Listening::bind(&place)?;
         tracing::info!(socket = %place.socket.display(), server = %address, "carrying requests");
-        serve(&listening, upstream, arguments).await
+        serve(&listening, upstream, arguments, Record::beside(&place.socket)).await
     });
     // Looking at processes goes on in the background for a moment, and nobody waits for it.
     runtime.shutdown_background();
     result
 }
 
-async fn serve(listening: &Listening, upstream: Upstream, arguments: &Arguments) -> anyhow::Result<()> {
+async fn serve(listening: &Listening, upstream: Upstream, arguments: &Arguments, record: Record) -> anyhow::Result<()> {
     let attendances = Attendances::new();
     let mut terminate = signal(SignalKind::terminate()).context("failed to listen for signals")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("failed to listen for signals")?;
     let server = tonic::transport::Server::builder()
         .max_concurrent_streams(STREAMS_PER_CONNECTION)
-        .add_service(Proxy::new(upstream.clone(), attendances.clone()))
+        .add_service(Proxy::new(upstream.clone(), attendances.clone(), record))
         .serve_with_incoming(connections(listening, attendances.clone()));
     tokio::select! {
         result = server => result.context("programs are served no more"),

@@ -170,6 +170,45 @@ async fn a_level_until_a_process_ends_is_held_until_then() {
     assert_eq!(refusal.metadata().get("minerva-refusal").expect("a word"), "bad-process");
 }
 
+#[tokio::test]
+async fn a_level_until_a_process_ends_survives_a_kill_of_the_agent() {
+    let bed = Bed::new();
+    let server = bed.serve();
+    let agent = bed.agent(&[]);
+    let mut sleeper = Command::new("sleep").arg("600").spawn().expect("a process");
+    let lifetime = Some(Lifetime::Process(sleeper.id()));
+    let request = v1::SetLevelRequest { level: v1::Level::Low as i32, lifetime };
+    bed.raw().await.set_level(request).await.expect("set");
+    agent.kill();
+    until_async("the server misses it", || bed.script.asked(|asked| asked.holds_open == 0)).await;
+    let agent = bed.agent(&[]);
+    until_async("the next agent holds on", || bed.script.asked(|asked| asked.holds_open == 1)).await;
+    // Both at once, and the server is the later to come back.
+    agent.kill();
+    drop(server);
+    let agent = bed.agent(&[]);
+    let _server = bed.serve();
+    until_async("the next agent holds on", || bed.script.asked(|asked| asked.holds_open == 1)).await;
+    sleeper.kill().expect("killed");
+    sleeper.wait().expect("reaped");
+    until_async("the level ends", || bed.script.asked(|asked| asked.holds_open == 0)).await;
+    let record = bed.socket().with_extension("level");
+    until_async("nothing is kept", || !record.exists()).await;
+
+    // One that ends while no agent looks is over.
+    let mut sleeper = Command::new("sleep").arg("600").spawn().expect("a process");
+    let lifetime = Some(Lifetime::Process(sleeper.id()));
+    bed.raw().await.set_level(v1::SetLevelRequest { lifetime, ..request }).await.expect("set");
+    agent.kill();
+    sleeper.kill().expect("killed");
+    sleeper.wait().expect("reaped");
+    let holds = bed.script.asked(|asked| asked.holds);
+    let _agent = bed.agent(&[]);
+    bed.raw().await.describe(v1::DescribeRequest {}).await.expect("it serves");
+    assert!(!record.exists());
+    assert_eq!(bed.script.asked(|asked| asked.holds), holds);
+}
+
 #[test]
 fn reports_name_a_process_and_the_file_that_it_reads() {
     let bed = Bed::new();
