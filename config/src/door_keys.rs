@@ -85,6 +85,17 @@ pub(crate) const PARTICIPATION: &[Key<Config>] = &[
         example: "",
     },
     Key {
+        name: "ledger_keep",
+        doc: "How long the ledger of credits has each entry, and knows the keys of purchases; of older ones it has the sum.",
+        kind: Kind::Duration {
+            least: Nanos::from_secs(86_400),
+            most: Nanos::from_secs(10 * 365 * 86_400),
+            set: |c, v| c.participation.ledger_keep = v,
+        },
+        show: |c| show_duration(c.participation.ledger_keep),
+        example: "",
+    },
+    Key {
         name: "requests_per_second",
         doc: "Requests of one account, on average: of a group of the rules, or of a tenant without one.",
         kind: Kind::Whole {

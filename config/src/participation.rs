@@ -26,6 +26,8 @@ pub struct ParticipationSettings {
     pub vsock_port: Option<u32>,
     /// How long a silent client is believed to be there, and how long it has to answer then.
     pub keepalive: Nanos,
+    /// How long the ledger of credits has each entry; then it has what they came to.
+    pub ledger_keep: Nanos,
     /// How much may be asked.
     pub limits: DoorLimits,
     /// Who is who where the kernel does not say it.
@@ -42,6 +44,7 @@ impl Default for ParticipationSettings {
             client_ca: None,
             vsock_port: None,
             keepalive: Nanos::from_secs(20),
+            ledger_keep: Nanos::from_secs(90 * 86_400),
             limits: DoorLimits::default(),
             identities: Vec::new(),
         }

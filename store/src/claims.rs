@@ -20,8 +20,20 @@ pub struct StandingClaim {
 pub struct SetLevel {
     /// How far.
     pub level: Level,
-    /// Until when, on the clock of this boot; absent: until released.
+    /// Until when, on the clock of this boot; absent: until released, or until `process` ends.
     pub until: Option<Nanos>,
+    /// The process with which it ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<BoundProcess>,
+}
+
+/// A process of this boot. Its number alone may be another's by the time that it is read back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BoundProcess {
+    /// Its number.
+    pub pid: u32,
+    /// When it started, in clock ticks since boot.
+    pub start_ticks: u64,
 }
 
 /// When to step back.

@@ -1,14 +1,14 @@
 //! The ledger of credits, what tenants declared, and what disks deliver.
 //!
-//! The ledger is append-only: the database itself refuses to change or delete a row. A balance is the sum of an account's
-//! rows, and since credits are used oldest first, what is held are the newest rows that make up the balance; nothing else is
+//! The ledger is append-only: the database itself refuses to change a row, or to delete one that was not carried forward
+//! (`carry`). A balance is the sum of an account's rows and of what was carried forward, and since credits are used oldest first, what is held are the newest rows that make up the balance; nothing else is
 //! kept of it. Times are the wall clock's here, and whatever it does, credits last between no time and the time that they were
 //! given for.
 
 use crate::Store;
 use minerva_model::{
     AccessKind, Boost, CreditLot, Declaration, DeviceId, EntryKind, LearntBandwidth, LedgerEntry, MicroCredits, Nanos,
-    RequestId,
+    Purchase, RequestId,
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -19,7 +19,7 @@ use crate::error::StoreError;
 pub enum Posted {
     /// It is in the ledger.
     Fresh,
-    /// The account has an entry of this request already; nothing was added.
+    /// The tenant has an entry of this request already; nothing was added.
     Known,
 }
 
@@ -65,9 +65,14 @@ impl Store {
         let now = (self.clock)();
         let write = |connection: &Connection| {
             let transaction = connection.unchecked_transaction()?;
+            // A purchase of which an earlier version did not say whose it was is taken for the one that is meant.
             let mut insert = transaction.prepare_cached(
-                "INSERT INTO ledger (account, boot, kind, micro_credits, request, at_unix_ms, expires_at_unix_ms)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING",
+                "INSERT INTO ledger
+                     (account, boot, kind, micro_credits, request, at_unix_ms, expires_at_unix_ms, tenant, slices, device)
+                 SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10 WHERE NOT EXISTS (
+                     SELECT 1 FROM ledger
+                     WHERE account = ?1 AND boot = ?2 AND request = ?5 AND tenant = '' AND kind = 'spent'
+                 ) ON CONFLICT DO NOTHING",
             )?;
             let mut posted = Vec::with_capacity(postings.len());
             for Posting { entry, boost } in postings {
@@ -80,6 +85,9 @@ impl Store {
                     entry.request.as_ref().map(|id| id.0.as_str()),
                     now,
                     expires_at,
+                    boost.as_ref().map_or("", |(tenant, _)| tenant.as_str()),
+                    boost.as_ref().map(|(_, boost)| boost.slices_left),
+                    boost.as_ref().and_then(|(_, boost)| boost.device).map(|device| device.to_string()),
                 ])?;
                 if let (1, Some((key, boost))) = (added, boost) {
                     self.add_boost(&transaction, key, boost)?;
@@ -112,6 +120,7 @@ impl Store {
         let read = || {
             let mut select = self.connection.prepare_cached(
                 "SELECT coalesce(sum(CASE WHEN kind IN ('earned', 'given') THEN micro_credits ELSE -micro_credits END), 0)
+                     + coalesce((SELECT micro_credits FROM ledger_carried WHERE account = ?1 AND boot = ?2), 0)
                  FROM ledger WHERE account = ?1 AND boot = ?2",
             )?;
             select.query_row([account, self.scope(account)], |row| row.get(0))
@@ -141,21 +150,42 @@ impl Store {
                 let expires_in = Nanos::from_millis(u64::try_from(remaining).unwrap_or(0));
                 lots.push(CreditLot { amount: MicroCredits(amount), expires_in });
             }
+            if left > 0 {
+                // Carried forward, and only what has expired is.
+                lots.push(CreditLot { amount: MicroCredits(left), expires_in: Nanos::ZERO });
+            }
             lots.reverse();
             Ok(lots)
         };
         read().map_err(|error| self.failed("read from", error))
     }
 
-    /// The requests by which an account spent, the newest first and at most `count_max`, so that none is carried out twice.
-    pub fn purchases(&self, account: &str, count_max: u32) -> Result<Vec<RequestId>, StoreError> {
+    /// What a tenant of an account bought, the newest first and at most `count_max`, so that nothing is bought twice. `tenant`
+    /// is the key of its declaration.
+    pub fn purchases(&self, account: &str, tenant: &str, count_max: u32) -> Result<Vec<Purchase>, StoreError> {
+        self.bought(account, tenant, None, count_max)
+    }
+
+    /// What a tenant of an account bought under a key.
+    pub fn purchase(&self, account: &str, tenant: &str, request: &RequestId) -> Result<Option<Purchase>, StoreError> {
+        Ok(self.bought(account, tenant, Some(request), 1)?.pop())
+    }
+
+    fn bought(
+        &self,
+        account: &str,
+        tenant: &str,
+        request: Option<&RequestId>,
+        count_max: u32,
+    ) -> Result<Vec<Purchase>, StoreError> {
         let read = || {
             let mut select = self.connection.prepare_cached(
-                "SELECT request FROM ledger WHERE account = ?1 AND boot = ?2 AND request IS NOT NULL
-                 ORDER BY id DESC LIMIT ?3",
+                "SELECT request, slices, device, micro_credits FROM ledger
+                 WHERE account = ?1 AND boot = ?2 AND request IS NOT NULL AND kind = 'spent' AND tenant IN (?3, '')
+                 AND (?4 IS NULL OR request = ?4) ORDER BY id DESC LIMIT ?5",
             )?;
-            let rows =
-                select.query_map(params![account, self.scope(account), count_max], |row| row.get(0).map(RequestId))?;
+            let request = request.map(|id| id.0.as_str());
+            let rows = select.query_map(params![account, self.scope(account), tenant, request, count_max], purchase)?;
             rows.collect::<rusqlite::Result<Vec<_>>>()
         };
         read().map_err(|error| self.failed("read from", error))
@@ -271,6 +301,16 @@ impl Store {
         };
         read().map_err(|error| self.failed("read from", error))
     }
+}
+
+fn purchase(row: &Row<'_>) -> rusqlite::Result<Purchase> {
+    let (device, price): (Option<String>, i64) = (row.get(2)?, row.get(3)?);
+    Ok(Purchase {
+        request: row.get(0).map(RequestId)?,
+        slices: row.get(1)?,
+        device: device.and_then(|text| text.parse().ok()),
+        price: MicroCredits(u64::try_from(price).unwrap_or(0)),
+    })
 }
 
 fn ledger_row(row: &Row<'_>) -> rusqlite::Result<LedgerRow> {

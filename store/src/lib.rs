@@ -7,6 +7,7 @@
 //! The wall clock appears here only: history outlives the monotonic clock, so its age is told by the wall clock, and what a
 //! jump of that clock can do is bounded ([`HISTORY_AGE_MAX`], [`Store::prune`]).
 
+mod carry;
 mod claims;
 mod error;
 mod ledger;
@@ -15,7 +16,7 @@ mod recording;
 mod requests;
 mod schema;
 
-pub use claims::{Schedule, SetLevel, Span, StandingClaim};
+pub use claims::{BoundProcess, Schedule, SetLevel, Span, StandingClaim};
 pub use error::{StoreError, StoreErrorKind};
 pub use ledger::{LedgerRow, Posted, Posting};
 pub use open::StoreNote;

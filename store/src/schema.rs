@@ -6,7 +6,7 @@ use rusqlite::{Connection, TransactionBehavior};
 pub(crate) const APPLICATION_ID: i64 = 0x4d6e_7276;
 
 /// Step `n` brings a file of version `n` to `n + 1`. Steps are never edited, only added.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     "
     CREATE TABLE history (
         key TEXT NOT NULL,
@@ -82,6 +82,26 @@ const MIGRATIONS: [&str; 3] = [
     CREATE INDEX participation_of_tenant ON participation (tenant, id);
     CREATE INDEX participation_of_account ON participation (account, id);
     CREATE INDEX participation_by_time ON participation (at_unix_ms);
+",
+    "
+    -- Of a purchase: the key of the declaration of the tenant that bought, within which the request is unique; empty where an
+    -- earlier version did not say. And what it bought, on which disk, as MAJ:MIN.
+    ALTER TABLE ledger ADD COLUMN tenant TEXT NOT NULL DEFAULT '';
+    ALTER TABLE ledger ADD COLUMN slices INTEGER;
+    ALTER TABLE ledger ADD COLUMN device TEXT;
+    DROP INDEX ledger_by_request;
+    CREATE UNIQUE INDEX ledger_by_request ON ledger (account, boot, request, tenant) WHERE request IS NOT NULL;
+    CREATE TABLE ledger_carried (       -- what an account's rows came to that were deleted because of their age
+        account TEXT NOT NULL,
+        boot TEXT NOT NULL,
+        micro_credits INTEGER NOT NULL CHECK (micro_credits >= 0),
+        through_id INTEGER NOT NULL,    -- no row up to this one counts any more
+        PRIMARY KEY (account, boot)
+    ) STRICT, WITHOUT ROWID;
+    DROP TRIGGER ledger_is_not_cut;
+    CREATE TRIGGER ledger_is_not_cut BEFORE DELETE ON ledger WHEN NOT EXISTS (
+        SELECT 1 FROM ledger_carried WHERE account = OLD.account AND boot = OLD.boot AND through_id >= OLD.id
+    ) BEGIN SELECT raise(ABORT, 'append-only'); END;
 ",
 ];
 

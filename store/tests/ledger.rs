@@ -4,7 +4,7 @@
 
 use minerva_model::{
     AccessKind, Boost, CreditLot, Declaration, DeviceId, EntryKind, EntryNumber, LearntBandwidth, LedgerEntry, Level,
-    MicroCredits, Nanos, RequestId,
+    MicroCredits, Nanos, Purchase, RequestId,
 };
 use minerva_store::{
     AnswerKind, AuditLimits, Posted, Posting, RequestRow, Schedule, SetLevel, Span, StandingClaim, Store, StoreNote,
@@ -62,7 +62,11 @@ fn balances_and_lots_are_derived_from_the_rows() {
     let again =
         [entry("group:g", EntryKind::Spent, 25, Some("b")), entry("cgroup:x#1", EntryKind::Given, 1, Some("b"))];
     assert_eq!(store.post(&again).expect("written"), [Posted::Known, Posted::Fresh]);
-    assert_eq!(store.purchases("group:g", 2).expect("read"), [RequestId("b".into()), RequestId("gift".into())]);
+    let keys = |store: &Store| -> Vec<String> {
+        let bought = store.purchases("group:g", "cgroup:a#1", 9).expect("read");
+        bought.into_iter().map(|purchase| purchase.request.0).collect()
+    };
+    assert_eq!(keys(&store), ["b", "a"], "a gift is no purchase");
     let kinds: Vec<EntryKind> =
         store.ledger(Some("group:g"), NOON + 20 * 60_000, 3).expect("read").iter().map(|row| row.kind).collect();
     assert_eq!(kinds, [EntryKind::Given, EntryKind::Expired, EntryKind::Spent], "the newest three");
@@ -105,6 +109,52 @@ fn a_boost_is_durable_with_its_price_and_not_without() {
     assert_eq!(keys, ["a", "b", "c"]);
 }
 
+#[test]
+fn a_key_is_of_one_tenant_and_what_it_bought_is_known() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (path, clock) = (directory.path().join("minerva.db"), Arc::new(AtomicI64::new(NOON)));
+    let (mut store, _) = open(&path, "boot-a", &clock);
+    let disk = Some(DeviceId { major: 8, minor: 0 });
+    let buy = |tenant: &str, device, slices: u32| Posting {
+        boost: Some((tenant.to_owned(), Boost { request: RequestId("k".into()), device, slices_left: slices })),
+        ..entry("group:g", EntryKind::Spent, u64::from(slices) * 25, Some("k"))
+    };
+    let (a, b) = ("cgroup:a#1", "cgroup:b#2");
+    assert_eq!(
+        store.post(&[buy(a, disk, 3), buy(b, None, 1), buy(a, None, 9)]).expect("written"),
+        [Posted::Fresh, Posted::Fresh, Posted::Known]
+    );
+    let bought = |device, slices: u32| Purchase {
+        request: RequestId("k".into()),
+        slices: Some(slices),
+        device,
+        price: MicroCredits::credits(u64::from(slices) * 25),
+    };
+    assert_eq!(store.purchases("group:g", a, 9).expect("read"), [bought(disk, 3)]);
+    assert_eq!(store.purchase("group:g", b, &RequestId("k".into())).expect("read"), Some(bought(None, 1)));
+    assert_eq!(store.purchase("group:g", b, &RequestId("other".into())).expect("read"), None);
+}
+
+/// Before the fourth schema a purchase did not say whose it was: it stands for the one that is asked for, and is not made again.
+#[test]
+fn a_purchase_of_the_third_version_is_not_made_again() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (path, clock) = (directory.path().join("minerva.db"), Arc::new(AtomicI64::new(NOON)));
+    let old = rusqlite::Connection::open(&path).expect("made");
+    old.execute_batch(include_str!("schema_3.sql")).expect("written");
+    drop(old);
+    let (mut store, notes) = open(&path, "boot-a", &clock);
+    assert_eq!(notes, [StoreNote::Migrated { from: 3, to: 4 }]);
+    let known =
+        Purchase { request: RequestId("k".into()), slices: None, device: None, price: MicroCredits::credits(25) };
+    assert_eq!(store.purchases("group:g", "cgroup:a#1", 9).expect("read"), [known]);
+    let boost = Boost { request: RequestId("k".into()), device: None, slices_left: 1 };
+    let again =
+        Posting { boost: Some(("cgroup:a#1".to_owned(), boost)), ..entry("group:g", EntryKind::Spent, 25, Some("k")) };
+    assert_eq!(store.post(&[again]).expect("written"), [Posted::Known]);
+    assert_eq!(store.balance_micro_credits("group:g").expect("read"), 5_000_000);
+}
+
 /// A file of the first schema, with a row of each table, as a daemon of that version left it.
 #[test]
 fn a_file_of_the_first_version_opens_and_keeps_its_rows() {
@@ -114,7 +164,7 @@ fn a_file_of_the_first_version_opens_and_keeps_its_rows() {
     old.execute_batch(include_str!("schema_1.sql")).expect("written");
     drop(old);
     let (mut store, notes) = open(&path, "boot-a", &clock);
-    assert_eq!(notes, [StoreNote::Migrated { from: 1, to: 3 }]);
+    assert_eq!(notes, [StoreNote::Migrated { from: 1, to: 4 }]);
     assert_eq!(store.recall("group:batch").expect("read").len(), 1);
     assert_eq!(store.explain("web", None).expect("read").len(), 1);
     store.post(&[entry("group:batch", EntryKind::Earned, 3, None)]).expect("written");
@@ -152,7 +202,7 @@ fn claims_last_for_a_boot_and_go_when_they_say_nothing() {
     let (path, clock) = (directory.path().join("minerva.db"), Arc::new(AtomicI64::new(NOON)));
     let span = Span { begin_minute: 1320, end_minute: 360, days: 0, level: Level::Idle };
     let claim = StandingClaim {
-        set: Some(SetLevel { level: Level::Low, until: Some(Nanos::from_secs(9)) }),
+        set: Some(SetLevel { level: Level::Low, until: Some(Nanos::from_secs(9)), process: None }),
         schedule: Some(Schedule { time_zone: "Europe/Berlin".to_owned(), spans: vec![span] }),
     };
     let (mut store, _) = open(&path, "boot-a", &clock);

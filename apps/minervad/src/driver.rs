@@ -143,6 +143,8 @@ impl Driver {
         for finding in self.scope.hidden(self.observer.hidden()) {
             self.found(&finding);
         }
+        self.memory.look_for_store();
+        self.recall_unread();
         self.review_claims();
         if self.slice_number == 0 {
             self.find_unknown_disks();
@@ -202,8 +204,7 @@ impl Driver {
         self.tenants.insert(tenant.id, tenant.clone());
         self.directory.enter(&tenant);
         self.feed(Event::TenantSeen { tenant: tenant.clone(), history });
-        self.feed(Event::Recalled(Box::new(self.memory.recalled(&tenant))));
-        self.recall_claims(&tenant);
+        self.recall(&tenant);
     }
 
     /// Tells the engine of a disk and what is remembered of it.
@@ -225,7 +226,8 @@ impl Driver {
         if tenant.group.is_none() {
             self.parts.forget_use(&tenant.history_key());
         }
-        self.memory.claim(&tenant, StandingClaim::default());
+        self.memory.claim_later(&tenant, StandingClaim::default());
+        self.parts.unread.remove(&id);
         self.memory.tenant_gone(&tenant);
         self.tenants.remove(&id);
     }
@@ -265,7 +267,7 @@ impl Driver {
                 wanted.push(effect);
             }
             if wanted.is_empty() {
-                self.memory.send_postings();
+                self.memory.send_commits();
                 return;
             }
             self.prepare(&wanted);

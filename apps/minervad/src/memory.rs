@@ -1,88 +1,38 @@
 //! What the daemon remembers, kept off the slice loop: a thread of its own writes to the store, because the disk under it may be
 //! the very one that is overloaded. Steering goes on whatever the store says.
 //!
-//! Histories, declarations and claims that could not be written are kept and merged, so nothing is lost while the store fails;
-//! audit rows are kept up to a bound and then given up and counted. Entries of the ledger are committed in the order given and
-//! each is acknowledged; what cannot be committed is told to the engine, which takes it back.
+//! Histories and declarations that could not be written are kept and merged, so nothing is lost while the store fails; audit
+//! rows are kept up to a bound and then given up and counted. Entries of the ledger and what tenants claim are committed in the
+//! order given and each is acknowledged; what cannot be committed is told to the loop, which takes it back.
 
+mod jobs;
 mod keeper;
+
+pub(crate) use jobs::Kept;
 
 use crate::command::Commands;
 use crate::metrics::Metrics;
 use anyhow::Context;
+use jobs::{Acknowledged, Batch, ClaimCommit, Commits, Entered, Job, Look};
 use keeper::Keeper;
+use minerva_config::DaemonSettings;
 use minerva_model::{
-    AccessKind, Boost, Declaration, DeviceId, Event, LearntBandwidth, LedgerEntry, Recalled, Tenant, TenantHistory,
+    AccessKind, Boost, Declaration, DeviceId, Event, LearntBandwidth, LedgerEntry, Nanos, Recalled, Tenant,
+    TenantHistory,
 };
 use minerva_store::{AuditRow, Posting, RequestRow, StandingClaim, Store, StoreError};
+use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// Batches and questions that may wait for the store.
 const QUEUE_LENGTH: usize = 64;
-/// Audit rows of either kind that are kept while the store fails: some minutes of a busy host, some 30 MB.
-const AUDIT_ROWS_MAX: usize = 50_000;
 /// Purchases that are recalled, so that none is made twice. Older ones are known to the ledger itself.
 const PURCHASES_MAX: u32 = 1_000;
-
-/// Rows of one slice, or of several while the store fails.
-#[derive(Debug, Default)]
-struct Batch {
-    histories: BTreeMap<(String, DeviceId), TenantHistory>,
-    declarations: BTreeMap<String, Declaration>,
-    claims: BTreeMap<String, StandingClaim>,
-    learnt: BTreeMap<(DeviceId, AccessKind), LearntBandwidth>,
-    audit: Vec<AuditRow>,
-    requests: Vec<RequestRow>,
-}
-
-impl Batch {
-    fn is_empty(&self) -> bool {
-        self.histories.is_empty()
-            && self.declarations.is_empty()
-            && self.claims.is_empty()
-            && self.learnt.is_empty()
-            && self.audit.is_empty()
-            && self.requests.is_empty()
-    }
-
-    /// Adds what is newer; the answer is how many audit rows were given up.
-    fn merge(&mut self, newer: Self) -> u64 {
-        self.histories.extend(newer.histories);
-        self.declarations.extend(newer.declarations);
-        self.claims.extend(newer.claims);
-        self.learnt.extend(newer.learnt);
-        self.audit.extend(newer.audit);
-        self.requests.extend(newer.requests);
-        let excess = self.audit.len().saturating_sub(AUDIT_ROWS_MAX);
-        self.audit.drain(..excess);
-        let excess_requests = self.requests.len().saturating_sub(AUDIT_ROWS_MAX);
-        self.requests.drain(..excess_requests);
-        (excess + excess_requests) as u64
-    }
-}
-
-/// What came of an entry: whether it was fresh, or a sentence.
-#[derive(Debug)]
-struct Acknowledged {
-    posting: Posting,
-    fresh: Result<bool, String>,
-}
-
-/// A look into the store, or why there is none.
-type Look = Box<dyn FnOnce(Result<&Store, &str>) + Send>;
-
-/// What the thread is asked to do.
-enum Job {
-    Keep(Box<Batch>),
-    Post(Vec<Posting>),
-    Look(Look),
-    End,
-}
 
 /// Asks the store's thread from other threads.
 #[derive(Clone, Debug)]
@@ -121,10 +71,11 @@ impl Questions {
 pub(crate) struct Memory {
     queue: SyncSender<Job>,
     pending: Batch,
-    /// Entries that the thread could not take yet.
-    postings: Vec<Posting>,
-    /// Entries that are not acknowledged.
+    /// What the thread could not take yet.
+    commits: Commits,
+    /// Commits that are not acknowledged.
     under_way: usize,
+    last_claim: u64,
     /// Declarations that wait for a purchase under way, and for how many: stored before it, they would come without its boost
     /// after it.
     buying: BTreeMap<String, u32>,
@@ -132,26 +83,40 @@ pub(crate) struct Memory {
     /// What the engine declared last in this run, by key, and learnt, for an engine that is begun anew.
     declared: BTreeMap<String, Declaration>,
     learnt: BTreeMap<(DeviceId, AccessKind), LearntBandwidth>,
-    /// A second connection: SQLite's log lets it read while the thread writes, so that a recall never waits for a sync.
-    /// Where the store did not open at the start there is none, and the past is recalled by the next start: opening checks
-    /// the whole file, for which the loop cannot wait.
+    /// A second connection: SQLite's log lets it read while the thread writes, so that a recall never waits for a sync. The
+    /// thread opens it: that checks the whole file, for which the loop cannot wait.
     reader: Option<Store>,
+    readers: Receiver<Store>,
+    /// The last read failed; said once, not every slice.
+    unreadable: Cell<bool>,
     health: Arc<Mutex<String>>,
     thread: JoinHandle<()>,
     metrics: Metrics,
 }
 
 impl Memory {
-    /// Opens the store in `state_dir` and starts its thread. A store that does not open is reported and tried again.
-    /// `commands` wakes the loop when entries were committed.
-    pub(crate) fn start(state_dir: &Path, metrics: &Metrics, commands: Commands) -> anyhow::Result<Self> {
+    /// Opens the store in the state directory and starts its thread. A store that does not open is reported and tried again.
+    /// Entries of the ledger are carried forward when they are older than `ledger_keep`; `commands` wakes the loop when
+    /// entries were committed.
+    pub(crate) fn start(
+        settings: &DaemonSettings,
+        ledger_keep: Nanos,
+        metrics: &Metrics,
+        commands: Commands,
+    ) -> anyhow::Result<Self> {
         let health = Arc::new(Mutex::new(String::new()));
         let (queue, jobs) = sync_channel(QUEUE_LENGTH);
         let (sender, acknowledgements) = channel();
-        let path = state_dir.join("minerva.db");
-        let mut keeper = Keeper::new(path.clone(), Arc::clone(&health), metrics.clone(), sender, commands);
-        // Only where the thread has a store is there something to recall.
-        let reader = keeper.store.as_ref().and_then(|_| keeper::open(&path).ok()).map(|(store, _)| store);
+        let path = settings.state_dir.join("minerva.db");
+        let (give_reader, readers) = channel();
+        let mut keeper = Keeper::new(
+            (path, Duration::from_nanos(ledger_keep.0)),
+            Arc::clone(&health),
+            metrics.clone(),
+            (sender, give_reader),
+            commands,
+        );
+        let reader = readers.try_recv().ok();
         let thread = std::thread::Builder::new()
             .name("store".to_owned())
             .spawn(move || keeper.run(&jobs))
@@ -159,13 +124,16 @@ impl Memory {
         Ok(Self {
             queue,
             pending: Batch::default(),
-            postings: Vec::new(),
+            commits: Commits::default(),
             under_way: 0,
+            last_claim: 0,
             buying: BTreeMap::new(),
             acknowledgements,
             declared: BTreeMap::new(),
             learnt: BTreeMap::new(),
             reader,
+            readers,
+            unreadable: Cell::new(false),
             health,
             thread,
             metrics: metrics.clone(),
@@ -182,25 +150,33 @@ impl Memory {
         self.read(key, |store| store.recall(key)).unwrap_or_default()
     }
 
-    /// What is known of a tenant's credits and declarations. To be asked when nothing is under way, or the tenant is new.
-    pub(crate) fn recalled(&self, tenant: &Tenant) -> Recalled {
+    /// What is known of a tenant's credits and declarations; nothing while the store cannot be read, which is not the same as
+    /// knowing that there is nothing. To be asked when nothing is under way, or the tenant is new.
+    pub(crate) fn recalled(&self, tenant: &Tenant) -> Option<Recalled> {
         let (account, key) = (tenant.history_key(), tenant.declaration_key());
         let declaration = match self.declared.get(&key) {
             Some(declared) => Some(declared.clone()).filter(|declared| !declared.is_empty()),
-            None => self.read(&key, |store| store.declared(&key)).flatten(),
+            None => self.read(&key, |store| store.declared(&key))?,
         };
-        Recalled {
+        Some(Recalled {
             tenant: tenant.id,
-            lots: self.read(&account, |store| store.lots(&account)).unwrap_or_default(),
-            purchases: self.read(&account, |store| store.purchases(&account, PURCHASES_MAX)).unwrap_or_default(),
+            lots: self.read(&account, |store| store.lots(&account))?,
+            purchases: self.read(&account, |store| store.purchases(&account, &key, PURCHASES_MAX))?,
             declaration,
-        }
+        })
     }
 
-    /// What a tenant claimed before this start.
-    pub(crate) fn claimed(&self, tenant: &Tenant) -> StandingClaim {
+    /// What a tenant claimed before this start; nothing while the store cannot be read.
+    pub(crate) fn claimed(&self, tenant: &Tenant) -> Option<StandingClaim> {
         let key = tenant.declaration_key();
-        self.read(&key, |store| store.claimed(&key)).flatten().unwrap_or_default()
+        Some(self.read(&key, |store| store.claimed(&key))?.unwrap_or_default())
+    }
+
+    /// A store that did not open at the start may be there by now.
+    pub(crate) fn look_for_store(&mut self) {
+        if self.reader.is_none() {
+            self.reader = self.readers.try_recv().ok();
+        }
     }
 
     /// What is known of a disk's bandwidth.
@@ -214,7 +190,22 @@ impl Memory {
 
     fn read<T>(&self, of: &str, look: impl FnOnce(&Store) -> Result<T, StoreError>) -> Option<T> {
         let found = look(self.reader.as_ref()?);
-        found.inspect_err(|error| tracing::warn!(error = in_full(error), of, "the past cannot be read, ignoring")).ok()
+        let failed_before = self.unreadable.replace(found.is_err());
+        match found {
+            Ok(found) => {
+                if failed_before {
+                    tracing::info!("the past can be read again");
+                }
+                Some(found)
+            }
+            Err(error) => {
+                if !failed_before {
+                    let error = in_full(&error);
+                    tracing::warn!(error, of, "the past cannot be read, trying again with every slice");
+                }
+                None
+            }
+        }
     }
 
     /// To be kept with the next [`Memory::flush`].
@@ -243,8 +234,18 @@ impl Memory {
         self.pending.declarations.insert(declaration.key.clone(), declaration);
     }
 
-    /// To be kept with the next [`Memory::flush`].
-    pub(crate) fn claim(&mut self, tenant: &Tenant, claim: StandingClaim) {
+    /// To be kept with the next [`Memory::send_commits`]; acknowledged under the number.
+    pub(crate) fn claim(&mut self, tenant: &Tenant, claim: StandingClaim) -> u64 {
+        let key = tenant.declaration_key();
+        self.pending.claims.remove(&key);
+        self.last_claim += 1;
+        self.under_way += 1;
+        self.commits.claims.push(ClaimCommit { number: self.last_claim, key, claim });
+        self.last_claim
+    }
+
+    /// To be kept when that can be done, and not acknowledged.
+    pub(crate) fn claim_later(&mut self, tenant: &Tenant, claim: StandingClaim) {
         self.pending.claims.insert(tenant.declaration_key(), claim);
     }
 
@@ -264,32 +265,39 @@ impl Memory {
         self.learnt.retain(|(of, _), _| *of != device);
     }
 
-    /// To be entered in the ledger with the next [`Memory::send_postings`]; of a purchase with the boost, and the key of the
+    /// To be entered in the ledger with the next [`Memory::send_commits`]; of a purchase with the boost, and the key of the
     /// declaration that is to have it.
     pub(crate) fn post(&mut self, entry: LedgerEntry, boost: Option<(String, Boost)>) {
         if let Some((key, _)) = &boost {
             *self.buying.entry(key.clone()).or_default() += 1;
         }
         self.under_way += 1;
-        self.postings.push(Posting { entry, boost });
+        self.commits.postings.push(Posting { entry, boost });
     }
 
-    /// Hands entries to the thread. When it is behind they wait here.
-    pub(crate) fn send_postings(&mut self) {
-        if self.postings.is_empty() {
+    /// Hands to the thread what is to be committed. When it is behind that waits here.
+    pub(crate) fn send_commits(&mut self) {
+        if self.commits.is_empty() {
             return;
         }
-        let sent = self.queue.try_send(Job::Post(std::mem::take(&mut self.postings)));
-        if let Err(TrySendError::Full(Job::Post(postings)) | TrySendError::Disconnected(Job::Post(postings))) = sent {
-            self.postings = postings;
+        let sent = self.queue.try_send(Job::Commit(std::mem::take(&mut self.commits)));
+        if let Err(TrySendError::Full(Job::Commit(commits)) | TrySendError::Disconnected(Job::Commit(commits))) = sent {
+            self.commits = commits;
         }
     }
 
-    /// What came of entries, for the engine.
-    pub(crate) fn acknowledged(&mut self) -> Vec<Event> {
-        let mut events = Vec::new();
-        for Acknowledged { posting, fresh } in self.acknowledgements.try_iter() {
+    /// What came of commits.
+    pub(crate) fn acknowledged(&mut self) -> Vec<Kept> {
+        let mut all = Vec::new();
+        for acknowledged in self.acknowledgements.try_iter() {
             self.under_way = self.under_way.saturating_sub(1);
+            let (posting, posted) = match acknowledged {
+                Acknowledged::Entry { posting, posted } => (posting, posted),
+                Acknowledged::Claims { number, kept } => {
+                    all.push(Kept::Claims(number, kept));
+                    continue;
+                }
+            };
             if let Some((key, _)) = &posting.boost
                 && let Some(count) = self.buying.get_mut(key)
             {
@@ -299,22 +307,23 @@ impl Memory {
                 }
             }
             let entry = posting.entry.number;
-            events.push(match fresh {
-                Ok(fresh) => Event::Committed { entry, fresh },
+            all.push(Kept::Entry(match posted {
+                Ok(Entered::Fresh) => Event::Committed { entry, fresh: true, known: None },
+                Ok(Entered::Known(known)) => Event::Committed { entry, fresh: false, known },
                 Err(detail) => Event::CommitFailed { entry, detail },
-            });
+            }));
         }
-        events
+        all
     }
 
-    /// Entries are under way.
-    pub(crate) const fn is_posting(&self) -> bool {
+    /// Commits are under way.
+    pub(crate) const fn is_committing(&self) -> bool {
         self.under_way > 0
     }
 
     /// Hands this slice's rows to the thread. When the thread is behind they wait here for the next slice.
     pub(crate) fn flush(&mut self) {
-        self.send_postings();
+        self.send_commits();
         if self.pending.is_empty() {
             return;
         }
@@ -336,12 +345,12 @@ impl Memory {
 
     /// Hands over the last rows and waits until they are kept, or the store has refused them.
     pub(crate) fn close(mut self) {
-        let postings = std::mem::take(&mut self.postings);
+        let commits = std::mem::take(&mut self.commits);
         let mut last = std::mem::take(&mut self.pending);
         // What was declared before a purchase under way would take its boost back.
         last.declarations.retain(|key, _| !self.buying.contains_key(key));
         // The thread takes jobs as long as this end lives, so the wait ends.
-        let jobs = [Job::Post(postings), Job::Keep(Box::new(last)), Job::End];
+        let jobs = [Job::Commit(commits), Job::Keep(Box::new(last)), Job::End];
         if jobs.into_iter().try_for_each(|job| self.queue.send(job)).is_err() {
             tracing::error!("the store's thread had ended: the last slice is not remembered");
         }

@@ -69,7 +69,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let tenant_doors = TenantDoors::open(&config.participation)?;
     let (sender, commands) = sync_channel(QUEUE_LENGTH);
     let sender = Commands::new(sender);
-    let memory = Memory::start(&config.daemon.state_dir, &metrics, sender.clone())?;
+    let memory = Memory::start(&config.daemon, config.participation.ledger_keep, &metrics, sender.clone())?;
     let slices = tokio::sync::broadcast::Sender::new(WATCH_QUEUE_LENGTH);
     let service = Service {
         commands: sender.clone(),

@@ -16,7 +16,8 @@
 //! nothing. A slice counts once, however long it was, so no leap of a clock earns. Holdings are capped.
 
 use minerva_model::{
-    ContentionCounting, CreditLot, CreditSettings, EntryKind, EntryNumber, LedgerEntry, MicroCredits, Nanos, RequestId,
+    ContentionCounting, CreditLot, CreditSettings, EntryKind, EntryNumber, LedgerEntry, MicroCredits, Nanos, Purchase,
+    RequestId,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -46,9 +47,9 @@ struct Account {
     /// Entered and not committed yet.
     entering: MicroCredits,
     slices_since_entry: u32,
-    /// Purchases that were committed, and when they may be forgotten.
-    purchases: BTreeMap<RequestId, Nanos>,
-    /// The store was asked, or something was committed: what it says now is no news.
+    /// Purchases that were committed, by tenant and key, and when they may be forgotten.
+    purchases: BTreeMap<(String, RequestId), (Purchase, Nanos)>,
+    /// The store was asked: what it says now is no news.
     known: bool,
 }
 
@@ -59,13 +60,16 @@ struct UnderWay {
     kind: EntryKind,
     /// What goes in, or was taken out.
     lots: Vec<Lot>,
-    request: Option<RequestId>,
+    /// Of a purchase: whose, and which.
+    purchase: Option<(String, Purchase)>,
 }
 
 /// What became of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Settled {
     pub(crate) account: String,
+    /// The key of its declaration.
+    pub(crate) tenant: String,
     pub(crate) request: RequestId,
 }
 
@@ -142,7 +146,7 @@ impl Credits {
     pub(crate) fn entries(&mut self, now: Nanos, at_once: bool) -> Vec<LedgerEntry> {
         let mut due = Vec::new();
         for (name, account) in &mut self.accounts {
-            account.purchases.retain(|_, until| *until > now);
+            account.purchases.retain(|_, (_, until)| *until > now);
             let expired = account.take_expired(now);
             if !expired.is_empty() {
                 due.push((name.clone(), EntryKind::Expired, expired));
@@ -166,44 +170,53 @@ impl Credits {
         due.into_iter().map(|(name, kind, lots)| self.enter(now, name, kind, lots, None)).collect()
     }
 
-    /// A purchase was made under this key before.
-    pub(crate) fn is_bought(&self, account: &str, request: &RequestId) -> bool {
-        self.accounts.get(account).is_some_and(|one| one.purchases.contains_key(request))
+    /// What a tenant of the account bought under this key before.
+    pub(crate) fn bought(&self, account: &str, tenant: &str, request: &RequestId) -> Option<&Purchase> {
+        let purchases = &self.accounts.get(account)?.purchases;
+        purchases.get(&(tenant.to_owned(), request.clone())).map(|(purchase, _)| purchase)
     }
 
-    /// A purchase waits for its commit under this key.
-    pub(crate) fn is_being_bought(&self, account: &str, request: &RequestId) -> bool {
-        self.under_way.values().any(|entry| entry.account == account && entry.request.as_ref() == Some(request))
+    /// The purchase that waits for its commit under this key.
+    pub(crate) fn being_bought(&self, account: &str, tenant: &str, request: &RequestId) -> Option<&Purchase> {
+        let of_account = self.under_way.values().filter(|entry| entry.account == account);
+        let mut purchases = of_account.filter_map(|entry| entry.purchase.as_ref());
+        purchases.find(|(by, one)| by == tenant && one.request == *request).map(|(_, one)| one)
     }
 
-    /// Pays, if the account holds enough; otherwise says how much it holds.
+    /// Pays for a tenant, if its account holds enough; otherwise says how much it holds.
     pub(crate) fn spend(
         &mut self,
         now: Nanos,
-        name: &str,
-        amount: MicroCredits,
-        request: &RequestId,
+        (name, tenant): (&str, &str),
+        purchase: Purchase,
     ) -> Result<LedgerEntry, MicroCredits> {
         let account = self.accounts.get_mut(name).ok_or(MicroCredits::ZERO)?;
-        let lots = account.take(amount)?;
-        Ok(self.enter(now, name.to_owned(), EntryKind::Spent, lots, Some(request.clone())))
+        let lots = account.take(purchase.price)?;
+        Ok(self.enter(now, name.to_owned(), EntryKind::Spent, lots, Some((tenant.to_owned(), purchase))))
     }
 
-    /// The store committed an entry. Of a purchase: which.
-    pub(crate) fn committed(&mut self, now: Nanos, number: EntryNumber, fresh: bool) -> Option<Settled> {
+    /// The store committed an entry. Of a purchase: which. `known` is what the key had bought before, if it had.
+    pub(crate) fn committed(
+        &mut self,
+        now: Nanos,
+        number: EntryNumber,
+        fresh: bool,
+        known: Option<Purchase>,
+    ) -> Option<Settled> {
         let entry = self.under_way.remove(&number)?;
         let forget_at = now + self.settings.expiry;
         let account = self.accounts.entry(entry.account.clone()).or_default();
-        account.known = true;
         if entry.kind.adds() {
             account.entering = account.entering.less(entry.lots.iter().map(|lot| lot.amount).sum());
             account.lots.extend(entry.lots.into_iter().filter(|_| fresh));
         } else if !fresh {
             account.give_back(entry.lots);
         }
-        let request = entry.request?;
-        account.purchases.insert(request.clone(), forget_at);
-        Some(Settled { account: entry.account, request })
+        let (tenant, asked) = entry.purchase?;
+        let request = asked.request.clone();
+        let purchase = known.filter(|_| !fresh).unwrap_or(asked);
+        account.purchases.insert((tenant.clone(), request.clone()), (purchase, forget_at));
+        Some(Settled { account: entry.account, tenant, request })
     }
 
     /// The store did not commit an entry: all is as before it. Of a purchase: which.
@@ -217,18 +230,26 @@ impl Credits {
         } else {
             account.give_back(entry.lots);
         }
-        entry.request.map(|request| Settled { account: entry.account, request })
+        let (tenant, purchase) = entry.purchase?;
+        Some(Settled { account: entry.account, tenant, request: purchase.request })
     }
 
-    /// What the store knows, unless the account is known already.
-    pub(crate) fn recall(&mut self, now: Nanos, name: &str, lots: &[CreditLot], purchases: &[RequestId]) {
+    /// What the store knows of an account, unless that is known already, and of what one of its tenants bought.
+    pub(crate) fn recall(
+        &mut self,
+        now: Nanos,
+        (name, tenant): (&str, &str),
+        lots: &[CreditLot],
+        purchases: &[Purchase],
+    ) {
         let account = self.accounts.entry(name.to_owned()).or_default();
         if !std::mem::replace(&mut account.known, true) {
             account.lots =
                 lots.iter().map(|lot| Lot { amount: lot.amount, expires_at: now + lot.expires_in }).collect();
         }
         let forget_at = now + self.settings.expiry;
-        account.purchases.extend(purchases.iter().map(|request| (request.clone(), forget_at)));
+        let keyed = |one: &Purchase| ((tenant.to_owned(), one.request.clone()), (one.clone(), forget_at));
+        account.purchases.extend(purchases.iter().map(keyed));
     }
 
     /// A tenant without a group is gone, and nobody will ever have its account again.
@@ -245,15 +266,15 @@ impl Credits {
         account: String,
         kind: EntryKind,
         lots: Vec<Lot>,
-        request: Option<RequestId>,
+        purchase: Option<(String, Purchase)>,
     ) -> LedgerEntry {
         self.last_number += 1;
         let number = EntryNumber(self.last_number);
         let amount = lots.iter().map(|lot| lot.amount).sum();
         let expires_in = lots.first().filter(|_| kind.adds()).map(|lot| lot.expires_at.since(now));
-        let entry =
-            LedgerEntry { number, account: account.clone(), kind, amount, expires_in, request: request.clone() };
-        self.under_way.insert(number, UnderWay { account, kind, lots, request });
+        let request = purchase.as_ref().map(|(_, purchase)| purchase.request.clone());
+        let entry = LedgerEntry { number, account: account.clone(), kind, amount, expires_in, request };
+        self.under_way.insert(number, UnderWay { account, kind, lots, purchase });
         entry
     }
 }

@@ -3,10 +3,10 @@
 use super::{Credits, Earning};
 use minerva_model::{
     ContentionCounting, CreditLot, CreditSettings, EntryKind, EntryNumber, LedgerEntry, LevelSettings, MicroCredits,
-    Nanos, RequestId,
+    Nanos, Purchase, RequestId,
 };
 use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 fn earning(accounts_active: u32) -> Earning {
     Earning { accounts_active, points: LevelSettings::default().idle.points, demand_ppm: 1_000_000 }
@@ -40,7 +40,7 @@ fn both_examples_of_the_seed_hold() {
 /// The store that commits everything at once.
 fn commit(credits: &mut Credits, now: Nanos, entries: Vec<LedgerEntry>) {
     for entry in entries {
-        credits.committed(now, entry.number, true);
+        credits.committed(now, entry.number, true, None);
     }
 }
 
@@ -74,6 +74,10 @@ fn the_members_of_an_account_earn_once() {
     assert_eq!(credits.accruing("a"), MicroCredits::credits(4));
 }
 
+fn purchase(key: &str, credits: u64) -> Purchase {
+    Purchase { request: id(key), slices: Some(1), device: None, price: MicroCredits::credits(credits) }
+}
+
 #[test]
 fn a_purchase_that_failed_gives_everything_back_and_old_credits_go_first() {
     let mut credits = Credits::default();
@@ -82,14 +86,14 @@ fn a_purchase_that_failed_gives_everything_back_and_old_credits_go_first() {
         amount: MicroCredits::credits(amount),
         expires_in: Nanos::from_secs(hours * 3600),
     };
-    credits.recall(Nanos::ZERO, "a", &[lot(20, 1), lot(30, 2)], &[]);
-    credits.recall(Nanos::ZERO, "a", &[lot(20, 1), lot(30, 2)], &[]);
-    let first = credits.spend(Nanos::ZERO, "a", MicroCredits::credits(25), &id("x")).expect("enough");
-    assert_eq!(credits.spend(Nanos::ZERO, "a", MicroCredits::credits(26), &id("y")), Err(MicroCredits::credits(25)));
+    credits.recall(Nanos::ZERO, ("a", "t"), &[lot(20, 1), lot(30, 2)], &[]);
+    credits.recall(Nanos::ZERO, ("a", "t"), &[lot(20, 1), lot(30, 2)], &[]);
+    let first = credits.spend(Nanos::ZERO, ("a", "t"), purchase("x", 25)).expect("enough");
+    assert_eq!(credits.spend(Nanos::ZERO, ("a", "t"), purchase("y", 26)), Err(MicroCredits::credits(25)));
     credits.failed(first.number);
     assert_eq!(credits.held("a"), MicroCredits::credits(50));
-    let again = credits.spend(Nanos::ZERO, "a", MicroCredits::credits(25), &id("x")).expect("enough");
-    credits.committed(Nanos::ZERO, again.number, true);
+    let again = credits.spend(Nanos::ZERO, ("a", "t"), purchase("x", 25)).expect("enough");
+    credits.committed(Nanos::ZERO, again.number, true, None);
     let expired = credits.entries(Nanos::from_secs(3600), false);
     assert!(expired.is_empty(), "the oldest lot was spent: {expired:?}");
     let expired = credits.entries(Nanos::from_secs(7200), false);
@@ -100,7 +104,8 @@ fn a_purchase_that_failed_gives_everything_back_and_old_credits_go_first() {
 enum Move {
     Earn(u8, u8, u32),
     Enter(bool),
-    Buy(u8, u8, u32),
+    /// By a tenant of an account, under a key.
+    Buy(u8, u8, u8, u32),
     Commit(bool),
     Fail,
     Pass(u32),
@@ -112,7 +117,7 @@ fn any_move() -> impl Strategy<Value = Move> {
     prop_oneof![
         6 => (0..3_u8, 0..6_u8, 0..1_500_000_u32).prop_map(|(account, others, demand)| Move::Earn(account, others, demand)),
         3 => any::<bool>().prop_map(Move::Enter),
-        4 => (0..3_u8, 0..6_u8, 1..4_u32).prop_map(|(account, key, slices)| Move::Buy(account, key, slices)),
+        4 => (0..3_u8, 0..2_u8, 0..4_u8, 1..4_u32).prop_map(|(account, tenant, key, slices)| Move::Buy(account, tenant, key, slices)),
         5 => any::<bool>().prop_map(Move::Commit),
         1 => proptest::strategy::Just(Move::Fail),
         2 => (0..50_u32).prop_map(Move::Pass),
@@ -124,16 +129,33 @@ fn any_move() -> impl Strategy<Value = Move> {
 #[derive(Default)]
 struct Ledger {
     rows: Vec<(LedgerEntry, Nanos)>,
-    keys: BTreeSet<(String, RequestId)>,
+    /// By account, tenant and key.
+    purchases: BTreeMap<(String, String, RequestId), Purchase>,
 }
 
 impl Ledger {
-    fn commit(&mut self, now: Nanos, entry: &LedgerEntry) -> bool {
-        let fresh = entry.request.as_ref().is_none_or(|key| self.keys.insert((entry.account.clone(), key.clone())));
-        if fresh {
-            self.rows.push((entry.clone(), now + entry.expires_in.unwrap_or_default()));
+    /// The purchase that was made before, if one was.
+    fn commit(&mut self, now: Nanos, entry: &LedgerEntry, purchase: Option<&(String, Purchase)>) -> Option<Purchase> {
+        if let Some((tenant, purchase)) = purchase {
+            let key = (entry.account.clone(), tenant.clone(), purchase.request.clone());
+            if let Some(known) = self.purchases.get(&key) {
+                return Some(known.clone());
+            }
+            self.purchases.insert(key, purchase.clone());
         }
-        fresh
+        self.rows.push((entry.clone(), now + entry.expires_in.unwrap_or_default()));
+        None
+    }
+
+    /// As after a start of the daemon; a purchase may be too old to be told of.
+    fn tell(&self, credits: &mut Credits, now: Nanos, names: &[&str]) {
+        for name in names {
+            for tenant in ["0", "1"] {
+                let bought = self.purchases.iter().filter(|((account, by, _), _)| account == name && by == tenant);
+                let bought: Vec<Purchase> = bought.map(|(_, purchase)| purchase.clone()).skip(1).collect();
+                credits.recall(now, (name, tenant), &self.lots(name, now), &bought);
+            }
+        }
     }
 
     fn sum(&self, account: &str, kind: EntryKind) -> u64 {
@@ -174,40 +196,48 @@ proptest! {
         };
         let fresh = || { let mut credits = Credits::default(); credits.configure(settings); credits };
         let (mut credits, mut ledger, mut now) = (fresh(), Ledger::default(), Nanos::ZERO);
-        let mut waiting: Vec<LedgerEntry> = Vec::new();
-        let mut boosts: BTreeMap<(String, RequestId), u32> = BTreeMap::new();
+        let mut waiting: Vec<(LedgerEntry, Option<(String, Purchase)>)> = Vec::new();
+        let mut boosts: BTreeMap<(String, String, RequestId), u32> = BTreeMap::new();
         for one in moves {
             match one {
                 Move::Earn(account, others, demand_ppm) => {
                     let earning = Earning { accounts_active: u32::from(others), points: 9, demand_ppm };
                     credits.earn([(names[usize::from(account)], earning)].into_iter());
                 }
-                Move::Enter(at_once) => waiting.extend(credits.entries(now, at_once)),
-                Move::Buy(account, key, slices) => {
-                    let (account, key) = (names[usize::from(account)], id(&key.to_string()));
-                    if !credits.is_bought(account, &key) && !credits.is_being_bought(account, &key) {
-                        let price = settings.boosted_slice_price.times(u64::from(slices));
-                        waiting.extend(credits.spend(now, account, price, &key));
+                Move::Enter(at_once) => waiting.extend(credits.entries(now, at_once).into_iter().map(|entry| (entry, None))),
+                Move::Buy(account, tenant, key, slices) => {
+                    let (account, tenant, key) = (names[usize::from(account)], tenant.to_string(), id(&key.to_string()));
+                    let price = settings.boosted_slice_price.times(u64::from(slices));
+                    let purchase = Purchase { request: key.clone(), slices: Some(slices), device: None, price };
+                    match credits.bought(account, &tenant, &key) {
+                        // What is told of a purchase is what was bought, whatever is asked for under its key later.
+                        Some(known) => prop_assert_eq!(
+                            Some(known),
+                            ledger.purchases.get(&(account.to_owned(), tenant.clone(), key.clone()))
+                        ),
+                        None if credits.being_bought(account, &tenant, &key).is_some() => {}
+                        None => {
+                            let entry = credits.spend(now, (account, &tenant), purchase.clone());
+                            waiting.extend(entry.map(|entry| (entry, Some((tenant, purchase)))));
+                        }
                     }
                 }
                 // The store's acknowledgement, and sometimes the crash just before it arrives.
                 Move::Commit(heard) if !waiting.is_empty() => {
-                    let entry = waiting.remove(0);
-                    let fresh_entry = ledger.commit(now, &entry);
+                    let (entry, purchase) = waiting.remove(0);
+                    let known = ledger.commit(now, &entry, purchase.as_ref());
+                    let fresh_entry = known.is_none();
                     if !heard {
                         waiting.clear();
                         credits = fresh();
-                        for name in names {
-                            let bought: Vec<RequestId> =
-                                ledger.keys.iter().filter(|(account, _)| account == name).map(|(_, key)| key.clone()).collect();
-                            credits.recall(now, name, &ledger.lots(name, now), &bought);
-                        }
-                    } else if let Some(settled) = credits.committed(now, entry.number, fresh_entry) {
-                        *boosts.entry((settled.account, settled.request)).or_default() += u32::from(fresh_entry);
+                        ledger.tell(&mut credits, now, &names);
+                    } else if let Some(settled) = credits.committed(now, entry.number, fresh_entry, known) {
+                        let key = (settled.account, settled.tenant, settled.request);
+                        *boosts.entry(key).or_default() += u32::from(fresh_entry);
                     }
                 }
                 Move::Fail if !waiting.is_empty() => {
-                    let entry = waiting.remove(0);
+                    let (entry, _) = waiting.remove(0);
                     credits.failed(entry.number);
                 }
                 Move::Commit(_) | Move::Fail => {}
@@ -215,16 +245,13 @@ proptest! {
                 Move::Crash => {
                     waiting.clear();
                     credits = fresh();
-                    for name in names {
-                        let bought: Vec<RequestId> =
-                            ledger.keys.iter().filter(|(account, _)| account == name).map(|(_, key)| key.clone()).collect();
-                        credits.recall(now, name, &ledger.lots(name, now), &bought);
-                    }
+                    ledger.tell(&mut credits, now, &names);
                 }
             }
             for name in names {
                 let out = ledger.sum(name, EntryKind::Spent) + ledger.sum(name, EntryKind::Expired);
-                let taken: u64 = waiting.iter().filter(|e| e.account == name && !e.kind.adds()).map(|e| e.amount.0).sum();
+                let under_way = waiting.iter().map(|(entry, _)| entry);
+                let taken: u64 = under_way.filter(|e| e.account == name && !e.kind.adds()).map(|e| e.amount.0).sum();
                 prop_assert_eq!(ledger.sum(name, EntryKind::Earned), out + taken + credits.held(name).0, "{}", name);
                 prop_assert!(credits.held(name) <= settings.held_max);
             }
@@ -238,16 +265,16 @@ proptest! {
         let mut credits = Credits::default();
         credits.configure(CreditSettings::default());
         let lot = CreditLot { amount: MicroCredits::credits(60), expires_in: Nanos::from_secs(60) };
-        credits.recall(Nanos::ZERO, "a", &[lot], &[]);
-        let entry = credits.spend(Nanos::ZERO, "a", MicroCredits::credits(25), &id("x")).expect("enough");
+        credits.recall(Nanos::ZERO, ("a", "t"), &[lot], &[]);
+        let entry = credits.spend(Nanos::ZERO, ("a", "t"), purchase("x", 25)).expect("enough");
         for (number, committed) in numbers.into_iter().filter(|(number, _)| EntryNumber(*number) != entry.number) {
             match committed {
-                true => drop(credits.committed(Nanos::ZERO, EntryNumber(number), true)),
+                true => drop(credits.committed(Nanos::ZERO, EntryNumber(number), true, None)),
                 false => drop(credits.failed(EntryNumber(number))),
             }
         }
-        credits.committed(Nanos::ZERO, entry.number, true);
-        credits.committed(Nanos::ZERO, entry.number, true);
+        credits.committed(Nanos::ZERO, entry.number, true, None);
+        credits.committed(Nanos::ZERO, entry.number, true, None);
         prop_assert_eq!(credits.held("a"), MicroCredits::credits(35));
     }
 }

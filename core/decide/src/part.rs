@@ -3,8 +3,8 @@
 use crate::disk::Present;
 use crate::{Decider, Standing};
 use minerva_model::{
-    Boost, Decision, DeviceId, Effect, EntryNumber, LearntBandwidth, Level, MicroCredits, Nanos, Operation, Recalled,
-    RequestId, Share, Signals, TenantId, TenantRequest,
+    Boost, Decision, DeviceId, Effect, EntryNumber, LearntBandwidth, Level, MicroCredits, Nanos, Operation, Purchase,
+    Recalled, RequestId, Share, Signals, TenantId, TenantRequest,
 };
 use std::collections::BTreeMap;
 
@@ -49,9 +49,15 @@ impl Decider {
     }
 
     /// The store committed an entry of the ledger.
-    pub fn committed(&mut self, now: Nanos, entry: EntryNumber, fresh: bool) -> (Vec<Effect>, Vec<Decision>) {
+    pub fn committed(
+        &mut self,
+        now: Nanos,
+        entry: EntryNumber,
+        fresh: bool,
+        known: Option<Purchase>,
+    ) -> (Vec<Effect>, Vec<Decision>) {
         self.advance(now);
-        let (effects, boosted) = self.participation.committed(self.now, entry, fresh);
+        let (effects, boosted) = self.participation.committed(self.now, entry, fresh, known);
         (effects, boosted.map_or_else(Vec::new, |tenant| self.reconsider(tenant)))
     }
 
@@ -107,6 +113,12 @@ impl Decider {
             boosts: declared.boosts,
             operations: declared.operations.into_iter().map(|one| (one.request, one.operation, one.released)).collect(),
         })
+    }
+
+    /// What a tenant bought under a key.
+    pub fn purchase(&self, tenant: TenantId, request: &RequestId) -> Option<&Purchase> {
+        let member = self.participation.members.get(&tenant)?;
+        self.participation.credits.bought(&member.account, &member.declaration_key, request)
     }
 
     /// What all accounts hold together.

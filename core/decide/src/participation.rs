@@ -6,12 +6,12 @@ use crate::coordination::{Coordination, OperationKey, Stage, Surroundings};
 use crate::credits::{Credits, Earning};
 use crate::disk::Present;
 use crate::levels::Levels;
-use crate::requests::Answers;
+use crate::requests::{Answers, key_reused};
 use crate::stance::{OperationStance, Stance};
 use minerva_model::{
     Boost, Decision, Declaration, DeclaredOperation, DeviceId, Effect, EngineConfig, EntryNumber, Grant, Granted,
-    IoSignals, LedgerEntry, Level, Lifetime, Mode, Nanos, Operation, Reason, Recalled, RefusalKind, Refused, RequestId,
-    Role, Signals, Tenant, TenantId,
+    IoSignals, LedgerEntry, Level, Lifetime, Mode, Nanos, Operation, Purchase, Reason, Recalled, RefusalKind, Refused,
+    RequestId, Role, Signals, Tenant, TenantId,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -212,7 +212,8 @@ impl Participation {
         around: &dyn Fn(TenantId, DeviceId) -> (f64, u32),
     ) {
         let Some(member) = self.members.get(&recalled.tenant) else { return };
-        self.credits.recall(now, &member.account, &recalled.lots, &recalled.purchases);
+        let (account, key) = (&member.account, &member.declaration_key);
+        self.credits.recall(now, (account, key), &recalled.lots, &recalled.purchases);
         let tenant = recalled.tenant;
         let fresh = self.declaration(tenant).is_some_and(|declared| declared.is_empty());
         let Some(declared) = recalled.declaration.as_ref().filter(|_| fresh) else { return };
@@ -263,16 +264,22 @@ impl Participation {
         effects
     }
 
-    /// The store committed an entry; of a purchase, the boost begins. The tenant whose share changes comes with it.
+    /// The store committed an entry; of a purchase, the boost begins. The tenant whose share changes comes with it. `known` is
+    /// what was bought under the key long ago, if the entry is not fresh.
     pub(crate) fn committed(
         &mut self,
         now: Nanos,
         number: EntryNumber,
         fresh: bool,
+        known: Option<Purchase>,
     ) -> (Vec<Effect>, Option<TenantId>) {
-        let bought = self.credits.committed(now, number, fresh).is_some();
+        let bought = self.credits.committed(now, number, fresh, known.clone()).is_some();
         let Some(buying) = self.buying.remove(&number).filter(|_| bought) else { return (Vec::new(), None) };
         let (tenant, id) = (buying.tenant, buying.boost.request.clone());
+        if known.is_some_and(|known| !fresh && !known.is_of(buying.boost.slices_left, buying.boost.device)) {
+            self.answers.forget(tenant, &id);
+            return (vec![key_reused(tenant, &id)], None);
+        }
         let mut effects = Vec::new();
         if fresh {
             self.boosts.add(tenant, buying.boost);

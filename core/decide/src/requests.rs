@@ -4,8 +4,8 @@
 use crate::coordination::{OperationKey, Stage};
 use crate::participation::{Around, Buying, Participation};
 use minerva_model::{
-    Boost, DeviceId, Effect, Grant, Granted, Lifetime, Nanos, Operation, RefusalKind, Refused, RequestId, Role,
-    TenantId, TenantRequest, Wish,
+    Boost, DeviceId, Effect, Grant, Granted, Lifetime, Nanos, Operation, Purchase, RefusalKind, Refused, RequestId,
+    Role, TenantId, TenantRequest, Wish,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -103,8 +103,9 @@ impl Participation {
             effects.extend(changed.iter().filter_map(|tenant| self.declaration(*tenant)).map(Effect::Declare));
         }
         effects.extend(answer.clone());
-        // Levels are set, not counted: what comes again is done again, to no effect.
-        if !matches!(request.wish, Wish::SetLevel { .. } | Wish::ReleaseLevel) {
+        // Levels are set, not counted: what comes again is done again, to no effect. And what the driver asks under a key of
+        // its own never comes again; it would take the place of answers to clients.
+        if !matches!(request.wish, Wish::SetLevel { .. } | Wish::ReleaseLevel) && !request.id.is_own() {
             self.answers.keep(request.clone(), answer);
         }
         Handled { effects, changed }
@@ -118,13 +119,16 @@ impl Participation {
         if kept.is_some_and(|(_, before, _)| !is_same(before, wish)) {
             return Some(vec![key_reused(*tenant, id)]);
         }
-        if matches!(wish, Wish::Boost { .. }) {
-            if self.credits.is_being_bought(&member.account, id) {
-                return Some(Vec::new());
-            }
-            if self.credits.is_bought(&member.account, id) {
-                return Some(granted(Grant::Now));
-            }
+        let (account, key) = (&member.account, &member.declaration_key);
+        let bought = self.credits.bought(account, key, id);
+        if let Some(purchase) = bought.or_else(|| self.credits.being_bought(account, key, id)) {
+            return Some(match wish {
+                Wish::Boost { slices, device } if purchase.is_of(*slices, *device) => {
+                    // Who asks again before the commit hears with the first.
+                    bought.map_or_else(Vec::new, |_| granted(Grant::Now))
+                }
+                _ => vec![key_reused(*tenant, id)],
+            });
         }
         if let Wish::Coordinate(operation) = wish {
             return match self.coordination.get(&(*tenant, id.clone())) {
@@ -241,8 +245,9 @@ impl Participation {
             return Err((RefusalKind::NotAllowed, text.to_owned()));
         }
         let price = settings.boosted_slice_price.times(u64::from(slices));
-        let account = member.account.clone();
-        let entry = self.credits.spend(now, &account, price, &request.id).map_err(|held| {
+        let (account, key) = (member.account.clone(), member.declaration_key.clone());
+        let purchase = Purchase { request: request.id.clone(), slices: Some(slices), device, price };
+        let entry = self.credits.spend(now, (&account, &key), purchase).map_err(|held| {
             let accruing = self.credits.accruing(&account);
             let text = format!(
                 "{slices} boosted slices cost {price} credits and the account holds {held}, with {accruing} more not \
@@ -296,7 +301,7 @@ fn is_same(before: &Wish, wish: &Wish) -> bool {
     }
 }
 
-fn key_reused(tenant: TenantId, id: &RequestId) -> Effect {
+pub(crate) fn key_reused(tenant: TenantId, id: &RequestId) -> Effect {
     let message = format!("The key {id} stands for another request; choose a new key for a new request.");
     Effect::Refused(Refused { id: id.clone(), tenant, kind: RefusalKind::KeyReused, message })
 }

@@ -174,7 +174,7 @@ impl Script {
                 Effect::Ledger(entry) => {
                     let LedgerEntry { number, account, kind, amount, .. } = entry;
                     writeln!(out, "{second:>4.0} s  ledger: {account} {} {amount}", kind.as_str()).unwrap();
-                    let (effects, news) = self.decider.committed(self.now, number, true);
+                    let (effects, news) = self.decider.committed(self.now, number, true, None);
                     self.tell(effects, news, out);
                 }
                 _ => {}

@@ -82,8 +82,8 @@ impl Engine {
             Event::Sampled(sample) => self.sampled(&sample),
             Event::Answered { id, outcome } => self.actuator.answered(self.now, id, &outcome),
             Event::Requested(request) => self.requested(request),
-            Event::Committed { entry, fresh } => {
-                let (effects, decisions) = self.decider.committed(self.now, entry, fresh);
+            Event::Committed { entry, fresh, known } => {
+                let (effects, decisions) = self.decider.committed(self.now, entry, fresh, known);
                 self.asked_for(effects, decisions);
             }
             Event::CommitFailed { entry, detail } => self.effects.extend(self.decider.commit_failed(entry, &detail)),

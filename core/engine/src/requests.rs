@@ -1,12 +1,19 @@
 //! What tenants ask for: answered at once, and in force within the slice.
 
 use crate::{Decider, Engine, Part};
-use minerva_model::{Decision, Effect, MicroCredits, Mode, RefusalKind, Refused, TenantId, TenantRequest};
+use minerva_model::{
+    Decision, Effect, MicroCredits, Mode, Purchase, RefusalKind, Refused, RequestId, TenantId, TenantRequest,
+};
 
 impl Engine {
     /// What a tenant takes part in, for `status`; nothing if it is unknown.
     pub fn part(&self, tenant: TenantId) -> Option<Part> {
         Decider::part(&self.decider, tenant)
+    }
+
+    /// What a tenant bought under a key.
+    pub fn purchase(&self, tenant: TenantId, request: &RequestId) -> Option<&Purchase> {
+        self.decider.purchase(tenant, request)
     }
 
     /// What all accounts hold together.

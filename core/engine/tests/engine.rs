@@ -288,7 +288,9 @@ fn any_event() -> impl Strategy<Value = Event> {
         8 => (0..5_u64, 0..12_u8, any_wish()).prop_map(|(number, key, wish)| {
             Event::Requested(TenantRequest { id: RequestId(key.to_string()), tenant: TenantId(number), wish })
         }),
-        3 => (0..12_u64, any::<bool>()).prop_map(|(entry, fresh)| Event::Committed { entry: EntryNumber(entry), fresh }),
+        3 => (0..12_u64, any::<bool>()).prop_map(|(entry, fresh)| {
+            Event::Committed { entry: EntryNumber(entry), fresh, known: None }
+        }),
         1 => (0..12_u64).prop_map(|entry| Event::CommitFailed { entry: EntryNumber(entry), detail: "full".to_owned() }),
         1 => (0..5_u64, any::<u64>(), any::<u64>()).prop_map(|(number, amount, left)| {
             let lots = vec![CreditLot { amount: MicroCredits(amount), expires_in: Nanos(left) }];
@@ -361,7 +363,7 @@ fn a_boost_is_spent_and_begins_only_with_the_commit() {
         assert_eq!((entries.len(), share(&engine), held(&engine)), (1, 100, MicroCredits::credits(10)));
         let entry = entries[0];
         let answer = match commits {
-            true => Event::Committed { entry, fresh: true },
+            true => Event::Committed { entry, fresh: true, known: None },
             false => Event::CommitFailed { entry, detail: "the disk is full".to_owned() },
         };
         engine.handle(Nanos::SECOND, answer);

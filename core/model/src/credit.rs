@@ -102,7 +102,7 @@ pub struct LedgerEntry {
     pub amount: MicroCredits,
     /// Of what was added: how long until it expires.
     pub expires_in: Option<Nanos>,
-    /// The request behind it. No account has two entries of one request.
+    /// The request behind it. No tenant has two entries of one request.
     pub request: Option<RequestId>,
 }
 
@@ -124,6 +124,26 @@ pub struct Boost {
     pub device: Option<DeviceId>,
     /// Slices that are left.
     pub slices_left: u32,
+}
+
+/// A purchase in the ledger, so that none is made twice.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Purchase {
+    /// The key it was made under.
+    pub request: RequestId,
+    /// The slices it bought; absent if a version of Minerva entered it that did not say.
+    pub slices: Option<u32>,
+    /// On this disk only; absent: on every one.
+    pub device: Option<DeviceId>,
+    /// What was paid.
+    pub price: MicroCredits,
+}
+
+impl Purchase {
+    /// Whether it bought this. One that does not say is believed to.
+    pub fn is_of(&self, slices: u32, device: Option<DeviceId>) -> bool {
+        self.slices.is_none_or(|bought| (bought, self.device) == (slices, device))
+    }
 }
 
 /// What a tenant declared and what it bought: to be stored whole, in place of what was stored under the same key before. Its
@@ -169,8 +189,9 @@ pub struct Recalled {
     pub tenant: TenantId,
     /// Credits that its account holds, oldest first, already aged by the time the daemon was away.
     pub lots: Vec<CreditLot>,
-    /// Its account's purchases within the expiry, so that none is made twice.
-    pub purchases: Vec<RequestId>,
+    /// Its latest purchases, so that none is made twice.
+    #[serde(default, rename = "bought")]
+    pub purchases: Vec<Purchase>,
     /// What the tenant declared, if it did.
     pub declaration: Option<Declaration>,
 }

@@ -3,8 +3,8 @@
 
 use crate::{
     Decision, Declaration, Device, DeviceId, EngineConfig, EntryNumber, Finding, Granted, KnobInspection, KnobRelease,
-    KnobWrite, LearntBandwidth, LedgerEntry, Outcome, Recalled, Refused, RequestId, Sample, Tenant, TenantHistory,
-    TenantId, TenantRequest, WriteId,
+    KnobWrite, LearntBandwidth, LedgerEntry, Outcome, Purchase, Recalled, Refused, RequestId, Sample, Tenant,
+    TenantHistory, TenantId, TenantRequest, WriteId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -43,8 +43,11 @@ pub enum Event {
     Committed {
         /// Which.
         entry: EntryNumber,
-        /// False: the ledger had an entry of this account and request already, and nothing was added.
+        /// False: the ledger had an entry of this tenant and request already, and nothing was added.
         fresh: bool,
+        /// Of a purchase that is not fresh: the one that the ledger has.
+        #[serde(default)]
+        known: Option<Purchase>,
     },
     /// The store could not commit an entry of the ledger, and nothing was added.
     CommitFailed {

@@ -36,7 +36,7 @@ mod time;
 
 pub use credit::{
     Boost, CreditLot, Declaration, DeclaredOperation, EntryKind, EntryNumber, LearntBandwidth, LedgerEntry,
-    MicroCredits, Recalled,
+    MicroCredits, Purchase, Recalled,
 };
 pub use decision::{Decision, Factor, Policy, Reason, Share};
 pub use device::{CgroupVersion, Device, DeviceFacts, DeviceId};

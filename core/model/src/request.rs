@@ -40,7 +40,7 @@ impl fmt::Display for Level {
     }
 }
 
-/// A request's idempotency key, chosen by the client and unique within its account: a request that is sent again under the
+/// A request's idempotency key, chosen by the client and unique within its tenant: a request that is sent again under the
 /// same key is answered again and not done again.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -49,6 +49,13 @@ pub struct RequestId(pub String);
 impl RequestId {
     /// A longer key is refused.
     pub const LENGTH_MAX: usize = 64;
+    /// Keys that begin so are the driver's own. Each is used once, so what is answered to them need not be remembered.
+    pub const OWN_PREFIX: &str = "minerva:";
+
+    /// The driver made it for a request without a key of a client's.
+    pub fn is_own(&self) -> bool {
+        self.0.starts_with(Self::OWN_PREFIX)
+    }
 }
 
 impl fmt::Display for RequestId {

@@ -1,9 +1,10 @@
 //! The thread that writes to the store.
 
-use super::{Acknowledged, Batch, Job, in_full};
+use super::in_full;
+use super::jobs::{Acknowledged, Batch, ClaimCommit, Commits, Entered, Job};
 use crate::command::{Command, Commands};
 use crate::metrics::Metrics;
-use minerva_model::TenantHistory;
+use minerva_model::{Purchase, TenantHistory};
 use minerva_store::{AuditLimits, Posted, Posting, Store, StoreError, StoreNote, system_clock};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
@@ -14,38 +15,45 @@ use std::time::{Duration, Instant};
 const REOPEN_PERIOD: Duration = Duration::from_secs(10);
 /// How often old rows are deleted.
 const PRUNE_PERIOD: Duration = Duration::from_secs(60);
+const NOT_OPEN: &str = "the store does not open; see `minerva-ctl status`";
 
 /// The thread's state.
 pub(super) struct Keeper {
-    pub(super) store: Option<Store>,
+    store: Option<Store>,
     opened_last: Option<Instant>,
     path: PathBuf,
+    /// Older entries of the ledger are carried forward.
+    ledger_keep: Duration,
     held: Batch,
     health: Arc<Mutex<String>>,
     metrics: Metrics,
     pruned_last: Instant,
     acknowledgements: Sender<Acknowledged>,
+    readers: Sender<Store>,
     commands: Commands,
 }
 
 impl Keeper {
-    /// With the store open, if it opens.
+    /// With the store open, if it opens. What came of commits goes to the first sender, to the second a further connection
+    /// whenever the store has been opened.
     pub(super) fn new(
-        path: PathBuf,
+        (path, ledger_keep): (PathBuf, Duration),
         health: Arc<Mutex<String>>,
         metrics: Metrics,
-        acknowledgements: Sender<Acknowledged>,
+        (acknowledgements, readers): (Sender<Acknowledged>, Sender<Store>),
         commands: Commands,
     ) -> Self {
         let mut keeper = Self {
             store: None,
             opened_last: None,
             path,
+            ledger_keep,
             held: Batch::default(),
             health,
             metrics,
             pruned_last: Instant::now(),
             acknowledgements,
+            readers,
             commands,
         };
         keeper.open();
@@ -55,21 +63,23 @@ impl Keeper {
     pub(super) fn run(&mut self, jobs: &Receiver<Job>) {
         let mut next = None;
         loop {
-            let job = next.take().map_or_else(|| jobs.recv_timeout(PRUNE_PERIOD), Ok);
+            // Somebody may wait for a store that does not open, and write nothing meanwhile.
+            let patience = if self.store.is_some() { PRUNE_PERIOD } else { REOPEN_PERIOD };
+            let job = next.take().map_or_else(|| jobs.recv_timeout(patience), Ok);
             match job {
                 Ok(Job::Keep(batch)) => self.keep(*batch),
-                Ok(Job::Post(mut postings)) => {
+                Ok(Job::Commit(mut commits)) => {
                     // What queued up behind the last sync needs one more, not one each.
                     while let Ok(job) = jobs.try_recv() {
                         match job {
-                            Job::Post(more) => postings.extend(more),
+                            Job::Commit(more) => commits.extend(more),
                             other => {
                                 next = Some(other);
                                 break;
                             }
                         }
                     }
-                    self.post(postings);
+                    self.commit(commits);
                 }
                 Ok(Job::Look(look)) => {
                     look(self.store.as_ref().ok_or("the store does not work; see `minerva-ctl status`"));
@@ -94,16 +104,52 @@ impl Keeper {
         }
     }
 
-    /// Enters what happened to credits, and says what came of it.
-    fn post(&mut self, postings: Vec<Posting>) {
-        if postings.is_empty() {
+    /// Commits, and says what came of it.
+    fn commit(&mut self, Commits { postings, claims }: Commits) {
+        if postings.is_empty() && claims.is_empty() {
             return;
         }
         if self.store.is_none() {
             self.open();
         }
+        if !postings.is_empty() {
+            self.post(postings);
+        }
+        if !claims.is_empty() {
+            self.claim(&claims);
+        }
+        // A full queue means that the loop is awake.
+        let _ = self.commands.send(Command::StoreAnswered);
+    }
+
+    /// Keeps what tenants claim, and says what came of it.
+    fn claim(&mut self, claims: &[ClaimCommit]) {
+        let kept = match &mut self.store {
+            None => Err(NOT_OPEN.to_owned()),
+            Some(store) => match store.claim(claims.iter().map(|one| (one.key.as_str(), &one.claim))) {
+                Ok(()) => {
+                    // An older one that waits to be stored again must not take its place.
+                    for ClaimCommit { key, .. } in claims {
+                        self.held.claims.remove(key);
+                    }
+                    Ok(())
+                }
+                Err(error) => {
+                    self.fails(&error);
+                    Err(in_full(&error))
+                }
+            },
+        };
+        for ClaimCommit { number, .. } in claims {
+            // The loop may have ended; then nobody waits any more.
+            let _ = self.acknowledgements.send(Acknowledged::Claims { number: *number, kept: kept.clone() });
+        }
+    }
+
+    /// Enters what happened to credits, and says what came of it.
+    fn post(&mut self, postings: Vec<Posting>) {
         let Some(store) = &mut self.store else {
-            return self.acknowledge(postings, |_| Err("the store does not open; see `minerva-ctl status`".to_owned()));
+            return self.acknowledge(postings, |_| Err(NOT_OPEN.to_owned()));
         };
         match store.post(&postings) {
             Ok(posted) => {
@@ -115,7 +161,12 @@ impl Keeper {
                         declared.boosts.push(boost.clone());
                     }
                 }
-                self.acknowledge(postings, |index| Ok(posted.get(index) == Some(&Posted::Fresh)));
+                let entered = posted.iter().zip(&postings).map(|(posted, posting)| match posted {
+                    Posted::Fresh => Entered::Fresh,
+                    Posted::Known => Entered::Known(bought_before(store, posting)),
+                });
+                let entered: Vec<Entered> = entered.collect();
+                self.acknowledge(postings, |index| Ok(entered[index].clone()));
                 if self.held.is_empty() {
                     self.works();
                 }
@@ -128,23 +179,24 @@ impl Keeper {
         }
     }
 
-    fn acknowledge(&self, postings: Vec<Posting>, fresh: impl Fn(usize) -> Result<bool, String>) {
+    fn acknowledge(&self, postings: Vec<Posting>, posted: impl Fn(usize) -> Result<Entered, String>) {
         for (index, posting) in postings.into_iter().enumerate() {
             // The loop may have ended; then nobody waits any more.
-            let _ = self.acknowledgements.send(Acknowledged { posting, fresh: fresh(index) });
+            let _ = self.acknowledgements.send(Acknowledged::Entry { posting, posted: posted(index) });
         }
-        // A full queue means that the loop is awake.
-        let _ = self.commands.send(Command::StoreAnswered);
     }
 
-    /// Deletes what is too old and moves the log into the file, now and then.
+    /// Deletes what is too old and moves the log into the file, now and then; opens what did not open.
     fn tend(&mut self) {
-        let Some(store) = &mut self.store else { return };
+        let Some(store) = &mut self.store else { return self.open() };
         if self.pruned_last.elapsed() < PRUNE_PERIOD {
             return;
         }
         self.pruned_last = Instant::now();
-        let tended = store.prune(AuditLimits::default()).and_then(|_| store.checkpoint());
+        let tended = store
+            .prune(AuditLimits::default())
+            .and_then(|_| store.carry_forward(self.ledger_keep))
+            .and_then(|_| store.checkpoint());
         if let Err(error) = tended {
             self.fails(&error);
         }
@@ -155,12 +207,15 @@ impl Keeper {
             return;
         }
         self.opened_last = Some(Instant::now());
-        match open(&self.path) {
-            Ok((store, notes)) => {
+        match open(&self.path).and_then(|(store, notes)| Ok((store, notes, open(&self.path)?.0))) {
+            Ok((store, notes, reader)) => {
                 for note in notes {
                     tracing::warn!("{note}");
                 }
                 self.store = Some(store);
+                self.works();
+                // The loop may have ended.
+                let _ = self.readers.send(reader);
             }
             Err(error) => self.fails(&error),
         }
@@ -184,6 +239,13 @@ impl Keeper {
             *health = message;
         }
     }
+}
+
+/// What a purchase that was not added had bought when it was.
+fn bought_before(store: &Store, posting: &Posting) -> Option<Purchase> {
+    let (request, (tenant, _)) = (posting.entry.request.as_ref()?, posting.boost.as_ref()?);
+    // What cannot be read now is taken for the same purchase, which it nearly always is.
+    store.purchase(&posting.entry.account, tenant, request).ok()?
 }
 
 /// Stores all of it, in the order of what it costs to lose, and takes out what is stored.
@@ -218,7 +280,7 @@ fn keep_all(store: &mut Store, held: &mut Batch) -> Result<(), StoreError> {
     Ok(())
 }
 
-pub(super) fn open(path: &Path) -> Result<(Store, Vec<StoreNote>), StoreError> {
+fn open(path: &Path) -> Result<(Store, Vec<StoreNote>), StoreError> {
     // A store whose boot is unknown serves the operator's groups only, which do not depend on it.
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     if let Some(directory) = path.parent() {

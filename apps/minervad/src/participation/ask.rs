@@ -1,9 +1,9 @@
 //! What the doors for tenants ask of the slice loop. The door has found out who asks, how often it may, and that numbers are
 //! numbers; what a request means, and whether it is granted, is the engine's.
 
+use crate::participation::identity::Bound;
 use minerva_api::v1;
 use minerva_model::{AccessKind, DeviceId, Level, Nanos, RefusalKind, RequestId, TenantId};
-use std::os::fd::OwnedFd;
 use tokio::sync::{mpsc, oneshot};
 
 /// One request of one tenant.
@@ -32,8 +32,8 @@ pub(crate) struct Refusal {
 pub(crate) enum LevelLifetime {
     UntilReleased,
     For(Nanos),
-    /// Until this process ends; the descriptor is a pidfd.
-    Process(OwnedFd),
+    /// Until this process ends.
+    Process(Bound),
 }
 
 /// A deadline, counted from now.

@@ -2,6 +2,7 @@
 
 use crate::clock::{boottime, unix_ns};
 use crate::driver::Driver;
+use crate::memory::Kept;
 use crate::participation::ask::{Answer, Ask, BoostAmount, Refusal, What, Within};
 use crate::participation::describe;
 use crate::participation::parts::{Verdict, Waiting};
@@ -32,20 +33,20 @@ impl Driver {
             what.refuse(&Refusal { kind: RefusalKind::UnknownTenant, message });
             return self.metrics.requested(kind, false);
         }
+        if self.parts.unread.contains(&tenant) && matches!(what, What::Boost { .. } | What::Credits { .. }) {
+            let message = "What the account holds is not known, because the store could not be read; that is tried again \
+                           with every slice. Nothing was spent.";
+            what.refuse(&Refusal { kind: RefusalKind::NotCommitted, message: message.to_owned() });
+            return self.metrics.requested(kind, false);
+        }
         let granted = match what {
             What::Describe(answer) => {
                 let described = self.describe(tenant);
                 reply(answer, described)
             }
-            What::SetLevel { level, lifetime, answer } => {
-                let set = self.set_level(tenant, level, lifetime);
-                reply(answer, set)
-            }
+            What::SetLevel { level, lifetime, answer } => self.set_level(tenant, level, lifetime, answer),
             What::HoldLevel { level, changes } => self.hold_level(tenant, level, changes),
-            What::SetSchedule { entries, time_zone, answer } => {
-                let set = self.set_schedule(tenant, &entries, time_zone);
-                reply(answer, set)
-            }
+            What::SetSchedule { entries, time_zone, answer } => self.set_schedule(tenant, &entries, time_zone, answer),
             What::Credits { entries_max, answer } => {
                 self.tell_credits(tenant, entries_max, answer);
                 true
@@ -130,7 +131,7 @@ impl Driver {
         let verdict = self.request(tenant, id.clone(), Wish::Boost { slices, device }, &text);
         self.parts.buying = None;
         match verdict {
-            Some(Ok(_)) => reply(answer, Ok(self.bought(tenant, slices))),
+            Some(Ok(_)) => reply(answer, Ok(self.bought(tenant, &id, slices))),
             Some(Err(refusal)) => reply(answer, Err(refusal)),
             None => {
                 self.parts.wait(tenant, id, Waiting::Boost { slices, answer });
@@ -139,8 +140,10 @@ impl Driver {
         }
     }
 
-    fn bought(&self, tenant: TenantId, slices: u32) -> v1::BoostResponse {
-        let price = self.file.config.engine.credits.boosted_slice_price.times(u64::from(slices));
+    /// What was bought and paid, whatever the price is by now.
+    fn bought(&self, tenant: TenantId, id: &RequestId, slices: u32) -> v1::BoostResponse {
+        let price = || self.file.config.engine.credits.boosted_slice_price.times(u64::from(slices));
+        let price = self.engine.purchase(tenant, id).map_or_else(price, |purchase| purchase.price);
         let held = self.engine.part(tenant).map_or(0, |part| part.held.0);
         v1::BoostResponse { slices, price_micro_credits: price.0, held_micro_credits: held }
     }
@@ -154,11 +157,14 @@ impl Driver {
 
     /// What came of entries goes into the engine. A recording that waited for the last of them begins.
     pub(crate) fn take_acknowledgements(&mut self) {
-        for event in self.memory.acknowledged() {
-            self.feed(event);
+        for acknowledged in self.memory.acknowledged() {
+            match acknowledged {
+                Kept::Entry(event) => self.feed(event),
+                Kept::Claims(number, kept) => self.claims_kept(number, kept),
+            }
         }
-        self.memory.send_postings();
-        if self.parts.record_asked.is_some() && !self.memory.is_posting() {
+        self.memory.send_commits();
+        if self.parts.record_asked.is_some() && !self.memory.is_committing() {
             self.begin_tape();
             for ask in std::mem::take(&mut self.parts.held_back) {
                 self.asked(ask);
@@ -258,7 +264,7 @@ impl Driver {
         }
         for one in waited {
             match (one, &verdict) {
-                (Waiting::Boost { slices, answer }, Ok(_)) => drop(reply(answer, Ok(self.bought(tenant, slices)))),
+                (Waiting::Boost { slices, answer }, Ok(_)) => drop(reply(answer, Ok(self.bought(tenant, id, slices)))),
                 (Waiting::Operation(answers), Ok(_)) => drop(answers.try_send(Ok(begin_now()))),
                 (one, Err(refusal)) => one.refuse(refusal),
             }

@@ -8,8 +8,6 @@ use minerva_api::v1::coordinate_request::Deadline;
 use minerva_api::v1::set_level_request::Lifetime;
 use minerva_model::{AccessKind, DeviceId, Level, Nanos, RefusalKind, RequestId};
 
-/// Keys that begin so are the daemon's own.
-pub(crate) const RESERVED_PREFIX: &str = "minerva:";
 /// Entries of a ledger that one answer holds.
 const ENTRIES_MAX: u32 = 1_000;
 /// Parts of a day that one schedule can have.
@@ -97,10 +95,12 @@ pub(crate) fn request_id(text: String) -> Judged<RequestId> {
     if text.len() > most || !text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
         return out_of_range(format!("A request_id is 1 to {most} printable ASCII characters, such as a UUID."));
     }
-    if text.starts_with(RESERVED_PREFIX) {
-        return out_of_range(format!("Keys that begin with `{RESERVED_PREFIX}` are the server's own; choose another."));
+    let id = RequestId(text);
+    if id.is_own() {
+        let prefix = RequestId::OWN_PREFIX;
+        return out_of_range(format!("Keys that begin with `{prefix}` are the server's own; choose another."));
     }
-    Ok(RequestId(text))
+    Ok(id)
 }
 
 fn span(nanos: u64, what: &str) -> Judged<Nanos> {

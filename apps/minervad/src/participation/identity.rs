@@ -9,13 +9,28 @@ use minerva_linux_observe::{Roots, parse};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 
 /// A process that connected, or that a level is bound to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Process {
     pub(crate) pid: u32,
     /// In clock ticks since boot.
-    start_ticks: u64,
+    pub(crate) start_ticks: u64,
+}
+
+/// A process whose end is waited for.
+#[derive(Clone, Debug)]
+pub(crate) struct Bound {
+    pub(crate) process: Process,
+    /// A pidfd.
+    pub(crate) descriptor: Arc<OwnedFd>,
+}
+
+impl Bound {
+    pub(crate) fn has_ended(&self) -> bool {
+        has_ended(&self.descriptor)
+    }
 }
 
 /// What could not be found out about a process.
@@ -53,18 +68,17 @@ impl Process {
         Self::look(pid, &open(pid).map_err(|_| NotIdentified::Ended(pid))?, roots)
     }
 
-    /// The process of this number, a descriptor that stands for it, and its cgroup.
-    pub(crate) fn of_number(pid: u32, roots: &Roots) -> Result<(OwnedFd, String), NotIdentified> {
-        let process = open(pid).map_err(|_| NotIdentified::Ended(pid))?;
-        let (_, cgroup) = Self::look(pid, &process, roots)?;
-        Ok((process, cgroup))
+    /// The process of this number, with a descriptor that stands for it, and its cgroup.
+    pub(crate) fn of_number(pid: u32, roots: &Roots) -> Result<(Bound, String), NotIdentified> {
+        let descriptor = open(pid).map_err(|_| NotIdentified::Ended(pid))?;
+        let (process, cgroup) = Self::look(pid, &descriptor, roots)?;
+        Ok((Bound { process, descriptor: Arc::new(descriptor) }, cgroup))
     }
 
-    /// A descriptor that stands for it, and the cgroup in which it is now.
-    pub(crate) fn again(&self, roots: &Roots) -> Result<(OwnedFd, String), NotIdentified> {
-        let process = open(self.pid).map_err(|_| NotIdentified::Ended(self.pid))?;
-        match Self::look(self.pid, &process, roots)? {
-            (same, cgroup) if same == *self => Ok((process, cgroup)),
+    /// The same process, with a descriptor that stands for it, and the cgroup in which it is now.
+    pub(crate) fn again(&self, roots: &Roots) -> Result<(Bound, String), NotIdentified> {
+        match Self::of_number(self.pid, roots)? {
+            (bound, cgroup) if bound.process == *self => Ok((bound, cgroup)),
             _ => Err(NotIdentified::Ended(self.pid)),
         }
     }

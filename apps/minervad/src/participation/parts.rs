@@ -1,13 +1,12 @@
 //! What the slice loop keeps for tenants that take part: their claims, who waits for which answer, and their agents' reports.
 
 use crate::participation::ask::{Answer, Ask, Refusal};
-use crate::participation::claims::Claims;
-use crate::participation::convert::RESERVED_PREFIX;
+use crate::participation::claims::{Claims, Standing};
 use crate::participation::refusals::Refusals;
 use crate::participation::reports::Reports;
 use minerva_api::v1;
-use minerva_model::{Boost, DeviceId, Grant, RequestId, TenantHistory, TenantId};
-use std::collections::BTreeMap;
+use minerva_model::{Boost, DeviceId, Grant, Level, RequestId, TenantHistory, TenantId};
+use std::collections::{BTreeMap, BTreeSet};
 use tokio::sync::mpsc::Sender;
 use tokio::sync::oneshot;
 
@@ -42,6 +41,14 @@ impl Waiting {
     }
 }
 
+/// What a tenant set and scheduled, on its way to the store.
+pub(crate) struct Committing {
+    pub(crate) tenant: TenantId,
+    pub(crate) standing: Standing,
+    /// Absent when it ended by itself.
+    pub(crate) answer: Option<Answer<Level>>,
+}
+
 /// A recording that waits for the store.
 pub(crate) struct RecordAsked {
     pub(crate) client: Sender<Vec<u8>>,
@@ -53,6 +60,10 @@ pub(crate) struct RecordAsked {
 pub(crate) struct Parts {
     pub(crate) refusals: Refusals,
     pub(crate) claims: BTreeMap<TenantId, Claims>,
+    /// By the number of the commit.
+    pub(crate) committing: BTreeMap<u64, Committing>,
+    /// Tenants of which the store could not be asked what it knows.
+    pub(crate) unread: BTreeSet<TenantId>,
     pub(crate) reports: Reports,
     waiting: BTreeMap<(TenantId, RequestId), Vec<Waiting>>,
     /// How much each history says of each disk, in bytes a second.
@@ -79,7 +90,7 @@ impl Parts {
     /// A key for a request without one of a client's: `minerva:origin-N`, which no client can choose.
     pub(crate) fn own_key(&mut self, origin: &str) -> RequestId {
         self.own_requests += 1;
-        RequestId(format!("{RESERVED_PREFIX}{origin}-{}", self.own_requests))
+        RequestId(format!("{}{origin}-{}", RequestId::OWN_PREFIX, self.own_requests))
     }
 
     /// Somebody waits for an answer that comes later. Of too many under one key the oldest is let go.
@@ -113,6 +124,11 @@ impl Parts {
         self.waiting = stay;
         let gone: BTreeMap<(TenantId, RequestId), Vec<Waiting>> = gone;
         gone.into_values().flatten().for_each(|waiting| waiting.refuse(refusal));
+        let (gone, stay) = std::mem::take(&mut self.committing).into_iter().partition(|(_, one)| concerned(one.tenant));
+        self.committing = stay;
+        let gone: BTreeMap<u64, Committing> = gone;
+        let answers = gone.into_values().filter_map(|one| one.answer);
+        answers.for_each(|answer| drop(answer.send(Err(refusal.clone()))));
         let (gone, stay) = std::mem::take(&mut self.claims).into_iter().partition(|(tenant, _)| concerned(*tenant));
         self.claims = stay;
         let gone: BTreeMap<TenantId, Claims> = gone;

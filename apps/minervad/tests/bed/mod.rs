@@ -123,18 +123,23 @@ impl Bed {
 
     /// The same, started by a program that changes what it may, such as `setpriv`.
     pub(crate) fn start_under(&self, wrapper: &[String]) -> Daemon {
+        let mut daemon = self.launch(wrapper);
+        until("the daemon answers", || {
+            assert!(daemon.child.try_wait().expect("a child").is_none(), "the daemon ended: {}", daemon.log());
+            daemon.slices() > 0
+        });
+        daemon
+    }
+
+    /// The same, without waiting.
+    pub(crate) fn launch(&self, wrapper: &[String]) -> Daemon {
         let log = self.directory.path().join("log");
         let stderr = fs::File::options().create(true).append(true).open(&log).expect("a log");
         let daemon = env!("CARGO_BIN_EXE_minervad").to_owned();
         let words: Vec<String> = wrapper.iter().cloned().chain([daemon]).collect();
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).arg("--config").arg(self.config()).stderr(stderr);
-        let mut daemon = Daemon { child: command.spawn().expect("the daemon"), log, socket: self.socket() };
-        until("the daemon answers", || {
-            assert!(daemon.child.try_wait().expect("a child").is_none(), "the daemon ended: {}", daemon.log());
-            daemon.slices() > 0
-        });
-        daemon
+        Daemon { child: command.spawn().expect("the daemon"), log, socket: self.socket() }
     }
 
     /// Runs the daemon to its end.

@@ -152,7 +152,7 @@ impl World {
         let effects = self.decider.slice_ended(self.now, &self.signals);
         for effect in effects {
             if let Effect::Ledger(entry) = &effect {
-                self.decider.committed(self.now, entry.number, true);
+                self.decider.committed(self.now, entry.number, true, None);
             }
             self.take(effect);
         }
