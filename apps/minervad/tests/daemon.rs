@@ -54,6 +54,40 @@ fn a_heavy_tenant_is_held_down_and_sigterm_puts_it_back() {
 }
 
 #[test]
+fn caps_are_dealt_and_dealt_again_through_throttle_v1_and_sigterm_lifts_them() {
+    let Some(mut bed) = Bed::new() else { return };
+    // Caps need no elevator that reads weights.
+    fs::write(format!("/sys/block/{}/queue/scheduler", bed.device), "none").expect("every disk can do without");
+    let disk = format!(
+        "{ENFORCE}\n[devices.{}]\nback_end = \"throttle-v1\"\nbandwidth_bytes_per_second = \"32MiB\"",
+        bed.device
+    );
+    bed.write_config(&disk);
+    // The disk's file lies in memory, so that it is never busy for long.
+    let text = fs::read_to_string(bed.config()).expect("the file");
+    let text = text.replace("[actuation]\n", "[actuation]\ncaps_lift_below_busy_permille = 1\n");
+    fs::write(bed.config(), text).expect("the file");
+    bed.start_readers();
+    let mut daemon = bed.start();
+    let capped = |tenant| ["read", "write"].iter().all(|way| bed.cap(tenant, way).is_some());
+    daemon.until("both tenants are capped", || capped("heavy") && capped("sparing"));
+    assert_eq!(daemon.status().and_then(|status| status.slice).expect("a slice").devices[0].back_end, "throttle-v1");
+    let before = bed.cap("heavy", "read").expect("a cap");
+    // The sparing one begins to read as much as the heavy one, which cannot have as much as before.
+    bed.start_reader("sparing", 64);
+    daemon.until("the heavy one has another cap", || {
+        bed.cap("heavy", "read").is_some_and(|cap| cap.abs_diff(before) > before / 16)
+    });
+    daemon.signal("-TERM");
+    let status = daemon.child.wait().expect("an end");
+    assert!(status.success(), "{}", daemon.log());
+    for (tenant, way) in [("heavy", "read"), ("heavy", "write"), ("sparing", "read"), ("sparing", "write")] {
+        assert_eq!(bed.cap(tenant, way), None, "{tenant} {way}: {}", daemon.log());
+    }
+    assert!(!bed.directory.path().join("run/undo.journal").exists());
+}
+
+#[test]
 fn the_guard_puts_back_what_a_killed_daemon_held() {
     let Some((bed, mut daemon)) = steered(ENFORCE) else { return };
     daemon.signal("-KILL");

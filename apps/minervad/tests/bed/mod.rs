@@ -93,12 +93,17 @@ impl Bed {
     /// Lets both tenants read, the one some thirty times as much as the other.
     pub(crate) fn start_readers(&mut self) {
         for (tenant, count) in [("heavy", 64), ("sparing", 2)] {
-            let procs = self.cgroup(tenant).join("cgroup.procs");
-            let read = format!("dd if=/dev/{} of=/dev/null bs=64k count={count} iflag=direct status=none", self.device);
-            let script = format!("echo $$ > {} && while {read}; do sleep 0.05; done", procs.display());
-            let reader = Command::new("sh").args(["-c", &script]).stderr(Stdio::null()).spawn().expect("a shell");
-            self.readers.push(reader);
+            self.start_reader(tenant, count);
         }
+    }
+
+    /// Lets a tenant read `count` times 64 KiB, pause, and so on.
+    pub(crate) fn start_reader(&mut self, tenant: &str, count: u32) {
+        let procs = self.cgroup(tenant).join("cgroup.procs");
+        let read = format!("dd if=/dev/{} of=/dev/null bs=64k count={count} iflag=direct status=none", self.device);
+        let script = format!("echo $$ > {} && while {read}; do sleep 0.05; done", procs.display());
+        let reader = Command::new("sh").args(["-c", &script]).stderr(Stdio::null()).spawn().expect("a shell");
+        self.readers.push(reader);
     }
 
     pub(crate) fn stop_readers(&mut self) {
@@ -114,6 +119,13 @@ impl Bed {
         let number = fs::read_to_string(format!("/sys/block/{}/dev", self.device)).unwrap_or_default();
         let own = text.lines().find_map(|line| line.strip_prefix(number.trim())?.trim().parse().ok());
         own.or_else(|| text.lines().find_map(|line| line.strip_prefix("default ")?.trim().parse().ok())).unwrap_or(0)
+    }
+
+    /// The tenant's cap on the bed's disk, in bytes read (`read`) or written (`write`) a second.
+    pub(crate) fn cap(&self, tenant: &str, way: &str) -> Option<u64> {
+        let text = fs::read_to_string(self.cgroup(tenant).join(format!("blkio.throttle.{way}_bps_device"))).ok()?;
+        let number = fs::read_to_string(format!("/sys/block/{}/dev", self.device)).ok()?;
+        text.lines().find_map(|line| line.strip_prefix(number.trim())?.trim().parse().ok())
     }
 
     /// Starts the daemon and waits until it answers.
