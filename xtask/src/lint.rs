@@ -1,8 +1,8 @@
 //! Everything that is wrong with the sources without running them.
 
-use crate::shell::{cargo, is_installed, succeeds};
+use crate::shell::{cargo, succeeds};
 use crate::skips::Skips;
-use crate::{arrows, tidy};
+use crate::{arrows, packages, tidy};
 use anyhow::Result;
 
 /// Runs every check, all of them even when one fails; whether all passed.
@@ -15,11 +15,24 @@ pub(crate) fn run(skips: &mut Skips) -> Result<bool> {
     Ok(clean)
 }
 
-/// `cargo deny` on licences, bans and sources; advisories need a network that not every machine has.
+/// `cargo deny` on licences, bans and sources. Advisories are a database in a git repository, which not every machine can reach:
+/// `cargo deny check advisories` judges by them.
 fn licences(skips: &mut Skips) -> Result<bool> {
-    if !is_installed("cargo-deny") {
-        skips.note("licences and bans need cargo-deny; `cargo install --locked cargo-deny` brings it");
+    if !packages::has(&packages::CARGO_DENY)? {
+        skips.note("licences, bans and sources need cargo-deny, and crates.io to build it from");
         return Ok(true);
     }
-    succeeds(cargo().args(["deny", "--offline", "check", "licenses", "bans", "sources"]))
+    let mut deny = cargo();
+    deny.args([
+        "deny",
+        "--offline",
+        "--log-level",
+        "error",
+        "check",
+        "--hide-inclusion-graph",
+        "licenses",
+        "bans",
+        "sources",
+    ]);
+    succeeds(deny.env("PATH", packages::path_with_tools()?))
 }

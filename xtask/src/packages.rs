@@ -56,33 +56,48 @@ pub(crate) fn ensure(needs: &[Need]) -> Result<()> {
     Ok(())
 }
 
-/// Serves the vsock of the guests in which the agent is tested. It is no Debian package; building it takes a minute or two, once.
-const VSOCK_DEVICE: &str = "vhost-device-vsock";
-const VSOCK_DEVICE_VERSION: &str = "0.3.0";
-/// Where programs are that crates.io brings, kept from run to run.
+/// A program of crates.io: no Debian package, so it is built, once, in a minute or two.
+pub(crate) struct Tool {
+    name: &'static str,
+    version: &'static str,
+    /// What has little to do is built in half the time without optimisation.
+    profile: &'static str,
+}
+
+/// Serves the vsock of the guests in which the agent is tested.
+const VSOCK_DEVICE: Tool = Tool { name: "vhost-device-vsock", version: "0.3.0", profile: "release" };
+/// Judges licences, bans and sources of what is linked.
+pub(crate) const CARGO_DENY: Tool = Tool { name: "cargo-deny", version: "0.20.2", profile: "dev" };
+/// Where they are, kept from run to run.
 const TOOLS: &str = "target/tools";
+
+/// Builds a tool where it is missing; whether it is there now.
+pub(crate) fn has(tool: &Tool) -> Result<bool> {
+    let Tool { name, version, profile } = tool;
+    if is_installed(name) || root().join(TOOLS).join("bin").join(name).is_file() {
+        return Ok(true);
+    }
+    eprintln!("missing: {name} {version}: building it, once");
+    let mut install = cargo();
+    install.args(["install", "--locked", "--quiet", "--profile", profile, "--root", TOOLS, "--version", version, name]);
+    let is_built = succeeds(&mut install)?;
+    if !is_built {
+        eprintln!("could not install {name}, going on without");
+    }
+    Ok(is_built)
+}
 
 /// Builds what tests need of crates.io, and says which `PATH` it is found by. Where it cannot be had the tests say that they were
 /// skipped.
+pub(crate) fn path_for_tests() -> Result<OsString> {
+    has(&VSOCK_DEVICE)?;
+    path_with_tools()
+}
+
+/// The `PATH`, and the tools at its end.
 pub(crate) fn path_with_tools() -> Result<OsString> {
-    let folder = root().join(TOOLS).join("bin");
-    if !is_installed(VSOCK_DEVICE) && !folder.join(VSOCK_DEVICE).is_file() {
-        let mut install = cargo();
-        install.args([
-            "install",
-            "--locked",
-            "--quiet",
-            "--root",
-            TOOLS,
-            "--version",
-            VSOCK_DEVICE_VERSION,
-            VSOCK_DEVICE,
-        ]);
-        if !succeeds(&mut install)? {
-            eprintln!("could not install {VSOCK_DEVICE}, going on without");
-        }
-    }
     let path = std::env::var_os("PATH").unwrap_or_default();
+    let folder = root().join(TOOLS).join("bin");
     std::env::join_paths(std::env::split_paths(&path).chain([folder])).context("add target/tools/bin to PATH")
 }
 

@@ -28,7 +28,7 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     passed &= succeeds(cargo().args(["build", "--quiet", "--workspace", "--bins"]))?;
     passed &= generate::check()?;
     let mut tests = cargo();
-    tests.args(["test", "--quiet", "--workspace", "--no-fail-fast"]).env("PATH", packages::path_with_tools()?);
+    tests.args(["test", "--quiet", "--workspace", "--no-fail-fast"]).env("PATH", packages::path_for_tests()?);
     passed &= skips.test(&mut tests)?;
     passed &= sdk::check(&mut skips)?;
     if !options.no_fuzz {
