@@ -144,6 +144,8 @@ fn no_purchase_is_lost_or_doubled_by_kills_at_any_moment() {
     // The figure `kill-ledger` asks for more.
     let kills = std::env::var("MINERVA_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(12);
     let Some((bed, socket)) = endowed(100_000) else { return };
+    // Every purchase is asked for once more at the end, as fast as it goes.
+    bed.write_config(&format!("{ENFORCE}\n[participation]\nrequests_per_second = 1000000\nburst = 1000000"));
     let mut daemon = bed.start();
     let relay = Relay::start(&bed, &socket, &bed.cgroup("heavy"));
     let (mut random, mut number, mut answered) = (0x9e37_79b9_7f4a_7c15u64, 0, Vec::new());
@@ -251,12 +253,20 @@ fn a_full_disk_under_the_ledger_refuses_a_purchase_and_spends_nothing() {
     at(&relay.socket, async |mut client| {
         let refused = boost(&mut client, "b1", 1).await.expect_err("not committed");
         assert!(refused.message().contains("Nothing was spent"), "{refused:?}");
+        // A level that cannot be kept is not promised either.
+        let idle = v1::SetLevelRequest { level: v1::Level::Idle.into(), lifetime: None };
+        let refused = client.set_level(idle).await.expect_err("not kept");
+        assert!(refused.message().contains("All is as before"), "{refused:?}");
+        assert_eq!(shown(&daemon), "");
     });
     assert_eq!(describe(&relay.socket).expect("the tenant").held_micro_credits, 1_000_000_000);
     drop(filler);
     fs::remove_file(state.join("filler")).expect("room again");
     until("the same key buys it", || at(&relay.socket, async |mut client| boost(&mut client, "b1", 1).await.is_ok()));
     assert_eq!(spent(&bed).len(), 1);
+    at(&relay.socket, async |mut client| {
+        assert_eq!(set_level(&mut client, v1::Level::Idle, None).await, v1::Level::Idle);
+    });
 }
 
 #[test]
