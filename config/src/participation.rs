@@ -52,10 +52,17 @@ impl Default for ParticipationSettings {
 }
 
 impl ParticipationSettings {
-    /// Both are the same but for the limits, which can be changed while the doors stand open.
+    /// Both are the same but for what can be changed while the doors stand open: the limits, who is who, and where the
+    /// certificates are.
     pub fn is_same_door(&self, other: &Self) -> bool {
-        let limits = other.limits;
-        Self { limits, ..self.clone() } == *other
+        let frame = |settings: &Self| {
+            let Self { socket, listen, certificate, vsock_port, keepalive, ledger_keep, identities, .. } =
+                settings.clone();
+            let own_socket = |identity: &Identity| matches!(identity.known_by, Some(KnownBy::VsockSocket(_)));
+            let sockets: Vec<Identity> = identities.into_iter().filter(own_socket).collect();
+            (socket, listen, certificate.is_some(), vsock_port, keepalive, ledger_keep, sockets)
+        };
+        frame(self) == frame(other)
     }
 }
 

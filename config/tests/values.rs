@@ -216,7 +216,12 @@ token_sha256 = "9F86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
     assert_eq!(config.participation.socket.as_deref(), Some(Path::new("/run/second/tenant.sock")));
     let mut other = doors.clone();
     other.limits.burst = 6;
+    other.identities.clear();
     assert!(doors.is_same_door(&other));
+    let known_by = Some(KnownBy::VsockSocket("/run/vm2.sock_7420".into()));
+    other.identities.push(Identity { tenant: "vm2".to_owned(), known_by });
+    assert!(!doors.is_same_door(&other), "a socket is a door");
+    other.clone_from(doors);
     other.vsock_port = None;
     assert!(!doors.is_same_door(&other));
 }

@@ -12,7 +12,7 @@ use crate::notify::ServiceManager;
 use crate::operator_file::OperatorFile;
 use crate::participation::ask::Refusal;
 use crate::participation::directory::Directory;
-use crate::participation::door_lobby::LimitsHandle;
+use crate::participation::door_controls::DoorControls;
 use crate::participation::parts::Parts;
 use crate::scope::Scope;
 use crate::service::Slices;
@@ -60,8 +60,8 @@ pub(crate) struct Driver {
     pub(crate) parts: Parts,
     pub(crate) tape: Option<Tape>,
     pub(crate) tenants: BTreeMap<TenantId, Tenant>,
-    /// How much tenants may ask.
-    pub(crate) door_limits: LimitsHandle,
+    /// What the doors take from a new file.
+    pub(crate) doors: DoorControls,
     /// The tenants, for the doors.
     pub(crate) directory: Directory,
     pub(crate) devices: BTreeMap<DeviceId, Device>,
@@ -158,6 +158,7 @@ impl Driver {
         for refused in self.parts.refusals.take() {
             self.memory.audit_request(refused);
         }
+        self.find_missing_tenants();
         self.memory.flush();
         // Those of this slice are not there yet; this is for those whose waking call found the queue full.
         self.take_acknowledgements();
@@ -221,7 +222,7 @@ impl Driver {
         let Some(tenant) = self.tenants.get(&id).cloned() else { return };
         self.directory.strike(&tenant);
         let message = "The tenant that this process belonged to is gone.".to_owned();
-        self.parts.give_up(Some(id), &Refusal { kind: RefusalKind::UnknownTenant, message });
+        self.parts.give_up(Some(id), &Refusal::new(RefusalKind::UnknownTenant, message));
         self.parts.reports.forget(id);
         if tenant.group.is_none() {
             self.parts.forget_use(&tenant.history_key());
@@ -295,6 +296,17 @@ impl Driver {
         }
     }
 
+    /// Says which tenants of `[[identities]]` are not there: whoever is to be one of them is refused.
+    fn find_missing_tenants(&mut self) {
+        let settings = &self.file.config.participation;
+        for tenant in self.doors.missing(settings, self.slice_number, &self.directory) {
+            tracing::warn!(
+                tenant,
+                "an [[identities]] of the operator's file names a tenant that is not there, or there twice"
+            );
+        }
+    }
+
     fn record(&mut self, write: impl FnOnce(&mut Tape) -> std::io::Result<()>) {
         let Some(tape) = &mut self.tape else { return };
         if let Err(error) = write(tape) {
@@ -358,7 +370,7 @@ impl Driver {
         self.manager.stopping();
         self.feed(Event::Stopping);
         let message = "Minerva is ending; ask again when it has started anew.".to_owned();
-        self.parts.give_up(None, &Refusal { kind: RefusalKind::Stopping, message });
+        self.parts.give_up(None, &Refusal::new(RefusalKind::Stopping, message));
         self.memory.flush();
         self.end_tape();
         self.memory.close();

@@ -46,7 +46,7 @@ impl Driver {
                 None
             }
             Effect::Refused(Refused { id, tenant, kind, message }) => {
-                self.answered(tenant, &id, Err(Refusal { kind, message }));
+                self.answered(tenant, &id, Err(Refusal::new(kind, message)));
                 None
             }
             Effect::Ready { tenant, id } => {

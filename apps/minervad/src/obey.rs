@@ -60,7 +60,7 @@ impl Driver {
             tracing::warn!("{warning}");
         }
         self.level.set(self.file.config.daemon.log.level);
-        self.door_limits.set(self.file.config.participation.limits);
+        let certificates = self.doors.set(&self.file.config.participation, self.slice_number).err();
         self.apply_rules();
         // Also when they are the same: whoever asks for a reload may have ended a fight over a knob, which is then ours again.
         self.feed(Event::Configured(Box::new(self.file.config.engine.clone())));
@@ -71,9 +71,12 @@ impl Driver {
         let rest = if old == *new && before.named == self.file.config.named && doors {
             ""
         } else {
-            "; changes of [daemon], [named], [participation] but for its limits, and the log's format take a restart"
+            "; changes of [daemon], [named], [participation] but for its limits, identities and certificates, and the log's \
+             format take a restart"
         };
-        format!("{} is in force, generation {}{rest}", self.file.path_in_force(), self.file.generation)
+        let old =
+            certificates.map_or_else(String::new, |error| format!("; the certificates before it stay: {error:#}"));
+        format!("{} is in force, generation {}{rest}{old}", self.file.path_in_force(), self.file.generation)
     }
 
     /// Gives the observer the rules anew.

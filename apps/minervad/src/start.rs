@@ -12,8 +12,8 @@ use crate::notify::ServiceManager;
 use crate::operator_file::OperatorFile;
 use crate::participation::directory::Directory;
 use crate::participation::door::{DoorThread, TenantDoors};
-use crate::participation::door_lobby::{LimitsHandle, Lobby};
-use crate::participation::identity_table::Identities;
+use crate::participation::door_controls::DoorControls;
+use crate::participation::door_lobby::Lobby;
 use crate::participation::parts::Parts;
 use crate::participation::refusals::Refusals;
 use crate::scope::Scope;
@@ -79,14 +79,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     };
     let parts = Parts::new(Refusals::new(metrics.refusals_dropped.clone()));
     let directory = Directory::default();
-    let door_limits = LimitsHandle::new(config.participation.limits);
+    let door_controls = DoorControls::new(&config.participation, tenant_doors.tls());
     let lobby = Lobby::new(
         sender.clone(),
         directory.clone(),
         parts.refusals.clone(),
         roots.clone(),
-        Identities::new(&config.participation.identities),
-        door_limits.clone(),
+        door_controls.identities.clone(),
+        door_controls.limits.clone(),
         config.engine.observe.slice,
     );
     signals::listen(sender)?;
@@ -116,7 +116,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         tape: None,
         tenants: BTreeMap::new(),
         directory,
-        door_limits,
+        doors: door_controls,
         devices: BTreeMap::new(),
         findings: VecDeque::new(),
         started: boottime(),

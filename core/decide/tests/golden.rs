@@ -147,7 +147,8 @@ impl Script {
                 Wish::Coordinate(Operation { device, access: AccessKind::SequentialRead, bytes, deadline })
             }
             _ => {
-                let operation = std::mem::replace(&mut id, RequestId(format!("finish-{}", words[2])));
+                let own = words.get(3).map_or_else(|| format!("finish-{}", words[2]), |own| (*own).to_owned());
+                let operation = std::mem::replace(&mut id, RequestId(own));
                 Wish::Finish(operation)
             }
         };

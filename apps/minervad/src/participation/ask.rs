@@ -25,6 +25,15 @@ pub(crate) struct Refusal {
     pub(crate) kind: RefusalKind,
     /// For people.
     pub(crate) message: String,
+    /// The loop has it in the log and the audit; else that is for the door that tells it.
+    pub(crate) is_told: bool,
+}
+
+impl Refusal {
+    /// One of which nobody has told yet.
+    pub(crate) const fn new(kind: RefusalKind, message: String) -> Self {
+        Self { kind, message, is_told: false }
+    }
 }
 
 /// How long a level lasts that was set.

@@ -6,6 +6,7 @@ use crate::memory::Kept;
 use crate::participation::ask::{Answer, Ask, BoostAmount, Refusal, What, Within};
 use crate::participation::describe;
 use crate::participation::parts::{Verdict, Waiting};
+use crate::participation::refusals::{Refused, Who};
 use minerva_api::v1;
 use minerva_api::v1::coordinate_response::Answer as CoordinateAnswer;
 use minerva_model::{
@@ -30,13 +31,13 @@ impl Driver {
         let kind = what.kind();
         if !self.tenants.contains_key(&tenant) {
             let message = format!("There is no tenant {tenant} any more.");
-            what.refuse(&Refusal { kind: RefusalKind::UnknownTenant, message });
+            what.refuse(&Refusal::new(RefusalKind::UnknownTenant, message));
             return self.metrics.requested(kind, false);
         }
         if self.parts.unread.contains(&tenant) && matches!(what, What::Boost { .. } | What::Credits { .. }) {
             let message = "What the account holds is not known, because the store could not be read; that is tried again \
                            with every slice. Nothing was spent.";
-            what.refuse(&Refusal { kind: RefusalKind::NotCommitted, message: message.to_owned() });
+            what.refuse(&Refusal::new(RefusalKind::NotCommitted, message.to_owned()));
             return self.metrics.requested(kind, false);
         }
         let granted = match what {
@@ -47,10 +48,7 @@ impl Driver {
             What::SetLevel { level, lifetime, answer } => self.set_level(tenant, level, lifetime, answer),
             What::HoldLevel { level, changes } => self.hold_level(tenant, level, changes),
             What::SetSchedule { entries, time_zone, answer } => self.set_schedule(tenant, &entries, time_zone, answer),
-            What::Credits { entries_max, answer } => {
-                self.tell_credits(tenant, entries_max, answer);
-                true
-            }
+            What::Credits { entries_max, answer } => self.tell_credits(tenant, entries_max, answer),
             What::Boost { id, amount, device, answer } => self.boost(tenant, id, amount, device, answer),
             What::Coordinate { id, size_bytes, access, within, device, answers } => {
                 let operation = self.operation(tenant, (size_bytes, access), within, device);
@@ -73,8 +71,8 @@ impl Driver {
         self.parts.asking = Some((tenant, id.clone()));
         self.feed(Event::Requested(TenantRequest { id: id.clone(), tenant, wish }));
         self.parts.asking = None;
-        let verdict = self.parts.verdict.take();
-        match &verdict {
+        let mut verdict = self.parts.verdict.take();
+        match &mut verdict {
             None => {}
             Some(Ok(grant)) => {
                 let how = match grant {
@@ -84,12 +82,18 @@ impl Driver {
                 };
                 self.audit_request(tenant, AnswerKind::Granted, &id, format!("{text}{how}"));
             }
-            Some(Err(refusal)) => {
-                let why = format!("{text}: {} ({})", refusal.message, refusal.kind.as_str());
-                self.audit_request(tenant, AnswerKind::Refused, &id, why);
-            }
+            Some(Err(refusal)) => self.tell_refusal(tenant, &id, text, refusal),
         }
         verdict
+    }
+
+    /// Puts what the engine refused into the log and the audit, so that no door has to.
+    fn tell_refusal(&self, tenant: TenantId, id: &RequestId, what: &str, refusal: &mut Refusal) {
+        let Some(tenant) = self.tenants.get(&tenant) else { return };
+        let who = Who::Tenant { name: &tenant.name, account: &tenant.history_key() };
+        let (word, message) = (refusal.kind.as_str(), &refusal.message);
+        self.parts.refusals.note(&Refused { who, request: &id.0, what, word, message });
+        refusal.is_told = true;
     }
 
     /// Keeps an answer for the audit.
@@ -244,7 +248,7 @@ impl Driver {
     }
 
     /// The engine answered: at once, or whoever waits.
-    pub(crate) fn answered(&mut self, tenant: TenantId, id: &RequestId, verdict: Verdict) {
+    pub(crate) fn answered(&mut self, tenant: TenantId, id: &RequestId, mut verdict: Verdict) {
         if self.parts.asking.as_ref().is_some_and(|(asks, key)| (*asks, key) == (tenant, id)) {
             self.parts.verdict = Some(verdict);
             return;
@@ -255,12 +259,9 @@ impl Driver {
             Waiting::Operation(_) => None,
         });
         let text = slices.map_or_else(|| "boost".to_owned(), |slices| format!("boost of {slices} slices"));
-        match &verdict {
+        match &mut verdict {
             Ok(_) => self.audit_request(tenant, AnswerKind::Granted, id, text),
-            Err(refusal) => {
-                let why = format!("{text}: {} ({})", refusal.message, refusal.kind.as_str());
-                self.audit_request(tenant, AnswerKind::Refused, id, why);
-            }
+            Err(refusal) => self.tell_refusal(tenant, id, &text, refusal),
         }
         for one in waited {
             match (one, &verdict) {
@@ -282,8 +283,12 @@ impl Driver {
         }
     }
 
-    fn tell_credits(&mut self, tenant: TenantId, entries_max: u32, answer: Answer<v1::CreditsResponse>) {
-        let (Some(part), Some(known)) = (self.engine.part(tenant), self.tenants.get(&tenant)) else { return };
+    /// Whether it is granted; the entries come later.
+    fn tell_credits(&mut self, tenant: TenantId, entries_max: u32, answer: Answer<v1::CreditsResponse>) -> bool {
+        let (Some(part), Some(known)) = (self.engine.part(tenant), self.tenants.get(&tenant)) else {
+            let message = format!("There is no tenant {tenant} any more.");
+            return reply(answer, Err(Refusal::new(RefusalKind::UnknownTenant, message)));
+        };
         let engine = &self.file.config.engine;
         let response = v1::CreditsResponse {
             held_micro_credits: part.held.0,
@@ -293,20 +298,18 @@ impl Driver {
             entries: Vec::new(),
         };
         if entries_max == 0 {
-            reply(answer, Ok(response));
-            return;
+            return reply(answer, Ok(response));
         }
         let account = known.history_key();
         let entries = |rows: Vec<LedgerRow>| rows.into_iter().map(describe::entry).collect();
         let then = move |rows: Result<Vec<LedgerRow>, String>| {
             let outcome = rows.map(|rows| v1::CreditsResponse { entries: entries(rows), ..response });
-            let refusal = |detail| Refusal {
-                kind: RefusalKind::NotCommitted,
-                message: format!("The ledger cannot be read now: {detail}."),
-            };
+            let refusal =
+                |detail| Refusal::new(RefusalKind::NotCommitted, format!("The ledger cannot be read now: {detail}."));
             reply(answer, outcome.map_err(refusal));
         };
         self.memory.questions().look_then(move |store| store.ledger(Some(&account), 0, entries_max), then);
+        true
     }
 
     /// The watched disk that a number names; a partition stands for its disk.
@@ -314,7 +317,7 @@ impl Driver {
         let whole = if self.devices.contains_key(&device) { Some(device) } else { self.observer.whole_disk(device) };
         whole.filter(|whole| self.devices.contains_key(whole)).ok_or_else(|| {
             let message = format!("There is no disk {device} that Minerva watches; there are {}.", self.disks());
-            Refusal { kind: RefusalKind::UnknownDevice, message }
+            Refusal::new(RefusalKind::UnknownDevice, message)
         })
     }
 
@@ -327,7 +330,7 @@ impl Driver {
         let found = now.or_else(usual).filter(|device| self.devices.contains_key(device)).or_else(only);
         found.ok_or_else(|| {
             let message = format!("This tenant has used no disk yet, so say which one: {}.", self.disks());
-            Refusal { kind: RefusalKind::UnknownDevice, message }
+            Refusal::new(RefusalKind::UnknownDevice, message)
         })
     }
 

@@ -169,7 +169,7 @@ impl Claims {
         if self.held.len() >= HELD_MAX {
             let message =
                 format!("This tenant holds {HELD_MAX} levels already, which is the limit. End one of them first.");
-            let refusal = Refusal { kind: RefusalKind::TooMany, message };
+            let refusal = Refusal::new(RefusalKind::TooMany, message);
             What::HoldLevel { level, changes }.refuse(&refusal);
             return Err(refusal);
         }
@@ -360,7 +360,7 @@ mod tests {
         listeners.truncate(1);
         let (changes, mut heard) = mpsc::channel(1);
         claims.hold(Level::Low, changes).expect("room");
-        let refusal = Refusal { kind: RefusalKind::NotAllowed, message: "no".to_owned() };
+        let refusal = Refusal::new(RefusalKind::NotAllowed, "no".to_owned());
         claims.unhold(&refusal);
         assert_eq!(heard.try_recv().expect("heard"), Err(refusal));
         assert_eq!(claims.count(), 1);

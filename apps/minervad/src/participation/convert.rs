@@ -57,7 +57,7 @@ pub(crate) struct Announcement {
 type Judged<T> = Result<T, Refusal>;
 
 fn out_of_range<T>(message: String) -> Judged<T> {
-    Err(Refusal { kind: RefusalKind::OutOfRange, message })
+    Err(Refusal::new(RefusalKind::OutOfRange, message))
 }
 
 /// How far to step back.
@@ -105,10 +105,10 @@ pub(crate) fn request_id(text: String) -> Judged<RequestId> {
 
 fn span(nanos: u64, what: &str) -> Judged<Nanos> {
     match Nanos(nanos) {
-        Nanos::ZERO => Err(Refusal {
-            kind: RefusalKind::TooLate,
-            message: format!("{what} is 0: that moment has passed already. Give a span from now, above 0."),
-        }),
+        Nanos::ZERO => Err(Refusal::new(
+            RefusalKind::TooLate,
+            format!("{what} is 0: that moment has passed already. Give a span from now, above 0."),
+        )),
         span if span > SPAN_MAX => out_of_range(format!(
             "{what} is {nanos} ns, more than ten years; a negative number looks like this too. Spans are nanoseconds."
         )),

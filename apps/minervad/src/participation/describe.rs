@@ -14,7 +14,7 @@ impl Driver {
     pub(crate) fn describe(&self, tenant: TenantId) -> Result<v1::DescribeResponse, Refusal> {
         let (Some(part), Some(known)) = (self.engine.part(tenant), self.tenants.get(&tenant)) else {
             let message = format!("There is no tenant {tenant}.");
-            return Err(Refusal { kind: RefusalKind::UnknownTenant, message });
+            return Err(Refusal::new(RefusalKind::UnknownTenant, message));
         };
         let claims = self.parts.claims.get(&tenant);
         let left = claims.and_then(|claims| claims.left(boottime(), unix_ns()));

@@ -4,11 +4,14 @@
 use crate::participation::door_connection::{Connection, Peer};
 use crate::participation::door_gate::Gate;
 use crate::participation::door_lobby::Lobby;
+use crate::participation::door_place::Place;
 use crate::participation::door_service::Door;
+use crate::participation::door_status::Denial;
 use crate::participation::door_stream::Begun;
 use crate::participation::door_tls::Tls;
 use crate::participation::identity::Process;
 use crate::participation::identity_machine::machine_of_cid;
+use crate::participation::strangers::Source;
 use crate::server::bind;
 use anyhow::Context;
 use hyper::server::conn::http2;
@@ -24,7 +27,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener};
 use tokio::runtime::Runtime;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio_vsock::{VMADDR_CID_ANY, VsockAddr, VsockListener};
 
 /// Requests and streams that one connection may have open; an agent carries those of a whole guest.
@@ -37,8 +40,10 @@ const SEND_BUFFER_BYTES: usize = 16 << 10;
 const HEADERS_BYTES_MAX: u32 = 8 << 10;
 /// Whoever connects has to say so within this.
 const PREFACE_PATIENCE: Duration = Duration::from_secs(5);
-/// Handshakes of TLS and looks for machines under way at once; whoever dawdles is dropped.
-const HANDSHAKES_MAX: usize = 64;
+/// The kernel's number for a user whom this host does not know.
+const NO_USER: u32 = 65_534;
+/// How often those are looked for who have not said who they are.
+const ROUND: Duration = Duration::from_secs(1);
 /// When no descriptor is left, accepting again at once would fail again at once.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Descriptors that the daemon needs beside those of connections.
@@ -94,15 +99,17 @@ impl TenantDoors {
         let keepalive = Duration::from_nanos(settings.keepalive.0);
         Ok(Self { runtime, processes, machines, network, vsock, sockets, keepalive })
     }
+
+    /// The certificates, which can be read anew while the doors stand open.
+    pub(crate) fn tls(&self) -> Option<Tls> {
+        self.network.as_ref()?.1.clone()
+    }
 }
 
 /// The TCP door. Without a certificate the settings allow loopback addresses only.
 fn network(settings: &ParticipationSettings) -> anyhow::Result<Option<(TcpListener, Option<Tls>)>> {
     let Some(address) = settings.listen else { return Ok(None) };
-    let tls = match (&settings.certificate, &settings.key) {
-        (Some(certificate), Some(key)) => Some(Tls::load(certificate, key, settings.client_ca.as_deref())?),
-        _ => None,
-    };
+    let tls = Tls::load(settings)?;
     let context = || format!("failed to listen on {address}; set another participation.listen");
     let listener = std::net::TcpListener::bind(address).with_context(context)?;
     listener.set_nonblocking(true).with_context(context)?;
@@ -174,8 +181,9 @@ impl DoorThread {
 fn open_all(doors: TenantDoors, lobby: Lobby) -> Runtime {
     let lobby = Arc::new(lobby);
     let gate = Gate::new(Door::new(Arc::clone(&lobby)));
-    let handshakes = Arc::new(Semaphore::new(HANDSHAKES_MAX));
-    let host = Arc::new(Host { lobby, gate, http: http(doors.keepalive), handshakes });
+    let host = Arc::new(Host { lobby, gate, http: http(doors.keepalive) });
+    let porter = Arc::clone(&host);
+    doors.runtime.spawn(async move { porter.see_out().await });
     if let Some(listener) = doors.processes {
         let host = Arc::clone(&host);
         doors.runtime.spawn(async move { host.accept_processes(listener).await });
@@ -188,9 +196,10 @@ fn open_all(doors: TenantDoors, lobby: Lobby) -> Runtime {
         let host = Arc::clone(&host);
         doors.runtime.spawn(async move { host.accept_vsock(listener).await });
     }
-    for (listener, tenant) in doors.machines {
+    for (number, (listener, tenant)) in doors.machines.into_iter().enumerate() {
         let host = Arc::clone(&host);
-        doors.runtime.spawn(async move { host.accept_machine(listener, tenant).await });
+        let source = Source::Socket(number);
+        doors.runtime.spawn(async move { host.accept_machine(listener, source, tenant).await });
     }
     doors.runtime
 }
@@ -217,7 +226,6 @@ struct Host {
     lobby: Arc<Lobby>,
     gate: Gate,
     http: http2::Builder<TokioExecutor>,
-    handshakes: Arc<Semaphore>,
 }
 
 impl Host {
@@ -225,19 +233,22 @@ impl Host {
         loop {
             match listener.accept().await {
                 Ok((stream, _)) => {
+                    let source = Source::User(stream.peer_cred().map_or(NO_USER, |credentials| credentials.uid()));
+                    let Some(place) = self.arrive(source) else { continue };
                     let peer = Peer::from(Process::of_peer(&stream, &self.lobby.roots));
-                    self.welcome(stream, peer);
+                    self.welcome(stream, source, peer, place);
                 }
                 Err(error) => failed_to_accept(&error).await,
             }
         }
     }
 
-    async fn accept_machine(&self, listener: UnixListener, tenant: String) {
+    async fn accept_machine(&self, listener: UnixListener, source: Source, tenant: String) {
         loop {
             match listener.accept().await {
                 Ok((stream, _)) => {
-                    self.welcome(stream, Peer::Named { tenant: tenant.clone(), identified_by: "vsock" });
+                    let Some(place) = self.arrive(source) else { continue };
+                    self.welcome(stream, source, Peer::Socket { tenant: tenant.clone() }, place);
                 }
                 Err(error) => failed_to_accept(&error).await,
             }
@@ -246,46 +257,39 @@ impl Host {
 
     async fn accept_network(self: Arc<Self>, listener: TcpListener, tls: Option<Tls>) {
         loop {
-            // Those who come meanwhile wait in the kernel's queue.
-            let Ok(handshake) = Arc::clone(&self.handshakes).acquire_owned().await else { return };
-            let (stream, from) = match listener.accept().await {
-                Ok(accepted) => accepted,
-                Err(error) => {
-                    failed_to_accept(&error).await;
-                    continue;
+            match listener.accept().await {
+                Ok((stream, from)) => {
+                    let source = Source::of_address(from.ip());
+                    let Some(place) = self.arrive(source) else { continue };
+                    let (host, tls) = (Arc::clone(&self), tls.clone());
+                    self.begin(place, |place| async move { host.serve_network(stream, source, tls, place).await });
                 }
-            };
-            let (host, tls) = (Arc::clone(&self), tls.clone());
-            tokio::spawn(async move {
-                let _handshake = handshake;
-                let Some(tls) = tls else { return host.welcome(stream, Peer::Token) };
-                match tokio::time::timeout(PREFACE_PATIENCE, host.shake_hands(stream, &tls)).await {
-                    Ok(Ok(())) => {}
-                    Ok(Err(error)) => tracing::debug!(%error, %from, "a client's TLS was not understood"),
-                    Err(_) => tracing::debug!(%from, "a client's TLS took too long"),
-                }
-            });
+                Err(error) => failed_to_accept(&error).await,
+            }
         }
     }
 
-    async fn shake_hands(&self, stream: TcpStream, tls: &Tls) -> std::io::Result<()> {
-        stream.set_nodelay(true)?;
-        let stream = tls.accept(stream).await?;
-        let peer = tls.peer(&stream, &self.lobby.identities);
-        self.welcome(stream, peer);
-        Ok(())
+    async fn serve_network(&self, stream: TcpStream, source: Source, tls: Option<Tls>, place: Place) {
+        // Small messages are not to wait for each other; a socket that refuses that has gone.
+        let _ = stream.set_nodelay(true);
+        let Some(tls) = tls else { return self.welcome(stream, source, Peer::Token, place) };
+        match tokio::time::timeout(PREFACE_PATIENCE, tls.accept(stream)).await {
+            Ok(Ok((stream, peer))) => self.welcome(stream, source, peer, place),
+            Ok(Err(error)) => tracing::debug!(%error, %source, "a client's TLS was not understood"),
+            Err(_) => tracing::debug!(%source, "a client's TLS took too long"),
+        }
     }
 
     async fn accept_vsock(self: Arc<Self>, listener: VsockListener) {
         loop {
-            let Ok(handshake) = Arc::clone(&self.handshakes).acquire_owned().await else { return };
             match listener.accept().await {
                 Ok((stream, address)) => {
+                    let source = Source::Machine(address.cid());
+                    let Some(place) = self.arrive(source) else { continue };
                     let host = Arc::clone(&self);
-                    tokio::spawn(async move {
-                        let _handshake = handshake;
+                    self.begin(place, |place| async move {
                         let peer = host.machine(address.cid()).await;
-                        host.welcome(stream, peer);
+                        host.welcome(stream, source, peer, place);
                     });
                 }
                 Err(error) => failed_to_accept(&error).await,
@@ -295,34 +299,73 @@ impl Host {
 
     /// The machine of a number on vsock: as the operator's file says, else as its process does.
     async fn machine(&self, cid: u32) -> Peer {
-        const BY: &str = "vsock";
-        if let Some(tenant) = self.lobby.identities.of_cid(cid) {
-            return Peer::Named { tenant: tenant.to_owned(), identified_by: BY };
+        if self.lobby.identities.get().of_cid(cid).is_some() {
+            return Peer::Machine { cid };
         }
         let roots = self.lobby.roots.clone();
         match tokio::task::spawn_blocking(move || machine_of_cid(cid, &roots)).await {
-            Ok(Ok((process, cgroup))) => Peer::Process { process, cgroup, identified_by: BY },
+            Ok(Ok((process, cgroup))) => Peer::Process { process, cgroup, identified_by: "vsock" },
             Ok(Err(why)) => Peer::Nobody(why),
             Err(_) => Peer::Nobody("The server could not look for this machine.".to_owned()),
         }
     }
 
+    /// A place for one who comes in, at the cost of one who dawdles if need be.
+    fn arrive(&self, source: Source) -> Option<Place> {
+        match self.lobby.limits().arrive(source) {
+            Ok((place, dropped)) => {
+                if let Some(dropped) = dropped {
+                    self.lobby.refused_stranger(dropped, &dropped.to_string(), "connection", &Denial::made_room());
+                }
+                Some(place)
+            }
+            Err(denial) => {
+                self.lobby.refused_stranger(source, &source.to_string(), "connect", &denial);
+                None
+            }
+        }
+    }
+
+    /// Hangs up on those who do not say in time who they are.
+    async fn see_out(&self) {
+        loop {
+            tokio::time::sleep(ROUND).await;
+            for source in self.lobby.limits().drop_overdue() {
+                self.lobby.refused_stranger(source, &source.to_string(), "connection", &Denial::said_nothing());
+            }
+        }
+    }
+
+    /// Finds out who it is on a task of its own, which can be ended while nobody knows.
+    fn begin<W: Future<Output = ()> + Send + 'static>(&self, place: Place, work: impl FnOnce(Place) -> W) {
+        let ending = place.ending();
+        ending.is(tokio::spawn(work(place)).abort_handle());
+    }
+
     /// Serves the connection until it ends, if there is room for it.
-    fn welcome<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(&self, stream: S, peer: Peer) {
-        let connection = match Connection::new(Arc::clone(&self.lobby), peer) {
-            Ok(connection) => Arc::new(connection),
-            Err(denial) => return self.lobby.log.refused_stranger("somebody", "connect", &denial),
-        };
-        let (http, gate) = (self.http.clone(), self.gate.clone());
-        tokio::spawn(async move {
+    fn welcome<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+        &self,
+        stream: S,
+        source: Source,
+        peer: Peer,
+        place: Place,
+    ) {
+        // Refused, it has said so.
+        let Ok(connection) = Connection::new(Arc::clone(&self.lobby), source, peer, place) else { return };
+        let (connection, http, gate) = (Arc::new(connection), self.http.clone(), self.gate.clone());
+        let same = Arc::clone(&connection);
+        let begun = tokio::spawn(async move {
             let stream = match Begun::begin(stream, PREFACE_PATIENCE).await {
                 Ok(stream) => stream,
                 Err(error) => return tracing::debug!(%error, who = connection.describe(), "a connection did not begin"),
             };
+            let same = Arc::clone(&connection);
             let service = service_fn(move |request| gate.clone().serve(Arc::clone(&connection), request));
             // A task of its own, in which there is nothing but the connection: with thousands of them its size counts.
-            tokio::spawn(http.serve_connection(TokioIo::new(stream), service));
+            let served = tokio::spawn(http.serve_connection(TokioIo::new(stream), service));
+            same.is_served_by(served.abort_handle());
         });
+        same.is_served_by(begun.abort_handle());
     }
 }
 

@@ -1,11 +1,12 @@
 //! The way of one request through a door: who asks, whether the role has it, whether there is room; then the service, for so
 //! long and no longer. What is refused here has not been read.
 
+use crate::participation::directory::Listed;
 use crate::participation::door_connection::Connection;
-use crate::participation::door_lobby::{ANSWER_PATIENCE, Asker, UnderWay};
+use crate::participation::door_lobby::{ANSWER_PATIENCE, Asker, Lobby};
+use crate::participation::door_place::UnderWay;
 use crate::participation::door_service::{Door, Peerage};
 use crate::participation::door_status::Denial;
-use crate::participation::limits::NOBODY;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
@@ -20,9 +21,9 @@ use tonic::Status;
 use tonic::codegen::Service;
 
 /// What a tenant says is small; more is refused before it is read.
-const MESSAGE_BYTES_MAX: usize = 64 << 10;
+pub(crate) const MESSAGE_BYTES_MAX: usize = 64 << 10;
 /// A report names files.
-const REPORT_BYTES_MAX: usize = 256 << 10;
+pub(crate) const REPORT_BYTES_MAX: usize = 256 << 10;
 /// The request has to arrive and be answered within this.
 const REQUEST_PATIENCE: Nanos = Nanos(2 * ANSWER_PATIENCE.0);
 const REPORT: &str = "Report";
@@ -52,34 +53,17 @@ impl Gate {
         request: http::Request<Incoming>,
     ) -> Result<http::Response<Answer>, Infallible> {
         let method = request.uri().path().rsplit('/').next().unwrap_or_default().to_owned();
-        let answer = match self.admit(&connection, &method, &request).await {
-            Ok((asker, under_way)) => self.pass(connection, &method, request, asker, under_way).await,
+        let answer = match connection.asker(token(request.headers())).await {
+            Ok(asker) => match admit(&connection, &asker, &method) {
+                Ok(under_way) => self.pass(connection, &method, request, asker, under_way).await,
+                Err(denial) => refuse(connection.lobby(), &asker.tenant, &method, denial),
+            },
             Err(denial) => {
-                connection.log(&method, &denial);
+                connection.refused(&method, &denial);
                 Answer::of(Status::from(denial).into_http(), None)
             }
         };
         Ok(answer)
-    }
-
-    async fn admit(
-        &self,
-        connection: &Arc<Connection>,
-        method: &str,
-        request: &http::Request<Incoming>,
-    ) -> Result<(Asker, UnderWay), Denial> {
-        let lobby = connection.lobby();
-        let asker = match connection.asker(token(request.headers())).await {
-            Ok(asker) => asker,
-            Err(denial) => {
-                // They share a bucket, so that guessing is slow, and is nobody's else.
-                drop(lobby.begin(NOBODY)?);
-                return Err(denial);
-            }
-        };
-        let under_way = lobby.begin(&asker.tenant.account)?;
-        check_role(asker.tenant.role, method)?;
-        Ok((asker, under_way))
     }
 
     async fn pass(
@@ -90,6 +74,7 @@ impl Gate {
         asker: Asker,
         under_way: UnderWay,
     ) -> http::Response<Answer> {
+        let (lobby, tenant) = (Arc::clone(connection.lobby()), asker.tenant.clone());
         let process = connection.process().copied();
         request.extensions_mut().insert(Arc::new(Peerage { asker, process }));
         drop(connection);
@@ -98,13 +83,31 @@ impl Gate {
         } else {
             let patience = Duration::from_nanos(REQUEST_PATIENCE.0);
             let answer = tokio::time::timeout(patience, self.messages.call(request)).await;
-            answer.unwrap_or_else(|_| Ok(Status::from(Denial::no_answer(REQUEST_PATIENCE)).into_http()))
+            match answer {
+                Ok(response) => response,
+                Err(_) => return refuse(&lobby, &tenant, method, Denial::no_answer(REQUEST_PATIENCE)),
+            }
         };
-        match response {
-            Ok(response) => Answer::of(response, Some(under_way)),
-            Err(never) => match never {},
+        let Ok(response) = response;
+        // What the library refuses before the service has heard of it has no word yet.
+        match Denial::of_library(response.headers(), method) {
+            Some(denial) => refuse(&lobby, &tenant, method, denial),
+            None => Answer::of(response, Some(under_way)),
         }
     }
+}
+
+/// Whether its tenant may have this now; then it is under way.
+fn admit(connection: &Connection, asker: &Asker, method: &str) -> Result<UnderWay, Denial> {
+    connection.sit(&asker.tenant)?;
+    let under_way = connection.lobby().begin(&asker.tenant.account)?;
+    check_role(asker.tenant.role, method)?;
+    Ok(under_way)
+}
+
+fn refuse(lobby: &Lobby, tenant: &Listed, method: &str, denial: Denial) -> http::Response<Answer> {
+    lobby.refused(tenant, "", method, &denial);
+    Answer::of(Status::from(denial).into_http(), None)
 }
 
 /// What a role may not.

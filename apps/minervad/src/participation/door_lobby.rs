@@ -4,15 +4,14 @@ use crate::clock::boottime;
 use crate::command::{Command, Commands, NotTaken};
 use crate::participation::ask::{Answer, Ask, What};
 use crate::participation::directory::{Directory, Listed};
-use crate::participation::door_log::RefusalLog;
+use crate::participation::door_place::{LimitsHandle, UnderWay};
 use crate::participation::door_status::Denial;
-use crate::participation::identity_table::Identities;
-use crate::participation::limits::{Excess, Limits};
-use crate::participation::refusals::Refusals;
-use minerva_config::DoorLimits;
+use crate::participation::identity_table::IdentitiesHandle;
+use crate::participation::refusals::{Refusals, Refused, Who};
+use crate::participation::strangers::Source;
 use minerva_linux_observe::Roots;
 use minerva_model::{Nanos, TenantId};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
@@ -31,40 +30,11 @@ pub(crate) struct Lobby {
     commands: Commands,
     pub(crate) directory: Directory,
     pub(crate) roots: Roots,
-    pub(crate) identities: Identities,
-    pub(crate) log: RefusalLog,
+    pub(crate) identities: IdentitiesHandle,
+    refusals: Refusals,
     slice: Nanos,
     asks: Arc<Semaphore>,
     limits: LimitsHandle,
-}
-
-/// The limits, for the doors and for whoever changes them.
-#[derive(Clone, Debug)]
-pub(crate) struct LimitsHandle(Arc<Mutex<(DoorLimits, Limits)>>);
-
-impl LimitsHandle {
-    pub(crate) fn new(settings: DoorLimits) -> Self {
-        Self(Arc::new(Mutex::new((settings, Limits::new(settings)))))
-    }
-
-    /// New limits hold from the next request on.
-    pub(crate) fn set(&self, settings: DoorLimits) {
-        let mut both = self.lock();
-        both.0 = settings;
-        both.1.set(settings);
-    }
-
-    /// Looks at the counts; a denial names the limit.
-    pub(crate) fn with<T>(&self, look: impl FnOnce(&mut Limits, Nanos) -> Result<T, Excess>) -> Result<T, Denial> {
-        let now = boottime();
-        let mut both = self.lock();
-        let settings = both.0;
-        look(&mut both.1, now).map_err(|excess| Denial::excess(excess, &settings))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, (DoorLimits, Limits)> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// Who asks, found out.
@@ -75,30 +45,13 @@ pub(crate) struct Asker {
     pub(crate) identified_by: &'static str,
 }
 
-/// A request or stream that is counted while this is there.
-#[derive(Debug)]
-pub(crate) struct UnderWay {
-    lobby: Arc<Lobby>,
-    account: String,
-}
-
-impl Drop for UnderWay {
-    fn drop(&mut self) {
-        // It takes from counts, which cannot fail.
-        let _ = self.lobby.limits.with(|limits, _| {
-            limits.end(&self.account);
-            Ok(())
-        });
-    }
-}
-
 impl Lobby {
     pub(crate) fn new(
         commands: Commands,
         directory: Directory,
         refusals: Refusals,
         roots: Roots,
-        identities: Identities,
+        identities: IdentitiesHandle,
         limits: LimitsHandle,
         slice: Nanos,
     ) -> Self {
@@ -107,7 +60,7 @@ impl Lobby {
             directory,
             roots,
             identities,
-            log: RefusalLog::new(refusals),
+            refusals,
             slice,
             asks: Arc::new(Semaphore::new(ASKS_MAX)),
             limits,
@@ -119,9 +72,24 @@ impl Lobby {
     }
 
     /// Counts a request of the account, if there is room for it.
-    pub(crate) fn begin(self: &Arc<Self>, account: &str) -> Result<UnderWay, Denial> {
-        self.limits.with(|limits, now| limits.begin(now, account))?;
-        Ok(UnderWay { lobby: Arc::clone(self), account: account.to_owned() })
+    pub(crate) fn begin(&self, account: &str) -> Result<UnderWay, Denial> {
+        UnderWay::begin(&self.limits, account)
+    }
+
+    /// Says what a tenant was refused, unless the loop has.
+    pub(crate) fn refused(&self, tenant: &Listed, request: &str, what: &str, denial: &Denial) {
+        if denial.is_told {
+            return;
+        }
+        let Denial { word, message, .. } = denial;
+        let who = Who::Tenant { name: &tenant.name, account: &tenant.account };
+        self.refusals.note(&Refused { who, request, what, word, message });
+    }
+
+    /// Says what somebody was refused of whom nobody knows which tenant it is.
+    pub(crate) fn refused_stranger(&self, source: Source, described: &str, what: &str, denial: &Denial) {
+        let Denial { word, message, .. } = denial;
+        self.refusals.note(&Refused { who: Who::Stranger { source, described }, request: "", what, word, message });
     }
 
     /// Looks until the tenant is listed, for as long as the loop may need to see it.

@@ -3,12 +3,14 @@
 
 use crate::participation::ask::{LevelLifetime, Refusal, What};
 use crate::participation::convert::{self, AskedLifetime};
+use crate::participation::door_gate::REPORT_BYTES_MAX;
 use crate::participation::door_lobby::{ANSWER_PATIENCE, Asker, Lobby};
 use crate::participation::door_status::Denial;
 use crate::participation::identity::Process;
 use minerva_api::v1;
 use minerva_api::v1::participation_server::Participation;
 use minerva_model::RequestId;
+use std::error::Error;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,6 +30,24 @@ pub(crate) struct Peerage {
     pub(crate) process: Option<Process>,
 }
 
+/// A request of which something may be refused.
+#[derive(Clone, Debug)]
+struct Asking {
+    lobby: Arc<Lobby>,
+    method: &'static str,
+    /// The request's key; empty when it has none.
+    key: String,
+    peerage: Arc<Peerage>,
+}
+
+impl Asking {
+    /// The refusal as the client hears it, once the log and the audit have it.
+    fn refuse(&self, denial: Denial) -> Status {
+        self.lobby.refused(&self.peerage.asker.tenant, &self.key, self.method, &denial);
+        denial.into()
+    }
+}
+
 /// Serves [`Participation`].
 #[derive(Debug)]
 pub(crate) struct Door {
@@ -43,7 +63,7 @@ impl Participation for Door {
     type CoordinateStream = Answers<v1::CoordinateResponse>;
 
     async fn describe(&self, request: Request<v1::DescribeRequest>) -> Result<Response<v1::DescribeResponse>, Status> {
-        self.answered("Describe", request, async |peerage, _| {
+        self.answered("Describe", String::new(), request, async |Asking { peerage, .. }, _| {
             let mut answer = self.lobby.ask(peerage.asker.tenant.id, What::Describe).await?;
             answer.identified_by = peerage.asker.identified_by.to_owned();
             Ok(answer)
@@ -52,7 +72,7 @@ impl Participation for Door {
     }
 
     async fn set_level(&self, request: Request<v1::SetLevelRequest>) -> Result<Response<v1::SetLevelResponse>, Status> {
-        self.answered("SetLevel", request, async |peerage, message| {
+        self.answered("SetLevel", String::new(), request, async |Asking { peerage, .. }, message| {
             let (level, lifetime) = convert::set_level(&message)?;
             let lifetime = match lifetime {
                 AskedLifetime::UntilReleased => LevelLifetime::UntilReleased,
@@ -70,12 +90,12 @@ impl Participation for Door {
         &self,
         request: Request<v1::HoldLevelRequest>,
     ) -> Result<Response<Self::HoldLevelStream>, Status> {
-        self.answered("HoldLevel", request, async |peerage, message| {
+        self.answered("HoldLevel", String::new(), request, async |asking, message| {
             let level = convert::level(message.level)?;
             let what = |changes| What::HoldLevel { level, changes };
-            let levels = self.stream(peerage, what).await?;
+            let levels = self.stream(&asking.peerage, what).await?;
             let answer = |level| v1::HoldLevelResponse { level: convert::level_number(level) };
-            Ok(answers(levels, answer))
+            Ok(answers(asking.clone(), levels, answer))
         })
         .await
     }
@@ -84,7 +104,7 @@ impl Participation for Door {
         &self,
         request: Request<v1::SetScheduleRequest>,
     ) -> Result<Response<v1::SetScheduleResponse>, Status> {
-        self.answered("SetSchedule", request, async |peerage, message| {
+        self.answered("SetSchedule", String::new(), request, async |Asking { peerage, .. }, message| {
             let (entries, time_zone) = convert::schedule(message)?;
             let what = |answer| What::SetSchedule { entries, time_zone, answer };
             let level = self.lobby.ask(peerage.asker.tenant.id, what).await?;
@@ -94,7 +114,7 @@ impl Participation for Door {
     }
 
     async fn credits(&self, request: Request<v1::CreditsRequest>) -> Result<Response<v1::CreditsResponse>, Status> {
-        self.answered("Credits", request, async |peerage, message| {
+        self.answered("Credits", String::new(), request, async |Asking { peerage, .. }, message| {
             let entries_max = convert::entries_max(&message);
             self.lobby.ask(peerage.asker.tenant.id, |answer| What::Credits { entries_max, answer }).await
         })
@@ -102,7 +122,8 @@ impl Participation for Door {
     }
 
     async fn boost(&self, request: Request<v1::BoostRequest>) -> Result<Response<v1::BoostResponse>, Status> {
-        self.answered("Boost", request, async |peerage, message| {
+        let key = request.get_ref().request_id.clone();
+        self.answered("Boost", key, request, async |Asking { peerage, .. }, message| {
             let convert::Purchase { id, amount, device } = convert::boost(message)?;
             let what = |answer| What::Boost { id, amount, device, answer };
             self.lobby.ask(peerage.asker.tenant.id, what).await
@@ -114,17 +135,19 @@ impl Participation for Door {
         &self,
         request: Request<v1::CoordinateRequest>,
     ) -> Result<Response<Self::CoordinateStream>, Status> {
-        self.answered("Coordinate", request, async |peerage, message| {
+        let key = request.get_ref().request_id.clone();
+        self.answered("Coordinate", key, request, async |asking, message| {
             let convert::Announcement { id, size_bytes, access, within, device } = convert::coordinate(message)?;
             let what = |answers| What::Coordinate { id, size_bytes, access, within, device, answers };
-            let grants = self.stream(peerage, what).await?;
-            Ok(answers(grants, |grant| grant))
+            let grants = self.stream(&asking.peerage, what).await?;
+            Ok(answers(asking.clone(), grants, |grant| grant))
         })
         .await
     }
 
     async fn begin(&self, request: Request<v1::BeginRequest>) -> Result<Response<v1::BeginResponse>, Status> {
-        self.answered("Begin", request, async |peerage, message| {
+        let key = request.get_ref().request_id.clone();
+        self.answered("Begin", key, request, async |Asking { peerage, .. }, message| {
             let id = operation(message.request_id)?;
             self.lobby.ask(peerage.asker.tenant.id, |answer| What::Begin(id, answer)).await?;
             Ok(v1::BeginResponse {})
@@ -133,7 +156,8 @@ impl Participation for Door {
     }
 
     async fn finish(&self, request: Request<v1::FinishRequest>) -> Result<Response<v1::FinishResponse>, Status> {
-        self.answered("Finish", request, async |peerage, message| {
+        let key = request.get_ref().request_id.clone();
+        self.answered("Finish", key, request, async |Asking { peerage, .. }, message| {
             let id = operation(message.request_id)?;
             self.lobby.ask(peerage.asker.tenant.id, |answer| What::Finish(id, answer)).await?;
             Ok(v1::FinishResponse {})
@@ -142,7 +166,8 @@ impl Participation for Door {
     }
 
     async fn cancel(&self, request: Request<v1::CancelRequest>) -> Result<Response<v1::CancelResponse>, Status> {
-        self.answered("Cancel", request, async |peerage, message| {
+        let key = request.get_ref().request_id.clone();
+        self.answered("Cancel", key, request, async |Asking { peerage, .. }, message| {
             let id = operation(message.request_id)?;
             self.lobby.ask(peerage.asker.tenant.id, |answer| What::Cancel(id, answer)).await?;
             Ok(v1::CancelResponse {})
@@ -154,10 +179,9 @@ impl Participation for Door {
         &self,
         request: Request<Streaming<v1::ReportRequest>>,
     ) -> Result<Response<v1::ReportResponse>, Status> {
-        self.answered("Report", request, async |peerage, mut client| {
+        self.answered("Report", String::new(), request, async |Asking { peerage, .. }, mut client| {
             let mut reports = 0;
-            // A client that hangs up has ended its reports as well as one that says so.
-            while let Ok(Some(report)) = client.message().await {
+            while let Some(report) = next_report(&mut client).await? {
                 let account = &peerage.asker.tenant.account;
                 if reports > 0 {
                     self.lobby.limits().with(|limits, now| limits.further(now, account))?;
@@ -177,13 +201,25 @@ fn operation(text: String) -> Result<RequestId, Denial> {
     Ok(convert::request_id(text)?)
 }
 
+/// The next report. A client that hangs up has ended its reports as well as one that says so; one whose words cannot be read
+/// has not.
+async fn next_report(client: &mut Streaming<v1::ReportRequest>) -> Result<Option<v1::ReportRequest>, Denial> {
+    match client.message().await {
+        Ok(report) => Ok(report),
+        // Behind what the connection did stands its error; what the message is like is the reader's own word.
+        Err(status) if status.source().is_some() => Ok(None),
+        Err(status) => Err(Denial::unreadable(&status, REPORT_BYTES_MAX)),
+    }
+}
+
 /// A stream's answers in the form of the contract.
 fn answers<T: Send + 'static, A: Send + 'static>(
+    asking: Asking,
     (first, rest): (T, mpsc::Receiver<Result<T, Refusal>>),
     answer: impl Fn(T) -> A + Send + 'static,
 ) -> Answers<A> {
     let all = tokio_stream::once(Ok(first)).chain(ReceiverStream::new(rest));
-    Box::pin(all.map(move |one| one.map(&answer).map_err(|refusal| Denial::of_loop(refusal).into())))
+    Box::pin(all.map(move |one| one.map(&answer).map_err(|refusal| asking.refuse(Denial::of_loop(refusal)))))
 }
 
 impl Door {
@@ -191,22 +227,19 @@ impl Door {
         Self { lobby }
     }
 
-    /// Finds who asks, and logs what is refused.
+    /// Finds who asks, and tells what is refused.
     async fn answered<Q, A>(
         &self,
-        method: &str,
+        method: &'static str,
+        key: String,
         request: Request<Q>,
-        work: impl AsyncFnOnce(&Peerage, Q) -> Result<A, Denial>,
+        work: impl AsyncFnOnce(&Asking, Q) -> Result<A, Denial>,
     ) -> Result<Response<A>, Status> {
         let peerage = request.extensions().get::<Arc<Peerage>>().cloned();
         let peerage = peerage.ok_or_else(|| Status::internal("the gate did not say who asks"))?;
-        match work(&peerage, request.into_inner()).await {
-            Ok(answer) => Ok(Response::new(answer)),
-            Err(denial) => {
-                self.lobby.log.refused(&peerage.asker.tenant, method, &denial);
-                Err(denial.into())
-            }
-        }
+        let asking = Asking { lobby: Arc::clone(&self.lobby), method, key, peerage };
+        let answer = work(&asking, request.into_inner()).await;
+        answer.map(Response::new).map_err(|denial| asking.refuse(denial))
     }
 
     /// Asks for a stream; answered by it or refused, when its first answer is there.

@@ -2,6 +2,7 @@
 //! worth while, when. What each word means is one table here.
 
 use crate::participation::ask::Refusal;
+use crate::participation::door_gate::MESSAGE_BYTES_MAX;
 use crate::participation::identity::NotIdentified;
 use crate::participation::limits::Excess;
 use minerva_config::DoorLimits;
@@ -23,7 +24,7 @@ pub(crate) struct Denial {
     pub(crate) word: &'static str,
     pub(crate) message: String,
     pub(crate) retry_after: Option<Nanos>,
-    /// The loop has told of it already.
+    /// The loop has it in the log and the audit already.
     pub(crate) is_told: bool,
 }
 
@@ -47,7 +48,7 @@ impl Denial {
 
     /// What the loop or the engine refused.
     pub(crate) fn of_loop(refusal: Refusal) -> Self {
-        let denial = Self { is_told: true, ..Self::from(refusal) };
+        let denial = Self::from(refusal);
         if denial.word != RefusalKind::UnknownTenant.as_str() {
             return denial;
         }
@@ -60,6 +61,16 @@ impl Denial {
         Self::new(Code::Unauthenticated, "not-identified", message)
     }
 
+    /// It did not say who it is for so long that it is hung up on.
+    pub(crate) fn said_nothing() -> Self {
+        Self::unauthenticated("It was hung up on: it has not shown in time who it is.".to_owned())
+    }
+
+    /// The same, because others wait to be let in.
+    pub(crate) fn made_room() -> Self {
+        Self::unauthenticated("It was hung up on to make room: it had not shown who it is.".to_owned())
+    }
+
     /// The role does not have it, or two proofs name two tenants.
     pub(crate) const fn not_allowed(message: String) -> Self {
         Self::new(Code::PermissionDenied, RefusalKind::NotAllowed.as_str(), message)
@@ -68,6 +79,32 @@ impl Denial {
     /// A message that cannot be meant.
     pub(crate) const fn out_of_range(message: String) -> Self {
         Self::new(Code::InvalidArgument, RefusalKind::OutOfRange.as_str(), message)
+    }
+
+    /// A request that the service never heard of, because the library that reads it refused it: in our words, as every other.
+    pub(crate) fn of_library(headers: &http::HeaderMap, method: &str) -> Option<Self> {
+        if headers.contains_key(WORD) {
+            return None;
+        }
+        let status = Status::from_header_map(headers).filter(|status| status.code() != Code::Ok)?;
+        Some(match status.code() {
+            Code::Unimplemented => {
+                let shown: String = method.chars().take(32).collect();
+                let message = format!(
+                    "There is no request `{shown}` here, or it is packed in a way that this server cannot unpack."
+                );
+                Self::new(Code::Unimplemented, "unknown-method", message)
+            }
+            _ => Self::unreadable(&status, MESSAGE_BYTES_MAX),
+        })
+    }
+
+    /// A message that cannot be read, in the words of the library that tried.
+    pub(crate) fn unreadable(status: &Status, bytes_max: usize) -> Self {
+        Self::out_of_range(match status.code() {
+            Code::OutOfRange => format!("The message is too long: {bytes_max} bytes are allowed."),
+            _ => format!("This is no message of the contract: {}.", status.message().trim_end_matches('.')),
+        })
     }
 
     /// Who asks is known, and is no tenant.
@@ -131,8 +168,8 @@ impl Denial {
 
 impl From<Refusal> for Denial {
     fn from(refusal: Refusal) -> Self {
-        let Refusal { kind, message } = refusal;
-        Self::new(code_of(kind), kind.as_str(), message)
+        let Refusal { kind, message, is_told } = refusal;
+        Self { is_told, ..Self::new(code_of(kind), kind.as_str(), message) }
     }
 }
 

@@ -3,10 +3,10 @@
 //! connection. Until then it is nobody.
 
 use crate::participation::door_connection::Peer;
-use crate::participation::identity_table::Identities;
 use anyhow::Context;
+use minerva_config::ParticipationSettings;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::client::danger::HandshakeSignatureValid;
@@ -21,22 +21,49 @@ use tokio_rustls::rustls::{
 use tokio_rustls::server::TlsStream;
 use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
 
-/// The server's certificate, and who signs those of clients.
+/// The server's certificate, and who signs those of clients. They can be read anew, and hold from the next handshake on.
+#[derive(Clone, Debug)]
+pub(crate) struct Tls(Arc<RwLock<Loaded>>);
+
 #[derive(Clone)]
-pub(crate) struct Tls {
+struct Loaded {
     acceptor: TlsAcceptor,
     clients: Option<Arc<dyn ClientCertVerifier>>,
 }
 
-impl std::fmt::Debug for Tls {
+impl std::fmt::Debug for Loaded {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Tls").field("clients", &self.clients).finish_non_exhaustive()
+        f.debug_struct("Loaded").field("clients", &self.clients).finish_non_exhaustive()
     }
 }
 
 impl Tls {
-    /// Reads the files.
-    pub(crate) fn load(certificate: &Path, key: &Path, client_ca: Option<&Path>) -> anyhow::Result<Self> {
+    /// Reads the files; nothing where the settings name none.
+    pub(crate) fn load(settings: &ParticipationSettings) -> anyhow::Result<Option<Self>> {
+        Ok(Loaded::read(settings)?.map(|loaded| Self(Arc::new(RwLock::new(loaded)))))
+    }
+
+    /// Reads the files anew. What is wrong with them leaves those before in force.
+    pub(crate) fn reload(&self, settings: &ParticipationSettings) -> anyhow::Result<()> {
+        if let Some(loaded) = Loaded::read(settings)? {
+            *self.0.write().unwrap_or_else(PoisonError::into_inner) = loaded;
+        }
+        Ok(())
+    }
+
+    /// Shakes hands, and finds who is at the other end: by its certificate; by its tokens if it shows none.
+    pub(crate) async fn accept(&self, stream: TcpStream) -> std::io::Result<(TlsStream<TcpStream>, Peer)> {
+        let loaded = self.0.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let stream = loaded.acceptor.accept(stream).await?;
+        let peer = loaded.peer(&stream);
+        Ok((stream, peer))
+    }
+}
+
+impl Loaded {
+    fn read(settings: &ParticipationSettings) -> anyhow::Result<Option<Self>> {
+        let (Some(certificate), Some(key)) = (&settings.certificate, &settings.key) else { return Ok(None) };
+        let client_ca = settings.client_ca.as_deref();
         let provider = Arc::new(ring::default_provider());
         let chain = certificates(certificate)?;
         let key = PrivateKeyDer::from_pem_file(key)
@@ -63,31 +90,20 @@ impl Tls {
             .with_single_cert(chain, key)
             .with_context(|| format!("{} and its key do not fit", certificate.display()))?;
         config.alpn_protocols = vec![b"h2".to_vec()];
-        Ok(Self { acceptor: TlsAcceptor::from(Arc::new(config)), clients })
+        Ok(Some(Self { acceptor: TlsAcceptor::from(Arc::new(config)), clients }))
     }
 
-    /// Shakes hands.
-    pub(crate) async fn accept(&self, stream: TcpStream) -> std::io::Result<TlsStream<TcpStream>> {
-        self.acceptor.accept(stream).await
-    }
-
-    /// Who is at the other end, by its certificate; by its tokens if it shows none.
-    pub(crate) fn peer(&self, stream: &TlsStream<TcpStream>, identities: &Identities) -> Peer {
+    fn peer(&self, stream: &TlsStream<TcpStream>) -> Peer {
         let (_, session) = stream.get_ref();
-        let (Some([own, chain @ ..]), Some(judge)) = (session.peer_certificates(), &self.clients) else {
+        let (Some(shown @ [own, chain @ ..]), Some(judge)) = (session.peer_certificates(), &self.clients) else {
             return Peer::Token;
         };
         if let Err(error) = judge.verify_client_cert(own, chain, UnixTime::now()) {
             return Peer::Nobody(format!("The certificate of this client {}.", flaw(&error)));
         }
-        let names = names(own);
-        match identities.of_certificate(names.iter().map(String::as_str)) {
-            Some(tenant) => Peer::Named { tenant: tenant.to_owned(), identified_by: "certificate" },
-            None => Peer::Nobody(format!(
-                "The certificate of this client is good, and no [[identities]] of the operator's file names it: {}.",
-                names.join(", ")
-            )),
-        }
+        // With the first of them to expire the chain is not good any more.
+        let not_after_unix_s = shown.iter().map(not_after_unix_s).min().unwrap_or(i64::MIN);
+        Peer::Certificate { names: names(own), not_after_unix_s }
     }
 }
 
@@ -115,6 +131,11 @@ fn flaw(error: &Error) -> String {
         }
         other => format!("is not good: {other}"),
     }
+}
+
+/// When it expires; at once if it cannot be read.
+fn not_after_unix_s(certificate: &CertificateDer<'_>) -> i64 {
+    X509Certificate::from_der(certificate).map_or(i64::MIN, |(_, read)| read.validity().not_after.timestamp())
 }
 
 /// Its common names and alternative DNS names; none of one that cannot be read.

@@ -3,6 +3,7 @@
 use minerva_config::{Identity, KnownBy};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
 use subtle::ConstantTimeEq;
 
 /// Proofs, and the names of the tenants that they prove.
@@ -49,6 +50,24 @@ impl Identities {
     /// The tenant of a virtual machine's number on vsock.
     pub(crate) fn of_cid(&self, cid: u32) -> Option<&str> {
         self.cids.get(&cid).map(String::as_str)
+    }
+}
+
+/// The table in force. A new one holds from the next request on, also for those who are connected.
+#[derive(Clone, Debug)]
+pub(crate) struct IdentitiesHandle(Arc<RwLock<Arc<Identities>>>);
+
+impl IdentitiesHandle {
+    pub(crate) fn new(identities: &[Identity]) -> Self {
+        Self(Arc::new(RwLock::new(Arc::new(Identities::new(identities)))))
+    }
+
+    pub(crate) fn set(&self, identities: &[Identity]) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(Identities::new(identities));
+    }
+
+    pub(crate) fn get(&self) -> Arc<Identities> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 }
 

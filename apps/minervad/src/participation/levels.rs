@@ -44,7 +44,7 @@ impl Driver {
         let spans = entries.iter().map(span).collect::<Result<Vec<_>, _>>();
         let table = spans.and_then(|spans| {
             let table = TimeTable::new(Schedule { time_zone, spans });
-            table.map_err(|message| Refusal { kind: RefusalKind::OutOfRange, message })
+            table.map_err(|message| Refusal::new(RefusalKind::OutOfRange, message))
         });
         match table {
             Ok(table) => {
@@ -254,7 +254,7 @@ impl Driver {
             self.review_claim(tenant, "not-kept");
             format!("What was set could not be written down: {detail}. All is as before; set it again.")
         };
-        Refusal { kind: RefusalKind::NotCommitted, message }
+        Refusal::new(RefusalKind::NotCommitted, message)
     }
 }
 

@@ -5,12 +5,12 @@ use minerva_config::DoorLimits;
 use minerva_model::Nanos;
 use std::collections::BTreeMap;
 
-/// Those of whom nobody knows yet who they are share an account of this name, which no tenant can have.
-pub(crate) const NOBODY: &str = "";
 /// Accounts that are remembered. Beyond that the idle ones are forgotten, which gives them a full bucket.
 const ACCOUNTS_MAX: usize = 16_384;
 /// Connections above the limit that are kept only to be told so.
 const CONNECTIONS_TOLD: u32 = 4;
+/// Requests of strangers are at most one part in so many of all, so that they never keep a tenant out.
+const STRANGERS_PART: u32 = 4;
 /// A token in the unit of the buckets, so that a slow rate loses nothing to rounding.
 const TOKEN: u64 = 1_000_000_000;
 
@@ -44,6 +44,8 @@ pub(crate) struct Limits {
     accounts: BTreeMap<String, Account>,
     connections: u32,
     streams: u32,
+    /// Of the streams, the requests of which it is being found out who asks.
+    knocks: u32,
 }
 
 impl Limits {
@@ -72,6 +74,23 @@ impl Limits {
         Ok(())
     }
 
+    /// A request of which it is to be found out who asks, counted for the place where it comes from until
+    /// [`Self::end_knock`].
+    pub(crate) fn knock(&mut self, now: Nanos, source: &str) -> Result<(), Excess> {
+        if self.knocks >= (self.settings.streams_max / STRANGERS_PART).max(1) {
+            return Err(Excess::Server);
+        }
+        self.begin(now, source)?;
+        self.knocks += 1;
+        Ok(())
+    }
+
+    /// It was found out, or not.
+    pub(crate) fn end_knock(&mut self, source: &str) {
+        self.knocks = self.knocks.saturating_sub(1);
+        self.end(source);
+    }
+
     /// A further message of a stream that is under way.
     pub(crate) fn further(&mut self, now: Nanos, account: &str) -> Result<(), Excess> {
         let settings = self.settings;
@@ -86,11 +105,13 @@ impl Limits {
         }
     }
 
-    /// Somebody connected: whether there is room for one more in all.
+    /// The connections of all accounts.
+    pub(crate) const fn connections(&self) -> u32 {
+        self.connections
+    }
+
+    /// A connection of the account, also of some above its limit, which [`Self::check_connections`] then tells.
     pub(crate) fn connect(&mut self, now: Nanos, account: &str) -> Result<(), Excess> {
-        if self.connections >= self.settings.connections_max {
-            return Err(Excess::Server);
-        }
         let most = self.settings.connections_per_account_max.saturating_add(CONNECTIONS_TOLD);
         let one = self.account(now, account);
         if one.connections >= most {
@@ -182,7 +203,6 @@ mod tests {
     #[test]
     fn connections_and_streams_are_counted_for_each_account_and_in_all() {
         let settings = DoorLimits {
-            connections_max: 9,
             connections_per_account_max: 1,
             streams_max: 3,
             streams_per_account_max: 2,
@@ -204,6 +224,10 @@ mod tests {
         assert_eq!([limits.begin(now, "b"), limits.begin(now, "b")], [Ok(()), Err(Excess::Server)]);
         limits.end("a");
         assert_eq!(limits.begin(now, "b"), Ok(()));
+        limits.end("b");
+        assert_eq!([limits.knock(now, "x"), limits.knock(now, "y")], [Ok(()), Err(Excess::Server)], "a part of all");
+        limits.end_knock("x");
+        assert_eq!((limits.knock(now, "y"), limits.connections()), (Ok(()), 1));
         limits.move_connection(now, "a", "b");
         assert_eq!((limits.check_connections("a"), limits.check_connections("b")), (Ok(()), Ok(())));
     }

@@ -4,6 +4,7 @@ use crate::bed::{Bed, Daemon, until};
 use hyper_util::rt::TokioIo;
 use minerva_api::v1;
 use minerva_api::v1::participation_client::ParticipationClient;
+use sha2::{Digest, Sha256};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -128,6 +129,54 @@ fn who_is_in_no_tenants_cgroup_is_told_what_to_do() {
     assert_eq!(status.code(), Code::NotFound, "{status:?}");
     assert!(status.message().contains(&format!("The cgroup {}-named is no tenant", bed.name)), "{}", status.message());
     until("the log has it", || daemon.log().contains("refused a request: The cgroup"));
+}
+
+#[test]
+fn a_crowd_of_strangers_keeps_no_new_cgroup_out() {
+    let Some((bed, daemon, socket)) = open("") else { return };
+    // This process is in no tenant's group, and of the same user as the others.
+    let knock = || UnixStream::connect(&socket).expect("a door");
+    let mut crowd: Vec<UnixStream> = (0..600).map(|_| knock()).collect();
+    until("the crowd is too large", || daemon.log().contains("It was hung up on to make room"));
+    std::thread::scope(|scope| {
+        // More come while those who have something to say wait for their cgroups to be seen.
+        scope.spawn(|| (0..600).for_each(|_| crowd.push(knock())));
+        for name in ["young", "younger"] {
+            let group = bed.cgroup(name);
+            fs::create_dir(&group).expect("a cgroup");
+            let honest = Relay::start(&bed, &socket, &group);
+            assert_eq!(describe(&honest.socket).expect("a tenant").tenant, name);
+        }
+    });
+}
+
+#[test]
+fn identities_are_taken_from_a_new_file_and_one_of_nobody_is_missed() {
+    let address = std::net::TcpListener::bind("127.0.0.1:0").and_then(|one| one.local_addr()).expect("a port");
+    let identity = |tenant: &str, token: &str| {
+        let digest: String = Sha256::digest(token).iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("[[identities]]\ntenant = \"{tenant}\"\ntoken_sha256 = \"{digest}\"\n")
+    };
+    let settings = |identities: &str| format!("[participation]\nlisten = \"{address}\"\n{identities}");
+    let Some((bed, daemon, _)) = open(&settings(&identity("heavy", "one"))) else { return };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let asks = |token: &str| {
+        runtime.block_on(async {
+            let endpoint = Endpoint::from_shared(format!("http://{address}")).expect("an address");
+            let mut client = ParticipationClient::new(endpoint.connect().await.expect("a door"));
+            let mut request = tonic::Request::new(v1::DescribeRequest {});
+            let token = format!("Bearer {token}").parse().expect("plain text");
+            request.metadata_mut().insert("authorization", token);
+            client.describe(request).await.map(|answer| answer.into_inner().tenant)
+        })
+    };
+    assert_eq!(asks("one").expect("a tenant"), "heavy");
+    let two = [identity("sparing", "two"), identity("nobody", "three")].concat();
+    bed.write_config(&format!("mode = \"enforce\"\n{}", settings(&two)));
+    until("the new one is known", || asks("two").is_ok_and(|tenant| tenant == "sparing"));
+    assert_eq!(asks("one").expect_err("it is nobody's now").code(), Code::Unauthenticated);
+    until("the tenant is missed", || daemon.log().contains("names a tenant that is not there"));
+    assert!(!daemon.log().contains("take a restart"), "{}", daemon.log());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What tenants ask for and what becomes of it, at the real daemon: in force at once, ended with what it hangs on, and neither
 //! lost nor doubled by `kill -9`.
 
+mod bad_input;
 mod kept;
 
 use crate::ENFORCE;
@@ -302,7 +303,8 @@ fn a_recording_with_requests_replays_byte_for_byte() {
                 }
                 let finish = v1::FinishRequest { request_id: "o1".to_owned() };
                 client.finish(finish.clone()).await.expect("it is over");
-                client.finish(finish).await.expect_err("it is over already");
+                let twice = client.finish(finish).await.expect_err("it is over already");
+                assert_eq!(twice.code(), tonic::Code::NotFound, "{twice:?}");
             });
         });
         let (mut asking, mut bytes) = (Some(asking), Vec::new());

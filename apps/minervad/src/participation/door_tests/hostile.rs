@@ -53,11 +53,14 @@ fn a_message_that_is_too_long_is_refused_and_the_connection_goes_on() {
         let time_zone = "x".repeat(65 << 10);
         let request = v1::SetScheduleRequest { entries: Vec::new(), time_zone };
         let status = client.set_schedule(request).await.expect_err("too long");
-        assert_eq!(status.code(), Code::OutOfRange, "{status:?}");
-        assert!(status.message().contains("message length too large"), "{status:?}");
+        assert_eq!((status.code(), word(&status)), (Code::InvalidArgument, "out-of-range"), "{status:?}");
+        assert_eq!(status.message(), "The message is too long: 65536 bytes are allowed.");
         assert!(client.describe(v1::DescribeRequest {}).await.is_ok());
         stage.assert_b_is_served().await;
     });
+    let audited = stage.refusals.take();
+    assert_eq!(audited.len(), 1, "{audited:?}");
+    assert_eq!((audited[0].tenant_name.as_str(), audited[0].account.as_str()), ("a", "cgroup:a#1"));
 }
 
 #[test]
@@ -82,7 +85,9 @@ fn who_asks_too_often_is_told_so_and_nobody_else_waits() {
         }
         stage.assert_b_is_served().await;
     });
-    assert!(stage.refusals.take().len() <= 50, "a flood is not written down whole");
+    let audited = stage.refusals.take();
+    assert!(audited.len() <= 50, "a flood is not written down whole");
+    assert!(audited.iter().all(|row| row.tenant_name == "a"), "{audited:?}");
 }
 
 #[test]

@@ -110,10 +110,11 @@ fn what_cannot_be_meant_is_refused_with_a_sentence_and_harms_nobody() {
         assert_eq!(entries.entries.len(), 1000);
         stage.assert_b_is_served().await;
     });
-    // What the doors refuse is for the audit; what the loop refuses it tells itself.
     let audited = stage.refusals.take();
-    assert!(audited.iter().any(|row| row.text.contains("No level was given")), "{audited:?}");
-    assert!(audited.iter().all(|row| row.tenant_name == "a" && !row.text.contains("The account holds nothing")));
+    let has = |text: &str| audited.iter().any(|row| row.text.contains(text));
+    assert!(has("No level was given") && has("The account holds nothing"), "{audited:?}");
+    assert!(audited.iter().all(|row| row.tenant_name == "a"), "{audited:?}");
+    assert!(audited.iter().any(|row| row.request == "key"), "the key of the request is there: {audited:?}");
 }
 
 #[test]
@@ -179,6 +180,9 @@ fn a_role_has_what_it_has() {
         let refused = client.boost(v1::BoostRequest::default()).await;
         assert_refused(refused, Code::PermissionDenied, "not-allowed", "the role `guest`, which does not have Boost");
     });
+    let audited = stage.refusals.take();
+    assert_eq!(audited.len(), 2, "{audited:?}");
+    assert!(audited.iter().all(|row| row.tenant_name == "a" && row.account == "cgroup:a#1"), "{audited:?}");
 }
 
 #[test]

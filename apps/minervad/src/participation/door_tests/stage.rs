@@ -4,8 +4,10 @@ use crate::command::{Command, Commands};
 use crate::participation::ask::{Refusal, What};
 use crate::participation::directory::Directory;
 use crate::participation::door::{DoorThread, TenantDoors};
-use crate::participation::door_lobby::{LimitsHandle, Lobby};
-use crate::participation::identity_table::Identities;
+use crate::participation::door_lobby::Lobby;
+use crate::participation::door_place::LimitsHandle;
+use crate::participation::door_tls::Tls;
+use crate::participation::identity_table::IdentitiesHandle;
 use crate::participation::refusals::Refusals;
 use hyper_util::rt::TokioIo;
 use minerva_api::v1;
@@ -34,6 +36,8 @@ pub(super) struct Stage {
     pub(super) directory: Directory,
     pub(super) refusals: Refusals,
     pub(super) held: Held,
+    pub(super) identities: IdentitiesHandle,
+    pub(super) tls: Option<Tls>,
     door: Option<DoorThread>,
 }
 
@@ -75,20 +79,23 @@ impl Stage {
         directory.enter(&tenant(1, "a", Role::Participant));
         directory.enter(&tenant(2, "b", Role::Participant));
         let (sender, commands) = sync_channel(1024);
+        let identities = IdentitiesHandle::new(&settings.identities);
         let lobby = Lobby::new(
             Commands::new(sender),
             directory.clone(),
             refusals.clone(),
             Roots::detect().expect("a host"),
-            Identities::new(&settings.identities),
+            identities.clone(),
             LimitsHandle::new(settings.limits),
             Nanos::from_millis(100),
         );
         let held = Held::default();
         let holders = Arc::clone(&held);
         std::thread::spawn(move || answer_by_rote(&commands, &holders));
-        let door = TenantDoors::open(&settings).and_then(|doors| DoorThread::start(doors, lobby)).expect("doors");
-        Self { files, directory, refusals, held, door: Some(door) }
+        let doors = TenantDoors::open(&settings).expect("doors");
+        let tls = doors.tls();
+        let door = DoorThread::start(doors, lobby).expect("a thread");
+        Self { files, directory, refusals, held, identities, tls, door: Some(door) }
     }
 
     pub(super) fn socket(&self, name: &str) -> PathBuf {
@@ -142,7 +149,7 @@ pub(super) fn word(status: &tonic::Status) -> &str {
 }
 
 fn answer_by_rote(commands: &Receiver<Command>, held: &Held) {
-    let refused = |kind, message: &str| Refusal { kind, message: message.to_owned() };
+    let refused = |kind, message: &str| Refusal::new(kind, message.to_owned());
     while let Ok(command) = commands.recv() {
         let Command::Ask(ask) = command else { continue };
         match ask.what {

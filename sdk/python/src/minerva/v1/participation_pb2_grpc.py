@@ -155,7 +155,8 @@ class ParticipationServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Finish(self, request, context):
-        """It is done. The measured time makes the next estimate better.
+        """It is done. The measured time makes the next estimate better. Of one that is over already this is refused with
+        `unknown-operation`, as are `Begin` and `Cancel`: to a client that asks again because the answer was lost, that is a yes.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -79,7 +79,9 @@ class ParticipationStub:
     Begin: _grpc.UnaryUnaryMultiCallable[_participation_pb2.BeginRequest, _participation_pb2.BeginResponse]
     """The operation has begun, of its own accord or because it was told how many slices to wait. After `begin_now` it is not needed."""
     Finish: _grpc.UnaryUnaryMultiCallable[_participation_pb2.FinishRequest, _participation_pb2.FinishResponse]
-    """It is done. The measured time makes the next estimate better."""
+    """It is done. The measured time makes the next estimate better. Of one that is over already this is refused with
+    `unknown-operation`, as are `Begin` and `Cancel`: to a client that asks again because the answer was lost, that is a yes.
+    """
     Cancel: _grpc.UnaryUnaryMultiCallable[_participation_pb2.CancelRequest, _participation_pb2.CancelResponse]
     """It will not be done."""
     Report: _grpc.StreamUnaryMultiCallable[_participation_pb2.ReportRequest, _participation_pb2.ReportResponse]
@@ -113,7 +115,9 @@ class ParticipationAsyncStub(ParticipationStub):
     Begin: _aio.UnaryUnaryMultiCallable[_participation_pb2.BeginRequest, _participation_pb2.BeginResponse]  # type: ignore[assignment]
     """The operation has begun, of its own accord or because it was told how many slices to wait. After `begin_now` it is not needed."""
     Finish: _aio.UnaryUnaryMultiCallable[_participation_pb2.FinishRequest, _participation_pb2.FinishResponse]  # type: ignore[assignment]
-    """It is done. The measured time makes the next estimate better."""
+    """It is done. The measured time makes the next estimate better. Of one that is over already this is refused with
+    `unknown-operation`, as are `Begin` and `Cancel`: to a client that asks again because the answer was lost, that is a yes.
+    """
     Cancel: _aio.UnaryUnaryMultiCallable[_participation_pb2.CancelRequest, _participation_pb2.CancelResponse]  # type: ignore[assignment]
     """It will not be done."""
     Report: _aio.StreamUnaryMultiCallable[_participation_pb2.ReportRequest, _participation_pb2.ReportResponse]  # type: ignore[assignment]
@@ -198,7 +202,9 @@ class ParticipationServicer(metaclass=_abc_1.ABCMeta):
         request: _participation_pb2.FinishRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_participation_pb2.FinishResponse, _abc.Awaitable[_participation_pb2.FinishResponse]]:
-        """It is done. The measured time makes the next estimate better."""
+        """It is done. The measured time makes the next estimate better. Of one that is over already this is refused with
+        `unknown-operation`, as are `Begin` and `Cancel`: to a client that asks again because the answer was lost, that is a yes.
+        """
 
     @_abc_1.abstractmethod
     def Cancel(
