@@ -25,7 +25,7 @@ function __fish_minerva_ctl_using_subcommand
 end
 
 complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -l config -d 'The operator\'s file, which says where the daemon keeps its things' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -l json -d 'Print JSON, one object a line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -s V -l version -d 'Print version'
@@ -50,61 +50,61 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "probe-reade
 complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "generate" -d 'Write manual pages and shell completions, for packagers'
 complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand status" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand status" -l config -d 'The operator\'s file, which says where the daemon keeps its things' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand status" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand status" -l json -d 'Print JSON, one object a line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand status" -s h -l help -d 'Print help'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand top" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand top" -l config -d 'The operator\'s file, which says where the daemon keeps its things' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand top" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand top" -l once -d 'Print one slice as text and end'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand top" -l json -d 'Print JSON, one object a line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand top" -s h -l help -d 'Print help'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand explain" -l at -d 'When: 2026-03-01T14:30:00Z, "2026-03-01 14:30", 14:30, "10 minutes ago" [default: now]' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand explain" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand explain" -l config -d 'The operator\'s file, which says where the daemon keeps its things' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand explain" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand explain" -l json -d 'Print JSON, one object a line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand explain" -s h -l help -d 'Print help'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l device -d 'Only this disk, such as sda' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l mount -d 'Only the disk under this path' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l seconds -d 'How long the probe reads' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l config -d 'The operator\'s file, which says where the daemon keeps its things' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l probe -d 'Prove it: two tenants read from the disk at 8:1 for some seconds. Nothing is written to the disk'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l json -d 'Print JSON, one object a line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -s h -l help -d 'Print help'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand restore" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand restore" -l config -d 'The operator\'s file, which says where the daemon keeps its things' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand restore" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand restore" -l if-daemon-gone -d 'Do nothing while a daemon runs; for the unit\'s ExecStopPost='
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand restore" -l json -d 'Print JSON, one object a line'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand restore" -s h -l help -d 'Print help'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand restore" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand record" -l for -d 'How long; without it until interrupted' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand record" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand record" -l config -d 'The operator\'s file, which says where the daemon keeps its things' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand record" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand record" -l json -d 'Print JSON, one object a line'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand record" -s h -l help -d 'Print help'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand record" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand replay" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand replay" -l config -d 'The operator\'s file, which says where the daemon keeps its things' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand replay" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand replay" -l json -d 'Print JSON, one object a line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand replay" -s h -l help -d 'Print help'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and not __fish_seen_subcommand_from check default help" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and not __fish_seen_subcommand_from check default help" -l config -d 'The operator\'s file, which says where the daemon keeps its things' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and not __fish_seen_subcommand_from check default help" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and not __fish_seen_subcommand_from check default help" -l json -d 'Print JSON, one object a line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and not __fish_seen_subcommand_from check default help" -s h -l help -d 'Print help'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and not __fish_seen_subcommand_from check default help" -f -a "check" -d 'Judge a file; errors point at the place'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and not __fish_seen_subcommand_from check default help" -f -a "default" -d 'Print a file with every setting at its default, explained'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and not __fish_seen_subcommand_from check default help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and __fish_seen_subcommand_from check" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and __fish_seen_subcommand_from check" -l config -d 'The operator\'s file, which says where the daemon keeps its things' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and __fish_seen_subcommand_from check" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and __fish_seen_subcommand_from check" -l json -d 'Print JSON, one object a line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and __fish_seen_subcommand_from default" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and __fish_seen_subcommand_from default" -l config -d 'The operator\'s file, which says where the daemon keeps its things' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and __fish_seen_subcommand_from default" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and __fish_seen_subcommand_from default" -l json -d 'Print JSON, one object a line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and __fish_seen_subcommand_from default" -s h -l help -d 'Print help'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "check" -d 'Judge a file; errors point at the place'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "default" -d 'Print a file with every setting at its default, explained'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand reload" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand reload" -l config -d 'The operator\'s file, which says where the daemon keeps its things' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand reload" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand reload" -l json -d 'Print JSON, one object a line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand reload" -s h -l help -d 'Print help'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l name -d 'The tenant\'s name [default: the command\'s name and process id]' -r
@@ -116,13 +116,13 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l begin-by
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l access -d 'What it mostly does: sequential-read, sequential-write, random-read or random-write [default: sequential-read]' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l device -d 'On which disk, as MAJ:MIN of the host [default: the disk that the tenant uses most]' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l config -d 'The operator\'s file, which says where the daemon keeps its things' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l json -d 'Print JSON, one object a line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand attach" -l name -d 'The tenant\'s name [default: pid-PID]' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand attach" -l weight -d 'The factor on its share, in percent' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand attach" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand attach" -l config -d 'The operator\'s file, which says where the daemon keeps its things' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand attach" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand attach" -l json -d 'Print JSON, one object a line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand attach" -s h -l help -d 'Print help'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand priority" -l for -d 'For how long; without it until another is set' -r
@@ -130,18 +130,18 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand priority" -l unt
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand priority" -l schedule -d 'When to step back every day, such as "22:00-06:00 idle" or "mon-fri 08:00-18:00 low"; can be given several times' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand priority" -l time-zone -d 'The time zone of the schedule, such as Europe/Berlin [default: this machine\'s]' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand priority" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand priority" -l config -d 'The operator\'s file, which says where the daemon keeps its things' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand priority" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand priority" -l no-schedule -d 'Forget the schedule'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand priority" -l json -d 'Print JSON, one object a line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand priority" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits" -l entries -d 'How many of the last entries to show' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits" -l config -d 'The operator\'s file, which says where the daemon keeps its things' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits" -l json -d 'Print JSON, one object a line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits" -s h -l help -d 'Print help'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand boost" -l device -d 'On this disk only, as MAJ:MIN of the host; the price is the same' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand boost" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand boost" -l config -d 'The operator\'s file, which says where the daemon keeps its things' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand boost" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand boost" -l json -d 'Print JSON, one object a line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand boost" -s h -l help -d 'Print help'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l bytes -d 'How much it will move: 500M (powers of 1024), 500MB (of 1000), or bytes' -r
@@ -150,26 +150,26 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l begin-b
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l access -d 'What it mostly does: sequential-read, sequential-write, random-read or random-write [default: sequential-read]' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l device -d 'On which disk, as MAJ:MIN of the host [default: the disk that the tenant uses most]' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l config -d 'The operator\'s file, which says where the daemon keeps its things' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l no-wait -d 'Print the answer only; an operation that would have to wait for a call is given up'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l json -d 'Print JSON, one object a line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand whoami" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand whoami" -l config -d 'The operator\'s file, which says where the daemon keeps its things' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand whoami" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand whoami" -l json -d 'Print JSON, one object a line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand whoami" -s h -l help -d 'Print help'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand audit" -l since -d 'Since when: 2026-03-01T14:30:00Z, 14:30, "10 minutes ago" [default: as far back as is kept]' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand audit" -l entries -d 'At most so many, the newest' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand audit" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand audit" -l config -d 'The operator\'s file, which says where the daemon keeps its things' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand audit" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand audit" -l json -d 'Print JSON, one object a line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand audit" -s h -l help -d 'Print help'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand probe-reader" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand probe-reader" -l config -d 'The operator\'s file, which says where the daemon keeps its things' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand probe-reader" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand probe-reader" -l json -d 'Print JSON, one object a line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand probe-reader" -s h -l help -d 'Print help'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand generate" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand generate" -l config -d 'The operator\'s file, which says where the daemon keeps its things' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand generate" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand generate" -l json -d 'Print JSON, one object a line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand generate" -s h -l help -d 'Print help'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach priority credits boost when whoami audit probe-reader generate help" -f -a "status" -d 'Show the daemon, its disks, and the latest findings'

@@ -25,9 +25,9 @@ pub(crate) struct Arguments {
     /// The daemon's socket [default: as the operator's file says]
     #[arg(long, global = true, value_name = "PATH")]
     pub(crate) socket: Option<PathBuf>,
-    /// The operator's file, which says where the daemon keeps its things
-    #[arg(long, global = true, value_name = "FILE", default_value = "/etc/minerva/minerva.toml")]
-    pub(crate) config: PathBuf,
+    /// The operator's file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
     /// What to do
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -68,12 +68,18 @@ pub(crate) enum Command {
         seconds: Duration,
     },
     /// Put every knob back as it was before Minerva; works without the daemon
+    ///
+    /// A daemon that runs in enforce mode will write again, which is said and is a finding: stop it first, or set mode = "shadow".
     Restore {
         /// Do nothing while a daemon runs; for the unit's ExecStopPost=
         #[arg(long)]
         if_daemon_gone: bool,
     },
     /// Record what the engine is told and what it wants, to replay it later
+    ///
+    /// A recording begins where an engine does. So the daemon puts every knob back and begins a new engine that takes over what the
+    /// old one remembered: for a moment all tenants stand equal, and the first slices of the recording show how they are steered
+    /// anew. SIGINT and SIGTERM end a recording in order, with --for too.
     Record {
         /// Where to write the recording
         file: PathBuf,

@@ -11,7 +11,12 @@ use std::path::Path;
 pub(crate) fn run(command: ConfigCommand, file_default: &Path, json: bool) -> anyhow::Result<Verdict> {
     match command {
         ConfigCommand::Default => {
-            output::text(&minerva_config::default_file())?;
+            let text = minerva_config::default_file();
+            if json {
+                output::json(&serde_json::json!({ "default": text }))?
+            } else {
+                output::text(&text)?
+            }
             Ok(Verdict::Well)
         }
         ConfigCommand::Check { file } => check(file.as_deref().unwrap_or(file_default), json),
@@ -21,6 +26,7 @@ pub(crate) fn run(command: ConfigCommand, file_default: &Path, json: bool) -> an
 /// One problem as JSON.
 #[derive(Debug, Serialize)]
 struct ProblemLine<'a> {
+    kind: &'static str,
     file: &'a Path,
     line: usize,
     column: usize,
@@ -28,17 +34,24 @@ struct ProblemLine<'a> {
     help: Option<&'a str>,
 }
 
+/// The last line of a judgement as JSON.
+#[derive(Debug, Serialize)]
+struct VerdictLine<'a> {
+    kind: &'static str,
+    file: &'a Path,
+    /// The file can be used, whatever it is warned about.
+    good: bool,
+    problems: usize,
+}
+
 fn check(file: &Path, json: bool) -> anyhow::Result<Verdict> {
     match minerva_config::load(file) {
         Ok(Config { warnings, .. }) => {
-            show(&warnings, json)?;
-            if !json {
-                eprintln!("{}: good", file.display());
-            }
+            show(file, &warnings, true, json)?;
             Ok(Verdict::found_if(!warnings.is_empty()))
         }
         Err(ConfigError::Invalid(errors)) => {
-            show(&errors.problems, json)?;
+            show(file, &errors.problems, false, json)?;
             Ok(Verdict::Found)
         }
         Err(error) => Err(error.into()),
@@ -46,15 +59,20 @@ fn check(file: &Path, json: bool) -> anyhow::Result<Verdict> {
 }
 
 /// Problems are what this command is for: they are its data, except in front of a person.
-fn show(problems: &[Problem], json: bool) -> anyhow::Result<()> {
+fn show(file: &Path, problems: &[Problem], good: bool, json: bool) -> anyhow::Result<()> {
     for problem in problems {
         if json {
             let (line, column) = problem.line_column();
             let (title, help) = (problem.title(), problem.help());
-            output::json(&ProblemLine { file: problem.path(), line, column, title, help })?;
+            output::json(&ProblemLine { kind: "problem", file: problem.path(), line, column, title, help })?;
         } else {
             output::text(&format!("{}\n\n", problem.render(std::io::stdout().is_terminal())))?;
         }
+    }
+    if json {
+        output::json(&VerdictLine { kind: "verdict", file, good, problems: problems.len() })?;
+    } else if good {
+        eprintln!("{}: good", file.display());
     }
     Ok(())
 }

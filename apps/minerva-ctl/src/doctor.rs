@@ -2,7 +2,8 @@
 //! says. Nothing is changed, and no daemon is needed.
 
 use crate::output::{self, Verdict};
-use crate::{place, probe};
+use crate::place::{self, OperatorFile};
+use crate::probe;
 use anyhow::{Context, bail};
 use minerva_actuate::verdict;
 use minerva_config::Config;
@@ -16,7 +17,7 @@ use std::time::Duration;
 /// What was asked.
 #[derive(Debug)]
 pub(crate) struct Request {
-    pub(crate) config: PathBuf,
+    pub(crate) file: OperatorFile,
     pub(crate) probe: bool,
     pub(crate) device: Option<String>,
     pub(crate) mount: Option<PathBuf>,
@@ -27,6 +28,7 @@ pub(crate) struct Request {
 /// One disk, judged.
 #[derive(Clone, Debug, Serialize)]
 struct DiskLine {
+    kind: &'static str,
     disk: String,
     number: String,
     bites: bool,
@@ -38,6 +40,7 @@ struct DiskLine {
 /// One mount, judged.
 #[derive(Debug, Serialize)]
 struct MountLine {
+    kind: &'static str,
     mount: String,
     file_system: String,
     disks: Vec<String>,
@@ -49,6 +52,7 @@ struct MountLine {
 /// A slice that hides what is in it.
 #[derive(Debug, Serialize)]
 struct SliceLine {
+    kind: &'static str,
     slice: String,
     groups: usize,
     reason: String,
@@ -57,7 +61,7 @@ struct SliceLine {
 
 /// Judges, prints, and proves if asked to. A disk where nothing bites is a finding, and so is a slice that hides its services.
 pub(crate) fn run(request: &Request) -> anyhow::Result<Verdict> {
-    let config = place::config(&request.config)?;
+    let config = request.file.load()?;
     let roots = place::roots(&config)?;
     let (devices, hidden) = look(&roots)?;
     let mounts = read_mount_facts(&roots).context("failed to read the mounts")?;
@@ -76,7 +80,11 @@ pub(crate) fn run(request: &Request) -> anyhow::Result<Verdict> {
         let [id] = wanted.probed(&devices)[..] else {
             bail!("name the disk to prove it on: --device NAME or --mount PATH")
         };
-        found |= probe::run(&config, &roots, &devices[&id], request.duration, request.json)? == Verdict::Found;
+        match probe::run(&config, &roots, &devices[&id], request.duration, request.json)? {
+            Verdict::Well => {}
+            Verdict::Found => found = true,
+            interrupted => return Ok(interrupted),
+        }
     }
     Ok(Verdict::found_if(found))
 }
@@ -144,6 +152,7 @@ impl Wanted {
 fn disk_line(device: &Device, config: &Config) -> DiskLine {
     let judged = verdict(&device.facts, config.engine.devices.get(&device.name)).named(&device.name);
     DiskLine {
+        kind: "disk",
         disk: device.name.clone(),
         number: device.id.to_string(),
         bites: judged.bites,
@@ -170,6 +179,7 @@ fn mount_line(mount: &MountFacts, disks: &BTreeMap<DeviceId, DiskLine>) -> Mount
         }
     };
     MountLine {
+        kind: "mount",
         mount: mount.mount_point.clone(),
         file_system: mount.file_system.clone(),
         disks: below.iter().map(|line| line.disk.clone()).collect(),
@@ -180,7 +190,8 @@ fn mount_line(mount: &MountFacts, disks: &BTreeMap<DeviceId, DiskLine>) -> Mount
 }
 
 fn slice_line(hidden: &HiddenGroups) -> SliceLine {
-    SliceLine { slice: hidden.slice.clone(), groups: hidden.groups, reason: hidden.reason(), remedy: hidden.remedy() }
+    let (slice, groups) = (hidden.slice.clone(), hidden.groups);
+    SliceLine { kind: "slice", slice, groups, reason: hidden.reason(), remedy: hidden.remedy() }
 }
 
 fn print(disks: &[&DiskLine], mounts: &[MountLine], slices: &[SliceLine], json: bool) -> anyhow::Result<()> {

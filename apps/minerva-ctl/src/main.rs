@@ -32,51 +32,70 @@ use clap::Parser;
 use minerva_api::client::{self, Operator};
 use minerva_client::Lifetime;
 use output::Verdict;
+use place::OperatorFile;
+use signal_hook::consts::SIGPIPE;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 fn main() -> ExitCode {
-    match run(Arguments::parse()) {
-        Ok(verdict) => ExitCode::from(verdict.code()),
-        Err(error) => {
-            eprintln!("minerva-ctl: {}", message(&error));
-            ExitCode::from(2)
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) if error.use_stderr() && std::env::args_os().any(|word| word == "--json") => {
+            return failed(error.to_string().trim_end(), true);
         }
+        Err(error) => error.exit(),
+    };
+    let json = arguments.json;
+    match run(arguments) {
+        Ok(verdict) => ExitCode::from(verdict.code()),
+        // As of a program that the signal ends, quietly.
+        Err(error) if error.is::<output::Closed>() => ExitCode::from(Verdict::Signalled(SIGPIPE).code()),
+        Err(error) => failed(&message(&error), json),
     }
+}
+
+/// Says why the command failed; to programs too, if one asked.
+fn failed(why: &str, json: bool) -> ExitCode {
+    if json {
+        // It is said to people below, whatever has become of standard output.
+        let _ = output::json(&serde_json::json!({ "error": why }));
+    }
+    eprintln!("minerva-ctl: {why}");
+    ExitCode::from(2)
 }
 
 fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
     let Arguments { json, socket, config, command } = arguments;
-    let with_daemon =
-        |work: Box<dyn FnOnce(Operator) -> Work>| with_daemon(&socket_path(socket.clone(), &config), work);
+    let file = OperatorFile::new(config);
+    let with_daemon = |work: Box<dyn FnOnce(Operator) -> Work>| with_daemon(&socket_path(socket.clone(), &file)?, work);
     match command {
         Command::Status => with_daemon(Box::new(move |client| Box::pin(status::run(client, json)))),
         Command::Top { once } => with_daemon(Box::new(move |client| Box::pin(top::run(client, once, json)))),
         Command::Explain { tenant, at } => {
             with_daemon(Box::new(move |client| Box::pin(explain::run(client, tenant, at, json))))
         }
-        Command::Record { file, duration } => {
-            with_daemon(Box::new(move |client| Box::pin(record::run(client, file, duration, json))))
+        Command::Record { file: tape, duration } => {
+            with_daemon(Box::new(move |client| Box::pin(record::run(client, tape, duration, json))))
         }
         Command::Audit { tenant, since, entries } => {
             with_daemon(Box::new(move |client| Box::pin(audit::run(client, tenant, since, entries, json))))
         }
         Command::Reload => with_daemon(Box::new(move |client| Box::pin(reload::run(client, json)))),
         Command::Doctor { probe, device, mount, seconds } => {
-            doctor::run(&doctor::Request { config, probe, device, mount, duration: seconds, json })
+            doctor::run(&doctor::Request { file, probe, device, mount, duration: seconds, json })
         }
-        Command::Restore { if_daemon_gone } => restore::run(&config, if_daemon_gone, json),
-        Command::Replay { file } => replay::run(&file, json),
-        Command::Config { command } => config::run(command, &config, json),
+        Command::Restore { if_daemon_gone } => restore::run(&file, if_daemon_gone, json),
+        Command::Replay { file: tape } => replay::run(&tape, json),
+        Command::Config { command } => config::run(command, file.path(), json),
         Command::Run { name, weight, priority, when, bounds, command } => {
             let part = run::Part { level: priority, operation: when.map(|bytes| bounds.operation(bytes)) };
-            let place = named::Place { socket: socket_path(socket, &config), config, name, weight };
+            let place = named::Place { socket: socket_path(socket, &file)?, file, name, weight };
             run_command(&place, part, &command)
         }
         Command::Attach { pid, name, weight } => {
-            named::attach(&named::Place { socket: socket_path(socket, &config), config, name, weight }, pid, json)
+            named::attach(&named::Place { socket: socket_path(socket, &file)?, file, name, weight }, pid, json)
         }
         Command::Priority { level, duration, until_pid, schedule, no_schedule, time_zone } => {
             let lifetime = match (duration, until_pid) {
@@ -85,14 +104,12 @@ fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
                 (None, None) => Lifetime::UntilReleased,
             };
             let schedule = (no_schedule || !schedule.is_empty()).then_some(schedule);
-            block_on(tenant::priority(&config, tenant::Priority { level, lifetime, schedule, time_zone }, json))
+            block_on(tenant::priority(&file, tenant::Priority { level, lifetime, schedule, time_zone }, json))
         }
-        Command::Credits { entries } => block_on(tenant::credits(&config, entries, json)),
-        Command::Boost { amount, device } => block_on(tenant::boost(&config, amount, device.as_deref(), json)),
-        Command::When { bytes, bounds, no_wait } => {
-            block_on(when::run(&config, bounds.operation(bytes), !no_wait, json))
-        }
-        Command::Whoami => block_on(tenant::whoami(&config, json)),
+        Command::Credits { entries } => block_on(tenant::credits(&file, entries, json)),
+        Command::Boost { amount, device } => block_on(tenant::boost(&file, amount, device.as_deref(), json)),
+        Command::When { bytes, bounds, no_wait } => block_on(when::run(&file, bounds.operation(bytes), !no_wait, json)),
+        Command::Whoami => block_on(tenant::whoami(&file, json)),
         Command::ProbeReader { node, start, length, milliseconds } => {
             probe::read(&node, start, length, Duration::from_millis(milliseconds))
         }
@@ -108,7 +125,7 @@ fn run_command(place: &named::Place, part: run::Part, command: &[OsString]) -> a
     if place.name.is_some() || place.weight.is_some() {
         named::enter(place, command)?;
     }
-    block_on(run::run(&place.config, part, command))
+    block_on(run::run(&place.file, part, command))
 }
 
 /// What is done with the daemon.
@@ -128,16 +145,22 @@ fn block_on(work: impl Future<Output = anyhow::Result<Verdict>>) -> anyhow::Resu
 }
 
 /// Where the daemon listens: as the command line says, else as the operator's file says, else at the default place. A broken
-/// file is not this command's business, unless it is what hides the daemon.
-fn socket_path(asked: Option<PathBuf>, config: &Path) -> PathBuf {
-    asked.unwrap_or_else(|| match place::config(config) {
-        Ok(config) => config.daemon.socket,
-        Err(_) => {
-            let (file, default) = (config.display(), client::SOCKET_DEFAULT);
-            eprintln!("{file} is broken (minerva-ctl config check): trying {default}, use --socket for another place");
-            PathBuf::from(default)
+/// file that nobody named is not this command's business, unless it is what hides the daemon.
+fn socket_path(asked: Option<PathBuf>, file: &OperatorFile) -> anyhow::Result<PathBuf> {
+    if let Some(path) = asked {
+        return Ok(path);
+    }
+    match (file.load(), file) {
+        (Ok(config), _) => Ok(config.daemon.socket),
+        (Err(error), OperatorFile::Named(_)) => {
+            Err(error.context("failed to learn where the daemon listens; --socket says it without the file"))
         }
-    })
+        (Err(_), OperatorFile::Default) => {
+            let (file, default) = (file.path().display(), client::SOCKET_DEFAULT);
+            eprintln!("{file} is broken (minerva-ctl config check): trying {default}, use --socket for another place");
+            Ok(PathBuf::from(default))
+        }
+    }
 }
 
 /// What went wrong, for people. A refusal of the daemon is its own sentence, without the transport's words around it.

@@ -2,7 +2,7 @@
 //! does it itself, and the daemon that starts later finds the tenant and its weight.
 
 use crate::output::{self, Verdict};
-use crate::place;
+use crate::place::{self, OperatorFile};
 use anyhow::{Context, bail};
 use minerva_api::client::{self, ConnectError};
 use minerva_api::v1;
@@ -16,7 +16,7 @@ use std::process::Command;
 #[derive(Debug)]
 pub(crate) struct Place {
     pub(crate) socket: PathBuf,
-    pub(crate) config: PathBuf,
+    pub(crate) file: OperatorFile,
     pub(crate) name: Option<String>,
     pub(crate) weight: Option<u32>,
 }
@@ -71,10 +71,14 @@ fn register(place: &Place, name: &str, pid: u32) -> anyhow::Result<v1::RegisterR
 }
 
 fn by_itself(place: &Place, name: &str, pid: u32) -> anyhow::Result<v1::RegisterResponse> {
-    let config = place::config(&place.config)?;
+    let config = place.file.load()?;
     let settings = place::writer_settings(&config, &place::roots(&config)?);
     let groups = NamedGroups::new(&settings, &config.named.parent);
-    let cgroup = groups.place(name, pid, place.weight).context("no daemon runs, and without it this needs root")?;
+    let cgroup = groups.place(name, pid, place.weight).map_err(|error| {
+        let needs_root = error.is_permission_denied();
+        let error = anyhow::Error::new(error);
+        if needs_root { error.context("no daemon runs, and without it this needs root") } else { error }
+    })?;
     // Nobody else removes the groups of earlier runs while no daemon runs.
     groups.sweep();
     eprintln!("no daemon runs: the tenant is watched and weighed when one starts");

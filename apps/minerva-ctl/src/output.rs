@@ -2,6 +2,7 @@
 
 use anyhow::Context;
 use serde::Serialize;
+use std::fmt;
 use std::io::{self, Write};
 
 /// What a command found. It becomes the exit status.
@@ -40,10 +41,25 @@ impl Verdict {
     }
 }
 
+/// Whoever read standard output has gone, as `head` does when it has enough.
+#[derive(Debug)]
+pub(crate) struct Closed;
+
+impl fmt::Display for Closed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("nobody reads standard output any more")
+    }
+}
+
+impl std::error::Error for Closed {}
+
 /// Prints text as it is.
 pub(crate) fn text(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("failed to write to standard output")
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(Closed.into()),
+        result => result.context("failed to write to standard output"),
+    }
 }
 
 /// Prints one JSON object on a line of its own.

@@ -4,25 +4,50 @@ use anyhow::Context;
 use minerva_config::{Config, ConfigError};
 use minerva_linux_actuate::WriterSettings;
 use minerva_linux_observe::Roots;
-use minerva_model::CgroupVersion;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// The operator's settings; without a file, the defaults.
-pub(crate) fn config(file: &Path) -> anyhow::Result<Config> {
-    match minerva_config::load(file) {
-        Err(ConfigError::Read { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => Ok(Config::default()),
-        result => result.map_err(anyhow::Error::new),
+/// Where the operator's file is looked for.
+pub(crate) const CONFIG_DEFAULT: &str = "/etc/minerva/minerva.toml";
+
+/// Which operator's file holds.
+#[derive(Clone, Debug)]
+pub(crate) enum OperatorFile {
+    /// The one that the command line names. It must be there and good.
+    Named(PathBuf),
+    /// The one at the default place, which may be absent.
+    Default,
+}
+
+impl OperatorFile {
+    pub(crate) fn new(named: Option<PathBuf>) -> Self {
+        named.map_or(Self::Default, Self::Named)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        match self {
+            Self::Named(path) => path,
+            Self::Default => Path::new(CONFIG_DEFAULT),
+        }
+    }
+
+    /// The operator's settings; where no file was named and there is none, the defaults.
+    pub(crate) fn load(&self) -> anyhow::Result<Config> {
+        match (self, minerva_config::load(self.path())) {
+            (Self::Default, Err(ConfigError::Read { source, .. })) if source.kind() == std::io::ErrorKind::NotFound => {
+                Ok(Config::default())
+            }
+            (_, result) => result.map_err(anyhow::Error::new),
+        }
     }
 }
 
 /// The host's trees; the operator's word on the hierarchy wins.
 pub(crate) fn roots(config: &Config) -> anyhow::Result<Roots> {
-    let mut roots = Roots::detect().context("failed to find the host's hierarchies")?;
-    if let Some(root) = &config.daemon.cgroup_root {
-        roots.version = if root.join("cgroup.controllers").exists() { CgroupVersion::V2 } else { CgroupVersion::V1 };
-        roots.cgroup.clone_from(root);
-    }
-    Ok(roots)
+    let roots = Roots::detect().context("failed to find the host's hierarchies")?;
+    Ok(match &config.daemon.cgroup_root {
+        Some(root) => roots.with_cgroup_root(root),
+        None => roots,
+    })
 }
 
 /// What the writer works on.

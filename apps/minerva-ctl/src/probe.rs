@@ -1,30 +1,35 @@
 //! `minerva-ctl doctor --probe`: proves on the disk itself that a weight bites. Two tenants of the probe's own read from the disk
 //! with weights 800 and 100, and what each got is compared. Nothing is written to the disk; the tenants and their weights are
-//! gone afterwards, and if the probe is killed its readers end by themselves.
+//! gone afterwards, also after SIGINT, SIGTERM and SIGHUP. If the probe is killed its readers end by themselves, and the next probe,
+//! restore or start of the daemon removes the rest.
 
 use crate::output::{self, Verdict};
 use crate::place;
 use anyhow::{Context, bail};
 use minerva_actuate::verdict;
 use minerva_config::Config;
-use minerva_linux_actuate::{InstanceLock, NamedGroups, Writer, WriterSettings};
+use minerva_linux_actuate::{InstanceLock, NamedGroups, Writer, WriterSettings, probe_place, sweep_probes};
 use minerva_linux_observe::Roots;
 use minerva_model::{BackEnd, CgroupRef, Device, DeviceId, KnobFile, KnobTarget, KnobWrite, Outcome, WriteId};
 use rustix::fs::OFlags;
 use serde::Serialize;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::fs::OpenOptions;
 use std::io::{Read, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// Weights of the two readers: 8:1, as in the figure `weights-bite`.
 const WEIGHTS: [u32; 2] = [800, 100];
 /// Of the asked ratio this part must be reached. A busy disk and a short probe cost some; a knob that does nothing gives 1:1.
 const PART_NEEDED: f64 = 0.6;
-/// Groups and directories of a probe are called so, and then its process id.
-const PREFIX: &str = "minerva-probe-";
+/// How often it is looked whether the readers have ended or a signal has come.
+const BEAT: Duration = Duration::from_millis(20);
 /// What one read asks for.
 const READ_BYTES: usize = 64 * 1024;
 /// Direct reads want buffers at addresses of whole blocks, which are never longer than this.
@@ -33,6 +38,7 @@ const ALIGNMENT: usize = 4096;
 /// What came of it.
 #[derive(Debug, Serialize)]
 struct Probed {
+    kind: &'static str,
     disk: String,
     back_end: &'static str,
     asked_ratio: f64,
@@ -64,20 +70,36 @@ pub(crate) fn run(
     if region == 0 {
         bail!("{} is too small to read from", device.name);
     }
+    let signal = signal_that_came()?;
     eprintln!("two readers at 8:1 on {} for {} s", device.name, duration.as_secs_f64());
-    let bytes = Scratch::new(config, roots)?.race(device, file, region, duration)?;
+    let raced = Scratch::new(config, roots).race(device, file, region, duration, &signal);
+    if let number @ 1.. = signal.load(Ordering::Relaxed) {
+        eprintln!("minerva-ctl: interrupted; the probe's tenants and weights are removed");
+        return Ok(Verdict::Signalled(i32::try_from(number).unwrap_or_default()));
+    }
+    let bytes = raced?;
     let got_ratio = bytes[0] as f64 / (bytes[1].max(1)) as f64;
     let asked_ratio = f64::from(WEIGHTS[0]) / f64::from(WEIGHTS[1]);
     let bites = got_ratio >= asked_ratio * PART_NEEDED;
     let seconds = duration.as_secs_f64();
     let (disk, back_end) = (device.name.clone(), back_end.as_str());
-    let probed = Probed { disk, back_end, asked_ratio, got_ratio, bytes, seconds, bites };
+    let probed = Probed { kind: "probe", disk, back_end, asked_ratio, got_ratio, bytes, seconds, bites };
     if json {
         output::json(&probed)?;
     } else {
         output::text(&page(&probed))?;
     }
     Ok(Verdict::found_if(!bites))
+}
+
+/// The number of the signal that came; 0 until one has.
+fn signal_that_came() -> anyhow::Result<Arc<AtomicUsize>> {
+    let came = Arc::new(AtomicUsize::new(0));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        let number = usize::try_from(signal).context("signals have numbers")?;
+        signal_hook::flag::register_usize(signal, Arc::clone(&came), number).context("failed to catch signals")?;
+    }
+    Ok(came)
 }
 
 fn page(probed: &Probed) -> String {
@@ -101,17 +123,22 @@ struct Scratch {
 }
 
 impl Scratch {
-    /// A journal of its own beside the daemon's, so that a running daemon is not disturbed.
-    fn new(config: &Config, roots: &Roots) -> anyhow::Result<Self> {
-        let mut settings = place::writer_settings(config, roots);
-        sweep(&settings);
-        let name = format!("{PREFIX}{}", std::process::id());
-        settings.runtime_dir = settings.runtime_dir.parent().unwrap_or(Path::new("/run")).join(&name);
-        Ok(Self { groups: NamedGroups::new(&settings, name), settings, readers: Vec::new() })
+    fn new(config: &Config, roots: &Roots) -> Self {
+        let daemons = place::writer_settings(config, roots);
+        sweep_probes(&daemons);
+        let (settings, groups) = probe_place(&daemons);
+        Self { groups, settings, readers: Vec::new() }
     }
 
-    /// Lets the two race, and tells what each read.
-    fn race(mut self, device: &Device, file: KnobFile, region: u64, duration: Duration) -> anyhow::Result<[u64; 2]> {
+    /// Lets the two race, and tells what each read; ends early when `signal` is no longer 0.
+    fn race(
+        mut self,
+        device: &Device,
+        file: KnobFile,
+        region: u64,
+        duration: Duration,
+        signal: &AtomicUsize,
+    ) -> anyhow::Result<[u64; 2]> {
         let lock = InstanceLock::acquire(&self.settings.runtime_dir).context("failed to prepare; be root")?;
         let (mut writer, _) = Writer::open(&self.settings, &lock).context("failed to prepare")?;
         for (index, weight) in WEIGHTS.into_iter().enumerate() {
@@ -125,6 +152,12 @@ impl Scratch {
         for reader in &mut self.readers {
             let mut start = reader.stdin.take().context("a reader has no standard input")?;
             start.write_all(b"go\n").context("a reader ended early")?;
+        }
+        while self.readers.iter_mut().any(|reader| matches!(reader.try_wait(), Ok(None))) {
+            if signal.load(Ordering::Relaxed) != 0 {
+                bail!("interrupted");
+            }
+            std::thread::sleep(BEAT);
         }
         let mut bytes = [0; 2];
         for (slot, reader) in bytes.iter_mut().zip(&mut self.readers) {
@@ -151,26 +184,6 @@ impl Drop for Scratch {
             std::thread::sleep(Duration::from_millis(5));
         }
         let _ = std::fs::remove_dir_all(&self.settings.runtime_dir);
-    }
-}
-
-/// Removes what probes left behind that were killed: their groups, and with them the weights, and the directories of their
-/// journals. A process that has come by the number of one keeps it until it has ended.
-fn sweep(settings: &WriterSettings) {
-    let above = settings.runtime_dir.parent().unwrap_or(Path::new("/run"));
-    for directory in [settings.cgroup_root.as_path(), above] {
-        for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let pid = name.strip_prefix(PREFIX).and_then(|pid| pid.parse::<u32>().ok());
-            if pid.is_none_or(|pid| Path::new("/proc").join(pid.to_string()).exists()) {
-                continue;
-            }
-            if directory == above {
-                let _ = std::fs::remove_dir_all(entry.path());
-            } else {
-                NamedGroups::new(settings, name).dissolve();
-            }
-        }
     }
 }
 
@@ -201,6 +214,8 @@ fn reader(device: &Device, start: u64, length: u64, duration: Duration) -> anyho
         .arg("probe-reader")
         .arg(node)
         .args(numbers)
+        // What a terminal sends is for the probe, which then ends them.
+        .process_group(0)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()

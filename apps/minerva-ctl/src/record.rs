@@ -1,21 +1,24 @@
 //! `minerva-ctl record`: writes a recording that the daemon sends.
 
 use crate::output::{self, Verdict};
+use crate::signals::Signals;
 use anyhow::{Context, bail};
 use minerva_api::client::Operator;
 use minerva_api::v1;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio_stream::wrappers::ReceiverStream;
 
-/// Records for `duration`, or until interrupted.
+/// Records for `duration`, or until a signal comes; either way the recording is whole.
 pub(crate) async fn run(
     mut client: Operator,
     file: PathBuf,
     duration: Option<Duration>,
     json: bool,
 ) -> anyhow::Result<Verdict> {
+    let mut signals = Signals::catch()?;
+    // Before the daemon is asked, which would begin for nothing if there were no place for the recording.
     let mut out = tokio::fs::OpenOptions::new()
         .write(true)
         .create_new(true)
@@ -24,14 +27,20 @@ pub(crate) async fn run(
         .with_context(|| format!("failed to create {}", file.display()))?;
     // The recording lasts as long as this side of the call is open.
     let (asking, asked) = tokio::sync::mpsc::channel(1);
-    let mut pieces = client.record(ReceiverStream::new(asked)).await?.into_inner();
-    if duration.is_none() {
-        eprintln!("recording to {}; interrupt to end", file.display());
-    }
+    let begun = tokio::select! {
+        answer = client.record(ReceiverStream::new(asked)) => answer.map_err(anyhow::Error::new),
+        came = signals.next() => {
+            remove(&file);
+            return Ok(Verdict::Signalled(came.number));
+        }
+    };
+    let mut pieces = begun.inspect_err(|_| remove(&file))?.into_inner();
+    let shown = file.display();
+    eprintln!("recording to {shown}; interrupt to end. The daemon put back what it held, and decides anew from here");
     let end = async {
         match duration {
             Some(duration) => tokio::time::sleep(duration).await,
-            None => drop(tokio::signal::ctrl_c().await),
+            None => std::future::pending().await,
         }
     };
     tokio::pin!(end);
@@ -52,6 +61,11 @@ pub(crate) async fn run(
                 ),
             },
             () = &mut end, if asking.is_some() => asking = None,
+            came = signals.next() => {
+                if asking.take().is_none() {
+                    bail!("ended by signal {} before the daemon had ended: {} lacks its end", came.number, file.display());
+                }
+            }
         }
     }
     out.flush().await.and(out.sync_all().await).with_context(|| format!("failed to finish {}", file.display()))?;
@@ -61,4 +75,11 @@ pub(crate) async fn run(
         eprintln!("recorded {bytes} bytes to {}", file.display());
     }
     Ok(Verdict::Well)
+}
+
+/// The empty file of a recording that did not begin, so that it is not in the way of the next one.
+fn remove(file: &Path) {
+    if let Err(error) = std::fs::remove_file(file) {
+        eprintln!("minerva-ctl: failed to remove {}: {error}", file.display());
+    }
 }

@@ -2,13 +2,13 @@
 //! command runs.
 
 use crate::output::Verdict;
+use crate::place::OperatorFile;
 use crate::signals::{Came, Signals};
 use crate::{tenant, when};
 use anyhow::bail;
 use minerva_client::{Coordinated, Held, Level, Operation};
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
 use tokio::process::Command;
 
 /// What the command takes part in.
@@ -21,10 +21,10 @@ pub(crate) struct Part {
 }
 
 /// Runs the command; its exit status is ours.
-pub(crate) async fn run(config: &Path, part: Part, command: &[OsString]) -> anyhow::Result<Verdict> {
+pub(crate) async fn run(file: &OperatorFile, part: Part, command: &[OsString]) -> anyhow::Result<Verdict> {
     let [program, arguments @ ..] = command else { bail!("no command given") };
     let mut signals = Signals::catch()?;
-    let begun = match begin(config, part, &mut signals).await {
+    let begun = match begin(file, part, &mut signals).await {
         Ok(begun) => begun,
         Err(came) => return Ok(Verdict::Signalled(came.number)),
     };
@@ -51,9 +51,9 @@ struct Begun {
 }
 
 /// Steps back, and waits until the command may begin, unless a signal ends it. A server that refuses stops nothing.
-async fn begin(config: &Path, part: Part, signals: &mut Signals) -> Result<Begun, Came> {
+async fn begin(file: &OperatorFile, part: Part, signals: &mut Signals) -> Result<Begun, Came> {
     let ask = async {
-        let client = match tenant::connect(config).await {
+        let client = match tenant::connect(file).await {
             Ok(client) => client,
             Err(error) => {
                 warn(&format!("{error:#}"));

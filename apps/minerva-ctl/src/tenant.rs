@@ -3,14 +3,13 @@
 use crate::figures::{long_span, table};
 use crate::moment;
 use crate::output::{self, Verdict};
-use crate::place;
+use crate::place::OperatorFile;
 use crate::quantity::schedule_text;
 use anyhow::{Context, anyhow};
 use minerva_client::{BoostAmount, Client, Error, Level, Lifetime, Options, v1};
 use minerva_model::MicroCredits;
 use serde::Serialize;
 use std::fmt::Write;
-use std::path::Path;
 
 /// What to do about one's priority.
 #[derive(Debug)]
@@ -24,10 +23,15 @@ pub(crate) struct Priority {
 }
 
 /// Connects as the environment says; on a host whose operator has put the socket elsewhere, there.
-pub(crate) async fn connect(config: &Path) -> anyhow::Result<Client> {
+pub(crate) async fn connect(file: &OperatorFile) -> anyhow::Result<Client> {
     let mut options = Options::from_environment()?;
-    // A broken file is the operator's business, and so is one that this user may not read.
-    if let Some(socket) = place::config(config).ok().and_then(|config| config.participation.socket)
+    let config = match (file.load(), file) {
+        (Ok(config), _) => Some(config),
+        (Err(error), OperatorFile::Named(_)) => return Err(error),
+        // A broken file is the operator's business, and so is one that this user may not read.
+        (Err(_), OperatorFile::Default) => None,
+    };
+    if let Some(socket) = config.and_then(|config| config.participation.socket)
         && !options.sockets.contains(&socket)
     {
         options.sockets.insert(0, socket);
@@ -38,8 +42,8 @@ pub(crate) async fn connect(config: &Path) -> anyhow::Result<Client> {
 }
 
 /// As [`connect`], for what cannot be done without a server.
-pub(crate) async fn connect_to_server(config: &Path) -> anyhow::Result<Client> {
-    let client = connect(config).await?;
+pub(crate) async fn connect_to_server(file: &OperatorFile) -> anyhow::Result<Client> {
+    let client = connect(file).await?;
     ensure_served(&client)?;
     Ok(client)
 }
@@ -76,8 +80,8 @@ struct LevelLine {
 }
 
 /// Sets the level, the schedule, or both; tells the level in force.
-pub(crate) async fn priority(config: &Path, wanted: Priority, json: bool) -> anyhow::Result<Verdict> {
-    let client = connect_to_server(config).await?;
+pub(crate) async fn priority(file: &OperatorFile, wanted: Priority, json: bool) -> anyhow::Result<Verdict> {
+    let client = connect_to_server(file).await?;
     let mut in_force = Ok(Level::Normal);
     if let Some(level) = wanted.level {
         in_force = client.set_level(level, wanted.lifetime).await;
@@ -96,8 +100,8 @@ pub(crate) async fn priority(config: &Path, wanted: Priority, json: bool) -> any
 }
 
 /// What the account holds, and its last entries.
-pub(crate) async fn credits(config: &Path, entries_max: u32, json: bool) -> anyhow::Result<Verdict> {
-    let client = connect_to_server(config).await?;
+pub(crate) async fn credits(file: &OperatorFile, entries_max: u32, json: bool) -> anyhow::Result<Verdict> {
+    let client = connect_to_server(file).await?;
     let answer = match client.credits(entries_max).await {
         Ok(answer) => answer,
         Err(error) => return found(error, json),
@@ -137,12 +141,12 @@ fn entry_row(entry: &v1::CreditEntry) -> Vec<String> {
 
 /// Buys high priority.
 pub(crate) async fn boost(
-    config: &Path,
+    file: &OperatorFile,
     amount: BoostAmount,
     device: Option<&str>,
     json: bool,
 ) -> anyhow::Result<Verdict> {
-    let client = connect_to_server(config).await?;
+    let client = connect_to_server(file).await?;
     let bought = match client.boost(amount, device).await {
         Ok(bought) => bought,
         Err(error) => return found(error, json),
@@ -158,8 +162,8 @@ pub(crate) async fn boost(
 }
 
 /// Who the server takes the caller for, and what is in force for it.
-pub(crate) async fn whoami(config: &Path, json: bool) -> anyhow::Result<Verdict> {
-    let client = connect_to_server(config).await?;
+pub(crate) async fn whoami(file: &OperatorFile, json: bool) -> anyhow::Result<Verdict> {
+    let client = connect_to_server(file).await?;
     let who = match client.describe().await {
         Ok(who) => who,
         Err(error) => return found(error, json),

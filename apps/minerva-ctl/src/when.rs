@@ -2,11 +2,11 @@
 
 use crate::figures::long_span;
 use crate::output::{self, Verdict};
+use crate::place::OperatorFile;
 use crate::signals::{Came, Signals};
 use crate::tenant;
 use minerva_client::{Answer, Begun, Client, Coordinated, Error, Operation};
 use serde::Serialize;
-use std::path::Path;
 use std::time::Duration;
 
 /// How long an end waits for the server to hear of it.
@@ -30,9 +30,9 @@ struct BegunLine {
 
 /// Prints the answer, and returns when the operation may begin. Whoever begins it then is another command: the server learns
 /// of its end from what it sees.
-pub(crate) async fn run(config: &Path, operation: Operation, wait: bool, json: bool) -> anyhow::Result<Verdict> {
+pub(crate) async fn run(file: &OperatorFile, operation: Operation, wait: bool, json: bool) -> anyhow::Result<Verdict> {
     let mut signals = Signals::catch()?;
-    let client = tenant::connect(config).await?;
+    let client = tenant::connect(file).await?;
     let ask = client.coordinate(operation);
     let coordinated = tokio::select! {
         answer = ask => match answer {

@@ -2,6 +2,8 @@
 
 #![expect(clippy::expect_used, reason = "a test bed that cannot be made is a failed test")]
 
+mod trouble;
+
 use minerva_engine::Engine;
 use minerva_model::{Effect, EngineConfig, Event, Finding, FindingKind, Nanos};
 use minerva_store::Recorder;
@@ -42,9 +44,10 @@ fn a_file_is_judged_with_the_place_of_each_error() {
     assert_eq!(bad.status.code(), Some(1));
     assert!(text(&bad.stdout).contains("bad.toml:3:17"), "{}", text(&bad.stdout));
     let json = tool(directory.path(), &["--json", "config", "check", "bad.toml"]);
-    let line: serde_json::Value = serde_json::from_slice(&json.stdout).expect("one object");
-    assert_eq!((line["line"].as_u64(), line["column"].as_u64()), (Some(3), Some(17)));
-    assert_eq!(tool(directory.path(), &["config", "check", "absent.toml"]).status.code(), Some(2));
+    let lines: Vec<serde_json::Value> =
+        text(&json.stdout).lines().map(|line| serde_json::from_str(line).expect("an object")).collect();
+    assert_eq!((lines[0]["line"].as_u64(), lines[0]["column"].as_u64()), (Some(3), Some(17)));
+    assert_eq!((lines[1]["kind"].as_str(), lines[1]["good"].as_bool()), (Some("verdict"), Some(false)));
 }
 
 #[test]
@@ -60,14 +63,16 @@ fn without_a_daemon_it_says_so() {
 #[test]
 fn a_replay_finds_the_first_difference() {
     let directory = place("minerva");
-    let record = |name: &str, extra: bool| {
+    let record = |name: &str, events: u64, extra: bool| {
         let mut recorder = Recorder::create(&directory.path().join(name)).expect("a file");
-        let event = Event::Configured(Box::<EngineConfig>::default());
-        recorder.event(Nanos(1), &event).expect("an entry");
         let mut engine = Engine::new();
-        engine.handle(Nanos(1), event);
-        while let Some(effect) = engine.poll_effect() {
-            recorder.effect(Nanos(1), &effect).expect("an entry");
+        for now in (1..=events).map(Nanos) {
+            let event = Event::Configured(Box::<EngineConfig>::default());
+            recorder.event(now, &event).expect("an entry");
+            engine.handle(now, event);
+            while let Some(effect) = engine.poll_effect() {
+                recorder.effect(now, &effect).expect("an entry");
+            }
         }
         if extra {
             let (kind, message) = (FindingKind::Steerable, "never said".to_owned());
@@ -76,16 +81,23 @@ fn a_replay_finds_the_first_difference() {
         }
         recorder.finish().expect("an end");
     };
-    record("same", false);
-    record("other", true);
+    record("same", 1, false);
+    record("other", 1, true);
     let same = tool(directory.path(), &["replay", "same"]);
     assert_eq!(same.status.code(), Some(0), "{}", text(&same.stderr));
     let other = tool(directory.path(), &["replay", "other"]);
     assert_eq!(other.status.code(), Some(1));
     assert!(text(&other.stdout).contains("line 3 of the recording"), "{}", text(&other.stdout));
     assert!(text(&other.stdout).contains("replayed: nothing"), "{}", text(&other.stdout));
-    fs::write(directory.path().join("garbage"), "no recording").expect("a file");
-    assert_eq!(tool(directory.path(), &["replay", "garbage"]).status.code(), Some(2));
+    record("damaged", 1000, false);
+    let mut bytes = fs::read(directory.path().join("damaged")).expect("a recording");
+    // Behind the first block, which holds the header.
+    let late = bytes.len() * 9 / 10;
+    bytes[late] ^= 0x55;
+    fs::write(directory.path().join("damaged"), bytes).expect("a file");
+    let damaged = tool(directory.path(), &["replay", "damaged"]);
+    assert_eq!(damaged.status.code(), Some(2));
+    assert!(text(&damaged.stderr).contains("the compressed data are damaged"), "{}", text(&damaged.stderr));
 }
 
 #[test]
@@ -111,13 +123,15 @@ fn a_command_runs_as_a_tenant_of_its_own() {
     assert!(text(&run.stdout).contains(&format!("/{parent}/copy\n")), "{}", text(&run.stdout));
     let weights = fs::read_to_string(directory.path().join("run/named.json")).expect("the weights");
     assert_eq!(weights, "{\"copy\":50}");
-    let missing = tool(directory.path(), &["attach", "4294967", "--name", "nobody"]);
-    assert_eq!(missing.status.code(), Some(2));
-    assert!(text(&missing.stderr).contains("no process 4294967"), "{}", text(&missing.stderr));
-    for group in ["copy", "nobody", ""] {
-        // A group that was swept already is as good.
-        let _ = fs::remove_dir(blkio.join(&parent).join(group));
-    }
+    // A failed one leaves neither a group nor a weight, whether the group above was there or not.
+    let missing = || tool(directory.path(), &["attach", "4294967", "--name", "nobody", "--weight", "70"]);
+    let first = missing();
+    assert_eq!(first.status.code(), Some(2));
+    assert_eq!(text(&first.stderr), "minerva-ctl: there is no process 4294967\n");
+    assert!(!blkio.join(&parent).join("nobody").exists());
+    assert_eq!(fs::read_to_string(directory.path().join("run/named.json")).expect("the weights"), "{\"copy\":50}");
+    fs::remove_dir(blkio.join(&parent).join("copy")).and_then(|()| fs::remove_dir(blkio.join(&parent))).expect("empty");
+    assert_eq!(missing().status.code(), Some(2));
     assert!(!blkio.join(&parent).exists());
 }
 
@@ -160,6 +174,7 @@ fn with_a_daemon_it_shows_and_records() {
     let explain = tool(directory.path(), &["explain", "nobody", "--at", "10 minutes ago"]);
     assert_eq!(explain.status.code(), Some(2));
     assert!(text(&explain.stderr).contains("no tenant has the name"), "{}", text(&explain.stderr));
+    trouble::recordings_end_in_order(directory.path(), &daemon);
     assert_eq!(tool(directory.path(), &["record", "tape", "--for", "1s"]).status.code(), Some(0));
     let replay = tool(directory.path(), &["--json", "replay", "tape"]);
     let line: serde_json::Value = serde_json::from_slice(&replay.stdout).expect("one object");
@@ -176,21 +191,48 @@ fn with_a_daemon_it_shows_and_records() {
     assert_eq!(tool(directory.path(), &["--socket", socket, "status"]).status.code(), Some(1));
 }
 
-#[test]
-fn the_probe_leaves_nothing_behind() {
-    let directory = place("minerva");
-    let image = directory.path().join(format!("minerva-test-ctl-{}.img", std::process::id()));
-    fs::File::create(&image).and_then(|file| file.set_len(64 << 20)).expect("a backing file");
-    let attached = Command::new("losetup").args(["--find", "--show"]).arg(&image).output();
-    let Some(attached) = attached.ok().filter(|output| output.status.success()) else {
-        eprintln!("skipped: needs root and a loop device");
+/// A loop device of 64 MiB, detached by dropping it.
+struct Loop(String);
+
+impl Loop {
+    fn new(directory: &Path, tag: &str) -> Option<Self> {
+        let image = directory.join(format!("minerva-test-ctl-{tag}-{}.img", std::process::id()));
+        fs::File::create(&image).and_then(|file| file.set_len(64 << 20)).expect("a backing file");
+        let attached = Command::new("losetup").args(["--find", "--show"]).arg(&image).output();
+        let Some(attached) = attached.ok().filter(|output| output.status.success()) else {
+            eprintln!("skipped: needs root and a loop device");
+            return None;
+        };
+        Some(Self(text(&attached.stdout).trim().trim_start_matches("/dev/").to_owned()))
+    }
+
+    fn set_elevator(&self, elevator: &str) -> bool {
+        let queue = Path::new("/sys/block").join(&self.0).join("queue");
+        let is_set = fs::write(queue.join("scheduler"), elevator).is_ok()
+            && (elevator != "bfq" || fs::write(queue.join("iosched/low_latency"), "0").is_ok());
+        if !is_set {
+            eprintln!("skipped: needs the elevator {elevator}");
+        }
+        is_set
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").args(["--detach", &format!("/dev/{}", self.0)]).output();
+    }
+}
+
+/// Does `work` with a disk under BFQ on a host with v1, where there is one.
+fn with_loop_under_bfq(directory: &Path, tag: &str, work: impl FnOnce(&str)) {
+    if !Path::new("/sys/fs/cgroup/blkio/cgroup.procs").exists() {
+        eprintln!("skipped: needs the blkio controller of cgroup v1");
         return;
-    };
-    let node = text(&attached.stdout).trim().to_owned();
-    let name = node.trim_start_matches("/dev/").to_owned();
-    let result = std::panic::catch_unwind(|| probe(directory.path(), &name));
-    let _ = Command::new("losetup").args(["--detach", &node]).output();
-    assert!(result.is_ok());
+    }
+    let Some(disk) = Loop::new(directory, tag) else { return };
+    if disk.set_elevator("bfq") {
+        work(&disk.0);
+    }
 }
 
 #[test]
@@ -214,10 +256,12 @@ fn the_doctor_names_slices_that_hide_their_services() {
     assert!(told[at..].contains("to do: set DefaultIOAccounting=yes in /etc/systemd/system.conf"), "{told}");
 }
 
-fn probe(directory: &Path, name: &str) {
-    let queue = Path::new("/sys/block").join(name).join("queue");
-    if fs::write(queue.join("scheduler"), "none").is_err() {
-        eprintln!("skipped: needs to choose elevators");
+#[test]
+fn the_probe_leaves_nothing_behind() {
+    let directory = place("minerva");
+    let Some(disk) = Loop::new(directory.path(), "probe") else { return };
+    let (directory, name) = (directory.path(), disk.0.as_str());
+    if !disk.set_elevator("none") {
         return;
     }
     let before = tool(directory, &["--json", "doctor", "--device", name]);
@@ -225,9 +269,7 @@ fn probe(directory: &Path, name: &str) {
     let line: serde_json::Value = serde_json::from_slice(&before.stdout).expect("one object");
     assert_eq!(line["bites"], false);
     assert!(line["remedy"].is_string(), "{line}");
-    if fs::write(queue.join("scheduler"), "bfq").is_err() || fs::write(queue.join("iosched/low_latency"), "0").is_err()
-    {
-        eprintln!("skipped: needs the bfq elevator");
+    if !disk.set_elevator("bfq") {
         return;
     }
     // What a killed probe left is gone with the next one. No process has a number above the kernel's greatest.
@@ -245,7 +287,10 @@ fn probe(directory: &Path, name: &str) {
     assert!(bytes(0) > bytes(1) && bytes(1) > 0, "{}", lines[1]);
     for at in ["/sys/fs/cgroup/blkio", "/sys/fs/cgroup", directory.to_str().expect("a path")] {
         let left = fs::read_dir(at).into_iter().flatten().flatten().map(|entry| entry.file_name());
-        let left: Vec<_> = left.filter(|name| name.to_string_lossy().starts_with("minerva-probe-")).collect();
+        let is_ended = |name: &str| !Path::new("/proc").join(name).exists();
+        // Other tests probe at the same time.
+        let left: Vec<_> =
+            left.filter(|name| name.to_string_lossy().strip_prefix("minerva-probe-").is_some_and(is_ended)).collect();
         assert!(left.is_empty(), "{left:?} in {at}");
     }
 }

@@ -23,7 +23,8 @@ use minerva_engine::Engine;
 use minerva_linux_actuate::{Guard, Overwriters, Writer};
 use minerva_linux_observe::Observer;
 use minerva_model::{
-    Device, DeviceId, Effect, Event, KnobWrite, Mode, Nanos, RefusalKind, Sample, Tenant, TenantHistory, TenantId,
+    Device, DeviceId, Effect, Event, Finding, FindingKind, KnobWrite, Mode, Nanos, RefusalKind, Sample, Tenant,
+    TenantHistory, TenantId,
 };
 use minerva_store::StandingClaim;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -247,6 +248,8 @@ impl Driver {
             self.tenant_gone(id);
         }
         if let Some(device) = gone.1.and_then(|id| self.devices.remove(&id)) {
+            let message = format!("{} ({}) is gone, and what was written for it with it", device.name, device.id);
+            self.found(&Finding { kind: FindingKind::DiskGone, device: None, tenant: None, message });
             self.memory.device_gone(device.id);
             self.metrics.contention.remove(&DeviceLabel { device: device.name.clone() });
             self.metrics.busy.remove(&DeviceLabel { device: device.name });

@@ -100,6 +100,7 @@ impl Driver {
             return;
         }
         self.tape = None;
+        tracing::info!("a recording begins: every knob is put back, and a new engine decides them anew");
         self.feed(Event::Stopping);
         self.parts.record_asked = Some(RecordAsked { client, answer });
     }
@@ -129,10 +130,10 @@ impl Driver {
 
     /// Ends the recording, so that its reader knows that nothing is missing.
     pub(crate) fn end_tape(&mut self) {
-        if let Some(tape) = self.tape.take()
-            && let Err(error) = tape.finish()
-        {
-            tracing::debug!(%error, "the recording's client had gone, ignoring");
+        let Some(tape) = self.tape.take() else { return };
+        match tape.finish() {
+            Ok(()) => tracing::info!("the recording has ended"),
+            Err(error) => tracing::info!(%error, "the recording has ended; its client had gone before"),
         }
     }
 

@@ -23,9 +23,10 @@ use crate::{guard, logging, picture, signals};
 use anyhow::{Context, bail};
 use minerva_config::Config;
 use minerva_engine::Engine;
-use minerva_linux_actuate::{InstanceLock, NamedGroups, Overwriters, Writer};
+use minerva_linux_actuate::{InstanceLock, NamedGroups, Overwriters, Writer, sweep_probes};
 use minerva_linux_observe::{Observer, Roots};
 use minerva_model::{CgroupVersion, Mode};
+use rustix::io::Errno;
 use rustix::mm::{MlockAllFlags, mlockall};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write;
@@ -61,6 +62,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let (writer, left) = Writer::open(&settings, &lock).context("failed to open the journal of knobs")?;
     if !left.is_empty() {
         tracing::warn!("an earlier daemon ended without putting everything back; done now:\n{left}");
+    }
+    for path in sweep_probes(&settings) {
+        tracing::info!("{} of a killed `minerva-ctl doctor --probe` was removed", path.display());
     }
     let guard = if config.daemon.guard { Some(guard::spawn(&config, &roots)?) } else { None };
     let mode = config.engine.mode;
@@ -143,12 +147,11 @@ fn load(arguments: &Arguments) -> anyhow::Result<OperatorFile> {
 
 /// Where this host keeps its trees; the operator's word on the hierarchy wins.
 fn roots(config: &Config) -> anyhow::Result<Roots> {
-    let mut roots = Roots::detect().context("failed to find the host's hierarchies")?;
-    if let Some(root) = &config.daemon.cgroup_root {
-        roots.version = if root.join("cgroup.controllers").exists() { CgroupVersion::V2 } else { CgroupVersion::V1 };
-        roots.cgroup.clone_from(root);
-    }
-    Ok(roots)
+    let roots = Roots::detect().context("failed to find the host's hierarchies")?;
+    Ok(match &config.daemon.cgroup_root {
+        Some(root) => roots.with_cgroup_root(root),
+        None => roots,
+    })
 }
 
 fn hierarchy(roots: &Roots) -> String {
@@ -164,19 +167,11 @@ fn hierarchy(roots: &Roots) -> String {
 /// Says all that is missing to do what the file asks, at once.
 fn privileges(config: &Config, roots: &Roots) -> anyhow::Result<()> {
     let mut missing = String::new();
-    if config.engine.mode == Mode::Enforce {
-        // A file, because the kernel makes the root's directory read-only and its files writable.
-        let access = rustix::fs::access(roots.cgroup.join("cgroup.procs"), rustix::fs::Access::WRITE_OK);
-        if roots.version == CgroupVersion::Absent {
-            // Writing into a string cannot fail; the same holds below.
-            let _ = write!(
-                missing,
-                "\n- the io (v2) or blkio (v1) controller is not mounted; `minerva-ctl doctor` says more"
-            );
-        } else if access.is_err() {
-            let shown = roots.cgroup.display();
-            let _ = write!(missing, "\n- {shown} cannot be written: run as root, and without ProtectControlGroups=");
-        }
+    if config.engine.mode == Mode::Enforce
+        && let Some(why) = why_not_steered(config, roots)
+    {
+        // Writing into a string cannot fail; the same holds below.
+        let _ = write!(missing, "\n- {why}");
     }
     for directory in [&config.daemon.runtime_dir, &config.daemon.state_dir] {
         if !can_be_made(directory) {
@@ -188,6 +183,34 @@ fn privileges(config: &Config, roots: &Roots) -> anyhow::Result<()> {
         return Ok(());
     }
     bail!("cannot do what the settings ask:{missing}")
+}
+
+/// What keeps the hierarchy from being written, and what to do about it.
+fn why_not_steered(config: &Config, roots: &Roots) -> Option<String> {
+    let shown = roots.cgroup.display();
+    if roots.version == CgroupVersion::Absent {
+        return Some(match &config.daemon.cgroup_root {
+            Some(root) if !root.exists() => {
+                format!("{shown}, the daemon.cgroup_root, is not there: mend it, or leave it out to have it found")
+            }
+            Some(_) => format!(
+                "{shown}, the daemon.cgroup_root, has neither the io controller (v2) nor the blkio controller (v1): name the \
+                 root of the hierarchy that has it, or leave it out to have it found"
+            ),
+            None => "the io (v2) or blkio (v1) controller is not mounted; `minerva-ctl doctor` says more".to_owned(),
+        });
+    }
+    // A file, because the kernel makes the root's directory read-only and its files writable.
+    match rustix::fs::access(roots.cgroup.join("cgroup.procs"), rustix::fs::Access::WRITE_OK) {
+        Ok(()) => None,
+        Err(Errno::NOENT) => {
+            Some(format!("{shown} has no cgroup.procs, so it is no cgroup: mend daemon.cgroup_root, or leave it out"))
+        }
+        Err(Errno::ROFS) => Some(format!(
+            "{shown} is mounted read-only here: a container, or ProtectControlGroups= in the unit, hides the real one"
+        )),
+        Err(_) => Some(format!("{shown} cannot be written: run as root, and without ProtectControlGroups=")),
+    }
 }
 
 /// The directory can be written, or made in the nearest one above that is there.

@@ -107,7 +107,7 @@ fn without_a_guard_restore_and_the_next_start_do_it() {
         let mut daemon = bed.start();
         until("the heavy tenant is held down", || bed.weight("heavy") < 50);
         let alive = restore(&settings, RestoreWhen::IfDaemonGone).expect("a report");
-        assert!(alive.not_due.is_some(), "{alive}");
+        assert!(alive.not_due.is_some() && alive.beside_daemon.is_none(), "{alive}");
         daemon.signal("-KILL");
         daemon.child.wait().expect("an end");
         assert!(bed.weight("heavy") < 50);
@@ -178,14 +178,17 @@ fn a_slice_in_which_nothing_changed_writes_nothing() {
 }
 
 #[test]
-fn a_disk_that_is_removed_takes_nothing_with_it() {
-    let Some((mut bed, mut daemon)) = steered(ENFORCE) else { return };
-    bed.stop_readers();
+fn a_disk_that_is_removed_under_load_is_named_and_takes_nothing_with_it() {
+    let Some((bed, mut daemon)) = steered(ENFORCE) else { return };
     let detached = std::process::Command::new("losetup").args(["-d", &format!("/dev/{}", bed.device)]).status();
     assert!(detached.expect("losetup").success());
     let devices = || daemon.status().and_then(|status| status.slice).map_or(1, |slice| slice.devices.len());
     until("the disk is gone", || devices() == 0);
     daemon.pass_slices(3);
+    let findings = daemon.status().expect("an answer").findings;
+    let gone = format!("{} (", bed.device);
+    assert!(findings.iter().any(|one| one.kind == "disk-gone" && one.message.starts_with(&gone)), "{findings:?}");
+    assert!(findings.iter().all(|one| one.kind != "write-refused"), "{findings:?}");
     daemon.signal("-TERM");
     assert!(daemon.child.wait().expect("an end").success(), "{}", daemon.log());
 }

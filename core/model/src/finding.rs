@@ -30,6 +30,8 @@ pub enum FindingKind {
     UnknownDisk,
     /// Groups that could be tenants are not, because the controller ends above them.
     HiddenTenants,
+    /// A disk is gone, and what was written for it.
+    DiskGone,
 }
 
 impl FindingKind {
@@ -47,12 +49,13 @@ impl FindingKind {
             Self::HistoryDropped => "history-dropped",
             Self::UnknownDisk => "unknown-disk",
             Self::HiddenTenants => "hidden-tenants",
+            Self::DiskGone => "disk-gone",
         }
     }
 
     /// Whether an operator should act on it; the rest is information.
     pub const fn is_warning(self) -> bool {
-        !matches!(self, Self::Steerable | Self::CounterReset)
+        !matches!(self, Self::Steerable | Self::CounterReset | Self::DiskGone)
     }
 }
 

@@ -25,6 +25,7 @@
 //! | `guard` | the process that restores when the daemon is killed or stuck |
 //! | `lock` | [`InstanceLock`], and the gate that keeps a restore and a write apart |
 //! | `named` | [`NamedGroups`]: groups that the operator names |
+//! | `probes` | where `minerva-ctl doctor --probe` works, and what a killed one left |
 //! | `overwriters` | who else writes a knob |
 //! | `runtime_dir` | the directory that all this lives in |
 
@@ -38,6 +39,7 @@ mod lock;
 mod named;
 mod open_beneath;
 mod overwriters;
+mod probes;
 mod records;
 mod restore;
 mod runtime_dir;
@@ -53,6 +55,7 @@ pub use lease::{boottime_now, parse_lease};
 pub use lock::InstanceLock;
 pub use named::{NamedError, NamedGroups};
 pub use overwriters::{Culprit, Overwriters};
+pub use probes::{probe_place, sweep_probes};
 pub use restore::{KnobRestore, RestoreReport, RestoreResult, RestoreWhen, restore};
 pub use settings::WriterSettings;
 pub use writer::Writer;

@@ -51,6 +51,17 @@ pub enum NamedError {
     Weight(#[source] ActuateError),
 }
 
+impl NamedError {
+    /// The caller may not do it.
+    pub fn is_permission_denied(&self) -> bool {
+        let source = match self {
+            Self::Kernel { source, .. } | Self::Weight(ActuateError::Io { source, .. }) => source,
+            _ => return false,
+        };
+        source.kind() == std::io::ErrorKind::PermissionDenied
+    }
+}
+
 /// The named groups of one hierarchy.
 #[derive(Clone, Debug)]
 pub struct NamedGroups {
@@ -76,23 +87,41 @@ impl NamedGroups {
 
     /// Moves a process into the group of that name, made if need be; its later children follow it. A weight, in percent of a
     /// neutral tenant's, is kept for the daemon; without one a kept weight stays. The answer is the group's path below the
-    /// root of the hierarchy.
+    /// root of the hierarchy. On an error groups and weights are as they were.
     pub fn place(&self, name: &str, pid: u32, weight_percent: Option<u32>) -> Result<String, NamedError> {
         check_name(name)?;
         let path = format!("{}/{name}", self.parent);
+        let weights_before = self.weights();
         if let Some(percent) = weight_percent {
             self.keep_weight(name, percent).map_err(NamedError::Weight)?;
         }
-        for _ in 0..PLACE_TRIES {
-            self.make(&path)?;
-            match self.write(&format!("{path}/cgroup.procs"), &pid.to_string()) {
-                Ok(()) => return Ok(path),
-                Err(Errno::NOENT | Errno::NODEV) => {}
-                Err(Errno::SRCH) => return Err(NamedError::NoProcess { pid }),
-                Err(errno) => return Err(self.refused("move the process into", &path, errno)),
+        let mut made = Vec::new();
+        let moved = self.make_and_move(&path, pid, &mut made);
+        if moved.is_err() {
+            for group in made.iter().rev() {
+                // The kernel keeps a group that somebody else has put a process into meanwhile.
+                let _ = std::fs::remove_dir(self.cgroup_root.join(group));
+            }
+            if weight_percent.is_some() {
+                // A weight that stays behind waits for the next group of that name; the first error says more.
+                drop(self.keep_weights(&weights_before));
             }
         }
-        Err(self.refused("move the process into", &path, Errno::NOENT))
+        moved.map(|()| path)
+    }
+
+    /// `made` gets the groups that were not there before, those above first.
+    fn make_and_move(&self, path: &str, pid: u32, made: &mut Vec<String>) -> Result<(), NamedError> {
+        for _ in 0..PLACE_TRIES {
+            self.make(path, made)?;
+            match self.write(&format!("{path}/cgroup.procs"), &pid.to_string()) {
+                Ok(()) => return Ok(()),
+                Err(Errno::NOENT | Errno::NODEV) => {}
+                Err(Errno::SRCH) => return Err(NamedError::NoProcess { pid }),
+                Err(errno) => return Err(self.refused("move the process into", path, errno)),
+            }
+        }
+        Err(self.refused("move the process into", path, Errno::NOENT))
     }
 
     /// Removes the groups without processes; the answer is their names.
@@ -139,13 +168,16 @@ impl NamedGroups {
     }
 
     fn keep_weights(&self, weights: &BTreeMap<String, u32>) -> Result<(), ActuateError> {
+        if weights.is_empty() {
+            return RuntimeDir::open(&self.runtime_dir)?.map_or(Ok(()), |dir| dir.remove(WEIGHTS_FILE));
+        }
         let path = self.runtime_dir.join(WEIGHTS_FILE);
         let bytes = serde_json::to_vec(weights).map_err(ActuateError::io("encode", &path))?;
         RuntimeDir::create(&self.runtime_dir)?.replace(WEIGHTS_FILE, &bytes).map(drop)
     }
 
     /// Makes the group and those above it. On v2 the io controller is passed down to it, where the parent has it.
-    fn make(&self, path: &str) -> Result<(), NamedError> {
+    fn make(&self, path: &str, made: &mut Vec<String>) -> Result<(), NamedError> {
         let root = self.open("", OFlags::PATH | OFlags::DIRECTORY).map_err(|e| self.refused("open", "", e))?;
         let mut above = String::new();
         for part in path.split('/') {
@@ -156,7 +188,8 @@ impl NamedGroups {
             }
             above.push_str(part);
             match rustix::fs::mkdirat(&root, &*above, Mode::from_raw_mode(0o755)) {
-                Ok(()) | Err(Errno::EXIST) => {}
+                Ok(()) => made.push(above.clone()),
+                Err(Errno::EXIST) => {}
                 Err(errno) => return Err(self.refused("make the group", &above, errno)),
             }
         }

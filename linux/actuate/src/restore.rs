@@ -17,7 +17,7 @@ use std::fmt;
 /// On what condition to restore.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RestoreWhen {
-    /// In any case. A daemon that still runs finds out and journals anew what it writes next.
+    /// In any case. A daemon that still runs finds out and journals anew what it writes next; the report says that it runs.
     Always,
     /// Only if the lease ended longer than the grace ago; the instant is now, on `CLOCK_BOOTTIME`.
     IfLeaseExpired(Nanos),
@@ -65,6 +65,8 @@ pub struct RestoreReport {
     pub earlier_boot: Option<String>,
     /// Nothing was done, for this reason, although there is a journal.
     pub not_due: Option<String>,
+    /// It was done beside a daemon that runs and will write again: its process id, 0 if that is not known.
+    pub beside_daemon: Option<u32>,
 }
 
 impl RestoreReport {
@@ -128,7 +130,11 @@ impl fmt::Display for RestoreReport {
             count(|result| *result == RestoreResult::AlreadySo),
             count(|result| matches!(result, RestoreResult::Gone(_))),
             count(|result| matches!(result, RestoreResult::Failed(_))),
-        )
+        )?;
+        if let Some(pid) = self.beside_daemon {
+            write!(f, "\nminervad (pid {pid}) runs and will write again; stop it or set mode = \"shadow\"")?;
+        }
+        Ok(())
     }
 }
 
@@ -145,7 +151,9 @@ pub fn restore(settings: &WriterSettings, when: RestoreWhen) -> Result<RestoreRe
     if let Some(why) = not_due(&dir, settings, when)? {
         return Ok(RestoreReport { not_due: Some(why), ..RestoreReport::default() });
     }
-    restore_behind_gate(&dir, &Roots::open(settings))
+    let beside_daemon = if when == RestoreWhen::Always { lock::holder_in(&dir)? } else { None };
+    let report = restore_behind_gate(&dir, &Roots::open(settings))?;
+    Ok(RestoreReport { beside_daemon, ..report })
 }
 
 fn not_due(dir: &RuntimeDir, settings: &WriterSettings, when: RestoreWhen) -> Result<Option<String>, ActuateError> {

@@ -36,10 +36,8 @@ impl Roots {
         let text = std::fs::read(&path).map_err(|source| ObserveError::Read { path, source })?;
         let mounts = parse_mountinfo(&text).rows;
         let place = |mount: &MountRow| prefix.join(mount.mount_point.trim_start_matches('/'));
-        let unified = mounts.iter().filter(|mount| mount.file_system == "cgroup2").map(place).find(|directory| {
-            let controllers = std::fs::read_to_string(directory.join("cgroup.controllers")).unwrap_or_default();
-            controllers.split_whitespace().any(|name| name == "io")
-        });
+        let mut unified = mounts.iter().filter(|mount| mount.file_system == "cgroup2").map(place);
+        let unified = unified.find(|directory| lists_io(directory));
         let blkio = mounts
             .iter()
             .find(|mount| mount.file_system == "cgroup" && mount.super_options.split(',').any(|name| name == "blkio"))
@@ -52,6 +50,19 @@ impl Roots {
         Ok(Self { cgroup, version, proc, sys: prefix.join("sys") })
     }
 
+    /// The same host with the disk controller's hierarchy at `root`, where the operator says it is. What stands there tells the
+    /// version: without the controller it is [`CgroupVersion::Absent`], whatever the operator thinks.
+    pub fn with_cgroup_root(self, root: &Path) -> Self {
+        let version = if lists_io(root) {
+            CgroupVersion::V2
+        } else if has_blkio_files(root) {
+            CgroupVersion::V1
+        } else {
+            CgroupVersion::Absent
+        };
+        Self { cgroup: root.to_owned(), version, ..self }
+    }
+
     /// The group of a process in the disk controller's hierarchy, without a leading slash; `None` when there is no such
     /// process or no such hierarchy.
     pub fn cgroup_of(&self, pid: u32) -> Option<String> {
@@ -62,5 +73,41 @@ impl Roots {
             CgroupVersion::Absent => false,
         })?;
         Some(membership.path.trim_start_matches('/').to_owned())
+    }
+}
+
+/// The directory is of v2 and has the `io` controller.
+fn lists_io(directory: &Path) -> bool {
+    let controllers = std::fs::read_to_string(directory.join("cgroup.controllers")).unwrap_or_default();
+    controllers.split_whitespace().any(|name| name == "io")
+}
+
+/// The directory is of v1 and has the `blkio` controller.
+fn has_blkio_files(directory: &Path) -> bool {
+    let mut entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.any(|entry| entry.file_name().as_encoded_bytes().starts_with(b"blkio."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Roots;
+    use minerva_model::CgroupVersion;
+    use std::path::PathBuf;
+
+    #[test]
+    fn the_operators_root_is_judged_by_what_stands_there() {
+        let here = tempfile::tempdir().unwrap();
+        let version = |file: &str, text: &str| {
+            std::fs::write(here.path().join(file), text).unwrap();
+            let place = PathBuf::from("/");
+            let host = Roots { cgroup: place.clone(), version: CgroupVersion::V2, proc: place.clone(), sys: place };
+            let roots = host.with_cgroup_root(here.path());
+            assert_eq!(roots.cgroup, here.path());
+            roots.version
+        };
+        assert_eq!(version("cgroup.procs", ""), CgroupVersion::Absent);
+        assert_eq!(version("cgroup.controllers", "cpu memory\n"), CgroupVersion::Absent);
+        assert_eq!(version("blkio.reset_stats", ""), CgroupVersion::V1);
+        assert_eq!(version("cgroup.controllers", "cpu io memory\n"), CgroupVersion::V2);
     }
 }

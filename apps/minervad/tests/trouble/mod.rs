@@ -69,16 +69,34 @@ fn a_full_disk_under_the_store_loses_no_history() {
 #[test]
 fn a_host_that_cannot_do_what_is_asked_is_told_all_that_is_missing() {
     let Some(bed) = Bed::new() else { return };
-    let empty = bed.directory.path().join("no-controller");
+    let empty = bed.directory.path().join("empty");
     fs::create_dir(&empty).expect("a directory");
     bed.write_config(ENFORCE);
     let good = fs::read_to_string(bed.config()).expect("the file");
-    let root = format!("[daemon]\ncgroup_root = \"{}\"\n", empty.display());
-    fs::write(bed.config(), good.replace("[daemon]\n", &root)).expect("the file");
-    let output = bed.run(&["--slices", "1"]);
-    let message = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(1), "{message}");
-    assert!(message.contains("no-controller") && message.contains("controller"), "{message}");
+    let message_with_root = |root: &std::path::Path| {
+        let line = format!("[daemon]\ncgroup_root = \"{}\"\n", root.display());
+        fs::write(bed.config(), good.replace("[daemon]\n", &line)).expect("the file");
+        let output = bed.run(&["--slices", "1"]);
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{message}");
+        message
+    };
+    let (message, shown) = (message_with_root(&empty), empty.display());
+    let sentence = format!(
+        "minervad: cannot do what the settings ask:\n- {shown}, the daemon.cgroup_root, has neither the io controller (v2) nor \
+         the blkio controller (v1): name the root of the hierarchy that has it, or leave it out to have it found\n"
+    );
+    assert!(message.ends_with(&sentence), "{message}");
+    let message = message_with_root(&empty.join("nowhere"));
+    let sentence =
+        format!("- {shown}/nowhere, the daemon.cgroup_root, is not there: mend it, or leave it out to have it found\n");
+    assert!(message.ends_with(&sentence), "{message}");
+    // What looks like the controller and is no cgroup.
+    fs::write(empty.join("blkio.weight"), "").expect("a file");
+    let message = message_with_root(&empty);
+    let sentence =
+        format!("- {shown} has no cgroup.procs, so it is no cgroup: mend daemon.cgroup_root, or leave it out\n");
+    assert!(message.ends_with(&sentence), "{message}");
     assert!(!bed.directory.path().join("run").exists(), "nothing is begun");
     // Nor is it as nobody.
     fs::write(bed.config(), good).expect("the file");

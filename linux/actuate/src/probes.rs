@@ -1,0 +1,46 @@
+//! Where `minerva-ctl doctor --probe` works: with groups and a runtime directory of its own beside the daemon's, so that a running
+//! daemon is not disturbed. Both carry the probe's process id, so that what a killed one left is known and removed.
+
+use crate::named::NamedGroups;
+use crate::settings::WriterSettings;
+use std::path::{Path, PathBuf};
+
+/// Groups and directories of a probe are called so, and then its process id.
+const PREFIX: &str = "minerva-probe-";
+
+/// The place of this process's probe, on the host of `settings`.
+pub fn probe_place(settings: &WriterSettings) -> (WriterSettings, NamedGroups) {
+    let name = format!("{PREFIX}{}", std::process::id());
+    let runtime_dir = above(settings).join(&name);
+    let own = WriterSettings { runtime_dir, ..settings.clone() };
+    let groups = NamedGroups::new(&own, name);
+    (own, groups)
+}
+
+/// Removes what killed probes left: their groups, and with them the weights, and the directories of their journals; the answer
+/// names each. What belongs to a process that lives stays, also when it has only come by the number of a dead one.
+pub fn sweep_probes(settings: &WriterSettings) -> Vec<PathBuf> {
+    let mut removed = Vec::new();
+    for directory in [settings.cgroup_root.as_path(), above(settings)] {
+        for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let pid = name.strip_prefix(PREFIX).and_then(|pid| pid.parse::<u32>().ok());
+            if pid.is_none_or(|pid| Path::new("/proc").join(pid.to_string()).exists()) {
+                continue;
+            }
+            let is_gone = if directory == settings.cgroup_root {
+                NamedGroups::new(settings, name).dissolve()
+            } else {
+                std::fs::remove_dir_all(entry.path()).is_ok()
+            };
+            if is_gone {
+                removed.push(entry.path());
+            }
+        }
+    }
+    removed
+}
+
+fn above(settings: &WriterSettings) -> &Path {
+    settings.runtime_dir.parent().unwrap_or(Path::new("/run"))
+}
