@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::{UnixDatagram, UnixStream};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -104,7 +105,8 @@ impl Daemon {
         let errors = File::options().create(true).append(true).open(&log).at("create", &log)?;
         let mut command = Command::new(program);
         command.arg("--config").arg(directory.join("minervad.toml")).env("NOTIFY_SOCKET", &notify);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors);
+        // What a terminal sends is for whoever started it, who then ends it in order.
+        command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors);
         let child = command.spawn().at("start", program)?;
         Ok(Self { program: program.display().to_string(), child, directory: directory.to_owned(), ready })
     }

@@ -1,9 +1,12 @@
 //! The main job, from nothing: installs what is missing, builds, runs.
 
-use crate::packages;
 use crate::shell::{cargo, must, root, succeeds};
-use anyhow::Result;
+use crate::{machine, packages};
+use anyhow::{Context, Result};
+use signal_hook::consts::SIGINT;
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// How to run it.
 #[derive(clap::Args)]
@@ -15,12 +18,23 @@ pub(crate) struct Options {
 
 /// Builds the daemon and the laboratory in release mode and runs `minerva-lab demo`; whether it succeeded.
 pub(crate) fn run(options: &Options) -> Result<bool> {
+    let is_help = options.arguments.iter().any(|word| word == "--help" || word == "-h");
+    if !is_help {
+        machine::check_for_demo()?;
+    }
     packages::ensure(packages::BUILD)?;
     build_release()?;
     let binaries = release_folder();
     let mut demo = Command::new(binaries.join("minerva-lab"));
     demo.arg("demo").arg("--minervad").arg(binaries.join("minervad")).args(&options.arguments);
+    wait_through_interrupts()?;
     succeeds(&mut demo)
+}
+
+/// From now on Ctrl-C does not end this program. The terminal sends it to the demonstration too, which then removes what it set
+/// up, and that is waited for.
+fn wait_through_interrupts() -> Result<()> {
+    signal_hook::flag::register(SIGINT, Arc::new(AtomicBool::new(false))).context("catch Ctrl-C").map(drop)
 }
 
 /// Builds the programs that a measurement runs.

@@ -10,6 +10,7 @@ mod figures;
 mod fuzz;
 mod generate;
 mod lint;
+mod machine;
 mod packages;
 mod sdk;
 mod shell;

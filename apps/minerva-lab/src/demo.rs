@@ -1,16 +1,20 @@
 //! `minerva-lab demo`
 
 use crate::cli::DemoArguments;
-use crate::{binaries, signals};
+use crate::{binaries, output, signals};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use minerva_lab::scene::{
-    Comparison, Equal, FixedWeights, Live, Minervad, RunResult, SCALE_DEFAULT, Scene, Stage, Steering, in_plain_words,
-    render_table, run_scene, write_report,
+    Comparison, Equal, FixedWeights, Live, Minervad, RunResult, SCALE_DEFAULT, Scene, Stage, Steering, TenantPlan,
+    check_machine, in_plain_words, render_table, run_scene, write_report,
 };
 use minerva_lab::workload::WorkerProgram;
+use std::io::IsTerminal as _;
+
+/// Where no terminal shows bars, a line says so often how far everyone is.
+const LINE_EVERY_S: f64 = 5.0;
 
 pub(crate) fn run(arguments: &DemoArguments) -> anyhow::Result<()> {
-    minerva_lab::disk::check_machine()?;
+    check_machine()?;
     let scale = arguments.scale.unwrap_or(SCALE_DEFAULT);
     anyhow::ensure!(scale > 0.0 && scale <= 1.0, "a scale of {scale} is no good: use one above 0, up to 1");
     let mut steerings: Vec<Box<dyn Steering>> = vec![Box::new(Equal)];
@@ -27,7 +31,8 @@ pub(crate) fn run(arguments: &DemoArguments) -> anyhow::Result<()> {
 
     let mut scenes = vec![Scene::noisy_neighbour(scale), Scene::together(scale)];
     scenes.retain(|scene| arguments.scene.is_empty() || arguments.scene.contains(&scene.name));
-    eprintln!("disk {}, work scaled by {scale}, {} runs", arguments.profile, scenes.len() * steerings.len());
+    let estimate = estimate(&scenes, &arguments.profile, steerings.len());
+    eprintln!("disk {}, work scaled by {scale}, {} runs{estimate}", arguments.profile, scenes.len() * steerings.len());
     let mut runs = Vec::new();
     for scene in &scenes {
         eprintln!("\n{}", scene.title);
@@ -35,18 +40,28 @@ pub(crate) fn run(arguments: &DemoArguments) -> anyhow::Result<()> {
             runs.push(play(scene, steering.as_ref(), &stage)?);
         }
     }
-    write_report(&arguments.report, &arguments.profile, &scenes, &runs)?;
+    // Before the report, so that one which cannot be written loses nothing.
     if arguments.output.json {
         let comparisons = Comparison::all(&runs);
-        println!("{}", serde_json::json!({ "runs": runs, "comparisons": comparisons }));
+        output::line(serde_json::json!({ "runs": runs, "comparisons": comparisons }))?;
     } else {
-        println!("\n{}\n{}", render_table(&runs), in_plain_words(&scenes, &runs));
+        output::line(format_args!("\n{}\n{}", render_table(&runs), in_plain_words(&scenes, &runs)))?;
     }
+    write_report(&arguments.report, &arguments.profile, &scenes, &runs)?;
     eprintln!("report with plots: {}", arguments.report.display());
     Ok(())
 }
 
-/// Plays one run with a bar a tenant on standard error, where that is a terminal.
+/// How long all runs take together, where that is known.
+fn estimate(scenes: &[Scene], profile: &str, runs_each: usize) -> String {
+    let once: Option<f64> = scenes.iter().map(|scene| scene.estimate_s(profile)).sum();
+    once.map_or_else(String::new, |seconds| match seconds * runs_each as f64 {
+        all if all < 90.0 => format!(", about {all:.0} s in all"),
+        all => format!(", about {:.0} minutes in all", all / 60.0),
+    })
+}
+
+/// Plays one run with a bar a tenant on standard error, or lines where that is no terminal.
 pub(crate) fn play(scene: &Scene, steering: &dyn Steering, stage: &Stage<'_>) -> anyhow::Result<RunResult> {
     let bars = MultiProgress::new();
     let style = ProgressStyle::with_template("  {prefix:10} {bar:30} {bytes:>11} of {total_bytes:>11}  {msg}")?;
@@ -61,7 +76,12 @@ pub(crate) fn play(scene: &Scene, steering: &dyn Steering, stage: &Stage<'_>) ->
         .collect();
     eprintln!("  {}", steering.name());
     let mut ended = vec![None; bars.len()];
+    let mut line_at_s = if std::io::stderr().is_terminal() { f64::INFINITY } else { LINE_EVERY_S };
     let mut watch = |live: &Live| {
+        if live.elapsed_s >= line_at_s {
+            eprintln!("  {}", progress_line(scene, live));
+            line_at_s = live.elapsed_s + LINE_EVERY_S;
+        }
         for (index, ((done, all), bar)) in live.bytes.iter().zip(&bars).enumerate() {
             bar.set_position(*done);
             if done >= all {
@@ -75,4 +95,34 @@ pub(crate) fn play(scene: &Scene, steering: &dyn Steering, stage: &Stage<'_>) ->
     let result = run_scene(scene, steering, stage, &mut watch);
     bars.iter().for_each(ProgressBar::abandon);
     Ok(result?)
+}
+
+/// Such as `10.0 s: tenant-1 50 %, tenant-2 12 %`.
+fn progress_line(scene: &Scene, live: &Live) -> String {
+    let part = |(tenant, (done, all)): (&TenantPlan, &(u64, u64))| {
+        format!("{} {} %", tenant.name, done.saturating_mul(100) / (*all).max(1))
+    };
+    let parts: Vec<String> = scene.tenants.iter().zip(&live.bytes).map(part).collect();
+    format!("{:5.1} s: {}", live.elapsed_s, parts.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{estimate, progress_line};
+    use minerva_lab::scene::{Live, SCALE_DEFAULT, Scene};
+
+    #[test]
+    fn without_a_terminal_a_line_says_how_far_everyone_is() {
+        let scene = Scene::together(1.0);
+        let live = Live { elapsed_s: 5.02, bytes: vec![(50, 100), (0, 100), (100, 100), (1, 3)] };
+        assert_eq!(progress_line(&scene, &live), "  5.0 s: tenant-1 50 %, tenant-2 0 %, tenant-3 100 %, tenant-4 33 %");
+    }
+
+    #[test]
+    fn the_time_it_takes_is_told_where_it_is_known() {
+        let scenes = [Scene::noisy_neighbour(SCALE_DEFAULT), Scene::together(SCALE_DEFAULT)];
+        assert_eq!(estimate(&scenes, "sata7200-80g", 2), ", about 3 minutes in all");
+        assert_eq!(estimate(&scenes[..1], "sata7200-80g", 1), ", about 49 s in all");
+        assert_eq!(estimate(&scenes, "sata-ssd", 2), "");
+    }
 }

@@ -1,7 +1,7 @@
 //! `minerva-lab disk …`
 
 use crate::cli::{CreateArguments, DiskCommand};
-use crate::signals;
+use crate::{output, signals};
 use anyhow::Context as _;
 use minerva_lab::disk::{self, Disk, DiskSpec, DiskStatus, RUNTIME_DIRECTORY};
 use std::fs::File;
@@ -34,9 +34,9 @@ fn own(arguments: &CreateArguments) -> anyhow::Result<()> {
         seed: arguments.seed,
     })?;
     if arguments.json {
-        println!("{}", serde_json::to_string(disk.info())?);
+        output::line(format_args!("{}", serde_json::to_string(disk.info())?))?;
     } else {
-        println!("{}", disk.device().display());
+        output::line(format_args!("{}", disk.device().display()))?;
     }
     std::io::stdout().flush()?;
     signals::wait_for_end(signals);
@@ -71,25 +71,27 @@ fn start() -> anyhow::Result<()> {
     if line.is_empty() {
         anyhow::bail!("{}", message.trim().trim_start_matches("minerva-lab: "));
     }
-    print!("{line}");
-    Ok(())
+    output::line(line.trim_end())
 }
 
 fn list(json: bool) -> anyhow::Result<()> {
     let disks = disk::list();
     if json {
         for status in &disks {
-            println!("{}", serde_json::to_string(status)?);
+            output::line(format_args!("{}", serde_json::to_string(status)?))?;
         }
         return Ok(());
     }
-    println!("{:<20} {:<12} {:<14} {:>9} {:<12} {:>8}", "NAME", "DEVICE", "PROFILE", "SIZE", "ELEVATOR", "OWNER");
+    output::line(format_args!(
+        "{:<20} {:<12} {:<14} {:>9} {:<12} {:>8}",
+        "NAME", "DEVICE", "PROFILE", "SIZE", "ELEVATOR", "OWNER"
+    ))?;
     for DiskStatus { disk, .. } in &disks {
         let (device, size) = (disk.device.display().to_string(), format!("{:.1} GB", disk.size_bytes as f64 / 1e9));
-        println!(
+        output::line(format_args!(
             "{:<20} {device:<12} {:<14} {size:>9} {:<12} {:>8}",
             disk.name, disk.profile, disk.elevator, disk.owner_pid
-        );
+        ))?;
     }
     Ok(())
 }
@@ -97,29 +99,35 @@ fn list(json: bool) -> anyhow::Result<()> {
 fn stats(name: &str, json: bool) -> anyhow::Result<()> {
     let status = disk::status(name)?;
     if json {
-        println!("{}", serde_json::to_string(&status)?);
+        output::line(format_args!("{}", serde_json::to_string(&status)?))?;
         return Ok(());
     }
     let (disk, of) = (&status.disk, &status.statistics);
     let model = &of.model;
     let mean = of.lateness_total.as_secs_f64() * 1e6 / of.replies.max(1) as f64;
-    println!("{} on {}, profile {}, elevator {}", disk.name, disk.device.display(), disk.profile, disk.elevator);
-    println!(
+    output::line(format_args!(
+        "{} on {}, profile {}, elevator {}",
+        disk.name,
+        disk.device.display(),
+        disk.profile,
+        disk.elevator
+    ))?;
+    output::line(format_args!(
         "reads     {:>12}  {:>10.1} MB  {} from the disk's cache",
         model.reads,
         model.read_bytes as f64 / 1e6,
         model.cache_hits
-    );
-    println!("writes    {:>12}  {:>10.1} MB", model.writes, model.write_bytes as f64 / 1e6);
-    println!("seeks     {:>12}  {:>10}", model.seeks, model.seek_time.to_string());
-    println!("rotation  {:>24}", model.rotation_time.to_string());
-    println!("transfer  {:>24}", model.transfer_time.to_string());
-    println!("busy      {:>24}", model.busy_time.to_string());
-    println!(
+    ))?;
+    output::line(format_args!("writes    {:>12}  {:>10.1} MB", model.writes, model.write_bytes as f64 / 1e6))?;
+    output::line(format_args!("seeks     {:>12}  {:>10}", model.seeks, model.seek_time.to_string()))?;
+    output::line(format_args!("rotation  {:>24}", model.rotation_time.to_string()))?;
+    output::line(format_args!("transfer  {:>24}", model.transfer_time.to_string()))?;
+    output::line(format_args!("busy      {:>24}", model.busy_time.to_string()))?;
+    output::line(format_args!(
         "pending   {:>12}  at most {}, {} waited for a place",
         of.requests_pending, of.requests_pending_max, of.requests_queued
-    );
-    println!("lateness  {mean:>9.0} us  mean, at most {}", of.lateness_max);
+    ))?;
+    output::line(format_args!("lateness  {mean:>9.0} us  mean, at most {}", of.lateness_max))?;
     Ok(())
 }
 
@@ -129,9 +137,9 @@ fn destroy(name: Option<String>, all: bool, json: bool) -> anyhow::Result<()> {
     for name in &names {
         disk::destroy(name)?;
         if json {
-            println!("{}", serde_json::json!({ "destroyed": name }));
+            output::line(format_args!("{}", serde_json::json!({ "destroyed": name })))?;
         } else {
-            println!("destroyed {name}");
+            output::line(format_args!("destroyed {name}"))?;
         }
     }
     if all {
@@ -144,10 +152,13 @@ fn destroy(name: Option<String>, all: bool, json: bool) -> anyhow::Result<()> {
 fn profiles(json: bool) -> anyhow::Result<()> {
     for profile in disk::profiles() {
         if json {
-            println!("{}", serde_json::to_string(&profile)?);
+            output::line(format_args!("{}", serde_json::to_string(&profile)?))?;
         } else {
             let size = profile.capacity_bytes as f64 / 1e9;
-            println!("{:<16} {size:>7.1} GB, queue depth {:>3}  {}", profile.name, profile.queue_depth, profile.source);
+            output::line(format_args!(
+                "{:<16} {size:>7.1} GB, queue depth {:>3}  {}",
+                profile.name, profile.queue_depth, profile.source
+            ))?;
         }
     }
     Ok(())

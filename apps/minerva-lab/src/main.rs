@@ -7,6 +7,7 @@ mod demo;
 mod disk;
 mod figure;
 mod generate;
+mod output;
 mod participant;
 mod reproduce;
 mod signals;
@@ -16,9 +17,13 @@ use clap::Parser;
 use cli::{Cli, Command, ReproduceCommand};
 use std::process::ExitCode;
 
+const SIGPIPE: u8 = 13;
+
 fn main() -> ExitCode {
     match run(Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
+        // As of a program that the signal ends, quietly.
+        Err(error) if error.is::<output::Closed>() => ExitCode::from(128 + SIGPIPE),
         Err(error) => {
             eprintln!("minerva-lab: {error:#}");
             ExitCode::from(2)
@@ -47,10 +52,8 @@ fn run(cli: Cli) -> anyhow::Result<()> {
 fn sweep(prefix: &str, json: bool) -> anyhow::Result<()> {
     let swept = minerva_lab::sweep::sweep(prefix)?;
     if json {
-        println!("{}", serde_json::to_string(&swept)?);
-    } else {
-        println!("removed {} disks and {} groups of tenants", swept.disks.len(), swept.cgroups);
-        swept.disks.iter().for_each(|name| println!("  disk {name}"));
+        return output::line(serde_json::to_string(&swept)?);
     }
-    Ok(())
+    output::line(format_args!("removed {} disks and {} groups of tenants", swept.disks.len(), swept.cgroups))?;
+    swept.disks.iter().try_for_each(|name| output::line(format_args!("  disk {name}")))
 }

@@ -1,8 +1,7 @@
 //! The demonstration on the real kernel, small, and what an interrupted one leaves behind: nothing.
 
-use minerva_lab::disk::{check_machine, status};
-use minerva_lab::workload::blkio_version;
-use minerva_model::CgroupVersion;
+use minerva_lab::disk::status;
+use minerva_lab::scene::check_machine;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -14,10 +13,6 @@ const TINY: &str = "0.000001";
 fn skipped() -> bool {
     if let Err(error) = check_machine() {
         println!("skipped: {error}");
-        return true;
-    }
-    if blkio_version() == CgroupVersion::Absent {
-        println!("skipped: needs a blkio or io cgroup controller");
         return true;
     }
     false
@@ -46,6 +41,30 @@ fn a_scene_is_played_measured_and_reported() {
 }
 
 #[test]
+fn a_report_that_cannot_be_written_loses_no_table() {
+    if skipped() {
+        return;
+    }
+    let mut command = Command::new(LAB);
+    command.args(["demo", "--equal-only", "--profile", "sata-ssd", "--scale", TINY, "--scene", "together"]);
+    let output = command.args(["--report", "/nonexistent/report.html"]).output().unwrap();
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(message.contains("/nonexistent/report.html"), "{message}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("tenant-4"), "the table");
+}
+
+#[test]
+fn a_closed_pipe_ends_it_quietly() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = Command::new(LAB);
+    command.args(["disk", "profiles"]).stdout(writer).stderr(Stdio::piped());
+    let output = command.spawn().unwrap().wait_with_output().unwrap();
+    assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(141), ""));
+}
+
+#[test]
 fn an_interrupted_demonstration_leaves_nothing_behind() {
     if skipped() {
         return;
@@ -54,14 +73,16 @@ fn an_interrupted_demonstration_leaves_nothing_behind() {
     command
         .args(["demo", "--equal-only", "--scale", "1", "--report", "/dev/null"])
         .stdout(Stdio::null())
-        .stderr(Stdio::piped());
+        .stderr(Stdio::piped())
+        .process_group(0);
     let mut demo = command.spawn().unwrap();
     let disk = format!("demo-{}", demo.id());
     while status(&disk).map_or(0, |status| status.statistics.replies) < 20 {
         assert!(demo.try_wait().unwrap().is_none(), "the demonstration ended by itself");
         std::thread::yield_now();
     }
-    assert!(Command::new("kill").args(["-INT", &demo.id().to_string()]).status().unwrap().success());
+    // As a terminal does, to the whole group of processes.
+    assert!(Command::new("kill").args(["-INT", "--", &format!("-{}", demo.id())]).status().unwrap().success());
     let pid = demo.id();
     let output = demo.wait_with_output().unwrap();
     assert_eq!(output.status.signal(), None);
@@ -69,6 +90,7 @@ fn an_interrupted_demonstration_leaves_nothing_behind() {
     assert!(message.contains("interrupted: everything that was set up has been removed"), "{message}");
     assert!(status(&disk).is_err());
     assert!(!std::fs::read_to_string("/proc/self/mountinfo").unwrap().contains(&disk));
+    assert!(!message.contains("failed"), "{message}");
     assert!(!Path::new(&format!("/sys/fs/cgroup/blkio/minerva-lab-demo-{pid}-0")).exists());
     assert!(!Path::new(&format!("/sys/fs/cgroup/minerva-lab-demo-{pid}-0")).exists());
 }

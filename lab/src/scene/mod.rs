@@ -7,6 +7,7 @@
 mod compare;
 mod endogenic;
 mod html;
+mod machine;
 mod plot;
 mod result;
 mod run;
@@ -17,6 +18,7 @@ mod words;
 pub use compare::{Comparison, TenantChange, signed_percent};
 pub use endogenic::{EndogenicPlan, PAPER_ENDOGENIC, endogenic_slice_ms};
 pub use html::write_report;
+pub use machine::check_machine;
 pub use result::{Phase, RunResult, Series, TenantResult, jain_index};
 pub use run::{Live, Stage, run_scene};
 pub use steering::{Equal, FixedWeights, Minervad, Steered, Steering, SteeringContext, TenantInScene};
@@ -32,6 +34,9 @@ use serde::{Deserialize, Serialize};
 /// At this scale one run takes about 50 s on the profile `sata7200-80g`. At a smaller one the third tenant would be nearly done
 /// when the short ones arrive, and what they get before it would weigh more in its time than in the full scene.
 pub const SCALE_DEFAULT: f64 = 0.125;
+/// What all tenants of a scene together get of the profile of the scenes, as measured at [`SCALE_DEFAULT`].
+const USUAL_PROFILE: &str = "sata7200-80g";
+const USUAL_BYTES_PER_SECOND: f64 = 40e6;
 /// How long the scans have been going when the short tenants arrive, in the scene of the noisy neighbour.
 const HEAD_START: Nanos = Nanos::from_secs(10);
 /// What a reader of a file gets from the kernel's read-ahead at its usual setting, twice.
@@ -89,6 +94,12 @@ impl Scene {
         Self { name: "together".to_owned(), title, scale, tenants: workloads(scale) }
     }
 
+    /// About how long one run takes, in seconds; nothing for a profile of which no run was measured.
+    pub fn estimate_s(&self, profile: &str) -> Option<f64> {
+        let bytes: u64 = self.tenants.iter().map(|tenant| tenant.bytes).sum();
+        (profile == USUAL_PROFILE).then(|| bytes as f64 / USUAL_BYTES_PER_SECOND)
+    }
+
     /// When the last tenant comes.
     pub fn last_arrival(&self) -> Nanos {
         self.tenants.iter().map(|tenant| tenant.starts_at).max().unwrap_or(Nanos::ZERO)
@@ -132,6 +143,9 @@ mod tests {
         assert!((20_000_000..20_300_000).contains(&bytes[0]));
         assert_eq!(scene.last_arrival(), Nanos::from_secs(10));
         assert_eq!(Scene::together(0.1).last_arrival(), Nanos::ZERO);
+        let estimate = Scene::together(super::SCALE_DEFAULT).estimate_s("sata7200-80g").unwrap();
+        assert!((45.0..55.0).contains(&estimate));
+        assert_eq!(Scene::together(0.1).estimate_s("sata-ssd"), None);
         assert!(Scene::together(0.0).tenants.iter().all(|tenant| tenant.bytes == u64::from(BLOCK_BYTES)));
     }
 }

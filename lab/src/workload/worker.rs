@@ -3,6 +3,7 @@
 use super::{Finished, Progress, Report, TenantCgroup, WorkloadSpec};
 use crate::error::{At, LabError, Result};
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -53,7 +54,8 @@ impl Worker {
         if let Some(cgroup) = cgroup {
             command.arg("--cgroup-processes").arg(cgroup.processes_file());
         }
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // What a terminal sends is for whoever conducts, who then ends the workers in order.
+        command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().at("start the worker", &program.0)?;
         let orders = child.stdin.take();
         let output = child.stdout.take();

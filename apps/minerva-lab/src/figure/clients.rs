@@ -43,7 +43,7 @@ pub(super) fn run(arguments: &ClientsArguments) -> anyhow::Result<()> {
             result.answers_ms.len(),
         ),
     )
-    .print(json);
+    .print(json)?;
     let kibibytes = result.bytes_per_client() / 1024.0;
     let [before, connected, after] = result.resident_bytes.map(|bytes| bytes >> 20);
     line(
@@ -55,7 +55,7 @@ pub(super) fn run(arguments: &ClientsArguments) -> anyhow::Result<()> {
             "{count} clients: {before} MiB before, {connected} MiB with all connected, {after} MiB after the requests"
         ),
     )
-    .print(json);
+    .print(json)?;
     let [alone, busy] = result.slice_ms;
     line(
         busy,
@@ -67,6 +67,6 @@ pub(super) fn run(arguments: &ClientsArguments) -> anyhow::Result<()> {
             result.slices_late
         ),
     )
-    .print(json);
+    .print(json)?;
     Ok(())
 }

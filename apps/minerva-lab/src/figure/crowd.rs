@@ -81,7 +81,7 @@ fn measure(
     for &tenants in arguments.tenants.as_deref().unwrap_or(default) {
         let plan = CrowdPlan { tenants, slices: arguments.slices, daemon: daemon.clone() };
         let result = crowd(&plan, &program, &interrupted)?;
-        line(&result, tenants).print(arguments.output.json);
+        line(&result, tenants).print(arguments.output.json)?;
     }
     Ok(())
 }

@@ -41,13 +41,13 @@ pub(super) fn run(arguments: &EndogenicArguments) -> anyhow::Result<()> {
             arguments.scale,
             pairs.len()
         );
-        line(change, "% completion", format!("at most {most:+}"), change <= most, detail).print(json);
+        line(change, "% completion", format!("at most {most:+}"), change <= most, detail).print(json)?;
     }
     let disk = median(pairs.iter().map(|(_, pair)| pair.disk_percent));
     let detail = "whole disk, of what equal weights gave".to_owned();
-    line(disk, "% of throughput", "at least 99.5, one half for noise".to_owned(), disk >= 99.5, detail).print(json);
+    line(disk, "% of throughput", "at least 99.5, one half for noise".to_owned(), disk >= 99.5, detail).print(json)?;
     for access in [Access::SequentialRead, Access::RandomRead] {
-        spread(arguments, access, &compare)?.into_iter().for_each(|line| line.print(json));
+        spread(arguments, access, &compare)?.into_iter().try_for_each(|line| line.print(json))?;
     }
     Ok(())
 }

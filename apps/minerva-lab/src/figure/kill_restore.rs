@@ -43,7 +43,7 @@ pub(super) fn run(arguments: &KillRestoreArguments) -> anyhow::Result<()> {
             failures.join(" | ")
         ),
     };
-    line.print(arguments.output.json);
+    line.print(arguments.output.json)?;
     Ok(())
 }
 

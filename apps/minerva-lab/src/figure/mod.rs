@@ -7,8 +7,8 @@ mod kill_restore;
 mod noisy_neighbour;
 mod weights_bite;
 
-use crate::binaries;
 use crate::cli::{FigureCommand, Output};
+use crate::{binaries, output};
 use minerva_lab::scene::{FixedWeights, Minervad, Steering};
 
 /// The daemon's own default.
@@ -41,19 +41,20 @@ struct Line {
 }
 
 impl Line {
-    fn print(&self, json: bool) {
+    fn print(&self, json: bool) -> anyhow::Result<()> {
         let Self { id, value, unit, goal, met, detail } = self;
         let value = (value * 1000.0).round() / 1000.0;
         if json {
             let line = serde_json::json!({
                 "id": id, "value": value, "unit": unit, "goal": goal, "met": met, "detail": detail,
             });
-            println!("{line}");
-        } else if value.is_nan() {
-            println!("{id}: goal {goal}, not met: {detail}");
-        } else {
-            println!("{id}: {value} {unit}, goal {goal}, {}: {detail}", if *met { "met" } else { "not met" });
+            return output::line(line);
         }
+        if value.is_nan() {
+            return output::line(format_args!("{id}: goal {goal}, not met: {detail}"));
+        }
+        let met = if *met { "met" } else { "not met" };
+        output::line(format_args!("{id}: {value} {unit}, goal {goal}, {met}: {detail}"))
     }
 }
 

@@ -27,9 +27,9 @@ pub(super) fn run(arguments: &NoisyNeighbourArguments) -> anyhow::Result<()> {
         pairs.push((Comparison::new(&equal, &steered), equal, steered));
     }
     for index in 0..scene.tenants.len() {
-        tenant_line(&scene, &pairs, index).print(arguments.output.json);
+        tenant_line(&scene, &pairs, index).print(arguments.output.json)?;
     }
-    disk_line(&pairs).print(arguments.output.json);
+    disk_line(&pairs).print(arguments.output.json)?;
     Ok(())
 }
 

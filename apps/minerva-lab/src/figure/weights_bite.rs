@@ -2,7 +2,7 @@
 
 use super::{Line, median, steering};
 use crate::cli::WeightsBiteArguments;
-use crate::{binaries, signals};
+use crate::{binaries, output, signals};
 use anyhow::Context as _;
 use minerva_lab::disk::DiskSpec;
 use minerva_lab::figure::{BitePlan, SHARES, weights_bite};
@@ -62,7 +62,7 @@ pub(super) fn run(arguments: &WeightsBiteArguments) -> anyhow::Result<()> {
                 median(windows.iter().map(|window| window.light_mb_per_s)),
             ),
         };
-        line.print(arguments.output.json);
+        line.print(arguments.output.json)?;
     }
     // In a guest the unified hierarchy is there already.
     if blkio_version() == CgroupVersion::V1 && !arguments.raw && !arguments.no_guest {
@@ -88,17 +88,16 @@ fn in_guest(arguments: &WeightsBiteArguments) -> anyhow::Result<()> {
         arguments.seconds.max(GUEST_SECONDS)
     );
     match guest.run(&script, GUEST_PATIENCE) {
-        Ok(output) if output.status == 0 => print!("{}", output.stdout),
+        Ok(output) if output.status == 0 => output::line(output.stdout.trim_end()),
         Ok(output) => anyhow::bail!("the figure failed in the guest: {}", output.stderr.trim()),
         // A figure that cannot be measured somewhere says why.
         Err(error) if error.is_missing() => {
             let (detail, goal) = (format!("not measured on cgroup v2: {error}"), "8 within 15 %".to_owned());
             let line = Line { id: "weights-bite", value: f64::NAN, unit: "ratio", goal, met: false, detail };
-            line.print(arguments.output.json);
+            line.print(arguments.output.json)
         }
-        Err(error) => return Err(error.into()),
+        Err(error) => Err(error.into()),
     }
-    Ok(())
 }
 
 /// A copy without what debuggers need, which would fill the guest's memory.

@@ -1,7 +1,7 @@
 //! `minerva-lab reproduce …`: experiments of the papers on the real kernel, their figures beside ours.
 
 use crate::cli::ReproduceEndogenicArguments;
-use crate::{binaries, demo, signals};
+use crate::{binaries, demo, output, signals};
 use minerva_lab::scene::{
     Comparison, EndogenicPlan, Equal, Minervad, PAPER_ENDOGENIC, Scene, Stage, Steering, endogenic_slice_ms,
     render_table, signed_percent, write_report,
@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 
 /// Minerva's Fig. 2.
 pub(crate) fn endogenic(arguments: &ReproduceEndogenicArguments) -> anyhow::Result<()> {
-    minerva_lab::disk::check_machine()?;
+    minerva_lab::scene::check_machine()?;
     let scale = arguments.scale;
     anyhow::ensure!(scale > 0.0 && scale <= 1.0, "a scale of {scale} is no good: use one above 0, up to 1");
     let slice_ms = endogenic_slice_ms(scale);
@@ -31,15 +31,15 @@ pub(crate) fn endogenic(arguments: &ReproduceEndogenicArguments) -> anyhow::Resu
         .map(|steering| demo::play(&scene, steering, &stage))
         .collect::<anyhow::Result<Vec<_>>>()?;
     let comparison = Comparison::new(&runs[0], &runs[1]);
-    write_report(&arguments.report, &arguments.profile, std::slice::from_ref(&scene), &runs)?;
     if arguments.output.json {
-        println!(
-            "{}",
-            serde_json::json!({ "runs": runs, "comparison": comparison, "paper_shorter_percent": PAPER_ENDOGENIC })
-        );
+        output::line(
+            serde_json::json!({ "runs": runs, "comparison": comparison, "paper_shorter_percent": PAPER_ENDOGENIC }),
+        )?;
     } else {
-        println!("\n{}\n{}", render_table(&runs), beside_the_paper(&scene, &comparison));
+        output::line(format_args!("\n{}\n{}", render_table(&runs), beside_the_paper(&scene, &comparison)))?;
     }
+    // After the table, so that a report which cannot be written loses nothing.
+    write_report(&arguments.report, &arguments.profile, std::slice::from_ref(&scene), &runs)?;
     eprintln!("report with plots, both halves of the figure: {}", arguments.report.display());
     Ok(())
 }
