@@ -30,7 +30,8 @@ pub struct BfqOptions {
     pub rotational: bool,
     /// The disk takes several requests at once.
     pub queues_internally: bool,
-    /// How often the block layer asks again while it gets no request: at its timer's ticks. None if it does not ask.
+    /// The clock of the timer by which the block layer asks again when it got no request. It is set for the next tick, and a
+    /// timer never comes early: it fires at the one after that. None if the block layer does not ask.
     pub tick: Option<Nanos>,
 }
 
@@ -80,7 +81,7 @@ pub struct Bfq {
     injection: Injection,
     /// The block layer asks: something was added, or a tick has come.
     asked: bool,
-    /// The tick at which it will.
+    /// When the timer fires that is set.
     tick_at: Option<Nanos>,
 }
 
@@ -255,8 +256,8 @@ impl Bfq {
         {
             return self.send(flow, group, false, now);
         }
-        let tick_at = Nanos((now.0 / tick.0.max(1) + 1) * tick.0.max(1));
-        self.tick_at = Some(tick_at);
+        // One that is set stays as it is.
+        let tick_at = *self.tick_at.get_or_insert(Nanos((now.0 / tick.0.max(1) + 2) * tick.0.max(1)));
         match waiting {
             Dispatch::WaitUntil(until) => Dispatch::WaitUntil(until.min(tick_at)),
             _ => Dispatch::WaitUntil(tick_at),
@@ -417,7 +418,7 @@ impl Scheduler for Bfq {
     }
 
     fn next(&mut self, now: Nanos) -> Dispatch {
-        self.asked |= self.tick_at.take().is_some_and(|tick_at| tick_at <= now);
+        self.asked |= self.tick_at.take_if(|tick_at| *tick_at <= now).is_some();
         let answer = self.answer(now);
         // Having got a request, the block layer asks for the next.
         self.asked &= matches!(answer, Dispatch::Send(_));

@@ -29,6 +29,8 @@ pub struct MClock {
     by_reservation: IndexedHeap<Instant>,
     /// Backlogged flows that are not known to be below their limit, by limit tag.
     by_limit: IndexedHeap<Instant>,
+    /// The same by weight tag, where limits may be passed.
+    limited: IndexedHeap<u128>,
     /// Backlogged flows below their limit, by weight tag.
     ready: IndexedHeap<u128>,
     virtual_now: u128,
@@ -58,6 +60,7 @@ impl MClock {
             flows: FlowTable::new(),
             by_reservation: IndexedHeap::new(),
             by_limit: IndexedHeap::new(),
+            limited: IndexedHeap::new(),
             ready: IndexedHeap::new(),
             virtual_now: 0,
         }
@@ -71,6 +74,7 @@ impl MClock {
         let Some((request, ())) = flow.queue.front() else {
             self.by_reservation.remove(slot);
             self.by_limit.remove(slot);
+            self.limited.remove(slot);
             self.ready.remove(slot);
             return;
         };
@@ -93,6 +97,9 @@ impl MClock {
         state.weight_finish = state.weight_start + (u128::from(units) << 32) / u128::from(parameters.weight.max(1));
         self.ready.remove(slot);
         self.by_limit.set(slot, state.limit);
+        if self.at_limit == AtLimit::Allow {
+            self.limited.set(slot, state.weight_start);
+        }
     }
 
     /// Moves flows whose limit has passed to the ready ones.
@@ -102,6 +109,7 @@ impl MClock {
                 return;
             }
             self.by_limit.remove(slot);
+            self.limited.remove(slot);
             let start = self.flows.at(FlowId(slot as u32)).state.weight_start;
             self.ready.set(slot, start);
         }
@@ -158,10 +166,10 @@ impl Scheduler for MClock {
         if let Some((_, slot)) = self.ready.peek() {
             return self.send(FlowId(slot as u32), true);
         }
-        let Some((limit, slot)) = self.by_limit.peek() else { return Dispatch::Idle };
-        match self.at_limit {
-            AtLimit::Allow => self.send(FlowId(slot as u32), true),
-            AtLimit::Wait => {
+        let Some((limit, _)) = self.by_limit.peek() else { return Dispatch::Idle };
+        match self.limited.peek() {
+            Some((_, slot)) => self.send(FlowId(slot as u32), true),
+            None => {
                 let reservation = self.by_reservation.peek().map_or(NEVER, |(tag, _)| tag);
                 Dispatch::WaitUntil(Nanos(u64::try_from(limit.min(reservation).max(0)).unwrap_or(u64::MAX)))
             }
@@ -172,5 +180,84 @@ impl Scheduler for MClock {
 
     fn queued(&self) -> usize {
         self.flows.queued()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{AtLimit, MClock};
+    use crate::{Cost, Dispatch, FlowId, FlowParameters, Kind, Request, RequestId, Scheduler};
+    use minerva_model::Nanos;
+
+    /// Serves three flows that always have a request queued, one request each 10 ms, from one second to another. How many each
+    /// got.
+    fn serve(mclock: &mut MClock, seconds: std::ops::Range<u64>) -> [u32; 3] {
+        let mut served = [0; 3];
+        for step in seconds.start * 100..seconds.end * 100 {
+            let now = Nanos::from_millis(step * 10);
+            let request = |flow| Request {
+                id: RequestId(step),
+                flow: FlowId(flow),
+                kind: Kind::Read,
+                sync: true,
+                tag: None,
+                offset_bytes: 0,
+                length_bytes: 4096,
+                arrived: now,
+            };
+            for flow in 0..3 {
+                if mclock.flows.at(FlowId(flow)).queue.len() < 2 {
+                    mclock.add(now, request(flow));
+                }
+            }
+            if let Dispatch::Send(request) = mclock.next(now) {
+                served[request.flow.index()] += 1;
+                mclock.complete(now, &request);
+            }
+        }
+        served
+    }
+
+    fn mclock(at_limit: AtLimit, parameters: [(f64, f64, u32); 3]) -> MClock {
+        let mut mclock = MClock::new(Cost::PerRequest, at_limit);
+        for (flow, (reservation_per_second, limit_per_second, weight)) in parameters.into_iter().enumerate() {
+            let flow_parameters =
+                FlowParameters { reservation_per_second, limit_per_second, weight, ..FlowParameters::default() };
+            mclock.set_flow(Nanos::ZERO, FlowId(flow as u32), flow_parameters);
+        }
+        mclock
+    }
+
+    #[test]
+    fn a_reservation_is_kept_a_limit_is_not_passed_and_the_rest_goes_by_weight() {
+        let parameters = [(40.0, f64::INFINITY, 1), (0.0, 10.0, 500), (0.0, f64::INFINITY, 500)];
+        let served = serve(&mut mclock(AtLimit::Wait, parameters), 0..10);
+        assert!((398..=405).contains(&served[0]), "{served:?}");
+        assert!((98..=101).contains(&served[1]), "{served:?}");
+        assert_eq!(served.iter().sum::<u32>(), 1000, "{served:?}");
+    }
+
+    #[test]
+    fn beyond_limits_that_may_be_passed_the_weights_rule() {
+        let limited = |weight| (0.0, 10.0, weight);
+        let served = serve(&mut mclock(AtLimit::Allow, [limited(100), limited(200), limited(500)]), 0..8);
+        for (count, expected) in served.into_iter().zip([100, 200, 500_u32]) {
+            // Below the limits they are served as they come back below them, which is the first few.
+            assert!(count.abs_diff(expected) <= 8, "{served:?}");
+        }
+    }
+
+    #[test]
+    fn changed_parameters_act_at_once() {
+        let unlimited = |weight| (0.0, f64::INFINITY, weight);
+        let mut mclock = mclock(AtLimit::Wait, [unlimited(100), unlimited(100), unlimited(200)]);
+        let served = serve(&mut mclock, 0..4);
+        assert!(served.into_iter().zip([100, 100, 200_u32]).all(|(count, expected)| count.abs_diff(expected) <= 2));
+        let limit = FlowParameters { limit_per_second: 5.0, weight: 200, ..FlowParameters::default() };
+        mclock.set_flow(Nanos::from_secs(4), FlowId(2), limit);
+        let reserved = FlowParameters { reservation_per_second: 70.0, weight: 100, ..FlowParameters::default() };
+        mclock.set_flow(Nanos::from_secs(4), FlowId(0), reserved);
+        let served = serve(&mut mclock, 4..8);
+        assert!(served[0] >= 279 && served[2] <= 22, "{served:?}");
     }
 }
