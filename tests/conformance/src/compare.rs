@@ -1,8 +1,7 @@
 //! Pairs of the two arms, and how far they are apart.
 
-use crate::Outcome;
 use crate::job::Job;
-use crate::simulated::Simulated;
+use crate::{Arm, Outcome};
 use std::fmt::Write as _;
 
 /// Throughput and shares are to agree within this part.
@@ -16,9 +15,9 @@ pub struct Pair {
     /// What was run.
     pub job: Job,
     /// On the simulator.
-    pub simulated: Simulated,
+    pub simulated: Arm,
     /// On the kernel.
-    pub real: Outcome,
+    pub real: Arm,
 }
 
 /// What is compared.
@@ -66,7 +65,7 @@ impl Quantity {
 impl Pair {
     /// How far the simulated arm is from the real one, as a part of the real one: the worst tenant's.
     pub fn error(&self, quantity: Quantity) -> f64 {
-        let (simulated, real) = (quantity.of(&self.simulated.whole), quantity.of(&self.real));
+        let (simulated, real) = (quantity.of(&self.simulated.whole), quantity.of(&self.real.whole));
         simulated.iter().zip(&real).map(|(simulated, real)| relative(*simulated, *real)).fold(0.0, f64::max)
     }
 
@@ -75,29 +74,53 @@ impl Pair {
         Quantity::ALL.iter().all(|quantity| self.error(*quantity) <= quantity.error_max())
     }
 
+    /// How far a quantity is apart, for people: where it does not agree with the values, and with what either arm got in its
+    /// own windows. The real arm's are parts of its run, the simulated ones as long as all of it.
+    pub fn apart(&self, quantity: Quantity) -> String {
+        let mut text = format!("{:.0} %", self.error(quantity) * 100.0);
+        for spread in self.spreads(quantity) {
+            let Spread { simulated, simulated_windows: (least, most), real, real_windows } = spread;
+            // Writing to a String cannot fail.
+            let _ = write!(text, "! (simulated {simulated:.3}, windows {least:.3} to {most:.3}; real {real:.3}");
+            let _ = match real_windows {
+                Some((least, most)) => write!(text, ", windows {least:.3} to {most:.3})"),
+                None => write!(text, ")"),
+            };
+        }
+        text
+    }
+
     /// Each value that does not agree, with the least and the greatest that the simulator got in windows as long as the real
     /// one. A real value between them differs by no more than chance.
     fn spreads(&self, quantity: Quantity) -> Vec<Spread> {
-        let (simulated, real) = (quantity.of(&self.simulated.whole), quantity.of(&self.real));
-        let windows: Vec<Vec<f64>> = self.simulated.windows.iter().map(|window| quantity.of(window)).collect();
+        let (simulated, real) = (quantity.of(&self.simulated.whole), quantity.of(&self.real.whole));
+        let range = |arm: &Arm, index: usize| {
+            let values = arm.windows.iter().map(|window| quantity.of(window)[index]);
+            values.fold((f64::INFINITY, 0.0), |(least, most), value: f64| (value.min(least), value.max(most)))
+        };
         let apart = (0..real.len()).filter(|index| relative(simulated[*index], real[*index]) > quantity.error_max());
         apart
-            .map(|index| {
-                let values = || windows.iter().map(|window| window[index]);
-                let (least, most) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
-                Spread { real: real[index], least, most }
+            .map(|index| Spread {
+                simulated: simulated[index],
+                simulated_windows: range(&self.simulated, index),
+                real: real[index],
+                real_windows: (self.real.windows.len() > 1).then(|| range(&self.real, index)),
             })
             .collect()
     }
 
     /// Whether the simulator's own windows are as far apart as it is from the real arm, wherever it does not agree with it.
     pub fn may_be_chance(&self, quantity: Quantity) -> bool {
-        self.spreads(quantity).iter().all(|spread| (spread.least..=spread.most).contains(&spread.real))
+        let within = |spread: &Spread| {
+            let (least, most) = spread.simulated_windows;
+            (least..=most).contains(&spread.real)
+        };
+        self.spreads(quantity).iter().all(within)
     }
 
     /// The pair in one line: simulated / real.
     pub fn line(&self) -> String {
-        let (simulated, real) = (&self.simulated.whole, &self.real);
+        let (simulated, real) = (&self.simulated.whole, &self.real.whole);
         let mut text = format!(
             "{} {}: {:.2}/{:.2} MB/s",
             if self.agrees() { "agrees" } else { "DIFFERS" },
@@ -119,23 +142,19 @@ impl Pair {
                 right.requests
             );
         }
-        let errors = Quantity::ALL.map(|quantity| {
-            let spreads = self.spreads(quantity);
-            let spreads = spreads.iter().map(|spread| {
-                format!("! (real {:.3}, simulated windows {:.3} to {:.3})", spread.real, spread.least, spread.most)
-            });
-            format!("{} {:.0} %{}", quantity.as_str(), self.error(quantity) * 100.0, spreads.collect::<String>())
-        });
+        let errors = Quantity::ALL.map(|quantity| format!("{} {}", quantity.as_str(), self.apart(quantity)));
         let _ = write!(text, "; apart: {}", errors.join(", "));
         text
     }
 }
 
-/// A value of the real arm, and between what the simulated arm's windows lie.
+/// A value of both arms, and between what their windows lie.
 struct Spread {
+    simulated: f64,
+    simulated_windows: (f64, f64),
     real: f64,
-    least: f64,
-    most: f64,
+    /// None if the real arm was one window.
+    real_windows: Option<(f64, f64)>,
 }
 
 fn relative(simulated: f64, real: f64) -> f64 {
@@ -151,8 +170,7 @@ pub fn worst(pairs: &[Pair], quantity: Quantity) -> f64 {
 mod tests {
     use super::{Pair, Quantity, worst};
     use crate::job::jobs;
-    use crate::simulated::Simulated;
-    use crate::{Outcome, TenantOutcome};
+    use crate::{Arm, Outcome, TenantOutcome};
 
     #[test]
     fn the_worst_tenant_counts_and_chance_is_told_apart() {
@@ -161,15 +179,17 @@ mod tests {
                 .map(|bytes_per_second| TenantOutcome { bytes_per_second, p99_ms: 1.0, mean_ms: 1.0, requests: 1 })
                 .to_vec(),
         };
-        let simulated = |windows: &[[f64; 2]]| Simulated {
+        let simulated = |windows: &[[f64; 2]]| Arm {
             whole: outcome([8e6, 2e6]),
             windows: windows.iter().map(|rates| outcome(*rates)).collect(),
         };
-        let real = outcome([9e6, 1e6]);
+        let real = Arm { whole: outcome([9e6, 1e6]), windows: vec![outcome([9e6, 1e6]), outcome([7e6, 3e6])] };
         let pair = Pair { job: jobs().remove(0), simulated: simulated(&[[7e6, 3e6], [8e6, 2e6]]), real };
         assert_eq!(pair.error(Quantity::Throughput), 0.0);
         assert!((pair.error(Quantity::Shares) - 1.0).abs() < 1e-9);
         assert!(!pair.agrees() && pair.line().starts_with("DIFFERS"));
+        let apart = "(simulated 0.200, windows 0.200 to 0.300; real 0.100, windows 0.100 to 0.300)";
+        assert!(pair.apart(Quantity::Shares).ends_with(apart), "{}", pair.apart(Quantity::Shares));
         assert!(!pair.may_be_chance(Quantity::Shares) && pair.may_be_chance(Quantity::P99));
         let wide = Pair { simulated: simulated(&[[7e6, 3e6], [9.5e6, 5e5]]), ..pair.clone() };
         assert!(!wide.agrees() && wide.may_be_chance(Quantity::Shares));

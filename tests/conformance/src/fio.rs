@@ -5,7 +5,7 @@
 //! every completion, from which all are counted over one and the same window.
 
 use crate::job::TenantJob;
-use crate::log::{Entry, Report, Window};
+use crate::log::{Entry, Window};
 use anyhow::{Context as _, bail};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -59,8 +59,12 @@ fn job_file(device: &Path, processes: &[Process<'_>], runtime_ms: u64) -> String
     text
 }
 
-/// Runs fio, and counts what each process did in the same window.
-pub(crate) fn run(device: &Path, processes: &[Process<'_>], duration: Duration) -> anyhow::Result<Vec<Report>> {
+/// Runs fio. The log of each process, and the window to count.
+pub(crate) fn run(
+    device: &Path,
+    processes: &[Process<'_>],
+    duration: Duration,
+) -> anyhow::Result<(Vec<Vec<Entry>>, Window)> {
     let folder = tempfile::tempdir().context("make a folder for fio's job file")?;
     let path = folder.path().join("job.fio");
     std::fs::write(&path, job_file(device, processes, duration.ramp_ms + duration.counted_ms + TAIL_MS))
@@ -81,8 +85,7 @@ pub(crate) fn run(device: &Path, processes: &[Process<'_>], duration: Duration) 
         logs.push(text.lines().map(parse_line).collect::<anyhow::Result<Vec<Entry>>>()?);
     }
     let first_ms = logs.iter().flatten().map(|entry| entry.at_ms).min().context("fio logged no request")?;
-    let window = Window { from_ms: first_ms + duration.ramp_ms, length_ms: duration.counted_ms };
-    Ok(logs.iter().map(|log| window.count(log)).collect())
+    Ok((logs, Window { from_ms: first_ms + duration.ramp_ms, length_ms: duration.counted_ms }))
 }
 
 /// A line of the log: `milliseconds, nanoseconds, direction, bytes, offset, priority`.

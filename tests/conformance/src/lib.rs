@@ -27,7 +27,17 @@ mod stalls;
 
 use serde::{Deserialize, Serialize};
 
-/// What one arm says of a job.
+/// What one arm says of a job: over the whole time, and in windows of it. How far those are apart is what chance does to a
+/// measurement as long as one of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Arm {
+    /// Over all windows together.
+    pub whole: Outcome,
+    /// In each window.
+    pub windows: Vec<Outcome>,
+}
+
+/// What a job did within some time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// In the order of the job's tenants.

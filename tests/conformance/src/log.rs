@@ -1,7 +1,7 @@
 //! Every request of a process, and what the process did within a window of time. Both arms are counted here, by the instant
 //! at which a request completed.
 
-use crate::TenantOutcome;
+use crate::{Outcome, TenantOutcome};
 
 /// One request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +28,12 @@ pub(crate) struct Report {
 }
 
 impl Window {
+    /// Windows of this length, one behind the other. What is left over at the end belongs to none.
+    pub(crate) fn split(self, length_ms: u64) -> impl Iterator<Item = Self> {
+        let count = self.length_ms / length_ms.max(1);
+        (0..count).map(move |index| Self { from_ms: self.from_ms + index * length_ms, length_ms })
+    }
+
     /// What `log` has of it.
     pub(crate) fn count(&self, log: &[Entry]) -> Report {
         let span = self.from_ms..self.from_ms + self.length_ms;
@@ -37,6 +43,11 @@ impl Window {
         let bytes = log.iter().filter(within).map(|entry| entry.bytes).sum();
         Report { times_ns, bytes, length_ms: self.length_ms }
     }
+}
+
+/// What each process did within a window.
+pub(crate) fn outcome(logs: &[Vec<Entry>], window: Window) -> Outcome {
+    Outcome { tenants: logs.iter().map(|log| window.count(log).outcome()).collect() }
 }
 
 impl Report {
@@ -72,6 +83,8 @@ mod tests {
             [(999, 5), (1000, 7), (1500, 3), (2000, 9)].map(|(at_ms, time_ns)| Entry { at_ms, time_ns, bytes: 8 });
         let report = Window { from_ms: 1000, length_ms: 1000 }.count(&log);
         assert_eq!((report.outcome().bytes_per_second, report.outcome().requests), (16.0, 2));
+        let halves: Vec<u64> = Window { from_ms: 0, length_ms: 2500 }.split(1000).map(|half| half.from_ms).collect();
+        assert_eq!(halves, [0, 1000]);
         assert_eq!((report.quantile_ns(0.99), report.quantile_ns(0.5), report.rate()), (7.0, 3.0, 2.0));
     }
 }

@@ -3,8 +3,8 @@
 use crate::fio::{Duration, Process};
 use crate::host::{CONSTANT_US, Host};
 use crate::job::{Elevator, Job, TenantJob, region};
-use crate::log::Report;
-use crate::{Outcome, fio};
+use crate::log::{Report, outcome};
+use crate::{Arm, fio};
 use anyhow::Context as _;
 use minerva_lab::disk::{Disk, DiskSpec};
 use minerva_lab::scene::{FixedWeights, Steering as _, SteeringContext, TenantInScene};
@@ -16,6 +16,8 @@ const INSTANT_US: f64 = 0.0;
 const PARTS: [f64; 17] = [0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 1.0];
 /// Each of the three calibrations. The first requests of a process are slow, and there are too few others to hide them.
 const CALIBRATION: Duration = Duration { ramp_ms: 300, counted_ms: 1500 };
+/// The kernel's own spread is shown between windows of this length.
+const WINDOW_MS: u64 = 10_000;
 /// Before anything is counted of a job.
 pub(crate) const RAMP_S: u64 = 2;
 
@@ -36,7 +38,7 @@ pub struct Run {
 
 impl Run {
     /// Runs `job`.
-    pub fn job(&self, job: &Job) -> anyhow::Result<Outcome> {
+    pub fn job(&self, job: &Job) -> anyhow::Result<Arm> {
         let disk = self.disk(job.profile, job.elevator)?;
         let parent = CgroupParent::create(&self.prefix)?;
         let names: Vec<String> = (0..job.tenants.len()).map(|index| index.to_string()).collect();
@@ -58,9 +60,10 @@ impl Run {
             })
             .collect();
         let duration = Duration { ramp_ms: RAMP_S * 1000, counted_ms: self.seconds * 1000 };
-        let reports = fio::run(disk.device(), &processes, duration)?;
+        let (logs, whole) = fio::run(disk.device(), &processes, duration)?;
         drop(groups);
-        Ok(Outcome { tenants: reports.into_iter().map(|report| report.outcome()).collect() })
+        let windows = whole.split(WINDOW_MS).map(|window| outcome(&logs, window)).collect();
+        Ok(Arm { whole: outcome(&logs, whole), windows })
     }
 
     /// Measures what this host adds to a request.
@@ -86,8 +89,8 @@ impl Run {
         std::fs::write(&path, constant_disk(constant_us)).with_context(|| format!("write {}", path.display()))?;
         let disk = self.disk(&path.to_string_lossy(), Elevator::None)?;
         let process = Process { tenant, offset_bytes: 0, region_bytes: disk.info().size_bytes, cgroup: None };
-        let mut reports = fio::run(disk.device(), &[process], CALIBRATION)?;
-        reports.pop().context("fio reports nothing")
+        let (logs, window) = fio::run(disk.device(), &[process], CALIBRATION)?;
+        logs.first().map(|log| window.count(log)).context("fio reports nothing")
     }
 
     fn disk(&self, profile: &str, elevator: Elevator) -> anyhow::Result<Disk> {

@@ -22,6 +22,9 @@ pub struct Measured {
     pub host: Host,
     /// What the job did.
     pub outcome: Outcome,
+    /// What it did in each of the windows; none in a record of a job that was as short as one.
+    #[serde(default)]
+    pub windows: Vec<Outcome>,
     /// How long it was measured.
     pub seconds: u64,
 }

@@ -1,9 +1,9 @@
 //! A job on the simulator.
 
-use crate::Outcome;
+use crate::Arm;
 use crate::host::{Host, HostedDisk};
 use crate::job::{Elevator, Job, TenantJob, region};
-use crate::log::{Entry, Window};
+use crate::log::{Entry, Window, outcome};
 use crate::real::RAMP_S;
 use anyhow::Context as _;
 use minerva_blocksched::{Bfq, BfqOptions, Deadline, DeadlineOptions, FlowParameters, Noop, Scheduler};
@@ -14,17 +14,8 @@ use minerva_sim_world::{ProcessSetup, TenantSetup, World, WorldSetup};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What the simulator says of a job.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Simulated {
-    /// Over all windows together.
-    pub whole: Outcome,
-    /// In each window. How far they are apart is what chance does to a measurement of that length.
-    pub windows: Vec<Outcome>,
-}
-
 /// Runs `job` for `windows` times `seconds` of virtual time, after a ramp as long as the real arm's.
-pub fn run(job: &Job, host: &Host, seconds: u64, windows: u64, seed: u64) -> anyhow::Result<Simulated> {
+pub fn run(job: &Job, host: &Host, seconds: u64, windows: u64, seed: u64) -> anyhow::Result<Arm> {
     let profile = profile(job.profile).with_context(|| format!("there is no disk profile `{}`", job.profile))?;
     let rotational = matches!(profile.media, Media::Hdd(_));
     let disk = HostedDisk::new(profile.build(None, seed), host.clone(), seed);
@@ -61,16 +52,11 @@ pub fn run(job: &Job, host: &Host, seconds: u64, windows: u64, seed: u64) -> any
         bin: Nanos::SECOND,
     });
     world.run(Nanos::from_secs(RAMP_S + seconds * windows));
-    let count = |window: Window| Outcome {
-        tenants: logs
-            .iter()
-            .map(|log| window.count(&log.lock().unwrap_or_else(PoisonError::into_inner)).outcome())
-            .collect(),
-    };
-    let (ramp_ms, length_ms) = (RAMP_S * 1000, seconds * 1000);
-    let nth = |index| Window { from_ms: ramp_ms + index * length_ms, length_ms };
-    let whole = count(Window { from_ms: ramp_ms, length_ms: windows * length_ms });
-    Ok(Simulated { whole, windows: (0..windows).map(|index| count(nth(index))).collect() })
+    let logs: Vec<Vec<Entry>> =
+        logs.iter().map(|log| std::mem::take(&mut *log.lock().unwrap_or_else(PoisonError::into_inner))).collect();
+    let whole = Window { from_ms: RAMP_S * 1000, length_ms: windows * seconds * 1000 };
+    let windows = whole.split(seconds * 1000).map(|window| outcome(&logs, window)).collect();
+    Ok(Arm { whole: outcome(&logs, whole), windows })
 }
 
 type Log = Arc<Mutex<Vec<Entry>>>;

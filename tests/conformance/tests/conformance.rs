@@ -37,7 +37,7 @@ fn the_kernel_serves_short_jobs_in_the_simulators_order() {
     for (index, (elevator, tenants)) in short.into_iter().enumerate() {
         let run = Run { prefix: format!("minerva-test-agree-{index}-{}", std::process::id()), seconds: 2 };
         let job = Job { profile: HDD, elevator, tenants };
-        let real = run.job(&job).unwrap();
+        let real = run.job(&job).unwrap().whole;
         let simulated = simulated::run(&job, &host(), 30, 1, 1).unwrap().whole;
         for (outcome, arm) in [(&real, "real"), (&simulated, "simulated")] {
             assert!(outcome.tenants.iter().all(|tenant| tenant.requests > 0), "{job}, {arm}: {outcome:?}");
