@@ -131,13 +131,30 @@ pub(super) fn nearest(name: &str) -> Option<&'static str> {
     if name.chars().count() > NAME_MAX {
         return None;
     }
+    let (own, length) = (letters(name), name.chars().count());
+    // The measure cannot pass the limit unless this many letters are common to both, and takes much longer to find that out.
+    let may_be_near = |key: &&str| {
+        let common: usize = own.iter().zip(letters(key)).map(|(left, right)| usize::from(*left.min(&right))).sum();
+        common * (length + key.len()) > length * key.len()
+    };
     let likeness = |key: &str| strsim::jaro_winkler(name, key);
     let names = KEYS.iter().map(|key| key.name);
     names
+        .filter(may_be_near)
         .map(|key| (likeness(key), key))
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .filter(|(likeness, _)| *likeness > 0.8)
         .map(|(_, key)| key)
+}
+
+/// How often each letter occurs, others thrown together.
+fn letters(text: &str) -> [u8; 32] {
+    let mut counts = [0_u8; 32];
+    for byte in text.bytes() {
+        let count = &mut counts[usize::from(byte % 32)];
+        *count = count.saturating_add(1);
+    }
+    counts
 }
 
 fn needed(value: Value<'_>) -> Result<&str, Wrong> {
