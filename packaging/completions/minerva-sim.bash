@@ -96,7 +96,7 @@ _minerva__sim() {
             return 0
             ;;
         minerva__subcmd__sim__subcmd__compare)
-            opts="-h --profile --engine --seed --until --depth --fault --format --malformed-max --in-order --object-bytes --fold --speed --report --json --schedulers --threads --help"
+            opts="-h --profile --engine --seed --until --depth --fault --format --malformed-max --in-order --object-bytes --fold --speed --trace-tenants --trace-weight --trace-tag --trace-depth --report --json --schedulers --threads --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -135,6 +135,22 @@ _minerva__sim() {
                     return 0
                     ;;
                 --speed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --trace-tenants)
+                    COMPREPLY=($(compgen -W "volume one" -- "${cur}"))
+                    return 0
+                    ;;
+                --trace-weight)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --trace-tag)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --trace-depth)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -226,7 +242,7 @@ _minerva__sim() {
             return 0
             ;;
         minerva__subcmd__sim__subcmd__run)
-            opts="-h --profile --engine --seed --until --depth --fault --format --malformed-max --in-order --object-bytes --fold --speed --report --json --scheduler --help"
+            opts="-h --profile --engine --seed --until --depth --fault --format --malformed-max --in-order --object-bytes --fold --speed --trace-tenants --trace-weight --trace-tag --trace-depth --report --json --scheduler --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -265,6 +281,22 @@ _minerva__sim() {
                     return 0
                     ;;
                 --speed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --trace-tenants)
+                    COMPREPLY=($(compgen -W "volume one" -- "${cur}"))
+                    return 0
+                    ;;
+                --trace-weight)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --trace-tag)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --trace-depth)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -37,12 +37,17 @@ complete -c minerva-sim -n "__fish_minerva_sim_needs_command" -f -a "generate" -
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l profile -d 'The disk: a built-in profile or a file that ends in `.toml`' -r
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l seed -d 'Equal seeds give equal reports, byte for byte' -r
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l until -d 'Virtual seconds after which the run ends. Without it a trace is replayed to its end, and jobs that do not end by themselves are stopped after 3600' -r
-complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l depth -d 'Requests at the disk at once; 0 for as many as the disk takes' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l depth -d 'Requests at the disk at once, at most as many as it takes. Without it as many as it takes, or fewer where the scheduler keeps the order to itself; 0 for as many as it takes under any scheduler' -r
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l fault -d 'The disk is slow or stands still for a while: FROM-UNTIL in seconds, then `x` and how many times slower, or `x0` for standing still, such as `10-20x4`. May be given several times' -r
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l format -d 'The trace\'s format instead of the one that is found by its content: systor, msr, alibaba, tencent, spc, blktrace, fio-iolog, vscsi, cloudphysics, oracle-general or native' -r
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l malformed-max -d 'Stop when more than this part of the entries is malformed, in percent' -r
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l object-bytes -d 'Bytes from one object number to the next (oracle-general)' -r
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l speed -d 'Replay so many times as fast as the trace was taken' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l trace-tenants -d 'Who the tenants of a trace are. Without it each volume, or `one` where the trace comes through a pipe or has more than 64 volumes' -r -f -a "volume\t'Each volume is a tenant with a part of the disk of its own'
+one\t'All of it is one process; volumes lie upon each other'"
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l trace-weight -d 'Weight of a volume\'s tenant, by the volume\'s name or number, 1 to 10000; may be given several times' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l trace-tag -d 'Priority of a volume\'s requests under tag, 1 to 254; may be given several times' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l trace-depth -d 'Replay as fast as the disk allows, with so many requests of each tenant under way, instead of at the trace\'s instants' -r
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l report -d 'Write a report with plots' -r -F
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l scheduler -d 'The host\'s scheduler' -r -f -a "noop\t'First come, first served'
 mq-deadline\t'The kernel\'s mq-deadline: expiry times and sorted batches'
@@ -64,12 +69,17 @@ complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -s h -l hel
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l profile -d 'The disk: a built-in profile or a file that ends in `.toml`' -r
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l seed -d 'Equal seeds give equal reports, byte for byte' -r
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l until -d 'Virtual seconds after which the run ends. Without it a trace is replayed to its end, and jobs that do not end by themselves are stopped after 3600' -r
-complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l depth -d 'Requests at the disk at once; 0 for as many as the disk takes' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l depth -d 'Requests at the disk at once, at most as many as it takes. Without it as many as it takes, or fewer where the scheduler keeps the order to itself; 0 for as many as it takes under any scheduler' -r
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l fault -d 'The disk is slow or stands still for a while: FROM-UNTIL in seconds, then `x` and how many times slower, or `x0` for standing still, such as `10-20x4`. May be given several times' -r
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l format -d 'The trace\'s format instead of the one that is found by its content: systor, msr, alibaba, tencent, spc, blktrace, fio-iolog, vscsi, cloudphysics, oracle-general or native' -r
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l malformed-max -d 'Stop when more than this part of the entries is malformed, in percent' -r
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l object-bytes -d 'Bytes from one object number to the next (oracle-general)' -r
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l speed -d 'Replay so many times as fast as the trace was taken' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l trace-tenants -d 'Who the tenants of a trace are. Without it each volume, or `one` where the trace comes through a pipe or has more than 64 volumes' -r -f -a "volume\t'Each volume is a tenant with a part of the disk of its own'
+one\t'All of it is one process; volumes lie upon each other'"
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l trace-weight -d 'Weight of a volume\'s tenant, by the volume\'s name or number, 1 to 10000; may be given several times' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l trace-tag -d 'Priority of a volume\'s requests under tag, 1 to 254; may be given several times' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l trace-depth -d 'Replay as fast as the disk allows, with so many requests of each tenant under way, instead of at the trace\'s instants' -r
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l report -d 'Write a report with plots' -r -F
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l schedulers -d 'The host\'s schedulers' -r -f -a "noop\t'First come, first served'
 mq-deadline\t'The kernel\'s mq-deadline: expiry times and sorted batches'

@@ -2,7 +2,7 @@
 
 use crate::fit;
 use crate::scheduler::Name;
-use crate::trace_cli::{Reading, TraceCommand};
+use crate::trace_cli::{Reading, Replaying, TraceCommand};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -58,9 +58,10 @@ pub(crate) struct Scene {
     /// themselves are stopped after 3600.
     #[arg(long, value_name = "SECONDS")]
     pub(crate) until: Option<f64>,
-    /// Requests at the disk at once; 0 for as many as the disk takes.
-    #[arg(long, default_value_t = 1)]
-    pub(crate) depth: u32,
+    /// Requests at the disk at once, at most as many as it takes. Without it as many as it takes, or fewer where the scheduler
+    /// keeps the order to itself; 0 for as many as it takes under any scheduler.
+    #[arg(long)]
+    pub(crate) depth: Option<u32>,
     /// The disk is slow or stands still for a while: FROM-UNTIL in seconds, then `x` and how many times slower, or `x0` for
     /// standing still, such as `10-20x4`. May be given several times.
     #[arg(long, value_name = "FAULT", value_parser = crate::scene::parse_fault)]
@@ -73,6 +74,8 @@ pub(crate) struct Scene {
     /// Replay so many times as fast as the trace was taken.
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0)]
     pub(crate) speed: f64,
+    #[command(flatten)]
+    pub(crate) replaying: Replaying,
     /// Write a report with plots.
     #[arg(long, value_name = "FILE.html")]
     pub(crate) report: Option<PathBuf>,

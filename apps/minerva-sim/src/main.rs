@@ -9,6 +9,7 @@ mod fit;
 mod generate;
 mod output;
 mod progress;
+mod replay;
 mod report;
 mod reproduce;
 mod run;

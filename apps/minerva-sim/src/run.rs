@@ -2,9 +2,9 @@
 
 use crate::cli::{CompareArguments, RunArguments, Scene};
 use crate::output::{megabytes, print_table};
-use crate::scene::{Loaded, Prepared, judge_replay, load};
+use crate::scene::{Loaded, Prepared, load};
 use crate::scheduler::Name;
-use crate::{admit, figure, progress, report};
+use crate::{admit, figure, progress, replay, report};
 use anyhow::bail;
 use indicatif::ProgressBar;
 use minerva_model::Nanos;
@@ -20,16 +20,18 @@ pub(crate) fn run(arguments: &RunArguments) -> anyhow::Result<()> {
     scene.report.as_deref().map_or(Ok(()), report::judge_path)?;
     let loaded = load(scene)?;
     admit::warn(&loaded, arguments.scheduler, scene.seed);
+    warn_of_engine(scene, &[arguments.scheduler]);
     let bar = progress::count("virtual seconds", seconds(&loaded, scene));
     let Simulated { report, replayed } = simulate(&loaded, scene, arguments.scheduler, &bar)?;
     bar.finish_and_clear();
-    replayed.as_deref().map_or(Ok(()), judge_replay)?;
+    replayed.as_deref().map_or(Ok(()), replay::judge)?;
+    let depth = loaded.depth(scene, arguments.scheduler);
     if scene.json {
-        println!("{}", serde_json::to_string(&report)?);
+        println!("{}", json(&report, &loaded, scene, arguments.scheduler, replayed.as_deref())?);
     } else {
-        print_report(&report, &loaded);
+        print_report(&report, &loaded, depth);
     }
-    finish(scene, &loaded, &[report])
+    finish(scene, &loaded, &[report], &[depth])
 }
 
 pub(crate) fn compare(arguments: &CompareArguments) -> anyhow::Result<()> {
@@ -39,6 +41,7 @@ pub(crate) fn compare(arguments: &CompareArguments) -> anyhow::Result<()> {
     if arguments.schedulers.len() > 1 && loaded.is_read_once(scene) {
         bail!("{} is not a file, and every scheduler reads the trace anew; name a file", scene.job.display());
     }
+    warn_of_engine(scene, &arguments.schedulers);
     let threads = if arguments.threads == 0 { figure::threads() } else { arguments.threads };
     let count = arguments.schedulers.len() as u64;
     let bar = progress::count("virtual seconds", seconds(&loaded, scene).map(|seconds| seconds * count));
@@ -46,14 +49,43 @@ pub(crate) fn compare(arguments: &CompareArguments) -> anyhow::Result<()> {
     bar.finish_and_clear();
     let simulated: Vec<Simulated> = simulated.into_iter().collect::<anyhow::Result<_>>()?;
     // All of them read the same trace: what is wrong with it is said once.
-    simulated.first().and_then(|first| first.replayed.as_deref()).map_or(Ok(()), judge_replay)?;
-    let reports: Vec<Report> = simulated.into_iter().map(|simulated| simulated.report).collect();
+    simulated.first().and_then(|first| first.replayed.as_deref()).map_or(Ok(()), replay::judge)?;
     if scene.json {
-        println!("{}", serde_json::to_string(&reports)?);
-    } else {
-        print_comparison(&reports, &loaded);
+        let each = simulated.iter().zip(&arguments.schedulers);
+        let reports =
+            each.map(|(Simulated { report, replayed }, name)| json(report, &loaded, scene, *name, replayed.as_deref()));
+        println!("{}", serde_json::Value::Array(reports.collect::<anyhow::Result<_>>()?));
     }
-    finish(scene, &loaded, &reports)
+    let reports: Vec<Report> = simulated.into_iter().map(|simulated| simulated.report).collect();
+    let depths: Vec<u32> = arguments.schedulers.iter().map(|name| loaded.depth(scene, *name)).collect();
+    if !scene.json {
+        print_comparison(&reports, &loaded, &depths);
+    }
+    finish(scene, &loaded, &reports, &depths)
+}
+
+/// A report with how it came about: its setup, and what became of the trace.
+fn json(
+    report: &Report,
+    loaded: &Loaded,
+    scene: &Scene,
+    name: Name,
+    replayed: Option<&Mutex<Replayed>>,
+) -> anyhow::Result<serde_json::Value> {
+    let mut value = serde_json::to_value(report)?;
+    if let Some(object) = value.as_object_mut() {
+        object.insert("setup".to_owned(), loaded.setup_json(scene, name));
+        object.extend(replayed.map(|replayed| ("trace".to_owned(), replay::json(replayed))));
+    }
+    Ok(value)
+}
+
+/// Says under which schedulers the engine's weights would do nothing.
+fn warn_of_engine(scene: &Scene, names: &[Name]) {
+    let deaf: Vec<&str> = names.iter().filter(|name| !name.is_steered()).map(|name| name.as_str()).collect();
+    if scene.engine && !deaf.is_empty() {
+        eprintln!("--engine steers bfq's weights and changes nothing under {}", deaf.join(", "));
+    }
 }
 
 /// One run's report, and the account of the trace that it replayed.
@@ -86,7 +118,7 @@ fn simulate(loaded: &Loaded, scene: &Scene, name: Name, bar: &ProgressBar) -> an
 }
 
 /// Says what was cut short, and writes the report with plots, if one is wanted.
-fn finish(scene: &Scene, loaded: &Loaded, reports: &[Report]) -> anyhow::Result<()> {
+fn finish(scene: &Scene, loaded: &Loaded, reports: &[Report], depths: &[u32]) -> anyhow::Result<()> {
     for report in reports {
         let cut = report.processes.iter().filter(|process| process.finished_s.is_none()).count();
         if cut > 0 {
@@ -98,15 +130,15 @@ fn finish(scene: &Scene, loaded: &Loaded, reports: &[Report]) -> anyhow::Result<
         }
     }
     if let Some(path) = &scene.report {
-        report::write(path, &scene.job, loaded.profile(), reports)?;
+        report::write(path, &scene.job, loaded.profile(), reports, depths)?;
         eprintln!("report with plots: {}", path.display());
     }
     Ok(())
 }
 
-fn print_report(report: &Report, loaded: &Loaded) {
+fn print_report(report: &Report, loaded: &Loaded, depth: u32) {
     println!(
-        "{} on {}: {} MB/s, {} requests in {:.1} s, Jain's index {:.3}",
+        "{} on {}, {depth} at the disk at once: {} MB/s, {} requests in {:.1} s, Jain's index {:.3}",
         report.scheduler,
         loaded.profile().name,
         megabytes(report.bytes_per_second),
@@ -137,6 +169,8 @@ fn print_report(report: &Report, loaded: &Loaded) {
     let heads =
         ["process", "tenant", "MB/s", "share", "p50 ms", "p95 ms", "p99 ms", "max ms", "ended s", "guarantee missed"];
     print_table(&heads, &rows);
+    println!();
+    print_table(&TENANT_HEADS, &tenant_rows(report).collect::<Vec<_>>());
     if !report.weights.is_empty() {
         println!("Minerva set {} weights; the last: ", report.weights.len());
         for tenant in &report.tenants {
@@ -147,25 +181,43 @@ fn print_report(report: &Report, loaded: &Loaded) {
     }
 }
 
-/// How a guarantee fared, in a cell.
-pub(crate) fn promise_text(promise: Option<ReportedPromise>) -> String {
-    promise.map_or("-".to_owned(), |p| {
-        format!("{} of {} s, {} of {} late", p.seconds_missed, p.seconds, p.requests_late, p.requests)
+/// The columns of [`tenant_rows`].
+pub(crate) const TENANT_HEADS: [&str; 4] = ["tenant", "processes", "MB", "share"];
+
+/// What each tenant got of everything that was transferred.
+pub(crate) fn tenant_rows(report: &Report) -> impl Iterator<Item = Vec<String>> {
+    report.tenants.iter().map(|tenant| {
+        let processes = report.processes.iter().filter(|process| process.tenant == tenant.name).count();
+        let (bytes, share) = (megabytes(tenant.bytes as f64), format!("{:.1} %", 100.0 * tenant.share));
+        vec![tenant.name.clone(), processes.to_string(), bytes, share]
     })
 }
 
-fn print_comparison(reports: &[Report], loaded: &Loaded) {
+/// How a guarantee fared, in a cell.
+pub(crate) fn promise_text(promise: Option<ReportedPromise>) -> String {
+    promise.map_or("-".to_owned(), |p| {
+        let late = format!("{} of {} late", p.requests_late, p.requests);
+        match (p.seconds, p.interval_s) {
+            (0, _) => format!("rate not judged: asked for no {} s on end, {late}", p.interval_s),
+            (seconds, 1) => format!("{} of {seconds} s, {late}", p.seconds_missed),
+            (seconds, interval_s) => format!("{} of {seconds} s in parts of {interval_s} s, {late}", p.seconds_missed),
+        }
+    })
+}
+
+fn print_comparison(reports: &[Report], loaded: &Loaded, depths: &[u32]) {
     println!("{}", loaded.profile().name);
     let names: Vec<&str> = reports
         .first()
         .map_or_else(Vec::new, |report| report.processes.iter().map(|process| process.name.as_str()).collect());
-    let mut heads = vec!["scheduler", "MB/s", "Jain", "p50 ms", "p99 ms", "guarantee s missed"];
+    let mut heads = vec!["scheduler", "depth", "MB/s", "Jain", "p50 ms", "p99 ms", "guarantee s missed"];
     // With many processes the table keeps to the sums.
     let shown = if names.len() <= 8 { names.as_slice() } else { &[] };
     heads.extend(shown);
     let rows: Vec<Vec<String>> = reports
         .iter()
-        .map(|report| {
+        .zip(depths)
+        .map(|(report, depth)| {
             let worst = |of: fn(&minerva_sim_world::ReportedProcess) -> f64| {
                 report.processes.iter().map(of).fold(0.0, f64::max)
             };
@@ -174,6 +226,7 @@ fn print_comparison(reports: &[Report], loaded: &Loaded) {
                 promises().fold((0, 0), |(seconds, missed), p| (seconds + p.seconds, missed + p.seconds_missed));
             let head = [
                 report.scheduler.clone(),
+                depth.to_string(),
                 megabytes(report.bytes_per_second),
                 format!("{:.3}", report.jain_index),
                 format!("{:.2}", worst(|process| process.latency_p50_ms)),

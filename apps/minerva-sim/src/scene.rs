@@ -2,20 +2,21 @@
 
 use crate::cli::Scene;
 use crate::experiment::client::is_rotational;
+use crate::replay::{Cast, TraceCast};
 use crate::scheduler::Name;
 use crate::text::read_text;
-use crate::trace;
 use anyhow::{Context as _, bail};
 use clap::ValueEnum as _;
 use minerva_blocksched::FlowParameters;
 use minerva_model::{EngineConfig, Nanos};
 use minerva_sim_device::{Profile, profile_names};
-use minerva_sim_workload::Source;
 use minerva_sim_workload::job::{Amount, BoundJob, BoundTenant, FILE_BYTES_MAX, JobFile, parse};
-use minerva_sim_workload::trace::{Addresses, Pace, ReplayOptions, Replayed, TraceError, TraceSource};
-use minerva_sim_world::{Fault, Faulty, GuestSetup, ProcessSetup, Promise, TenantSetup, World, WorldSetup};
+use minerva_sim_workload::trace::Replayed;
+use minerva_sim_world::{
+    EngineSetup, Fault, Faulty, GuestSetup, ProcessSetup, Promise, TenantSetup, World, WorldSetup,
+};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Requests that a guest's virtual disk holds.
 const GUEST_DEPTH: u32 = 64;
@@ -34,7 +35,7 @@ pub(crate) struct Loaded {
 
 enum What {
     Jobs { tenants: Vec<BoundTenant>, jobs: Vec<BoundJob> },
-    Trace,
+    Trace(TraceCast),
 }
 
 /// A world, and the account of the trace that it replays.
@@ -53,7 +54,9 @@ pub(crate) fn load(scene: &Scene) -> anyhow::Result<Loaded> {
     }
     let profile = read_profile(&scene.profile)?;
     if !is_job_file(&scene.job) {
-        return Ok(Loaded { profile, what: What::Trace });
+        let until = until(scene, UNTIL_MAX_S);
+        let cast = TraceCast::find(scene, profile.capacity_bytes, until, is_read_once(&scene.job))?;
+        return Ok(Loaded { profile, what: What::Trace(cast) });
     }
     let path = scene.job.display().to_string();
     let text = read_text(&scene.job, FILE_BYTES_MAX)?;
@@ -62,8 +65,18 @@ pub(crate) fn load(scene: &Scene) -> anyhow::Result<Loaded> {
         eprintln!("{ignored}");
     }
     file.judge_guest_schedulers(Name::value_variants().iter().map(|name| name.as_str()))?;
+    file.judge_guest_keys(|guest, key| Name::from_str(guest, true).is_ok_and(|guest| guest.keeps(key)))?;
     let jobs = file.bind(profile.capacity_bytes, scene.seed)?;
     Ok(Loaded { profile, what: What::Jobs { tenants: file.tenants(), jobs } })
+}
+
+fn until(scene: &Scene, most_s: f64) -> Nanos {
+    Nanos((scene.until.unwrap_or(most_s) * 1e9) as u64)
+}
+
+/// Whether it is a pipe.
+fn is_read_once(path: &Path) -> bool {
+    path == Path::new("-") || path.metadata().is_ok_and(|is| !is.is_file())
 }
 
 fn is_job_file(path: &Path) -> bool {
@@ -108,7 +121,7 @@ impl Loaded {
     pub(crate) fn jobs(&self) -> &[BoundJob] {
         match &self.what {
             What::Jobs { jobs, .. } => jobs,
-            What::Trace => &[],
+            What::Trace(_) => &[],
         }
     }
 
@@ -119,21 +132,47 @@ impl Loaded {
 
     /// When the run ends at the latest.
     pub(crate) fn until(&self, scene: &Scene) -> Nanos {
-        let seconds = scene.until.unwrap_or(match &self.what {
-            What::Jobs { .. } => JOBS_UNTIL_S,
-            What::Trace => UNTIL_MAX_S,
-        });
-        Nanos((seconds * 1e9) as u64)
+        until(scene, if self.is_trace() { UNTIL_MAX_S } else { JOBS_UNTIL_S })
     }
 
     /// Whether a trace is replayed.
     pub(crate) fn is_trace(&self) -> bool {
-        matches!(self.what, What::Trace)
+        matches!(self.what, What::Trace(_))
     }
 
     /// Whether what is simulated can be read but once: it is a pipe.
     pub(crate) fn is_read_once(&self, scene: &Scene) -> bool {
-        self.is_trace() && (scene.job == Path::new("-") || scene.job.metadata().is_ok_and(|is| !is.is_file()))
+        self.is_trace() && is_read_once(&scene.job)
+    }
+
+    /// Requests at the disk at once under this scheduler.
+    pub(crate) fn depth(&self, scene: &Scene, name: Name) -> u32 {
+        let most = self.profile.queue_depth;
+        match scene.depth {
+            None => name.depth(is_rotational(&self.profile), most),
+            Some(0) => most,
+            Some(depth) => depth.min(most),
+        }
+    }
+
+    /// How a run was set up, for scripts: the same setup gives the same report.
+    pub(crate) fn setup_json(&self, scene: &Scene, name: Name) -> serde_json::Value {
+        let faults = scene.fault.iter().map(|fault| {
+            let (from_s, until_s) = (fault.from.as_secs_f64(), fault.until.as_secs_f64());
+            serde_json::json!({ "from_s": from_s, "until_s": until_s, "slower": fault.slower })
+        });
+        let depth = self.depth(scene, name);
+        serde_json::json!({
+            "seed": scene.seed,
+            "profile": self.profile.name,
+            "capacity_bytes": self.profile.capacity_bytes,
+            "scheduler": name.as_str(),
+            "settings": name.settings(is_rotational(&self.profile), depth),
+            "depth": depth,
+            "engine": scene.engine,
+            "until_s": self.until(scene).as_secs_f64(),
+            "faults": faults.collect::<Vec<_>>(),
+        })
     }
 
     /// A fresh world under this scheduler.
@@ -148,20 +187,19 @@ impl Loaded {
                 let tenants: Result<Vec<_>, _> = tenants.iter().map(|tenant| self.tenant(tenant)).collect();
                 (tenants?, jobs.iter().map(|job| process(job, name)).collect(), None)
             }
-            What::Trace => {
-                let (process, replayed) = replay(scene, self.profile.capacity_bytes)?;
-                let tenant = TenantSetup { name: "trace".to_owned(), weight: 100, guest: None };
-                (vec![tenant], vec![process], Some(replayed))
+            What::Trace(cast) => {
+                let Cast { tenants, processes, replayed } = cast.prepare(scene, self.profile.capacity_bytes)?;
+                (tenants, processes, Some(replayed))
             }
         };
-        let depth = if scene.depth == 0 { device.queue_depth() } else { scene.depth };
+        let (rotational, depth) = (is_rotational(&self.profile), self.depth(scene, name));
         let world = World::new(WorldSetup {
             device,
-            host: name.build(is_rotational(&self.profile)),
+            host: name.build_for(rotational, depth),
             depth,
             tenants,
             processes,
-            engine: scene.engine.then(EngineConfig::default),
+            engine: scene.engine.then(|| EngineSetup { config: EngineConfig::default(), rotational }),
             bin: Nanos::SECOND,
         });
         Ok(Prepared { world, replayed })
@@ -203,49 +241,5 @@ fn process(job: &BoundJob, name: Name) -> ProcessSetup {
         starts_at: job.starts_at,
         parameters: job.parameters(name.cost()),
         promise,
-    }
-}
-
-fn replay(scene: &Scene, capacity_bytes: u64) -> anyhow::Result<(ProcessSetup, Arc<Mutex<Replayed>>)> {
-    let path = &scene.job;
-    let trace = trace::open(path, scene.reading.options()?)?;
-    let options = ReplayOptions {
-        pace: Pace::Open { speed: scene.speed },
-        volume: None,
-        capacity_bytes,
-        addresses: if scene.fold { Addresses::Fold } else { Addresses::Refuse },
-        sync_writes: true,
-    };
-    let source = TraceSource::new(trace, options);
-    let replayed = source.replayed();
-    let source: Box<dyn Source> = Box::new(source);
-    let process = ProcessSetup {
-        name: path.file_name().map_or_else(|| "trace".to_owned(), |name| name.to_string_lossy().into_owned()),
-        tenant: 0,
-        source,
-        starts_at: Nanos::ZERO,
-        parameters: FlowParameters::default(),
-        promise: None,
-    };
-    Ok((process, replayed))
-}
-
-/// An error that ended a trace early, if one did; what was wrong with it otherwise goes to standard error.
-pub(crate) fn judge_replay(replayed: &Mutex<Replayed>) -> anyhow::Result<()> {
-    let mut replayed = replayed.lock().unwrap_or_else(PoisonError::into_inner);
-    trace::print_faults(&replayed.faults);
-    if replayed.folded > 0 {
-        eprintln!("folded onto the disk: {} of {} requests, which lay past its end", replayed.folded, replayed.records);
-    }
-    match replayed.error.take() {
-        Some(error) => {
-            let past_the_end = matches!(*error, TraceError::PastTheEnd { .. });
-            Err(error).context(if past_the_end {
-                "the trace does not fit the disk (--fold folds its addresses, --profile names another disk)"
-            } else {
-                "the trace could not be replayed"
-            })
-        }
-        None => Ok(()),
     }
 }

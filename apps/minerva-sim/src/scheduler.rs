@@ -40,28 +40,75 @@ pub(crate) enum Name {
 }
 
 impl Name {
-    /// A fresh scheduler for a disk that seeks, or not.
+    /// A fresh scheduler for a disk that seeks, or not, and that has one request at once.
     pub(crate) fn build(self, rotational: bool) -> Box<dyn Scheduler> {
-        let cost = Cost::PerBytes(UNIT_BYTES);
+        self.build_for(rotational, 1)
+    }
+
+    /// The same for a disk that has so many requests at once.
+    pub(crate) fn build_for(self, rotational: bool, depth: u32) -> Box<dyn Scheduler> {
+        let cost = self.cost();
         match self {
             Self::Noop => Box::new(Noop::new()),
             Self::MqDeadline => Box::new(Deadline::new(DeadlineOptions::default())),
             Self::Anticipatory => Box::new(Anticipatory::new(AnticipatoryOptions::default())),
             Self::Cfq => Box::new(Cfq::new(CfqOptions::default())),
-            Self::Bfq => {
-                let queues_internally = !rotational;
-                Box::new(Bfq::new(BfqOptions { rotational, queues_internally, ..BfqOptions::default() }))
-            }
-            Self::Sfq => Box::new(Sfq::new(if rotational { 1 } else { 4 }, cost)),
+            Self::Bfq => Box::new(Bfq::new(bfq_options(rotational, depth))),
+            Self::Sfq => Box::new(Sfq::new(sfq_depth(rotational), cost)),
             Self::Pclock => Box::new(PClock::new(cost)),
-            Self::Htbs => Box::new(Htbs::new(HtbsOptions { cost, ..HtbsOptions::default() })),
+            Self::Htbs => Box::new(Htbs::new(htbs_options())),
             Self::HtbsOriginal => Box::new(Htbs::new(HtbsOptions::original())),
             Self::Mclock => Box::new(MClock::new(cost, AtLimit::Wait)),
-            Self::Tag => Box::new(Tag::new(TagOptions { cost, depth: tag_depth(rotational), ..TagOptions::default() })),
-            Self::TagSeed => {
-                Box::new(Tag::new(TagOptions { cost, depth: 32, plug: Nanos::ZERO, ..TagOptions::default() }))
-            }
+            Self::Tag => Box::new(Tag::new(tag_options(rotational))),
+            Self::TagSeed => Box::new(Tag::new(tag_seed_options())),
         }
+    }
+
+    /// Its settings that differ with the disk or from one scheduler to the next, for reports.
+    pub(crate) fn settings(self, rotational: bool, depth: u32) -> String {
+        match self {
+            Self::Noop => "none".to_owned(),
+            Self::MqDeadline => format!("{:?}", DeadlineOptions::default()),
+            Self::Anticipatory => format!("{:?}", AnticipatoryOptions::default()),
+            Self::Cfq => format!("{:?}", CfqOptions::default()),
+            Self::Bfq => format!("{:?}", bfq_options(rotational, depth)),
+            Self::Sfq => format!("depth {}, {:?}", sfq_depth(rotational), self.cost()),
+            Self::Pclock => format!("{:?}", self.cost()),
+            Self::Htbs => format!("{:?}", htbs_options()),
+            Self::HtbsOriginal => format!("{:?}", HtbsOptions::original()),
+            Self::Mclock => format!("{:?}, {:?}", self.cost(), AtLimit::Wait),
+            Self::Tag => format!("{:?}", tag_options(rotational)),
+            Self::TagSeed => format!("{:?}", tag_seed_options()),
+        }
+    }
+
+    /// Requests that it has at a disk that takes `device_depth` at once. One that keeps contracts decides which request is
+    /// next, and on a disk that seeks a queue of the disk's own would decide that again; `admit` counts with that. SFQ(D)
+    /// and Tag bound the depth themselves as well.
+    pub(crate) fn depth(self, rotational: bool, device_depth: u32) -> u32 {
+        match self {
+            Self::Pclock | Self::Htbs | Self::HtbsOriginal if rotational => 1,
+            Self::Sfq => sfq_depth(rotational).min(device_depth),
+            Self::Tag => tag_depth(rotational).min(device_depth),
+            _ => device_depth,
+        }
+    }
+
+    /// Whether it keeps what a key of a job file asks of it.
+    pub(crate) fn keeps(self, key: &str) -> bool {
+        match self {
+            // The order is left to the host, which sees each process.
+            Self::Noop => true,
+            Self::Pclock | Self::Htbs | Self::HtbsOriginal => key == "minerva_contract",
+            Self::Mclock => matches!(key, "minerva_reservation" | "minerva_limit"),
+            Self::Tag | Self::TagSeed => key.starts_with("minerva_tag"),
+            _ => false,
+        }
+    }
+
+    /// Whether Minerva's engine steers it: it knows BFQ's weights.
+    pub(crate) fn is_steered(self) -> bool {
+        self == Self::Bfq
     }
 
     /// How it charges.
@@ -98,6 +145,27 @@ impl Name {
             Self::TagSeed => "tag-seed",
         }
     }
+}
+
+/// The kernel's BFQ finds out whether a disk queues by how many requests it has at once.
+fn bfq_options(rotational: bool, depth: u32) -> BfqOptions {
+    BfqOptions { rotational, queues_internally: !rotational || depth > 1, ..BfqOptions::default() }
+}
+
+fn htbs_options() -> HtbsOptions {
+    HtbsOptions { cost: Cost::PerBytes(UNIT_BYTES), ..HtbsOptions::default() }
+}
+
+fn sfq_depth(rotational: bool) -> u32 {
+    if rotational { 1 } else { 4 }
+}
+
+fn tag_options(rotational: bool) -> TagOptions {
+    TagOptions { cost: Cost::PerBytes(UNIT_BYTES), depth: tag_depth(rotational), ..TagOptions::default() }
+}
+
+fn tag_seed_options() -> TagOptions {
+    TagOptions { cost: Cost::PerBytes(UNIT_BYTES), depth: 32, plug: Nanos::ZERO, ..TagOptions::default() }
 }
 
 /// One request on the medium and one on its way keep an SSD busy; a disk that seeks orders more itself.

@@ -57,7 +57,7 @@ fn writer(input: &Path, output: &Path) -> anyhow::Result<NativeWriter> {
 }
 
 /// So many requests between two looks at the progress.
-const STEP: u64 = 1 << 16;
+pub(crate) const STEP: u64 = 1 << 16;
 
 /// Every request of a trace, with progress on standard error where that is a terminal.
 fn each(
@@ -80,7 +80,17 @@ fn each(
 
 fn slice(trace: &mut TraceReader, path: &Path, part: Slice, writer: &mut NativeWriter) -> anyhow::Result<()> {
     let bar = bar(path);
-    for record in part.of(trace.by_ref()) {
+    let mut read = 0_u64;
+    // What is skipped is progress too.
+    let records = std::iter::from_fn(|| {
+        let record = trace.next()?;
+        read += 1;
+        if read.is_multiple_of(STEP) {
+            bar.set_position(trace.taken_bytes());
+        }
+        Some(record)
+    });
+    for record in part.of(records) {
         writer.write(&record?)?;
         if writer.records().is_multiple_of(STEP) {
             bar.set_message(format!("{} requests", writer.records()));
@@ -90,7 +100,7 @@ fn slice(trace: &mut TraceReader, path: &Path, part: Slice, writer: &mut NativeW
     Ok(())
 }
 
-fn bar(path: &Path) -> ProgressBar {
+pub(crate) fn bar(path: &Path) -> ProgressBar {
     let bytes = path.metadata().map_or(0, |metadata| metadata.len());
     let style = ProgressStyle::with_template("{bar:30} {bytes} of {total_bytes}, {elapsed}, {eta} to go {msg}")
         .unwrap_or_else(|_| ProgressStyle::default_bar());
@@ -121,6 +131,14 @@ pub(crate) fn print_faults(faults: &Faults) {
     if faults.out_of_order > 0 {
         let moved = counted(faults.out_of_order, "request was", "requests were");
         eprintln!("{moved} earlier than the one before, by up to {}, and moved to its time", faults.back_max);
+    }
+    if faults.far_ahead > 0 {
+        let moved = counted(faults.far_ahead, "request was", "requests were");
+        eprintln!("{moved} more than a minute later than those around it, and moved to the time of the one before");
+    }
+    if !faults.misplaced.is_empty() {
+        eprintln!("the first out of order:");
+        faults.misplaced.iter().for_each(|misplaced| eprintln!("  {misplaced}"));
     }
     if faults.dropped > 0 {
         let dropped = counted(
@@ -173,7 +191,6 @@ fn print_text(trace: &TraceReader, summary: &Summary) {
 }
 
 fn print_json(trace: &TraceReader, summary: &Summary) {
-    let faults = trace.faults();
     let sizes: Vec<_> =
         summary.sizes.iter().map(|(bytes, count)| serde_json::json!({"bytes_max": bytes, "requests": count})).collect();
     let volumes: Vec<_> = summary
@@ -187,15 +204,29 @@ fn print_json(trace: &TraceReader, summary: &Summary) {
             })
         })
         .collect();
-    let line = serde_json::json!({
+    let mut line = serde_json::json!({
         "format": trace.format().as_str(), "compression": trace.compression().as_str(), "requests": summary.records,
         "span_ns": summary.span.0, "first_ns": trace.first_ns(), "reads": summary.reads, "writes": summary.writes,
         "flushes": summary.flushes, "discards": summary.discards, "read_bytes": summary.read_bytes,
         "written_bytes": summary.written_bytes, "mean_per_second": summary.mean_per_second(),
         "peak_per_second": summary.peak_per_second, "end_bytes": summary.end_bytes,
-        "mean_latency_ns": summary.mean_latency.map(|latency| latency.0), "malformed": faults.malformed,
-        "examples": faults.examples.iter().map(ToString::to_string).collect::<Vec<_>>(), "dropped": faults.dropped,
-        "out_of_order": faults.out_of_order, "back_ns_max": faults.back_max.0, "sizes": sizes, "volumes": volumes,
+        "mean_latency_ns": summary.mean_latency.map(|latency| latency.0), "sizes": sizes, "volumes": volumes,
     });
+    if let (Some(line), serde_json::Value::Object(faults)) = (line.as_object_mut(), faults_json(trace.faults())) {
+        line.extend(faults);
+    }
     println!("{line}");
+}
+
+/// What was wrong with a trace, for scripts.
+pub(crate) fn faults_json(faults: &Faults) -> serde_json::Value {
+    serde_json::json!({
+        "malformed": faults.malformed,
+        "examples": faults.examples.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "dropped": faults.dropped,
+        "out_of_order": faults.out_of_order,
+        "back_ns_max": faults.back_max.0,
+        "far_ahead": faults.far_ahead,
+        "misplaced": faults.misplaced.iter().map(ToString::to_string).collect::<Vec<_>>(),
+    })
 }

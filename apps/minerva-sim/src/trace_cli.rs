@@ -75,6 +75,41 @@ impl Reading {
     }
 }
 
+/// Who the tenants of a trace are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum TraceTenants {
+    /// Each volume is a tenant with a part of the disk of its own.
+    Volume,
+    /// All of it is one process; volumes lie upon each other.
+    One,
+}
+
+/// Who makes a trace's requests, and when.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Replaying {
+    /// Who the tenants of a trace are. Without it each volume, or `one` where the trace comes through a pipe or has more than
+    /// 64 volumes.
+    #[arg(long, value_enum)]
+    pub(crate) trace_tenants: Option<TraceTenants>,
+    /// Weight of a volume's tenant, by the volume's name or number, 1 to 10000; may be given several times.
+    #[arg(long, value_name = "VOLUME=WEIGHT", value_parser = named_number)]
+    pub(crate) trace_weight: Vec<(String, u32)>,
+    /// Priority of a volume's requests under tag, 1 to 254; may be given several times.
+    #[arg(long, value_name = "VOLUME=TAG", value_parser = named_number)]
+    pub(crate) trace_tag: Vec<(String, u32)>,
+    /// Replay as fast as the disk allows, with so many requests of each tenant under way, instead of at the trace's instants.
+    #[arg(long, value_name = "REQUESTS", conflicts_with = "speed", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) trace_depth: Option<u32>,
+}
+
+/// `VOLUME=NUMBER`, for the command line.
+fn named_number(text: &str) -> Result<(String, u32), String> {
+    let (name, number) =
+        text.rsplit_once('=').ok_or_else(|| format!("`{text}` is not VOLUME=NUMBER, such as 3=400"))?;
+    let number = number.parse().map_err(|_| format!("`{number}` is not a whole number"))?;
+    Ok((name.to_owned(), number))
+}
+
 /// Which part of a trace.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Part {

@@ -36,12 +36,12 @@ pub enum Loop {
     },
 }
 
-/// Time a closed-loop process spends on other things.
+/// Time a closed-loop process spends on other things. As in fio, it waits for all of its requests before that.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pause {
     /// How long.
     pub time: Nanos,
-    /// After how many requests.
+    /// After how many completed requests.
     pub every: u32,
 }
 
@@ -54,6 +54,8 @@ pub struct Plan {
     pub when: Loop,
     /// Reads in a hundred; the rest are writes.
     pub read_percent: u8,
+    /// All requests are discards instead.
+    pub discards: bool,
     /// The process waits for its writes (its reads it always waits for).
     pub sync_writes: bool,
     /// Size of a request.
@@ -68,7 +70,7 @@ pub struct Plan {
     pub ends_at: Option<Nanos>,
     /// Think time.
     pub pause: Option<Pause>,
-    /// A closed loop makes no more than this many bytes a second, averaged from its start.
+    /// A closed loop makes no more than this many bytes a second, averaged from its start: reads and writes each, as in fio.
     pub rate_bytes_per_second: Option<u64>,
     /// The process makes its writes durable after so many of them, and waits for that.
     pub flush_every_writes: Option<u32>,
@@ -82,6 +84,7 @@ impl Default for Plan {
             pattern: Pattern::Sequential,
             when: Loop::Closed { depth: 1 },
             read_percent: 100,
+            discards: false,
             sync_writes: true,
             block_bytes: 4096,
             offset_bytes: 0,
@@ -104,13 +107,16 @@ pub struct Generator {
     zipf: Option<Zipf<f64>>,
     gap: Option<Exp<f64>>,
     blocks: u64,
+    /// Which way the next request goes, once that is drawn.
+    reads_next: Option<bool>,
     /// Where a sequential process goes on, for reads and for writes: each direction has its place, as in fio.
     next_block: [u64; 2],
     writes_since_flush: u32,
     flushing: bool,
-    made: u64,
-    made_bytes: u64,
+    /// For writes and for reads.
+    made_bytes: [u64; 2],
     outstanding: u32,
+    completed_since_pause: u32,
     started: Option<Nanos>,
     /// When the next request may be made.
     due: Nanos,
@@ -135,12 +141,13 @@ impl Generator {
             zipf,
             gap,
             blocks,
+            reads_next: None,
             next_block: [0; 2],
             writes_since_flush: 0,
             flushing: false,
-            made: 0,
-            made_bytes: 0,
+            made_bytes: [0; 2],
             outstanding: 0,
+            completed_since_pause: 0,
             started: None,
             due: Nanos::ZERO,
         }
@@ -157,23 +164,34 @@ impl Generator {
             Pattern::Random => self.random.random_range(0..self.blocks),
             Pattern::Zipf { .. } => {
                 let rank = self.zipf.as_ref().map_or(0, |zipf| zipf.sample(&mut self.random) as u64 - 1);
-                // Neighbouring ranks are not neighbours on the disk: an odd factor permutes the blocks of 2^64.
-                ((u128::from(rank.wrapping_mul(0x9E37_79B9_7F4A_7C15)) * u128::from(self.blocks)) >> 64) as u64
+                scattered(rank.min(self.blocks - 1), self.blocks)
             }
         }
     }
 
-    fn request(&mut self) -> IoRequest {
+    /// Which way the next request goes; drawn once for each.
+    fn reads_next(&mut self) -> bool {
         let percent = self.plan.read_percent;
-        let read = percent >= 100 || (percent > 0 && self.random.random_range(0..100u8) < percent);
+        let random = &mut self.random;
+        *self
+            .reads_next
+            .get_or_insert_with(|| percent >= 100 || (percent > 0 && random.random_range(0..100u8) < percent))
+    }
+
+    fn request(&mut self, read: bool) -> IoRequest {
+        self.reads_next = None;
         let block = self.block(read);
-        self.writes_since_flush += u32::from(!read);
-        self.made += 1;
-        self.made_bytes += u64::from(self.plan.block_bytes);
+        self.made_bytes[usize::from(read)] += u64::from(self.plan.block_bytes);
         self.outstanding += 1;
+        let kind = match (self.plan.discards, read) {
+            (true, _) => Kind::Discard,
+            (false, true) => Kind::Read,
+            (false, false) => Kind::Write,
+        };
+        self.writes_since_flush += u32::from(kind == Kind::Write);
         IoRequest {
-            kind: if read { Kind::Read } else { Kind::Write },
-            sync: read || self.plan.sync_writes,
+            kind,
+            sync: kind != Kind::Write || self.plan.sync_writes,
             tag: self.plan.tag,
             offset_bytes: self.plan.offset_bytes + block * u64::from(self.plan.block_bytes),
             length_bytes: self.plan.block_bytes,
@@ -184,6 +202,11 @@ impl Generator {
         self.plan.flush_every_writes.is_some_and(|every| every > 0 && self.writes_since_flush >= every)
     }
 
+    /// The process waits for what is under way, and then thinks.
+    fn pause_is_due(&self) -> bool {
+        self.plan.pause.is_some_and(|pause| self.completed_since_pause >= pause.every.max(1))
+    }
+
     fn flush(&mut self) -> IoRequest {
         self.writes_since_flush = 0;
         self.flushing = true;
@@ -192,28 +215,43 @@ impl Generator {
     }
 
     fn has_ended(&self, now: Nanos) -> bool {
-        self.plan.total_bytes.is_some_and(|total| self.made_bytes >= total)
+        self.plan.total_bytes.is_some_and(|total| self.made_bytes.iter().sum::<u64>() >= total)
             || self.plan.ends_at.is_some_and(|end| now >= end)
     }
 
-    /// The instant before which the plan's rate allows no more.
-    fn rate_due(&self, started: Nanos) -> Nanos {
+    /// The instant before which the plan's rate allows no more reads, or writes.
+    fn rate_due(&self, started: Nanos, read: bool) -> Nanos {
         self.plan.rate_bytes_per_second.filter(|rate| *rate > 0).map_or(Nanos::ZERO, |rate| {
-            let spent = u128::from(self.made_bytes) * 1_000_000_000 / u128::from(rate);
+            let spent = u128::from(self.made_bytes[usize::from(read)]) * 1_000_000_000 / u128::from(rate);
             started + Nanos(u64::try_from(spent).unwrap_or(u64::MAX))
         })
     }
 
+    /// When the next request may be made, and which way it goes. Of a mixed process whose turn is over its rate the other
+    /// way goes first if it may sooner, as in fio.
+    fn next_way(&mut self, now: Nanos, started: Nanos) -> (Nanos, bool) {
+        let read = self.reads_next();
+        let due = self.rate_due(started, read);
+        if due > now && (1..100).contains(&self.plan.read_percent) {
+            let other = self.rate_due(started, !read);
+            if other < due {
+                return (other, !read);
+            }
+        }
+        (due, read)
+    }
+
     fn next_open(&mut self, now: Nanos) -> Step {
         let Some(gap) = self.gap else { return Step::Finished };
-        if self.made == 0 && self.due == Nanos::ZERO {
+        if self.made_bytes == [0; 2] && self.due == Nanos::ZERO {
             self.due = now + Nanos((gap.sample(&mut self.random) * 1e9) as u64);
         }
         if now < self.due {
             return Step::At(self.due);
         }
         self.due += Nanos((gap.sample(&mut self.random) * 1e9) as u64);
-        Step::Issue(self.request())
+        let read = self.reads_next();
+        Step::Issue(self.request(read))
     }
 }
 
@@ -231,11 +269,12 @@ impl Source for Generator {
             return if self.outstanding > 0 { Step::Blocked } else { Step::Issue(self.flush()) };
         }
         let Loop::Closed { depth } = self.plan.when else { return self.next_open(now) };
-        if self.outstanding >= depth.max(1) {
+        if self.outstanding >= depth.max(1) || self.pause_is_due() {
             return Step::Blocked;
         }
-        let due = self.due.max(self.rate_due(started));
-        if now < due { Step::At(due) } else { Step::Issue(self.request()) }
+        let (rate_due, read) = self.next_way(now, started);
+        let due = self.due.max(rate_due);
+        if now < due { Step::At(due) } else { Step::Issue(self.request(read)) }
     }
 
     fn completed(&mut self, now: Nanos, request: &IoRequest) {
@@ -244,91 +283,35 @@ impl Source for Generator {
             self.flushing = false;
             return;
         }
+        self.completed_since_pause = self.completed_since_pause.saturating_add(1);
         if let (Some(pause), Loop::Closed { .. }) = (self.plan.pause, self.plan.when)
-            && self.made.is_multiple_of(u64::from(pause.every.max(1)))
+            && self.outstanding == 0
+            && self.pause_is_due()
         {
+            self.completed_since_pause = 0;
             self.due = now + pause.time;
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::{Generator, Loop, Pattern, Pause, Plan};
-    use crate::{Source, Step};
-    use minerva_model::Nanos;
-    use proptest::prelude::{Just, Strategy, prop_assert, prop_oneof, proptest};
-
-    fn issued(step: Step) -> Option<u64> {
-        match step {
-            Step::Issue(request) => Some(request.offset_bytes),
-            _ => None,
+/// A permutation of `0..blocks`, so that neighbouring ranks are not neighbours on the disk and each block has one rank: every
+/// round permutes the numbers of as many bits as `blocks` needs, and what falls outside goes on until it falls inside.
+fn scattered(rank: u64, blocks: u64) -> u64 {
+    const FACTORS: [u64; 3] = [0x9E37_79B9_7F4A_7C15, 0xBF58_476D_1CE4_E5B9, 0x94D0_49BB_1331_11EB];
+    let bits = (u64::BITS - (blocks - 1).leading_zeros()).max(1);
+    let mask = u64::MAX >> (u64::BITS - bits);
+    let mut block = rank;
+    loop {
+        for factor in FACTORS {
+            // An odd factor permutes, and so does folding the upper bits onto the lower ones.
+            block = block.wrapping_mul(factor).wrapping_add(factor >> 32) & mask;
+            block ^= block >> bits.div_ceil(2);
         }
-    }
-
-    #[test]
-    fn a_synchronous_reader_thinks_between_requests() {
-        let plan = Plan {
-            pause: Some(Pause { time: Nanos(10), every: 1 }),
-            total_bytes: Some(8192),
-            offset_bytes: 4096,
-            ..Plan::default()
-        };
-        let mut reader = Generator::new(plan, 1);
-        let Step::Issue(first) = reader.next(Nanos(5)) else { panic!("it starts at once") };
-        assert_eq!(first.offset_bytes, 4096);
-        assert_eq!(reader.next(Nanos(5)), Step::Blocked);
-        reader.completed(Nanos(100), &first);
-        assert_eq!(reader.next(Nanos(100)), Step::At(Nanos(110)));
-        let Step::Issue(second) = reader.next(Nanos(110)) else { panic!("it goes on after thinking") };
-        assert_eq!(second.offset_bytes, 8192);
-        assert_eq!(reader.next(Nanos(110)), Step::Blocked);
-        reader.completed(Nanos(120), &second);
-        assert_eq!(reader.next(Nanos(130)), Step::Finished);
-    }
-
-    #[test]
-    fn a_rate_is_kept_on_average() {
-        let plan = Plan { rate_bytes_per_second: Some(4096), ..Plan::default() };
-        let mut reader = Generator::new(plan, 1);
-        let Step::Issue(request) = reader.next(Nanos::ZERO) else { panic!("the first is free") };
-        reader.completed(Nanos(1), &request);
-        assert_eq!(reader.next(Nanos(1)), Step::At(Nanos::SECOND));
-    }
-
-    #[test]
-    fn open_arrivals_come_at_their_mean_rate() {
-        let plan = Plan { when: Loop::Open { rate_per_second: 1000.0 }, ..Plan::default() };
-        let mut source = Generator::new(plan, 7);
-        let mut now = Nanos::ZERO;
-        let mut made = 0;
-        while now < Nanos::from_secs(20) {
-            match source.next(now) {
-                Step::Issue(_) => made += 1,
-                Step::At(at) => now = at,
-                other => panic!("{other:?}"),
-            }
-        }
-        assert!((19_000..21_000).contains(&made), "{made} arrivals in 20 s at 1,000 a second");
-    }
-
-    proptest! {
-        #[test]
-        fn requests_lie_in_their_region(
-            pattern in prop_oneof![
-                Just(Pattern::Sequential),
-                Just(Pattern::Random),
-                (0.1f64..3.0).prop_map(|exponent| Pattern::Zipf { exponent })
-            ],
-            seed in 0u64..100,
-            blocks in 1u64..1000,
-        ) {
-            let plan = Plan { pattern, offset_bytes: 1 << 20, region_bytes: blocks * 4096, when: Loop::Closed { depth: 500 }, ..Plan::default() };
-            let mut source = Generator::new(plan, seed);
-            for _ in 0..200 {
-                let offset = issued(source.next(Nanos::ZERO)).expect("depth is left");
-                prop_assert!(offset >= 1 << 20 && offset + 4096 <= (1 << 20) + blocks * 4096);
-            }
+        if block < blocks {
+            return block;
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

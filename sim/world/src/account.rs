@@ -2,6 +2,7 @@
 
 use crate::promise::{Promise, ReportedPromise, Watch};
 use hdrhistogram::Histogram;
+use minerva_blocksched::Kind;
 use minerva_model::Nanos;
 use minerva_sim_device::Statistics;
 use minerva_sim_workload::IoRequest;
@@ -12,6 +13,17 @@ const LATENCY_MAX_US: u64 = 600_000_000;
 /// When a run needs more bins, neighbours are joined and all are twice as wide. A day has bins of 8 seconds then.
 const BINS_MAX: u64 = 16_384;
 
+/// How a process stands when it is reported.
+#[derive(Clone, Copy, Debug)]
+pub struct Until {
+    /// When it ended, if it did.
+    pub finished: Option<Nanos>,
+    /// The end of the run, or where it is.
+    pub end: Nanos,
+    /// Requests within what it was promised that are under way and late.
+    pub overdue: u64,
+}
+
 /// One process's account.
 #[derive(Debug)]
 pub struct Account {
@@ -20,8 +32,8 @@ pub struct Account {
     bins_bytes: Vec<u64>,
     requests: u64,
     bytes: u64,
+    discarded_bytes: u64,
     started: Nanos,
-    last: Nanos,
     watch: Option<Watch>,
 }
 
@@ -32,14 +44,13 @@ impl Account {
         let latency_us = Histogram::new_with_bounds(1, LATENCY_MAX_US, 3).expect("1 < 600,000,000 and 3 digits");
         let bin = Nanos(bin.0.max(1));
         let watch = promise.map(Watch::new);
-        let (started, last) = (Nanos::ZERO, Nanos::ZERO);
-        Self { latency_us, bin, bins_bytes: Vec::new(), requests: 0, bytes: 0, started, last, watch }
+        let started = Nanos::ZERO;
+        Self { latency_us, bin, bins_bytes: Vec::new(), requests: 0, bytes: 0, discarded_bytes: 0, started, watch }
     }
 
     /// The process starts.
     pub fn start(&mut self, now: Nanos) {
         self.started = now;
-        self.last = now;
     }
 
     /// It makes a request; whether that is within what it was promised.
@@ -55,14 +66,23 @@ impl Account {
             watch.completed(now, issued, request.length_bytes, within);
         }
         self.latency_us.saturating_record(now.since(issued).0 / 1_000);
+        self.requests += 1;
+        let length = u64::from(request.length_bytes);
+        if request.kind == Kind::Discard {
+            self.discarded_bytes += length;
+            return;
+        }
         let mut index = (now.0 / self.bin.0) as usize;
         if index >= self.bins_bytes.len() {
             index = self.open_bin(now);
         }
-        self.bins_bytes[index] += u64::from(request.length_bytes);
-        self.requests += 1;
-        self.bytes += u64::from(request.length_bytes);
-        self.last = now;
+        self.bins_bytes[index] += length;
+        self.bytes += length;
+    }
+
+    /// Whether a request that was made at `issued`, within what was promised, and is still under way, is late.
+    pub(crate) fn is_overdue(&self, now: Nanos, issued: Nanos) -> bool {
+        self.watch.is_some_and(|watch| watch.is_late(now, issued))
     }
 
     /// The bin of an instant later than all bins so far.
@@ -82,7 +102,7 @@ impl Account {
         self.bin
     }
 
-    /// Bytes so far.
+    /// Bytes read and written so far.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -96,14 +116,17 @@ impl Account {
         if self.requests == 0 { 0.0 } else { self.latency_us.value_at_quantile(quantile) as f64 / 1e3 }
     }
 
-    /// The report of it, in bins of `bin`, which is the account's own width or that doubled some times.
-    pub fn report(&self, name: &str, tenant: &str, finished: Option<Nanos>, bin: Nanos) -> ReportedProcess {
-        let seconds = finished.unwrap_or(self.last).since(self.started).as_secs_f64();
+    /// The report of it until `end`, when so many promised requests are `overdue`, in bins of `bin`, which is the account's
+    /// own width or that doubled some times.
+    pub fn report(&self, name: &str, tenant: &str, until: Until, bin: Nanos) -> ReportedProcess {
+        let Until { finished, end, overdue } = until;
+        let seconds = finished.unwrap_or(end).since(self.started).as_secs_f64();
         ReportedProcess {
             name: name.to_owned(),
             tenant: tenant.to_owned(),
             requests: self.requests,
             bytes: self.bytes,
+            discarded_bytes: self.discarded_bytes,
             bytes_per_second: if seconds > 0.0 { self.bytes as f64 / seconds } else { 0.0 },
             started_s: self.started.as_secs_f64(),
             finished_s: finished.map(Nanos::as_secs_f64),
@@ -113,7 +136,7 @@ impl Account {
             latency_p99_ms: self.percentile(0.99),
             latency_max_ms: self.latency_us.max() as f64 / 1e3,
             bins_bytes: joined(&self.bins_bytes, (bin.0 / self.bin.0).max(1) as usize),
-            promise: self.watch.map(|watch| watch.reported()),
+            promise: self.watch.map(|watch| watch.reported(finished.unwrap_or(end), overdue)),
         }
     }
 }
@@ -168,9 +191,11 @@ pub struct ReportedProcess {
     pub tenant: String,
     /// Completed.
     pub requests: u64,
-    /// Transferred.
+    /// Read and written.
     pub bytes: u64,
-    /// From its start to its end, or to its last completion.
+    /// Discarded; nothing of it is transferred, so it counts nowhere else.
+    pub discarded_bytes: u64,
+    /// From its start to its end, or to the end of the run.
     pub bytes_per_second: f64,
     /// When it started.
     pub started_s: f64,
@@ -194,7 +219,7 @@ pub struct ReportedProcess {
 
 #[cfg(test)]
 mod tests {
-    use super::{Account, BINS_MAX};
+    use super::{Account, BINS_MAX, Until};
     use minerva_blocksched::Kind;
     use minerva_model::Nanos;
     use minerva_sim_workload::IoRequest;
@@ -206,12 +231,27 @@ mod tests {
         for second in (0..40_000).chain([1_000_000, 4_000_000_000]) {
             account.note(Nanos::from_secs(second), Nanos::from_secs(second), &io, true);
         }
-        let report = account.report("a", "a", None, account.bin());
+        let until = Until { finished: None, end: Nanos::from_secs(4_000_000_000), overdue: 0 };
+        let report = account.report("a", "a", until, account.bin());
         assert!(report.bins_bytes.len() as u64 <= BINS_MAX);
         assert_eq!(report.bins_bytes.iter().sum::<u64>(), 40_002 * 512);
         let last = 4_000_000_000 / (account.bin().0 / Nanos::SECOND.0);
         assert_eq!((report.bins_bytes.len() as u64, report.bins_bytes.last()), (last + 1, Some(&512)));
         let wider = Nanos(account.bin().0 * 2);
-        assert_eq!(account.report("a", "a", None, wider).bins_bytes.len() as u64, last / 2 + 1);
+        assert_eq!(account.report("a", "a", until, wider).bins_bytes.len() as u64, last / 2 + 1);
+    }
+
+    #[test]
+    fn discards_are_no_throughput() {
+        let io = |kind| IoRequest { kind, sync: true, tag: None, offset_bytes: 0, length_bytes: 4096 };
+        let mut account = Account::new(Nanos::SECOND, None);
+        for kind in [Kind::Write, Kind::Discard, Kind::Discard] {
+            account.note(Nanos::SECOND, Nanos::ZERO, &io(kind), false);
+        }
+        let until = Until { finished: None, end: Nanos::from_secs(4), overdue: 0 };
+        let report = account.report("a", "a", until, account.bin());
+        assert_eq!((report.requests, report.bytes, report.discarded_bytes), (3, 4096, 8192));
+        assert_eq!(report.bytes_per_second, 1024.0, "until the end of the run, not to its last request");
+        assert_eq!(report.bins_bytes, [0, 4096]);
     }
 }

@@ -22,18 +22,9 @@ pub struct Faulty {
 }
 
 impl Faulty {
-    /// `inner` with these faults. Of faults that overlap the one that starts later begins when the earlier has ended; one
-    /// that ends before it starts is none.
-    pub fn new(inner: Box<dyn DeviceModel>, mut faults: Vec<Fault>) -> Self {
-        faults.sort_by_key(|fault| fault.from);
-        let mut after = Nanos::ZERO;
-        for fault in &mut faults {
-            fault.from = fault.from.max(after);
-            fault.until = fault.until.max(fault.from);
-            fault.slower = fault.slower.map(|slower| slower.max(1));
-            after = fault.until;
-        }
-        Self { inner, faults }
+    /// `inner` with these faults. While several last the slowest of them rules; one that ends before it starts is none.
+    pub fn new(inner: Box<dyn DeviceModel>, faults: Vec<Fault>) -> Self {
+        Self { inner, faults: apart(&faults) }
     }
 
     /// The disk's own time at an instant.
@@ -69,6 +60,22 @@ impl Faulty {
         }
         Nanos(at.0 + left)
     }
+}
+
+/// The same faults as ones that follow each other: time is cut wherever one begins or ends.
+fn apart(faults: &[Fault]) -> Vec<Fault> {
+    let mut cuts: Vec<Nanos> = faults.iter().flat_map(|fault| [fault.from, fault.until]).collect();
+    cuts.sort();
+    cuts.dedup();
+    let ruling = |part: &[Nanos]| {
+        let (from, until) = (part[0], part[1]);
+        let lasting = faults.iter().filter(|fault| fault.from <= from && until <= fault.until);
+        // Standing still is slower than any factor.
+        let slowest =
+            lasting.map(|fault| fault.slower.map_or(u32::MAX, |slower| slower.clamp(1, u32::MAX - 1))).max()?;
+        Some(Fault { from, until, slower: (slowest < u32::MAX).then_some(slowest) })
+    };
+    cuts.windows(2).filter_map(ruling).collect()
 }
 
 impl DeviceModel for Faulty {
@@ -122,6 +129,16 @@ mod tests {
         assert_eq!(took(vec![Fault { from: Nanos(0), until: all_day, slower: Some(3) }]).abs_diff(3 * healthy) / 4, 0);
         let stall = Fault { from: Nanos(2000), until: Nanos(2000) + Nanos::from_millis(5), slower: None };
         assert_eq!(took(vec![stall]), healthy + 5_000_000);
+    }
+
+    #[test]
+    fn of_faults_at_one_time_the_slowest_rules() {
+        let fault = |from, until, slower| Fault { from: Nanos(from), until: Nanos(until), slower };
+        let device = faulty(vec![fault(100, 500, Some(2)), fault(200, 300, None), fault(250, 400, Some(4))]);
+        let parts = [fault(100, 200, Some(2)), fault(200, 250, None), fault(250, 300, None), fault(300, 400, Some(4))];
+        assert_eq!(device.faults, [&parts[..], &[fault(400, 500, Some(2))]].concat());
+        assert_eq!(device.own_time(Nanos(500)), Nanos(100 + 50 + 25 + 50));
+        assert!(faulty(vec![fault(9, 9, None), fault(8, 7, Some(3))]).faults.is_empty());
     }
 
     proptest! {

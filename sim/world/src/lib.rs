@@ -23,10 +23,10 @@ mod steering;
 mod sweep;
 mod world;
 
-pub use account::{Account, Report, ReportedProcess, ReportedTenant};
+pub use account::{Account, Report, ReportedProcess, ReportedTenant, Until};
 pub use fault::{Fault, Faulty};
 pub use ideal::{Ideal, Service};
 pub use promise::{Promise, ReportedPromise};
-pub use setup::{GuestSetup, ProcessSetup, TenantSetup, WorldSetup};
+pub use setup::{EngineSetup, GuestSetup, ProcessSetup, TenantSetup, WorldSetup};
 pub use sweep::sweep;
 pub use world::World;

@@ -6,8 +6,8 @@ use serde::Serialize;
 /// A promise, in bytes: what the contract of a scheduler means to a user.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Promise {
-    /// A process that asks all the time gets at least `bytes_per_second * (t - delay)` in any interval t; judged by the second,
-    /// and a request that straddles the end of a second counts in the next one.
+    /// A process that asks all the time gets at least `bytes_per_second * (t - delay)` in any interval t; judged in intervals of
+    /// [`Promise::interval_s`], and a request that straddles the end of one counts in the next one.
     pub bytes_per_second: f64,
     /// What it may ask for at once, beyond the rate, and still have each request served within the delay.
     pub burst_bytes: f64,
@@ -15,16 +15,26 @@ pub struct Promise {
     pub delay: Nanos,
 }
 
+impl Promise {
+    /// The promise says nothing of an interval that is no longer than the delay, and little of one that is not much longer.
+    /// Judged are intervals of at least twice the delay, in whole seconds, of which it promises half the rate or more.
+    pub fn interval_s(&self) -> u64 {
+        self.delay.0.saturating_mul(2).div_ceil(Nanos::SECOND.0).max(1)
+    }
+}
+
 /// How a promise fared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ReportedPromise {
-    /// Whole seconds, after the first, in which the process asked all the time.
+    /// Seconds of one judged interval: [`Promise::interval_s`].
+    pub interval_s: u64,
+    /// Seconds of the judged intervals, in which the process asked all the time. The first second of a run is not judged.
     pub seconds: u64,
-    /// Those in which it got less than promised.
+    /// Those of the intervals in which it got less than promised.
     pub seconds_missed: u64,
     /// Requests that came within rate and burst.
     pub requests: u64,
-    /// Those that took longer than the delay.
+    /// Those that took longer than the delay, and those that have waited longer at the end of the run.
     pub requests_late: u64,
 }
 
@@ -38,8 +48,10 @@ pub(crate) struct Watch {
     tokens_bytes: f64,
     refilled: Nanos,
     second: u64,
-    second_bytes: u64,
     second_idle: Nanos,
+    /// Seconds of the interval so far, all of them whole.
+    interval_s: u64,
+    interval_bytes: u64,
     outstanding: u32,
     request_bytes_max: u32,
     idle_since: Nanos,
@@ -53,12 +65,13 @@ impl Watch {
             tokens_bytes: promise.burst_bytes,
             refilled: Nanos::ZERO,
             second: 0,
-            second_bytes: 0,
             second_idle: Nanos::ZERO,
+            interval_s: 0,
+            interval_bytes: 0,
             outstanding: 0,
             request_bytes_max: 0,
             idle_since: Nanos::ZERO,
-            reported: ReportedPromise::default(),
+            reported: ReportedPromise { interval_s: promise.interval_s(), ..ReportedPromise::default() },
         }
     }
 
@@ -67,19 +80,26 @@ impl Watch {
         while self.second < now.0 / Nanos::SECOND.0 {
             let end = Nanos((self.second + 1) * Nanos::SECOND.0);
             self.note_idle(end);
+            self.interval_s += 1;
             // The first second is the scheduler's to learn in.
-            if self.second > 0 && self.second_idle <= IDLE_MAX {
-                self.reported.seconds += 1;
-                self.reported.seconds_missed += u64::from((self.second_bytes as f64) < self.floor_bytes());
+            let asked_all_the_time = self.second > 0 && self.second_idle <= IDLE_MAX;
+            let complete = self.interval_s == self.reported.interval_s;
+            if asked_all_the_time && complete {
+                let missed = (self.interval_bytes as f64) < self.floor_bytes();
+                self.reported.seconds += self.interval_s;
+                self.reported.seconds_missed += if missed { self.interval_s } else { 0 };
             }
-            (self.second, self.second_bytes, self.second_idle) = (self.second + 1, 0, Nanos::ZERO);
+            if complete || !asked_all_the_time {
+                (self.interval_s, self.interval_bytes) = (0, 0);
+            }
+            (self.second, self.second_idle) = (self.second + 1, Nanos::ZERO);
         }
     }
 
-    /// What the promise makes of a second.
+    /// What the promise makes of an interval.
     fn floor_bytes(&self) -> f64 {
-        let part = 1.0 - self.promise.delay.as_secs_f64();
-        self.promise.bytes_per_second * part - f64::from(self.request_bytes_max)
+        let seconds = self.reported.interval_s as f64 - self.promise.delay.as_secs_f64();
+        self.promise.bytes_per_second * seconds - f64::from(self.request_bytes_max)
     }
 
     fn note_idle(&mut self, until: Nanos) {
@@ -109,13 +129,70 @@ impl Watch {
     /// A request is done.
     pub(crate) fn completed(&mut self, now: Nanos, issued: Nanos, bytes: u32, within: bool) {
         self.advance(now);
-        self.second_bytes += u64::from(bytes);
+        self.interval_bytes += u64::from(bytes);
         self.outstanding -= 1;
         self.idle_since = now;
-        self.reported.requests_late += u64::from(within && now.since(issued) > self.promise.delay);
+        self.reported.requests_late += u64::from(within && self.is_late(now, issued));
     }
 
-    pub(crate) fn reported(&self) -> ReportedPromise {
+    /// Whether a request that was made at `issued` and is under way, or done now, is late.
+    pub(crate) fn is_late(&self, now: Nanos, issued: Nanos) -> bool {
+        now.since(issued) > self.promise.delay
+    }
+
+    /// How the promise fared until `end`, when `overdue` requests within rate and burst are under way and late.
+    pub(crate) fn reported(mut self, end: Nanos, overdue: u64) -> ReportedPromise {
+        self.advance(end);
+        self.reported.requests_late += overdue;
         self.reported
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Promise, Watch};
+    use minerva_model::Nanos;
+
+    const BLOCK: u32 = 65_536;
+
+    fn watch(delay: Nanos) -> Watch {
+        Watch::new(Promise { bytes_per_second: 1e6, burst_bytes: f64::from(BLOCK), delay })
+    }
+
+    /// Requests without a pause until `until_s`, `per_second` of them in each second.
+    fn serve(watch: &mut Watch, until_s: u64, per_second: u64) {
+        for index in 0..until_s * per_second {
+            let at = Nanos(index * Nanos::SECOND.0 / per_second);
+            let done = Nanos((index + 1) * Nanos::SECOND.0 / per_second);
+            let within = watch.issued(at, BLOCK);
+            watch.completed(done, at, BLOCK, within);
+        }
+    }
+
+    #[test]
+    fn starving_until_the_end_is_a_violation() {
+        let mut watch = watch(Nanos::from_millis(100));
+        serve(&mut watch, 3, 20);
+        let within = watch.issued(Nanos::from_secs(3), BLOCK);
+        assert!(watch.is_late(Nanos::from_secs(30), Nanos::from_secs(3)));
+        let reported = watch.reported(Nanos::from_secs(30), u64::from(within));
+        assert_eq!((reported.seconds, reported.seconds_missed), (29, 27));
+        assert_eq!(reported.requests_late, 1);
+    }
+
+    #[test]
+    fn a_long_delay_is_judged_in_longer_intervals() {
+        let delay = Nanos::from_secs(2);
+        let judged = |per_second| {
+            let mut watch = watch(delay);
+            serve(&mut watch, 41, per_second);
+            watch.reported(Nanos::from_secs(41), 0)
+        };
+        // Four seconds promise two seconds' worth, 2 MB: eight requests a second are enough, six are not.
+        assert_eq!((judged(8).interval_s, judged(8).seconds, judged(8).seconds_missed), (4, 40, 0));
+        assert_eq!(judged(6).seconds_missed, 40);
+        let mut short = watch(delay);
+        serve(&mut short, 4, 1);
+        assert_eq!(short.reported(Nanos::from_secs(4), 0).seconds, 0, "no whole interval after the first second");
     }
 }

@@ -46,6 +46,15 @@ pub struct TenantSetup {
     pub guest: Option<GuestSetup>,
 }
 
+/// Minerva's engine in a world.
+#[derive(Clone, Debug)]
+pub struct EngineSetup {
+    /// Its settings.
+    pub config: EngineConfig,
+    /// The disk seeks, as the kernel would say of it.
+    pub rotational: bool,
+}
+
 /// A world.
 pub struct WorldSetup {
     /// The disk.
@@ -58,8 +67,8 @@ pub struct WorldSetup {
     pub tenants: Vec<TenantSetup>,
     /// Processes.
     pub processes: Vec<ProcessSetup>,
-    /// Minerva steers the tenants' weights when given.
-    pub engine: Option<EngineConfig>,
+    /// Minerva steers the tenants' weights when given, as far as the host's scheduler reads them: BFQ does.
+    pub engine: Option<EngineSetup>,
     /// Width of the bins of throughput over time.
     pub bin: Nanos,
 }

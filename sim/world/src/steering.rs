@@ -1,11 +1,14 @@
 //! Minerva's engine over a simulated host: the same events and effects as in `minervad`, answered by a virtual kernel that
 //! has one cgroup a tenant with `io.bfq.weight`.
 
+use crate::setup::EngineSetup;
+use minerva_blocksched::Kind;
 use minerva_engine::Engine;
 use minerva_model::{
     CgroupRef, CgroupVersion, Device, DeviceFacts, DeviceId, DeviceSample, Effect, EngineConfig, Event, IoCounters,
     KnobTarget, Mode, Nanos, Outcome, Sample, Tenant, TenantId, TenantIo, TenantKind, WaitCounters,
 };
+use minerva_sim_workload::IoRequest;
 
 /// The one disk of a world.
 const DEVICE: DeviceId = DeviceId { major: 8, minor: 0 };
@@ -29,8 +32,30 @@ pub(crate) struct Counters {
     pub(crate) seen: bool,
 }
 
+impl Counters {
+    /// A request of the tenant is done.
+    pub(crate) fn note(&mut self, io: &IoRequest) {
+        let bytes = u64::from(io.length_bytes);
+        self.seen = true;
+        match io.kind {
+            Kind::Read => {
+                self.io.read_bytes += bytes;
+                self.io.read_ops += 1;
+            }
+            Kind::Write | Kind::Flush => {
+                self.io.write_bytes += bytes;
+                self.io.write_ops += 1;
+            }
+            // The kernel counts them apart too (`dbytes` of io.stat), and Minerva does not read that.
+            Kind::Discard => {}
+        }
+    }
+}
+
 impl Steering {
-    pub(crate) fn new(config: EngineConfig, size_bytes: u64, tenants: &[String]) -> Self {
+    /// An engine over a disk of `size_bytes` whose scheduler is `elevator`.
+    pub(crate) fn new(setup: EngineSetup, elevator: &str, size_bytes: u64, tenants: &[String]) -> Self {
+        let EngineSetup { config, rotational } = setup;
         let config = EngineConfig { mode: Mode::Enforce, ..config };
         let slice = config.observe.slice;
         let mut steering = Self { engine: Engine::new(), slice, next_slice: slice, weights: vec![None; tenants.len()] };
@@ -38,13 +63,15 @@ impl Steering {
             cgroup: CgroupVersion::V2,
             controller_enabled: true,
             writeback_attributed: true,
-            elevator: Some("bfq".to_owned()),
-            elevators_available: vec!["bfq".to_owned()],
-            bfq_low_latency: Some(false),
+            elevator: Some(elevator.to_owned()),
+            elevators_available: vec![elevator.to_owned()],
+            // BFQ's model has no such heuristics.
+            bfq_low_latency: (elevator == "bfq").then_some(false),
             iocost_available: false,
             iocost_enabled: false,
-            throttle_available: true,
-            rotational: true,
+            // The simulated kernel has no throttle, and would take a cap for a weight.
+            throttle_available: false,
+            rotational,
             stacked_on: Vec::new(),
             size_bytes,
             back_end_forced: None,
@@ -122,5 +149,35 @@ impl Steering {
         }
         let line = weight.map_or(String::new(), |weight| format!("{DEVICE} {weight}\n"));
         Outcome::Text(format!("default {DEFAULT_WEIGHT}\n{line}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Counters, Steering};
+    use crate::setup::EngineSetup;
+    use minerva_model::{EngineConfig, IoCounters, Nanos};
+
+    /// Weights that are set for a heavy tenant and a newcomer over some slices.
+    fn changes(elevator: &str) -> usize {
+        let setup = EngineSetup { config: EngineConfig::default(), rotational: true };
+        let tenants = ["heavy".to_owned(), "light".to_owned()];
+        let mut steering = Steering::new(setup, elevator, 1 << 40, &tenants);
+        let read = |bytes| Counters {
+            io: IoCounters { read_bytes: bytes, read_ops: bytes / 4096, ..IoCounters::default() },
+            seen: true,
+        };
+        let slices = 1..30u64;
+        slices
+            .map(|slice| {
+                steering.slice(Nanos::from_secs(slice), &[read(slice * 50_000_000), read(slice * 1_000_000)]).len()
+            })
+            .sum()
+    }
+
+    #[test]
+    fn weights_are_set_only_where_the_scheduler_reads_them() {
+        assert!(changes("bfq") > 0);
+        assert_eq!((changes("noop"), changes("mq-deadline")), (0, 0));
     }
 }

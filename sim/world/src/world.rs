@@ -1,6 +1,6 @@
 //! The loop. Whatever is due next happens: a completion, a process that wakes, a scheduler that waited, a slice.
 
-use crate::account::{Account, Report, ReportedTenant};
+use crate::account::{Account, Report, ReportedTenant, Until};
 use crate::setup::{GuestSetup, ProcessSetup, WorldSetup};
 use crate::steering::{Counters, Steering};
 use minerva_blocksched::{Dispatch, FlowId, FlowParameters, GroupId, Kind, Request, RequestId, Scheduler};
@@ -75,7 +75,8 @@ impl World {
     /// A world at its beginning.
     pub fn new(setup: WorldSetup) -> Self {
         let names: Vec<String> = setup.tenants.iter().map(|tenant| tenant.name.clone()).collect();
-        let steering = setup.engine.map(|config| Steering::new(config, setup.device.capacity_bytes(), &names));
+        let steer = |engine| Steering::new(engine, setup.host.name(), setup.device.capacity_bytes(), &names);
+        let steering = setup.engine.map(steer);
         let mut world = Self {
             now: Nanos::ZERO,
             depth: setup.depth.clamp(1, setup.device.queue_depth().max(1)),
@@ -156,11 +157,11 @@ impl World {
     /// Runs until every process has ended, or until `until`; whether every process has ended.
     pub fn run(&mut self, until: Nanos) -> bool {
         while self.running > 0 {
-            let Some(due) = self.next_due() else { break };
-            if due > until {
+            // Where nothing more happens, whoever waits goes on waiting until the end.
+            let Some(due) = self.next_due().filter(|due| *due <= until) else {
                 self.now = self.now.max(until);
                 break;
-            }
+            };
             self.now = self.now.max(due);
             self.complete_due();
             self.wake_due();
@@ -328,13 +329,28 @@ impl World {
         }
     }
 
+    /// By process: requests within what it was promised that are under way and late.
+    fn overdue(&self) -> Vec<u64> {
+        let mut under_way = vec![true; self.travels.len()];
+        self.free.iter().for_each(|travel| under_way[*travel] = false);
+        let mut overdue = vec![0; self.processes.len()];
+        for (travel, _) in self.travels.iter().zip(under_way).filter(|(travel, under_way)| *under_way && travel.within)
+        {
+            let late = self.processes[travel.process].account.is_overdue(self.now, travel.issued);
+            overdue[travel.process] += u64::from(late);
+        }
+        overdue
+    }
+
     /// What happened so far.
     pub fn report(&self) -> Report {
         let bin = self.processes.iter().map(|process| process.account.bin()).max().unwrap_or(self.bin);
-        let reported = |process: &Process| {
-            process.account.report(&process.name, &self.tenants[process.tenant].name, process.finished, bin)
+        let overdue = self.overdue();
+        let reported = |(process, overdue): (&Process, u64)| {
+            let until = Until { finished: process.finished, end: self.now, overdue };
+            process.account.report(&process.name, &self.tenants[process.tenant].name, until, bin)
         };
-        let processes: Vec<_> = self.processes.iter().map(reported).collect();
+        let processes: Vec<_> = self.processes.iter().zip(overdue).map(reported).collect();
         let total: u64 = processes.iter().map(|process| process.bytes).sum();
         let mut bytes_of = vec![0; self.tenants.len()];
         for (process, reported) in self.processes.iter().zip(&processes) {
@@ -378,22 +394,5 @@ fn device_kind(kind: Kind) -> DeviceKind {
         Kind::Write => DeviceKind::Write,
         Kind::Flush => DeviceKind::Flush,
         Kind::Discard => DeviceKind::Discard,
-    }
-}
-
-impl Counters {
-    fn note(&mut self, io: &IoRequest) {
-        let bytes = u64::from(io.length_bytes);
-        self.seen = true;
-        match io.kind {
-            Kind::Read => {
-                self.io.read_bytes += bytes;
-                self.io.read_ops += 1;
-            }
-            Kind::Write | Kind::Flush | Kind::Discard => {
-                self.io.write_bytes += bytes;
-                self.io.write_ops += 1;
-            }
-        }
     }
 }

@@ -1,10 +1,11 @@
 //! Seed 000, Fig. 3-a: four VMs whose weights follow their history, with the engine in the loop.
 
+use crate::experiment::client::is_rotational;
 use minerva_blocksched::{Bfq, BfqOptions, FlowParameters};
 use minerva_model::{EngineConfig, Nanos};
 use minerva_sim_device::Profile;
 use minerva_sim_workload::{Generator, Pause, Plan};
-use minerva_sim_world::{ProcessSetup, Report, TenantSetup, World, WorldSetup};
+use minerva_sim_world::{EngineSetup, ProcessSetup, Report, TenantSetup, World, WorldSetup};
 
 /// The seed's four jobs (section 3.3): what they do and how much they read. The computing jobs pause: a word count is
 /// bound by the processor more than a grep is.
@@ -45,7 +46,7 @@ pub(crate) fn run(profile: &Profile, engine: Option<EngineConfig>, seed: u64) ->
         depth: 1,
         tenants: tenants.collect(),
         processes: processes.collect(),
-        engine,
+        engine: engine.map(|config| EngineSetup { config, rotational: is_rotational(profile) }),
         bin: Nanos::SECOND,
     });
     world.run(Nanos::from_secs(3600));

@@ -3,7 +3,7 @@
 mod plots;
 
 use crate::output::megabytes;
-use crate::run::promise_text;
+use crate::run::{TENANT_HEADS, promise_text, tenant_rows};
 use anyhow::{Context as _, bail};
 use minerva_sim_device::Profile;
 use minerva_sim_world::{Report, ReportedProcess};
@@ -19,13 +19,19 @@ pub(crate) fn judge_path(path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Writes a report on one run, or on several of the same jobs.
-pub(crate) fn write(path: &Path, job: &Path, profile: &Profile, reports: &[Report]) -> anyhow::Result<()> {
-    let page = page(job, profile, reports).context("failed to draw the report")?;
+/// Writes a report on one run, or on several of the same jobs, each with so many requests at the disk at once.
+pub(crate) fn write(
+    path: &Path,
+    job: &Path,
+    profile: &Profile,
+    reports: &[Report],
+    depths: &[u32],
+) -> anyhow::Result<()> {
+    let page = page(job, profile, reports, depths).context("failed to draw the report")?;
     std::fs::write(path, page).with_context(|| format!("failed to write {}", path.display()))
 }
 
-fn page(job: &Path, profile: &Profile, reports: &[Report]) -> anyhow::Result<String> {
+fn page(job: &Path, profile: &Profile, reports: &[Report], depths: &[u32]) -> anyhow::Result<String> {
     let title = format!("{} on {}", escaped(&job.display().to_string()), escaped(&profile.name));
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\n<style>\
@@ -37,8 +43,10 @@ fn page(job: &Path, profile: &Profile, reports: &[Report]) -> anyhow::Result<Str
     if reports.len() > 1 {
         write!(page, "<h2>Side by side</h2>\n{}{}", overview_table(reports), plots::throughput(reports)?)?;
     }
-    for report in reports {
-        writeln!(page, "<h2>{}</h2>\n{}{}", escaped(&report.scheduler), process_table(report), shares(report))?;
+    for (report, depth) in reports.iter().zip(depths) {
+        writeln!(page, "<h2>{}</h2>\n<p>{depth} at the disk at once.</p>", escaped(&report.scheduler))?;
+        let tenants = table(&TENANT_HEADS, tenant_rows(report));
+        writeln!(page, "{}{}{tenants}", process_table(report), shares(report))?;
         let over_time = plots::throughput_over_time(report)?;
         page.push_str(over_time.as_deref().unwrap_or("<p>The run was too short for a plot over time.</p>\n"));
         page.push_str(&plots::latencies(report)?.unwrap_or_default());

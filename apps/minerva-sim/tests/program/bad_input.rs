@@ -129,7 +129,7 @@ fn places_past_the_end_of_the_disk() {
     );
     let folded = on("t.csv", trace.as_bytes(), &["run", "t.csv", "--fold", "--json"]);
     expect![[r#"
-        folded onto the disk: 1 of 3 requests, which lay past its end
+        folded onto the disk: 1 of 3 requests, which lay past its end; the first: line 3
     "#]]
     .assert_eq(&folded.err);
     assert_eq!(folded.json()["requests"], 3);
@@ -141,6 +141,8 @@ fn records_out_of_order() {
     let clamped = on("t.csv", trace.as_bytes(), &["run", "t.csv", "--json"]);
     expect![[r#"
         1 request was earlier than the one before, by up to 500.0 us, and moved to its time
+        the first out of order:
+          line 5: 500.0 us earlier than the one before it
     "#]]
     .assert_eq(&clamped.err);
     assert_eq!(clamped.json()["requests"], 6);
@@ -289,6 +291,8 @@ fn a_line_that_does_not_end() {
         1 entry was not understood and was left out; the first:
           line 101: a line of more than 1048576 bytes in `77777777777777777777777777777777777777777777777777777777777777777777777777777777…`
         1 request was earlier than the one before, by up to 99.0 ms, and moved to its time
+        the first out of order:
+          line 102: 99.0 ms earlier than the one before it
     "#]].assert_eq(&info.err);
     refused(
         "a.fio",

@@ -60,13 +60,18 @@ fn a_job_file_runs_and_its_table_says_who_got_what() {
     let ran = sim(directory.path(), &["run", "four.fio"]);
     assert_eq!(ran.err, "");
     expect![[r#"
-        bfq on sata7200-80g: # MB/s, # requests in # s, Jain's index #
+        bfq on sata7200-80g, # at the disk at once: # MB/s, # requests in # s, Jain's index #
         process tenant MB/s share p50 ms p95 ms p99 ms max ms ended s guarantee missed
         sequential sequential # # % # # # # # # of # s, # of # late
         queued queued # # % # # # # # -
         paced.0 writers # # % # # # # # -
         paced.1 writers # # % # # # # # -
         thinker writers # # % # # # # # -
+
+        tenant processes MB share
+        sequential # # # %
+        queued # # # %
+        writers # # # %
     "#]]
     .assert_eq(&shape(&ran.out()));
 }
@@ -79,15 +84,15 @@ fn the_eight_schedulers_stand_side_by_side() {
     assert_eq!(ran.err, "");
     expect![[r#"
         sata7200-80g
-        scheduler MB/s Jain p50 ms p99 ms guarantee s missed sequential queued paced.0 paced.1 thinker
-        noop # # # # # of # # # # # #
-        mq-deadline # # # # # of # # # # # #
-        cfq # # # # # of # # # # # #
-        bfq # # # # # of # # # # # #
-        pclock # # # # # of # # # # # #
-        htbs # # # # # of # # # # # #
-        mclock # # # # # of # # # # # #
-        tag # # # # # of # # # # # #
+        scheduler depth MB/s Jain p50 ms p99 ms guarantee s missed sequential queued paced.0 paced.1 thinker
+        noop # # # # # # of # # # # # #
+        mq-deadline # # # # # # of # # # # # #
+        cfq # # # # # # of # # # # # #
+        bfq # # # # # # of # # # # # #
+        pclock # # # # # # of # # # # # #
+        htbs # # # # # # of # # # # # #
+        mclock # # # # # # of # # # # # #
+        tag # # # # # # of # # # # # #
         percentiles: of the process that has the greatest; the last columns: MB/s by process
     "#]]
     .assert_eq(&shape(&ran.out()));
@@ -146,6 +151,9 @@ fn the_engine_steers_and_says_so() {
     assert!(took(&steered) < took(&plain));
     let text = sim(directory.path(), &["run", "two.fio", "--engine"]).out();
     assert!(text.contains("Minerva set ") && text.contains("  newcomer "), "{text}");
+    let deaf = sim(directory.path(), &["run", "two.fio", "--engine", "--scheduler", "noop"]);
+    assert_eq!(deaf.err, "--engine steers bfq's weights and changes nothing under noop\n");
+    assert!(!deaf.out().contains("Minerva set "));
 }
 
 #[test]
@@ -200,11 +208,56 @@ fn every_key_means_what_it_says() {
 fn a_deeper_queue_is_faster_where_the_disk_has_room_for_it() {
     let rate = |keys: &str| {
         let job = format!("rw=randread\nruntime=2\ntime_based\n{keys}");
-        number(&alone(&job, &["--profile", "sata-ssd", "--scheduler", "noop", "--depth", "0"]).0["bytes_per_second"])
+        number(&alone(&job, &["--profile", "sata-ssd", "--scheduler", "noop"]).0["bytes_per_second"])
     };
     let (one, eight) = (rate("ioengine=libaio\niodepth=1\n"), rate("ioengine=libaio\niodepth=8\n"));
     assert!(eight > 4.0 * one, "{one} at depth 1, {eight} at depth 8");
     assert_eq!(rate("ioengine=sync\niodepth=8\n"), one, "a synchronous engine has one request at a time");
+}
+
+#[test]
+fn the_depth_is_the_disks_own_unless_it_is_given_or_the_scheduler_bounds_it() {
+    let job = "rw=randread\nioengine=libaio\niodepth=32\nio_size=1m\n";
+    let depth = |arguments: &[&str]| alone(job, arguments).1["setup"]["depth"].as_u64();
+    assert_eq!(depth(&["--scheduler", "noop", "--profile", "sas10k-300g"]), Some(64));
+    assert_eq!(depth(&["--scheduler", "noop", "--profile", "sas10k-300g", "--depth", "1000"]), Some(64));
+    assert_eq!(depth(&["--scheduler", "noop", "--depth", "3"]), Some(3));
+    assert_eq!(depth(&["--scheduler", "htbs"]), Some(1));
+    assert_eq!(depth(&["--scheduler", "htbs", "--depth", "0"]), Some(32));
+    assert_eq!(depth(&["--scheduler", "htbs", "--profile", "sata-ssd"]), Some(32));
+}
+
+#[test]
+fn a_report_says_how_the_run_was_set_up() {
+    let (_, report) = alone("size=1m\n", &["--seed", "7", "--fault", "1-2x4", "--scheduler", "sfq"]);
+    let setup = &report["setup"];
+    assert_eq!((&setup["seed"], &setup["profile"]), (&Value::from(7), &Value::from("sata7200-80g")));
+    assert_eq!((&setup["scheduler"], &setup["faults"][0]["slower"]), (&Value::from("sfq"), &Value::from(4)));
+    assert_eq!(setup["settings"], "depth 1, PerBytes(4096)");
+}
+
+#[test]
+fn a_flow_that_starves_to_the_end_is_said_to_have_missed_its_guarantee() {
+    let job = "[global]\nbs=64k\nruntime=20\ntime_based\n[promised]\nrw=randread\nminerva_contract=8MB/s,64k,100ms\n\
+        minerva_guest_scheduler=noop\n[crowd]\nrw=randread\nioengine=libaio\niodepth=64\noffset=20g\nsize=20g\n";
+    let directory = place(&[("a.fio", job.as_bytes())]);
+    // From the third second on the disk stands still.
+    let arguments = ["run", "a.fio", "--json", "--scheduler", "noop", "--fault", "3-1000x0", "--until", "30"];
+    let report = sim(directory.path(), &arguments).json();
+    let promised = &report["processes"][0];
+    assert_eq!(promised["promise"]["seconds"], 29);
+    assert!(number(&promised["promise"]["seconds_missed"]) >= 27.0, "{promised}");
+    assert!(number(&promised["promise"]["requests_late"]) >= 1.0, "{promised}");
+    let rate = number(&promised["bytes"]) / 30.0;
+    assert!((number(&promised["bytes_per_second"]) - rate).abs() < 1.0, "until the end of the run: {promised}");
+}
+
+#[test]
+fn trims_are_told_apart_from_throughput() {
+    let (process, report) = alone("rw=trim\nbs=64k\nsize=1m\n", &["--profile", "sata-ssd"]);
+    assert_eq!((&process["requests"], &process["bytes"]), (&Value::from(16), &Value::from(0)));
+    assert_eq!(process["discarded_bytes"], 1 << 20);
+    assert_eq!(report["device"]["discards"], 16);
 }
 
 #[test]
@@ -217,4 +270,27 @@ fn processes_of_one_job_have_places_of_their_own_and_priorities_count() {
     let names: Vec<&str> = processes.iter().filter_map(|process| process["name"].as_str()).collect();
     assert_eq!(names, ["high.0", "high.1", "low"]);
     assert!(number(&processes[0]["bytes"]) > 2.0 * number(&processes[2]["bytes"]), "{report}");
+}
+
+#[test]
+fn guarantees_that_a_guest_hides_from_the_host() {
+    let job = |guest: &str| {
+        format!(
+            "[a]\nsize=1m\nminerva_tenant=vm\nminerva_contract=1m,64k,100ms\n[b]\nsize=1m\nminerva_tenant=vm\n\
+             minerva_guest_scheduler={guest}\nminerva_tag_max=9\n"
+        )
+    };
+    let run = |guest: &str| {
+        let directory = place(&[("a.fio", job(guest).as_bytes())]);
+        sim(directory.path(), &["run", "a.fio", "--scheduler", "htbs"])
+    };
+    expect![[r#"
+        minerva-sim: a.fio:4:18: job `a`: nobody keeps `minerva_contract`: cfq in its guest does not, and the host sees the guest as one flow; take noop in the guest, which leaves the order to the host, or leave the key out
+         4 | minerva_contract=1m,64k,100ms
+           |                  ^^^^^^^^^^^^
+        a.fio:9:17: job `b`: nobody keeps `minerva_tag_max`: cfq in its guest does not, and the host sees the guest as one flow; take noop in the guest, which leaves the order to the host, or leave the key out
+         9 | minerva_tag_max=9
+           |                 ^
+    "#]].assert_eq(&run("cfq").refusal());
+    assert_eq!(run("noop").code, Some(0));
 }

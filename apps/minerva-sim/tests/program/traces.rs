@@ -226,3 +226,72 @@ fn the_schedulers_replay_the_same_trace() {
     let requests: Vec<_> = reports.as_array().expect("reports").iter().map(|report| &report["requests"]).collect();
     assert_eq!(requests, vec![&Value::from(100); 8]);
 }
+
+#[test]
+fn volumes_are_tenants_and_their_weights_count() {
+    // Two volumes that ask for more than the disk has, in runs that BFQ can serve one after the other.
+    let line = |n: u64| {
+        let (volume, place) = (n % 2, n / 2);
+        format!("{volume},R,{},65536,{}\n", place * 65_536, n * 10)
+    };
+    let content: String = (0..8000).map(line).collect();
+    let directory = place(&[("trace", content.as_bytes())]);
+    let compared = |arguments: &[&str]| {
+        let common = ["compare", "trace", "--schedulers", "bfq,noop", "--json", "--trace-depth", "4", "--until", "2"];
+        sim(directory.path(), &[&common[..], arguments].concat()).json()
+    };
+    let share = |report: &Value| report["tenants"][0]["share"].as_f64().expect("a share");
+    let equal = compared(&[]);
+    let weighted = compared(&["--trace-weight", "0=400"]);
+    assert_eq!(equal[0]["tenants"][1]["name"], "volume 1");
+    assert!((share(&equal[0]) - 0.5).abs() < 0.05, "{}", share(&equal[0]));
+    assert!(share(&weighted[0]) > 0.7, "four times the weight gets {}", share(&weighted[0]));
+    assert!((share(&weighted[1]) - 0.5).abs() < 0.05, "noop knows no weights: {}", share(&weighted[1]));
+    let one = compared(&["--trace-tenants", "one"]);
+    assert_eq!(one[0]["tenants"].as_array().map(Vec::len), Some(1));
+    let tagged = ["run", "trace", "--scheduler", "tag", "--trace-depth", "4", "--until", "2", "--json"];
+    let tags = ["--trace-tag", "volume 1=8", "--trace-tag", "0=2"];
+    let tagged = sim(directory.path(), &[&tagged[..], &tags].concat()).json();
+    assert!(share(&tagged) < 0.35, "priority 2 beside 8 gets {}", share(&tagged));
+}
+
+#[test]
+fn volumes_that_a_trace_does_not_have_or_a_disk_has_no_room_for() {
+    let two = "1,W,0,4096,0\n2,W,60000000000,4096,10\n1,R,50000000000,4096,20\n";
+    let directory = place(&[("t.csv", two.as_bytes())]);
+    let run = |arguments: &[&str]| sim(directory.path(), &[&["run", "t.csv"], arguments].concat());
+    let said = |arguments: &[&str]| run(arguments).err;
+    expect![[r#"
+        minerva-sim: the trace does not fit the disk: its 2 volumes, one after the other, need 110000865280 bytes of 80026361856; --fold folds each onto its share, --trace-tenants one lays them upon each other, --profile names another disk
+    "#]].assert_eq(&said(&["--trace-weight", "7=300"]));
+    expect![[r#"
+        minerva-sim: t.csv has no volume `7`; there are volume 1, volume 2
+    "#]]
+    .assert_eq(&said(&["--fold", "--trace-weight", "7=300"]));
+    expect![[r#"
+        minerva-sim: --trace-weight 2=0: a weight is from 1 to 10000
+    "#]]
+    .assert_eq(&said(&["--fold", "--trace-weight", "2=0"]));
+    expect![[r#"
+        minerva-sim: --trace-tag 2: a tag is from 1 to 254
+    "#]]
+    .assert_eq(&said(&["--fold", "--trace-tag", "2=255"]));
+    expect![[r#"
+        minerva-sim: the volumes of t.csv cannot be tenants: --trace-tenants is one
+    "#]]
+    .assert_eq(&said(&["--trace-tenants", "one", "--trace-weight", "2=3"]));
+    expect![[r#"
+        error: invalid value '0' for '--trace-depth <REQUESTS>': 0 is not in 1..=4294967295
+
+        For more information, try '--help'.
+    "#]]
+    .assert_eq(&said(&["--fold", "--trace-depth", "0"]));
+    let folded = run(&["--fold", "--json"]);
+    expect![[r#"
+        folded onto the disk: 2 of 3 requests, which lay past its end; the first: line 2, line 3
+    "#]]
+    .assert_eq(&folded.err);
+    let folded = folded.json();
+    assert_eq!((&folded["trace"]["requests"], &folded["trace"]["folded"]), (&Value::from(3), &Value::from(2)));
+    assert_eq!(run(&["--trace-tenants", "one"]).code, Some(0));
+}

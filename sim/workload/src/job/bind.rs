@@ -166,7 +166,7 @@ impl JobFile {
 type Blame = (&'static str, String);
 
 impl Job {
-    fn tenant(&self) -> &str {
+    pub(super) fn tenant(&self) -> &str {
         self.options.tenant.as_deref().unwrap_or(&self.name)
     }
 
@@ -227,12 +227,13 @@ impl Job {
             Extent::Percent(percent) => (region_bytes as f64 * percent / 100.0) as u64,
         });
         let whole_blocks = region_bytes / u64::from(options.block_bytes) * u64::from(options.block_bytes);
-        let when = match options.rate {
-            Some(rate) if options.poisson => Loop::Open { rate_per_second: requests(rate, options) },
-            None if options.poisson => {
-                return Err(("rate_process", "`poisson` needs `rate` or `rate_iops`".to_owned()));
+        let rate = self.rate()?;
+        let depth = if options.synchronous { 1 } else { options.depth };
+        let when = match rate {
+            Some(bytes_per_second) if options.poisson => {
+                Loop::Open { rate_per_second: bytes_per_second as f64 / f64::from(options.block_bytes) }
             }
-            _ => Loop::Closed { depth: if options.synchronous { 1 } else { options.depth } },
+            _ => Loop::Closed { depth },
         };
         Ok(Plan {
             pattern: match (options.random, options.zipf) {
@@ -242,10 +243,11 @@ impl Job {
             },
             when,
             read_percent: match options.direction {
-                Direction::Read => 100,
+                Direction::Read | Direction::Trim => 100,
                 Direction::Write => 0,
                 Direction::Mixed => options.read_percent,
             },
+            discards: options.direction == Direction::Trim,
             sync_writes: !options.async_writes,
             block_bytes: options.block_bytes,
             offset_bytes,
@@ -253,19 +255,57 @@ impl Job {
             total_bytes: if options.time_based { None } else { Some(io_size.unwrap_or(whole_blocks)) },
             ends_at: options.runtime.map(|runtime| options.start_delay + runtime),
             pause: (options.think > Nanos::ZERO).then_some(Pause { time: options.think, every: options.think_blocks }),
-            rate_bytes_per_second: options.rate.filter(|_| !options.poisson).map(|rate| match rate {
-                Amount::Bytes(bytes) => bytes,
-                Amount::Requests(requests) => (requests * f64::from(options.block_bytes)) as u64,
-            }),
-            flush_every_writes: options.flush_every,
+            rate_bytes_per_second: rate.filter(|_| !options.poisson),
+            flush_every_writes: self.flush_every()?,
             tag: options.tag,
         })
     }
-}
 
-fn requests(rate: Amount, options: &Options) -> f64 {
-    match rate {
-        Amount::Requests(requests) => requests,
-        Amount::Bytes(bytes) => bytes as f64 / f64::from(options.block_bytes),
+    /// Bytes a second. What fio does with rates that are not simulated is an error, not something else.
+    fn rate(&self) -> Result<Option<u64>, Blame> {
+        let options = &self.options;
+        let blame = |key, what: &str| Err((key, what.to_owned()));
+        if options.rate.is_some() && options.rate_requests.is_some() {
+            return blame("rate_iops", "`rate` and `rate_iops` together are not simulated; give one of them");
+        }
+        let bytes = |requests: u64| requests.saturating_mul(u64::from(options.block_bytes));
+        let rate = options.rate.or(options.rate_requests.map(bytes));
+        if !options.poisson {
+            return Ok(rate);
+        }
+        // Arrivals wait for nothing here, so whatever waits would be dropped without a word.
+        if rate.is_none() {
+            return blame("rate_process", "`poisson` needs `rate` or `rate_iops`");
+        }
+        if options.direction == Direction::Mixed {
+            return blame("rate_process", "`poisson` with reads and writes in one job is not simulated; make two jobs");
+        }
+        if options.think > Nanos::ZERO {
+            return blame("thinktime", "`thinktime` with `rate_process=poisson` is not simulated; leave one out");
+        }
+        if options.depth > 1 {
+            return blame(
+                "iodepth",
+                "with `rate_process=poisson` requests come whatever is under way; leave `iodepth` out",
+            );
+        }
+        if options.synchronous && options.places.contains_key("ioengine") {
+            return blame(
+                "ioengine",
+                "with `rate_process=poisson` requests wait for none; take an asynchronous engine",
+            );
+        }
+        Ok(rate)
+    }
+
+    fn flush_every(&self) -> Result<Option<u32>, Blame> {
+        let Options { fsync, fdatasync, sync_each, .. } = &self.options;
+        match (*fsync, *fdatasync) {
+            _ if *sync_each => Ok(Some(1)),
+            (Some(one), Some(other)) if one != other => {
+                Err(("fdatasync", "`fsync` and `fdatasync` at different distances are not simulated".to_owned()))
+            }
+            (one, other) => Ok(one.or(other)),
+        }
     }
 }

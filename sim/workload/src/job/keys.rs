@@ -4,6 +4,7 @@ use super::PROCESSES_MAX;
 use super::options::{Direction, Options, Promise};
 use super::value::{Amount, Wrong, amount, bytes, extent, switch, time, whole};
 use minerva_blocksched::Class;
+use minerva_model::Nanos;
 
 /// A value, absent for a key that stands alone.
 type Value<'a> = Option<&'a str>;
@@ -60,8 +61,8 @@ static KEYS: &[Key] = &[
     set("buffered", |_, v| {
         if switch(v)? { Err("there is no page cache in front of the simulated disk".to_owned()) } else { Ok(()) }
     }),
-    set("rate", |o, v| Ok(o.rate = Some(Amount::Bytes(positive(bytes(byte_rate(needed(v)?))?)?)))),
-    set("rate_iops", |o, v| Ok(o.rate = Some(Amount::Requests(whole(needed(v)?, 1, 1_000_000_000)? as f64)))),
+    set("rate", |o, v| Ok(o.rate = Some(positive(bytes(byte_rate(needed(v)?))?)?))),
+    set("rate_iops", |o, v| Ok(o.rate_requests = Some(whole(needed(v)?, 1, 1_000_000_000)?))),
     set("rate_process", |o, v| Ok(o.poisson = one_of(needed(v)?, &[("linear", false), ("poisson", true)])?)),
     set("thinktime", |o, v| Ok(o.think = time(needed(v)?, MICROSECOND_NS)?)),
     set("thinktime_blocks", |o, v| Ok(o.think_blocks = whole(needed(v)?, 1, u64::from(u32::MAX))? as u32)),
@@ -77,18 +78,17 @@ static KEYS: &[Key] = &[
     set("time_based", |o, v| Ok(o.time_based = switch(v)?)),
     set("startdelay", |o, v| Ok(o.start_delay = time(needed(v)?, SECOND_NS)?)),
     set("random_distribution", |o, v| Ok(o.zipf = distribution(needed(v)?)?)),
-    set("fsync", |o, v| Ok(o.flush_every = flushes(needed(v)?)?)),
-    set("fdatasync", |o, v| Ok(o.flush_every = flushes(needed(v)?)?)),
+    set("fsync", |o, v| Ok(o.fsync = flushes(needed(v)?)?)),
+    set("fdatasync", |o, v| Ok(o.fdatasync = flushes(needed(v)?)?)),
     set("sync", |o, v| {
-        let on =
-            one_of(v.unwrap_or("1"), &[("0", false), ("none", false), ("1", true), ("sync", true), ("dsync", true)])?;
-        Ok(o.flush_every = on.then_some(1))
+        let words = [("0", false), ("none", false), ("1", true), ("sync", true), ("dsync", true)];
+        Ok(o.sync_each = one_of(v.unwrap_or("1"), &words)?)
     }),
     set("minerva_async_writes", |o, v| Ok(o.async_writes = switch(v)?)),
     set("minerva_weight", |o, v| Ok(o.weight = whole(needed(v)?, 1, 10_000)? as u32)),
     set("minerva_contract", |o, v| Ok(o.promise = Some(promise(needed(v)?)?))),
     set("minerva_reservation", |o, v| Ok(o.reservation = Some(amount(needed(v)?)?))),
-    set("minerva_limit", |o, v| Ok(o.limit = Some(amount(needed(v)?)?))),
+    set("minerva_limit", |o, v| Ok(o.limit = Some(limit(needed(v)?)?))),
     set("minerva_tag", |o, v| Ok(o.tag = Some(whole(needed(v)?, 1, 254)? as u8))),
     set("minerva_tag_max", |o, v| Ok(o.tag_max = whole(needed(v)?, 1, 254)? as u8)),
     set("minerva_tag_default", |o, v| Ok(o.tag_default = whole(needed(v)?, 1, 254)? as u8)),
@@ -170,7 +170,7 @@ fn one_of<T: Copy>(text: &str, choices: &[(&str, T)]) -> Result<T, Wrong> {
 }
 
 fn direction(options: &mut Options, text: &str) -> Result<(), Wrong> {
-    use Direction::{Mixed, Read, Write};
+    use Direction::{Mixed, Read, Trim, Write};
     let choices = [
         ("read", (Read, false)),
         ("write", (Write, false)),
@@ -179,6 +179,8 @@ fn direction(options: &mut Options, text: &str) -> Result<(), Wrong> {
         ("randread", (Read, true)),
         ("randwrite", (Write, true)),
         ("randrw", (Mixed, true)),
+        ("trim", (Trim, false)),
+        ("randtrim", (Trim, true)),
     ];
     (options.direction, options.random) = one_of(text, &choices)?;
     Ok(())
@@ -250,9 +252,29 @@ fn promise(text: &str) -> Result<Promise, Wrong> {
         return Err("a contract is rate,burst,delay, such as 8800KB/s,64k,100ms".to_owned());
     };
     let promise = Promise { rate: amount(rate)?, burst: amount(burst)?, delay: time(delay, MICROSECOND_NS)? };
-    match promise.rate {
-        Amount::Bytes(0) => Err("a contract with a rate of nothing".to_owned()),
-        Amount::Requests(rate) if rate <= 0.0 => Err("a contract with a rate of nothing".to_owned()),
-        _ => Ok(promise),
+    if is_nothing(promise.rate) {
+        return Err("a contract with a rate of nothing".to_owned());
+    }
+    if is_nothing(promise.burst) {
+        return Err("a contract with a burst of nothing, which no request is within".to_owned());
+    }
+    if promise.delay == Nanos::ZERO {
+        return Err("a contract with a delay of nothing, which no disk can keep".to_owned());
+    }
+    Ok(promise)
+}
+
+fn limit(text: &str) -> Result<Amount, Wrong> {
+    let limit = amount(text)?;
+    if is_nothing(limit) {
+        return Err("a limit of nothing; without the key there is no limit".to_owned());
+    }
+    Ok(limit)
+}
+
+fn is_nothing(amount: Amount) -> bool {
+    match amount {
+        Amount::Bytes(bytes) => bytes == 0,
+        Amount::Requests(requests) => requests <= 0.0,
     }
 }

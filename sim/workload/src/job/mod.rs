@@ -32,12 +32,17 @@ use ini::Setting;
 use keys::{Effect, key};
 use options::Options;
 use problem::{PROBLEMS_MAX, Place};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A longer file is refused: nobody wrote it by hand.
 pub const FILE_BYTES_MAX: usize = 1 << 20;
 /// More processes than a simulation can hold.
 pub const PROCESSES_MAX: u64 = 100_000;
+
+/// Keys that say what a scheduler is to do for a process.
+const HOST_KEYS: [&str; 5] =
+    ["minerva_contract", "minerva_reservation", "minerva_limit", "minerva_tag_default", "minerva_tag_max"];
 
 /// A job file, understood.
 #[derive(Clone, Debug)]
@@ -75,6 +80,28 @@ impl JobFile {
                 let place = job.options.places.get("minerva_guest_scheduler").unwrap_or(&job.place);
                 let help = Some(format!("there are {}", known.join(", ")));
                 problems.push(Problem::at(&self.origin, place, format!("there is no scheduler `{name}`"), help));
+            }
+        }
+        if problems.is_empty() { Ok(()) } else { Err(JobErrors { problems }) }
+    }
+
+    /// Settings that nobody would keep: a guest's scheduler stands between a process and the host, and the host sees the guest
+    /// as one flow. `keeps` says whether a guest's scheduler, by its name, keeps a key.
+    pub fn judge_guest_keys(&self, keeps: impl Fn(&str, &str) -> bool) -> Result<(), JobErrors> {
+        let guests = self.tenants().into_iter().filter_map(|tenant| Some((tenant.name, tenant.guest_scheduler?)));
+        let guests: BTreeMap<String, String> = guests.collect();
+        let mut problems = Vec::new();
+        for job in &self.jobs {
+            let Some(guest) = guests.get(job.tenant()) else { continue };
+            for key in HOST_KEYS.into_iter().filter(|key| !keeps(guest, key)) {
+                let Some(place) = job.options.places.get(key) else { continue };
+                let what = format!(
+                    "job `{}`: nobody keeps `{key}`: {guest} in its guest does not, and the host sees the guest as one flow",
+                    job.name
+                );
+                let help =
+                    Some("take noop in the guest, which leaves the order to the host, or leave the key out".to_owned());
+                problems.push(Problem::at(&self.origin, place, what, help));
             }
         }
         if problems.is_empty() { Ok(()) } else { Err(JobErrors { problems }) }

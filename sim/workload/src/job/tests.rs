@@ -98,6 +98,70 @@ fn rates_pace_or_arrive() {
 }
 
 #[test]
+fn trims_are_discards() {
+    let jobs = parse("[a]\nrw=randtrim\nsize=1m", "a").unwrap().bind(DISK, 1).unwrap();
+    assert_eq!((jobs[0].plan.pattern, jobs[0].plan.discards), (Pattern::Random, true));
+}
+
+#[test]
+fn a_flush_key_of_zero_leaves_the_others_alone() {
+    let every = |text: &str| {
+        parse(&format!("[a]\nrw=write\n{text}"), "a").unwrap().bind(DISK, 1).unwrap()[0].plan.flush_every_writes
+    };
+    assert_eq!(every("fsync=16\nsync=0\nfdatasync=0"), Some(16));
+    assert_eq!(every("fdatasync=8\nfsync=0"), Some(8));
+    assert_eq!(every("fsync=4\nfdatasync=4"), Some(4));
+    assert_eq!(every("sync=1\nfsync=16"), Some(1));
+    assert_eq!(every("sync=1\nsync=0"), None);
+}
+
+#[test]
+fn what_fio_does_otherwise_is_refused_at_its_place() {
+    let text = "[both]\nrate=1m\nrate_iops=100\n[deep]\nrate_process=poisson\nrate_iops=9\nioengine=libaio\niodepth=8\n\
+        [alone]\nrate_process=poisson\n[waits]\nrate_process=poisson\nrate=1m\nioengine=psync\n\
+        [thinks]\nrate_process=poisson\nrate=1m\nthinktime=5\n[mixed]\nrw=randrw\nrate_process=poisson\nrate=1m\n\
+        [flushes]\nrw=write\nfsync=3\nfdatasync=4\n";
+    expect_test::expect![[r#"
+        a.fio:3:11: job `both`: `rate` and `rate_iops` together are not simulated; give one of them
+         3 | rate_iops=100
+           |           ^^^
+        a.fio:8:9: job `deep`: with `rate_process=poisson` requests come whatever is under way; leave `iodepth` out
+         8 | iodepth=8
+           |         ^
+        a.fio:10:14: job `alone`: `poisson` needs `rate` or `rate_iops`
+         10 | rate_process=poisson
+            |              ^^^^^^^
+        a.fio:14:10: job `waits`: with `rate_process=poisson` requests wait for none; take an asynchronous engine
+         14 | ioengine=psync
+            |          ^^^^^
+        a.fio:18:11: job `thinks`: `thinktime` with `rate_process=poisson` is not simulated; leave one out
+         18 | thinktime=5
+            |           ^
+        a.fio:21:14: job `mixed`: `poisson` with reads and writes in one job is not simulated; make two jobs
+         21 | rate_process=poisson
+            |              ^^^^^^^
+        a.fio:26:11: job `flushes`: `fsync` and `fdatasync` at different distances are not simulated
+         26 | fdatasync=4
+            |           ^"#]]
+    .assert_eq(&said(parse(text, "a.fio").unwrap().bind(DISK, 1)));
+    let nothing = "[a]\nminerva_limit=0\n[b]\nminerva_contract=1m,0,10ms\n[c]\nminerva_contract=1m,64k,0\n[d]\nminerva_limit=0k\n";
+    expect_test::expect![[r#"
+        a.fio:2:15: `minerva_limit`: a limit of nothing; without the key there is no limit
+         2 | minerva_limit=0
+           |               ^
+        a.fio:4:18: `minerva_contract`: a contract with a burst of nothing, which no request is within
+         4 | minerva_contract=1m,0,10ms
+           |                  ^^^^^^^^^
+        a.fio:6:18: `minerva_contract`: a contract with a delay of nothing, which no disk can keep
+         6 | minerva_contract=1m,64k,0
+           |                  ^^^^^^^^
+        a.fio:8:15: `minerva_limit`: a limit of nothing; without the key there is no limit
+         8 | minerva_limit=0k
+           |               ^^"#]]
+    .assert_eq(&said(parse(nothing, "a.fio")));
+}
+
+#[test]
 fn a_bound_job_flushes_after_its_writes() {
     let jobs = parse("[a]\nrw=write\nfsync=2\nio_size=12k", "a").unwrap().bind(DISK, 1).unwrap();
     let mut source = jobs[0].source();
@@ -137,7 +201,7 @@ fn every_error_of_a_file_is_shown_at_its_place() {
         a.fio:6:11: `thinktime`: a time cannot be negative
          6 | thinktime=-5
            |           ^^
-        a.fio:7:4: `rw`: `sideways` is not one of read, write, rw, readwrite, randread, randwrite, randrw
+        a.fio:7:4: `rw`: `sideways` is not one of read, write, rw, readwrite, randread, randwrite, randrw, trim, randtrim
          7 | rw=sideways
            |    ^^^^^^^^
         a.fio:8:1: `size`: a value is needed

@@ -1,7 +1,7 @@
 //! What stops a trace from being read or written.
 
 use super::format::Format;
-use super::record::{Malformed, Position};
+use super::record::{Malformed, Misplaced, Position};
 use minerva_model::Nanos;
 use std::path::PathBuf;
 
@@ -70,6 +70,20 @@ pub enum TraceError {
         seen: u64,
         /// The first that was not understood.
         first: Malformed,
+    },
+    /// The instants of more than the set share of it do not fit those around them.
+    #[error(
+        "{origin}: {misplaced} of the first {seen} requests are out of order, the first at {first}; sort the trace, or allow more"
+    )]
+    TooManyMisplaced {
+        /// The trace.
+        origin: String,
+        /// Requests out of order or far ahead.
+        misplaced: u64,
+        /// Entries so far.
+        seen: u64,
+        /// The first of them.
+        first: Misplaced,
     },
     /// Time went back, and the reader was told to refuse that.
     #[error(

@@ -10,6 +10,7 @@
 //! | `formats/` | one file a format |
 //! | `reader` | time from the first request, order, how much may be malformed |
 //! | `native/` | Parquet, read and written |
+//! | `feed` | one trace read for several processes |
 //! | `replay` | a process that does what a trace says |
 //! | `summary` | what a trace holds, in numbers |
 //!
@@ -17,6 +18,7 @@
 
 mod decode;
 mod error;
+mod feed;
 mod fields;
 mod fixed;
 mod format;
@@ -34,11 +36,12 @@ mod summary;
 mod tests;
 
 pub use error::TraceError;
+pub use feed::Lane;
 pub use format::Format;
 pub use input::Compression;
 pub use native::writer::NativeWriter;
 pub use reader::{OutOfOrder, ReadOptions, TraceReader};
-pub use record::{Faults, Malformed, Position, Record};
+pub use record::{Faults, Malformed, Misplaced, Position, Record};
 pub use replay::{Addresses, Pace, ReplayOptions, Replayed, TraceSource};
 pub use slice::Slice;
 pub use summary::{Summary, SummaryBuilder, VolumeSummary};

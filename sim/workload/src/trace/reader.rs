@@ -8,7 +8,7 @@ use super::formats::{alibaba, blktrace, cloudphysics, fio_iolog, msr, oracle_gen
 use super::input::{self, Compression, Opened};
 use super::lines::Lines;
 use super::native::reader::{self as native, NativeRecords};
-use super::record::{Faults, Found, Position, Raw, Record};
+use super::record::{Faults, Found, Misplaced, Position, Raw, Record};
 use minerva_model::Nanos;
 use std::fs::File;
 use std::io::Read;
@@ -31,7 +31,7 @@ pub enum OutOfOrder {
 pub struct ReadOptions {
     /// The format; absent: found by content and name.
     pub format: Option<Format>,
-    /// Stop when more than this many in a thousand entries could not be understood.
+    /// Stop when more than this many in a thousand entries could not be understood, or are out of order.
     pub malformed_permille_max: u32,
     /// Judge that only after so many entries, so that one bad line at the start stops nothing.
     pub judge_after: u64,
@@ -65,8 +65,15 @@ pub struct TraceReader {
     records: u64,
     first_ns: Option<u64>,
     last: Nanos,
+    /// Where the last request given out was.
+    position: Position,
+    /// A request that was read to judge the one before it by.
+    ahead: Option<(Raw, Position)>,
     finished: bool,
 }
+
+/// A request so much later than the one before is judged by the one after.
+const FAR: Nanos = Nanos::from_secs(60);
 
 impl TraceReader {
     /// Opens the file at `path`, which may be a pipe unless the trace is in the native form.
@@ -110,7 +117,7 @@ impl TraceReader {
             Format::CloudPhysics => Box::new(Lines::new(input, cloudphysics::CloudPhysics)),
             Format::FioIolog => Box::new(Lines::new(input, fio_iolog::FioIolog::default())),
             Format::OracleGeneral => {
-                Box::new(Fixed::new(input, oracle_general::OracleGeneral { object_bytes: options.object_bytes.max(1) }))
+                Box::new(Fixed::new(input, oracle_general::OracleGeneral::new(options.object_bytes)))
             }
             Format::Vscsi => {
                 let no_version = || unknown("neither version 1 nor version 2 of vscsi by its first records".to_owned());
@@ -150,12 +157,14 @@ impl TraceReader {
             format,
             compression,
             options,
+            position: decoder.position(),
             decoder,
             taken,
             faults: Faults::default(),
             records: 0,
             first_ns: None,
             last: Nanos::ZERO,
+            ahead: None,
             finished: false,
         }
     }
@@ -185,9 +194,9 @@ impl TraceReader {
         self.decoder.volume_names()
     }
 
-    /// Where the last entry was.
+    /// Where the last request was.
     pub fn position(&self) -> Position {
-        self.decoder.position()
+        self.position
     }
 
     /// The first request's instant on the trace's own clock, in nanoseconds, once there was one.
@@ -200,18 +209,19 @@ impl TraceReader {
         self.taken.load(Ordering::Relaxed)
     }
 
-    fn record(&mut self, raw: Raw) -> Result<Record, TraceError> {
-        let first = *self.first_ns.get_or_insert(raw.at_ns);
-        let mut at = Nanos(raw.at_ns.saturating_sub(first));
+    /// The request as it is given out, at an instant that is not before the last one's.
+    fn record(&mut self, raw: Raw, position: Position) -> Result<Record, TraceError> {
+        self.position = position;
+        let at_ns = self.believed(&raw)?;
+        let first = *self.first_ns.get_or_insert(at_ns);
+        let mut at = Nanos(at_ns.saturating_sub(first));
         let last_on_its_clock = first.saturating_add(self.last.0);
-        if raw.at_ns < last_on_its_clock {
-            let back = Nanos(last_on_its_clock - raw.at_ns);
+        if at_ns < last_on_its_clock {
+            let by = Nanos(last_on_its_clock - at_ns);
             if self.options.out_of_order == OutOfOrder::Refuse {
-                let position = self.decoder.position();
-                return Err(TraceError::OutOfOrder { origin: self.origin.clone(), position, back });
+                return Err(TraceError::OutOfOrder { origin: self.origin.clone(), position, back: by });
             }
-            self.faults.out_of_order += 1;
-            self.faults.back_max = self.faults.back_max.max(back);
+            self.note_misplaced(Misplaced { position, by, ahead: false })?;
             at = self.last;
         }
         self.last = at;
@@ -227,11 +237,49 @@ impl TraceReader {
         })
     }
 
+    /// The request's instant, or where it is far ahead of the ones before and after, that of the one before; at the very
+    /// beginning that of the one after.
+    fn believed(&mut self, raw: &Raw) -> Result<u64, TraceError> {
+        let last = self.first_ns.map(|first| first.saturating_add(self.last.0));
+        let is_far = last.is_none_or(|last| raw.at_ns.saturating_sub(last) > FAR.0);
+        if !is_far || self.options.out_of_order == OutOfOrder::Refuse {
+            return Ok(raw.at_ns);
+        }
+        self.ahead = self.read()?;
+        match self.ahead {
+            Some((next, _)) if next.at_ns.saturating_add(FAR.0) < raw.at_ns => {
+                let by = Nanos(raw.at_ns - next.at_ns);
+                self.note_misplaced(Misplaced { position: self.position, by, ahead: true })?;
+                Ok(last.unwrap_or(next.at_ns))
+            }
+            _ => Ok(raw.at_ns),
+        }
+    }
+
+    fn note_misplaced(&mut self, misplaced: Misplaced) -> Result<(), TraceError> {
+        self.faults.note_misplaced(misplaced);
+        let (count, seen) = (self.faults.out_of_order + self.faults.far_ahead, self.seen() + 1);
+        if !self.is_too_many(count, seen) {
+            return Ok(());
+        }
+        let first = self.faults.misplaced.first().copied().unwrap_or(misplaced);
+        Err(TraceError::TooManyMisplaced { origin: self.origin.clone(), misplaced: count, seen, first })
+    }
+
+    fn seen(&self) -> u64 {
+        self.records + self.faults.dropped + self.faults.malformed
+    }
+
+    /// Whether so many of those seen are more than the set share.
+    fn is_too_many(&self, count: u64, seen: u64) -> bool {
+        let allowed = u128::from(self.options.malformed_permille_max) * u128::from(seen);
+        seen >= self.options.judge_after && u128::from(count) * 1000 > allowed
+    }
+
     /// The error if too much was malformed.
     fn judge(&self) -> Result<(), TraceError> {
-        let seen = self.records + self.faults.dropped + self.faults.malformed;
-        let allowed = u128::from(self.options.malformed_permille_max) * u128::from(seen);
-        if seen < self.options.judge_after || u128::from(self.faults.malformed) * 1000 <= allowed {
+        let seen = self.seen();
+        if !self.is_too_many(self.faults.malformed, seen) {
             return Ok(());
         }
         let Some(first) = self.faults.examples.first().cloned() else { return Ok(()) };
@@ -240,25 +288,37 @@ impl TraceReader {
     }
 
     fn advance(&mut self) -> Result<Option<Record>, TraceError> {
+        let next = match self.ahead.take() {
+            Some(next) => Some(next),
+            None => self.read()?,
+        };
+        match next {
+            Some((raw, position)) => self.record(raw, position).map(Some),
+            // Malformed entries at the beginning were too few to be judged by; now all is known.
+            None if self.records > 0 => self.judge().map(|()| None),
+            None => {
+                let first = self.faults.examples.first().cloned();
+                let (origin, format, malformed) = (self.origin.clone(), self.format, self.faults.malformed);
+                Err(TraceError::NoRecords { origin, format, malformed, first })
+            }
+        }
+    }
+
+    /// The next request as the format gives it, and where it is.
+    fn read(&mut self) -> Result<Option<(Raw, Position)>, TraceError> {
         loop {
             let found = self.decoder.next().map_err(|source| {
                 let position = self.decoder.position();
                 TraceError::Read { origin: self.origin.clone(), position, source }
             })?;
             match found {
-                Some(Found::Request(raw)) => return self.record(raw).map(Some),
+                Some(Found::Request(raw)) => return Ok(Some((raw, self.decoder.position()))),
                 Some(Found::Dropped) => self.faults.dropped += 1,
                 Some(Found::Malformed(malformed)) => {
                     self.faults.note_malformed(malformed);
                     self.judge()?;
                 }
-                // Malformed entries at the beginning were too few to be judged by; now all is known.
-                None if self.records > 0 => return self.judge().map(|()| None),
-                None => {
-                    let first = self.faults.examples.first().cloned();
-                    let (origin, format, malformed) = (self.origin.clone(), self.format, self.faults.malformed);
-                    return Err(TraceError::NoRecords { origin, format, malformed, first });
-                }
+                None => return Ok(None),
             }
         }
     }

@@ -60,6 +60,24 @@ impl fmt::Display for Malformed {
     }
 }
 
+/// A request whose instant does not fit those around it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Misplaced {
+    /// Where it begins.
+    pub position: Position,
+    /// By how much.
+    pub by: Nanos,
+    /// It is far ahead of the request after it; otherwise it is earlier than the one before it.
+    pub ahead: bool,
+}
+
+impl fmt::Display for Misplaced {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let direction = if self.ahead { "later than the request after it" } else { "earlier than the one before it" };
+        write!(f, "{}: {} {direction}", self.position, self.by)
+    }
+}
+
 /// What was wrong with what has been read so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
@@ -73,6 +91,11 @@ pub struct Faults {
     pub out_of_order: u64,
     /// How far back the worst of them went.
     pub back_max: Nanos,
+    /// Requests more than a minute later than both the one before and the one after. They are moved to the instant of the one
+    /// before, so that one wrong clock does not move everything after it.
+    pub far_ahead: u64,
+    /// The first of those out of order or far ahead, at most [`Faults::EXAMPLES_MAX`].
+    pub misplaced: Vec<Misplaced>,
 }
 
 impl Faults {
@@ -83,6 +106,18 @@ impl Faults {
         self.malformed += 1;
         if self.examples.len() < Self::EXAMPLES_MAX {
             self.examples.push(malformed);
+        }
+    }
+
+    pub(super) fn note_misplaced(&mut self, misplaced: Misplaced) {
+        if misplaced.ahead {
+            self.far_ahead += 1;
+        } else {
+            self.out_of_order += 1;
+            self.back_max = self.back_max.max(misplaced.by);
+        }
+        if self.misplaced.len() < Self::EXAMPLES_MAX {
+            self.misplaced.push(misplaced);
         }
     }
 }

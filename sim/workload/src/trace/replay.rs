@@ -1,12 +1,13 @@
 //! A process that does what a trace says.
 
 use super::error::TraceError;
+use super::feed::{Ahead, Feed, Lane};
 use super::reader::TraceReader;
-use super::record::{Faults, Record};
+use super::record::{Faults, Position, Record};
 use crate::{IoRequest, Source, Step};
 use minerva_blocksched::Kind;
 use minerva_model::Nanos;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// When requests are made.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -57,6 +58,8 @@ pub struct Replayed {
     pub bytes: u64,
     /// Requests whose address was folded.
     pub folded: u64,
+    /// Where the first of them are, at most [`Faults::EXAMPLES_MAX`].
+    pub folded_at: Vec<Position>,
     /// What was wrong with the trace.
     pub faults: Faults,
     /// The whole trace was made.
@@ -65,116 +68,94 @@ pub struct Replayed {
     pub error: Option<Arc<TraceError>>,
 }
 
-/// Replays a trace. A [`Source`] has no way to say that something failed, so that is found in [`TraceSource::replayed`].
+/// A process that replays a trace, or one volume of it. A [`Source`] has no way to say that something failed, so that is found
+/// in [`TraceSource::replayed`].
 pub struct TraceSource {
-    trace: TraceReader,
-    options: ReplayOptions,
-    next: Option<Record>,
+    feed: Arc<Mutex<Feed>>,
+    lane: usize,
+    pace: Pace,
+    sync_writes: bool,
     outstanding: u32,
     started: Option<Nanos>,
-    done: Replayed,
-    shared: Arc<Mutex<Replayed>>,
-    ended: bool,
 }
+
+/// A process that is far ahead of the others looks again after so long.
+const LOOK_AGAIN: Nanos = Nanos::from_millis(1);
 
 impl TraceSource {
     /// A process that replays what is left of `trace`. A speed that is not above 0 counts as 1.
     pub fn new(trace: TraceReader, options: ReplayOptions) -> Self {
-        Self {
-            trace,
-            options,
-            next: None,
-            outstanding: 0,
-            started: None,
-            done: Replayed::default(),
-            shared: Arc::default(),
-            ended: false,
-        }
+        let lane = Lane { volume: options.volume, base_bytes: 0, region_bytes: options.capacity_bytes };
+        Self::of(trace, options, &[lane]).0
     }
 
-    /// Where the replay's account appears, when it has ended or is dropped.
+    /// A process for each of `lanes`, which share one reading of `trace`; `options.volume` and `options.capacity_bytes` are the
+    /// lanes' to say. They start together. At [`Pace::Closed`] each has its own depth, and none gets further ahead of the others
+    /// than memory allows.
+    pub fn split(trace: TraceReader, options: ReplayOptions, lanes: &[Lane]) -> Vec<Self> {
+        if lanes.is_empty() {
+            return Vec::new();
+        }
+        let (first, feed) = Self::of(trace, options, lanes);
+        let others = (1..lanes.len()).map(|lane| Self::on(Arc::clone(&feed), options, lane));
+        std::iter::once(first).chain(others).collect()
+    }
+
+    fn of(trace: TraceReader, options: ReplayOptions, lanes: &[Lane]) -> (Self, Arc<Mutex<Feed>>) {
+        let feed = Arc::new(Mutex::new(Feed::new(trace, options, lanes)));
+        (Self::on(Arc::clone(&feed), options, 0), feed)
+    }
+
+    fn on(feed: Arc<Mutex<Feed>>, options: ReplayOptions, lane: usize) -> Self {
+        let ReplayOptions { pace, sync_writes, .. } = options;
+        Self { feed, lane, pace, sync_writes, outstanding: 0, started: None }
+    }
+
+    fn feed(&self) -> MutexGuard<'_, Feed> {
+        self.feed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where the account of the whole replay appears, when it has ended or is dropped.
     pub fn replayed(&self) -> Arc<Mutex<Replayed>> {
-        Arc::clone(&self.shared)
+        self.feed().shared()
     }
 
-    fn publish(&mut self) {
-        self.done.faults = self.trace.faults().clone();
-        *self.shared.lock().unwrap_or_else(PoisonError::into_inner) = self.done.clone();
-    }
-
-    /// Makes sure that the next request is known; none when there is none.
-    fn look_ahead(&mut self) -> Option<Record> {
-        while self.next.is_none() && !self.ended {
-            match self.trace.next() {
-                Some(Ok(record)) if self.options.volume.is_some_and(|volume| volume != record.volume) => {}
-                Some(Ok(record)) => match self.place(record) {
-                    Ok(record) => self.next = Some(record),
-                    Err(error) => self.end(Some(error)),
-                },
-                Some(Err(error)) => self.end(Some(error)),
-                None => self.end(None),
-            }
+    /// When what the trace did at `at` is done again.
+    fn instant(&self, started: Nanos, at: Nanos) -> Nanos {
+        match self.pace {
+            Pace::Open { speed } if speed > 0.0 && speed != 1.0 => started + Nanos((at.0 as f64 / speed) as u64),
+            Pace::Open { .. } => started + at,
+            Pace::Closed { .. } => started,
         }
-        self.next
     }
 
-    fn end(&mut self, error: Option<TraceError>) {
-        self.ended = true;
-        self.done.completed = error.is_none();
-        self.done.error = error.map(Arc::new);
-        self.publish();
-    }
-
-    /// Puts a request on the disk.
-    fn place(&mut self, record: Record) -> Result<Record, TraceError> {
-        let capacity = self.options.capacity_bytes;
-        let length = u64::from(record.length_bytes);
-        if record.offset_bytes.checked_add(length).is_some_and(|end| end <= capacity) {
-            return Ok(record);
-        }
-        if self.options.addresses == Addresses::Refuse || length > capacity {
-            return Err(TraceError::PastTheEnd {
-                origin: self.trace.origin().to_owned(),
-                position: self.trace.position(),
-                offset_bytes: record.offset_bytes,
-                length_bytes: record.length_bytes,
-                capacity_bytes: capacity,
-            });
-        }
-        self.done.folded += 1;
-        let whole_sectors = (capacity / 512).max(1) * 512;
-        let offset_bytes = (record.offset_bytes % whole_sectors).min(capacity - length);
-        Ok(Record { offset_bytes, ..record })
-    }
-
-    fn due(&self, started: Nanos, record: &Record) -> Option<Nanos> {
-        match self.options.pace {
-            Pace::Open { speed } if speed > 0.0 && speed != 1.0 => {
-                Some(started + Nanos((record.at.0 as f64 / speed) as u64))
-            }
-            Pace::Open { .. } => Some(started + record.at),
-            Pace::Closed { depth } => (self.outstanding < depth.max(1)).then_some(started),
-        }
+    fn may_not_ask(&self) -> bool {
+        matches!(self.pace, Pace::Closed { depth } if self.outstanding >= depth.max(1))
     }
 }
 
 impl Source for TraceSource {
     fn next(&mut self, now: Nanos) -> Step {
         let started = *self.started.get_or_insert(now);
-        let Some(record) = self.look_ahead() else {
-            return if self.outstanding == 0 { Step::Finished } else { Step::Blocked };
+        if self.may_not_ask() {
+            return Step::Blocked;
+        }
+        let mut feed = self.feed();
+        let record: Record = match feed.peek(self.lane) {
+            Ahead::Request(record) => record,
+            Ahead::NothingBefore(at) => return Step::At(self.instant(started, at).max(now + LOOK_AGAIN)),
+            Ahead::End => return if self.outstanding == 0 { Step::Finished } else { Step::Blocked },
         };
-        let Some(due) = self.due(started, &record) else { return Step::Blocked };
+        let due = self.instant(started, record.at);
         if now < due {
             return Step::At(due);
         }
-        self.next = None;
+        feed.take(self.lane);
+        drop(feed);
         self.outstanding += 1;
-        self.done.records += 1;
-        self.done.bytes = self.done.bytes.saturating_add(u64::from(record.length_bytes));
         Step::Issue(IoRequest {
             kind: record.kind,
-            sync: matches!(record.kind, Kind::Read | Kind::Flush) || self.options.sync_writes,
+            sync: matches!(record.kind, Kind::Read | Kind::Flush) || self.sync_writes,
             tag: None,
             offset_bytes: record.offset_bytes,
             length_bytes: record.length_bytes,
@@ -188,6 +169,6 @@ impl Source for TraceSource {
 
 impl Drop for TraceSource {
     fn drop(&mut self) {
-        self.publish();
+        self.feed().publish();
     }
 }

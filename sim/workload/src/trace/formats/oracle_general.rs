@@ -12,23 +12,27 @@ use minerva_blocksched::Kind;
 /// Bytes of a record.
 const SIZE: usize = 24;
 
+/// A greater object is none.
+const OBJECT_BYTES_MAX: u32 = 1 << 28;
+
 pub(in crate::trace) struct OracleGeneral {
-    pub(in crate::trace) object_bytes: u64,
+    object_bytes: u64,
+    /// Records before this one.
+    index: u64,
 }
 
 impl OracleGeneral {
+    pub(in crate::trace) fn new(object_bytes: u64) -> Self {
+        Self { object_bytes: object_bytes.max(1), index: 0 }
+    }
+
     /// Whether these first bytes could be one: the format has no mark, but times do not go back and next accesses lie ahead.
     pub(in crate::trace) fn could_be(head: &[u8]) -> bool {
         let mut before = 0;
         let mut records = 0;
         for (index, record) in head.chunks_exact(SIZE).enumerate() {
-            let (time, size, next) = (
-                u32::from_le_bytes(bytes(record, 0)),
-                u32::from_le_bytes(bytes(record, 12)),
-                i64::from_le_bytes(bytes(record, 16)),
-            );
-            let ahead = next == -1 || next == i64::MAX || (next > index as i64 && next < 1 << 40);
-            if time < before || size == 0 || size > 1 << 28 || !ahead {
+            let time = u32::from_le_bytes(bytes(record, 0));
+            if time < before || objection(record, index as u64).is_some() {
                 return false;
             }
             before = time;
@@ -38,12 +42,32 @@ impl OracleGeneral {
     }
 }
 
+/// Why a record with so many before it is none, if so. Whether time goes back is the reader's to judge.
+fn objection(record: &[u8], index: u64) -> Option<Reason> {
+    let size = u32::from_le_bytes(bytes(record, 12));
+    if size == 0 {
+        return Some("an object of no bytes".into());
+    }
+    if size > OBJECT_BYTES_MAX {
+        return Some(format!("an object of {size} bytes, and the greatest has {OBJECT_BYTES_MAX}").into());
+    }
+    let next = i64::from_le_bytes(bytes(record, 16));
+    let is_never = next == -1 || next == i64::MAX;
+    let is_ahead = u64::try_from(next).is_ok_and(|next| next > index && next < 1 << 40);
+    (!is_never && !is_ahead).then(|| format!("its next access, {next}, does not lie ahead of record {index}").into())
+}
+
 impl FixedFormat for OracleGeneral {
     fn size(&self) -> usize {
         SIZE
     }
 
     fn record(&mut self, record: &[u8]) -> Result<Line, Reason> {
+        let index = self.index;
+        self.index += 1;
+        if let Some(objection) = objection(record, index) {
+            return Err(objection);
+        }
         let object = u64::from_le_bytes(bytes(record, 4));
         let offset_bytes = object.checked_mul(self.object_bytes).ok_or_else(|| {
             Reason::from(format!(

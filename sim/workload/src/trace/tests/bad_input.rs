@@ -58,11 +58,67 @@ fn time_that_goes_back_is_clamped_or_refused() {
     let (records, faults, _) = read(text, "a").unwrap();
     assert_eq!(records.iter().map(|record| record.at.0).collect::<Vec<_>>(), [0, 0, 200_000, 200_000]);
     assert_eq!((faults.out_of_order, faults.back_max.0), (2, 150_000));
+    let said: Vec<String> = faults.misplaced.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        said,
+        ["line 2: 10.0 us earlier than the one before it", "line 4: 150.0 us earlier than the one before it"]
+    );
     let strict = ReadOptions { out_of_order: OutOfOrder::Refuse, ..ReadOptions::default() };
     let error = message(read_as(text, "a", strict));
     assert_eq!(
         error,
         "a: line 2 is 10.0 us earlier than the request before it; sort the trace, or let times be clamped"
+    );
+}
+
+#[test]
+fn one_instant_far_ahead_moves_nothing_after_it() {
+    let hour_us = 3_600_000_000_u64;
+    let trace = |instants: &[u64]| -> String { instants.iter().map(|at| format!("1,W,0,4096,{at}\n")).collect() };
+    let instants = |text: &str| {
+        let (records, faults, _) = read(text, "a").unwrap();
+        (records.iter().map(|record| record.at.0 / 1000).collect::<Vec<_>>(), faults)
+    };
+    let (at, faults) = instants(&trace(&[100, 200, 200 + 9 * hour_us, 300, 400]));
+    assert_eq!(at, [0, 100, 100, 200, 300]);
+    assert_eq!((faults.far_ahead, faults.out_of_order), (1, 0));
+    assert_eq!(faults.misplaced[0].to_string(), "line 3: 32400.0 s later than the request after it");
+    let (at, faults) = instants(&trace(&[9 * hour_us, 200, 300]));
+    assert_eq!((at, faults.far_ahead), (vec![0, 0, 100], 1), "also the first");
+    let (at, faults) = instants(&trace(&[0, 9 * hour_us, 9 * hour_us + 5, 9 * hour_us + 3]));
+    assert_eq!(at, [0, 9 * hour_us, 9 * hour_us + 5, 9 * hour_us + 5], "a real gap is one");
+    assert_eq!((faults.far_ahead, faults.out_of_order), (0, 1));
+    let (at, _) = instants(&trace(&[0, 9 * hour_us]));
+    assert_eq!(at, [0, 9 * hour_us], "nothing speaks against the last");
+}
+
+#[test]
+fn more_than_the_set_share_out_of_order_stops_the_run() {
+    let mut text: String = (0..99).map(|n| format!("1,W,0,4096,{}\n", 1000 * n)).collect();
+    text.push_str("1,W,0,4096,7\n");
+    assert_eq!(read(&text, "a").unwrap().1.out_of_order, 1);
+    text.push_str("1,W,0,4096,8\n");
+    let error = message(read(&text, "a"));
+    assert!(
+        error.starts_with("a: 2 of the first 101 requests are out of order, the first at line 100: 98.0 ms earlier"),
+        "{error}"
+    );
+}
+
+#[test]
+fn records_that_oracle_general_cannot_have_are_counted() {
+    let good = |time, next| oracle_record(time, 2, 512, next);
+    let trace = [good(1, 4), good(1, -1), oracle_record(2, 2, 1 << 29, -1), good(2, 1), good(3, i64::MAX)].concat();
+    let options = ReadOptions { format: Some(Format::OracleGeneral), ..ReadOptions::default() };
+    let (records, faults, _) = read_as(trace, "a", options).unwrap();
+    assert_eq!(records.len(), 3);
+    let said: Vec<String> = faults.examples.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        said,
+        [
+            "byte 48: an object of 536870912 bytes, and the greatest has 268435456",
+            "byte 72: its next access, 1, does not lie ahead of record 3"
+        ]
     );
 }
 
