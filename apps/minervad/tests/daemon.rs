@@ -56,8 +56,9 @@ fn a_heavy_tenant_is_held_down_and_sigterm_puts_it_back() {
 #[test]
 fn caps_are_dealt_and_dealt_again_through_throttle_v1_and_sigterm_lifts_them() {
     let Some(mut bed) = Bed::new() else { return };
-    // Caps need no elevator that reads weights.
+    // Caps need no elevator that reads weights, but the kernel has to count, as the verdict on such a disk says.
     fs::write(format!("/sys/block/{}/queue/scheduler", bed.device), "none").expect("every disk can do without");
+    bed.arm_throttle();
     let disk = format!(
         "{ENFORCE}\n[devices.{}]\nback_end = \"throttle-v1\"\nbandwidth_bytes_per_second = \"32MiB\"",
         bed.device

@@ -12,6 +12,12 @@ use minerva_model::{BackEnd, CgroupVersion, DeviceFacts, DeviceSettings, KnobFil
 /// What stands in the sentences for the disk's kernel name, which the facts do not hold.
 const DISK: &str = "<disk>";
 
+/// What to do where nothing counts who uses a disk: without BFQ only the throttle does, from its first rule on (tried on Linux
+/// 6.18). A rule that limits nobody, taken back at once, will do.
+const ARM: &str = "once a boot, because without bfq the kernel counts what tenants use of <disk> only after its first throttle \
+     rule: for limit in 1000000000000 0; do echo \"$(cat /sys/block/<disk>/dev) $limit\" > \
+     /sys/fs/cgroup/blkio/blkio.throttle.read_bps_device; done";
+
 /// Whether and how shares bite on a disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
@@ -120,7 +126,7 @@ fn forced(facts: &DeviceFacts, settings: Option<&DeviceSettings>, back_end: Back
             back_end,
             "minerva.toml asks for caps through blkio.throttle; they are dealt again each slice, and buffered writes \
              escape them",
-            None,
+            (facts.elevator.as_deref() != Some("bfq")).then_some(ARM),
         ),
         BackEnd::Observe => Verdict {
             back_end,
@@ -342,7 +348,8 @@ mod tests {
             (bfq.clone(), Some(forces(BackEnd::Max)), BackEnd::Max, "io.max"),
             (DeviceFacts { back_end_forced: Some(BackEnd::Max), ..bfq.clone() }, None, BackEnd::Max, "io.max"),
             (bfq.clone(), Some(forces(BackEnd::Observe)), BackEnd::Observe, "watch sda only"),
-            (v1(&none), Some(forces(BackEnd::ThrottleV1)), BackEnd::ThrottleV1, "escape"),
+            (v1(&none), Some(forces(BackEnd::ThrottleV1)), BackEnd::ThrottleV1, "/sys/block/sda/dev"),
+            (v1(&bfq), Some(forces(BackEnd::ThrottleV1)), BackEnd::ThrottleV1, "escape"),
             (v1(&none), Some(forces(BackEnd::Max)), BackEnd::Observe, "throttle-v1"),
             (bfq.clone(), Some(forces(BackEnd::BfqV1)), BackEnd::Observe, "cgroup v2"),
             (bfq.clone(), Some(forces(BackEnd::IoCost)), BackEnd::Observe, "enable_iocost"),

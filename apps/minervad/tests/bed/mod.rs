@@ -121,6 +121,15 @@ impl Bed {
         own.or_else(|| text.lines().find_map(|line| line.strip_prefix("default ")?.trim().parse().ok())).unwrap_or(0)
     }
 
+    /// Has the throttle count who uses the bed's disk: from its first rule on it does.
+    pub(crate) fn arm_throttle(&self) {
+        let number = fs::read_to_string(format!("/sys/block/{}/dev", self.device)).expect("the disk");
+        for limit in ["1000000000000", "0"] {
+            let rule = format!("{} {limit}", number.trim());
+            fs::write(Path::new(CGROUPS).join("blkio.throttle.read_bps_device"), rule).expect("a throttle");
+        }
+    }
+
     /// The tenant's cap on the bed's disk, in bytes read (`read`) or written (`write`) a second.
     pub(crate) fn cap(&self, tenant: &str, way: &str) -> Option<u64> {
         let text = fs::read_to_string(self.cgroup(tenant).join(format!("blkio.throttle.{way}_bps_device"))).ok()?;
