@@ -4,7 +4,7 @@ use crate::address::Address;
 use crate::error::Error;
 use crate::link::Link;
 use crate::options::Options;
-use crate::transport::{nobody_listens, open_or_start};
+use crate::transport::{Transport, nobody_listens, open_or_start};
 use std::error::Error as StdError;
 use std::io;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use tokio::net::UnixStream;
 
 /// The server, or why there is none.
 pub(crate) enum Found {
-    Server(Link),
+    Server(Box<Link>),
     Nobody(String),
 }
 
@@ -26,7 +26,7 @@ pub(crate) async fn find(options: &Options) -> Result<Found, Error> {
 
 async fn named(address: &Address, options: &Options) -> Result<Found, Error> {
     match open_or_start(address, &options.credentials, None).await {
-        Ok(transport) => Ok(Found::Server(Link::new(transport, &address.to_string(), options.patience))),
+        Ok(transport) => Ok(found(transport, address, options)),
         Err(Error::Connect { address, source }) => match absence(&source) {
             Some(why) => Ok(Found::Nobody(format!("no server at {address} ({why})"))),
             None => Err(Error::Connect { address, source }),
@@ -43,7 +43,7 @@ async fn search(options: &Options) -> Result<Found, Error> {
             let agent = options.agent.clone().filter(|_| is_agents).map(Arc::new);
             let address = Address::Unix(socket.clone());
             let transport = open_or_start(&address, &options.credentials, agent).await?;
-            return Ok(Found::Server(Link::new(transport, &address.to_string(), options.patience)));
+            return Ok(found(transport, &address, options));
         }
     }
     let Some(agent) = options.agent.clone() else {
@@ -52,12 +52,16 @@ async fn search(options: &Options) -> Result<Found, Error> {
     };
     let (address, program) = (Address::Unix(agent.socket.clone()), agent.program.clone());
     Ok(match open_or_start(&address, &options.credentials, Some(Arc::new(agent))).await {
-        Ok(transport) => Found::Server(Link::new(transport, &address.to_string(), options.patience)),
+        Ok(transport) => found(transport, &address, options),
         Err(error) => {
             let why = innermost(&error);
             Found::Nobody(format!("no server listens, and {} could not be started ({why})", program.display()))
         }
     })
+}
+
+fn found(transport: Transport, address: &Address, options: &Options) -> Found {
+    Found::Server(Box::new(Link::new(transport, &address.to_string(), options.patience)))
 }
 
 /// Why there is nobody at the other end, if that is what failed. Everything else is a matter of certificates or of another

@@ -29,7 +29,7 @@ enum State {
 impl Server {
     pub(crate) async fn of_options(options: Options) -> Result<Self, Error> {
         Ok(match find(&options).await? {
-            Found::Server(link) => Self { options: Some(options), state: Mutex::new(State::Present(Box::new(link))) },
+            Found::Server(link) => Self { options: Some(options), state: Mutex::new(State::Present(link)) },
             Found::Nobody(reason) => {
                 warn(&options, &reason);
                 Self { options: Some(options), ..Self::absent(&reason) }
@@ -95,7 +95,7 @@ impl Server {
         Some(tokio::spawn(async move {
             // An error is for somebody to mend; this program goes on without, as before.
             if let Ok(Found::Server(link)) = find(&options).await {
-                *server.state() = State::Present(Box::new(link));
+                *server.state() = State::Present(link);
             }
         }))
     }

@@ -8,7 +8,8 @@ use bed::{Bed, text, tool, until};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Child, Stdio};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 
 const NOBODY: &str = "unix:/nonexistent/minerva.sock";
 
@@ -26,9 +27,9 @@ fn first_line(child: &mut Child) -> String {
     line
 }
 
-#[test]
-fn without_a_server_commands_run_and_begin_at_once() {
-    let run = |arguments: &[&str]| tool(NOBODY, arguments).output().expect("the tool");
+/// What the tool does where `address` leads to no server.
+fn goes_on_without(address: &str) {
+    let run = |arguments: &[&str]| tool(address, arguments).output().expect("the tool");
     let ran = run(&["run", "--priority", "idle", "--when", "500M", "--deadline", "20s", "--", "sh", "-c", "exit 7"]);
     assert_eq!(ran.status.code(), Some(7));
     assert_eq!(text(&ran.stderr).lines().count(), 1, "one warning: {}", text(&ran.stderr));
@@ -44,8 +45,29 @@ fn without_a_server_commands_run_and_begin_at_once() {
         assert_eq!(asked.status.code(), Some(2), "{arguments:?}");
         assert!(text(&asked.stderr).contains("is minervad running?"), "{}", text(&asked.stderr));
     }
+}
+
+#[test]
+fn without_a_server_commands_run_and_begin_at_once() {
+    goes_on_without(NOBODY);
     let misspelt = tool("/run/minerva", &["whoami"]).output().expect("the tool");
     assert!(text(&misspelt.stderr).contains("begins with unix:"), "{}", text(&misspelt.stderr));
+}
+
+#[test]
+fn behind_an_agent_without_a_server_it_is_the_same() {
+    let agent = Path::new(env!("CARGO_BIN_EXE_minerva-ctl")).with_file_name("minerva-agent");
+    if !agent.exists() {
+        return println!("skipped: needs minerva-agent built beside minerva-ctl (cargo build -p minerva-agent)");
+    }
+    let place = tempfile::Builder::new().prefix("minerva-test-tool-").tempdir().expect("a directory");
+    let socket = place.path().join("agent.sock");
+    let mut command = Command::new(agent);
+    command.arg("--socket").arg(&socket).args(["--upstream", NOBODY]).stderr(Stdio::null());
+    let agent = command.spawn().expect("the agent");
+    until("the agent listens", || socket.exists());
+    goes_on_without(&format!("unix:{}", socket.display()));
+    assert_eq!(terminate(agent), Some(0));
 }
 
 #[test]

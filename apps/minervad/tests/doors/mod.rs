@@ -1,5 +1,7 @@
 //! Who is who at the tenants' socket, on real cgroups: the process that connects is in its tenant's group.
 
+mod versions;
+
 use crate::bed::{Bed, Daemon, until};
 use hyper_util::rt::TokioIo;
 use minerva_api::v1;
@@ -72,6 +74,11 @@ pub(crate) type Client = ParticipationClient<Channel>;
 
 /// Speaks at a socket.
 pub(crate) fn at<T>(socket: &Path, scene: impl AsyncFnOnce(Client) -> T) -> T {
+    over(socket, async |channel| scene(ParticipationClient::new(channel)).await)
+}
+
+/// The same in whatever version of the contract.
+fn over<T>(socket: &Path, scene: impl AsyncFnOnce(Channel) -> T) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let path = socket.to_owned();
     let connector = tower::service_fn(move |_: Uri| {
@@ -80,7 +87,7 @@ pub(crate) fn at<T>(socket: &Path, scene: impl AsyncFnOnce(Client) -> T) -> T {
     });
     runtime.block_on(async {
         let channel = Endpoint::from_static("http://minervad.invalid").connect_with_connector(connector).await;
-        scene(ParticipationClient::new(channel.expect("a door"))).await
+        scene(channel.expect("a door")).await
     })
 }
 
