@@ -11,6 +11,11 @@ pub(crate) mod ask;
 #[path = "../../apps/minervad/src/participation/convert.rs"]
 #[allow(dead_code, reason = "only what is judged is used here")]
 mod convert;
+/// What `ask` names of another file and no message makes: a process that is held open.
+pub(crate) mod identity {
+    #[derive(Clone, Debug)]
+    pub(crate) struct Bound;
+}
 
 /// More than ten years are refused.
 const SPAN_MAX: Nanos = Nanos::from_secs(10 * 365 * 86_400);
@@ -80,6 +85,6 @@ fn assert_span(span: Nanos) {
 }
 
 fn assert_key(id: &RequestId) {
-    assert!((1..=64).contains(&id.0.len()) && !id.0.starts_with(convert::RESERVED_PREFIX));
+    assert!((1..=64).contains(&id.0.len()) && !id.0.starts_with(RequestId::OWN_PREFIX));
     assert!(id.0.bytes().all(|byte| (b' '..=b'~').contains(&byte)));
 }
