@@ -253,9 +253,10 @@ impl Judge<'_> {
             self.error(span, "a rule without a pattern", "nothing can match this", Some(help));
             return;
         };
-        let TenantRule { pattern: _, name, group, exclude, weight_percent, role } = rule;
-        if name.is_none() && group.is_none() && !exclude && weight_percent.is_none() && role.is_none() {
-            let help = "set `name`, `group`, `exclude`, `weight_percent` or `role`, or remove the rule".to_owned();
+        if *rule == (TenantRule { pattern: rule.pattern.clone(), ..TenantRule::default() }) {
+            let help = "set `name`, `group`, `exclude`, `weight_percent`, `role`, `price_percent` or `quota_percent`, or \
+                        remove the rule";
+            let help = help.to_owned();
             self.problem(false, span, "a rule that changes nothing".into(), "no effect".into(), Some(help));
         }
         let place = self.place(pattern.span());

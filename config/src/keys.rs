@@ -406,6 +406,21 @@ pub(crate) const RULE: &[Key<TenantRule>] = &[
         show: |_| None,
         example: "\"guest\"",
     },
+    Key {
+        name: "price_percent",
+        doc: "What a boosted slice costs it, in percent of `boosted_slice_price`.",
+        kind: Kind::Whole { least: 1, most: 10_000, set: |r, v| r.price_percent = Some(v as u32) },
+        show: |_| None,
+        example: "50",
+    },
+    Key {
+        name: "quota_percent",
+        doc: "Credits that its account may hold and slices that it may buy at once, in percent of `held_max` and \
+              `boost_slices_max`.",
+        kind: Kind::Whole { least: 1, most: 10_000, set: |r, v| r.quota_percent = Some(v as u32) },
+        show: |_| None,
+        example: "20",
+    },
 ];
 
 const ROLE_WORDS: [&str; 3] = [Role::ALL[0].as_str(), Role::ALL[1].as_str(), Role::ALL[2].as_str()];

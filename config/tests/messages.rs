@@ -451,20 +451,20 @@ pattern = \"ct/*\"
     warns(
         text,
         expect![[r#"
-        warning: two rules with the pattern `vm/*`
-         --> minerva.toml:6:11
-          |
-        6 | pattern = "vm/*"
-          |           ^^^^^^ the second
-          |
-          = help: the first is at minerva.toml:2; both apply, and what this one says wins
-        warning: a rule that changes nothing
-         --> minerva.toml:9:1
-          |
-        9 | [[rules]]
-          | ^^^^^^^^^ no effect
-          |
-          = help: set `name`, `group`, `exclude`, `weight_percent` or `role`, or remove the rule"#]],
+            warning: two rules with the pattern `vm/*`
+             --> minerva.toml:6:11
+              |
+            6 | pattern = "vm/*"
+              |           ^^^^^^ the second
+              |
+              = help: the first is at minerva.toml:2; both apply, and what this one says wins
+            warning: a rule that changes nothing
+             --> minerva.toml:9:1
+              |
+            9 | [[rules]]
+              | ^^^^^^^^^ no effect
+              |
+              = help: set `name`, `group`, `exclude`, `weight_percent`, `role`, `price_percent` or `quota_percent`, or remove the rule"#]],
     );
 }
 

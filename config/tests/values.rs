@@ -77,6 +77,8 @@ group = "batch"
 exclude = true
 weight_percent = 50
 role = "guest"
+price_percent = 150
+quota_percent = 20
 "#;
     let config = parse(text, Path::new("minerva.toml")).unwrap_or_else(|errors| panic!("{errors}"));
     assert_eq!(config.engine.mode, Mode::Enforce);
@@ -100,6 +102,8 @@ role = "guest"
         exclude: true,
         weight_percent: Some(50),
         role: Some(minerva_model::Role::Guest),
+        price_percent: Some(150),
+        quota_percent: Some(20),
     };
     assert_eq!(config.rules, [rule]);
 }

@@ -122,7 +122,7 @@ mod tests {
             group: None,
             weight_percent: 100,
             excluded: false,
-            role: minerva_model::Role::default(),
+            terms: minerva_model::Terms::default(),
         };
         Event::TenantSeen { tenant, history: Vec::new() }
     }

@@ -49,7 +49,7 @@ fn actuator(tenants: u64) -> Actuator {
             group: None,
             weight_percent: 100,
             excluded: false,
-            role: minerva_model::Role::default(),
+            terms: minerva_model::Terms::default(),
         });
     }
     actuator

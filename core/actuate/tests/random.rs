@@ -125,7 +125,7 @@ impl World {
             group: None,
             weight_percent: 100,
             excluded,
-            role: minerva_model::Role::default(),
+            terms: minerva_model::Terms::default(),
         });
     }
 

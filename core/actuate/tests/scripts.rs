@@ -69,7 +69,7 @@ impl World {
                 group: None,
                 weight_percent: 100,
                 excluded: !excluded.is_empty(),
-                role: minerva_model::Role::default(),
+                terms: minerva_model::Terms::default(),
             }),
             ["gone", id] => self.actuator.tenant_gone(TenantId(id.parse().unwrap())),
             ["decide", tenant, device, share] => self.decisions.push(Decision {

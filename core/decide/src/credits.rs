@@ -30,6 +30,8 @@ pub(crate) struct Earning {
     pub(crate) points: u32,
     /// How much of what it was due the tenant really used or waited for, in millionths.
     pub(crate) demand_ppm: u32,
+    /// An account that holds so many earns no more.
+    pub(crate) held_max: MicroCredits,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -125,14 +127,14 @@ impl Credits {
         if !self.settings.enabled {
             return;
         }
-        let mut best: BTreeMap<&str, MicroCredits> = BTreeMap::new();
+        let mut best: BTreeMap<&str, (MicroCredits, MicroCredits)> = BTreeMap::new();
         for (account, earning) in earnings {
             let worth = self.worth(earning);
-            let entry = best.entry(account).or_default();
-            *entry = worth.max(*entry);
+            let (most, held_max) = best.entry(account).or_default();
+            *most = worth.max(*most);
+            *held_max = earning.held_max.max(*held_max);
         }
-        let held_max = self.settings.held_max;
-        for (name, worth) in best {
+        for (name, (worth, held_max)) in best {
             if !self.accounts.contains_key(name) {
                 self.accounts.insert(name.to_owned(), Account::default());
             }

@@ -9,7 +9,8 @@ use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, prop_oneof, 
 use std::collections::BTreeMap;
 
 fn earning(accounts_active: u32) -> Earning {
-    Earning { accounts_active, points: LevelSettings::default().idle.points, demand_ppm: 1_000_000 }
+    let held_max = CreditSettings::default().held_max;
+    Earning { accounts_active, points: LevelSettings::default().idle.points, demand_ppm: 1_000_000, held_max }
 }
 
 fn id(name: &str) -> RequestId {
@@ -201,7 +202,7 @@ proptest! {
         for one in moves {
             match one {
                 Move::Earn(account, others, demand_ppm) => {
-                    let earning = Earning { accounts_active: u32::from(others), points: 9, demand_ppm };
+                    let earning = Earning { accounts_active: u32::from(others), points: 9, demand_ppm, held_max: settings.held_max };
                     credits.earn([(names[usize::from(account)], earning)].into_iter());
                 }
                 Move::Enter(at_once) => waiting.extend(credits.entries(now, at_once).into_iter().map(|entry| (entry, None))),

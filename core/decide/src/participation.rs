@@ -11,7 +11,7 @@ use crate::stance::{OperationStance, Stance};
 use minerva_model::{
     Boost, Decision, Declaration, DeclaredOperation, DeviceId, Effect, EngineConfig, EntryNumber, Grant, Granted,
     IoSignals, LedgerEntry, Level, Lifetime, Mode, Nanos, Operation, Purchase, Reason, Recalled, RefusalKind, Refused,
-    RequestId, Role, Signals, Tenant, TenantId,
+    RequestId, Role, Signals, Tenant, TenantId, Terms,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,7 @@ pub(crate) struct Member {
     pub(crate) has_group: bool,
     pub(crate) declaration_key: String,
     pub(crate) excluded: bool,
-    pub(crate) role: Role,
+    pub(crate) terms: Terms,
 }
 
 /// A purchase that waits for its commit.
@@ -166,7 +166,7 @@ impl Participation {
             has_group: tenant.group.is_some(),
             declaration_key: tenant.declaration_key(),
             excluded: tenant.excluded,
-            role: tenant.role,
+            terms: tenant.terms,
         };
         self.members.insert(tenant.id, member);
     }
@@ -331,6 +331,7 @@ impl Participation {
 
     fn earn(&mut self, signals: &Signals) {
         let Self { levels, boosts, coordination, members, crowd, credits, .. } = self;
+        let settings = *credits.settings();
         let mut earnings = Vec::new();
         for (device, all) in &crowd.by_device {
             let mut accounts: Vec<usize> = all.iter().map(|one| one.present.key).collect();
@@ -345,7 +346,7 @@ impl Participation {
                 else {
                     continue;
                 };
-                if member.role != Role::Participant {
+                if member.terms.role != Role::Participant {
                     continue;
                 }
                 let total = total.unwrap_or_else(|| row.transferred.bytes());
@@ -354,6 +355,7 @@ impl Participation {
                     accounts_active: accounts.len() as u32,
                     points: meaning.points,
                     demand_ppm: demand_ppm(row, due),
+                    held_max: settings.on(member.terms).held_max,
                 };
                 earnings.push((member.account.as_str(), earning));
             }

@@ -165,7 +165,7 @@ impl Participation {
                 "A rule of the operator excludes this tenant from steering, so there is nothing it could ask for.";
             return Err((RefusalKind::NotAllowed, text.to_owned()));
         }
-        if member.role == Role::Silent {
+        if member.terms.role == Role::Silent {
             let text = "The operator's rules give this tenant the role `silent`: it may not ask for anything.";
             return Err((RefusalKind::NotAllowed, text.to_owned()));
         }
@@ -228,7 +228,10 @@ impl Participation {
         slices: u32,
         device: Option<DeviceId>,
     ) -> Result<Effect, Refusal> {
-        let settings = *self.credits.settings();
+        let Some(member) = self.members.get(&request.tenant) else {
+            return Err((RefusalKind::UnknownTenant, format!("There is no tenant {}.", request.tenant)));
+        };
+        let settings = self.credits.settings().on(member.terms);
         if !settings.enabled || !self.enforces {
             let why = if settings.enabled { "Minerva does not steer at present" } else { "credits are switched off" };
             return Err((RefusalKind::NotAllowed, format!("No boost can be bought: {why}. Nothing was spent.")));
@@ -237,10 +240,7 @@ impl Participation {
             let text = format!("A boost is of 1 to {} slices, not {slices}.", settings.boost_slices_max);
             return Err((RefusalKind::OutOfRange, text));
         }
-        let Some(member) = self.members.get(&request.tenant) else {
-            return Err((RefusalKind::UnknownTenant, format!("There is no tenant {}.", request.tenant)));
-        };
-        if member.role == Role::Guest {
+        if member.terms.role == Role::Guest {
             let text = "The operator's rules give this tenant the role `guest`: it may not buy. Nothing was spent.";
             return Err((RefusalKind::NotAllowed, text.to_owned()));
         }

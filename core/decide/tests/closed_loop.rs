@@ -42,7 +42,7 @@ impl World {
                 group: None,
                 weight_percent: weights_percent[number as usize],
                 excluded: false,
-                role: minerva_model::Role::default(),
+                terms: minerva_model::Terms::default(),
             };
             world.decider.tenant_seen(Nanos::ZERO, &tenant, &[]);
         });

@@ -86,12 +86,14 @@ impl Script {
             group: None,
             weight_percent: 100,
             excluded: false,
-            role: minerva_model::Role::default(),
+            terms: minerva_model::Terms::default(),
         };
         for word in &words[1..] {
             match word.split_once('=') {
                 Some(("group", group)) => tenant.group = Some(group.to_owned()),
                 Some(("weight", percent)) => tenant.weight_percent = percent.parse().unwrap(),
+                Some(("price", percent)) => tenant.terms.price_percent = percent.parse().unwrap(),
+                Some(("quota", percent)) => tenant.terms.quota_percent = percent.parse().unwrap(),
                 None if *word == "excluded" => tenant.excluded = true,
                 _ => panic!("unknown word {word}"),
             }
@@ -236,4 +238,9 @@ fn long_term() {
 #[test]
 fn taking_part() {
     check(expect_file!["../testdata/taking-part.txt"], include_str!("../testdata/taking-part.txt"));
+}
+
+#[test]
+fn terms() {
+    check(expect_file!["../testdata/terms.txt"], include_str!("../testdata/terms.txt"));
 }

@@ -18,7 +18,7 @@ fn tenant(number: u64, weight_percent: u32, excluded: bool) -> Tenant {
         group: None,
         weight_percent,
         excluded,
-        role: minerva_model::Role::default(),
+        terms: minerva_model::Terms::default(),
     }
 }
 

@@ -161,7 +161,7 @@ fn tenant(number: u64) -> Tenant {
         group: None,
         weight_percent: 100,
         excluded: false,
-        role: minerva_model::Role::default(),
+        terms: minerva_model::Terms::default(),
     }
 }
 

@@ -75,7 +75,7 @@ fn silent_slice(tenants: u64) -> usize {
             group: None,
             weight_percent: 100,
             excluded: false,
-            role: minerva_model::Role::default(),
+            terms: minerva_model::Terms::default(),
         };
         engine.handle(Nanos::ZERO, Event::TenantSeen { tenant, history: Vec::new() });
     }

@@ -49,7 +49,7 @@ fn seen(number: u64, history: Vec<TenantHistory>) -> Event {
         group: None,
         weight_percent: 100,
         excluded: false,
-        role: minerva_model::Role::default(),
+        terms: minerva_model::Terms::default(),
     };
     Event::TenantSeen { tenant, history }
 }

@@ -4,7 +4,7 @@ use minerva_engine::Engine;
 use minerva_model::{
     AccessKind, CgroupRef, CgroupVersion, CreditLot, Device, DeviceFacts, DeviceId, Effect, EngineConfig, EntryNumber,
     Event, Grant, Granted, MicroCredits, Mode, Nanos, Operation, Purchase, Recalled, RefusalKind, Refused, RequestId,
-    Role, Tenant, TenantId, TenantKind, TenantRequest, Wish,
+    Tenant, TenantId, TenantKind, TenantRequest, Wish,
 };
 
 const DISK: DeviceId = DeviceId { major: 8, minor: 0 };
@@ -39,7 +39,7 @@ fn engine(purchases: &[Purchase]) -> Engine {
             group: Some("g".to_owned()),
             weight_percent: 100,
             excluded: false,
-            role: Role::Participant,
+            terms: minerva_model::Terms::default(),
         };
         let lots = vec![CreditLot { amount: MicroCredits::credits(500), expires_in: Nanos::from_secs(600) }];
         let purchases = if number == 1 { purchases.to_vec() } else { Vec::new() };

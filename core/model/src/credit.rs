@@ -29,6 +29,12 @@ impl MicroCredits {
         Self(self.0.saturating_sub(other.0))
     }
 
+    /// So many percent of it, rounded down.
+    pub const fn percent(self, percent: u32) -> Self {
+        let part = self.0 as u128 * percent as u128 / 100;
+        Self(if part > u64::MAX as u128 { u64::MAX } else { part as u64 })
+    }
+
     /// So many times as much.
     pub const fn times(self, count: u64) -> Self {
         Self(self.0.saturating_mul(count))

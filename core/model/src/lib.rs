@@ -54,5 +54,5 @@ pub use sample::{
 };
 pub use settings::{ActuationSettings, BackEnd, DeviceSettings, EngineConfig, FennelSettings, Mode, ObserveSettings};
 pub use signals::{DeviceSignals, IoSignals, Signals};
-pub use tenant::{CgroupRef, Role, Tenant, TenantId, TenantKind, TenantRule};
+pub use tenant::{CgroupRef, Role, Tenant, TenantId, TenantKind, TenantRule, Terms};
 pub use time::Nanos;

@@ -1,6 +1,6 @@
 //! The operator's settings for tenants that take part: credits, levels, coordination.
 
-use crate::{Level, MicroCredits, Nanos};
+use crate::{Level, MicroCredits, Nanos, Terms};
 use serde::{Deserialize, Serialize};
 
 /// Scheduling credits (seed 000 section 3.1, docs/adr/0005).
@@ -27,6 +27,17 @@ pub struct CreditSettings {
     pub boost_slices_max: u32,
     /// Share of a boosted tenant, in percent of the neutral one.
     pub boost_percent: u32,
+}
+
+impl CreditSettings {
+    /// As they are for a tenant on these terms.
+    pub fn on(mut self, terms: Terms) -> Self {
+        self.boosted_slice_price = self.boosted_slice_price.percent(terms.price_percent);
+        self.held_max = self.held_max.percent(terms.quota_percent);
+        let slices = u64::from(self.boost_slices_max) * u64::from(terms.quota_percent) / 100;
+        self.boost_slices_max = u32::try_from(slices).unwrap_or(u32::MAX).max(1);
+        self
+    }
 }
 
 impl Default for CreditSettings {

@@ -101,9 +101,33 @@ pub struct Tenant {
     pub weight_percent: u32,
     /// Watched but never steered, because a rule excludes it.
     pub excluded: bool,
+    /// On what terms it takes part.
+    #[serde(flatten)]
+    pub terms: Terms,
+}
+
+/// On what terms a tenant takes part, as the operator's rules say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Terms {
     /// What it may ask for.
     #[serde(default)]
     pub role: Role,
+    /// What a boosted slice costs it, in percent of the price for all.
+    #[serde(default = "whole")]
+    pub price_percent: u32,
+    /// How many credits its account may hold and how many slices it may buy at once, in percent of what all may.
+    #[serde(default = "whole")]
+    pub quota_percent: u32,
+}
+
+const fn whole() -> u32 {
+    100
+}
+
+impl Default for Terms {
+    fn default() -> Self {
+        Self { role: Role::default(), price_percent: whole(), quota_percent: whole() }
+    }
 }
 
 /// What a tenant may ask for, as the operator's rules say.
@@ -166,4 +190,10 @@ pub struct TenantRule {
     /// What the tenant may ask for.
     #[serde(default)]
     pub role: Option<Role>,
+    /// [`Terms::price_percent`].
+    #[serde(default)]
+    pub price_percent: Option<u32>,
+    /// [`Terms::quota_percent`].
+    #[serde(default)]
+    pub quota_percent: Option<u32>,
 }

@@ -3,7 +3,7 @@
 use crate::ObserveError;
 use crate::classify::Class;
 use globset::{GlobBuilder, GlobMatcher};
-use minerva_model::{Role, TenantRule};
+use minerva_model::{TenantRule, Terms};
 
 /// Compiled rules. Every rule that matches applies, in the order of the file; what a later one says replaces what an earlier
 /// one said.
@@ -19,7 +19,7 @@ pub(crate) struct Ruling {
     pub(crate) group: Option<String>,
     pub(crate) weight_percent: u32,
     pub(crate) excluded: bool,
-    pub(crate) role: Role,
+    pub(crate) terms: Terms,
 }
 
 impl Rules {
@@ -43,7 +43,7 @@ impl Rules {
             group: None,
             weight_percent: 100,
             excluded: false,
-            role: Role::default(),
+            terms: Terms::default(),
         };
         for (glob, rule) in self.rules.iter().filter(|(glob, _)| glob.is_match(path)) {
             debug_assert_eq!(glob.glob().glob(), rule.pattern, "each rule stands beside its own pattern");
@@ -55,7 +55,12 @@ impl Rules {
             }
             ruling.weight_percent = rule.weight_percent.unwrap_or(ruling.weight_percent);
             ruling.excluded |= rule.exclude;
-            ruling.role = rule.role.unwrap_or(ruling.role);
+            let Terms { role, price_percent, quota_percent } = ruling.terms;
+            ruling.terms = Terms {
+                role: rule.role.unwrap_or(role),
+                price_percent: rule.price_percent.unwrap_or(price_percent),
+                quota_percent: rule.quota_percent.unwrap_or(quota_percent),
+            };
         }
         ruling
     }

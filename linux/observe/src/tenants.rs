@@ -170,9 +170,9 @@ impl Tenants {
             class.kind = TenantKind::VirtualMachine;
             class.name.clone_from(name);
         }
-        let Ruling { name, group, weight_percent, excluded, role } = self.rules.judge(path, &class);
+        let Ruling { name, group, weight_percent, excluded, terms } = self.rules.judge(path, &class);
         let cgroup = CgroupRef { path: path.to_owned(), inode: node.facts.inode };
-        Tenant { id, name, kind: class.kind, cgroup, group, weight_percent, excluded, role }
+        Tenant { id, name, kind: class.kind, cgroup, group, weight_percent, excluded, terms }
     }
 
     /// Applies the rules to everyone; the answer is those that changed.

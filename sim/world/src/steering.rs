@@ -87,7 +87,7 @@ impl Steering {
                 group: None,
                 weight_percent: 100,
                 excluded: false,
-                role: minerva_model::Role::default(),
+                terms: minerva_model::Terms::default(),
             };
             steering.handle(Nanos::ZERO, Event::TenantSeen { tenant, history: Vec::new() });
         }

@@ -10,8 +10,8 @@ use crate::participation::refusals::{Refused, Who};
 use minerva_api::v1;
 use minerva_api::v1::coordinate_response::Answer as CoordinateAnswer;
 use minerva_model::{
-    Boost, Deadline, DeviceId, Event, Grant, LedgerEntry, Nanos, Operation, RefusalKind, RequestId, TenantId,
-    TenantRequest, Wish,
+    Boost, Deadline, DeviceId, Event, Grant, LedgerEntry, MicroCredits, Nanos, Operation, RefusalKind, RequestId,
+    TenantId, TenantRequest, Wish,
 };
 use minerva_store::{AnswerKind, LedgerRow, RequestRow};
 use prost::Message;
@@ -144,9 +144,15 @@ impl Driver {
         }
     }
 
+    /// What a boosted slice costs this tenant.
+    fn slice_price(&self, tenant: TenantId) -> MicroCredits {
+        let terms = self.tenants.get(&tenant).map(|known| known.terms).unwrap_or_default();
+        self.file.config.engine.credits.on(terms).boosted_slice_price
+    }
+
     /// What was bought and paid, whatever the price is by now.
     fn bought(&self, tenant: TenantId, id: &RequestId, slices: u32) -> v1::BoostResponse {
-        let price = || self.file.config.engine.credits.boosted_slice_price.times(u64::from(slices));
+        let price = || self.slice_price(tenant).times(u64::from(slices));
         let price = self.engine.purchase(tenant, id).map_or_else(price, |purchase| purchase.price);
         let held = self.engine.part(tenant).map_or(0, |part| part.held.0);
         v1::BoostResponse { slices, price_micro_credits: price.0, held_micro_credits: held }
@@ -293,7 +299,7 @@ impl Driver {
         let response = v1::CreditsResponse {
             held_micro_credits: part.held.0,
             accruing_micro_credits: part.accruing.0,
-            slice_price_micro_credits: engine.credits.boosted_slice_price.0,
+            slice_price_micro_credits: self.slice_price(tenant).0,
             slice_ns: engine.observe.slice.0,
             entries: Vec::new(),
         };

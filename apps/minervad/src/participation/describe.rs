@@ -23,7 +23,7 @@ impl Driver {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             tenant: known.name.clone(),
             identified_by: String::new(),
-            role: known.role.as_str().to_owned(),
+            role: known.terms.role.as_str().to_owned(),
             mode: mode(self.engine.mode()).to_owned(),
             slice_ns: self.file.config.engine.observe.slice.0,
             level: level_number(part.level),

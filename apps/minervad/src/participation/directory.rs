@@ -22,7 +22,7 @@ impl Directory {
     /// A tenant came or changed.
     pub(crate) fn enter(&self, tenant: &Tenant) {
         let listed =
-            Listed { id: tenant.id, name: tenant.name.clone(), account: tenant.history_key(), role: tenant.role };
+            Listed { id: tenant.id, name: tenant.name.clone(), account: tenant.history_key(), role: tenant.terms.role };
         self.0.write().unwrap_or_else(PoisonError::into_inner).insert(tenant.cgroup.path.clone(), listed);
     }
 
@@ -58,7 +58,7 @@ impl Directory {
 #[cfg(test)]
 mod tests {
     use super::Directory;
-    use minerva_model::{CgroupRef, Role, Tenant, TenantId, TenantKind};
+    use minerva_model::{CgroupRef, Tenant, TenantId, TenantKind};
 
     fn tenant(number: u64, path: &str) -> Tenant {
         Tenant {
@@ -69,7 +69,7 @@ mod tests {
             group: None,
             weight_percent: 100,
             excluded: false,
-            role: Role::Participant,
+            terms: minerva_model::Terms::default(),
         }
     }
 

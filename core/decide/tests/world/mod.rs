@@ -50,7 +50,7 @@ impl World {
                 group: None,
                 weight_percent: 100,
                 excluded: false,
-                role: minerva_model::Role::default(),
+                terms: minerva_model::Terms::default(),
             };
             decider.tenant_seen(Nanos::ZERO, &tenant, &[]);
         }

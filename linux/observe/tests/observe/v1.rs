@@ -207,11 +207,15 @@ fn rules_name_group_exclude_and_weigh_and_can_be_replaced() {
         exclude: true,
         weight_percent: Some(50),
         role: Some(minerva_model::Role::Guest),
+        price_percent: Some(150),
+        quota_percent: None,
     };
     let mut observer = host.observer(&[rule]);
     let tenants = seen(&observer.discover());
     assert_eq!((tenants[0].name.as_str(), tenants[0].group.as_deref()), ("nightly", Some("batch")));
     assert_eq!((tenants[0].weight_percent, tenants[0].excluded), (50, true));
+    let terms = tenants[0].terms;
+    assert_eq!((terms.role, terms.price_percent, terms.quota_percent), (minerva_model::Role::Guest, 150, 100));
     assert_eq!((tenants[1].name.as_str(), tenants[1].weight_percent), ("web", 100));
 
     observer.set_rules(&[]).unwrap();

@@ -51,7 +51,7 @@ pub(super) fn tenant(number: u64, name: &str, role: Role) -> Tenant {
         group: None,
         weight_percent: 100,
         excluded: false,
-        role,
+        terms: minerva_model::Terms { role, ..minerva_model::Terms::default() },
     }
 }
 
