@@ -174,6 +174,20 @@ pub(crate) const COORDINATION: &[Key<Config>] = &[
         example: "",
     },
     Key {
+        name: "turn_max",
+        doc: "Operations of one account are ahead of others for no longer than this within `turn_window`.",
+        kind: Kind::Duration { least: Nanos::SECOND, most: DAY, set: |c, v| c.engine.coordination.turn_max = v },
+        show: |c| show_duration(c.engine.coordination.turn_max),
+        example: "",
+    },
+    Key {
+        name: "turn_window",
+        doc: "In which `turn_max` is given again, bit by bit.",
+        kind: Kind::Duration { least: Nanos::SECOND, most: YEAR, set: |c, v| c.engine.coordination.turn_window = v },
+        show: |c| show_duration(c.engine.coordination.turn_window),
+        example: "",
+    },
+    Key {
         name: "assumed_bytes_per_second",
         doc: "What a disk is taken to deliver until it was measured.",
         kind: Kind::Size {

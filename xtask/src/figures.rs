@@ -53,7 +53,7 @@ const FIGURES: &[(&str, Source)] = &[
         "credits-conserved",
         Source::Test(&["--package", "minerva-decide", "--lib", "credits"], ("PROPTEST_CASES", 20_000)),
     ),
-    ("deadlines", Source::Test(&["--package", "minerva-decide", "--test", "deadlines"], ("PROPTEST_CASES", 256))),
+    ("deadlines", Source::Test(&["--package", "minerva-decide", "--test", "deadlines"], ("PROPTEST_CASES", 10_000))),
     (
         "kill-ledger",
         Source::Test(&["--package", "minervad", "--test", "daemon", "no_purchase_is_lost"], ("MINERVA_KILLS", 200)),

@@ -2,20 +2,22 @@
 //!
 //! An operation waits here until its disk is nearly free or it cannot wait longer (`queue`). How long it will take is its
 //! size over what the disk was measured to deliver, times the part of it that its share will get; both are looked at anew in
-//! every slice. Once begun, it has the place among the groups that it had then, so that it runs evenly, and while others
-//! use the disk at the same time its share is raised. It ends when the tenant says so, is gone, has moved what it declared,
-//! falls silent, or takes four times as long as it should.
+//! every slice.
+//!
+//! Once begun, it has its turn: it takes a place, it has the place among the groups that it had then, so that it runs evenly,
+//! and while others use the disk at the same time its share is raised. A turn ends with the operation, when it takes four
+//! times as long as it should, or when the account has had its time (`turns`); from then on the tenant is as everyone.
+//!
+//! An operation ends when the tenant says so, is gone, has moved what it declared, falls silent, or is long overdue.
 
+use crate::operation::{Asked, Running, Stage};
 use crate::queue::{Moment, Waiting, begin_now, can_wait};
+use crate::turns::Turns;
 use minerva_model::{CoordinationSettings, Deadline, DeviceId, Grant, Nanos, Operation, RequestId, TenantId};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A tenant that waits this long for its turn is told to wait for a callback instead of counting slices.
 const SLICES_COUNTED_MAX: u64 = 60;
-/// An operation that may take longer is taken for over.
-const OVERRUN_TIMES: u64 = 4;
-/// And never before this.
-const OVERRUN_LEAST: Nanos = Nanos::from_secs(60);
 /// An operation that moved nothing for so many slices is over: its tenant crashed, or never heard the call.
 const SILENT_SLICES_MAX: u32 = 10;
 /// An operation is done when it moved what it declared and a quarter more, for what is read beside it.
@@ -26,8 +28,12 @@ pub(crate) type OperationKey = (TenantId, RequestId);
 
 /// What the coordinator must know of a disk and cannot see.
 pub(crate) trait Surroundings {
-    /// Other tenants that use the disk and neither stepped back nor coordinated.
+    /// Tenants that use the disk and neither stepped back nor coordinate.
     fn competitors(&self, device: DeviceId) -> u32;
+    /// Somebody else uses the disk and did not step back.
+    fn is_shared(&self, device: DeviceId, tenant: TenantId) -> bool;
+    /// Who answers for the tenant's turns.
+    fn account(&self, tenant: TenantId) -> &str;
     /// How long the operation will take if it begins now.
     fn estimate(&self, tenant: TenantId, operation: &Operation) -> Nanos;
     /// The factor of the tenant's place among the groups now.
@@ -36,34 +42,15 @@ pub(crate) trait Surroundings {
     fn is_measured(&self, operation: &Operation) -> bool;
 }
 
-/// An operation that was asked for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Asked {
-    pub(crate) operation: Operation,
-    pub(crate) asked_at: Nanos,
-    pub(crate) stage: Stage,
-}
-
-/// How far it is.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Stage {
-    /// `promised`: it was told that it can begin then.
-    Waiting {
-        promised: Option<Nanos>,
-    },
-    Running(Running),
-}
-
-/// Under way.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Running {
-    begun_at: Nanos,
-    /// When it should be done.
-    done_at: Nanos,
-    moved_bytes: u64,
-    silent_slices: u32,
-    /// The factor of its tenant's place among the groups when it began.
-    pub(crate) history_factor: f64,
+/// See [`Coordination::rank`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rank {
+    /// Another is to be done before it, and has the disk first.
+    Yields,
+    /// Another is to be done after it.
+    Leads,
+    /// None is.
+    Equal,
 }
 
 /// What changed in a slice.
@@ -81,12 +68,14 @@ pub(crate) struct Coordination {
     settings: CoordinationSettings,
     slice: Nanos,
     operations: BTreeMap<OperationKey, Asked>,
+    turns: Turns,
 }
 
 impl Coordination {
     pub(crate) fn configure(&mut self, settings: CoordinationSettings, slice: Nanos) {
         self.settings = settings;
         self.slice = Nanos(slice.0.max(1));
+        self.turns.configure(settings.turn_max, settings.turn_window);
     }
 
     pub(crate) fn settings(&self) -> &CoordinationSettings {
@@ -107,21 +96,38 @@ impl Coordination {
         self.operations.range(first..).take_while(move |((id, _), _)| *id == tenant).map(|((_, id), one)| (id, one))
     }
 
-    /// The operation under way that a tenant's share on a disk is for: the one that began first.
-    pub(crate) fn running(&self, tenant: TenantId, device: DeviceId) -> Option<(Operation, Running)> {
-        let running = self.of(tenant).filter_map(|(_, one)| match one.stage {
-            Stage::Running(running) if one.operation.device == device => Some((one.operation, running)),
-            _ => None,
-        });
-        running.min_by_key(|(_, running)| running.begun_at)
+    /// The operation whose turn a tenant's share on a disk is for: the one that began first.
+    pub(crate) fn turn(&self, tenant: TenantId, device: DeviceId) -> Option<(&RequestId, Operation, Running)> {
+        let in_turn = self.of(tenant).filter_map(|(id, one)| Some((id, one.operation, one.turn_on(device)?)));
+        in_turn.min_by_key(|(_, _, running)| running.begun_at)
     }
 
-    /// The key of that operation.
-    pub(crate) fn running_key(&self, tenant: TenantId, device: DeviceId) -> Option<&RequestId> {
-        let (_, first) = self.running(tenant, device)?;
-        self.of(tenant)
-            .find(|(_, one)| one.operation.device == device && one.stage == Stage::Running(first))
-            .map(|(id, _)| id)
+    /// How a tenant's turn stands to those of others on the disk, by when each is to be done.
+    pub(crate) fn rank(&self, tenant: TenantId, device: DeviceId) -> Rank {
+        let due = |one: &Asked| match one.operation.deadline {
+            Some(Deadline::DoneBefore(at)) => at,
+            // It was to begin in time, which it did.
+            Some(Deadline::StartBefore(_)) | None => Nanos(u64::MAX),
+        };
+        let in_turn = self.operations.iter().filter(|(_, one)| one.turn_on(device).is_some());
+        let (mut own, mut first, mut last) = (Nanos(u64::MAX), Nanos(u64::MAX), Nanos::ZERO);
+        for ((other, _), one) in in_turn {
+            if *other == tenant {
+                own = own.min(due(one));
+            } else {
+                (first, last) = (first.min(due(one)), last.max(due(one)));
+            }
+        }
+        match () {
+            () if first < own => Rank::Yields,
+            () if own < last => Rank::Leads,
+            () => Rank::Equal,
+        }
+    }
+
+    /// A tenant waits to begin on a disk.
+    pub(crate) fn waits(&self, tenant: TenantId, device: DeviceId) -> bool {
+        self.of(tenant).any(|(_, one)| one.waits_for(device))
     }
 
     /// A tenant asks. It begins at once unless it can wait and has a reason to.
@@ -164,15 +170,14 @@ impl Coordination {
         around: &impl Surroundings,
     ) -> Turn {
         let mut turn = Turn::default();
+        self.take_turns(now, around);
         for (key, one) in &mut self.operations {
             let Stage::Running(running) = &mut one.stage else { continue };
             let bytes = moved(key.0, one.operation.device);
             running.moved_bytes = running.moved_bytes.saturating_add(bytes);
             running.silent_slices = if bytes > 0 { 0 } else { running.silent_slices + 1 };
-            let takes = running.done_at.since(running.begun_at).0.saturating_mul(OVERRUN_TIMES);
-            let overrun = now.since(running.begun_at) > Nanos(takes).max(OVERRUN_LEAST);
             let done = u128::from(running.moved_bytes) * 100 > u128::from(one.operation.bytes) * DONE_AT_PERCENT;
-            if done || overrun || running.silent_slices >= SILENT_SLICES_MAX {
+            if done || running.is_over(now) || running.silent_slices >= SILENT_SLICES_MAX {
                 turn.over.push(key.clone());
             }
         }
@@ -180,14 +185,45 @@ impl Coordination {
             self.operations.remove(key);
         }
         let waits = |one: &&Asked| matches!(one.stage, Stage::Waiting { .. });
-        let mut devices: Vec<DeviceId> =
+        let devices: BTreeSet<DeviceId> =
             self.operations.values().filter(waits).map(|one| one.operation.device).collect();
-        devices.sort();
-        devices.dedup();
         for device in devices {
             turn.ready.extend(self.release(now, device, around));
         }
         turn
+    }
+
+    /// Every turn is charged, and ends if its time is up.
+    fn take_turns(&mut self, now: Nanos, around: &impl Surroundings) {
+        let in_turn = |one: &Asked| matches!(one.stage, Stage::Running(Running { in_turn: true, .. }));
+        let keys: Vec<OperationKey> =
+            self.operations.iter().filter(|(_, one)| in_turn(one)).map(|(key, _)| key.clone()).collect();
+        for key in keys {
+            self.charge(now, &key, around);
+            let left = self.turns.left(now, around.account(key.0));
+            let Some(Stage::Running(running)) = self.operations.get_mut(&key).map(|one| &mut one.stage) else {
+                continue;
+            };
+            running.in_turn = left >= self.slice && !running.is_overdue(now, self.slice);
+        }
+        self.turns.forget_whole(now);
+    }
+
+    /// Charges a turn for the time since it was last charged, a slice at most, if somebody else could have had the disk.
+    fn charge(&mut self, now: Nanos, key: &OperationKey, around: &impl Surroundings) {
+        let Some(Asked { operation: Operation { device, .. }, stage: Stage::Running(running), .. }) =
+            self.operations.get(key).copied()
+        else {
+            return;
+        };
+        let waited_for = || self.operations.iter().any(|((other, _), one)| *other != key.0 && one.waits_for(device));
+        if running.in_turn && (around.is_shared(device, key.0) || waited_for()) {
+            let length = now.since(running.charged_at).min(self.slice);
+            self.turns.take(now, around.account(key.0), length);
+        }
+        if let Some(Stage::Running(running)) = self.operations.get_mut(key).map(|one| &mut one.stage) {
+            running.charged_at = now;
+        }
     }
 
     /// The tenant has begun of its own accord, or confirms that it has. False if it never asked.
@@ -203,7 +239,8 @@ impl Coordination {
     }
 
     /// It is done, or will not be done.
-    pub(crate) fn end(&mut self, key: &OperationKey) {
+    pub(crate) fn end(&mut self, now: Nanos, key: &OperationKey, around: &impl Surroundings) {
+        self.charge(now, key, around);
         self.operations.remove(key);
     }
 
@@ -283,7 +320,9 @@ impl Coordination {
     fn begin(&mut self, now: Nanos, key: &OperationKey, around: &impl Surroundings) {
         let Some(one) = self.operations.get_mut(key) else { return };
         one.stage = Stage::Running(Running {
+            in_turn: self.turns.left(now, around.account(key.0)) >= self.slice,
             begun_at: now,
+            charged_at: now,
             done_at: now + around.estimate(key.0, &one.operation),
             moved_bytes: 0,
             silent_slices: 0,
@@ -326,10 +365,8 @@ impl Coordination {
         u32::try_from(slices).ok()
     }
 
+    /// Those that have their turn on a disk, and so take a place.
     fn running_on(&self, device: DeviceId) -> impl Iterator<Item = Running> {
-        self.operations.values().filter_map(move |one| match one.stage {
-            Stage::Running(running) if one.operation.device == device => Some(running),
-            _ => None,
-        })
+        self.operations.values().filter_map(move |one| one.turn_on(device))
     }
 }

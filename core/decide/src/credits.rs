@@ -172,6 +172,12 @@ impl Credits {
         due.into_iter().map(|(name, kind, lots)| self.enter(now, name, kind, lots, None)).collect()
     }
 
+    /// What an account holds that is too old, so that it cannot be spent.
+    pub(crate) fn expire(&mut self, now: Nanos, name: &str) -> Option<LedgerEntry> {
+        let lots = self.accounts.get_mut(name)?.take_expired(now);
+        (!lots.is_empty()).then(|| self.enter(now, name.to_owned(), EntryKind::Expired, lots, None))
+    }
+
     /// What a tenant of the account bought under this key before.
     pub(crate) fn bought(&self, account: &str, tenant: &str, request: &RequestId) -> Option<&Purchase> {
         let purchases = &self.accounts.get(account)?.purchases;

@@ -50,6 +50,7 @@ fn who_steps_back_without_using_the_disk_earns_nothing_and_holdings_are_capped()
     let mut credits = Credits::default();
     let settings = CreditSettings { held_max: MicroCredits::credits(10), ..CreditSettings::default() };
     credits.configure(settings);
+    let earning = |accounts| Earning { held_max: settings.held_max, ..earning(accounts) };
     for second in 0..600 {
         let now = Nanos::from_secs(second);
         let idle = Earning { demand_ppm: 0, ..earning(5) };
@@ -110,6 +111,8 @@ enum Move {
     Commit(bool),
     Fail,
     Pass(u32),
+    /// The driver's clock leaps so many seconds, forward or back: a suspension, or a clock that is set.
+    Leap(i32),
     /// The daemon dies: what the store has not committed never was.
     Crash,
 }
@@ -122,6 +125,7 @@ fn any_move() -> impl Strategy<Value = Move> {
         5 => any::<bool>().prop_map(Move::Commit),
         1 => proptest::strategy::Just(Move::Fail),
         2 => (0..50_u32).prop_map(Move::Pass),
+        1 => (-300_000..300_000_i32).prop_map(Move::Leap),
         1 => proptest::strategy::Just(Move::Crash),
     ]
 }
@@ -198,6 +202,7 @@ proptest! {
         let fresh = || { let mut credits = Credits::default(); credits.configure(settings); credits };
         let (mut credits, mut ledger, mut now) = (fresh(), Ledger::default(), Nanos::ZERO);
         let mut waiting: Vec<(LedgerEntry, Option<(String, Purchase)>)> = Vec::new();
+        let mut clock = 0_i64;
         let mut boosts: BTreeMap<(String, String, RequestId), u32> = BTreeMap::new();
         for one in moves {
             match one {
@@ -218,8 +223,12 @@ proptest! {
                         ),
                         None if credits.being_bought(account, &tenant, &key).is_some() => {}
                         None => {
-                            let entry = credits.spend(now, (account, &tenant), purchase.clone());
-                            waiting.extend(entry.map(|entry| (entry, Some((tenant, purchase)))));
+                            waiting.extend(credits.expire(now, account).map(|entry| (entry, None)));
+                            if let Ok(entry) = credits.spend(now, (account, &tenant), purchase.clone()) {
+                                let lots = &credits.under_way[&entry.number].lots;
+                                prop_assert!(lots.iter().all(|lot| lot.expires_at > now), "spent after its time: {:?}", lots);
+                                waiting.push((entry, Some((tenant, purchase))));
+                            }
                         }
                     }
                 }
@@ -242,13 +251,16 @@ proptest! {
                     credits.failed(entry.number);
                 }
                 Move::Commit(_) | Move::Fail => {}
-                Move::Pass(seconds) => now += Nanos::from_secs(u64::from(seconds)),
+                Move::Pass(seconds) => clock += i64::from(seconds),
+                Move::Leap(seconds) => clock = (clock + i64::from(seconds)).max(0),
                 Move::Crash => {
                     waiting.clear();
                     credits = fresh();
                     ledger.tell(&mut credits, now, &names);
                 }
             }
+            // As the decider takes it: its time does not go back.
+            now = now.max(Nanos::from_secs(clock.unsigned_abs()));
             for name in names {
                 let out = ledger.sum(name, EntryKind::Spent) + ledger.sum(name, EntryKind::Expired);
                 let under_way = waiting.iter().map(|(entry, _)| entry);
@@ -258,6 +270,11 @@ proptest! {
             }
         }
         prop_assert!(boosts.values().all(|count| *count <= 1), "bought twice: {:?}", boosts);
+        // Everything ends: what is held is gone an expiry after the last of it was earned.
+        waiting.into_iter().for_each(|(entry, _)| drop(credits.committed(now, entry.number, true, None)));
+        let end = now + settings.expiry;
+        credits.entries(end, false);
+        prop_assert!(names.iter().all(|name| credits.held(name) == MicroCredits::ZERO));
     }
 
     /// Acknowledgements of nothing, twice, or in any order change nothing else.

@@ -64,7 +64,10 @@ const UNTOLD: Told = (Share::NEUTRAL, None, 0);
 pub(crate) struct Present {
     pub(crate) tenant: TenantId,
     pub(crate) key: Key,
+    /// Before everyone is raised.
     pub(crate) share: Share,
+    /// As it was dealt by.
+    pub(crate) in_force: Share,
 }
 
 impl Disk {
@@ -256,12 +259,16 @@ impl Disk {
         self.active = active;
     }
 
-    /// The share that a tenant has, before everyone is raised; neutral when it has no claim or is not steered.
-    pub(crate) fn share_without_room(&self, fennel: &Fennel, tenant: TenantId) -> Share {
+    /// The share that a tenant has, before everyone is raised and in force; neutral when it has no claim or is not steered.
+    pub(crate) fn shares(&self, fennel: &Fennel, tenant: TenantId) -> (Share, Share) {
         let position = self.claims.binary_search_by_key(&tenant, |claim| claim.tenant);
         match position.map(|index| &self.claims[index]) {
-            Ok(claim) if !claim.excluded => self.opinions(fennel, &self.usage(claim.key), claim).without_room(),
-            _ => Share::NEUTRAL,
+            Ok(claim) if !claim.excluded => {
+                let usage = self.usage(claim.key);
+                let opinions = self.opinions(fennel, &usage, claim);
+                (opinions.without_room(), opinions.share())
+            }
+            _ => (Share::NEUTRAL, Share::NEUTRAL),
         }
     }
 

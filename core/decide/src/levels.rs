@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Levels {
     settings: LevelSettings,
-    /// With the request that set it; of a level that was recalled it is not known.
+    /// With the request that set it; of one that an older Minerva stored it is not known.
     declared: BTreeMap<TenantId, (Level, Lifetime, Option<RequestId>)>,
 }
 

@@ -8,8 +8,9 @@
 //! | `floor` | everyone who uses the disk keeps a part of it |
 //! | `levels` | who steps back, how far and until when |
 //! | `credits`, `boosts` | what stepping back earns, and the slices of high priority that it buys |
-//! | `coordination`, `queue` | who waits with an operation, and who begins now |
+//! | `coordination`, `operation`, `queue`, `turns` | who waits with an operation, who begins now, and for how long it goes ahead |
 //! | `bandwidth` | what each disk delivers |
+//! | `crowd`, `demand` | who is beside whom, and who would have used the disk |
 //! | `participation`, `requests` | tenants that take part, and what they are answered |
 //! | `stance` | what a tenant's own requests say of its share |
 //! | `room` | room below heavy tenants for those that step back |
@@ -29,17 +30,21 @@ mod boosts;
 mod compose;
 mod coordination;
 mod credits;
+mod crowd;
+mod demand;
 mod disk;
 mod fennel;
 mod floor;
 mod keys;
 mod levels;
+mod operation;
 mod part;
 mod participation;
 mod queue;
 mod requests;
 mod room;
 mod stance;
+mod turns;
 mod usage;
 
 pub use part::Part;

@@ -126,14 +126,16 @@ impl Decider {
         self.participation.credits.held_in_all()
     }
 
-    /// Who used which disk in the slice, and the share that each had before everyone was raised.
+    /// Who used which disk in the slice, and the shares that each had.
     fn present(&self, signals: &Signals) -> BTreeMap<DeviceId, Vec<Present>> {
         let mut present: BTreeMap<DeviceId, Vec<Present>> = BTreeMap::new();
         for row in signals.io.iter().filter(|row| row.active) {
             let Some(standing) = standing(&self.tenants, row.tenant) else { continue };
             let disk = self.disks.get(&row.device);
-            let share = disk.map_or(Share::NEUTRAL, |disk| disk.share_without_room(&self.fennel, row.tenant));
-            present.entry(row.device).or_default().push(Present { tenant: row.tenant, key: standing.key, share });
+            let neutral = (Share::NEUTRAL, Share::NEUTRAL);
+            let (share, in_force) = disk.map_or(neutral, |disk| disk.shares(&self.fennel, row.tenant));
+            let one = Present { tenant: row.tenant, key: standing.key, share, in_force };
+            present.entry(row.device).or_default().push(one);
         }
         present
     }

@@ -2,16 +2,19 @@
 
 use crate::bandwidth::Bandwidths;
 use crate::boosts::Boosts;
-use crate::coordination::{Coordination, OperationKey, Stage, Surroundings};
+use crate::coordination::{Coordination, OperationKey, Rank};
 use crate::credits::{Credits, Earning};
+use crate::crowd::{Around, Crowd, Neighbour};
+use crate::demand::demand_ppm;
 use crate::disk::Present;
 use crate::levels::Levels;
+use crate::operation::{Asked, Stage};
 use crate::requests::{Answers, key_reused};
 use crate::stance::{OperationStance, Stance};
 use minerva_model::{
     Boost, Decision, Declaration, DeclaredOperation, DeviceId, Effect, EngineConfig, EntryNumber, Grant, Granted,
-    IoSignals, LedgerEntry, Level, Lifetime, Mode, Nanos, Operation, Purchase, Reason, Recalled, RefusalKind, Refused,
-    RequestId, Role, Signals, Tenant, TenantId, Terms,
+    IoSignals, LedgerEntry, Level, Lifetime, Mode, Nanos, Purchase, Reason, Recalled, RefusalKind, Refused, RequestId,
+    Role, Signals, Tenant, TenantId, Terms,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,71 +50,13 @@ pub(crate) struct Participation {
     pub(crate) crowd: Crowd,
 }
 
-/// A tenant that a scheduler left unserved for a short slice is still there: BFQ serves one after the other, an eighth of a second
-/// each, so that several busy tenants do not all get something in every slice of a tenth.
-const REMEMBERED: Nanos = Nanos::from_millis(500);
-
-/// Who used which disk in the last slice, or shortly before. Kept while somebody takes part.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Crowd {
-    assumed_bytes_per_second: u64,
-    raise_percent: u32,
-    by_device: BTreeMap<DeviceId, Vec<Neighbour>>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Neighbour {
-    present: Present,
-    /// It neither stepped back nor coordinates.
-    competes: bool,
-    /// When it last used the disk.
-    seen_at: Nanos,
-}
-
-/// What the coordinator is told of a disk.
-pub(crate) struct Around<'a> {
-    pub(crate) crowd: &'a Crowd,
-    pub(crate) bandwidths: &'a Bandwidths,
-    /// The factor of the tenant's place among the groups, and the operator's weight in percent.
-    pub(crate) history: &'a dyn Fn(TenantId, DeviceId) -> (f64, u32),
-}
-
-impl Surroundings for Around<'_> {
-    fn competitors(&self, device: DeviceId) -> u32 {
-        let neighbours = self.crowd.by_device.get(&device);
-        neighbours.map_or(0, |all| all.iter().filter(|one| one.competes).count() as u32)
-    }
-
-    fn estimate(&self, tenant: TenantId, operation: &Operation) -> Nanos {
-        let assumed = self.crowd.assumed_bytes_per_second.max(1) as f64;
-        let bandwidth = self.bandwidths.get(operation.device, operation.access).unwrap_or(assumed);
-        let (history, weight_percent) = (self.history)(tenant, operation.device);
-        let own = history * f64::from(weight_percent) * f64::from(self.crowd.raise_percent) / 100.0;
-        let others: f64 = self.crowd.by_device.get(&operation.device).map_or(0.0, |all| {
-            let others = all.iter().filter(|one| one.present.tenant != tenant);
-            others.map(|one| f64::from(one.present.share.get())).sum()
-        });
-        let seconds = operation.bytes as f64 / bandwidth.max(1.0) * (own.max(1.0) + others) / own.max(1.0);
-        Nanos((seconds * 1e9).clamp(0.0, u64::MAX as f64) as u64)
-    }
-
-    fn history_factor(&self, tenant: TenantId, device: DeviceId) -> f64 {
-        (self.history)(tenant, device).0
-    }
-
-    fn is_measured(&self, operation: &Operation) -> bool {
-        self.bandwidths.get(operation.device, operation.access).is_some()
-    }
-}
-
 impl Participation {
     pub(crate) fn configure(&mut self, config: &EngineConfig) {
         self.levels.configure(config.levels);
         self.credits.configure(config.credits);
         self.coordination.configure(config.coordination, config.observe.slice);
         self.bandwidths.configure(config.coordination.bandwidth_half_life);
-        self.crowd.assumed_bytes_per_second = config.coordination.assumed_bytes_per_second;
-        self.crowd.raise_percent = config.coordination.raise_percent;
+        self.crowd.configure(&config.coordination);
         self.enforces = config.mode == Mode::Enforce;
     }
 
@@ -123,20 +68,22 @@ impl Participation {
     /// What a tenant's own requests say of its share on a disk.
     pub(crate) fn stance(&self, tenant: TenantId, device: DeviceId) -> Stance {
         let level = self.levels.get(tenant);
-        let running = self.coordination.running(tenant, device);
-        let crowded = || {
-            let all = self.crowd.by_device.get(&device);
-            all.is_some_and(|all| all.iter().any(|one| one.competes && one.present.tenant != tenant))
-        };
+        let turn = self.coordination.turn(tenant, device);
         Stance {
             level: self.levels.meaning(level).map(|meaning| (level, meaning.percent)),
             boost: self
                 .boosts
                 .slices_left(tenant, device)
                 .map(|left| (self.credits.settings().boost_percent.max(1), left)),
-            operation: running.map(|(operation, running)| OperationStance {
+            operation: turn.map(|(_, operation, running)| OperationStance {
                 bytes: operation.bytes,
-                percent: if crowded() { self.coordination.settings().raise_percent } else { 100 },
+                percent: match self.coordination.rank(tenant, device) {
+                    Rank::Leads => self.coordination.settings().raise_percent,
+                    Rank::Equal if self.crowd.competes_with(tenant, device) => {
+                        self.coordination.settings().raise_percent
+                    }
+                    Rank::Equal | Rank::Yields => 100,
+                },
                 history_factor: running.history_factor,
             }),
         }
@@ -151,7 +98,7 @@ impl Participation {
                     *request = self.boosts.of(tenant).first().map(|boost| boost.request.clone());
                 }
                 Reason::Coordinated { request, .. } => {
-                    *request = self.coordination.running_key(tenant, decision.device).cloned();
+                    *request = self.coordination.turn(tenant, decision.device).map(|(id, ..)| id.clone());
                 }
                 Reason::SteppedBack { request, .. } => *request = self.levels.request(tenant).cloned(),
                 _ => {}
@@ -189,7 +136,7 @@ impl Participation {
 
     /// What a tenant declared, to be remembered.
     pub(crate) fn declaration(&self, tenant: TenantId) -> Option<Declaration> {
-        let operation = |(request, one): (&RequestId, &crate::coordination::Asked)| DeclaredOperation {
+        let operation = |(request, one): (&RequestId, &Asked)| DeclaredOperation {
             request: request.clone(),
             operation: one.operation,
             asked_at: one.asked_at,
@@ -199,6 +146,7 @@ impl Participation {
             key: self.members.get(&tenant)?.declaration_key.clone(),
             level: self.levels.get(tenant),
             level_until: self.levels.until(tenant),
+            level_request: self.levels.request(tenant).cloned(),
             boosts: self.boosts.of(tenant).to_vec(),
             operations: self.coordination.of(tenant).map(operation).collect(),
         })
@@ -218,19 +166,20 @@ impl Participation {
         let fresh = self.declaration(tenant).is_some_and(|declared| declared.is_empty());
         let Some(declared) = recalled.declaration.as_ref().filter(|_| fresh) else { return };
         let lifetime = declared.level_until.map_or(Lifetime::UntilReleased, Lifetime::Until);
-        self.levels.set(tenant, declared.level, lifetime, None);
+        self.levels.set(tenant, declared.level, lifetime, declared.level_request.as_ref());
         declared.boosts.iter().for_each(|boost| self.boosts.add(tenant, boost.clone()));
         for one in &declared.operations {
             let key = (tenant, one.request.clone());
-            let around = Around { crowd: &self.crowd, bandwidths: &self.bandwidths, history: around };
-            self.coordination.restore(now, key, (one.operation, one.asked_at, one.released), &around);
+            let Self { coordination, crowd, bandwidths, members, .. } = self;
+            let around = Around { crowd, bandwidths, members, history: around };
+            coordination.restore(now, key, (one.operation, one.asked_at, one.released), &around);
         }
     }
 
     /// A disk is gone; who waited for it is told to go on.
     pub(crate) fn device_gone(&mut self, device: DeviceId) -> Vec<Effect> {
         self.bandwidths.device_gone(device);
-        self.crowd.by_device.remove(&device);
+        self.crowd.device_gone(device);
         let gone = self.coordination.device_gone(device);
         gone.into_iter().map(ready).collect()
     }
@@ -251,7 +200,7 @@ impl Participation {
             if self.enforces {
                 self.earn(signals);
             }
-            let around = Around { crowd: &self.crowd, bandwidths: &self.bandwidths, history };
+            let around = Around { crowd: &self.crowd, bandwidths: &self.bandwidths, members: &self.members, history };
             let moved = |tenant, device| moved(signals, tenant, device);
             let turn = self.coordination.slice(now, moved, &around);
             changed.extend(turn.over.iter().chain(&turn.ready).map(|(tenant, _)| *tenant));
@@ -310,38 +259,28 @@ impl Participation {
 
     pub(crate) fn take_crowd(&mut self, now: Nanos, present: BTreeMap<DeviceId, Vec<Present>>) {
         let Self { levels, coordination, crowd, members, .. } = self;
-        let mut seen: BTreeMap<DeviceId, Vec<(Present, Nanos)>> =
-            present.into_iter().map(|(id, all)| (id, all.into_iter().map(|one| (one, now)).collect())).collect();
-        for (device, all) in std::mem::take(&mut crowd.by_device) {
-            let here = seen.entry(device).or_default();
-            for one in all.into_iter().filter(|one| now.since(one.seen_at) < REMEMBERED) {
-                let tenant = one.present.tenant;
-                if members.contains_key(&tenant) && here.iter().all(|(other, _)| other.tenant != tenant) {
-                    here.push((one.present, one.seen_at));
-                }
-            }
-        }
-        let neighbour = |(present, seen_at): (Present, Nanos)| {
-            let coordinates = coordination.of(present.tenant).next().is_some();
-            let competes = levels.get(present.tenant) == Level::Normal && !coordinates;
-            Neighbour { present, competes, seen_at }
+        let neighbour = |device, present: Present| {
+            let forward = levels.get(present.tenant) == Level::Normal;
+            let competes = forward && coordination.turn(present.tenant, device).is_none();
+            let waits = coordination.waits(present.tenant, device);
+            Neighbour { present, forward, competes, waits, seen_at: now }
         };
-        crowd.by_device = seen.into_iter().map(|(id, all)| (id, all.into_iter().map(neighbour).collect())).collect();
+        crowd.take(now, present, |tenant| members.contains_key(&tenant), neighbour);
     }
 
     fn earn(&mut self, signals: &Signals) {
         let Self { levels, boosts, coordination, members, crowd, credits, .. } = self;
         let settings = *credits.settings();
         let mut earnings = Vec::new();
-        for (device, all) in &crowd.by_device {
+        for (device, all) in crowd.devices() {
             let mut accounts: Vec<usize> = all.iter().map(|one| one.present.key).collect();
             accounts.sort_unstable();
             accounts.dedup();
-            let shares: u64 = all.iter().map(|one| u64::from(one.present.share.get())).sum();
+            let shares: u64 = all.iter().map(|one| u64::from(one.present.in_force.get())).sum();
             let total = signals.devices.iter().find(|row| row.device == *device).map(|row| row.transferred.bytes());
-            for Present { tenant, share, .. } in all.iter().map(|one| one.present) {
+            for Present { tenant, in_force, .. } in all.iter().map(|one| one.present) {
                 let Some(meaning) = levels.meaning(levels.get(tenant)) else { continue };
-                let raised = boosts.is_boosted(tenant) || coordination.running(tenant, *device).is_some();
+                let raised = boosts.is_boosted(tenant) || coordination.turn(tenant, *device).is_some();
                 let (false, Some(member), Some(row)) = (raised, members.get(&tenant), io(signals, tenant, *device))
                 else {
                     continue;
@@ -350,7 +289,7 @@ impl Participation {
                     continue;
                 }
                 let total = total.unwrap_or_else(|| row.transferred.bytes());
-                let due = u128::from(total) * u128::from(share.get()) / u128::from(shares.max(1));
+                let due = u128::from(total) * u128::from(in_force.get()) / u128::from(shares.max(1));
                 let earning = Earning {
                     accounts_active: accounts.len() as u32,
                     points: meaning.points,
@@ -362,18 +301,6 @@ impl Participation {
         }
         credits.earn(earnings.into_iter());
     }
-}
-
-/// How much of what it was due a tenant used, or for which part of the slice it had a request waiting, whichever is more: in
-/// millionths. A tenant that is held back uses all that it is due and waits all the time; one that touches the disk now and
-/// then, to earn, does neither.
-fn demand_ppm(row: &IoSignals, due_bytes: u128) -> u32 {
-    let used = u128::from(row.transferred.bytes()) * 1_000_000 / due_bytes.max(1);
-    let waited = row.latency.map_or(0, |mean| {
-        let waited = u128::from(mean.0) * u128::from(row.transferred.ops());
-        waited * 1_000_000 / u128::from(row.elapsed.0.max(1))
-    });
-    used.max(waited).min(1_000_000) as u32
 }
 
 fn io(signals: &Signals, tenant: TenantId, device: DeviceId) -> Option<&IoSignals> {

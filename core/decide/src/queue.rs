@@ -35,7 +35,7 @@ pub(crate) struct Moment {
 /// The places in `waiting` of those that begin now, in the order in which they do.
 pub(crate) fn begin_now(moment: Moment, waiting: &[Waiting]) -> Vec<usize> {
     let mut left: Vec<usize> = (0..waiting.len()).collect();
-    left.sort_by_key(|index| (waiting[*index].latest_start, *index));
+    left.sort_by_key(|index| turn(waiting, *index));
     let mut begin: Vec<usize> =
         left.iter().copied().filter(|index| waiting[*index].latest_start < moment.next_look).collect();
     left.retain(|index| !begin.contains(index));
@@ -52,8 +52,13 @@ pub(crate) fn begin_now(moment: Moment, waiting: &[Waiting]) -> Vec<usize> {
 /// All of them can still be in time, one after the other, if the first begins with the next look.
 pub(crate) fn can_wait(next_look: Nanos, waiting: &[Waiting]) -> bool {
     let mut left: Vec<usize> = (0..waiting.len()).collect();
-    left.sort_by_key(|index| (waiting[*index].latest_start, *index));
+    left.sort_by_key(|index| turn(waiting, *index));
     !pressed(next_look, waiting, &left)
+}
+
+/// By latest start, and of equal ones whoever asked first.
+fn turn(waiting: &[Waiting], index: usize) -> (Nanos, Nanos, usize) {
+    (waiting[index].latest_start, waiting[index].asked_at, index)
 }
 
 /// One of them would be late if the first began at `start`. `left` is sorted by latest start.
@@ -104,7 +109,7 @@ mod tests {
     fn cases_by_hand() {
         let long_and_short = [waiting(0, 9, 90), waiting(0, 3, 90)];
         // (moment, waiting, begin)
-        let cases: [(Moment, &[Waiting], &[usize]); 9] = [
+        let cases: [(Moment, &[Waiting], &[usize]); 10] = [
             (moment(0, 1, false), &[], &[]),
             (moment(0, 1, false), &long_and_short, &[1]),
             (moment(0, 2, false), &long_and_short, &[1, 0]),
@@ -118,6 +123,8 @@ mod tests {
             // One after the other they just fit: the disk could make it, so the first begins.
             (moment(0, 1, true), &[waiting(0, 10, 10), waiting(0, 10, 10)], &[0]),
             (moment(0, 1, true), &[waiting(0, 10, 31), waiting(0, 10, 30)], &[]),
+            // Alike but for when they asked, and one of them will be late.
+            (moment(2, 1, false), &[waiting(1, 10, 4), waiting(0, 10, 4)], &[1]),
         ];
         for (index, (moment, waiting, expected)) in cases.iter().enumerate() {
             assert_eq!(begin_now(*moment, waiting), *expected, "case {index}");

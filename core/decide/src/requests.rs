@@ -1,11 +1,13 @@
 //! Requests judged, carried out and answered. Whatever is refused has changed nothing, and a request that comes again under
 //! its key is answered again and not done again.
 
-use crate::coordination::{OperationKey, Stage};
-use crate::participation::{Around, Buying, Participation};
+use crate::coordination::OperationKey;
+use crate::crowd::Around;
+use crate::operation::Stage;
+use crate::participation::{Buying, Participation};
 use minerva_model::{
-    Boost, DeviceId, Effect, Grant, Granted, Lifetime, Nanos, Operation, Purchase, RefusalKind, Refused, RequestId,
-    Role, TenantId, TenantRequest, Wish,
+    Boost, Deadline, DeviceId, Effect, Grant, Granted, Lifetime, Nanos, Operation, Purchase, RefusalKind, Refused,
+    RequestId, Role, TenantId, TenantRequest, Wish,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -13,6 +15,11 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 const ANSWERS_KEPT: usize = 32;
 /// No operation is larger: a mebibyte short of what the size of a device can be.
 const BYTES_MAX: u64 = 1 << 60;
+/// Nor does one take the disk longer than this: that is a load, and not something to fit in.
+const OPERATION_LONGEST: Nanos = Nanos::from_secs(86_400);
+/// An operation cannot be done in time if the disk would have to be so many times as fast as it was measured to be. Beside
+/// others it was measured at less than its best.
+const FASTER_AT_MOST: f64 = 2.0;
 /// No level or deadline lies further ahead: ten years, which is a mistake and not a plan.
 const AHEAD_MAX: Nanos = Nanos::from_secs(10 * 365 * 86_400);
 
@@ -92,7 +99,8 @@ impl Participation {
             Ok(None) => None,
             // Not kept: what was refused may be granted when it is asked for again.
             Err((kind, message)) => {
-                return Handled { effects: vec![Effect::Refused(Refused { id, tenant, kind, message })], changed };
+                effects.push(Effect::Refused(Refused { id, tenant, kind, message }));
+                return Handled { effects, changed };
             }
         };
         changed.extend(effects.iter().filter_map(|effect| match effect {
@@ -194,16 +202,21 @@ impl Participation {
             }
             Wish::Boost { slices, device } => {
                 check_device(*device, devices)?;
+                // After a suspension the first purchase may come before the first slice.
+                let account = self.members.get(&tenant).map(|member| member.account.as_str());
+                effects.extend(account.and_then(|name| self.credits.expire(now, name)).map(Effect::Ledger));
                 effects.push(self.buy(now, request, *slices, *device)?);
                 Ok(None)
             }
             Wish::Coordinate(operation) => {
                 self.check_operation(now, tenant, operation, devices)?;
-                let around = Around { crowd: &self.crowd, bandwidths: &self.bandwidths, history };
+                let around =
+                    Around { crowd: &self.crowd, bandwidths: &self.bandwidths, members: &self.members, history };
                 Ok(Some(self.coordination.ask(now, (tenant, request.id.clone()), *operation, &around)))
             }
             Wish::Start(id) => {
-                let around = Around { crowd: &self.crowd, bandwidths: &self.bandwidths, history };
+                let around =
+                    Around { crowd: &self.crowd, bandwidths: &self.bandwidths, members: &self.members, history };
                 let known = self.coordination.start(now, &(tenant, id.clone()), &around);
                 known.then_some(Some(Grant::Now)).ok_or_else(|| unknown_operation(id))
             }
@@ -211,9 +224,10 @@ impl Participation {
                 let key: OperationKey = (tenant, id.clone());
                 let device = self.coordination.get(&key).map(|one| one.operation.device);
                 let device = device.ok_or_else(|| unknown_operation(id))?;
-                self.coordination.end(&key);
                 // Whoever waited for it need not wait for the end of the slice.
-                let around = Around { crowd: &self.crowd, bandwidths: &self.bandwidths, history };
+                let around =
+                    Around { crowd: &self.crowd, bandwidths: &self.bandwidths, members: &self.members, history };
+                self.coordination.end(now, &key, &around);
                 let due = self.coordination.release(now, device, &around);
                 effects.extend(due.into_iter().map(|(tenant, id)| Effect::Ready { tenant, id }));
                 Ok(Some(Grant::Now))
@@ -280,6 +294,7 @@ impl Participation {
             }
             check_ahead(now, deadline.at())?;
         }
+        self.check_size(now, operation)?;
         let operations_max = self.coordination.settings().operations_max as usize;
         if self.coordination.of(tenant).count() >= operations_max {
             let text = format!(
@@ -287,6 +302,32 @@ impl Participation {
                  some first."
             );
             return Err((RefusalKind::TooMany, text));
+        }
+        Ok(())
+    }
+
+    fn check_size(&self, now: Nanos, operation: &Operation) -> Result<(), Refusal> {
+        let measured = self.bandwidths.get(operation.device, operation.access);
+        let rate = measured.unwrap_or(self.coordination.settings().assumed_bytes_per_second as f64).max(1.0);
+        let Operation { device, bytes, .. } = *operation;
+        let megabytes = bytes as f64 / 1e6;
+        let known = if measured.is_some() { "was measured" } else { "is taken" };
+        let delivers = format!("Disk {device} {known} to deliver {:.1} MB/s", rate / 1e6);
+        let refuse = |text: String| Err((RefusalKind::OutOfRange, text));
+        if let (Some(Deadline::DoneBefore(at)), Some(rate)) = (operation.deadline, measured) {
+            let within = at.since(now);
+            if bytes as f64 > rate * within.as_secs_f64() * FASTER_AT_MOST {
+                return refuse(format!(
+                    "{delivers}, so {megabytes:.1} MB cannot be done within {within}. Ask with a later deadline, or say by \
+                     when it is to begin."
+                ));
+            }
+        }
+        if bytes as f64 > rate * OPERATION_LONGEST.as_secs_f64() {
+            return refuse(format!(
+                "{delivers}, so {megabytes:.1} MB would take it longer than a day, which cannot be fitted in. Begin \
+                 without asking, at a low level if others matter."
+            ));
         }
         Ok(())
     }

@@ -5,12 +5,18 @@
 
 mod world;
 
-use minerva_model::{AccessKind, Deadline, EngineConfig, LearntBandwidth, Nanos, Wish};
+use minerva_model::{AccessKind, Deadline, EngineConfig, LearntBandwidth, Level, Lifetime, Nanos, Wish};
 use std::collections::BTreeMap;
 use world::{DISK, World};
 
-const SCHEDULES: u64 = 10_000;
 const DISK_BYTES_PER_SECOND: f64 = 50e6;
+
+/// A number from the environment, so that figures try other schedules than every test run does.
+#[expect(clippy::disallowed_methods, reason = "the test asks, as proptest does")]
+fn setting(variable: &str, otherwise: u64) -> u64 {
+    let text = std::env::var(variable);
+    text.map_or(otherwise, |text| text.parse().unwrap_or_else(|error| panic!("{variable} is \"{text}\": {error}")))
+}
 
 struct Random(u64);
 
@@ -34,8 +40,9 @@ fn feasible(asked: &[(u64, f64, u64)]) -> bool {
 
 #[test]
 fn every_operation_begins_by_its_deadline_under_ten_thousand_schedules() {
-    let (mut late, mut feasible_ones, mut operations_in_them) = (0, 0, 0);
-    for seed in 0..SCHEDULES {
+    let (mut late, mut latest_s, mut feasible_ones, mut operations_in_them) = (0, 0.0_f64, 0, 0);
+    let (schedules, first) = (setting("PROPTEST_CASES", 10_000), setting("PROPTEST_RNG_SEED", 0));
+    for seed in (0..schedules).map(|index| first.wrapping_add(index)) {
         let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) + 1);
         let coordinated = 1 + random.below(5) as usize;
         let others = random.below(4) as usize;
@@ -75,36 +82,57 @@ fn every_operation_begins_by_its_deadline_under_ten_thousand_schedules() {
             let latest = *deadline as f64 - bytes / DISK_BYTES_PER_SECOND;
             let promise = Nanos(((latest.max(*at as f64)) * 1e9) as u64);
             assert!(released <= promise, "schedule {seed}, operation {index}: {released} after {promise}");
-            late += u64::from(can_be && job.done_at.is_none_or(|done| done > *deadline as f64 + 1.0));
+            if can_be {
+                let late_s = job.done_at.unwrap_or(f64::INFINITY) - *deadline as f64;
+                late += u64::from(late_s > 1.0);
+                latest_s = latest_s.max(late_s);
+            }
         }
     }
     println!(
-        "{operations_in_them} operations in {feasible_ones} schedules that the disk can make: {late} late by over a slice"
+        "{schedules} schedules; {operations_in_them} operations in {feasible_ones} that the disk can make: {late} late by over a \
+         slice, the latest by {latest_s:.1} s"
     );
-    // An operation begins with a slice, so each one before it may cost the rest of one; a schedule with less slack than that
-    // is not made in full.
-    assert!(late * 20 <= operations_in_them, "{late} of {operations_in_them} late by more than a slice");
+    // An operation begins with a slice and shares are dealt by the slice, so in a schedule that leaves no time at all one may be
+    // late by a little more than one.
+    assert!(late * 100 <= operations_in_them, "{late} of {operations_in_them} late by more than a slice");
+    assert!(latest_s <= 4.0, "late by {latest_s:.1} s");
 }
 
+/// Three coordinate, three say nothing, three step back: within each kind all are alike, and over many scenes it makes no
+/// difference who is who.
 #[test]
 fn equal_tenants_get_equal_outcomes() {
-    for seed in 0..50 {
-        let sizes = [400e6, 400e6, 1e9, 1e9];
-        let mut world = World::new(&EngineConfig::default(), DISK_BYTES_PER_SECOND, &sizes, seed, 0.0);
+    const SCENES: u64 = 60;
+    let sizes = [300e6, 300e6, 300e6, 1e9, 1e9, 1e9, 1e9, 1e9, 1e9];
+    let alone = sizes[0] / DISK_BYTES_PER_SECOND;
+    let mut sums = [0.0; 9];
+    for scene in 0..SCENES {
+        let mut world = World::new(&EngineConfig::default(), DISK_BYTES_PER_SECOND, &sizes, scene, 0.0);
         let mut operations = BTreeMap::new();
-        for index in [0, 1] {
-            let deadline = Deadline::StartBefore(Nanos::from_secs(10 + seed % 7));
-            operations.insert(index, world.coordinate(index, Some(deadline)));
+        let deadline = Nanos::from_secs(10 + scene % 7);
+        for place in 0..3 {
+            let index = ((scene + place) % 3) as usize;
+            world.ask(6 + index, Wish::SetLevel { level: Level::Low, lifetime: Lifetime::UntilReleased });
+            operations.insert(index, world.coordinate(index, Some(Deadline::StartBefore(deadline))));
+            world.now += Nanos(1);
         }
-        for _ in 0..120 {
+        for _ in 0..400 {
             world.slice(&operations);
         }
-        let done = |index: usize| world.jobs[index].done_at.expect("it ends");
-        let alone = sizes[0] / DISK_BYTES_PER_SECOND;
-        // One begins by the deadline and is done when it takes what one takes alone; the other the same, whichever is first.
-        let latest = (10 + seed % 7) as f64 + 2.0 * alone + 1.0;
-        assert!(done(0).max(done(1)) <= latest, "seed {seed}: {} and {}", done(0), done(1));
-        assert!((done(2) / done(3) - 1.0).abs() < 0.05, "seed {seed}");
+        let done: Vec<f64> = world.jobs.iter().map(|job| job.done_at.expect("it ends")).collect();
+        sums.iter_mut().zip(&done).for_each(|(sum, done)| *sum += done);
+        // Whoever is first, nobody is later than if all three had shared the disk from the deadline on.
+        let last = done[..3].iter().copied().fold(0.0, f64::max);
+        assert!(last <= deadline.as_secs_f64() + 3.0 * alone + 2.0, "scene {scene}: {done:.1?}");
+        for kind in [&done[3..6], &done[6..9]] {
+            let (least, most) = kind.iter().fold((f64::MAX, 0.0_f64), |(low, high), at| (low.min(*at), high.max(*at)));
+            assert!(most <= least * 1.05, "scene {scene}: {done:.1?}");
+        }
+    }
+    for kind in sums.chunks(3) {
+        let mean = kind.iter().sum::<f64>() / 3.0;
+        assert!(kind.iter().all(|sum| (sum / mean - 1.0).abs() < 0.05), "on average: {kind:.0?}");
     }
 }
 

@@ -236,6 +236,11 @@ fn long_term() {
 }
 
 #[test]
+fn abuse() {
+    check(expect_file!["../testdata/abuse.txt"], include_str!("../testdata/abuse.txt"));
+}
+
+#[test]
 fn taking_part() {
     check(expect_file!["../testdata/taking-part.txt"], include_str!("../testdata/taking-part.txt"));
 }

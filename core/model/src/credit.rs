@@ -162,6 +162,9 @@ pub struct Declaration {
     pub level: Level,
     /// Until when; absent: until released.
     pub level_until: Option<Nanos>,
+    /// The request that set it.
+    #[serde(default)]
+    pub level_request: Option<RequestId>,
     /// Boosts under way, in the order of their purchase.
     pub boosts: Vec<Boost>,
     /// Operations that wait or are under way.

@@ -143,6 +143,10 @@ pub struct CoordinationSettings {
     pub hold_max: Nanos,
     /// Share of an operation under way while others use the disk, in percent of the tenant's own.
     pub raise_percent: u32,
+    /// An account's operations cost others no more turns than this within `turn_window` (docs/adr/0006).
+    pub turn_max: Nanos,
+    /// See `turn_max`.
+    pub turn_window: Nanos,
     /// What a disk is taken to deliver until it was measured.
     pub assumed_bytes_per_second: u64,
     /// Half-life of what was measured.
@@ -159,6 +163,9 @@ impl Default for CoordinationSettings {
             running_max: 1,
             hold_max: Nanos::from_secs(30),
             raise_percent: 400,
+            // Two gigabytes from a 7200 rpm disk; and a tenth of the time in the long run.
+            turn_max: Nanos::from_secs(60),
+            turn_window: Nanos::from_secs(600),
             // A 7200 rpm disk with neighbours.
             assumed_bytes_per_second: 64 << 20,
             bandwidth_half_life: Nanos::from_secs(600),

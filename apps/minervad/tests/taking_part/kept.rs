@@ -3,7 +3,7 @@
 
 use super::{account, endowed, kill, level_of, set_level, shown, store};
 use crate::ENFORCE;
-use crate::bed::{Bed, until};
+use crate::bed::{Bed, Daemon, until};
 use crate::doors::{Client, Relay, at, describe};
 use minerva_api::v1;
 use minerva_api::v1::coordinate_request::Deadline;
@@ -57,6 +57,30 @@ fn a_level_and_a_schedule_are_kept_once_they_are_answered() {
         assert!(refused.message().contains("There is no time zone Moon/Base"), "{refused:?}");
     });
     assert_eq!(shown(&daemon), "");
+}
+
+#[test]
+fn a_level_that_was_recalled_names_its_request() {
+    let Some((bed, socket)) = endowed(0) else { return };
+    let mut daemon = bed.start();
+    let relay = Relay::start(&bed, &socket, &bed.cgroup("heavy"));
+    at(&relay.socket, async |mut client| {
+        set_level(&mut client, v1::Level::Idle, None).await;
+    });
+    let explain = |daemon: &Daemon| {
+        let request = || v1::ExplainRequest { tenant: "heavy".to_owned(), at_unix_ns: None };
+        let answer = daemon.ask(async |mut client| client.explain(request()).await.ok()).flatten();
+        answer.and_then(|answer| answer.into_inner().explanations.pop())
+    };
+    let names = |told: &v1::Explanation| told.text.contains("request minerva:set-1");
+    until("the request is told", || explain(&daemon).is_some_and(|told| names(&told)));
+    let before = explain(&daemon).expect("an explanation");
+    until("it is declared", || store(&bed).declared(&account(&bed)).expect("read").is_some());
+    kill(&mut daemon);
+    let daemon = bed.start();
+    until("the level is explained again", || explain(&daemon).is_some_and(|told| told.unix_ns > before.unix_ns));
+    let after = explain(&daemon).expect("an explanation");
+    assert!(names(&after), "{}", after.text);
 }
 
 #[test]

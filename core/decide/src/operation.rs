@@ -1,0 +1,75 @@
+//! One coordinated operation, and how far it is.
+
+use minerva_model::{DeviceId, Nanos, Operation};
+
+/// An operation that takes so many times as long as it should has had its turn, and then is taken for over.
+const OVERRUN_TIMES: u64 = 4;
+/// But it has its turn for so many slices: what is short is badly estimated.
+const TURN_SLICES_LEAST: u64 = 10;
+/// And it is never taken for over before this.
+const OVERRUN_LEAST: Nanos = Nanos::from_secs(60);
+
+/// An operation that was asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked {
+    pub(crate) operation: Operation,
+    pub(crate) asked_at: Nanos,
+    pub(crate) stage: Stage,
+}
+
+/// How far it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Stage {
+    /// `promised`: it was told that it can begin then.
+    Waiting {
+        promised: Option<Nanos>,
+    },
+    Running(Running),
+}
+
+/// Under way.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Running {
+    pub(crate) begun_at: Nanos,
+    /// Until when its turn was charged.
+    pub(crate) charged_at: Nanos,
+    /// When it should be done.
+    pub(crate) done_at: Nanos,
+    pub(crate) moved_bytes: u64,
+    pub(crate) silent_slices: u32,
+    /// It has its turn. Once lost it does not come back, so that shares do not flap.
+    pub(crate) in_turn: bool,
+    /// The factor of its tenant's place among the groups when it began.
+    pub(crate) history_factor: f64,
+}
+
+impl Asked {
+    /// Its turn, if it has it, on a disk.
+    pub(crate) fn turn_on(&self, device: DeviceId) -> Option<Running> {
+        match self.stage {
+            Stage::Running(running) if running.in_turn && self.operation.device == device => Some(running),
+            _ => None,
+        }
+    }
+
+    /// It waits to begin on a disk.
+    pub(crate) fn waits_for(&self, device: DeviceId) -> bool {
+        matches!(self.stage, Stage::Waiting { .. }) && self.operation.device == device
+    }
+}
+
+impl Running {
+    /// It has taken so long that it has had its turn.
+    pub(crate) fn is_overdue(&self, now: Nanos, slice: Nanos) -> bool {
+        now.since(self.begun_at) > self.long().max(Nanos(slice.0.saturating_mul(TURN_SLICES_LEAST)))
+    }
+
+    /// It has taken so long that nobody will hear of its end.
+    pub(crate) fn is_over(&self, now: Nanos) -> bool {
+        now.since(self.begun_at) > self.long().max(OVERRUN_LEAST)
+    }
+
+    fn long(&self) -> Nanos {
+        Nanos(self.done_at.since(self.begun_at).0.saturating_mul(OVERRUN_TIMES))
+    }
+}

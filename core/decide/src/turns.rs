@@ -1,0 +1,78 @@
+//! How long an account's coordinated operations may go ahead of others (docs/adr/0006): an allowance that each slice of such a
+//! turn takes from, and that time gives back. A turn that costs nobody anything costs nothing.
+
+use minerva_model::Nanos;
+use std::collections::BTreeMap;
+
+/// What accounts have left. One that is not here has all of it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Turns {
+    whole: Nanos,
+    window: Nanos,
+    left: BTreeMap<String, Left>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Left {
+    left: Nanos,
+    at: Nanos,
+}
+
+impl Turns {
+    /// `whole` can be used up at once, and is given back within `window`.
+    pub(crate) fn configure(&mut self, whole: Nanos, window: Nanos) {
+        self.whole = whole;
+        self.window = Nanos(window.0.max(1));
+    }
+
+    /// What an account has left.
+    pub(crate) fn left(&self, now: Nanos, account: &str) -> Nanos {
+        self.left.get(account).map_or(self.whole, |one| self.given_back(now, *one))
+    }
+
+    /// An account had a turn of this length.
+    pub(crate) fn take(&mut self, now: Nanos, account: &str, length: Nanos) {
+        let left = self.left(now, account) - length;
+        self.left.insert(account.to_owned(), Left { left, at: now });
+    }
+
+    /// Accounts that have everything again need not be remembered.
+    pub(crate) fn forget_whole(&mut self, now: Nanos) {
+        let mut left = std::mem::take(&mut self.left);
+        left.retain(|_, one| self.given_back(now, *one) < self.whole);
+        self.left = left;
+    }
+
+    fn given_back(&self, now: Nanos, one: Left) -> Nanos {
+        let back = u128::from(now.since(one.at).0) * u128::from(self.whole.0) / u128::from(self.window.0);
+        (one.left + Nanos(u64::try_from(back).unwrap_or(u64::MAX))).min(self.whole)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Turns;
+    use minerva_model::Nanos;
+
+    #[test]
+    fn what_is_used_up_comes_back_within_the_window_and_no_more_of_it() {
+        let mut turns = Turns::default();
+        turns.configure(Nanos::from_secs(60), Nanos::from_secs(600));
+        let second = Nanos::from_secs;
+        assert_eq!(turns.left(second(5), "a"), second(60));
+        for now in 1..=100 {
+            turns.take(second(now), "a", Nanos::SECOND);
+        }
+        // A second used, and a tenth given back: the 60 last for 66.
+        assert_eq!((turns.left(second(100), "a"), turns.left(second(110), "a")), (Nanos::ZERO, Nanos::SECOND));
+        assert_eq!(turns.left(second(100), "b"), second(60), "another account has its own");
+        turns.forget_whole(second(699));
+        assert_eq!(turns.left.len(), 1);
+        turns.forget_whole(second(700));
+        assert!(turns.left.is_empty());
+        // A leap of the clock gives the whole and no more; one back gives nothing.
+        turns.take(second(1_000), "a", second(10));
+        assert_eq!(turns.left(Nanos(u64::MAX), "a"), second(60));
+        assert_eq!(turns.left(Nanos::ZERO, "a"), second(50));
+    }
+}

@@ -1,0 +1,175 @@
+//! Tenants that try to gain by taking part what others pay for or give up (docs/adr/0006): how far they get.
+
+mod world;
+
+use minerva_model::{
+    AccessKind, Deadline, Effect, EngineConfig, Grant, Granted, Level, Lifetime, MicroCredits, Nanos, Operation,
+    Policy, RefusalKind, RequestId, TenantId, Wish,
+};
+use std::collections::BTreeMap;
+use world::{DISK, World};
+
+const DISK_BYTES_PER_SECOND: f64 = 50e6;
+/// More than anyone moves in a test.
+const ENDLESS: f64 = 1e13;
+
+fn world(sizes: &[f64]) -> World {
+    World::new(&EngineConfig::default(), DISK_BYTES_PER_SECOND, sizes, 1, 0.0)
+}
+
+fn operation(bytes: u64, begin_within: Nanos, now: Nanos) -> Wish {
+    let deadline = Some(Deadline::StartBefore(now + begin_within));
+    Wish::Coordinate(Operation { device: DISK, access: AccessKind::SequentialRead, bytes, deadline })
+}
+
+fn has_its_turn(world: &World, tenant: u64) -> bool {
+    let decision = world.decider.decision(TenantId(tenant), DISK);
+    decision.is_some_and(|decision| decision.factors.iter().any(|factor| factor.policy == Policy::Coordination))
+}
+
+fn moved(world: &World, tenant: usize) -> f64 {
+    ENDLESS - world.jobs[tenant].left
+}
+
+/// Four terabytes that begin at once, beside two that say nothing.
+#[test]
+fn a_huge_operation_is_ahead_for_a_minute_and_then_as_everyone() {
+    let mut world = world(&[ENDLESS; 3]);
+    world.ask(0, operation(4 << 40, Nanos(1), Nanos::ZERO));
+    let none = BTreeMap::new();
+    let mut turn = 0;
+    for _ in 0..70 {
+        world.slice(&none);
+        turn += u32::from(has_its_turn(&world, 0));
+    }
+    // A minute, and what is given back meanwhile.
+    assert!((55..=67).contains(&turn), "{turn} slices");
+    let before = [0, 1, 2].map(|tenant| moved(&world, tenant));
+    for _ in 0..600 {
+        world.slice(&none);
+        turn += u32::from(has_its_turn(&world, 0));
+    }
+    assert!(turn <= 67, "a turn that was lost does not come back");
+    let after = [0, 1, 2].map(|tenant| moved(&world, tenant) - before[tenant]);
+    assert!(after[0] <= 1.05 * after[1] && after[0] <= 1.05 * after[2], "{after:?}");
+}
+
+/// The only place is not taken for ever, and who waits for it is not told to go on beside the thief before it must.
+#[test]
+fn an_honest_operation_waits_for_a_huge_one_no_longer_than_a_minute() {
+    let mut world = world(&[ENDLESS, 400e6]);
+    world.ask(0, operation(4 << 40, Nanos(1), Nanos::ZERO));
+    let none = BTreeMap::new();
+    (0..5).for_each(|_| world.slice(&none));
+    let asked_at = world.now;
+    let id = world.coordinate(1, Some(Deadline::StartBefore(asked_at + Nanos::from_secs(3_600))));
+    let operations = BTreeMap::from([(1, id)]);
+    for _ in 0..120 {
+        world.slice(&operations);
+    }
+    let released = world.jobs[1].released_at.expect("it begins");
+    assert!(released.since(asked_at) <= Nanos::from_secs(67), "after {}", released.since(asked_at));
+    // It is ahead of the other from then on: 8 s of the whole disk, and little more.
+    let done = world.jobs[1].done_at.expect("it ends");
+    assert!(done - released.as_secs_f64() <= 12.0, "in {} s", done - released.as_secs_f64());
+}
+
+/// One that announces the next operation when the last is done, for an hour: large ones, and ones that end within a slice.
+#[test]
+fn operations_back_to_back_are_ahead_for_a_tenth_of_the_time() {
+    for bytes in [100_000_000, 1_000_000] {
+        let mut world = world(&[ENDLESS; 3]);
+        let none = BTreeMap::new();
+        let (mut under_way, mut turns, mut asked_for) = (None::<RequestId>, 0, 0.0);
+        for _ in 0..3_600 {
+            if moved(&world, 0) >= asked_for {
+                if let Some(done) = under_way.take() {
+                    world.ask(0, Wish::Finish(done));
+                }
+                asked_for = moved(&world, 0) + bytes as f64;
+                under_way = Some(world.ask(0, operation(bytes, Nanos(1), world.now)));
+            }
+            turns += u32::from(has_its_turn(&world, 0));
+            world.slice(&none);
+        }
+        assert!(turns <= 60 + 360 + 10, "{turns} slices of 3,600");
+        let all = [0, 1, 2].map(|tenant| moved(&world, tenant));
+        // The tenth, and what a third of the rest is.
+        assert!(all[1] >= 0.28 * all.iter().sum::<f64>(), "{all:?}");
+    }
+}
+
+#[test]
+fn sizes_that_cannot_be_meant_are_refused_with_a_sentence() {
+    let mut world = world(&[ENDLESS; 2]);
+    let refusals = |world: &World| -> Vec<(RefusalKind, String)> {
+        let refused = world.effects.iter().filter_map(|effect| match effect {
+            Effect::Refused(refused) => Some((refused.kind, refused.message.clone())),
+            _ => None,
+        });
+        refused.collect()
+    };
+    world.ask(0, operation(1 << 60, Nanos(1), Nanos::ZERO));
+    let huge = refusals(&world);
+    assert!(matches!(&huge[..], [(RefusalKind::OutOfRange, text)] if text.contains("longer than a day")), "{huge:?}");
+    // Before the disk was measured nobody can say what does not fit.
+    let within = |bytes, seconds, now| {
+        let deadline = Some(Deadline::DoneBefore(now + Nanos::from_secs(seconds)));
+        Wish::Coordinate(Operation { device: DISK, access: AccessKind::SequentialRead, bytes, deadline })
+    };
+    let id = world.ask(0, within(5_000_000_000, 5, world.now));
+    assert_eq!(refusals(&world).len(), 1);
+    let none = BTreeMap::new();
+    (0..5).for_each(|_| world.slice(&none));
+    world.ask(0, Wish::Finish(id));
+    world.ask(0, within(5_000_000_000, 5, world.now));
+    let late = refusals(&world);
+    assert!(
+        matches!(&late[1..], [(RefusalKind::OutOfRange, text)] if text.contains("cannot be done within")),
+        "{late:?}"
+    );
+    world.ask(0, within(400_000_000, 5, world.now));
+    assert_eq!(refusals(&world).len(), 2, "what is only tight is not refused");
+}
+
+/// The driver's clock leaps, forward and back, while a tenant earns and a purchase is under way.
+#[test]
+fn a_leap_of_the_clock_earns_nothing_keeps_nothing_and_loses_nothing() {
+    let mut world = world(&[ENDLESS; 3]);
+    world.ask(0, Wish::SetLevel { level: Level::Lowest, lifetime: Lifetime::UntilReleased });
+    let none = BTreeMap::new();
+    (0..61).for_each(|_| world.slice(&none));
+    let has = |world: &World| {
+        world.decider.part(TenantId(0)).map_or(MicroCredits::ZERO, |part| part.held.plus(part.accruing))
+    };
+    // Three on the disk, and nine points.
+    let worth = MicroCredits(3_900_000);
+    let before = has(&world);
+    assert!(before > worth.times(50), "{before}");
+    world.now += Nanos::from_secs(3_600);
+    world.slice(&none);
+    assert!(has(&world).less(before) <= worth, "a slice is a slice, however long: {before}, {}", has(&world));
+
+    let bought = world.ask(0, Wish::Boost { slices: 1, device: None });
+    let entry = world.effects.iter().rev().find_map(|effect| match effect {
+        Effect::Ledger(entry) if entry.request.as_ref() == Some(&bought) => Some(entry.number),
+        _ => None,
+    });
+    let paid = has(&world);
+    world.now = world.now - Nanos::from_secs(7_200);
+    world.slice(&none);
+    let (effects, _) = world.decider.committed(world.now, entry.expect("it is to be committed"), true, None);
+    let granted =
+        |effect: &Effect| matches!(effect, Effect::Granted(Granted { id, grant: Grant::Now, .. }) if *id == bought);
+    assert!(effects.iter().any(granted), "{effects:?}");
+    assert!(has(&world).less(paid) <= worth && has(&world) >= paid, "{paid}, {}", has(&world));
+
+    // Two days later everything is too old, whoever asks first.
+    world.now += Nanos::from_secs(2 * 86_400);
+    world.effects.clear();
+    world.ask(0, Wish::Boost { slices: 1, device: None });
+    let refused =
+        |effect: &Effect| matches!(effect, Effect::Refused(refused) if refused.kind == RefusalKind::NotEnoughCredits);
+    assert!(world.effects.iter().any(refused), "{:?}", world.effects);
+    assert_eq!(world.decider.part(TenantId(0)).map(|part| part.held), Some(MicroCredits::ZERO));
+}
