@@ -185,7 +185,7 @@ async fn waiting(
 }
 
 /// A daemon and two tenants that use the disk all the time, so that a third that coordinates has to wait.
-fn crowded() -> Option<(Bed, crate::bed::Daemon, Relay)> {
+fn crowded() -> Option<(Bed, Daemon, Relay)> {
     let mut bed = Bed::new()?;
     bed.write_config(&format!("{ENFORCE}\n[coordination]\ncontention_accepted = 0"));
     let group = bed.cgroup("young");
