@@ -1,8 +1,9 @@
 //! What Minerva remembers: the tenants' histories, the audit of decisions and of requests, the ledger of credits, what tenants
 //! declared and claimed, and what disks deliver in SQLite ([`Store`]), and recordings of events and effects ([`Recorder`], [`Recording`]).
 //!
-//! The database has one writer, the daemon. A method that returned has made its rows durable (WAL with `synchronous=FULL`);
-//! one that failed has changed nothing, and the store can be used on. A damaged file is moved aside, never deleted.
+//! The database has one writer, the daemon. A method that returned has made its rows durable (WAL with `synchronous=FULL`, but
+//! for claims, which end with the boot); one that failed has changed nothing, and the store can be used on. A damaged file is
+//! moved aside, never deleted.
 //!
 //! The wall clock appears here only: history outlives the monotonic clock, so its age is told by the wall clock, and what a
 //! jump of that clock can do is bounded ([`HISTORY_AGE_MAX`], [`Store::prune`]).
