@@ -421,6 +421,13 @@ pub(crate) const RULE: &[Key<TenantRule>] = &[
         show: |_| None,
         example: "20",
     },
+    Key {
+        name: "credits_expiry",
+        doc: "How long credits last that its account earns, in place of `expiry`; what it holds already keeps its time.",
+        kind: Kind::Duration { least: Nanos::from_secs(60), most: YEAR, set: |r, v| r.credits_expiry = Some(v) },
+        show: |_| None,
+        example: "\"12h\"",
+    },
 ];
 
 const ROLE_WORDS: [&str; 3] = [Role::ALL[0].as_str(), Role::ALL[1].as_str(), Role::ALL[2].as_str()];

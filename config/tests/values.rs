@@ -79,6 +79,7 @@ weight_percent = 50
 role = "guest"
 price_percent = 150
 quota_percent = 20
+credits_expiry = "12h"
 "#;
     let config = parse(text, Path::new("minerva.toml")).unwrap_or_else(|errors| panic!("{errors}"));
     assert_eq!(config.engine.mode, Mode::Enforce);
@@ -104,6 +105,7 @@ quota_percent = 20
         role: Some(minerva_model::Role::Guest),
         price_percent: Some(150),
         quota_percent: Some(20),
+        credits_expiry: Some(Nanos::from_secs(12 * 3600)),
     };
     assert_eq!(config.rules, [rule]);
 }

@@ -14,6 +14,10 @@
 //! and counts once towards contention: more processes or more tenants of one group earn nothing more. What is earned is
 //! measured by the disk the tenant would really have used ([`Earning::demand_ppm`]), so an idle tenant that steps back earns
 //! nothing. A slice counts once, however long it was, so no leap of a clock earns. Holdings are capped.
+//!
+//! When credits expire is settled with their entry, by the terms of the account at that time, and changes no more. They are
+//! used in the order of their entries, so none expires before one that was entered earlier: under shorter terms an account's
+//! new credits last as long as what it still has of the old.
 
 use minerva_model::{
     ContentionCounting, CreditLot, CreditSettings, EntryKind, EntryNumber, LedgerEntry, MicroCredits, Nanos, Purchase,
@@ -32,6 +36,8 @@ pub(crate) struct Earning {
     pub(crate) demand_ppm: u32,
     /// An account that holds so many earns no more.
     pub(crate) held_max: MicroCredits,
+    /// How long it lasts from its entry.
+    pub(crate) expiry: Nanos,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +52,8 @@ struct Account {
     lots: VecDeque<Lot>,
     /// Earned and not entered yet.
     accruing: MicroCredits,
+    /// How long that lasts from its entry, by the terms of the last slice it was earned in.
+    expiry: Nanos,
     /// Entered and not committed yet.
     entering: MicroCredits,
     slices_since_entry: u32,
@@ -127,26 +135,29 @@ impl Credits {
         if !self.settings.enabled {
             return;
         }
-        let mut best: BTreeMap<&str, (MicroCredits, MicroCredits)> = BTreeMap::new();
+        let mut best: BTreeMap<&str, (MicroCredits, MicroCredits, Nanos)> = BTreeMap::new();
         for (account, earning) in earnings {
             let worth = self.worth(earning);
-            let (most, held_max) = best.entry(account).or_default();
+            let (most, held_max, expiry) = best.entry(account).or_default();
             *most = worth.max(*most);
             *held_max = earning.held_max.max(*held_max);
+            *expiry = earning.expiry.max(*expiry);
         }
-        for (name, (worth, held_max)) in best {
+        for (name, (worth, held_max, expiry)) in best {
             if !self.accounts.contains_key(name) {
                 self.accounts.insert(name.to_owned(), Account::default());
             }
             let Some(account) = self.accounts.get_mut(name) else { continue };
             let has = account.held().plus(account.accruing).plus(account.entering);
             account.accruing = account.accruing.plus(worth.min(held_max.less(has)));
+            account.expiry = expiry;
         }
     }
 
     /// Entries that are due: what was earned, once in a while or `at_once`, and what is too old.
     pub(crate) fn entries(&mut self, now: Nanos, at_once: bool) -> Vec<LedgerEntry> {
         let mut due = Vec::new();
+        let latest = latest_expiries(&self.under_way);
         for (name, account) in &mut self.accounts {
             account.purchases.retain(|_, (_, until)| *until > now);
             let expired = account.take_expired(now);
@@ -161,11 +172,10 @@ impl Credits {
                 account.slices_since_entry = 0;
                 let amount = std::mem::take(&mut account.accruing);
                 account.entering = account.entering.plus(amount);
-                due.push((
-                    name.clone(),
-                    EntryKind::Earned,
-                    vec![Lot { amount, expires_at: now + self.settings.expiry }],
-                ));
+                let held = account.lots.back().map(|lot| lot.expires_at);
+                let before = held.max(latest.get(name.as_str()).copied()).unwrap_or_default();
+                let expires_at = before.max(now + account.expiry);
+                due.push((name.clone(), EntryKind::Earned, vec![Lot { amount, expires_at }]));
             }
         }
         self.accounts.retain(|_, account| !account.is_blank());
@@ -252,8 +262,12 @@ impl Credits {
     ) {
         let account = self.accounts.entry(name.to_owned()).or_default();
         if !std::mem::replace(&mut account.known, true) {
-            account.lots =
-                lots.iter().map(|lot| Lot { amount: lot.amount, expires_at: now + lot.expires_in }).collect();
+            // The wall clock, by which they were aged, may have put them out of order.
+            let in_order = |latest: &mut Nanos, lot: &CreditLot| {
+                *latest = (*latest).max(now + lot.expires_in);
+                Some(Lot { amount: lot.amount, expires_at: *latest })
+            };
+            account.lots = lots.iter().scan(Nanos::ZERO, in_order).collect();
         }
         let forget_at = now + self.settings.expiry;
         let keyed = |one: &Purchase| ((tenant.to_owned(), one.request.clone()), (one.clone(), forget_at));
@@ -285,6 +299,16 @@ impl Credits {
         self.under_way.insert(number, UnderWay { account, kind, lots, purchase });
         entry
     }
+}
+
+/// The latest expiry of what is under way, by account.
+fn latest_expiries(under_way: &BTreeMap<EntryNumber, UnderWay>) -> BTreeMap<&str, Nanos> {
+    let mut latest: BTreeMap<&str, Nanos> = BTreeMap::new();
+    for entry in under_way.values() {
+        let of_account = latest.entry(&entry.account).or_default();
+        *of_account = entry.lots.iter().map(|lot| lot.expires_at).fold(*of_account, Nanos::max);
+    }
+    latest
 }
 
 impl Account {

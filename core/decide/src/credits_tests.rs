@@ -9,8 +9,8 @@ use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, prop_oneof, 
 use std::collections::BTreeMap;
 
 fn earning(accounts_active: u32) -> Earning {
-    let held_max = CreditSettings::default().held_max;
-    Earning { accounts_active, points: LevelSettings::default().idle.points, demand_ppm: 1_000_000, held_max }
+    let CreditSettings { held_max, expiry, .. } = CreditSettings::default();
+    Earning { accounts_active, points: LevelSettings::default().idle.points, demand_ppm: 1_000_000, held_max, expiry }
 }
 
 fn id(name: &str) -> RequestId {
@@ -102,9 +102,45 @@ fn a_purchase_that_failed_gives_everything_back_and_old_credits_go_first() {
     assert_eq!((expired[0].kind, expired[0].amount), (EntryKind::Expired, MicroCredits::credits(25)));
 }
 
+/// An account earns, and enters it.
+fn earn_and_enter(credits: &mut Credits, now: Nanos, earning: Earning) -> Option<Nanos> {
+    credits.earn([("a", earning)].into_iter());
+    let entries = credits.entries(now, true);
+    let expires_in = entries.iter().find_map(|entry| entry.expires_in);
+    commit(credits, now, entries);
+    expires_in
+}
+
+#[test]
+fn credits_last_as_long_as_the_terms_of_their_entry_say_and_no_shorter_than_older_ones() {
+    let mut credits = Credits::default();
+    credits.configure(CreditSettings::default());
+    let hour = |count: u64| Nanos::from_secs(3600 * count);
+    let on = |hours| Earning { expiry: hour(hours), ..earning(5) };
+    // Of the members of an account the one with the longest time sets it.
+    credits.earn([("a", on(1)), ("a", on(4))].into_iter());
+    assert_eq!(earn_and_enter(&mut credits, hour(0), on(4)), Some(hour(4)));
+    // A new file with a shorter time: those that are there keep theirs, and what is earned now goes with them.
+    assert_eq!(earn_and_enter(&mut credits, hour(1), on(1)), Some(hour(3)));
+    assert_eq!(earn_and_enter(&mut credits, hour(3), on(1)), Some(hour(1)));
+    assert!(credits.entries(hour(4) - Nanos(1), false).is_empty());
+    let expired = credits.entries(hour(4), false);
+    assert_eq!((expired.len(), expired[0].kind, credits.held("a")), (1, EntryKind::Expired, MicroCredits::ZERO));
+    // Without older ones it holds from the first entry on; also of an account that is read back out of order.
+    assert_eq!(earn_and_enter(&mut credits, hour(5), on(1)), Some(hour(1)));
+    let lot = |hours| CreditLot { amount: MicroCredits::credits(10), expires_in: hour(hours) };
+    credits.recall(hour(5), ("b", "t"), &[lot(3), lot(1)], &[]);
+    credits.entries(hour(7), false);
+    assert_eq!(credits.held("b"), MicroCredits::credits(20));
+    credits.entries(hour(8), false);
+    assert_eq!(credits.held_in_all(), MicroCredits::ZERO);
+}
+
 #[derive(Clone, Debug)]
 enum Move {
-    Earn(u8, u8, u32),
+    /// By an account, beside so many others, with so much demand, and on terms by which credits last so many seconds: its
+    /// tenants may have different ones, and a new file may change them.
+    Earn(u8, u8, u32, u64),
     Enter(bool),
     /// By a tenant of an account, under a key.
     Buy(u8, u8, u8, u32),
@@ -117,9 +153,12 @@ enum Move {
     Crash,
 }
 
+const EXPIRIES_SECONDS: [u64; 3] = [20, 60, 150];
+
 fn any_move() -> impl Strategy<Value = Move> {
     prop_oneof![
-        6 => (0..3_u8, 0..6_u8, 0..1_500_000_u32).prop_map(|(account, others, demand)| Move::Earn(account, others, demand)),
+        6 => (0..3_u8, 0..6_u8, 0..1_500_000_u32, 0..EXPIRIES_SECONDS.len())
+            .prop_map(|(account, others, demand, expiry)| Move::Earn(account, others, demand, EXPIRIES_SECONDS[expiry])),
         3 => any::<bool>().prop_map(Move::Enter),
         4 => (0..3_u8, 0..2_u8, 0..4_u8, 1..4_u32).prop_map(|(account, tenant, key, slices)| Move::Buy(account, tenant, key, slices)),
         5 => any::<bool>().prop_map(Move::Commit),
@@ -191,7 +230,8 @@ impl Ledger {
 
 proptest! {
     /// Earned = spent + expired + held + under way, whatever is committed, refused, sent again, or lost in a crash, and in
-    /// whatever order; and what is held can be told from the ledger alone.
+    /// whatever order, and on whatever terms, and nothing outlives its time; and what is held can be told
+    /// from the ledger alone.
     #[test]
     fn credits_are_conserved(moves in proptest::collection::vec(any_move(), 1..120)) {
         let names = ["a", "b", "group:c"];
@@ -206,11 +246,18 @@ proptest! {
         let mut boosts: BTreeMap<(String, String, RequestId), u32> = BTreeMap::new();
         for one in moves {
             match one {
-                Move::Earn(account, others, demand_ppm) => {
-                    let earning = Earning { accounts_active: u32::from(others), points: 9, demand_ppm, held_max: settings.held_max };
+                Move::Earn(account, others, demand_ppm, expiry_seconds) => {
+                    let earning = Earning {
+                        accounts_active: u32::from(others), points: 9, demand_ppm, held_max: settings.held_max,
+                        expiry: Nanos::from_secs(expiry_seconds),
+                    };
                     credits.earn([(names[usize::from(account)], earning)].into_iter());
                 }
-                Move::Enter(at_once) => waiting.extend(credits.entries(now, at_once).into_iter().map(|entry| (entry, None))),
+                Move::Enter(at_once) => {
+                    waiting.extend(credits.entries(now, at_once).into_iter().map(|entry| (entry, None)));
+                    let mut lots = credits.accounts.values().flat_map(|account| &account.lots);
+                    prop_assert!(lots.all(|lot| lot.expires_at > now), "held after its time");
+                }
                 Move::Buy(account, tenant, key, slices) => {
                     let (account, tenant, key) = (names[usize::from(account)], tenant.to_string(), id(&key.to_string()));
                     let price = settings.boosted_slice_price.times(u64::from(slices));
@@ -267,12 +314,14 @@ proptest! {
                 let taken: u64 = under_way.filter(|e| e.account == name && !e.kind.adds()).map(|e| e.amount.0).sum();
                 prop_assert_eq!(ledger.sum(name, EntryKind::Earned), out + taken + credits.held(name).0, "{}", name);
                 prop_assert!(credits.held(name) <= settings.held_max);
+                let lots = credits.accounts.get(name).into_iter().flat_map(|account| &account.lots);
+                prop_assert!(lots.map(|lot| lot.expires_at).is_sorted(), "one expires behind one that does not: {}", name);
             }
         }
         prop_assert!(boosts.values().all(|count| *count <= 1), "bought twice: {:?}", boosts);
         // Everything ends: what is held is gone an expiry after the last of it was earned.
         waiting.into_iter().for_each(|(entry, _)| drop(credits.committed(now, entry.number, true, None)));
-        let end = now + settings.expiry;
+        let end = now + Nanos::from_secs(EXPIRIES_SECONDS.into_iter().max().unwrap_or(0));
         credits.entries(end, false);
         prop_assert!(names.iter().all(|name| credits.held(name) == MicroCredits::ZERO));
     }

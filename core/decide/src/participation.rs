@@ -290,11 +290,13 @@ impl Participation {
                 }
                 let total = total.unwrap_or_else(|| row.transferred.bytes());
                 let due = u128::from(total) * u128::from(in_force.get()) / u128::from(shares.max(1));
+                let own = settings.on(member.terms);
                 let earning = Earning {
                     accounts_active: accounts.len() as u32,
                     points: meaning.points,
                     demand_ppm: demand_ppm(row, due),
-                    held_max: settings.on(member.terms).held_max,
+                    held_max: own.held_max,
+                    expiry: own.expiry,
                 };
                 earnings.push((member.account.as_str(), earning));
             }

@@ -4,7 +4,7 @@
 //! | command | meaning |
 //! |---|---|
 //! | `config KEY=VALUE …` | settings that differ from the defaults |
-//! | `tenant N [group=G] [weight=PERCENT] [excluded]` | tenant N appears, or its rule changes |
+//! | `tenant N [group=G] [weight=PERCENT] [price=PERCENT] [quota=PERCENT] [expiry=SECONDS] [excluded]` | tenant N appears, or its rule changes |
 //! | `gone N` | tenant N is gone |
 //! | `run SECONDS [N[/MINOR]=RATE …]` | so many slices of a second with these rates, in MB/s, on disk 8:MINOR |
 //! | `level N LEVEL [SECONDS]` | tenant N steps back, or comes back |
@@ -94,6 +94,9 @@ impl Script {
                 Some(("weight", percent)) => tenant.weight_percent = percent.parse().unwrap(),
                 Some(("price", percent)) => tenant.terms.price_percent = percent.parse().unwrap(),
                 Some(("quota", percent)) => tenant.terms.quota_percent = percent.parse().unwrap(),
+                Some(("expiry", seconds)) => {
+                    tenant.terms.credits_expiry = Some(Nanos::from_secs(seconds.parse().unwrap()));
+                }
                 None if *word == "excluded" => tenant.excluded = true,
                 _ => panic!("unknown word {word}"),
             }

@@ -391,4 +391,10 @@ fn settings_of_an_older_recording_are_read() {
         assert!(old.as_object_mut().unwrap().remove(table).is_some());
     }
     assert_eq!(serde_json::from_value::<EngineConfig>(old).unwrap(), EngineConfig::default());
+    let Event::TenantSeen { tenant, .. } = seen(1, Vec::new()) else { unreachable!("it is seen") };
+    let mut old = serde_json::to_value(&tenant).unwrap();
+    for term in ["role", "price_percent", "quota_percent", "credits_expiry"] {
+        assert!(old.as_object_mut().unwrap().remove(term).is_some());
+    }
+    assert_eq!(serde_json::from_value::<Tenant>(old).unwrap(), tenant);
 }

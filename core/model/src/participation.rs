@@ -17,7 +17,7 @@ pub struct CreditSettings {
     pub counting: ContentionCounting,
     /// What one boosted slice costs.
     pub boosted_slice_price: MicroCredits,
-    /// How long credits last.
+    /// How long credits last from their entry in the ledger.
     pub expiry: Nanos,
     /// An account that holds so many earns no more.
     pub held_max: MicroCredits,
@@ -34,6 +34,7 @@ impl CreditSettings {
     pub fn on(mut self, terms: Terms) -> Self {
         self.boosted_slice_price = self.boosted_slice_price.percent(terms.price_percent);
         self.held_max = self.held_max.percent(terms.quota_percent);
+        self.expiry = terms.credits_expiry.unwrap_or(self.expiry);
         let slices = u64::from(self.boost_slices_max) * u64::from(terms.quota_percent) / 100;
         self.boost_slices_max = u32::try_from(slices).unwrap_or(u32::MAX).max(1);
         self

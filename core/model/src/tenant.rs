@@ -1,5 +1,6 @@
 //! Who uses the disk.
 
+use crate::Nanos;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -118,6 +119,9 @@ pub struct Terms {
     /// How many credits its account may hold and how many slices it may buy at once, in percent of what all may.
     #[serde(default = "whole")]
     pub quota_percent: u32,
+    /// How long credits last that its account earns from now on; absent: as long as everyone's.
+    #[serde(default)]
+    pub credits_expiry: Option<Nanos>,
 }
 
 const fn whole() -> u32 {
@@ -126,7 +130,7 @@ const fn whole() -> u32 {
 
 impl Default for Terms {
     fn default() -> Self {
-        Self { role: Role::default(), price_percent: whole(), quota_percent: whole() }
+        Self { role: Role::default(), price_percent: whole(), quota_percent: whole(), credits_expiry: None }
     }
 }
 
@@ -196,4 +200,7 @@ pub struct TenantRule {
     /// [`Terms::quota_percent`].
     #[serde(default)]
     pub quota_percent: Option<u32>,
+    /// [`Terms::credits_expiry`].
+    #[serde(default)]
+    pub credits_expiry: Option<Nanos>,
 }

@@ -1,7 +1,7 @@
 //! A v1 host.
 
 use crate::fake_host::{FakeHost, rows, seen, words};
-use minerva_model::{CgroupVersion, TenantKind, TenantRule};
+use minerva_model::{CgroupVersion, Nanos, TenantKind, TenantRule};
 use std::fs;
 
 const BFQ: &str = "none mq-deadline [bfq]\n";
@@ -209,6 +209,7 @@ fn rules_name_group_exclude_and_weigh_and_can_be_replaced() {
         role: Some(minerva_model::Role::Guest),
         price_percent: Some(150),
         quota_percent: None,
+        credits_expiry: Some(Nanos::from_secs(3600)),
     };
     let mut observer = host.observer(&[rule]);
     let tenants = seen(&observer.discover());
@@ -216,6 +217,7 @@ fn rules_name_group_exclude_and_weigh_and_can_be_replaced() {
     assert_eq!((tenants[0].weight_percent, tenants[0].excluded), (50, true));
     let terms = tenants[0].terms;
     assert_eq!((terms.role, terms.price_percent, terms.quota_percent), (minerva_model::Role::Guest, 150, 100));
+    assert_eq!(terms.credits_expiry, Some(Nanos::from_secs(3600)));
     assert_eq!((tenants[1].name.as_str(), tenants[1].weight_percent), ("web", 100));
 
     observer.set_rules(&[]).unwrap();
