@@ -164,7 +164,7 @@ pub(crate) struct ReproduceEndogenicArguments {
     #[arg(long, default_value = "sata7200-80g")]
     pub(crate) profile: String,
     /// Multiplies the paper's bytes and times; at 1 two runs take a quarter of an hour.
-    #[arg(long, default_value_t = minerva_lab::scene::SCALE_DEFAULT)]
+    #[arg(long, default_value_t = minerva_lab::scene::ENDOGENIC_SCALE_DEFAULT)]
     pub(crate) scale: f64,
     /// Where to write the HTML report with plots.
     #[arg(long, default_value = "minerva-endogenic.html")]
@@ -179,7 +179,7 @@ pub(crate) struct EndogenicArguments {
     #[arg(long, default_value = "sata7200-80g")]
     pub(crate) profile: String,
     /// Multiplies the paper's bytes and times.
-    #[arg(long, default_value_t = minerva_lab::scene::SCALE_DEFAULT)]
+    #[arg(long, default_value_t = minerva_lab::scene::ENDOGENIC_SCALE_DEFAULT)]
     pub(crate) scale: f64,
     /// Pairs of runs of the paper's scene, equal weights and the daemon in turns; the median counts.
     #[arg(long, default_value_t = 2)]

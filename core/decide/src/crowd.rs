@@ -7,9 +7,11 @@ use crate::participation::Member;
 use minerva_model::{CoordinationSettings, DeviceId, Nanos, Operation, TenantId};
 use std::collections::BTreeMap;
 
-/// A tenant that a scheduler left unserved for a short slice is still there: BFQ serves one after the other, an eighth of a second
-/// each, so that several busy tenants do not all get something in every slice of a tenth.
-const REMEMBERED: Nanos = Nanos::from_millis(500);
+/// For how long BFQ serves a tenant before the next, an eighth of a second, and a request. Within a short slice not every busy
+/// tenant is served; one that was not is still there until the others have had their service, as their shares are to its own.
+const SERVICE: Nanos = Nanos::from_millis(150);
+/// But not for longer, however small its share is.
+const UNSERVED_MAX: Nanos = Nanos::from_millis(500);
 
 /// Who used which disk in the last slice, or shortly before. Kept while somebody takes part.
 #[derive(Clone, Debug, Default)]
@@ -38,12 +40,12 @@ impl Crowd {
         self.by_device = present.into_iter().map(seen).collect();
         for (device, all) in before {
             let here = self.by_device.entry(device).or_default();
-            for one in all.into_iter().filter(|one| now.since(one.seen_at) < REMEMBERED) {
-                let tenant = one.present.tenant;
-                if is_known(tenant) && here.iter().all(|other| other.present.tenant != tenant) {
-                    here.push(Neighbour { seen_at: one.seen_at, ..neighbour(device, one.present) });
-                }
-            }
+            let served = |one: &Neighbour| here.iter().any(|other| other.present.tenant == one.present.tenant);
+            let unserved: Vec<Neighbour> =
+                all.into_iter().filter(|one| is_known(one.present.tenant) && !served(one)).collect();
+            let total: u64 = here.iter().chain(&unserved).map(|one| u64::from(one.present.in_force.get())).sum();
+            let still_there = unserved.into_iter().filter(|one| now.since(one.seen_at) < unserved_max(one, total));
+            here.extend(still_there.map(|one| Neighbour { seen_at: one.seen_at, ..neighbour(device, one.present) }));
         }
     }
 
@@ -64,6 +66,12 @@ impl Crowd {
     fn on(&self, device: DeviceId) -> &[Neighbour] {
         self.by_device.get(&device).map_or(&[], Vec::as_slice)
     }
+}
+
+/// For how long a busy tenant may be left unserved where all have `total` shares.
+fn unserved_max(one: &Neighbour, total: u64) -> Nanos {
+    let own = u64::from(one.present.in_force.get()).max(1);
+    Nanos((SERVICE.0 * total.saturating_sub(own) / own).clamp(SERVICE.0, UNSERVED_MAX.0))
 }
 
 /// One of them.
@@ -119,5 +127,45 @@ impl Surroundings for Around<'_> {
 
     fn is_measured(&self, operation: &Operation) -> bool {
         self.bandwidths.get(operation.device, operation.access).is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Crowd, Neighbour, Present};
+    use minerva_model::{DeviceId, Nanos, Share, TenantId};
+    use std::collections::BTreeMap;
+
+    const DISK: DeviceId = DeviceId { major: 8, minor: 0 };
+
+    #[test]
+    fn who_is_not_served_is_there_until_the_others_had_their_turns() {
+        let present = |(id, share): &(u64, u32)| {
+            let share = Share::new(*share);
+            Present { tenant: TenantId(*id), key: 0, share, in_force: share }
+        };
+        type Shares = &'static [(u64, u32)];
+        // (all, as tenant and share; who is served from then on; milliseconds until the first is taken for gone)
+        let table: [(Shares, Shares, u64); 5] = [
+            (&[(1, 100), (2, 100)], &[(2, 100)], 250),
+            (&[(1, 100), (2, 2)], &[(2, 2)], 250),
+            (&[(1, 100), (2, 100), (3, 100)], &[(2, 100)], 375),
+            (&[(1, 2), (2, 100)], &[(2, 100)], 500),
+            (&[(1, 100)], &[], 250),
+        ];
+        for (all, served, expected_ms) in table {
+            let mut crowd = Crowd::default();
+            let mut take = |ms: u64, served: &[(u64, u32)]| {
+                let present = BTreeMap::from([(DISK, served.iter().map(present).collect())]);
+                let now = Nanos::from_millis(ms);
+                let neighbour =
+                    |_, present| Neighbour { present, forward: true, competes: true, waits: false, seen_at: now };
+                crowd.take(now, present, |_| true, neighbour);
+                crowd.on(DISK).iter().any(|one| one.present.tenant == TenantId(1))
+            };
+            assert!(take(0, all));
+            let gone_ms = (1..).map(|slice| slice * 125).find(|ms| !take(*ms, served));
+            assert_eq!(gone_ms, Some(expected_ms), "{all:?}");
+        }
     }
 }

@@ -8,6 +8,10 @@ use minerva_model::{Level, Nanos};
 /// By how much the paper's I/O times were shorter for its tenants 1 to 4, in percent (Fig. 2).
 pub const PAPER_ENDOGENIC: [f64; 4] = [29.0, 38.0, 13.0, 1.0];
 
+/// The scale of the scene unless told. A scheduler serves one after the other for an eighth of a second each at every scale: at an
+/// eighth the shortest of four tenants ends in its fifth turn, and a turn more or less is a fifth of its completion.
+pub const ENDOGENIC_SCALE_DEFAULT: f64 = 0.25;
+
 /// Within which the paper's second tenant wants its data, at full scale.
 const WITHIN_S: f64 = 20.0;
 

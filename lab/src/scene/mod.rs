@@ -16,7 +16,7 @@ mod table;
 mod words;
 
 pub use compare::{Comparison, TenantChange, signed_percent};
-pub use endogenic::{EndogenicPlan, PAPER_ENDOGENIC, endogenic_slice_ms};
+pub use endogenic::{ENDOGENIC_SCALE_DEFAULT, EndogenicPlan, PAPER_ENDOGENIC, endogenic_slice_ms};
 pub use html::write_report;
 pub use machine::check_machine;
 pub use result::{Phase, RunResult, Series, TenantResult, jain_index};
