@@ -1,11 +1,11 @@
-//! What each mend of HTBS is good for: scenes in which a weakness of the original shows.
+//! What each option of HTBS is good for: for each a scene in which the original's behaviour alone makes ours worse.
 
 use super::client::{Client, Part, Promise};
 use super::htbs::{mixed_tenants, sequential, with_options};
-use minerva_blocksched::HtbsOptions;
+use minerva_blocksched::{HtbsOptions, WithinFlow};
 use minerva_model::Nanos;
 use minerva_sim_device::Profile;
-use minerva_sim_workload::{Pattern, Pause, Plan};
+use minerva_sim_workload::{Loop, Pattern, Pause, Plan};
 use minerva_sim_world::sweep;
 
 /// Tenants that bring out some weakness.
@@ -24,25 +24,40 @@ pub(crate) struct Fared {
     pub(crate) bytes_per_second: f64,
 }
 
-/// A mend in a scene: the original without and with it, ours with and without it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Effect {
-    pub(crate) original: Fared,
-    pub(crate) original_with: Fared,
-    pub(crate) ours: Fared,
-    pub(crate) ours_without: Fared,
+/// What an option is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Gain {
+    /// Without it promises are missed.
+    Promises,
+    /// Without it the disk does less for the same promises.
+    Throughput,
 }
 
-impl Effect {
-    /// How much of a difference it makes: seconds missed, and hundredths of the throughput.
-    pub(crate) fn size(&self) -> f64 {
-        difference(self.original, self.original_with) + difference(self.ours, self.ours_without)
+impl Gain {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Promises => "promises",
+            Self::Throughput => "throughput",
+        }
     }
 }
 
-fn difference(one: Fared, other: Fared) -> f64 {
-    let throughput = (one.bytes_per_second / other.bytes_per_second.max(1.0) - 1.0).abs();
-    one.missed.abs_diff(other.missed) as f64 + 100.0 * throughput
+/// An option of HTBS, and the scene in which it shows.
+pub(crate) struct Mend {
+    /// The field of [`HtbsOptions`].
+    pub(crate) option: &'static str,
+    /// The name of a scene.
+    pub(crate) scene: &'static str,
+    pub(crate) gain: Gain,
+    /// Ours with it, and with the original's behaviour in its place.
+    settings: fn(ours: HtbsOptions, original: HtbsOptions) -> [HtbsOptions; 2],
+}
+
+/// Ours with an option and without it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Effect {
+    pub(crate) with: Fared,
+    pub(crate) without: Fared,
 }
 
 struct Builder<'a> {
@@ -57,6 +72,12 @@ impl Builder<'_> {
 
     fn seeks(&self, place: usize) -> Plan {
         Plan { pattern: Pattern::Random, block_bytes: 4096, ..self.reads(place) }
+    }
+
+    /// Reads in a row, with so many milliseconds from one to the next.
+    fn thinks(&self, place: usize, block_bytes: u32, ms: u64) -> Plan {
+        let pause = Some(Pause { time: Nanos::from_millis(ms), every: 1 });
+        Plan { block_bytes, pause, ..self.reads(place) }
     }
 
     /// A tenant that is promised `kb` KB in every second, judged from `judged_from` on.
@@ -83,14 +104,15 @@ fn until(second: u64, plan: Plan) -> Plan {
 /// The scenes, for runs of so many seconds.
 pub(crate) fn scenes(profile: &Profile, seconds: usize) -> Vec<Scene> {
     let of = Builder { profile, seconds };
+    changing(&of).into_iter().chain(asking_otherwise(&of)).collect()
+}
+
+/// Tenants that turn to something else, come late or pause.
+fn changing(of: &Builder<'_>) -> Vec<Scene> {
+    let seconds = of.seconds;
     let half = seconds as u64 / 2;
     // Nobody waits for its writes, and it makes the next one after 6 ms, within T_wait.
-    let writes = Plan {
-        read_percent: 0,
-        sync_writes: false,
-        pause: Some(Pause { time: Nanos::from_millis(6), every: 1 }),
-        ..of.reads(0)
-    };
+    let writes = Plan { read_percent: 0, sync_writes: false, ..of.thinks(0, 65_536, 6) };
     let large = Plan { block_bytes: 512 * 1024, ..of.reads(0) };
     let small = Plan { block_bytes: 4096, ..of.reads(0) };
     let comes_and_goes = (0..seconds as u64 / 4).map(|n| part(4 * n, until(4 * n + 1, of.reads(0)))).collect();
@@ -98,7 +120,7 @@ pub(crate) fn scenes(profile: &Profile, seconds: usize) -> Vec<Scene> {
         Scene {
             name: "mixed",
             what: "steady; turns sequential; long idle; random",
-            clients: mixed_tenants(profile, seconds),
+            clients: mixed_tenants(of.profile, seconds),
         },
         Scene {
             name: "writer",
@@ -139,69 +161,144 @@ pub(crate) fn scenes(profile: &Profile, seconds: usize) -> Vec<Scene> {
                 of.client("random", 40, 200, vec![part(0, of.seeks(3))], 2),
             ],
         },
+    ]
+}
+
+/// Tenants with several requests on their way, large ones, long thoughts, or places in common.
+fn asking_otherwise(of: &Builder<'_>) -> Vec<Scene> {
+    let seconds = of.seconds;
+    let deep = |depth, plan| Plan { when: Loop::Closed { depth }, pause: None, ..plan };
+    let at_ms = |ms, plan| Part { from: Nanos::from_millis(ms), plan };
+    let every_2_s = || (0..seconds as u64 / 2).map(|n| 2000 * n);
+    let once = Plan { block_bytes: 1 << 20, total_bytes: Some(1 << 20), ..of.seeks(0) };
+    let large_then_small = every_2_s()
+        .flat_map(|ms| {
+            let ends_at = Some(Nanos::from_millis(ms + 2000));
+            [at_ms(ms, once), at_ms(ms + 500, Plan { block_bytes: 16_384, ends_at, ..of.seeks(0) })]
+        })
+        .collect();
+    let bursts = every_2_s()
+        .map(|ms| {
+            let ends_at = Some(Nanos::from_millis(ms + 250));
+            at_ms(ms, deep(32, Plan { total_bytes: Some(2 << 20), ends_at, ..of.reads(0) }))
+        })
+        .collect();
+    let large = Plan { block_bytes: 512 * 1024, ..of.reads(0) };
+    let batches = Plan { when: Loop::Closed { depth: 32 }, ..of.seeks(0) };
+    let four = deep(4, Plan { block_bytes: 16_384, ..of.reads(1) });
+    vec![
+        Scene {
+            name: "large, then small",
+            what: "one large read and, half a second of silence later, small ones at random; a reader",
+            clients: vec![
+                of.client("large, then small", 320, 200, large_then_small, seconds),
+                of.client("reader", 4000, 500, vec![part(0, of.reads(1))], 2),
+            ],
+        },
+        Scene {
+            name: "deep queue",
+            what: "a tenant that asks for 2 MiB at once every two seconds; a random reader; a reader",
+            clients: vec![
+                of.client("deep queue", 300, 100, bursts, seconds),
+                of.client("random", 160, 100, vec![part(0, of.seeks(1))], 2),
+                of.client("reader", 2000, 300, vec![part(0, of.reads(2))], 2),
+            ],
+        },
+        // Those that think this long do not ask all the time, so they are not judged by the second.
+        Scene {
+            name: "thinks long",
+            what: "a reader that thinks for 12 ms; a random reader; a reader without a promise",
+            clients: vec![
+                of.client("thinks long", 500, 200, vec![part(0, of.thinks(0, 16_384, 12))], seconds),
+                of.client("random", 80, 200, vec![part(0, of.seeks(1))], 2),
+                of.client("reader", 0, 200, vec![part(0, of.reads(2))], 2),
+            ],
+        },
+        Scene {
+            name: "thinks",
+            what: "a reader that thinks for 8 ms; one that has four requests on their way",
+            clients: vec![
+                of.client("thinks", 1500, 300, vec![part(0, of.thinks(0, 16_384, 8))], seconds),
+                of.client("four", 8000, 500, vec![part(0, four)], 2),
+            ],
+        },
         Scene {
             name: "large share",
-            what: "a reader that is promised 20 MB/s within half a second, and three of 2 MB/s",
+            what: "a reader that is promised 20 MB/s within half a second; a random reader",
             clients: vec![
-                of.client("large", 20_000, 500, vec![part(0, of.reads(0))], 2),
-                of.client("second", 2000, 500, vec![part(0, of.reads(1))], 2),
-                of.client("third", 2000, 500, vec![part(0, of.reads(2))], 2),
-                of.client("fourth", 2000, 500, vec![part(0, of.reads(3))], 2),
+                of.client("large share", 20_000, 500, vec![part(0, deep(4, large))], 2),
+                of.client("random", 40, 500, vec![part(0, of.seeks(1))], 2),
+            ],
+        },
+        Scene {
+            name: "one image",
+            what: "two machines that read the same image one behind the other and think for 5 ms",
+            clients: vec![
+                of.client("first", 1000, 200, vec![part(0, of.thinks(0, 65_536, 5))], 2),
+                of.client("second", 1000, 200, vec![part(0, of.thinks(0, 65_536, 5))], 2),
+            ],
+        },
+        Scene {
+            name: "batches",
+            what: "a tenant that makes 32 random reads at a time and waits for all of them; a reader",
+            clients: vec![
+                of.client("batches", 200, 500, vec![part(0, batches)], 2),
+                of.client("reader", 2000, 500, vec![part(0, of.reads(1))], 2),
             ],
         },
     ]
 }
 
-/// Every mend in every scene, in the order of [`mends`] and of the scenes.
-pub(crate) fn effects(
-    profile: &Profile,
-    scenes: &[Scene],
-    seed: u64,
-    seconds: usize,
-    threads: usize,
-) -> Vec<Vec<Effect>> {
-    let mut settings = vec![HtbsOptions::original(), HtbsOptions::default()];
-    for (_, take) in mends() {
-        let (mut with, mut without) = (HtbsOptions::original(), HtbsOptions::default());
-        take(&mut with, &HtbsOptions::default());
-        take(&mut without, &HtbsOptions::original());
-        settings.extend([with, without]);
-    }
-    let runs: Vec<(&Scene, HtbsOptions)> =
-        scenes.iter().flat_map(|scene| settings.iter().map(move |options| (scene, *options))).collect();
-    let fared = sweep(threads, &runs, |(scene, options)| {
-        let outcome = with_options(profile, *options, &scene.clients, seed, seconds);
-        Fared { missed: outcome.missed(), bytes_per_second: outcome.bytes_per_second }
-    });
-    let of = |mend: usize, scene: usize| {
-        let fared = &fared[scene * settings.len()..];
-        Effect {
-            original: fared[0],
-            original_with: fared[2 + 2 * mend],
-            ours: fared[1],
-            ours_without: fared[3 + 2 * mend],
-        }
-    };
-    (0..mends().len()).map(|mend| (0..scenes.len()).map(|scene| of(mend, scene)).collect()).collect()
+/// Every option in its scene, in the order of [`mends`].
+pub(crate) fn effects(profile: &Profile, seed: u64, seconds: usize, threads: usize) -> Vec<Effect> {
+    let scenes = scenes(profile, seconds);
+    sweep(threads, &mends(), |mend| {
+        let clients = scenes.iter().find(|scene| scene.name == mend.scene).map_or(&[][..], |scene| &scene.clients);
+        let settings = (mend.settings)(HtbsOptions::default(), HtbsOptions::original());
+        let [with, without] = settings.map(|options| {
+            let outcome = with_options(profile, options, clients, seed, seconds);
+            Fared { missed: outcome.missed(), bytes_per_second: outcome.bytes_per_second }
+        });
+        Effect { with, without }
+    })
 }
 
-/// Takes one mend over from the second options into the first.
-pub(crate) type Mend = fn(&mut HtbsOptions, &HtbsOptions);
-
-/// The mends of the original, each by its name.
-pub(crate) fn mends() -> Vec<(&'static str, Mend)> {
+/// Every option that differs from the original or can, by the name of its field.
+pub(crate) fn mends() -> Vec<Mend> {
+    macro_rules! mend {
+        ($($option:ident),+; $scene:literal, $gain:ident) => {
+            Mend {
+                option: stringify!($($option),+),
+                scene: $scene,
+                gain: Gain::$gain,
+                settings: |ours, original| [ours, HtbsOptions { $($option: original.$option),+, ..ours }],
+            }
+        };
+    }
     vec![
-        ("window instead of sticky test", |to, from| to.sequential = from.sequential),
-        ("waits only for synchronous flows", |to, from| to.wait_for_sync_only = from.wait_for_sync_only),
-        ("start tags not in the past", |to, from| to.start_not_past = from.start_not_past),
-        ("bounded debt", |to, from| to.debt_seconds_max = from.debt_seconds_max),
-        ("drift credited to buckets", |to, from| to.credit_drift = from.credit_drift),
-        ("wait yields to what is due", |to, from| to.yield_to_due = from.yield_to_due),
-        ("wait judged by measured think time", |to, from| to.wait_as_measured = from.wait_as_measured),
-        ("turn covers the contract", |to, from| to.turn_covers_contract = from.turn_covers_contract),
-        ("bucket by delay", |to, from| to.bucket_by_delay = from.bucket_by_delay),
-        ("due by rate", |to, from| to.due_by_rate = from.due_by_rate),
-        ("spare time", |to, from| to.spare = from.spare),
-        ("cost by size", |to, from| (to.cost, to.turn_units_max) = (from.cost, from.turn_units_max)),
+        mend!(sequential; "mixed", Promises),
+        mend!(wait_for_sync_only; "writer", Throughput),
+        mend!(start_not_past; "large, then small", Throughput),
+        mend!(debt_seconds_max; "deep queue", Throughput),
+        mend!(credit_drift; "mixed", Promises),
+        mend!(yield_to_due; "thinks", Throughput),
+        mend!(wait_as_measured; "thinks long", Throughput),
+        mend!(turn_covers_contract; "large share", Throughput),
+        mend!(bucket_by_delay; "bursts", Promises),
+        mend!(due_by_rate; "alone first", Promises),
+        mend!(spare; "bursts", Throughput),
+        mend!(cost, turn_units_max; "sizes", Promises),
+        Mend {
+            option: "close_bytes",
+            scene: "one image",
+            gain: Gain::Throughput,
+            settings: |ours, _| [HtbsOptions { close_bytes: 1 << 20, ..ours }, ours],
+        },
+        Mend {
+            option: "within_flow",
+            scene: "batches",
+            gain: Gain::Throughput,
+            settings: |ours, _| [HtbsOptions { within_flow: WithinFlow::Sweep { window: 32 }, ..ours }, ours],
+        },
     ]
 }

@@ -49,7 +49,7 @@ pub(super) fn reproduce(seed: u64) -> anyhow::Result<()> {
     println!("worst: KB in the worst second after the first. missed: seconds of {} below the promise.\n", SECONDS - 1);
     println!("The same when each asks for a tenth more than its promise, KB/s:");
     let modest = four_jobs(&profile, seed, Asked::TenthMore);
-    mends(&profile, seed);
+    options(&profile, seed);
     print_beside(&besides(&fio, &dd, &greedy, &modest));
     println!("The disk is a model whose seek times are estimates: compare ratios, not megabytes.");
     Ok(())
@@ -109,24 +109,27 @@ fn four_jobs(profile: &Profile, seed: u64, asked: Asked) -> Vec<Outcome> {
     outcomes
 }
 
-/// For each mend the scene in which it shows most.
-fn mends(profile: &Profile, seed: u64) {
-    let scenes = ablation::scenes(profile, SECONDS);
-    let effects = ablation::effects(profile, &scenes, seed, SECONDS, threads());
+/// Each option of ours, in the scene where it shows.
+fn options(profile: &Profile, seed: u64) {
+    let effects = ablation::effects(profile, seed, SECONDS, threads());
     println!(
-        "What each mend of the original is good for, where it shows most: seconds in which a promise was missed, and MB/s"
+        "What each option of ours is good for: seconds in which a promise was missed / MB/s, with it and with the"
     );
+    println!("original's behaviour in its place, all else being equal:");
     let cell = |fared: Fared| format!("{} / {}", fared.missed, megabytes(fared.bytes_per_second));
-    let mut rows = Vec::new();
-    for ((name, _), effects) in ablation::mends().iter().zip(&effects) {
-        let most = effects.iter().zip(&scenes).max_by(|a, b| a.0.size().total_cmp(&b.0.size()));
-        let Some((effect, scene)) = most else { continue };
-        let cells = [effect.original, effect.original_with, effect.ours, effect.ours_without].map(cell);
-        rows.push([(*name).to_owned(), scene.name.to_owned()].into_iter().chain(cells).collect());
-    }
-    print_table(&["mend", "scene", "original", "original + it", "ours", "ours - it"], &rows);
-    println!("Some stand in for each other: without one of those ours still keeps every promise. The scenes:");
-    scenes.iter().for_each(|scene| println!("  {:<12} {}", scene.name, scene.what));
+    let rows: Vec<Vec<String>> = ablation::mends()
+        .iter()
+        .zip(&effects)
+        .map(|(mend, effect)| {
+            let names = [mend.option, mend.gain.as_str(), mend.scene].map(str::to_owned);
+            names.into_iter().chain([effect.with, effect.without].map(cell)).collect()
+        })
+        .collect();
+    print_table(&["option", "gains", "scene", "with", "without"], &rows);
+    println!(
+        "`close_bytes` and `within_flow` are off unless set: elsewhere they cost promises (docs/adr/0004). The scenes:"
+    );
+    ablation::scenes(profile, SECONDS).iter().for_each(|scene| println!("  {:<18} {}", scene.name, scene.what));
     println!();
 }
 
