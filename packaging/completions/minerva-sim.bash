@@ -70,7 +70,7 @@ _minerva__sim() {
             return 0
             ;;
         minerva__subcmd__sim__subcmd__admit)
-            opts="-h --profile --scheduler --seed --json --help"
+            opts="-h --profile --scheduler --every --seed --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -82,6 +82,10 @@ _minerva__sim() {
                     ;;
                 --scheduler)
                     COMPREPLY=($(compgen -W "noop mq-deadline anticipatory cfq bfq sfq pclock htbs htbs-original mclock tag tag-seed" -- "${cur}"))
+                    return 0
+                    ;;
+                --every)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --seed)

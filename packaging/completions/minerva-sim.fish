@@ -112,6 +112,7 @@ htbs-original\t'HTBS as it was published; its contracts count requests'
 mclock\t'mClock: reservation, limit and weight'
 tag\t'The Tag Scheduler with plug and bounded depth'
 tag-seed\t'The Tag Scheduler as in seed 003: neither plug nor bounded depth'"
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand admit" -l every -d 'Take each contract\'s rate as what a job that asks all the time is to have in every interval this long, such as 1s; print the contract that it has to buy for that, and judge those' -r
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand admit" -l seed -d 'Seed of the disk and of the places that are measured' -r
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand admit" -l json -d 'Print JSON'
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand admit" -s h -l help -d 'Print help (see more with \'--help\')'

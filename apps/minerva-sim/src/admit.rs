@@ -4,6 +4,7 @@
 //! jump from one job's region to another's adds to it.
 
 use crate::cli::AdmitArguments;
+use crate::every;
 use crate::scene::{Loaded, read_profile};
 use crate::scheduler::{Name, UNIT_BYTES};
 use crate::text::read_text;
@@ -26,7 +27,10 @@ pub(crate) fn run(arguments: &AdmitArguments) -> anyhow::Result<()> {
     let profile = read_profile(&arguments.profile)?;
     let path = arguments.job.display().to_string();
     let file: JobFile = parse(&read_text(&arguments.job, FILE_BYTES_MAX)?, &path)?;
-    let jobs = file.bind(profile.capacity_bytes, arguments.seed)?;
+    let mut jobs = file.bind(profile.capacity_bytes, arguments.seed)?;
+    if let Some(every) = arguments.every {
+        every::buy(&mut jobs, every)?;
+    }
     let name = arguments.scheduler;
     if discipline(name).is_none() {
         bail!("{} keeps no contracts: ask for pclock or htbs with --scheduler", name.as_str());
@@ -34,10 +38,19 @@ pub(crate) fn run(arguments: &AdmitArguments) -> anyhow::Result<()> {
     let Some(judged) = judge(&profile, &jobs, name, arguments.seed) else {
         bail!("{path} has no contracts: give jobs `minerva_contract=RATE,BURST,DELAY`, such as 8800KB/s,64k,100ms");
     };
+    let bought = arguments.every.map(|every| (every, every::contracts(&jobs)));
     if arguments.json {
-        println!("{}", judged.json());
-    } else {
-        judged.print(&profile, name);
+        let mut answer = judged.json();
+        if let Some((_, contracts)) = bought {
+            answer["contracts"] = contracts.into_iter().collect();
+        }
+        println!("{answer}");
+        return Ok(());
+    }
+    judged.print(&profile, name);
+    if let Some((every, contracts)) = bought {
+        println!("to have those rates in every {}, buy:", every::text(every));
+        contracts.iter().for_each(|(job, contract)| println!("  [{job}] minerva_contract={contract}"));
     }
     Ok(())
 }

@@ -4,6 +4,7 @@ use crate::fit;
 use crate::scheduler::Name;
 use crate::trace_cli::{Reading, Replaying, TraceCommand};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use minerva_model::Nanos;
 use std::path::PathBuf;
 
 /// Minerva's simulator: virtual time, modelled disks, and the very schedulers and engine that run for real.
@@ -115,6 +116,10 @@ pub(crate) struct AdmitArguments {
     /// The scheduler that is to keep them: pclock or htbs.
     #[arg(long, value_enum, default_value_t = Name::Htbs)]
     pub(crate) scheduler: Name,
+    /// Take each contract's rate as what a job that asks all the time is to have in every interval this long, such as 1s;
+    /// print the contract that it has to buy for that, and judge those.
+    #[arg(long, value_name = "TIME", value_parser = crate::every::parse)]
+    pub(crate) every: Option<Nanos>,
     /// Seed of the disk and of the places that are measured.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,

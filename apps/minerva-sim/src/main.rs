@@ -3,6 +3,7 @@
 mod admit;
 mod cli;
 mod drives;
+mod every;
 mod experiment;
 mod figure;
 mod fit;

@@ -61,3 +61,50 @@ fn without_contracts_it_says_how_to_give_them() {
     let refusal = sim(directory.path(), &["admit", "one.fio", "--scheduler", "bfq"]).refusal();
     assert_eq!(refusal, "minerva-sim: bfq keeps no contracts: ask for pclock or htbs with --scheduler\n");
 }
+
+#[test]
+fn what_it_says_to_buy_is_enough_in_every_second() {
+    let promised = [("8MB/s", 8 << 20), ("4MB/s", 4 << 20), ("25", 25 * 65_536)];
+    let readers = |contracts: &[String]| -> String {
+        let job = |(index, contract): (usize, &String)| {
+            format!(
+                "[reader{index}]\nrw=read\nbs=64k\noffset={}g\nsize=8g\nruntime=12\nminerva_contract={contract}\n",
+                10 * index
+            )
+        };
+        contracts.iter().enumerate().map(job).collect()
+    };
+    let promises = promised.map(|(rate, _)| format!("{rate},64k,250ms"));
+    let directory = place(&[("wanted.fio", readers(&promises).as_bytes())]);
+    // Beside them, so that nobody gets more than the contract says.
+    let seekers =
+        "[seekers]\nrw=randread\nbs=4k\noffset=40g\nsize=8g\nnumjobs=2\nruntime=12\nminerva_contract=15,4k,250ms\n";
+    let missed = |contracts: &[String]| -> usize {
+        let directory = place(&[("run.fio", (readers(contracts) + seekers).as_bytes())]);
+        let report = sim(directory.path(), &["run", "run.fio", "--scheduler", "htbs", "--json"]).json();
+        let of = |(index, (_, bytes)): (usize, (&str, u64))| {
+            let seconds = report["processes"][index]["bins_bytes"].as_array().expect("seconds");
+            seconds[1..12].iter().filter(|second| second.as_u64().expect("bytes") < bytes).count()
+        };
+        promised.into_iter().enumerate().map(of).sum()
+    };
+    let answer = sim(directory.path(), &["admit", "wanted.fio", "--every", "1s", "--json"]).json();
+    let contracts: Vec<String> = (0..3)
+        .map(|index| answer["contracts"][format!("reader{index}")].as_str().expect("a contract").to_owned())
+        .collect();
+    // (8192 + 64) / 0.75 KiB, and (25 + 1) / 0.75 requests.
+    assert_eq!((contracts[0].as_str(), contracts[2].as_str()), ("11008k/s,64k,250ms", "34.7/s,64k,250ms"));
+    assert!(
+        sim(directory.path(), &["admit", "wanted.fio", "--every", "1"])
+            .out()
+            .contains("in every 1s, buy:\n  [reader0] ")
+    );
+    assert!(missed(&promises) > 0, "a contract alone is not a promise for every second");
+    assert_eq!(missed(&contracts), 0);
+    let refusal = sim(directory.path(), &["admit", "wanted.fio", "--every", "250ms"]).refusal();
+    assert_eq!(
+        refusal,
+        "minerva-sim: `reader0` has a delay of 250ms: a contract says nothing of an interval that is no longer than its delay; \
+         give it a delay below 250ms\n"
+    );
+}

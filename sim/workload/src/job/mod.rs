@@ -26,7 +26,7 @@ mod value;
 
 pub use bind::{BoundJob, BoundTenant, Terms};
 pub use problem::{JobErrors, Problem};
-pub use value::Amount;
+pub use value::{Amount, time};
 
 use ini::Setting;
 use keys::{Effect, key};

@@ -72,8 +72,12 @@ pub(super) fn extent(text: &str) -> Result<Extent, Wrong> {
     }
 }
 
-/// A time; `default_unit_ns` is the unit of a bare number, which differs from key to key.
-pub(super) fn time(text: &str, default_unit_ns: u64) -> Result<Nanos, Wrong> {
+/// A time, such as `200ms`; `default_unit_ns` is the unit of a bare number, which differs from key to key.
+///
+/// # Errors
+///
+/// What is wrong with it, for people.
+pub fn time(text: &str, default_unit_ns: u64) -> Result<Nanos, String> {
     not_negative(text, "a time")?;
     let (number, unit) = number_and_unit(text);
     let factor = match unit.to_ascii_lowercase().as_str() {
