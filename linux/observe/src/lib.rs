@@ -8,7 +8,7 @@
 //! | `hidden` | which could be and are not, because the controller ends above them? |
 //! | `disks`, `stack` | which disks are there, what do they stand on, which knob bites? |
 //! | `mounts` | what does the controller see of each file system? |
-//! | `counters`, `disk_stats`, `processes` | what did everyone transfer and use? |
+//! | `counters`, `disk_stats`, `processes`, `open_files` | what did everyone transfer and use? |
 //! | `parse` | what does a kernel text say? Pure, lenient, fuzzed |
 //! | `read`, `skips` | how is a file read safely, and what was passed over? |
 //!
@@ -25,6 +25,7 @@ mod error;
 mod hidden;
 mod mounts;
 mod observer;
+mod open_files;
 pub mod parse;
 mod processes;
 mod read;

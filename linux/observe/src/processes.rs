@@ -3,8 +3,9 @@
 //! Looking at a process costs tens of system calls, so that a slice looks at [`PROCESSES_A_SLICE`] of them: half for tenants
 //! whose counters just moved, the rest for everyone in turns. A tenant is looked at whole or not at all. Cumulative numbers
 //! are summed over processes by their growth, so that they stand still when a process ends and do not fall. A pid that was
-//! given to another process is told by its start time.
+//! given to another process is told by its start time. Open files have turns of their own (`open_files.rs`).
 
+use crate::open_files::{FileTurns, Files};
 use crate::parse::{
     parse_network_bytes, parse_pids, parse_pressure, parse_process_io, parse_process_stat, parse_qemu_name,
 };
@@ -13,7 +14,7 @@ use crate::skips::Skips;
 use crate::tenants::{Extent, Known, may_be_guest};
 use minerva_model::{TenantId, TenantPressure, TenantUsage};
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, StatxFlags};
+use rustix::fs::{FileType, OFlags, RawDir};
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::MaybeUninit;
 use std::ops::ControlFlow;
@@ -25,8 +26,6 @@ const PROCESSES_A_SLICE: usize = 64;
 const PROCESSES_A_TENANT_MAX: usize = 512;
 /// Groups inside a unit that are searched for processes.
 const GROUPS_A_TENANT_MAX: usize = 256;
-/// Open files of a process whose type and size are looked at; the rest is only counted.
-const FILES_A_PROCESS_MAX: usize = 256;
 /// A guest has one QEMU process, and few beside it.
 pub(crate) const GUEST_PROCESSES_MAX: usize = 4;
 
@@ -40,6 +39,7 @@ pub(crate) struct Processes {
     totals: BTreeMap<TenantId, Totals>,
     /// The last tenant of each of the two queues that had its turn.
     turns: [TenantId; 2],
+    file_turns: FileTurns,
 }
 
 #[derive(Debug, Default)]
@@ -57,6 +57,7 @@ struct Last {
     cpu_ns: u64,
     read_bytes: u64,
     write_bytes: u64,
+    files: Files,
 }
 
 /// What one round gave.
@@ -79,6 +80,7 @@ impl Processes {
             own_network: std::fs::read_link(proc.join("self/ns/net")).ok(),
             totals: BTreeMap::new(),
             turns: [TenantId(0); 2],
+            file_turns: FileTurns::default(),
         }
     }
 
@@ -92,6 +94,7 @@ impl Processes {
         skips: &mut Skips,
     ) -> Round {
         self.totals.retain(|id, _| tenants.contains_key(id));
+        self.file_turns.begin_slice();
         let mut round = Round::default();
         let mut done = BTreeSet::new();
         let everyone: BTreeSet<TenantId> = tenants.keys().copied().collect();
@@ -133,9 +136,10 @@ impl Processes {
         let mut still_there = BTreeMap::new();
         for pid in &pids {
             let folder = self.proc.join(pid.to_string());
-            let Some(last) = self.look_at_process(&folder, *pid, &mut usage, reader, skips) else { continue };
-            let before = totals.processes.get(pid).filter(|before| before.start_ticks == last.start_ticks);
-            let before = before.copied().unwrap_or_default();
+            let before = totals.processes.get(pid).copied();
+            let Some((last, before)) = self.look_at_process(&folder, *pid, before, &mut usage, reader, skips) else {
+                continue;
+            };
             totals.cpu_ns += last.cpu_ns.saturating_sub(before.cpu_ns);
             totals.read_bytes += last.read_bytes.saturating_sub(before.read_bytes);
             totals.write_bytes += last.write_bytes.saturating_sub(before.write_bytes);
@@ -156,15 +160,17 @@ impl Processes {
         pids.len()
     }
 
-    /// Adds what one process has now to `usage`, and answers with its cumulative numbers; `None` when it ended.
+    /// Adds what one process has now to `usage`, and answers with how it is and was; `None` when it ended. What was `before` is
+    /// nothing if that was another process.
     fn look_at_process(
-        &self,
+        &mut self,
         folder: &Path,
         pid: u32,
+        before: Option<Last>,
         usage: &mut TenantUsage,
         reader: &mut Reader,
         skips: &mut Skips,
-    ) -> Option<Last> {
+    ) -> Option<(Last, Last)> {
         let what = |kind: &str| format!("process {pid}{kind}");
         let stat = match reader.path(&folder.join("stat")) {
             Ok(text) => match parse_process_stat(text) {
@@ -188,13 +194,19 @@ impl Processes {
         };
         usage.processes += 1;
         usage.memory_bytes += stat.resident_pages.saturating_mul(self.page_bytes);
-        look_at_files(folder, usage);
-        Some(Last {
+        let before = before.filter(|before| before.start_ticks == stat.start_ticks).unwrap_or_default();
+        let files = self.file_turns.look(folder, before.files);
+        usage.open_files += files.open;
+        usage.open_sockets += files.sockets;
+        usage.open_file_bytes = usage.open_file_bytes.saturating_add(files.bytes);
+        let now = Last {
             start_ticks: stat.start_ticks,
             cpu_ns: stat.cpu_ticks.saturating_mul(self.tick_ns),
             read_bytes: io.read_bytes,
             write_bytes: io.write_bytes,
-        })
+            files,
+        };
+        Some((now, before))
     }
 
     /// What the process's network namespace carried, if it is not the observer's own.
@@ -268,8 +280,9 @@ fn groups_in(root: &OwnedFd, path: &str) -> Vec<String> {
     names
 }
 
-fn for_each_entry(directory: OwnedFd, mut with: impl FnMut(&str, FileType) -> ControlFlow<()>) {
-    let mut room = [MaybeUninit::uninit(); 16 << 10];
+pub(crate) fn for_each_entry(directory: OwnedFd, mut with: impl FnMut(&str, FileType) -> ControlFlow<()>) {
+    // For each entry of `/proc/<pid>/fd` the kernel makes an inode: no more are asked for at once than are soon looked at.
+    let mut room = [MaybeUninit::uninit(); 4 << 10];
     let mut entries = RawDir::new(directory, &mut room);
     while let Some(Ok(entry)) = entries.next() {
         if let Some(name) = entry.file_name().to_str().ok().filter(|name| !matches!(*name, "." | ".."))
@@ -278,34 +291,6 @@ fn for_each_entry(directory: OwnedFd, mut with: impl FnMut(&str, FileType) -> Co
             return;
         }
     }
-}
-
-/// Counts a process's open files. Types and sizes are asked for from what the kernel has, without asking a server: a FUSE or network
-/// file system that hangs must not hang Minerva.
-fn look_at_files(folder: &Path, usage: &mut TenantUsage) {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let Ok(directory) = rustix::fs::open(folder.join("fd"), flags, Mode::empty()) else { return };
-    let Ok(listed) = directory.try_clone() else { return };
-    // Since Linux 6.2 the directory's size is the number of its files: a server with thousands of them need not be counted through.
-    let counted = rustix::fs::fstat(&directory).map_or(0, |stat| u64::try_from(stat.st_size).unwrap_or(0));
-    let mut seen = 0;
-    for_each_entry(listed, |name, _| {
-        seen += 1;
-        if seen > FILES_A_PROCESS_MAX as u64 {
-            return if counted > 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
-        }
-        let wanted = StatxFlags::TYPE | StatxFlags::SIZE;
-        let Ok(stat) = rustix::fs::statx(&directory, name, AtFlags::STATX_DONT_SYNC, wanted) else {
-            return ControlFlow::Continue(());
-        };
-        match FileType::from_raw_mode(u32::from(stat.stx_mode)) {
-            FileType::Socket => usage.open_sockets += 1,
-            FileType::RegularFile => usage.open_file_bytes = usage.open_file_bytes.saturating_add(stat.stx_size),
-            _ => {}
-        }
-        ControlFlow::Continue(())
-    });
-    usage.open_files += if seen > FILES_A_PROCESS_MAX as u64 { seen.max(counted) } else { seen };
 }
 
 /// The guest's name if the process in `folder` is QEMU: what `-name` says, else `qemu-<pid>`.

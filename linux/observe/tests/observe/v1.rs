@@ -295,6 +295,26 @@ fn the_budget_of_processes_goes_round_and_everyone_has_a_turn() {
 }
 
 #[test]
+fn open_files_beyond_what_a_slice_looks_at_have_their_turn_in_the_next() {
+    let host = FakeHost::new(CgroupVersion::V1);
+    host.group("server", "1001\n1002\n1003\n");
+    for pid in 1_001..=1_003 {
+        host.process(pid, "x", 5, 1, 0);
+        (4..300).for_each(|number| host.write(&format!("proc/{pid}/fd/{number}"), &"x".repeat(100)));
+    }
+    let mut observer = host.observer(&[]);
+    observer.discover();
+    let mut bytes = || observer.sample().usage.remove(0).open_file_bytes;
+    // 256 of each process, and 256 a slice.
+    assert_eq!([bytes(), bytes(), bytes()], [25_600, 51_200, 76_800]);
+    // What has become of the first is seen when all three have had their turn.
+    for number in 3..300 {
+        host.write(&format!("proc/1001/fd/{number}"), &"x".repeat(200));
+    }
+    assert_eq!([bytes(), bytes()], [102_400, 102_400]);
+}
+
+#[test]
 fn stacks_and_partitions_resolve_to_whole_disks() {
     let host = FakeHost::new(CgroupVersion::V1);
     host.disk("sda", "8:0", BFQ, &[]);

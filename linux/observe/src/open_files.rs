@@ -1,0 +1,102 @@
+//! Open files of processes. To look at one costs microseconds, and a server has thousands, so that a slice looks at
+//! [`FILES_A_SLICE`] of them: processes have turns, and of one whose turn it is not, sockets and sizes are those of its last
+//! turn. Their number is always that of now.
+
+use crate::processes::for_each_entry;
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, StatxFlags};
+use std::ops::ControlFlow;
+use std::path::Path;
+
+/// Open files of a process whose type and size are looked at; the rest is only counted.
+const FILES_A_PROCESS_MAX: u64 = 256;
+/// Open files looked at in one slice; the last process of those whose turn it is may exceed it.
+const FILES_A_SLICE: u64 = 256;
+
+/// The open files of a process.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Files {
+    pub(crate) open: u64,
+    pub(crate) sockets: u64,
+    /// Sum of the sizes of the regular ones.
+    pub(crate) bytes: u64,
+    /// The turn in which they were looked at; 0 before the first.
+    turn: u64,
+}
+
+/// Whose open files are looked at: those of each process once in a turn, and a turn has as many slices as it needs.
+#[derive(Debug, Default)]
+pub(crate) struct FileTurns {
+    turn: u64,
+    /// Files that may yet be looked at in this slice.
+    left: u64,
+    /// Somebody has to wait for another slice of this turn.
+    is_unfinished: bool,
+}
+
+impl FileTurns {
+    /// Another slice.
+    pub(crate) fn begin_slice(&mut self) {
+        self.turn += u64::from(!std::mem::take(&mut self.is_unfinished));
+        self.left = FILES_A_SLICE;
+    }
+
+    /// The open files of a process that were `before` what they are in `folder`.
+    pub(crate) fn look(&mut self, folder: &Path, before: Files) -> Files {
+        if before.turn == self.turn {
+            return count_files(folder, before);
+        }
+        if self.left == 0 {
+            self.is_unfinished = true;
+            return count_files(folder, before);
+        }
+        let (files, looked_at) = look_at_files(folder);
+        self.left = self.left.saturating_sub(looked_at);
+        Files { turn: self.turn, ..files }
+    }
+}
+
+/// The directory of a process's open files, and how many they are: since Linux 6.2 that is its size, 0 before.
+fn open_files_of(folder: &Path) -> Option<(OwnedFd, u64)> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let directory = rustix::fs::open(folder.join("fd"), flags, Mode::empty()).ok()?;
+    let counted = rustix::fs::fstat(&directory).map_or(0, |stat| u64::try_from(stat.st_size).unwrap_or(0));
+    Some((directory, counted))
+}
+
+/// How many files a process has open now; what else was known of them stays, as far as it can be.
+fn count_files(folder: &Path, before: Files) -> Files {
+    match open_files_of(folder) {
+        Some((_, counted)) if counted > 0 => Files { open: counted, sockets: before.sockets.min(counted), ..before },
+        _ => before,
+    }
+}
+
+/// Looks at a process's open files; and at how many. Types and sizes are asked for from what the kernel has, without asking a
+/// server: a FUSE or network file system that hangs must not hang Minerva.
+fn look_at_files(folder: &Path) -> (Files, u64) {
+    let mut files = Files::default();
+    let Some((directory, counted)) = open_files_of(folder) else { return (files, 0) };
+    let Ok(listed) = directory.try_clone() else { return (files, 0) };
+    let mut seen = 0;
+    for_each_entry(listed, |name, _| {
+        seen += 1;
+        if seen > FILES_A_PROCESS_MAX {
+            // A server with thousands of them need not be counted through.
+            return if counted > 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+        }
+        let wanted = StatxFlags::TYPE | StatxFlags::SIZE;
+        let Ok(stat) = rustix::fs::statx(&directory, name, AtFlags::STATX_DONT_SYNC, wanted) else {
+            return ControlFlow::Continue(());
+        };
+        match FileType::from_raw_mode(u32::from(stat.stx_mode)) {
+            FileType::Socket => files.sockets += 1,
+            FileType::RegularFile => files.bytes = files.bytes.saturating_add(stat.stx_size),
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    });
+    let is_more = seen > FILES_A_PROCESS_MAX;
+    files.open = if is_more { seen.max(counted) } else { seen };
+    (files, seen.min(FILES_A_PROCESS_MAX))
+}
