@@ -3,8 +3,10 @@
 #![no_main]
 
 mod disks;
+mod doors;
 mod files;
 mod kernel_text;
+mod memory;
 mod participation;
 mod workloads;
 
@@ -25,6 +27,8 @@ const TARGETS: &[(&str, Target)] = &[
     ("disk_trace", disks::trace),
     ("disksim", disks::disksim),
     ("diskstats", kernel_text::diskstats),
+    ("door_calls", doors::calls),
+    ("door_frames", doors::frames),
     ("io_stat", kernel_text::io_stat),
     ("job_file", workloads::job_file),
     ("journal", files::journal),

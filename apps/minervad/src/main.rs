@@ -1,52 +1,7 @@
-//! The daemon: who uses each disk, and what the kernel is told about it, once a slice.
-//!
-//! Threads: `main` turns the slice loop; `clients` serves tools and metrics; `tenants` serves those who take
-//! part; `store` writes to the disk; `signals` waits for
-//! signals. Between them are bounded queues, and the loop waits for none of the others. A second process, the guard, puts
-//! everything back if this one dies.
+//! The daemon; see `lib.rs`.
 
-mod arguments;
-mod clock;
-mod command;
-mod driver;
-mod effects;
-mod explain;
-mod generate;
-mod guard;
-mod logging;
-mod memory;
-mod metrics;
-mod named_tenants;
-mod notify;
-mod obey;
-mod operator_file;
-mod operator_gate;
-mod participation;
-mod picture;
-mod scope;
-mod server;
-mod service;
-mod signals;
-mod start;
-mod tape;
-
-use arguments::{Arguments, Hidden};
-use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    let result = match &arguments.hidden {
-        Some(Hidden::Guard { runtime_dir, cgroup_root }) => guard::run(runtime_dir, cgroup_root.clone()),
-        Some(Hidden::Generate { directory }) => generate::run(directory),
-        None if arguments.check => start::check(&arguments),
-        None => start::run(&arguments),
-    };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("minervad: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    minervad::main()
 }

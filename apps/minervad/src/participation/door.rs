@@ -179,9 +179,7 @@ impl DoorThread {
 
 /// Begins to accept at every door.
 fn open_all(doors: TenantDoors, lobby: Lobby) -> Runtime {
-    let lobby = Arc::new(lobby);
-    let gate = Gate::new(Door::new(Arc::clone(&lobby)));
-    let host = Arc::new(Host { lobby, gate, http: http(doors.keepalive) });
+    let host = Host::new(lobby, doors.keepalive);
     let porter = Arc::clone(&host);
     doors.runtime.spawn(async move { porter.see_out().await });
     if let Some(listener) = doors.processes {
@@ -222,13 +220,19 @@ fn http(keepalive: Duration) -> http2::Builder<TokioExecutor> {
 
 /// Serves whoever comes in.
 #[derive(Debug)]
-struct Host {
+pub(crate) struct Host {
     lobby: Arc<Lobby>,
     gate: Gate,
     http: http2::Builder<TokioExecutor>,
 }
 
 impl Host {
+    pub(crate) fn new(lobby: Lobby, keepalive: Duration) -> Arc<Self> {
+        let lobby = Arc::new(lobby);
+        let gate = Gate::new(Door::new(Arc::clone(&lobby)));
+        Arc::new(Self { lobby, gate, http: http(keepalive) })
+    }
+
     async fn accept_processes(&self, listener: UnixListener) {
         loop {
             match listener.accept().await {
@@ -311,7 +315,7 @@ impl Host {
     }
 
     /// A place for one who comes in, at the cost of one who dawdles if need be.
-    fn arrive(&self, source: Source) -> Option<Place> {
+    pub(crate) fn arrive(&self, source: Source) -> Option<Place> {
         match self.lobby.limits().arrive(source) {
             Ok((place, dropped)) => {
                 if let Some(dropped) = dropped {
@@ -343,7 +347,7 @@ impl Host {
     }
 
     /// Serves the connection until it ends, if there is room for it.
-    fn welcome<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+    pub(crate) fn welcome<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         &self,
         stream: S,
         source: Source,

@@ -82,6 +82,13 @@ impl LimitsHandle {
         overdue.into_iter().map(hang_up).collect()
     }
 
+    /// Whether nobody is connected and nothing under way.
+    #[cfg(any(test, feature = "fuzzing"))]
+    pub(crate) fn is_unused(&self) -> bool {
+        let counts = self.lock();
+        counts.limits.is_unused() && counts.strangers.count() == 0
+    }
+
     fn lock(&self) -> MutexGuard<'_, Counts> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

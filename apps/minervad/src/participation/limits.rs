@@ -110,6 +110,13 @@ impl Limits {
         self.connections
     }
 
+    /// Whether nobody is connected and nothing under way.
+    #[cfg(any(test, feature = "fuzzing"))]
+    pub(crate) fn is_unused(&self) -> bool {
+        let is_used = |one: &Account| one.connections > 0 || one.streams > 0;
+        (self.connections, self.streams, self.knocks) == (0, 0, 0) && !self.accounts.values().any(is_used)
+    }
+
     /// A connection of the account, also of some above its limit, which [`Self::check_connections`] then tells.
     pub(crate) fn connect(&mut self, now: Nanos, account: &str) -> Result<(), Excess> {
         let most = self.settings.connections_per_account_max.saturating_add(CONNECTIONS_TOLD);

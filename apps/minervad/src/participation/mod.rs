@@ -20,6 +20,8 @@ mod door_stream;
 #[cfg(test)]
 mod door_tests;
 mod door_tls;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod door_trial;
 mod identity;
 mod identity_machine;
 mod identity_table;

@@ -104,7 +104,7 @@ fn streams_that_nobody_reads_hold_up_nobody() {
         let status = client.describe(v1::DescribeRequest {}).await.expect_err("one too many");
         assert_eq!((status.code(), word(&status)), (Code::ResourceExhausted, "too-many-streams"));
         // The loop never waits for a client: a full queue says so at once.
-        let holders: Vec<_> = stage.held.lock().expect("a list").iter().map(|(_, one)| one.clone()).collect();
+        let holders: Vec<_> = stage.rote.lock().expect("a loop").held.iter().map(|(_, one)| one.clone()).collect();
         for _ in 0..10_000 {
             holders.iter().for_each(|one| drop(one.try_send(Ok(minerva_model::Level::Low))));
         }

@@ -1,6 +1,7 @@
 //! Messages that cannot be meant, and answers that are refusals: each with its code, its word and its sentence.
 
-use super::stage::{Client, Stage, play, tenant, until, word};
+use super::stage::{Client, Stage, play, until, word};
+use crate::participation::door_trial::tenant;
 use minerva_api::v1;
 use minerva_api::v1::boost_request::Amount;
 use minerva_api::v1::coordinate_request::Deadline;
@@ -193,7 +194,7 @@ fn a_hold_ends_with_its_client() {
         let request = v1::HoldLevelRequest { level: v1::Level::Low as i32 };
         let mut levels = client.hold_level(request).await.expect("held").into_inner();
         assert_eq!(levels.message().await.expect("a level").map(|one| one.level), Some(v1::Level::Low as i32));
-        let holder = stage.held.lock().expect("a list")[0].1.clone();
+        let holder = stage.rote.lock().expect("a loop").held[0].1.clone();
         assert!(!holder.is_closed());
         drop((levels, client));
         until("the loop sees that it ended", || holder.is_closed()).await;

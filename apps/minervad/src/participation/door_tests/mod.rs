@@ -6,3 +6,4 @@ mod messages;
 mod network;
 mod raw;
 mod stage;
+mod trial;
