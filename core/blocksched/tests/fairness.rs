@@ -16,6 +16,7 @@ const COST: Cost = Cost::PerBytes(UNIT_BYTES);
 #[derive(Clone, Debug)]
 struct Backlogged {
     weight: u32,
+    group: u32,
     units: Vec<u32>,
 }
 
@@ -26,7 +27,8 @@ impl Backlogged {
 }
 
 fn backlogged() -> impl Strategy<Value = Backlogged> {
-    (1u32..2000, proptest::collection::vec(1u32..64, 1..6)).prop_map(|(weight, units)| Backlogged { weight, units })
+    let sizes = proptest::collection::vec(1u32..64, 1..6);
+    (1u32..2000, sizes).prop_map(|(weight, units)| Backlogged { weight, group: 0, units })
 }
 
 fn request(id: u64, flow: u32, units: u32) -> Request {
@@ -55,7 +57,8 @@ fn shares(scheduler: &mut dyn Scheduler, flows: &[Backlogged], depth: usize, req
         made[flow] += 1;
     };
     for (flow, parameters) in flows.iter().enumerate() {
-        let parameters = FlowParameters { weight: parameters.weight, ..FlowParameters::default() };
+        let Backlogged { weight, group, .. } = *parameters;
+        let parameters = FlowParameters { weight, group: GroupId(group), ..FlowParameters::default() };
         scheduler.set_flow(Nanos::ZERO, FlowId(flow as u32), parameters);
         // Two: one that is sent and one behind it, so that the flow is never without work.
         add(scheduler, flow);
@@ -125,6 +128,40 @@ proptest! {
             let lag = span(&sent, |served, units| part * units - if served == i { units } else { 0.0 });
             let bound = 2.0 * (budget_units as f64 + units_max);
             prop_assert!(lag <= bound, "flow {}: {} units, at most {}", i, lag, bound);
+        }
+    }
+
+    #[test]
+    fn bfq_shares_between_groups_first_and_within_each_group_then(
+        mut flows in proptest::collection::vec(backlogged(), 3..8), group_weights in proptest::array::uniform3(1u32..1000),
+        budget_units in 64u64..512,
+    ) {
+        // Each group has a flow, and the others lie anywhere.
+        flows.iter_mut().zip([0, 1, 2, 0, 0, 1, 2]).for_each(|(flow, group)| flow.group = group);
+        let options = BfqOptions { budget_bytes_max: Some(budget_units * u64::from(UNIT_BYTES)), ..BfqOptions::default() };
+        let mut bfq = Bfq::new(options);
+        for (group, weight) in (0..).zip(group_weights) {
+            bfq.set_group_weight(Nanos::ZERO, GroupId(group), weight);
+        }
+        let sent = shares(&mut bfq, &flows, 1, 2000);
+        let units_max = flows.iter().map(Backlogged::units_max).fold(0.0, f64::max);
+        let bound = 2.0 * (budget_units as f64 + units_max);
+        let weights = f64::from(group_weights.iter().sum::<u32>());
+        for (group, weight) in (0..).zip(group_weights) {
+            let part = f64::from(weight) / weights;
+            let lag = span(&sent, |served, units| part * units - if flows[served].group == group { units } else { 0.0 });
+            prop_assert!(lag <= bound, "group {}: {} units, at most {}", group, lag, bound);
+        }
+        for (i, flow) in flows.iter().enumerate() {
+            let own = |served: usize| flows[served].group == flow.group;
+            let weights: u32 = flows.iter().filter(|other| other.group == flow.group).map(|other| other.weight).sum();
+            let part = f64::from(flow.weight) / f64::from(weights);
+            let lag = span(&sent, |served, units| match served {
+                served if served == i => (part - 1.0) * units,
+                served if own(served) => part * units,
+                _ => 0.0,
+            });
+            prop_assert!(lag <= bound, "flow {} in its group: {} units, at most {}", i, lag, bound);
         }
     }
 }

@@ -30,7 +30,7 @@ pub(crate) struct Greedy {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Served {
     pub(crate) request: Request,
-    #[allow(dead_code, reason = "each test is a program of its own, and only one looks at this")]
+    #[allow(dead_code, reason = "each test is a program of its own, and not all look at this")]
     pub(crate) sent: Nanos,
     pub(crate) done: Nanos,
 }
