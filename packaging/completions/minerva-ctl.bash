@@ -94,6 +94,24 @@ _minerva__ctl() {
             minerva__ctl__subcmd__config__subcmd__help,help)
                 cmd="minerva__ctl__subcmd__config__subcmd__help__subcmd__help"
                 ;;
+            minerva__ctl__subcmd__credits,give)
+                cmd="minerva__ctl__subcmd__credits__subcmd__give"
+                ;;
+            minerva__ctl__subcmd__credits,help)
+                cmd="minerva__ctl__subcmd__credits__subcmd__help"
+                ;;
+            minerva__ctl__subcmd__credits,take)
+                cmd="minerva__ctl__subcmd__credits__subcmd__take"
+                ;;
+            minerva__ctl__subcmd__credits__subcmd__help,give)
+                cmd="minerva__ctl__subcmd__credits__subcmd__help__subcmd__give"
+                ;;
+            minerva__ctl__subcmd__credits__subcmd__help,help)
+                cmd="minerva__ctl__subcmd__credits__subcmd__help__subcmd__help"
+                ;;
+            minerva__ctl__subcmd__credits__subcmd__help,take)
+                cmd="minerva__ctl__subcmd__credits__subcmd__help__subcmd__take"
+                ;;
             minerva__ctl__subcmd__help,attach)
                 cmd="minerva__ctl__subcmd__help__subcmd__attach"
                 ;;
@@ -159,6 +177,12 @@ _minerva__ctl() {
                 ;;
             minerva__ctl__subcmd__help__subcmd__config,default)
                 cmd="minerva__ctl__subcmd__help__subcmd__config__subcmd__default"
+                ;;
+            minerva__ctl__subcmd__help__subcmd__credits,give)
+                cmd="minerva__ctl__subcmd__help__subcmd__credits__subcmd__give"
+                ;;
+            minerva__ctl__subcmd__help__subcmd__credits,take)
+                cmd="minerva__ctl__subcmd__help__subcmd__credits__subcmd__take"
                 ;;
             *)
                 ;;
@@ -397,13 +421,129 @@ _minerva__ctl() {
             return 0
             ;;
         minerva__subcmd__ctl__subcmd__credits)
-            opts="-h --entries --json --socket --config --help"
+            opts="-h --entries --json --socket --config --help give take help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --entries)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --socket)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__credits__subcmd__give)
+            opts="-h --reason --key --json --socket --config --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --reason)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --key)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --socket)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__credits__subcmd__help)
+            opts="give take help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__credits__subcmd__help__subcmd__give)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__credits__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__credits__subcmd__help__subcmd__take)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__credits__subcmd__take)
+            opts="-h --reason --key --json --socket --config --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --reason)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --key)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -603,8 +743,36 @@ _minerva__ctl() {
             return 0
             ;;
         minerva__subcmd__ctl__subcmd__help__subcmd__credits)
-            opts=""
+            opts="give take"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__help__subcmd__credits__subcmd__give)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__help__subcmd__credits__subcmd__take)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi

@@ -41,7 +41,7 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "reload" -d 
 complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "run" -d 'Start a command as a tenant of its own, or as one that takes part'
 complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "attach" -d 'Make a running process, with the children it will have, a tenant of its own'
 complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "priority" -d 'Step back so that others are served first, or come back; earns credits'
-complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "credits" -d 'Show the credits that the caller\'s account holds, and how it came by them'
+complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "credits" -d 'Show the credits that the caller\'s account holds, and how it came by them; as the operator, give or take some'
 complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "boost" -d 'Spend credits for high priority, from now on'
 complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "when" -d 'Ask when an operation may begin, and wait until then'
 complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "whoami" -d 'Show who the server takes the caller for, and what is in force for it'
@@ -134,11 +134,29 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand priority" -l con
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand priority" -l no-schedule -d 'Forget the schedule'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand priority" -l json -d 'Print JSON, one object a line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand priority" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits" -l entries -d 'How many of the last entries to show' -r
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits" -l json -d 'Print JSON, one object a line'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits" -s h -l help -d 'Print help'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and not __fish_seen_subcommand_from give take help" -l entries -d 'How many of the last entries to show' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and not __fish_seen_subcommand_from give take help" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and not __fish_seen_subcommand_from give take help" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and not __fish_seen_subcommand_from give take help" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and not __fish_seen_subcommand_from give take help" -s h -l help -d 'Print help'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and not __fish_seen_subcommand_from give take help" -f -a "give" -d 'Give an account credits, as the operator'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and not __fish_seen_subcommand_from give take help" -f -a "take" -d 'Take credits from an account, as the operator: no more than it holds'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and not __fish_seen_subcommand_from give take help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and __fish_seen_subcommand_from give" -l reason -d 'Why, for the audit' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and __fish_seen_subcommand_from give" -l key -d 'Do it once under this key, however often it is asked for [default: a new one]' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and __fish_seen_subcommand_from give" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and __fish_seen_subcommand_from give" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and __fish_seen_subcommand_from give" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and __fish_seen_subcommand_from give" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and __fish_seen_subcommand_from take" -l reason -d 'Why, for the audit' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and __fish_seen_subcommand_from take" -l key -d 'Do it once under this key, however often it is asked for [default: a new one]' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and __fish_seen_subcommand_from take" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and __fish_seen_subcommand_from take" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and __fish_seen_subcommand_from take" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and __fish_seen_subcommand_from take" -s h -l help -d 'Print help'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and __fish_seen_subcommand_from help" -f -a "give" -d 'Give an account credits, as the operator'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and __fish_seen_subcommand_from help" -f -a "take" -d 'Take credits from an account, as the operator: no more than it holds'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand boost" -l device -d 'On this disk only, as MAJ:MIN of the host; the price is the same' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand boost" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand boost" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
@@ -184,7 +202,7 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach priority credits boost when whoami audit probe-reader generate help" -f -a "run" -d 'Start a command as a tenant of its own, or as one that takes part'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach priority credits boost when whoami audit probe-reader generate help" -f -a "attach" -d 'Make a running process, with the children it will have, a tenant of its own'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach priority credits boost when whoami audit probe-reader generate help" -f -a "priority" -d 'Step back so that others are served first, or come back; earns credits'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach priority credits boost when whoami audit probe-reader generate help" -f -a "credits" -d 'Show the credits that the caller\'s account holds, and how it came by them'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach priority credits boost when whoami audit probe-reader generate help" -f -a "credits" -d 'Show the credits that the caller\'s account holds, and how it came by them; as the operator, give or take some'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach priority credits boost when whoami audit probe-reader generate help" -f -a "boost" -d 'Spend credits for high priority, from now on'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach priority credits boost when whoami audit probe-reader generate help" -f -a "when" -d 'Ask when an operation may begin, and wait until then'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach priority credits boost when whoami audit probe-reader generate help" -f -a "whoami" -d 'Show who the server takes the caller for, and what is in force for it'
@@ -194,3 +212,5 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach priority credits boost when whoami audit probe-reader generate help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "check" -d 'Judge a file; errors point at the place'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "default" -d 'Print a file with every setting at its default, explained'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from credits" -f -a "give" -d 'Give an account credits, as the operator'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from credits" -f -a "take" -d 'Take credits from an account, as the operator: no more than it holds'

@@ -1,7 +1,8 @@
 //! What the command line may say. Every text here is also the manual page.
 
-use crate::quantity::{boost_amount, duration, schedule_entry, size};
+use crate::quantity::{boost_amount, credits, duration, schedule_entry, size};
 use minerva_client::{Access, BoostAmount, Level, Operation, v1};
+use minerva_model::MicroCredits;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -162,8 +163,12 @@ pub(crate) enum Command {
         #[arg(long, value_name = "NAME")]
         time_zone: Option<String>,
     },
-    /// Show the credits that the caller's account holds, and how it came by them
+    /// Show the credits that the caller's account holds, and how it came by them; as the operator, give or take some
+    #[command(args_conflicts_with_subcommands = true)]
     Credits {
+        /// What the operator does
+        #[command(subcommand)]
+        command: Option<CreditsCommand>,
         /// How many of the last entries to show
         #[arg(long, value_name = "COUNT", default_value_t = 10)]
         entries: u32,
@@ -260,6 +265,32 @@ impl Bounds {
 }
 
 /// What to do with the operator's file.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum CreditsCommand {
+    /// Give an account credits, as the operator
+    ///
+    /// They last as long as what the account earns. What was done is in the audit.
+    Give(Adjusted),
+    /// Take credits from an account, as the operator: no more than it holds
+    Take(Adjusted),
+}
+
+/// Whose credits are adjusted, and by how many.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Adjusted {
+    /// A tenant's name, id or cgroup path, or its account (group:NAME)
+    pub(crate) tenant: String,
+    /// How many credits, such as 250 or 0.5
+    #[arg(value_parser = credits)]
+    pub(crate) amount: MicroCredits,
+    /// Why, for the audit
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
+    /// Do it once under this key, however often it is asked for [default: a new one]
+    #[arg(long, value_name = "KEY")]
+    pub(crate) key: Option<String>,
+}
+
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum ConfigCommand {
     /// Judge a file; errors point at the place

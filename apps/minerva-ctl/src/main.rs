@@ -1,6 +1,7 @@
 //! The operator's tool, which sees, explains and undoes what Minerva does, and the tenant's, which asks it for something. Thin:
 //! each command asks the daemon or calls one of the crates, and prints.
 
+mod adjust;
 mod arguments;
 mod audit;
 mod config;
@@ -106,7 +107,10 @@ fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
             let schedule = (no_schedule || !schedule.is_empty()).then_some(schedule);
             block_on(tenant::priority(&file, tenant::Priority { level, lifetime, schedule, time_zone }, json))
         }
-        Command::Credits { entries } => block_on(tenant::credits(&file, entries, json)),
+        Command::Credits { command: Some(command), .. } => {
+            with_daemon(Box::new(move |client| Box::pin(adjust::run(client, command, json))))
+        }
+        Command::Credits { command: None, entries } => block_on(tenant::credits(&file, entries, json)),
         Command::Boost { amount, device } => block_on(tenant::boost(&file, amount, device.as_deref(), json)),
         Command::When { bytes, bounds, no_wait } => block_on(when::run(&file, bounds.operation(bytes), !no_wait, json)),
         Command::Whoami => block_on(tenant::whoami(&file, json)),

@@ -1,6 +1,7 @@
 //! Amounts as people write them: spans of time, sizes, purchases, parts of a day.
 
 use minerva_client::{BoostAmount, Level, v1};
+use minerva_model::MicroCredits;
 use std::time::Duration;
 
 /// A duration: `60s`, `2 min`, `1h 30m`, or bare seconds.
@@ -103,6 +104,19 @@ fn day_set(text: &str) -> Option<u32> {
     Some(days)
 }
 
+/// Credits with up to six decimals, and more than none.
+pub(crate) fn credits(text: &str) -> Result<MicroCredits, String> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|one| one.is_ascii_digit());
+    let amount = (digits(whole) && digits(part) && part.len() <= 6).then(|| {
+        Some((whole.parse::<u64>().ok()?.checked_mul(1_000_000)?, format!("{part:0<6}").parse::<u64>().ok()?))
+    });
+    match amount.flatten().and_then(|(whole, part)| whole.checked_add(part)) {
+        None | Some(0) => Err("not a number of credits: write 250, or 0.5 with up to six decimals".to_owned()),
+        Some(amount) => Ok(MicroCredits(amount)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{boost_amount, duration, schedule_entry, schedule_text, size};
@@ -145,6 +159,15 @@ mod tests {
         assert_eq!(read("sat-mon 00:00-24:00 lowest"), Ok((0b110_0001, 0, 0)));
         for wrong in ["22:00-06:00", "22-06 idle", "25:00-06:00 idle", "someday 22:00-06:00 idle", "22:00-06:00 nice"] {
             assert!(schedule_entry(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn credits_have_up_to_six_decimals_and_are_more_than_none() {
+        let read = |text| super::credits(text).ok().map(|amount| amount.0);
+        assert_eq!([read("250"), read("0.5"), read("1.000001")], [Some(250_000_000), Some(500_000), Some(1_000_001)]);
+        for text in ["", "0", "0.0", "-1", "+1", "1e3", ".5", "1.", "0.0000001", "99999999999999999999", "ten"] {
+            assert_eq!(read(text), None, "{text}");
         }
     }
 }

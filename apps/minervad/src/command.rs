@@ -1,7 +1,7 @@
 //! What other threads may ask of the slice loop. The queue is bounded: a flood of clients is refused at the door, and the
 //! loop never waits for any of them.
 
-use crate::participation::ask::Ask;
+use crate::participation::ask::{Answer, Ask};
 use minerva_api::v1;
 use std::sync::mpsc::{SyncSender, TrySendError};
 use tokio::sync::{mpsc, oneshot};
@@ -24,6 +24,8 @@ pub(crate) enum Command {
     Record(mpsc::Sender<Vec<u8>>, oneshot::Sender<Result<(), String>>),
     /// End the recording, whole. Said by the client whose recording it is.
     EndRecord,
+    /// Give an account credits, or take some.
+    Adjust(v1::AdjustCreditsRequest, Answer<v1::AdjustCreditsResponse>),
     /// A tenant asks for something.
     Ask(Ask),
     /// Entries of the ledger were committed, or could not be: look what came of them.

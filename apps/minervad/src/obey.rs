@@ -27,6 +27,7 @@ impl Driver {
             Command::EndRecord => self.end_tape(),
             Command::Register(request, answer) => drop(answer.send(self.register(request))),
             Command::Ask(ask) => self.asked(ask),
+            Command::Adjust(request, answer) => self.adjust(&request, answer),
             // What came of them is taken after each command.
             Command::StoreAnswered => {}
         }

@@ -4,6 +4,7 @@
 use crate::command::{Command, Commands, NotTaken, RECORD_QUEUE_LENGTH};
 use crate::explain::Explainer;
 use crate::participation::audit;
+use crate::participation::door_status::code_of;
 use minerva_api::v1;
 use minerva_api::v1::operator_server::Operator;
 use std::pin::Pin;
@@ -92,6 +93,15 @@ impl Operator for Service {
         let request = request.into_inner();
         let verdict = self.ask(|answer| Command::Register(request, answer)).await?;
         verdict.map(Response::new).map_err(Status::failed_precondition)
+    }
+
+    async fn adjust_credits(
+        &self,
+        request: Request<v1::AdjustCreditsRequest>,
+    ) -> Result<Response<v1::AdjustCreditsResponse>, Status> {
+        let request = request.into_inner();
+        let verdict = self.ask(|answer| Command::Adjust(request, answer)).await?;
+        verdict.map(Response::new).map_err(|refusal| Status::new(code_of(refusal.kind), refusal.message))
     }
 
     async fn audit(&self, request: Request<v1::AuditRequest>) -> Result<Response<Self::AuditStream>, Status> {

@@ -172,9 +172,7 @@ impl Credits {
                 account.slices_since_entry = 0;
                 let amount = std::mem::take(&mut account.accruing);
                 account.entering = account.entering.plus(amount);
-                let held = account.lots.back().map(|lot| lot.expires_at);
-                let before = held.max(latest.get(name.as_str()).copied()).unwrap_or_default();
-                let expires_at = before.max(now + account.expiry);
+                let expires_at = account.expires_at(now + account.expiry, latest.get(name.as_str()).copied());
                 due.push((name.clone(), EntryKind::Earned, vec![Lot { amount, expires_at }]));
             }
         }
@@ -213,6 +211,21 @@ impl Credits {
         Ok(self.enter(now, name.to_owned(), EntryKind::Spent, lots, Some((tenant.to_owned(), purchase))))
     }
 
+    /// The operator gives an account credits that last for `expiry`.
+    pub(crate) fn give(&mut self, now: Nanos, name: &str, amount: MicroCredits, expiry: Nanos) -> LedgerEntry {
+        let latest = latest_expiries(&self.under_way).get(name).copied();
+        let account = self.accounts.entry(name.to_owned()).or_default();
+        account.entering = account.entering.plus(amount);
+        let expires_at = account.expires_at(now + expiry, latest);
+        self.enter(now, name.to_owned(), EntryKind::Given, vec![Lot { amount, expires_at }], None)
+    }
+
+    /// The operator takes credits from an account, if it holds so many; otherwise says how many it holds.
+    pub(crate) fn take(&mut self, now: Nanos, name: &str, amount: MicroCredits) -> Result<LedgerEntry, MicroCredits> {
+        let lots = self.accounts.get_mut(name).ok_or(MicroCredits::ZERO)?.take(amount)?;
+        Ok(self.enter(now, name.to_owned(), EntryKind::Taken, lots, None))
+    }
+
     /// The store committed an entry. Of a purchase: which. `known` is what the key had bought before, if it had.
     pub(crate) fn committed(
         &mut self,
@@ -244,7 +257,10 @@ impl Credits {
         if entry.kind.adds() {
             let amount = entry.lots.iter().map(|lot| lot.amount).sum();
             account.entering = account.entering.less(amount);
-            account.accruing = account.accruing.plus(amount);
+            // What the operator wanted to give was never the account's.
+            if entry.kind == EntryKind::Earned {
+                account.accruing = account.accruing.plus(amount);
+            }
         } else {
             account.give_back(entry.lots);
         }
@@ -314,6 +330,12 @@ fn latest_expiries(under_way: &BTreeMap<EntryNumber, UnderWay>) -> BTreeMap<&str
 impl Account {
     fn held(&self) -> MicroCredits {
         self.lots.iter().map(|lot| lot.amount).sum()
+    }
+
+    /// When credits expire that are entered now: at an instant, but not before what is there already, `under_way` or not.
+    fn expires_at(&self, at: Nanos, under_way: Option<Nanos>) -> Nanos {
+        let held = self.lots.back().map(|lot| lot.expires_at);
+        at.max(held.max(under_way).unwrap_or_default())
     }
 
     /// Nothing is lost with it. What the store knows is asked for again when a tenant of it is seen.

@@ -144,6 +144,8 @@ enum Move {
     Enter(bool),
     /// By a tenant of an account, under a key.
     Buy(u8, u8, u8, u32),
+    /// The operator gives an account so many credits, or takes them.
+    Adjust(u8, bool, u64),
     Commit(bool),
     Fail,
     Pass(u32),
@@ -161,6 +163,7 @@ fn any_move() -> impl Strategy<Value = Move> {
             .prop_map(|(account, others, demand, expiry)| Move::Earn(account, others, demand, EXPIRIES_SECONDS[expiry])),
         3 => any::<bool>().prop_map(Move::Enter),
         4 => (0..3_u8, 0..2_u8, 0..4_u8, 1..4_u32).prop_map(|(account, tenant, key, slices)| Move::Buy(account, tenant, key, slices)),
+        2 => (0..3_u8, any::<bool>(), 1..60_u64).prop_map(|(account, gives, amount)| Move::Adjust(account, gives, amount)),
         5 => any::<bool>().prop_map(Move::Commit),
         1 => proptest::strategy::Just(Move::Fail),
         2 => (0..50_u32).prop_map(Move::Pass),
@@ -210,11 +213,18 @@ impl Ledger {
             .sum()
     }
 
+    fn added(&self, account: &str) -> u64 {
+        self.sum(account, EntryKind::Earned) + self.sum(account, EntryKind::Given)
+    }
+
+    fn removed(&self, account: &str) -> u64 {
+        let kinds = [EntryKind::Spent, EntryKind::Expired, EntryKind::Taken];
+        kinds.into_iter().map(|kind| self.sum(account, kind)).sum()
+    }
+
     /// The newest credits that make up the balance, as `store` derives them.
     fn lots(&self, account: &str, now: Nanos) -> Vec<CreditLot> {
-        let mut left = self.sum(account, EntryKind::Earned)
-            - self.sum(account, EntryKind::Spent)
-            - self.sum(account, EntryKind::Expired);
+        let mut left = self.added(account) - self.removed(account);
         let mut lots = Vec::new();
         for (row, expires_at) in self.rows.iter().rev().filter(|(row, _)| row.account == account && row.kind.adds()) {
             let amount = MicroCredits(row.amount.0.min(left));
@@ -229,7 +239,7 @@ impl Ledger {
 }
 
 proptest! {
-    /// Earned = spent + expired + held + under way, whatever is committed, refused, sent again, or lost in a crash, and in
+    /// Earned + given = spent + expired + taken + held + under way, whatever is committed, refused, sent again, or lost in a crash, and in
     /// whatever order, and on whatever terms, and nothing outlives its time; and what is held can be told
     /// from the ledger alone.
     #[test]
@@ -279,6 +289,21 @@ proptest! {
                         }
                     }
                 }
+                Move::Adjust(account, gives, amount) => {
+                    let (account, amount) = (names[usize::from(account)], MicroCredits::credits(amount));
+                    waiting.extend(credits.expire(now, account).map(|entry| (entry, None)));
+                    let held = credits.held(account);
+                    match gives {
+                        true => {
+                            let expiry = Nanos::from_secs(EXPIRIES_SECONDS[amount.0 as usize % EXPIRIES_SECONDS.len()]);
+                            waiting.push((credits.give(now, account, amount, expiry), None));
+                        }
+                        false => match credits.take(now, account, amount) {
+                            Ok(entry) => waiting.push((entry, None)),
+                            Err(told) => prop_assert!(told == held && held < amount),
+                        },
+                    }
+                }
                 // The store's acknowledgement, and sometimes the crash just before it arrives.
                 Move::Commit(heard) if !waiting.is_empty() => {
                     let (entry, purchase) = waiting.remove(0);
@@ -309,11 +334,13 @@ proptest! {
             // As the decider takes it: its time does not go back.
             now = now.max(Nanos::from_secs(clock.unsigned_abs()));
             for name in names {
-                let out = ledger.sum(name, EntryKind::Spent) + ledger.sum(name, EntryKind::Expired);
+                let out = ledger.removed(name);
                 let under_way = waiting.iter().map(|(entry, _)| entry);
                 let taken: u64 = under_way.filter(|e| e.account == name && !e.kind.adds()).map(|e| e.amount.0).sum();
-                prop_assert_eq!(ledger.sum(name, EntryKind::Earned), out + taken + credits.held(name).0, "{}", name);
-                prop_assert!(credits.held(name) <= settings.held_max);
+                prop_assert_eq!(ledger.added(name), out + taken + credits.held(name).0, "{}", name);
+                // The operator may give more than can be earned.
+                let given = MicroCredits(ledger.sum(name, EntryKind::Given));
+                prop_assert!(credits.held(name) <= settings.held_max.plus(given));
                 let lots = credits.accounts.get(name).into_iter().flat_map(|account| &account.lots);
                 prop_assert!(lots.map(|lot| lot.expires_at).is_sorted(), "one expires behind one that does not: {}", name);
             }

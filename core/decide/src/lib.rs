@@ -25,6 +25,7 @@
 //! To add a policy: a file with its state and a factor, a variant of [`minerva_model::Policy`] and its reasons, and one
 //! line in `compose`.
 
+mod adjustments;
 mod bandwidth;
 mod boosts;
 mod compose;

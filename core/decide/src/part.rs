@@ -3,8 +3,8 @@
 use crate::disk::Present;
 use crate::{Decider, Standing};
 use minerva_model::{
-    Boost, Decision, DeviceId, Effect, EntryNumber, LearntBandwidth, Level, MicroCredits, Nanos, Operation, Purchase,
-    Recalled, RequestId, Share, Signals, TenantId, TenantRequest,
+    Adjustment, Boost, Decision, DeviceId, Effect, EntryNumber, LearntBandwidth, Level, MicroCredits, Nanos, Operation,
+    Purchase, Recalled, RequestId, Share, Signals, TenantId, TenantRequest,
 };
 use std::collections::BTreeMap;
 
@@ -46,6 +46,12 @@ impl Decider {
         let handled = participation.requested(now, request, devices, &history);
         let news = handled.changed.iter().flat_map(|tenant| self.reconsider(*tenant)).collect();
         (handled.effects, news)
+    }
+
+    /// The operator adjusts what an account holds: the entry, or why there is none.
+    pub fn adjusted(&mut self, now: Nanos, adjustment: &Adjustment) -> Vec<Effect> {
+        self.advance(now);
+        self.participation.adjust(self.now, adjustment)
     }
 
     /// The store committed an entry of the ledger.

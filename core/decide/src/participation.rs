@@ -1,5 +1,6 @@
 //! Tenants that take part: one place for what they asked for, and what a slice does to it.
 
+use crate::adjustments::Adjusting;
 use crate::bandwidth::Bandwidths;
 use crate::boosts::Boosts;
 use crate::coordination::{Coordination, OperationKey, Rank};
@@ -45,6 +46,7 @@ pub(crate) struct Participation {
     pub(crate) bandwidths: Bandwidths,
     pub(crate) members: BTreeMap<TenantId, Member>,
     pub(crate) buying: BTreeMap<EntryNumber, Buying>,
+    pub(crate) adjusting: Adjusting,
     pub(crate) answers: Answers,
     pub(crate) enforces: bool,
     pub(crate) crowd: Crowd,
@@ -126,6 +128,7 @@ impl Participation {
         self.coordination.tenant_gone(tenant);
         self.answers.tenant_gone(tenant);
         self.buying.retain(|_, buying| buying.tenant != tenant);
+        self.adjusting.tenant_gone(tenant);
         let member = self.members.remove(&tenant)?;
         if !member.has_group {
             self.credits.forget(&member.account);
@@ -223,6 +226,9 @@ impl Participation {
         known: Option<Purchase>,
     ) -> (Vec<Effect>, Option<TenantId>) {
         let bought = self.credits.committed(now, number, fresh, known.clone()).is_some();
+        if let Some(answer) = self.adjusting.committed(number, fresh) {
+            return (vec![answer], None);
+        }
         let Some(buying) = self.buying.remove(&number).filter(|_| bought) else { return (Vec::new(), None) };
         let (tenant, id) = (buying.tenant, buying.boost.request.clone());
         if known.is_some_and(|known| !fresh && !known.is_of(buying.boost.slices_left, buying.boost.device)) {
@@ -242,6 +248,9 @@ impl Participation {
     /// The store did not commit an entry; a purchase is refused, and may be tried again under the same key.
     pub(crate) fn commit_failed(&mut self, number: EntryNumber, detail: &str) -> Option<Effect> {
         self.credits.failed(number);
+        if let Some(answer) = self.adjusting.failed(number, detail) {
+            return Some(answer);
+        }
         let Buying { tenant, boost } = self.buying.remove(&number)?;
         self.answers.forget(tenant, &boost.request);
         let message = format!(

@@ -82,6 +82,7 @@ impl Engine {
             Event::Sampled(sample) => self.sampled(&sample),
             Event::Answered { id, outcome } => self.actuator.answered(self.now, id, &outcome),
             Event::Requested(request) => self.requested(request),
+            Event::Adjusted(adjustment) => self.effects.extend(self.decider.adjusted(self.now, &adjustment)),
             Event::Committed { entry, fresh, known } => {
                 let (effects, decisions) = self.decider.committed(self.now, entry, fresh, known);
                 self.asked_for(effects, decisions);

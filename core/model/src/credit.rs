@@ -112,6 +112,19 @@ pub struct LedgerEntry {
     pub request: Option<RequestId>,
 }
 
+/// The operator gives an account credits, or takes some.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Adjustment {
+    /// Under it the account is adjusted once, also across restarts; one of [`RequestId::OWN_PREFIX`].
+    pub id: RequestId,
+    /// A tenant of the account.
+    pub tenant: TenantId,
+    /// They are given; otherwise taken.
+    pub gives: bool,
+    /// How many.
+    pub amount: MicroCredits,
+}
+
 /// Credits that were added together and expire together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CreditLot {

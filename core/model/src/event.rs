@@ -2,9 +2,9 @@
 //! A recording is the list of both, and replaying its events must give its effects byte for byte.
 
 use crate::{
-    Decision, Declaration, Device, DeviceId, EngineConfig, EntryNumber, Finding, Granted, KnobInspection, KnobRelease,
-    KnobWrite, LearntBandwidth, LedgerEntry, Outcome, Purchase, Recalled, Refused, RequestId, Sample, Tenant,
-    TenantHistory, TenantId, TenantRequest, WriteId,
+    Adjustment, Decision, Declaration, Device, DeviceId, EngineConfig, EntryNumber, Finding, Granted, KnobInspection,
+    KnobRelease, KnobWrite, LearntBandwidth, LedgerEntry, Outcome, Purchase, Recalled, Refused, RequestId, Sample,
+    Tenant, TenantHistory, TenantId, TenantRequest, WriteId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +39,8 @@ pub enum Event {
     },
     /// A tenant asks for something.
     Requested(TenantRequest),
+    /// The operator adjusts what an account holds.
+    Adjusted(Adjustment),
     /// The store has committed an entry of the ledger.
     Committed {
         /// Which.

@@ -35,7 +35,7 @@ mod tenant;
 mod time;
 
 pub use credit::{
-    Boost, CreditLot, Declaration, DeclaredOperation, EntryKind, EntryNumber, LearntBandwidth, LedgerEntry,
+    Adjustment, Boost, CreditLot, Declaration, DeclaredOperation, EntryKind, EntryNumber, LearntBandwidth, LedgerEntry,
     MicroCredits, Purchase, Recalled,
 };
 pub use decision::{Decision, Factor, Policy, Reason, Share};

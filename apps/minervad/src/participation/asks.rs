@@ -68,10 +68,8 @@ impl Driver {
 
     /// Asks the engine, and keeps what was asked and answered for the audit. Nothing when the answer waits for the store.
     pub(crate) fn request(&mut self, tenant: TenantId, id: RequestId, wish: Wish, text: &str) -> Option<Verdict> {
-        self.parts.asking = Some((tenant, id.clone()));
-        self.feed(Event::Requested(TenantRequest { id: id.clone(), tenant, wish }));
-        self.parts.asking = None;
-        let mut verdict = self.parts.verdict.take();
+        let event = Event::Requested(TenantRequest { id: id.clone(), tenant, wish });
+        let mut verdict = self.verdict_on(tenant, &id, event);
         match &mut verdict {
             None => {}
             Some(Ok(grant)) => {
@@ -87,8 +85,16 @@ impl Driver {
         verdict
     }
 
+    /// What the engine says at once to a request that an event makes.
+    pub(crate) fn verdict_on(&mut self, tenant: TenantId, id: &RequestId, event: Event) -> Option<Verdict> {
+        self.parts.asking = Some((tenant, id.clone()));
+        self.feed(event);
+        self.parts.asking = None;
+        self.parts.verdict.take()
+    }
+
     /// Puts what the engine refused into the log and the audit, so that no door has to.
-    fn tell_refusal(&self, tenant: TenantId, id: &RequestId, what: &str, refusal: &mut Refusal) {
+    pub(crate) fn tell_refusal(&self, tenant: TenantId, id: &RequestId, what: &str, refusal: &mut Refusal) {
         let Some(tenant) = self.tenants.get(&tenant) else { return };
         let who = Who::Tenant { name: &tenant.name, account: &tenant.history_key() };
         let (word, message) = (refusal.kind.as_str(), &refusal.message);
@@ -260,11 +266,12 @@ impl Driver {
             return;
         }
         let waited = self.parts.waited(tenant, id);
-        let slices = waited.iter().find_map(|one| match one {
-            Waiting::Boost { slices, .. } => Some(*slices),
+        let text = waited.iter().find_map(|one| match one {
+            Waiting::Boost { slices, .. } => Some(format!("boost of {slices} slices")),
+            Waiting::Adjustment { text, .. } => Some(text.clone()),
             Waiting::Operation(_) => None,
         });
-        let text = slices.map_or_else(|| "boost".to_owned(), |slices| format!("boost of {slices} slices"));
+        let text = text.unwrap_or_else(|| "boost".to_owned());
         match &mut verdict {
             Ok(_) => self.audit_request(tenant, AnswerKind::Granted, id, text),
             Err(refusal) => self.tell_refusal(tenant, id, &text, refusal),
@@ -272,6 +279,7 @@ impl Driver {
         for one in waited {
             match (one, &verdict) {
                 (Waiting::Boost { slices, answer }, Ok(_)) => drop(reply(answer, Ok(self.bought(tenant, id, slices)))),
+                (Waiting::Adjustment { answer, .. }, Ok(_)) => drop(reply(answer, Ok(self.adjusted(tenant)))),
                 (Waiting::Operation(answers), Ok(_)) => drop(answers.try_send(Ok(begin_now()))),
                 (one, Err(refusal)) => one.refuse(refusal),
             }

@@ -1,6 +1,7 @@
 //! Tenants that take part (seed 000, section 3): who may ask is found out at the doors, what was asked is carried out by the
 //! slice loop.
 
+mod adjust;
 pub(crate) mod ask;
 mod asks;
 pub(crate) mod audit;
@@ -15,7 +16,7 @@ mod door_gate;
 pub(crate) mod door_lobby;
 mod door_place;
 mod door_service;
-mod door_status;
+pub(crate) mod door_status;
 mod door_stream;
 #[cfg(test)]
 mod door_tests;

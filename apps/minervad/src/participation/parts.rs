@@ -19,8 +19,16 @@ pub(crate) type Verdict = Result<Grant, Refusal>;
 /// Who waits for an answer that comes later.
 #[derive(Debug)]
 pub(crate) enum Waiting {
-    Boost { slices: u32, answer: Answer<v1::BoostResponse> },
+    Boost {
+        slices: u32,
+        answer: Answer<v1::BoostResponse>,
+    },
     Operation(Sender<Result<v1::CoordinateResponse, Refusal>>),
+    /// An operator, for what `text` says.
+    Adjustment {
+        text: String,
+        answer: Answer<v1::AdjustCreditsResponse>,
+    },
 }
 
 impl Waiting {
@@ -29,6 +37,8 @@ impl Waiting {
         match self {
             Self::Boost { answer, .. } => answer.is_closed(),
             Self::Operation(answers) => answers.is_closed(),
+            // The audit has what becomes of it, whoever has gone.
+            Self::Adjustment { .. } => false,
         }
     }
 
@@ -37,6 +47,7 @@ impl Waiting {
         match self {
             Self::Boost { answer, .. } => drop(answer.send(Err(refusal.clone()))),
             Self::Operation(answers) => drop(answers.try_send(Err(refusal.clone()))),
+            Self::Adjustment { answer, .. } => drop(answer.send(Err(refusal.clone()))),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What tenants ask for and what becomes of it, at the real daemon: in force at once, ended with what it hangs on, and neither
 //! lost nor doubled by `kill -9`.
 
+mod adjusted;
 mod after_slices;
 mod bad_input;
 mod kept;

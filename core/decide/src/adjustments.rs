@@ -1,0 +1,108 @@
+//! What the operator gives accounts and takes from them. It counts, and is answered, once it is committed; the ledger itself sees to
+//! it that nothing is entered twice under one key.
+
+use crate::participation::Participation;
+use minerva_model::{
+    Adjustment, Effect, EntryNumber, Grant, Granted, LedgerEntry, MicroCredits, Nanos, RefusalKind, Refused, RequestId,
+    TenantId,
+};
+use std::collections::BTreeMap;
+
+/// An account can be given credits up to this, far below what sums can hold.
+const HELD_MAX: MicroCredits = MicroCredits::credits(1_000_000_000);
+
+/// Adjustments that wait for their commit.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Adjusting(BTreeMap<EntryNumber, (TenantId, RequestId)>);
+
+impl Adjusting {
+    pub(crate) fn tenant_gone(&mut self, tenant: TenantId) {
+        self.0.retain(|_, (of, _)| *of != tenant);
+    }
+
+    /// The answer, if the entry is an adjustment.
+    pub(crate) fn committed(&mut self, number: EntryNumber, fresh: bool) -> Option<Effect> {
+        let (tenant, id) = self.0.remove(&number)?;
+        Some(match fresh {
+            true => Effect::Granted(Granted { id, tenant, grant: Grant::Now }),
+            false => known(tenant, id, "has an entry under this key already"),
+        })
+    }
+
+    /// The same when it could not be committed.
+    pub(crate) fn failed(&mut self, number: EntryNumber, detail: &str) -> Option<Effect> {
+        let (tenant, id) = self.0.remove(&number)?;
+        let text = format!("It could not be written to the ledger: {detail}. Nothing was changed; ask again.");
+        Some(refused(tenant, id, RefusalKind::NotCommitted, text))
+    }
+}
+
+impl Participation {
+    /// The entry, or why there is none.
+    pub(crate) fn adjust(&mut self, now: Nanos, adjustment: &Adjustment) -> Vec<Effect> {
+        let Adjustment { id, tenant, gives, amount } = adjustment.clone();
+        let Some(member) = self.members.get(&tenant) else {
+            return vec![refused(tenant, id, RefusalKind::UnknownTenant, format!("There is no tenant {tenant}."))];
+        };
+        if self.adjusting.0.values().any(|waiting| *waiting == (tenant, id.clone())) {
+            return vec![known(tenant, id, "is being given an entry under this key")];
+        }
+        let account = member.account.clone();
+        let expiry = self.credits.settings().on(member.terms).expiry;
+        // As with a boost: what is too old is not there to be taken.
+        let mut effects: Vec<Effect> = self.credits.expire(now, &account).map(Effect::Ledger).into_iter().collect();
+        let entry = match gives {
+            true => self.give(now, &account, amount, expiry),
+            false => self.take(now, &account, amount),
+        };
+        effects.push(match entry {
+            Err((kind, text)) => refused(tenant, id, kind, text),
+            Ok(entry) => {
+                self.adjusting.0.insert(entry.number, (tenant, id.clone()));
+                Effect::Ledger(LedgerEntry { request: Some(id), ..entry })
+            }
+        });
+        effects
+    }
+
+    fn give(
+        &mut self,
+        now: Nanos,
+        account: &str,
+        amount: MicroCredits,
+        expiry: Nanos,
+    ) -> Result<LedgerEntry, (RefusalKind, String)> {
+        let has = self.credits.held(account).plus(self.credits.accruing(account));
+        if amount == MicroCredits::ZERO || has.plus(amount) > HELD_MAX {
+            let text = format!(
+                "An account can be given something, and up to {HELD_MAX} credits: {amount} are too many or none, beside the \
+                 {has} that it has. Nothing was changed."
+            );
+            return Err((RefusalKind::OutOfRange, text));
+        }
+        Ok(self.credits.give(now, account, amount, expiry))
+    }
+
+    fn take(&mut self, now: Nanos, account: &str, amount: MicroCredits) -> Result<LedgerEntry, (RefusalKind, String)> {
+        if amount == MicroCredits::ZERO {
+            return Err((RefusalKind::OutOfRange, "Nothing is to be taken: name an amount.".to_owned()));
+        }
+        self.credits.take(now, account, amount).map_err(|held| {
+            let accruing = self.credits.accruing(account);
+            let text = format!(
+                "{amount} credits cannot be taken: the account holds {held}, with {accruing} more not entered yet. Nothing was \
+                 changed."
+            );
+            (RefusalKind::NotEnoughCredits, text)
+        })
+    }
+}
+
+fn known(tenant: TenantId, id: RequestId, why: &str) -> Effect {
+    let text = format!("The account {why}, so nothing was changed now; `minerva-ctl audit` shows it.");
+    refused(tenant, id, RefusalKind::KeyReused, text)
+}
+
+fn refused(tenant: TenantId, id: RequestId, kind: RefusalKind, message: String) -> Effect {
+    Effect::Refused(Refused { id, tenant, kind, message })
+}
