@@ -104,7 +104,7 @@ fn until(second: u64, plan: Plan) -> Plan {
 /// The scenes, for runs of so many seconds.
 pub(crate) fn scenes(profile: &Profile, seconds: usize) -> Vec<Scene> {
     let of = Builder { profile, seconds };
-    changing(&of).into_iter().chain(asking_otherwise(&of)).collect()
+    changing(&of).into_iter().chain(asking_otherwise(&of)).chain([greedy(&of)]).collect()
 }
 
 /// Tenants that turn to something else, come late or pause.
@@ -162,6 +162,17 @@ fn changing(of: &Builder<'_>) -> Vec<Scene> {
             ],
         },
     ]
+}
+
+/// A tenant without a contract beside three that have small ones and take all that they can get.
+fn greedy(of: &Builder<'_>) -> Scene {
+    let reader = |place: usize| of.client(&format!("reader {place}"), 3000, 200, vec![part(0, of.reads(place))], 2);
+    let without = of.client("without", 0, 200, vec![part(0, of.seeks(3))], 2);
+    Scene {
+        name: "greedy",
+        what: "three readers that are promised 3 MB/s and take all they can get; a random reader without a contract, to get something",
+        clients: (0..3).map(reader).chain([Client { promise: Promise::Something, ..without }]).collect(),
+    }
 }
 
 /// Tenants with several requests on their way, large ones, long thoughts, or places in common.
@@ -287,6 +298,7 @@ pub(crate) fn mends() -> Vec<Mend> {
         mend!(bucket_by_delay; "bursts", Promises),
         mend!(due_by_rate; "alone first", Promises),
         mend!(spare; "bursts", Throughput),
+        mend!(equal_parts; "greedy", Promises),
         mend!(cost, turn_units_max; "sizes", Promises),
         Mend {
             option: "close_bytes",

@@ -21,6 +21,8 @@ pub(crate) enum Promise {
     EverySecond,
     /// The contract itself: in any interval t at least rate * (t - delay).
     ServiceCurve,
+    /// No contract, but something in every second.
+    Something,
 }
 
 /// A process with a guarantee.
@@ -29,7 +31,7 @@ pub(crate) struct Client {
     pub(crate) name: String,
     /// What it does, one after the other.
     pub(crate) parts: Vec<Part>,
-    /// What it is promised; 0 for nothing.
+    /// What its contract gives; 0 without one.
     pub(crate) bytes_per_second: f64,
     pub(crate) delay: Nanos,
     pub(crate) promise: Promise,
@@ -52,7 +54,7 @@ impl Client {
     /// next one; so a promise for every second needs a little more than its rate.
     pub(crate) fn contract_rate(&self) -> f64 {
         match self.promise {
-            Promise::ServiceCurve => self.bytes_per_second,
+            Promise::ServiceCurve | Promise::Something => self.bytes_per_second,
             Promise::EverySecond => {
                 let part = (1.0 - self.delay.as_secs_f64()).max(0.1);
                 (self.bytes_per_second + f64::from(self.block_bytes())) / part
@@ -156,12 +158,14 @@ pub(crate) fn judge(report: &Report, clients: &[Client]) -> Vec<Verdict> {
 fn judge_one(client: &Client, bins_bytes: &[u64]) -> Verdict {
     let (first, last) = client.judged_s;
     // Nothing promised, nothing judged.
-    let (first, last) = if client.is_promised() { (first, last) } else { (1, 0) };
+    let is_judged = client.is_promised() || client.promise == Promise::Something;
+    let (first, last) = if is_judged { (first, last) } else { (1, 0) };
     let bins: Vec<u64> = (first..=last).map(|second| bins_bytes.get(second).copied().unwrap_or(0)).collect();
     let (intervals, missed) = match client.promise {
         Promise::EverySecond => {
             (bins.len(), bins.iter().filter(|bytes| (**bytes as f64) < client.bytes_per_second).count())
         }
+        Promise::Something => (bins.len(), bins.iter().filter(|bytes| **bytes == 0).count()),
         Promise::ServiceCurve => {
             let delay_s = client.delay.as_secs_f64();
             let mut counts = (0, 0);

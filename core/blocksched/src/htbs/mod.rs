@@ -8,15 +8,17 @@
 //!
 //! The original's weaknesses are mended, each behind a field of [`HtbsOptions`]. The greatest change is spare time: a turn
 //! goes on beyond what the contract asks for while every other flow's next turn, as long as its contract makes it, still
-//! fits before the earliest deadline. How long turns take is measured. What is sent on spare time leaves no debt.
+//! fits before the earliest deadline. How long turns take is measured. What is sent on spare time leaves no debt. Flows
+//! without a contract have an equal part of it (`parts`).
 
 mod options;
 mod pace;
+mod parts;
 mod sequence;
 
 pub use options::{HtbsOptions, SequentialTest, Spare, WithinFlow};
 
-use crate::table::{FlowTable, sweep};
+use crate::table::{Flow, FlowTable, sweep};
 use crate::tokens::{BACKGROUND, Bucket, Fill, Instant, cost_units, instant, spacing};
 use crate::{Dispatch, FlowId, FlowParameters, IndexedHeap, Request, Scheduler};
 use minerva_model::Nanos;
@@ -35,6 +37,8 @@ pub struct Htbs {
     by_start: IndexedHeap<Instant>,
     /// Backlogged flows by the deadline of their oldest request, as stored.
     by_finish: IndexedHeap<Instant>,
+    /// Flows without a contract that wait for their part, by when they may have it.
+    parts: IndexedHeap<Nanos>,
     drift: Instant,
     /// The flow in service.
     current: Option<FlowId>,
@@ -73,6 +77,8 @@ struct State {
     queued_units: u64,
     /// What is reserved for its next turn while it is backlogged.
     reserved_ns: u64,
+    /// Without a contract: from when it may have its next part.
+    part_not_before: Nanos,
 }
 
 /// Why a request leaves now.
@@ -100,6 +106,7 @@ impl Htbs {
             flows: FlowTable::new(),
             by_start: IndexedHeap::new(),
             by_finish: IndexedHeap::new(),
+            parts: IndexedHeap::new(),
             drift: 0,
             current: None,
             waiting_until: None,
@@ -159,10 +166,13 @@ impl Htbs {
         }
     }
 
-    /// Whether the flow in service gains from going on: it is sequential, and somebody waits for it.
+    /// Whether the flow in service gains from going on: it is sequential, and somebody waits for it; or it has its part.
     fn is_worth_keeping(&mut self, flow: FlowId) -> bool {
         let options = self.options;
-        let state = &self.flows.at(flow).state;
+        let Flow { state, parameters, .. } = self.flows.at(flow);
+        if options.equal_parts && parameters.contract.is_none() {
+            return true;
+        }
         state.sequence.is_sequential(options.sequential) && (state.sequence.last_sync || !options.wait_for_sync_only)
     }
 
@@ -180,13 +190,16 @@ impl Htbs {
         may_spend && flow.state.turn_units < turn_units_max
     }
 
-    /// Whether the flow in service can have `more_ns` of the disk, and every other flow's next turn is still in time.
+    /// Whether the turn of the flow in service can go on for `more_ns` on spare time.
     fn has_spare(&mut self, flow: FlowId, now: Nanos, more_ns: f64) -> bool {
-        let Some(spare) = self.options.spare else { return false };
+        let is_short = |spare: Spare| now.since(self.turn_began) < spare.turn_time_max;
+        let is_alone = || self.by_finish.peek_except(flow.index()).is_none();
+        self.options.spare.is_some_and(|spare| is_short(spare) || is_alone()) && self.has_room(flow, now, more_ns)
+    }
+
+    /// Whether a flow can have `more_ns` of the disk now, and every other flow's next turn is still in time.
+    fn has_room(&mut self, flow: FlowId, now: Nanos, more_ns: f64) -> bool {
         let Some((finish, _)) = self.by_finish.peek_except(flow.index()) else { return true };
-        if now.since(self.turn_began) >= spare.turn_time_max {
-            return false;
-        }
         let own_ns = self.flows.at(flow).state.reserved_ns;
         let others_ns = self.reserved_ns.saturating_sub(own_ns) as f64 + (self.seek.high_ns() - self.seek.mean_ns());
         instant(now).saturating_add((more_ns + others_ns) as Instant) <= finish - self.drift
@@ -247,8 +260,8 @@ impl Htbs {
             return answer;
         }
         self.waiting_until = None;
-        let Some((_, slot)) = self.by_finish.peek() else { return Err(Dispatch::Idle) };
-        let flow = FlowId(slot as u32);
+        let first_due = self.by_finish.peek().map(|(_, slot)| FlowId(slot as u32));
+        let Some(flow) = self.part_due(now).or(first_due) else { return Err(Dispatch::Idle) };
         self.current = Some(flow);
         self.turn_began = now;
         self.flows.at(flow).state.turn_units = 0;
@@ -261,6 +274,9 @@ impl Htbs {
             return None;
         }
         let owed = self.is_owed(flow, now);
+        if !owed && self.flows.at(flow).parameters.contract.is_some() && self.part_due(now).is_some() {
+            return None;
+        }
         if !self.flows.at(flow).queue.is_empty() {
             let next_ns = self.next_request_ns(flow);
             let spare = !owed && self.has_spare(flow, now, next_ns);
@@ -287,14 +303,13 @@ impl Htbs {
 
     /// Reserves the time of a flow's next turn while it is backlogged: a seek and what its contract lets it have, which is
     /// what it has queued, within the burst and what a delay earns, and at least what a delay earns, as it may ask on. A flow
-    /// without a contract is not due.
+    /// without a contract is never due.
     fn reserve(&mut self, flow: FlowId) {
         let (options, seek_ns) = (self.options, self.seek.mean_ns());
         let flow = self.flows.at(flow);
-        let wanted_ns = match flow.queue.front() {
-            None => 0.0,
-            Some((request, _)) => {
-                let contract = flow.parameters.contract.unwrap_or(BACKGROUND);
+        let wanted_ns = match (flow.queue.front(), flow.parameters.contract) {
+            (None, _) | (_, None) => 0.0,
+            (Some((request, _)), Some(contract)) => {
                 let earned = contract.rate_per_second * contract.delay.as_secs_f64();
                 let queued = flow.state.queued_units as f64;
                 let units = queued.clamp(earned, earned + contract.burst).max(cost_units(options.cost, request));
@@ -388,17 +403,19 @@ impl Scheduler for Htbs {
         "htbs"
     }
 
-    fn set_flow(&mut self, _now: Nanos, flow: FlowId, parameters: FlowParameters) {
+    fn set_flow(&mut self, now: Nanos, flow: FlowId, parameters: FlowParameters) {
         self.flows.at(flow).parameters = parameters;
+        self.reserve(flow);
+        self.track_part(flow, now);
     }
 
-    fn remove_flow(&mut self, _now: Nanos, flow: FlowId) {
+    fn remove_flow(&mut self, now: Nanos, flow: FlowId) {
         if self.current == Some(flow) {
             self.current = None;
             self.waiting_until = None;
         }
+        self.set_flow(now, flow, FlowParameters::default());
         let flow = self.flows.at(flow);
-        flow.parameters = FlowParameters::default();
         if flow.queue.is_empty() {
             flow.state = State { in_flight: flow.state.in_flight, ..State::default() };
         }
@@ -432,6 +449,7 @@ impl Scheduler for Htbs {
         state.queued_units += self.options.cost.of(&request);
         self.flows.push(request, tags);
         self.track_head(request.flow);
+        self.track_part(request.flow, now);
     }
 
     fn next(&mut self, now: Nanos) -> Dispatch {
@@ -459,6 +477,7 @@ impl Scheduler for Htbs {
             self.forgive(&request, now);
         }
         self.track_head(flow);
+        self.track_part(flow, now);
         Dispatch::Send(request)
     }
 
@@ -466,10 +485,16 @@ impl Scheduler for Htbs {
         if self.in_flight == 1 {
             self.measure(now, request);
         }
+        let at_device = u64::from(self.in_flight.max(1));
         self.in_flight = self.in_flight.saturating_sub(1);
-        let state = &mut self.flows.at(request.flow).state;
+        let Flow { state, parameters, .. } = self.flows.at(request.flow);
         state.in_flight = state.in_flight.saturating_sub(1);
         state.completed_at = Some(now);
+        if parameters.contract.is_none() {
+            let took = Nanos(now.since(state.sent_at).0 / at_device);
+            self.charge_part(request.flow, now, took);
+            self.track_part(request.flow, now);
+        }
     }
 
     fn queued(&self) -> usize {

@@ -67,6 +67,9 @@ pub struct HtbsOptions {
     /// Beyond its tokens and B_max a sequential flow keeps the disk while every other flow can still be served in time.
     /// None in the original: a turn ends with the tokens, whoever waits or not.
     pub spare: Option<Spare>,
+    /// Flows without a contract have an equal part of spare time. In the original they are served when nobody with a contract
+    /// asks, so that few greedy flows with small contracts leave them nothing.
+    pub equal_parts: bool,
 }
 
 /// How spare time is given away.
@@ -104,6 +107,7 @@ impl HtbsOptions {
             bucket_by_delay: false,
             due_by_rate: false,
             spare: None,
+            equal_parts: false,
         }
     }
 }
@@ -127,6 +131,7 @@ impl Default for HtbsOptions {
             bucket_by_delay: true,
             due_by_rate: true,
             spare: Some(Spare::default()),
+            equal_parts: true,
         }
     }
 }
