@@ -68,7 +68,7 @@ impl StandingClaim {
 impl Store {
     /// Stores claims by [`minerva_model::Tenant::declaration_key`] in one transaction; one that says nothing deletes what was
     /// there. On return they outlive the daemon. They end with the boot, so that no loss of power is worth waiting for the disk:
-    /// only in the log of the database, and not synced, a claim costs its tenant no wait for a disk that others keep busy.
+    /// a claim is written to the log of the database and not synced, so that it seldom waits for a disk that others keep busy.
     pub fn claim<'a>(&mut self, rows: impl Iterator<Item = (&'a str, &'a StandingClaim)>) -> Result<(), StoreError> {
         let mut texts = Vec::new();
         for (key, claim) in rows {

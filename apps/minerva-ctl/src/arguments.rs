@@ -264,7 +264,7 @@ impl Bounds {
     }
 }
 
-/// What to do with the operator's file.
+/// What the operator does with an account.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum CreditsCommand {
     /// Give an account credits, as the operator
@@ -291,6 +291,7 @@ pub(crate) struct Adjusted {
     pub(crate) key: Option<String>,
 }
 
+/// What to do with the operator's file.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum ConfigCommand {
     /// Judge a file; errors point at the place

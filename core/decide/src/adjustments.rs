@@ -48,7 +48,9 @@ impl Participation {
             return vec![known(tenant, id, "is being given an entry under this key")];
         }
         let account = member.account.clone();
-        let expiry = self.credits.settings().on(member.terms).expiry;
+        // As with what it earns, the longest of its tenants' times counts.
+        let of_account = self.members.values().filter(|one| one.account == account);
+        let expiry = of_account.map(|one| self.credits.settings().on(one.terms).expiry).max().unwrap_or_default();
         // As with a boost: what is too old is not there to be taken.
         let mut effects: Vec<Effect> = self.credits.expire(now, &account).map(Effect::Ledger).into_iter().collect();
         let entry = match gives {
@@ -76,7 +78,8 @@ impl Participation {
         if amount == MicroCredits::ZERO || has.plus(amount) > HELD_MAX {
             let text = format!(
                 "An account can be given something, and up to {HELD_MAX} credits: {amount} are too many or none, beside the \
-                 {has} that it has. Nothing was changed."
+                 {has} that it has. Nothing was changed now; whether an earlier call under this key was carried out is told by \
+                 `minerva-ctl audit`."
             );
             return Err((RefusalKind::OutOfRange, text));
         }
@@ -91,7 +94,7 @@ impl Participation {
             let accruing = self.credits.accruing(account);
             let text = format!(
                 "{amount} credits cannot be taken: the account holds {held}, with {accruing} more not entered yet. Nothing was \
-                 changed."
+                 changed now; whether an earlier call under this key was carried out is told by `minerva-ctl audit`."
             );
             (RefusalKind::NotEnoughCredits, text)
         })

@@ -12,6 +12,8 @@ use std::path::Path;
 const FILES_A_PROCESS_MAX: u64 = 256;
 /// Open files looked at in one slice; the last process of those whose turn it is may exceed it.
 const FILES_A_SLICE: u64 = 256;
+/// A process that came too late in so many slices is looked at all the same: others that use the disk come first in each.
+const WAITS_MAX: u32 = 8;
 
 /// The open files of a process.
 #[derive(Clone, Copy, Debug, Default)]
@@ -22,6 +24,8 @@ pub(crate) struct Files {
     pub(crate) bytes: u64,
     /// The turn in which they were looked at; 0 before the first.
     turn: u64,
+    /// Slices of this turn in which others had used up what may be looked at.
+    waits: u32,
 }
 
 /// Whose open files are looked at: those of each process once in a turn, and a turn has as many slices as it needs.
@@ -46,9 +50,9 @@ impl FileTurns {
         if before.turn == self.turn {
             return count_files(folder, before);
         }
-        if self.left == 0 {
+        if self.left == 0 && before.waits < WAITS_MAX {
             self.is_unfinished = true;
-            return count_files(folder, before);
+            return count_files(folder, Files { waits: before.waits + 1, ..before });
         }
         let (files, looked_at) = look_at_files(folder);
         self.left = self.left.saturating_sub(looked_at);
@@ -67,9 +71,22 @@ fn open_files_of(folder: &Path) -> Option<(OwnedFd, u64)> {
 /// How many files a process has open now; what else was known of them stays, as far as it can be.
 fn count_files(folder: &Path, before: Files) -> Files {
     match open_files_of(folder) {
-        Some((_, counted)) if counted > 0 => Files { open: counted, sockets: before.sockets.min(counted), ..before },
-        _ => before,
+        Some((directory, counted)) => {
+            let open = if counted > 0 { counted } else { entries_of(directory) };
+            Files { open, sockets: before.sockets.min(open), ..before }
+        }
+        None => before,
     }
+}
+
+/// How many entries a directory has, for kernels that do not say.
+fn entries_of(directory: OwnedFd) -> u64 {
+    let mut entries = 0;
+    for_each_entry(directory, |_, _| {
+        entries += 1;
+        ControlFlow::Continue(())
+    });
+    entries
 }
 
 /// Looks at a process's open files; and at how many. Types and sizes are asked for from what the kernel has, without asking a

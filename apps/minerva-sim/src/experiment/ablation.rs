@@ -166,13 +166,29 @@ fn changing(of: &Builder<'_>) -> Vec<Scene> {
 
 /// A tenant without a contract beside three that have small ones and take all that they can get.
 fn greedy(of: &Builder<'_>) -> Scene {
-    let reader = |place: usize| of.client(&format!("reader {place}"), 3000, 200, vec![part(0, of.reads(place))], 2);
-    let without = of.client("without", 0, 200, vec![part(0, of.seeks(3))], 2);
+    let clients = beside_greedy(of, 3, of.seeks(3));
     Scene {
         name: "greedy",
         what: "three readers that are promised 3 MB/s and take all they can get; a random reader without a contract, to get something",
-        clients: (0..3).map(reader).chain([Client { promise: Promise::Something, ..without }]).collect(),
+        clients,
     }
+}
+
+/// Some readers that take all they can get, and a tenant without a contract.
+fn beside_greedy(of: &Builder<'_>, readers: usize, plan: Plan) -> Vec<Client> {
+    let reader = |place: usize| of.client(&format!("reader {place}"), 3000, 200, vec![part(0, of.reads(place))], 2);
+    let without = of.client("without", 0, 200, vec![part(0, plan)], 2);
+    (0..readers).map(reader).chain([Client { promise: Promise::Something, ..without }]).collect()
+}
+
+/// The part of the bytes that a reader without a contract gets beside so many greedy ones that have one; and the seconds missed.
+#[cfg(test)]
+pub(crate) fn part_beside_greedy(profile: &Profile, readers: usize, seed: u64, seconds: usize) -> (f64, usize) {
+    let of = Builder { profile, seconds };
+    let clients = beside_greedy(&of, readers, of.reads(readers));
+    let outcome = with_options(profile, HtbsOptions::default(), &clients, seed, seconds);
+    let bytes = outcome.verdicts.last().map_or(0.0, |verdict| verdict.mean_bytes);
+    (bytes / outcome.bytes_per_second, outcome.missed())
 }
 
 /// Tenants with several requests on their way, large ones, long thoughts, or places in common.

@@ -74,6 +74,17 @@ fn priorities_hold_across_vms() {
 }
 
 #[test]
+fn a_flow_without_a_contract_has_an_equal_part() {
+    let disk = profile("sata7200-80g").expect("built in");
+    for (readers, seed) in [(1, 1), (1, 2), (3, 1), (3, 2)] {
+        let (part, missed) = ablation::part_beside_greedy(&disk, readers, seed, 30);
+        assert_eq!(missed, 0, "{readers} readers, seed {seed}");
+        let equal = 1.0 / (readers + 1) as f64;
+        assert!((0.7 * equal..=1.3 * equal).contains(&part), "{readers} readers, seed {seed}: {part}");
+    }
+}
+
+#[test]
 fn every_option_of_htbs_shows_in_its_scene() {
     let disk = profile("sata7200-80g").expect("built in");
     for seed in [1, 2, 3] {

@@ -32,7 +32,7 @@ impl Driver {
         let refuse = |kind, text: &str| Err(Refusal::new(kind, format!("{text} Nothing was changed.")));
         let key = &request.request_id;
         let is_printable = |text: &str| !text.chars().any(char::is_control);
-        if key.is_empty() || key.len() > KEY_LENGTH_MAX || !is_printable(key) {
+        if key.is_empty() || key.chars().count() > KEY_LENGTH_MAX || !is_printable(key) {
             return refuse(RefusalKind::OutOfRange, "A key has 1 to 64 printable characters; a UUID will do.");
         }
         if request.reason.chars().count() > REASON_LENGTH_MAX || !is_printable(&request.reason) {

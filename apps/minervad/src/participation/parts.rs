@@ -5,7 +5,7 @@ use crate::participation::claims::{Claims, Standing};
 use crate::participation::refusals::Refusals;
 use crate::participation::reports::Reports;
 use minerva_api::v1;
-use minerva_model::{Boost, DeviceId, Grant, Level, RequestId, TenantHistory, TenantId};
+use minerva_model::{Boost, DeviceId, Grant, Level, RefusalKind, RequestId, TenantHistory, TenantId};
 use std::collections::{BTreeMap, BTreeSet};
 use tokio::sync::mpsc::Sender;
 use tokio::sync::oneshot;
@@ -47,7 +47,10 @@ impl Waiting {
         match self {
             Self::Boost { answer, .. } => drop(answer.send(Err(refusal.clone()))),
             Self::Operation(answers) => drop(answers.try_send(Err(refusal.clone()))),
-            Self::Adjustment { answer, .. } => drop(answer.send(Err(refusal.clone()))),
+            Self::Adjustment { answer, .. } => {
+                let message = format!("{} `minerva-ctl audit` tells whether it was done before.", refusal.message);
+                drop(answer.send(Err(Refusal::new(RefusalKind::NotCommitted, message))));
+            }
         }
     }
 }

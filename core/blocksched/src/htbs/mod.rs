@@ -79,6 +79,8 @@ struct State {
     reserved_ns: u64,
     /// Without a contract: from when it may have its next part.
     part_not_before: Nanos,
+    /// Up to when its present part was charged.
+    part_charged_at: Nanos,
 }
 
 /// Why a request leaves now.
@@ -169,11 +171,9 @@ impl Htbs {
     /// Whether the flow in service gains from going on: it is sequential, and somebody waits for it; or it has its part.
     fn is_worth_keeping(&mut self, flow: FlowId) -> bool {
         let options = self.options;
-        let Flow { state, parameters, .. } = self.flows.at(flow);
-        if options.equal_parts && parameters.contract.is_none() {
-            return true;
-        }
-        state.sequence.is_sequential(options.sequential) && (state.sequence.last_sync || !options.wait_for_sync_only)
+        let state = &self.flows.at(flow).state;
+        let sequential = state.sequence.is_sequential(options.sequential);
+        (sequential && (state.sequence.last_sync || !options.wait_for_sync_only)) || self.keeps_part(flow)
     }
 
     /// Whether the contract of the flow in service gives it the next request of its turn.
@@ -264,6 +264,7 @@ impl Htbs {
         let Some(flow) = self.part_due(now).or(first_due) else { return Err(Dispatch::Idle) };
         self.current = Some(flow);
         self.turn_began = now;
+        self.flows.at(flow).state.part_charged_at = now;
         self.flows.at(flow).state.turn_units = 0;
         Ok((flow, Turn::New))
     }
@@ -417,7 +418,9 @@ impl Scheduler for Htbs {
         self.set_flow(now, flow, FlowParameters::default());
         let flow = self.flows.at(flow);
         if flow.queue.is_empty() {
-            flow.state = State { in_flight: flow.state.in_flight, ..State::default() };
+            // What is at the device is yet to be completed.
+            let State { in_flight, sent_at, .. } = flow.state;
+            flow.state = State { in_flight, sent_at, ..State::default() };
         }
     }
 
@@ -491,8 +494,7 @@ impl Scheduler for Htbs {
         state.in_flight = state.in_flight.saturating_sub(1);
         state.completed_at = Some(now);
         if parameters.contract.is_none() {
-            let took = Nanos(now.since(state.sent_at).0 / at_device);
-            self.charge_part(request.flow, now, took);
+            self.charge_part(request.flow, now, at_device);
             self.track_part(request.flow, now);
         }
     }

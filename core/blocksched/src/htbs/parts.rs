@@ -1,9 +1,9 @@
 //! Equal parts for flows without a contract: what contracts leave is not all for those that have one and ask for more.
 //!
 //! Such a flow begins a turn when there is room for it beside all contracts, and then not again until every other backlogged
-//! flow could have had as much time as it had.
+//! flow could have had as much time as it had, idling included.
 
-use super::{Htbs, State};
+use super::Htbs;
 use crate::flow::FlowId;
 use crate::table::Flow;
 use minerva_model::Nanos;
@@ -30,10 +30,27 @@ impl Htbs {
         }
     }
 
-    /// A request of a flow without a contract held the disk for so long.
-    pub(super) fn charge_part(&mut self, flow: FlowId, now: Nanos, took: Nanos) {
+    /// Whether a flow without a contract keeps the disk until its part is over: it has more to ask for, or is expected to ask
+    /// sooner than a seek away takes.
+    pub(super) fn keeps_part(&mut self, flow: FlowId) -> bool {
+        let seek_ns = self.seek.mean_ns();
+        let Flow { parameters, queue, state } = self.flows.at(flow);
+        let asks_soon = state.sequence.last_sync && state.think.is_measured() && state.think.high_ns() <= seek_ns;
+        self.options.equal_parts && parameters.contract.is_none() && (!queue.is_empty() || asks_soon)
+    }
+
+    /// A request of a flow without a contract was completed: it is charged with the time that it took, and for which the disk was
+    /// kept idle for it.
+    pub(super) fn charge_part(&mut self, flow: FlowId, now: Nanos, at_device: u64) {
         let others = self.by_finish.len() - usize::from(self.by_finish.key(flow.index()).is_some());
-        let State { part_not_before, .. } = &mut self.flows.at(flow).state;
-        *part_not_before = (*part_not_before).max(now) + Nanos(took.0.saturating_mul(others as u64));
+        let (is_in_service, wait_max) = (self.current == Some(flow), self.options.wait_max);
+        let state = &mut self.flows.at(flow).state;
+        let took = match is_in_service {
+            true => now - state.part_charged_at.max(state.sent_at - wait_max),
+            false => Nanos(now.since(state.sent_at).0 / at_device),
+        };
+        state.part_charged_at = now;
+        let whole = Nanos(took.0.saturating_mul(others as u64 + 1));
+        state.part_not_before = state.part_not_before.max(now - took) + whole;
     }
 }
