@@ -47,10 +47,19 @@ impl Waiting {
         match self {
             Self::Boost { answer, .. } => drop(answer.send(Err(refusal.clone()))),
             Self::Operation(answers) => drop(answers.try_send(Err(refusal.clone()))),
-            Self::Adjustment { answer, .. } => {
+            Self::Adjustment { answer, .. } => drop(answer.send(Err(refusal.clone()))),
+        }
+    }
+
+    /// What came of it will not be heard.
+    fn give_up(self, refusal: &Refusal) {
+        match self {
+            // It may be on its way to the ledger.
+            Self::Adjustment { .. } => {
                 let message = format!("{} `minerva-ctl audit` tells whether it was done before.", refusal.message);
-                drop(answer.send(Err(Refusal::new(RefusalKind::NotCommitted, message))));
+                self.refuse(&Refusal::new(RefusalKind::NotCommitted, message));
             }
+            Self::Boost { .. } | Self::Operation(_) => self.refuse(refusal),
         }
     }
 }
@@ -137,7 +146,7 @@ impl Parts {
             std::mem::take(&mut self.waiting).into_iter().partition(|((tenant, _), _)| concerned(*tenant));
         self.waiting = stay;
         let gone: BTreeMap<(TenantId, RequestId), Vec<Waiting>> = gone;
-        gone.into_values().flatten().for_each(|waiting| waiting.refuse(refusal));
+        gone.into_values().flatten().for_each(|waiting| waiting.give_up(refusal));
         let (gone, stay) = std::mem::take(&mut self.committing).into_iter().partition(|(_, one)| concerned(one.tenant));
         self.committing = stay;
         let gone: BTreeMap<u64, Committing> = gone;
