@@ -152,7 +152,8 @@ async def work():
         await held.release()
         await client.close()
         os._exit(7 if len(minerva.aio._tasks) == before else 1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert code == 7, code
     assert held.level is minerva.Level.LOW
     await operation.finish()
     await other.cancel()

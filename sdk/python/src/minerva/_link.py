@@ -58,6 +58,9 @@ def _after_fork() -> None:
 
 
 os.register_at_fork(after_in_child=_after_fork)
+# Unless told, the core of grpcio prepares for forks and its Python half does not: a child then often dies of SIGSEGV as it is born.
+# It does without the connection anyway. Read when the first channel is made.
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 
 
 def is_cut_off() -> bool:
