@@ -7,7 +7,6 @@ mod doors;
 mod files;
 mod kernel_text;
 mod memory;
-mod participation;
 mod workloads;
 
 use std::sync::LazyLock;
@@ -32,7 +31,7 @@ const TARGETS: &[(&str, Target)] = &[
     ("io_stat", kernel_text::io_stat),
     ("job_file", workloads::job_file),
     ("journal", files::journal),
-    ("messages", participation::messages),
+    ("messages", minervad::message_trial::messages),
     ("mountinfo", kernel_text::mountinfo),
     ("network", kernel_text::network),
     ("pressure", kernel_text::pressure),

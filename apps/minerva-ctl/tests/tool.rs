@@ -10,11 +10,21 @@ use minerva_store::Recorder;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
+use std::time::{Duration, Instant};
 
 fn tool(directory: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_minerva-ctl"));
     command.arg("--config").arg(directory.join("minerva.toml")).args(arguments);
     command.current_dir(directory).output().expect("the tool")
+}
+
+/// Polls until it holds.
+fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !holds() {
+        assert!(begin.elapsed() < Duration::from_secs(60), "waited in vain until {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -162,10 +172,10 @@ fn with_a_daemon_it_shows_and_records() {
     let log = fs::File::create(directory.path().join("log")).expect("a log");
     let daemon = Command::new(minervad).arg("--config").arg(&file).stderr(log).spawn();
     let mut daemon = Daemon(daemon.expect("the daemon"));
-    while tool(directory.path(), &["status"]).status.code() == Some(2) {
+    until("the daemon answers", || {
         assert!(daemon.0.try_wait().expect("a child").is_none(), "the daemon ended");
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+        tool(directory.path(), &["status"]).status.code() != Some(2)
+    });
     let status = tool(directory.path(), &["--json", "status"]);
     let line: serde_json::Value = serde_json::from_slice(&status.stdout).expect("one object");
     assert_eq!((line["mode"].as_str(), line["config_error"].as_str()), (Some("shadow"), Some("")));
@@ -307,14 +317,7 @@ fn kill_a_probe(directory: &Path, name: &str) {
         return;
     }
     let readers = || fs::read_to_string(group.join("reader-100/cgroup.procs")).unwrap_or_default();
-    let wait_until = |holds: &dyn Fn() -> bool| {
-        let begin = std::time::Instant::now();
-        while !holds() && begin.elapsed().as_secs() < 60 {
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        }
-        assert!(holds(), "waited in vain");
-    };
-    wait_until(&|| !readers().is_empty());
+    until("the probe reads", || !readers().is_empty());
     probe.kill().and_then(|()| probe.wait()).expect("an end");
-    wait_until(&|| readers().is_empty());
+    until("its readers have ended", || readers().is_empty());
 }

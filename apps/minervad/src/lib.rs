@@ -1,9 +1,8 @@
 //! The daemon: who uses each disk, and what the kernel is told about it, once a slice.
 //!
-//! Threads: `main` turns the slice loop; `clients` serves tools and metrics; `tenants` serves those who take
-//! part; `store` writes to the disk; `signals` waits for
-//! signals. Between them are bounded queues, and the loop waits for none of the others. A second process, the guard, puts
-//! everything back if this one dies.
+//! Threads: `main` turns the slice loop; `clients` serves tools and metrics; `tenants` serves those who take part; `store`
+//! writes to the disk; `signals` waits for signals. Between them are bounded queues, and the loop waits for none of the
+//! others. A second process, the guard, puts everything back if this one dies.
 //!
 //! A library only so that fuzzing can reach what is inside.
 
@@ -36,6 +35,8 @@ use arguments::{Arguments, Hidden};
 use clap::Parser;
 #[cfg(any(test, feature = "fuzzing"))]
 pub use participation::door_trial;
+#[cfg(feature = "fuzzing")]
+pub use participation::message_trial;
 use std::process::ExitCode;
 
 /// The program, from its command line to its end.

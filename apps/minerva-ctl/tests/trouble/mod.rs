@@ -1,23 +1,14 @@
 //! Bad input and bad moments: what the tool says, and that nothing is left behind.
 
-use crate::{Daemon, place, text, tool, with_loop_under_bfq};
+use crate::{Daemon, place, text, tool, until, with_loop_under_bfq};
 use minerva_linux_actuate::{InstanceLock, Writer, WriterSettings};
 use minerva_model::{CgroupRef, DeviceId, KnobFile, KnobTarget, KnobWrite, Outcome, WriteId};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 const BLKIO: &str = "/sys/fs/cgroup/blkio";
-
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let begin = Instant::now();
-    while !holds() {
-        assert!(begin.elapsed() < Duration::from_secs(60), "waited in vain until {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
 
 fn assert_says(output: &Output, code: i32, sentence: &str) {
     let said = text(&output.stderr);

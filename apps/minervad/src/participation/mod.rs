@@ -28,6 +28,8 @@ mod identity_machine;
 mod identity_table;
 mod levels;
 mod limits;
+#[cfg(feature = "fuzzing")]
+pub mod message_trial;
 pub(crate) mod parts;
 pub(crate) mod refusals;
 mod reports;

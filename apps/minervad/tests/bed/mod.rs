@@ -14,10 +14,15 @@ const PATIENCE: Duration = Duration::from_secs(60);
 static BEDS: AtomicU32 = AtomicU32::new(0);
 
 /// Polls until it holds.
-pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn until(what: &str, holds: impl FnMut() -> bool) {
+    until_or_tell(what, holds, String::new);
+}
+
+/// Polls until it holds, and tells more when that is in vain.
+fn until_or_tell(what: &str, mut holds: impl FnMut() -> bool, more: impl Fn() -> String) {
     let begin = Instant::now();
     while !holds() {
-        assert!(begin.elapsed() < PATIENCE, "waited in vain until {what}");
+        assert!(begin.elapsed() < PATIENCE, "waited in vain until {what}\n{}", more());
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -303,12 +308,8 @@ impl Daemon {
     }
 
     /// Polls until it holds, and shows the daemon's log when that is in vain.
-    pub(crate) fn until(&self, what: &str, mut holds: impl FnMut() -> bool) {
-        let begin = Instant::now();
-        while !holds() {
-            assert!(begin.elapsed() < PATIENCE, "waited in vain until {what}:\n{}", self.log());
-            std::thread::sleep(Duration::from_millis(20));
-        }
+    pub(crate) fn until(&self, what: &str, holds: impl FnMut() -> bool) {
+        until_or_tell(what, holds, || self.log());
     }
 
     /// Waits for slices that begin from now on.

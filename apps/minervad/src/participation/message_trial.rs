@@ -1,21 +1,9 @@
-//! What tenants say: messages of every call, through the code that judges them. That code is part of a program and not of a
-//! library, so its files are taken as they are.
+//! What tenants say, for fuzzing: messages of every call, through the code that judges them.
 
+use crate::participation::{ask, convert};
 use minerva_api::v1;
 use minerva_model::{Nanos, RequestId};
 use prost::Message;
-
-#[path = "../../apps/minervad/src/participation/ask.rs"]
-#[allow(dead_code, reason = "only what is judged is used here")]
-pub(crate) mod ask;
-#[path = "../../apps/minervad/src/participation/convert.rs"]
-#[allow(dead_code, reason = "only what is judged is used here")]
-mod convert;
-/// What `ask` names of another file and no message makes: a process that is held open.
-pub(crate) mod identity {
-    #[derive(Clone, Debug)]
-    pub(crate) struct Bound;
-}
 
 /// More than ten years are refused.
 const SPAN_MAX: Nanos = Nanos::from_secs(10 * 365 * 86_400);
@@ -34,7 +22,9 @@ pub fn messages(input: &[u8]) {
         }),
         1 => judge(message, |one: v1::SetScheduleRequest| {
             let (entries, _) = convert::schedule(one)?;
-            assert!(entries.iter().all(|entry| entry.begin_minute < 1440 && entry.end_minute < 1440 && entry.days < 128));
+            assert!(
+                entries.iter().all(|entry| entry.begin_minute < 1440 && entry.end_minute < 1440 && entry.days < 128)
+            );
             Ok(())
         }),
         2 => judge(message, |one: v1::BoostRequest| {
