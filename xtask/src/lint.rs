@@ -2,13 +2,14 @@
 
 use crate::shell::{cargo, succeeds};
 use crate::skips::Skips;
-use crate::{arrows, packages, tidy};
+use crate::{arrows, packages, structure, tidy};
 use anyhow::Result;
 
 /// Runs every check, all of them even when one fails; whether all passed.
 pub(crate) fn run(skips: &mut Skips) -> Result<bool> {
     let mut clean = arrows::run()?;
     clean &= tidy::run()?;
+    clean &= structure::run(&structure::Options::default())?;
     clean &= succeeds(cargo().args(["fmt", "--all", "--check"]))?;
     clean &= succeeds(cargo().args(["clippy", "--quiet", "--workspace", "--all-targets", "--", "--deny", "warnings"]))?;
     clean &= licences(skips)?;

@@ -15,6 +15,7 @@ mod packages;
 mod sdk;
 mod shell;
 mod skips;
+mod structure;
 mod tests;
 mod tidy;
 
@@ -32,10 +33,12 @@ enum Task {
     Demo(demo::Options),
     /// Every test: lint, unit, property, golden, real kernel, guests, a short fuzz run.
     Test(tests::Options),
-    /// Formatting, clippy, arrows, tidiness, licences.
+    /// Formatting, clippy, arrows, structure, tidiness, licences.
     Lint,
     /// Who may depend on whom (docs/ARCHITECTURE.md, section 2), and where kernel paths may be named.
     Arrows,
+    /// Modules that import each other in a circle, long functions and long files: their numbers may only fall.
+    Structure(structure::Options),
     /// Benchmarks: every `benches/` folder, or those of the packages named.
     Bench {
         /// Packages to measure; none means all.
@@ -58,6 +61,7 @@ fn main() -> Result<ExitCode> {
         Task::Test(options) => tests::run(&options)?,
         Task::Lint => lint::run(&mut skips::Skips::default())?,
         Task::Arrows => arrows::run()?,
+        Task::Structure(options) => structure::run(&options)?,
         Task::Bench { packages } => figures::bench(&packages)?,
         Task::Fuzz(options) => fuzz::run(&options)?,
         Task::Figures(options) => figures::run(&options)?,
