@@ -1,7 +1,7 @@
 //! `[[identities]]`, and what the keys of `[participation]` show together.
 
-use crate::door_keys::IDENTITY;
-use crate::file::Judge;
+use crate::judge::Judge;
+use crate::listener_keys::IDENTITY;
 use crate::participation::{Identity, KnownBy, ParticipationSettings};
 use crate::settings::Config;
 use std::collections::BTreeMap;

@@ -1,14 +1,16 @@
 //! Every key of the file, with its range and its meaning. To add one, add a row.
 //!
-//! The file is long because it is a table. Ranges are wide: they refuse what cannot be meant (a share of 0, a slice of a week), not what is merely unusual.
+//! Ranges are wide: they refuse what cannot be meant (a share of 0, a slice of a week), not what is merely unusual.
 
-use crate::door_keys::PARTICIPATION;
+use crate::forms::{
+    DISK_FORM, GLOB_FORM, NAME_FORM, PATH_FORM, absolute, check_cgroup_path, check_disk_name, check_glob, check_name,
+    group_name, parse_metrics, show_path,
+};
 use crate::key::{Key, Kind, show_duration, show_size, show_text, show_texts};
+use crate::listener_keys::PARTICIPATION;
 use crate::part_keys::{COORDINATION, CREDITS, LEVELS};
-use crate::settings::{Config, LogFormat, LogLevel, Metrics};
-use globset::GlobBuilder;
+use crate::settings::{Config, LogFormat, LogLevel};
 use minerva_model::{BackEnd, DeviceSettings, Mode, Nanos, Role, Share, TenantRule};
-use std::path::{Component, Path, PathBuf};
 
 /// A table of the file that fills a part of the [`Config`].
 pub(crate) struct Section {
@@ -432,79 +434,11 @@ pub(crate) const RULE: &[Key<TenantRule>] = &[
 
 const ROLE_WORDS: [&str; 3] = [Role::ALL[0].as_str(), Role::ALL[1].as_str(), Role::ALL[2].as_str()];
 
-pub(crate) const PATH_FORM: &str = "an absolute path";
-const GLOB_FORM: &str = "a glob over cgroup paths";
-const DISK_FORM: &str = "the kernel name of a disk";
-const NAME_FORM: &str = "a name of 1 to 128 printable characters";
-
-pub(crate) fn show_path(path: &Path) -> Option<String> {
-    show_text(&path.to_string_lossy())
-}
-
-pub(crate) fn absolute(text: &str) -> Result<PathBuf, String> {
-    let path = Path::new(text);
-    if !path.is_absolute() {
-        return Err("not an absolute path".to_owned());
-    }
-    if path.components().any(|part| part == Component::ParentDir) || text.contains('\0') {
-        return Err("`..` is not allowed here".to_owned());
-    }
-    Ok(path.to_owned())
-}
-
-/// Whether there is such a group is known where the daemon runs.
-fn group_name(text: &str) -> Result<String, String> {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-' | b'$');
-    if !text.is_empty() && text.len() <= 64 && text.bytes().all(plain) {
-        return Ok(text.to_owned());
-    }
-    Err("a group's name or number is needed".to_owned())
-}
-
-fn parse_metrics(text: &str) -> Result<Metrics, String> {
-    match text.split_once(':') {
-        None if text == "none" => Ok(Metrics::None),
-        Some(("unix", path)) => absolute(path).map(Metrics::Unix),
-        Some(("loopback", port)) => match port.parse() {
-            Ok(port) if port > 0 => Ok(Metrics::Loopback(port)),
-            _ => Err("the port is not in 1 to 65535".to_owned()),
-        },
-        _ => Err("expected \"none\", \"unix:PATH\" or \"loopback:PORT\"".to_owned()),
-    }
-}
-
-fn check_glob(text: &str) -> Result<(), String> {
-    if text.is_empty() {
-        return Err("empty".to_owned());
-    }
-    if text.starts_with('/') {
-        return Err("cgroup paths have no leading slash here".to_owned());
-    }
-    let glob = GlobBuilder::new(text).literal_separator(true).build();
-    glob.map(drop).map_err(|error| error.kind().to_string())
-}
-
-fn check_cgroup_path(text: &str) -> Result<(), String> {
-    let normal = |part: Component<'_>| matches!(part, Component::Normal(_));
-    if text.is_empty() || text.contains(['\0', '\n']) || !Path::new(text).components().all(normal) {
-        return Err("not a plain path below the root of the hierarchy".to_owned());
-    }
-    Ok(())
-}
-
-pub(crate) fn check_disk_name(text: &str) -> Result<(), String> {
-    if text.starts_with("/dev/") {
-        return Err("write the kernel name, without `/dev/`".to_owned());
-    }
-    if text.is_empty() || text == "." || text == ".." || text.len() > 31 || text.contains(['/', '\0', '\n', ' ']) {
-        return Err("no disk can have this name".to_owned());
-    }
-    Ok(())
-}
-
-pub(crate) fn check_name(text: &str) -> Result<(), String> {
-    match text.chars().count() {
-        1..=128 if !text.chars().any(char::is_control) => Ok(()),
-        _ => Err("not 1 to 128 printable characters".to_owned()),
-    }
+/// The table in which a key of exactly this name exists.
+pub(crate) fn belongs_elsewhere(prefix: &str, word: &str) -> Option<String> {
+    let section = SECTIONS.iter().find(|s| s.name != prefix && s.keys.iter().any(|key| key.name == word))?;
+    Some(match section.name {
+        "" => format!("`{word}` belongs above the first table"),
+        name => format!("`{word}` belongs below `[{name}]`"),
+    })
 }

@@ -6,16 +6,19 @@
 //!
 //! Limits: a file is at most [`FILE_BYTES_MAX`] long.
 
-mod door_keys;
 mod file;
+mod forms;
 mod identities;
+mod judge;
 mod key;
 mod keys;
+mod listener_keys;
 mod part_keys;
 mod participation;
 mod problem;
 mod settings;
 mod template;
+mod value;
 
 pub use participation::{DoorLimits, Identity, KnownBy, PORT_DEFAULT, ParticipationSettings};
 pub use problem::{ConfigError, ConfigErrors, Problem};

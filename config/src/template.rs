@@ -1,8 +1,8 @@
 //! What is generated from the keys: the commented default file and the JSON schema for editors.
 
-use crate::door_keys::IDENTITY;
 use crate::key::{Key, Kind, size_text};
 use crate::keys::{DEVICE, RULE, SECTIONS};
+use crate::listener_keys::IDENTITY;
 use crate::participation::Identity;
 use crate::settings::Config;
 use minerva_model::{DeviceSettings, TenantRule};

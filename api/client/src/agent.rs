@@ -1,6 +1,6 @@
 //! Starts `minerva-agent` where no server listens but one can be reached, as in a guest.
 
-use crate::transport::nobody_listens;
+use crate::error::nobody_listens;
 use std::fs::{DirBuilder, Metadata};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};

@@ -43,6 +43,13 @@ pub struct Client {
     server: Arc<Server>,
 }
 
+impl Options {
+    /// Connects. Without a server the client does nothing ([`Client::absence`]); an error is what somebody has to mend.
+    pub async fn connect(self) -> Result<Client, Error> {
+        Ok(Client { server: Arc::new(Server::of_options(self).await?) })
+    }
+}
+
 impl Client {
     /// Connects as [`Options::from_environment`] says. Without a server it is a client that does nothing; an error is what
     /// somebody has to mend, such as an address that cannot be read.
@@ -53,10 +60,6 @@ impl Client {
     /// A client that does nothing, for the reason given.
     pub fn absent(reason: &str) -> Self {
         Self { server: Arc::new(Server::absent(reason)) }
-    }
-
-    pub(crate) async fn with_options(options: Options) -> Result<Self, Error> {
-        Ok(Self { server: Arc::new(Server::of_options(options).await?) })
     }
 
     /// Why there is no server, when there is none.

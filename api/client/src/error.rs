@@ -143,6 +143,11 @@ pub fn retry_after(status: &Status) -> Option<Duration> {
     status.metadata().get(RETRY_AFTER_KEY)?.to_str().ok()?.parse().ok().map(Duration::from_millis)
 }
 
+/// Whether a socket is missing, or left over from a program that ended.
+pub(crate) fn nobody_listens(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Error, is_worth_another_try, retry_after};

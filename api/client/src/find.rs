@@ -1,10 +1,10 @@
 //! Finds the server: where it is named, else where one listens, else through an agent that is started.
 
 use crate::address::Address;
-use crate::error::Error;
+use crate::error::{Error, nobody_listens};
 use crate::link::Link;
 use crate::options::Options;
-use crate::transport::{Transport, nobody_listens, open_or_start};
+use crate::transport::{Transport, open_or_start};
 use std::error::Error as StdError;
 use std::io;
 use std::sync::Arc;

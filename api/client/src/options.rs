@@ -2,7 +2,6 @@
 
 use crate::address::Address;
 use crate::agent::{Agent, is_own};
-use crate::client::Client;
 use crate::credentials::Credentials;
 use crate::error::Error;
 use std::ffi::OsString;
@@ -74,11 +73,6 @@ impl Options {
             look_period: LOOK_PERIOD_DEFAULT,
             quiet: false,
         })
-    }
-
-    /// Connects. Without a server the client does nothing ([`Client::absence`]); an error is what somebody has to mend.
-    pub async fn connect(self) -> Result<Client, Error> {
-        Client::with_options(self).await
     }
 
     /// The sockets that may be trusted: in a directory that belongs to the system or to this user.

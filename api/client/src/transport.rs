@@ -3,7 +3,7 @@
 use crate::address::Address;
 use crate::agent::Agent;
 use crate::credentials::Credentials;
-use crate::error::Error;
+use crate::error::{Error, nobody_listens};
 use hyper_util::rt::TokioIo;
 use std::io;
 use std::path::PathBuf;
@@ -129,9 +129,4 @@ fn vsock_connector(
 ) -> impl tower::Service<Uri, Response = TokioIo<VsockStream>, Error = io::Error, Future: Send> + Send + Clone + 'static
 {
     service_fn(move |_: Uri| async move { VsockStream::connect(VsockAddr::new(cid, port)).await.map(TokioIo::new) })
-}
-
-/// Whether a socket is missing, or left over from a program that ended.
-pub(crate) fn nobody_listens(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
 }

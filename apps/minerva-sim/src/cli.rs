@@ -1,10 +1,10 @@
 //! The command line's shape. Man pages and completions are generated from it.
 
-use crate::fit;
 use crate::scheduler::Name;
 use crate::trace_cli::{Reading, Replaying, TraceCommand};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use minerva_model::Nanos;
+use minerva_sim_world::Fault;
 use std::path::PathBuf;
 
 /// Minerva's simulator: virtual time, modelled disks, and the very schedulers and engine that run for real.
@@ -31,7 +31,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Trace(TraceCommand),
     /// Fit an SSD's parameters to a fio run.
-    Fit(fit::Arguments),
+    Fit(FitArguments),
     /// Write man pages and shell completions.
     #[command(hide = true)]
     Generate {
@@ -65,8 +65,8 @@ pub(crate) struct Scene {
     pub(crate) depth: Option<u32>,
     /// The disk is slow or stands still for a while: FROM-UNTIL in seconds, then `x` and how many times slower, or `x0` for
     /// standing still, such as `10-20x4`. May be given several times.
-    #[arg(long, value_name = "FAULT", value_parser = crate::scene::parse_fault)]
-    pub(crate) fault: Vec<minerva_sim_world::Fault>,
+    #[arg(long, value_name = "FAULT", value_parser = parse_fault)]
+    pub(crate) fault: Vec<Fault>,
     #[command(flatten)]
     pub(crate) reading: Reading,
     /// Fold a trace's addresses past the disk's end onto it, instead of stopping at the first.
@@ -181,4 +181,37 @@ pub(crate) struct FigureArguments {
     /// Print JSON lines.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Fits an SSD profile to a fio run. The profile goes to standard output, how well each job is met to standard error.
+///
+/// Run fio with `--output-format=json` and one job a point: random and sequential reads and writes of a few block sizes at
+/// a few depths, each with `stonewall`, so that they run one after the other.
+#[derive(Args)]
+pub(crate) struct FitArguments {
+    /// What `fio --output-format=json` printed.
+    pub(crate) fio_json: PathBuf,
+    /// The profile to start from: a built-in one or a file that ends in `.toml`.
+    #[arg(long, value_name = "PROFILE", default_value = "sata-ssd")]
+    pub(crate) base: String,
+    /// Instead of the profile's text print JSON lines: one a job, then one with the profile.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `FROM-UNTILxSLOWER`, for the command line.
+fn parse_fault(text: &str) -> Result<Fault, String> {
+    let shape = || format!("`{text}` is not FROM-UNTILxSLOWER, such as 10-20x4");
+    let (times, slower) = text.split_once('x').ok_or_else(shape)?;
+    let (from, until) = times.split_once('-').ok_or_else(shape)?;
+    let second = |text: &str| {
+        let second = text.parse::<f64>().ok().filter(|second| (0.0..1e9).contains(second));
+        second.map(|second| Nanos((second * 1e9) as u64)).ok_or_else(shape)
+    };
+    let (from, until) = (second(from)?, second(until)?);
+    if until <= from {
+        return Err(format!("`{text}` ends before it starts"));
+    }
+    let slower: u32 = slower.parse().map_err(|_| shape())?;
+    Ok(Fault { from, until, slower: (slower > 0).then_some(slower) })
 }

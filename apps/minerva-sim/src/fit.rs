@@ -1,33 +1,17 @@
 //! `minerva-sim fit`: an SSD's parameters from a fio run.
 
+use crate::cli::FitArguments;
 use crate::scene::read_profile;
 use crate::text::read_text;
 use anyhow::Context as _;
 use minerva_sim_device::Kind;
 use minerva_sim_device::fit::{FitPoint, SsdFit, ssd_fit};
-use std::path::PathBuf;
 
 /// More than fio prints of thousands of jobs.
 const FIO_BYTES_MAX: usize = 64 << 20;
 
-/// Fits an SSD profile to a fio run. The profile goes to standard output, how well each job is met to standard error.
-///
-/// Run fio with `--output-format=json` and one job a point: random and sequential reads and writes of a few block sizes at
-/// a few depths, each with `stonewall`, so that they run one after the other.
-#[derive(clap::Args)]
-pub(crate) struct Arguments {
-    /// What `fio --output-format=json` printed.
-    fio_json: PathBuf,
-    /// The profile to start from: a built-in one or a file that ends in `.toml`.
-    #[arg(long, value_name = "PROFILE", default_value = "sata-ssd")]
-    base: String,
-    /// Instead of the profile's text print JSON lines: one a job, then one with the profile.
-    #[arg(long)]
-    json: bool,
-}
-
 /// Fits and prints.
-pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &FitArguments) -> anyhow::Result<()> {
     let path = &arguments.fio_json;
     let text = read_text(path, FIO_BYTES_MAX)?;
     let fit = ssd_fit(&read_profile(&arguments.base)?, &text).with_context(|| format!("fit to {}", path.display()))?;

@@ -1,6 +1,7 @@
 //! The simulator's command line.
 
 mod admit;
+mod cells;
 mod cli;
 mod drives;
 mod every;

@@ -1,5 +1,6 @@
 //! `minerva-sim run` and `minerva-sim compare`.
 
+use crate::cells::{TENANT_HEADS, promise_text, tenant_rows};
 use crate::cli::{CompareArguments, RunArguments, Scene};
 use crate::output::{megabytes, print_table};
 use crate::scene::{Loaded, Prepared, load};
@@ -9,7 +10,7 @@ use anyhow::bail;
 use indicatif::ProgressBar;
 use minerva_model::Nanos;
 use minerva_sim_workload::trace::Replayed;
-use minerva_sim_world::{Report, ReportedPromise, sweep};
+use minerva_sim_world::{Report, sweep};
 use std::sync::{Arc, Mutex};
 
 /// Virtual time between two moves of the progress bar.
@@ -179,30 +180,6 @@ fn print_report(report: &Report, loaded: &Loaded, depth: u32) {
             }
         }
     }
-}
-
-/// The columns of [`tenant_rows`].
-pub(crate) const TENANT_HEADS: [&str; 4] = ["tenant", "processes", "MB", "share"];
-
-/// What each tenant got of everything that was transferred.
-pub(crate) fn tenant_rows(report: &Report) -> impl Iterator<Item = Vec<String>> {
-    report.tenants.iter().map(|tenant| {
-        let processes = report.processes.iter().filter(|process| process.tenant == tenant.name).count();
-        let (bytes, share) = (megabytes(tenant.bytes as f64), format!("{:.1} %", 100.0 * tenant.share));
-        vec![tenant.name.clone(), processes.to_string(), bytes, share]
-    })
-}
-
-/// How a guarantee fared, in a cell.
-pub(crate) fn promise_text(promise: Option<ReportedPromise>) -> String {
-    promise.map_or("-".to_owned(), |p| {
-        let late = format!("{} of {} late", p.requests_late, p.requests);
-        match (p.seconds, p.interval_s) {
-            (0, _) => format!("rate not judged: asked for no {} s on end, {late}", p.interval_s),
-            (seconds, 1) => format!("{} of {seconds} s, {late}", p.seconds_missed),
-            (seconds, interval_s) => format!("{} of {seconds} s in parts of {interval_s} s, {late}", p.seconds_missed),
-        }
-    })
 }
 
 fn print_comparison(reports: &[Report], loaded: &Loaded, depths: &[u32]) {

@@ -12,9 +12,7 @@ use minerva_model::{EngineConfig, Nanos};
 use minerva_sim_device::{Profile, profile_names};
 use minerva_sim_workload::job::{Amount, BoundJob, BoundTenant, FILE_BYTES_MAX, JobFile, parse};
 use minerva_sim_workload::trace::Replayed;
-use minerva_sim_world::{
-    EngineSetup, Fault, Faulty, GuestSetup, ProcessSetup, Promise, TenantSetup, World, WorldSetup,
-};
+use minerva_sim_world::{EngineSetup, Faulty, GuestSetup, ProcessSetup, Promise, TenantSetup, World, WorldSetup};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -97,23 +95,6 @@ pub(crate) fn read_profile(name: &str) -> anyhow::Result<Profile> {
     }
     let text = read_text(Path::new(name), PROFILE_BYTES_MAX)?;
     Profile::parse(&text).with_context(|| format!("failed to understand {name}"))
-}
-
-/// `FROM-UNTILxSLOWER`, for the command line.
-pub(crate) fn parse_fault(text: &str) -> Result<Fault, String> {
-    let shape = || format!("`{text}` is not FROM-UNTILxSLOWER, such as 10-20x4");
-    let (times, slower) = text.split_once('x').ok_or_else(shape)?;
-    let (from, until) = times.split_once('-').ok_or_else(shape)?;
-    let second = |text: &str| {
-        let second = text.parse::<f64>().ok().filter(|second| (0.0..1e9).contains(second));
-        second.map(|second| Nanos((second * 1e9) as u64)).ok_or_else(shape)
-    };
-    let (from, until) = (second(from)?, second(until)?);
-    if until <= from {
-        return Err(format!("`{text}` ends before it starts"));
-    }
-    let slower: u32 = slower.parse().map_err(|_| shape())?;
-    Ok(Fault { from, until, slower: (slower > 0).then_some(slower) })
 }
 
 impl Loaded {

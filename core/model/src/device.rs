@@ -1,6 +1,6 @@
 //! What is shared: a whole disk, and the facts that tell which knob bites on it.
 
-use crate::settings::BackEnd;
+use crate::BackEnd;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;

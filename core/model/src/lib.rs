@@ -19,6 +19,7 @@
 //! | [`Finding`] | `finding` | any stage | people |
 //! | [`EngineConfig`] | `settings` | `config` | `core/engine` |
 
+mod back_end;
 mod credit;
 mod decision;
 mod device;
@@ -34,6 +35,7 @@ mod signals;
 mod tenant;
 mod time;
 
+pub use back_end::BackEnd;
 pub use credit::{
     Adjustment, Boost, CreditLot, Declaration, DeclaredOperation, EntryKind, EntryNumber, LearntBandwidth, LedgerEntry,
     MicroCredits, Purchase, Recalled,
@@ -52,7 +54,7 @@ pub use request::{
 pub use sample::{
     DeviceSample, IoCounters, Pressure, Sample, Skipped, TenantIo, TenantPressure, TenantUsage, WaitCounters,
 };
-pub use settings::{ActuationSettings, BackEnd, DeviceSettings, EngineConfig, FennelSettings, Mode, ObserveSettings};
+pub use settings::{ActuationSettings, DeviceSettings, EngineConfig, FennelSettings, Mode, ObserveSettings};
 pub use signals::{DeviceSignals, IoSignals, Signals};
 pub use tenant::{CgroupRef, Role, Tenant, TenantId, TenantKind, TenantRule, Terms};
 pub use time::Nanos;

@@ -3,8 +3,8 @@
 
 use super::error::GuestError;
 use super::modules::Modules;
+use super::program::run;
 use std::fs::{self, File};
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -116,24 +116,4 @@ fn unpack(cache: &Path, directory: &Path, packages: &[&str], progress: &mut dyn 
         }
     }
     fs::rename(&tree, directory).map_err(GuestError::at("move the kernel to", directory))
-}
-
-/// Runs a program to its end and returns what it printed.
-pub(crate) fn run(command: &mut Command, program: &'static str) -> Result<String, GuestError> {
-    let package = match program {
-        "apt-cache" | "apt-get" => "apt",
-        "xz" => "xz-utils",
-        "dpkg-deb" => "dpkg",
-        other => other,
-    };
-    let output = command.output().map_err(|source| match source.kind() {
-        io::ErrorKind::NotFound => GuestError::MissingProgram { program, package },
-        _ => GuestError::at("start", program)(source),
-    })?;
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
-    if !output.status.success() {
-        let detail = format!("{} ({})", text(&output.stderr), output.status);
-        return Err(GuestError::Program { program, detail });
-    }
-    Ok(text(&output.stdout))
 }

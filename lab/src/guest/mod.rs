@@ -20,6 +20,7 @@ mod initramfs;
 mod kernel;
 mod libraries;
 mod modules;
+mod program;
 mod vsock;
 
 pub use error::GuestError;

@@ -2,7 +2,7 @@
 //! but each module names what it needs in its `.modinfo` section.
 
 use super::error::GuestError;
-use super::kernel::run;
+use super::program::run;
 use goblin::elf::Elf;
 use std::collections::BTreeMap;
 use std::fs;

@@ -8,9 +8,9 @@
 //! do not show them.
 
 use crate::device::{DeviceModel, Kind, Request};
+use crate::profile::SsdProfile;
 use crate::profile::{Media, Profile};
 use crate::random::Random;
-use crate::ssd::SsdProfile;
 use minerva_model::Nanos;
 use serde_json::Value;
 

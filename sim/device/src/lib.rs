@@ -14,12 +14,14 @@
 //! | `fit` | an SSD's parameters from a fio run |
 //! | `validate` | replays a measured trace and compares the distributions of service times |
 
+mod build;
 mod cache;
 mod device;
 pub mod disksim;
 pub mod fit;
 mod geometry;
 mod hdd;
+mod limits;
 mod mechanism;
 mod profile;
 mod random;
@@ -30,8 +32,7 @@ pub mod validate;
 
 pub use device::{Completion, DeviceModel, Kind, Request, RequestError, Statistics, check_request};
 pub use profile::{
-    CacheProfile, HddProfile, Layout, Media, Overhead, Profile, ProfileError, ReadAhead, Serpentine, Sparing,
-    WriteBack, Zone, profile, profile_names,
+    CacheProfile, Collection, HddProfile, Layout, Media, Overhead, PageTime, Profile, ProfileError, ReadAhead,
+    Serpentine, Sparing, SsdProfile, WriteBack, Zone, profile, profile_names,
 };
 pub use seek::Seek;
-pub use ssd::{Collection, PageTime, SsdProfile};

@@ -3,15 +3,15 @@
 //! Units are in the names. A megabyte is 10^6 bytes. Angles and skews are in sectors of the zone they belong to.
 
 mod hdd;
+mod hdd_check;
+mod ssd;
 
-use crate::device::{DeviceModel, RequestError, SECTOR_BYTES};
-use crate::hdd::Hdd;
-use crate::ssd::{Ssd, SsdProfile};
+use crate::device::{RequestError, SECTOR_BYTES};
 use crate::{Request, check_request};
 use serde::{Deserialize, Serialize};
 
-pub(crate) use hdd::TIME_MS_MAX;
 pub use hdd::{CacheProfile, HddProfile, Layout, Overhead, ReadAhead, Serpentine, Sparing, WriteBack, Zone};
+pub use ssd::{Collection, PageTime, SsdProfile};
 
 /// One disk: its name, its size, and how its medium behaves.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -77,16 +77,6 @@ impl Profile {
     /// Whether this disk can serve `request` as it stands.
     pub fn check(&self, request: &Request) -> Result<(), RequestError> {
         check_request(self.capacity_bytes, request)
-    }
-
-    /// Makes a disk of it. `seed` places the platters' first angle and the stalls of an SSD; the same seed gives the
-    /// same disk. `capacity_override` is rounded down to whole sectors, at least one.
-    pub fn build(&self, capacity_override: Option<u64>, seed: u64) -> Box<dyn DeviceModel> {
-        let sectors = (capacity_override.unwrap_or(self.capacity_bytes) / SECTOR_BYTES).max(1);
-        match &self.media {
-            Media::Hdd(hdd) => Box::new(Hdd::new(self, hdd, sectors, seed)),
-            Media::Ssd(ssd) => Box::new(Ssd::new(self, ssd, sectors, seed)),
-        }
     }
 
     /// What makes the numbers impossible, if anything. The text starts with the key at fault.

@@ -1,6 +1,6 @@
 //! Seek curves: the time an arm needs for a distance in cylinders.
 
-use crate::profile::TIME_MS_MAX;
+use crate::limits::TIME_MS_MAX;
 use serde::{Deserialize, Serialize};
 
 /// How a profile describes its seek curve. Times in milliseconds, distances in cylinders.

@@ -18,6 +18,7 @@
 pub mod compare;
 mod fio;
 pub mod host;
+pub mod hosted_disk;
 pub mod job;
 mod log;
 pub mod real;

@@ -1,7 +1,8 @@
 //! A job on the simulator.
 
 use crate::Arm;
-use crate::host::{Host, HostedDisk};
+use crate::host::Host;
+use crate::hosted_disk::HostedDisk;
 use crate::job::{Elevator, Job, TenantJob, region};
 use crate::log::{Entry, Window, outcome};
 use crate::real::RAMP_S;

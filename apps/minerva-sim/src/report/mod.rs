@@ -2,8 +2,8 @@
 
 mod plots;
 
+use crate::cells::{TENANT_HEADS, promise_text, tenant_rows};
 use crate::output::megabytes;
-use crate::run::{TENANT_HEADS, promise_text, tenant_rows};
 use anyhow::{Context as _, bail};
 use minerva_sim_device::Profile;
 use minerva_sim_world::{Report, ReportedProcess};

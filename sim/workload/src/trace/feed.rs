@@ -3,7 +3,7 @@
 use super::error::TraceError;
 use super::reader::TraceReader;
 use super::record::{Position, Record};
-use super::replay::{Addresses, ReplayOptions, Replayed};
+use super::replay_options::{Addresses, ReplayOptions, Replayed};
 use minerva_model::Nanos;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};

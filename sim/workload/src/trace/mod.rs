@@ -12,6 +12,7 @@
 //! | `native/` | Parquet, read and written |
 //! | `feed` | one trace read for several processes |
 //! | `replay` | a process that does what a trace says |
+//! | `replay_options` | how a trace is replayed, and what came of it |
 //! | `summary` | what a trace holds, in numbers |
 //!
 //! Memory is constant: buffers, decoders' windows, and one row group of the native form while it is written.
@@ -30,6 +31,7 @@ mod native;
 mod reader;
 mod record;
 mod replay;
+mod replay_options;
 mod slice;
 mod summary;
 #[cfg(test)]
@@ -42,6 +44,7 @@ pub use input::Compression;
 pub use native::writer::NativeWriter;
 pub use reader::{OutOfOrder, ReadOptions, TraceReader};
 pub use record::{Faults, Malformed, Misplaced, Position, Record};
-pub use replay::{Addresses, Pace, ReplayOptions, Replayed, TraceSource};
+pub use replay::TraceSource;
+pub use replay_options::{Addresses, Pace, ReplayOptions, Replayed};
 pub use slice::Slice;
 pub use summary::{Summary, SummaryBuilder, VolumeSummary};

@@ -1,7 +1,7 @@
-//! Keys of the doors for tenants: `[participation]` and `[[identities]]`. Rows as in `keys`.
+//! Keys of the listeners for tenants: `[participation]` and `[[identities]]`. Rows as in `keys`.
 
+use crate::forms::{PATH_FORM, absolute, check_name, show_path};
 use crate::key::{Key, Kind, show_duration, show_text};
-use crate::keys::{PATH_FORM, absolute, show_path};
 use crate::participation::{Identity, KnownBy, PORT_DEFAULT};
 use crate::settings::Config;
 use minerva_model::Nanos;
@@ -158,7 +158,7 @@ pub(crate) const IDENTITY: &[Key<Identity>] = &[
         kind: Kind::Text {
             form: "the name of a tenant",
             set: |i, v| {
-                crate::keys::check_name(v)?;
+                check_name(v)?;
                 i.tenant = v.to_owned();
                 Ok(())
             },
@@ -172,7 +172,7 @@ pub(crate) const IDENTITY: &[Key<Identity>] = &[
         kind: Kind::Text {
             form: "the common name or DNS name of a certificate",
             set: |i, v| {
-                crate::keys::check_name(v)?;
+                check_name(v)?;
                 i.known_by = Some(KnownBy::Certificate(v.to_owned()));
                 Ok(())
             },
