@@ -11,6 +11,7 @@
 //! | [`Tenant`], [`Device`] | `tenant`, `device` | `linux/observe` | everyone |
 //! | [`Sample`] | `sample` | `linux/observe` | `core/observe` |
 //! | [`Signals`] | `signals` | `core/observe` | `core/decide` |
+//! | [`Outlook`] | `outlook` | `core/forecast` | `core/decide` |
 //! | [`TenantRequest`], [`Granted`], [`Refused`] | `request` | tenants, `core/engine` | `core/decide`, tenants |
 //! | [`LedgerEntry`], [`Declaration`] | `credit` | `core/decide` | `store` |
 //! | [`Decision`] | `decision` | `core/decide` | `core/actuate`, people |
@@ -26,6 +27,7 @@ mod device;
 mod event;
 mod finding;
 mod history;
+mod outlook;
 mod participation;
 mod plan;
 mod request;
@@ -45,6 +47,7 @@ pub use device::{CgroupVersion, Device, DeviceFacts, DeviceId};
 pub use event::{Effect, Event};
 pub use finding::{Finding, FindingKind};
 pub use history::{TenantHistory, UsageAverage};
+pub use outlook::{Forecast, Horizon, Interval, Outlook};
 pub use participation::{ContentionCounting, CoordinationSettings, CreditSettings, LevelMeaning, LevelSettings};
 pub use plan::{KnobFile, KnobInspection, KnobRelease, KnobTarget, KnobWrite, Outcome, WriteId};
 pub use request::{
