@@ -16,6 +16,9 @@ pub(crate) struct Options {
     /// JSON lines: id, value, unit, goal, met, detail.
     #[arg(long)]
     json: bool,
+    /// How many cases the tests behind a figure draw; instead of as many as docs/figures.md says.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
+    cases: Option<u32>,
 }
 
 /// How a figure is measured.
@@ -99,14 +102,18 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     if let Some(unknown) = options.ids.iter().find(|id| !ids().any(|known| known == id.as_str())) {
         bail!("there is no figure `{unknown}`; there are: {}", ids().collect::<Vec<_>>().join(", "));
     }
-    build_release()?;
+    let is_wanted = |id: &str| options.ids.is_empty() || options.ids.iter().any(|wanted| wanted == id);
+    let wanted = || FIGURES.iter().filter(|(id, _)| is_wanted(id));
+    // What runs by `cargo test` or `cargo bench` builds what it needs.
+    if wanted().any(|(_, source)| !matches!(source, Source::Test(..) | Source::Bench(..))) {
+        build_release()?;
+    }
     let mut met = true;
-    for (id, source) in FIGURES {
-        if !options.ids.is_empty() && !options.ids.iter().any(|wanted| wanted == id) {
-            continue;
-        }
+    for (id, source) in wanted() {
         // One that cannot be measured here says so, and the others are measured all the same.
-        for line in measure(id, source).unwrap_or_else(|error| vec![Line::not_measured(id, &format!("{error:#}"))]) {
+        for line in measure(id, source, options.cases)
+            .unwrap_or_else(|error| vec![Line::not_measured(id, &format!("{error:#}"))])
+        {
             met &= line.met;
             print(&line, options.json)?;
         }
@@ -114,9 +121,9 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     Ok(met)
 }
 
-fn measure(id: &str, source: &Source) -> Result<Vec<Line>> {
-    if let Source::Test(arguments, tries) = source {
-        return Ok(vec![proved(id, arguments, *tries)?]);
+fn measure(id: &str, source: &Source, cases: Option<u32>) -> Result<Vec<Line>> {
+    if let Source::Test(arguments, (variable, tries)) = source {
+        return Ok(vec![proved(id, arguments, (variable, cases.unwrap_or(*tries)))?]);
     }
     let mut command = match source {
         Source::Lab => {

@@ -239,7 +239,9 @@ impl Credits {
         let account = self.accounts.entry(entry.account.clone()).or_default();
         if entry.kind.adds() {
             account.entering = account.entering.less(entry.lots.iter().map(|lot| lot.amount).sum());
-            account.lots.extend(entry.lots.into_iter().filter(|_| fresh));
+            if fresh {
+                entry.lots.into_iter().for_each(|lot| account.append(lot));
+            }
         } else if !fresh {
             account.give_back(entry.lots);
         }
@@ -371,8 +373,19 @@ impl Account {
         Ok(taken)
     }
 
+    /// Adds what was entered last. It does not expire before what the store told of meanwhile.
+    fn append(&mut self, lot: Lot) {
+        let expires_at = self.expires_at(lot.expires_at, None);
+        self.lots.push_back(Lot { expires_at, ..lot });
+    }
+
+    /// Puts what was taken out back to where it stood. That is not always the front: what expires sooner, taken out after it,
+    /// may have come back before it.
     fn give_back(&mut self, lots: Vec<Lot>) {
-        lots.into_iter().rev().for_each(|lot| self.lots.push_front(lot));
+        for lot in lots.into_iter().rev() {
+            let position = self.lots.partition_point(|held| held.expires_at < lot.expires_at);
+            self.lots.insert(position, lot);
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use minerva_model::{
     ContentionCounting, CreditLot, CreditSettings, EntryKind, EntryNumber, LedgerEntry, LevelSettings, MicroCredits,
     Nanos, Purchase, RequestId,
 };
-use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
+use proptest::prelude::{Strategy, TestCaseError, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 use std::collections::BTreeMap;
 
 fn earning(accounts_active: u32) -> Earning {
@@ -136,6 +136,20 @@ fn credits_last_as_long_as_the_terms_of_their_entry_say_and_no_shorter_than_olde
     assert_eq!(credits.held_in_all(), MicroCredits::ZERO);
 }
 
+/// What the store knows of an account may arrive while the first entry of it is under way.
+#[test]
+fn an_entry_committed_after_the_account_was_recalled_does_not_expire_before_what_was_there() {
+    let mut credits = Credits::default();
+    credits.configure(CreditSettings::default());
+    credits.earn([("a", Earning { expiry: Nanos::from_secs(60), ..earning(5) })].into_iter());
+    let entries = credits.entries(Nanos::ZERO, true);
+    let older = CreditLot { amount: MicroCredits::credits(10), expires_in: Nanos::from_secs(90) };
+    credits.recall(Nanos::ZERO, ("a", "t"), &[older], &[]);
+    commit(&mut credits, Nanos::ZERO, entries);
+    let lots = &credits.accounts["a"].lots;
+    assert!(lots.len() == 2 && lots.iter().map(|lot| lot.expires_at).is_sorted(), "{lots:?}");
+}
+
 #[derive(Clone, Debug)]
 enum Move {
     /// By an account, beside so many others, with so much demand, and on terms by which credits last so many seconds: its
@@ -238,119 +252,159 @@ impl Ledger {
     }
 }
 
+/// Plays a script and checks after every move what the property says.
+fn play(moves: Vec<Move>) -> Result<(), TestCaseError> {
+    let names = ["a", "b", "group:c"];
+    let settings = CreditSettings {
+        expiry: Nanos::from_secs(60),
+        slices_between_entries: 3,
+        held_max: MicroCredits::credits(200),
+        ..CreditSettings::default()
+    };
+    let fresh = || {
+        let mut credits = Credits::default();
+        credits.configure(settings);
+        credits
+    };
+    let (mut credits, mut ledger, mut now) = (fresh(), Ledger::default(), Nanos::ZERO);
+    let mut waiting: Vec<(LedgerEntry, Option<(String, Purchase)>)> = Vec::new();
+    let mut clock = 0_i64;
+    let mut boosts: BTreeMap<(String, String, RequestId), u32> = BTreeMap::new();
+    for one in moves {
+        match one {
+            Move::Earn(account, others, demand_ppm, expiry_seconds) => {
+                let earning = Earning {
+                    accounts_active: u32::from(others),
+                    points: 9,
+                    demand_ppm,
+                    held_max: settings.held_max,
+                    expiry: Nanos::from_secs(expiry_seconds),
+                };
+                credits.earn([(names[usize::from(account)], earning)].into_iter());
+            }
+            Move::Enter(at_once) => {
+                waiting.extend(credits.entries(now, at_once).into_iter().map(|entry| (entry, None)));
+                let mut lots = credits.accounts.values().flat_map(|account| &account.lots);
+                prop_assert!(lots.all(|lot| lot.expires_at > now), "held after its time");
+            }
+            Move::Buy(account, tenant, key, slices) => {
+                let (account, tenant, key) = (names[usize::from(account)], tenant.to_string(), id(&key.to_string()));
+                let price = settings.boosted_slice_price.times(u64::from(slices));
+                let purchase = Purchase { request: key.clone(), slices: Some(slices), device: None, price };
+                match credits.bought(account, &tenant, &key) {
+                    // What is told of a purchase is what was bought, whatever is asked for under its key later.
+                    Some(known) => prop_assert_eq!(
+                        Some(known),
+                        ledger.purchases.get(&(account.to_owned(), tenant.clone(), key.clone()))
+                    ),
+                    None if credits.being_bought(account, &tenant, &key).is_some() => {}
+                    None => {
+                        waiting.extend(credits.expire(now, account).map(|entry| (entry, None)));
+                        if let Ok(entry) = credits.spend(now, (account, &tenant), purchase.clone()) {
+                            let lots = &credits.under_way[&entry.number].lots;
+                            prop_assert!(
+                                lots.iter().all(|lot| lot.expires_at > now),
+                                "spent after its time: {:?}",
+                                lots
+                            );
+                            waiting.push((entry, Some((tenant, purchase))));
+                        }
+                    }
+                }
+            }
+            Move::Adjust(account, gives, amount) => {
+                let (account, amount) = (names[usize::from(account)], MicroCredits::credits(amount));
+                waiting.extend(credits.expire(now, account).map(|entry| (entry, None)));
+                let held = credits.held(account);
+                match gives {
+                    true => {
+                        let expiry = Nanos::from_secs(EXPIRIES_SECONDS[amount.0 as usize % EXPIRIES_SECONDS.len()]);
+                        waiting.push((credits.give(now, account, amount, expiry), None));
+                    }
+                    false => match credits.take(now, account, amount) {
+                        Ok(entry) => waiting.push((entry, None)),
+                        Err(told) => prop_assert!(told == held && held < amount),
+                    },
+                }
+            }
+            // The store's acknowledgement, and sometimes the crash just before it arrives.
+            Move::Commit(heard) if !waiting.is_empty() => {
+                let (entry, purchase) = waiting.remove(0);
+                let known = ledger.commit(now, &entry, purchase.as_ref());
+                let fresh_entry = known.is_none();
+                if !heard {
+                    waiting.clear();
+                    credits = fresh();
+                    ledger.tell(&mut credits, now, &names);
+                } else if let Some(settled) = credits.committed(now, entry.number, fresh_entry, known) {
+                    let key = (settled.account, settled.tenant, settled.request);
+                    *boosts.entry(key).or_default() += u32::from(fresh_entry);
+                }
+            }
+            Move::Fail if !waiting.is_empty() => {
+                let (entry, _) = waiting.remove(0);
+                credits.failed(entry.number);
+            }
+            Move::Commit(_) | Move::Fail => {}
+            Move::Pass(seconds) => clock += i64::from(seconds),
+            Move::Leap(seconds) => clock = (clock + i64::from(seconds)).max(0),
+            Move::Crash => {
+                waiting.clear();
+                credits = fresh();
+                ledger.tell(&mut credits, now, &names);
+            }
+        }
+        // As the decider takes it: its time does not go back.
+        now = now.max(Nanos::from_secs(clock.unsigned_abs()));
+        for name in names {
+            let out = ledger.removed(name);
+            let under_way = waiting.iter().map(|(entry, _)| entry);
+            let taken: u64 = under_way.filter(|e| e.account == name && !e.kind.adds()).map(|e| e.amount.0).sum();
+            prop_assert_eq!(ledger.added(name), out + taken + credits.held(name).0, "{}", name);
+            // The operator may give more than can be earned.
+            let given = MicroCredits(ledger.sum(name, EntryKind::Given));
+            prop_assert!(credits.held(name) <= settings.held_max.plus(given));
+            let lots = credits.accounts.get(name).into_iter().flat_map(|account| &account.lots);
+            prop_assert!(lots.map(|lot| lot.expires_at).is_sorted(), "one expires behind one that does not: {}", name);
+        }
+    }
+    prop_assert!(boosts.values().all(|count| *count <= 1), "bought twice: {:?}", boosts);
+    // Everything ends: what is held is gone an expiry after the last of it was earned.
+    waiting.into_iter().for_each(|(entry, _)| drop(credits.committed(now, entry.number, true, None)));
+    let end = now + Nanos::from_secs(EXPIRIES_SECONDS.into_iter().max().unwrap_or(0));
+    credits.entries(end, false);
+    prop_assert!(names.iter().all(|name| credits.held(name) == MicroCredits::ZERO));
+    Ok(())
+}
+
+/// A lot whose expiry failed came back behind one of a purchase that failed after it, and so was kept from expiring. Found at
+/// random; shrunk.
+#[test]
+fn what_is_given_back_stands_where_it_stood_among_what_expires_later() {
+    let script = vec![
+        Move::Earn(0, 0, 2, 20),
+        Move::Enter(true),
+        Move::Commit(false),
+        Move::Pass(20),
+        Move::Adjust(0, true, 36),
+        Move::Adjust(0, true, 39),
+        Move::Fail,
+        Move::Commit(true),
+        Move::Commit(false),
+        Move::Buy(0, 0, 0, 1),
+        Move::Fail,
+        Move::Fail,
+    ];
+    play(script).expect("the property holds");
+}
+
 proptest! {
     /// Earned + given = spent + expired + taken + held + under way, whatever is committed, refused, sent again, or lost in a crash, and in
     /// whatever order, and on whatever terms, and nothing outlives its time; and what is held can be told
     /// from the ledger alone.
     #[test]
     fn credits_are_conserved(moves in proptest::collection::vec(any_move(), 1..120)) {
-        let names = ["a", "b", "group:c"];
-        let settings = CreditSettings {
-            expiry: Nanos::from_secs(60), slices_between_entries: 3, held_max: MicroCredits::credits(200),
-            ..CreditSettings::default()
-        };
-        let fresh = || { let mut credits = Credits::default(); credits.configure(settings); credits };
-        let (mut credits, mut ledger, mut now) = (fresh(), Ledger::default(), Nanos::ZERO);
-        let mut waiting: Vec<(LedgerEntry, Option<(String, Purchase)>)> = Vec::new();
-        let mut clock = 0_i64;
-        let mut boosts: BTreeMap<(String, String, RequestId), u32> = BTreeMap::new();
-        for one in moves {
-            match one {
-                Move::Earn(account, others, demand_ppm, expiry_seconds) => {
-                    let earning = Earning {
-                        accounts_active: u32::from(others), points: 9, demand_ppm, held_max: settings.held_max,
-                        expiry: Nanos::from_secs(expiry_seconds),
-                    };
-                    credits.earn([(names[usize::from(account)], earning)].into_iter());
-                }
-                Move::Enter(at_once) => {
-                    waiting.extend(credits.entries(now, at_once).into_iter().map(|entry| (entry, None)));
-                    let mut lots = credits.accounts.values().flat_map(|account| &account.lots);
-                    prop_assert!(lots.all(|lot| lot.expires_at > now), "held after its time");
-                }
-                Move::Buy(account, tenant, key, slices) => {
-                    let (account, tenant, key) = (names[usize::from(account)], tenant.to_string(), id(&key.to_string()));
-                    let price = settings.boosted_slice_price.times(u64::from(slices));
-                    let purchase = Purchase { request: key.clone(), slices: Some(slices), device: None, price };
-                    match credits.bought(account, &tenant, &key) {
-                        // What is told of a purchase is what was bought, whatever is asked for under its key later.
-                        Some(known) => prop_assert_eq!(
-                            Some(known),
-                            ledger.purchases.get(&(account.to_owned(), tenant.clone(), key.clone()))
-                        ),
-                        None if credits.being_bought(account, &tenant, &key).is_some() => {}
-                        None => {
-                            waiting.extend(credits.expire(now, account).map(|entry| (entry, None)));
-                            if let Ok(entry) = credits.spend(now, (account, &tenant), purchase.clone()) {
-                                let lots = &credits.under_way[&entry.number].lots;
-                                prop_assert!(lots.iter().all(|lot| lot.expires_at > now), "spent after its time: {:?}", lots);
-                                waiting.push((entry, Some((tenant, purchase))));
-                            }
-                        }
-                    }
-                }
-                Move::Adjust(account, gives, amount) => {
-                    let (account, amount) = (names[usize::from(account)], MicroCredits::credits(amount));
-                    waiting.extend(credits.expire(now, account).map(|entry| (entry, None)));
-                    let held = credits.held(account);
-                    match gives {
-                        true => {
-                            let expiry = Nanos::from_secs(EXPIRIES_SECONDS[amount.0 as usize % EXPIRIES_SECONDS.len()]);
-                            waiting.push((credits.give(now, account, amount, expiry), None));
-                        }
-                        false => match credits.take(now, account, amount) {
-                            Ok(entry) => waiting.push((entry, None)),
-                            Err(told) => prop_assert!(told == held && held < amount),
-                        },
-                    }
-                }
-                // The store's acknowledgement, and sometimes the crash just before it arrives.
-                Move::Commit(heard) if !waiting.is_empty() => {
-                    let (entry, purchase) = waiting.remove(0);
-                    let known = ledger.commit(now, &entry, purchase.as_ref());
-                    let fresh_entry = known.is_none();
-                    if !heard {
-                        waiting.clear();
-                        credits = fresh();
-                        ledger.tell(&mut credits, now, &names);
-                    } else if let Some(settled) = credits.committed(now, entry.number, fresh_entry, known) {
-                        let key = (settled.account, settled.tenant, settled.request);
-                        *boosts.entry(key).or_default() += u32::from(fresh_entry);
-                    }
-                }
-                Move::Fail if !waiting.is_empty() => {
-                    let (entry, _) = waiting.remove(0);
-                    credits.failed(entry.number);
-                }
-                Move::Commit(_) | Move::Fail => {}
-                Move::Pass(seconds) => clock += i64::from(seconds),
-                Move::Leap(seconds) => clock = (clock + i64::from(seconds)).max(0),
-                Move::Crash => {
-                    waiting.clear();
-                    credits = fresh();
-                    ledger.tell(&mut credits, now, &names);
-                }
-            }
-            // As the decider takes it: its time does not go back.
-            now = now.max(Nanos::from_secs(clock.unsigned_abs()));
-            for name in names {
-                let out = ledger.removed(name);
-                let under_way = waiting.iter().map(|(entry, _)| entry);
-                let taken: u64 = under_way.filter(|e| e.account == name && !e.kind.adds()).map(|e| e.amount.0).sum();
-                prop_assert_eq!(ledger.added(name), out + taken + credits.held(name).0, "{}", name);
-                // The operator may give more than can be earned.
-                let given = MicroCredits(ledger.sum(name, EntryKind::Given));
-                prop_assert!(credits.held(name) <= settings.held_max.plus(given));
-                let lots = credits.accounts.get(name).into_iter().flat_map(|account| &account.lots);
-                prop_assert!(lots.map(|lot| lot.expires_at).is_sorted(), "one expires behind one that does not: {}", name);
-            }
-        }
-        prop_assert!(boosts.values().all(|count| *count <= 1), "bought twice: {:?}", boosts);
-        // Everything ends: what is held is gone an expiry after the last of it was earned.
-        waiting.into_iter().for_each(|(entry, _)| drop(credits.committed(now, entry.number, true, None)));
-        let end = now + Nanos::from_secs(EXPIRIES_SECONDS.into_iter().max().unwrap_or(0));
-        credits.entries(end, false);
-        prop_assert!(names.iter().all(|name| credits.held(name) == MicroCredits::ZERO));
+        play(moves)?;
     }
 
     /// Acknowledgements of nothing, twice, or in any order change nothing else.
