@@ -54,7 +54,7 @@ const FIGURES: &[(&str, Source)] = &[
     ("endogenic", Source::Lab),
     (
         "credits-conserved",
-        Source::Test(&["--package", "minerva-decide", "--lib", "credits"], ("PROPTEST_CASES", 20_000)),
+        Source::Test(&["--package", "minerva-decide", "--lib", "credits"], ("PROPTEST_CASES", 1_000_000)),
     ),
     ("deadlines", Source::Test(&["--package", "minerva-decide", "--test", "deadlines"], ("PROPTEST_CASES", 10_000))),
     (

@@ -61,7 +61,10 @@ impl Scheduler for Sfq {
     fn remove_flow(&mut self, _now: Nanos, flow: FlowId) {
         let flow = self.flows.at(flow);
         flow.parameters = FlowParameters::default();
-        flow.state = LastFinish::default();
+        // What is still queued counts: who has the number next starts after it.
+        if flow.queue.is_empty() {
+            flow.state = LastFinish::default();
+        }
     }
 
     fn add(&mut self, _now: Nanos, request: Request) {

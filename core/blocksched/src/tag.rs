@@ -116,7 +116,10 @@ impl Scheduler for Tag {
         self.expected.remove(flow.index());
         let flow = self.flows.at(flow);
         flow.parameters = FlowParameters::default();
-        flow.state.counter = 0;
+        // What is still queued keeps its place; with a counter of zero it would go before everybody else's.
+        if flow.queue.is_empty() {
+            flow.state.counter = 0;
+        }
     }
 
     fn add(&mut self, now: Nanos, request: Request) {

@@ -133,3 +133,14 @@ fn the_plug_waits_for_who_is_owed_and_no_longer() {
     assert_eq!(waited.next(soon), Dispatch::WaitUntil(soon + plug));
     assert_eq!(serve(&mut waited, soon + plug), Some(0));
 }
+
+/// Its number comes again as another flow: neither what is still queued nor what is new goes before everybody else's.
+#[test]
+fn who_is_removed_with_requests_queued_gains_nothing_by_it() {
+    let mut tag = Tag::new(OPTIONS);
+    (0..2000).for_each(|id| tag.add(Nanos::ZERO, request(id, (id % 2) as u32, Kind::Read, None, Nanos::ZERO)));
+    assert_eq!(served_of_one(&mut tag, Nanos::ZERO, 1000), 500);
+    tag.remove_flow(Nanos::ZERO, FlowId(1));
+    let of_one = served_of_one(&mut tag, Nanos::ZERO, 200);
+    assert!((99..=101).contains(&of_one), "{of_one} of 200");
+}
