@@ -1,6 +1,7 @@
 //! The figures of docs/figures.md: each is measured by one command that prints JSON lines.
 
 use crate::demo::{build_release, release_folder};
+use crate::proof::{self, Proof};
 use crate::shell::{cargo, display, program, root, succeeds};
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
@@ -190,30 +191,11 @@ fn pass_on(errors: ChildStderr) -> String {
     Vec::from(last).join("; ")
 }
 
-/// Runs the tests behind a figure. What they print beside their names is the detail.
-fn proved(id: &str, arguments: &[&str], (variable, tries): (&str, u32)) -> Result<Line> {
-    let mut command = cargo();
-    command.args(["test", "--quiet", "--release"]).args(arguments).args(["--", "--nocapture"]);
-    // Other cases than those of every test run.
-    let seed = std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs());
-    command.env(variable, tries.to_string()).env("PROPTEST_RNG_SEED", seed.to_string());
-    eprintln!("> {}", display(&command));
-    let output = command.stderr(Stdio::inherit()).output().with_context(|| format!("start `{}`", display(&command)))?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let told = text
-        .lines()
-        .map(|line| line.trim_start_matches('.').trim())
-        .filter(|line| !line.is_empty() && !line.starts_with("running "));
-    // A machine on which it is skipped has not shown it.
-    let broken = u32::from(!output.status.success() || text.contains("skipped:"));
-    Ok(Line {
-        id: id.to_owned(),
-        value: broken.into(),
-        unit: "promises broken".to_owned(),
-        goal: BROKEN_GOAL.into(),
-        met: broken == BROKEN_GOAL,
-        detail: format!("tried {tries} times, seed {seed}; {}", told.collect::<Vec<_>>().join("; ")),
-    })
+/// A figure that tests prove: how many promises were broken.
+fn proved(id: &str, arguments: &[&str], tries: (&str, u32)) -> Result<Line> {
+    let Proof { holds, detail } = proof::run(arguments, tries)?;
+    let unit = "promises broken".to_owned();
+    Ok(Line { id: id.to_owned(), value: u32::from(!holds).into(), unit, goal: BROKEN_GOAL.into(), met: holds, detail })
 }
 
 fn print(line: &Line, json: bool) -> Result<()> {

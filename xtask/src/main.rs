@@ -12,6 +12,7 @@ mod generate;
 mod lint;
 mod machine;
 mod packages;
+mod proof;
 mod sdk;
 mod shell;
 mod skips;

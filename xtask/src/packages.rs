@@ -23,6 +23,10 @@ pub(crate) const TEST: &[Need] = &[
     Need { program: "losetup", package: "mount", why: "loop devices" },
     Need { program: "python3", package: "python3-venv", why: "tests the Python package" },
     Need { program: "pkg-config", package: "pkg-config", why: "how C programs find libminerva" },
+    Need { program: "fio", package: "fio", why: "the jobs on which simulator and kernel are compared" },
+    Need { program: "mkfs.ext4", package: "e2fsprogs", why: "the file system of the databases that commit" },
+    Need { program: "setpriv", package: "util-linux", why: "tests what others than root may do" },
+    Need { program: "strip", package: "binutils", why: "makes programs small enough for a guest" },
     Need { program: "valgrind", package: "valgrind", why: "finds what libminerva leaks" },
 ];
 

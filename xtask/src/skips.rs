@@ -9,6 +9,11 @@ use std::process::{Command, Stdio};
 /// What a line that tells of a skip begins with.
 const SKIPPED: &str = "skipped: ";
 
+/// What a line of a test's output says was skipped, if it does. Where tests are run quietly the line may begin with their dots.
+pub(crate) fn reason(line: &str) -> Option<&str> {
+    line.trim_start_matches(['.', ' ']).strip_prefix(SKIPPED)
+}
+
 /// Skips that fail no run: a part of what they print, and the reason.
 const ALLOWED: &[(&str, &str)] = &[
     ("as `cargo xtask sdk check` sets it", "the same task runs these again, with what they need"),
@@ -36,10 +41,14 @@ impl Skips {
     pub(crate) fn test(&mut self, command: &mut Command) -> Result<bool> {
         let line = display(command);
         eprintln!("> {line}");
-        command.args(["--", "--show-output"]).stdout(Stdio::piped());
+        command.args(["--", "--show-output"]).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut tests = command.spawn().with_context(|| format!("start `{line}`"))?;
         let output = tests.stdout.take().context("tests without an output")?;
+        let errors = tests.stderr.take().context("tests without an output for errors")?;
+        // What a program that a test starts says there is not caught by the test.
+        let beside = std::thread::spawn(move || pass_on_errors(BufReader::new(errors)));
         self.read(BufReader::new(output), &mut std::io::stdout().lock()).context("read what the tests print")?;
+        self.told.extend(beside.join().unwrap_or_default());
         Ok(tests.wait().with_context(|| format!("wait for `{line}`"))?.success())
     }
 
@@ -56,9 +65,11 @@ impl Skips {
             };
             if !passing {
                 writeln!(shown, "{line}")?;
+                // A test with a main function of its own prints past the harness.
+                self.told.extend(reason(&line).map(str::to_owned));
             } else if let Some(test) = line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" stdout ----")) {
                 test.clone_into(&mut name);
-            } else if let Some(why) = line.trim_start().strip_prefix(SKIPPED) {
+            } else if let Some(why) = reason(&line) {
                 self.told.push(format!("{name}: {why}"));
             }
         }
@@ -82,9 +93,28 @@ impl Skips {
     }
 }
 
+/// Passes on what is said there; the skips in it.
+fn pass_on_errors(errors: impl BufRead) -> Vec<String> {
+    let mut skipped = Vec::new();
+    for line in errors.split(b'\n').map_while(std::io::Result::ok) {
+        let line = String::from_utf8_lossy(&line);
+        eprintln!("{line}");
+        skipped.extend(reason(&line).map(str::to_owned));
+    }
+    skipped
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Skips;
+    use super::{Skips, pass_on_errors};
+
+    #[test]
+    fn a_skip_past_the_harness_is_caught_on_either_output() {
+        let mut skips = Skips::default();
+        skips.read("running\n..skipped: needs X\n".as_bytes(), &mut Vec::new()).expect("read");
+        assert_eq!(skips.told, ["needs X"]);
+        assert_eq!(pass_on_errors("warning: y\nskipped: needs Z\n".as_bytes()), ["needs Z"]);
+    }
 
     #[test]
     fn what_passing_tests_skip_is_caught_and_what_failing_ones_print_is_shown() {

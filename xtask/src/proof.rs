@@ -1,0 +1,98 @@
+//! Figures that tests prove: the tests run more often than in every test run, with a seed of their own, and what they say is
+//! judged. A machine on which they are skipped has shown nothing, nor has a filter that matches no test.
+
+use crate::shell::{cargo, display};
+use crate::skips;
+use anyhow::{Context, Result};
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+/// What came of the tests behind a figure.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Proof {
+    /// They ran, all of them, and passed.
+    pub(crate) holds: bool,
+    /// What they printed, or why nothing is shown.
+    pub(crate) detail: String,
+}
+
+/// Runs `cargo test --release` with `arguments`; `tries` is how often they try, in the environment variable of that name.
+pub(crate) fn run(arguments: &[&str], (variable, tries): (&str, u32)) -> Result<Proof> {
+    let mut command = cargo();
+    command.args(["test", "--quiet", "--release"]).args(arguments).args(["--", "--nocapture"]);
+    // Other cases than those of every test run.
+    let seed = std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs());
+    command.env(variable, tries.to_string()).env("PROPTEST_RNG_SEED", seed.to_string());
+    let line = display(&command);
+    eprintln!("> {line}");
+    let mut tests =
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().with_context(|| format!("start `{line}`"))?;
+    // Tests say on either that they skip, and cargo what does not compile; people see the latter as it comes.
+    let told = tests.stderr.take().map(|errors| {
+        std::thread::spawn(move || {
+            let mut told = String::new();
+            for line in BufReader::new(errors).split(b'\n').map_while(std::io::Result::ok) {
+                let line = String::from_utf8_lossy(&line).into_owned();
+                eprintln!("{line}");
+                told.push_str(&line);
+                told.push('\n');
+            }
+            told
+        })
+    });
+    let output = tests.wait_with_output().with_context(|| format!("wait for `{line}`"))?;
+    let errors = told.and_then(|thread| thread.join().ok()).unwrap_or_default();
+    let proof = judge(output.status.success(), &String::from_utf8_lossy(&output.stdout), &errors);
+    Ok(Proof { detail: format!("tried {tries} times, seed {seed}; {}", proof.detail), ..proof })
+}
+
+/// What the tests' standard output and error show.
+fn judge(succeeded: bool, output: &str, errors: &str) -> Proof {
+    let skipped: Vec<&str> = output.lines().chain(errors.lines()).filter_map(skips::reason).collect();
+    let said = |line: &&str| !line.is_empty() && !line.starts_with("running ");
+    let told: Vec<&str> = output.lines().map(|line| line.trim_start_matches('.').trim()).filter(said).collect();
+    let (holds, detail) = match (succeeded, skipped.as_slice(), passed(output)) {
+        (false, ..) => (false, format!("the tests failed: {}", told.join("; "))),
+        (true, [], 0) => (false, "no test ran: the filter matches none".to_owned()),
+        (true, [], _) => (true, told.join("; ")),
+        (true, skipped, _) => (false, format!("skipped: {}", skipped.join("; "))),
+    };
+    Proof { holds, detail }
+}
+
+/// How many tests passed, of all the programs that ran.
+fn passed(output: &str) -> u32 {
+    let count = |line: &str| {
+        let (_, rest) = line.split_once("test result: ok. ")?;
+        rest.split_once(" passed")?.0.parse::<u32>().ok()
+    };
+    output.lines().filter_map(count).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::judge;
+
+    const PASSED: &str = "\nrunning 1 test\n.0 lost\n\ntest result: ok. 1 passed; 0 failed; 0 ignored; 9 filtered out\n";
+    const NONE: &str = "\nrunning 0 tests\n\ntest result: ok. 0 passed; 0 failed; 0 ignored; 9 filtered out\n";
+
+    #[test]
+    fn a_skip_on_either_output_and_a_filter_that_matches_nothing_prove_nothing() {
+        // Whether the command succeeded, its outputs, whether the figure is met, and a part of the detail.
+        let table = [
+            (true, PASSED.to_owned(), "", true, "0 lost"),
+            (false, PASSED.to_owned(), "", false, "failed"),
+            (true, PASSED.to_owned(), "skipped: needs root\n", false, "needs root"),
+            (true, PASSED.to_owned(), "warning: x\n  skipped: needs root\n", false, "needs root"),
+            (true, format!("{PASSED}.skipped: needs bfq\n"), "", false, "needs bfq"),
+            (true, NONE.to_owned(), "", false, "matches none"),
+            (true, String::new(), "", false, "matches none"),
+            (true, format!("{NONE}{PASSED}"), "", true, "0 lost"),
+        ];
+        for (succeeded, output, errors, holds, part) in table {
+            let proof = judge(succeeded, &output, errors);
+            assert_eq!(proof.holds, holds, "{output} {errors}");
+            assert!(proof.detail.contains(part), "{}", proof.detail);
+        }
+    }
+}
