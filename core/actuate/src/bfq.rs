@@ -1,7 +1,8 @@
 //! Back end `bfq`: `io.bfq.weight` of cgroup v2, 1 to 1,000. A share is written as it stands, as 100 is neutral on both
 //! scales; `hierarchy` scales sibling sets that pass the maximum.
 //!
-//! Per-disk lines exist since Linux 5.4. `MAJ:MIN default` unsets one. The file stands in every group but the root, whether
+//! Per-disk lines exist since Linux 5.4. `MAJ:MIN default` removes one, but its weight stays in force until the group's own weight
+//! is written; the writer (`linux/actuate`, `removal`) does so in place of each removal. The file stands in every group but the root, whether
 //! or not BFQ is in force anywhere; a line for a disk that is not under BFQ is refused with EOPNOTSUPP.
 
 use crate::knob::Reading;

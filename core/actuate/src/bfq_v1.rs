@@ -5,11 +5,15 @@
 //! | written | effect |
 //! |---|---|
 //! | `7:0 400` | a line `7:0 400` below `default 100` |
-//! | `7:0 default` | the line is gone: this is what undoes |
+//! | `7:0 default` | the line is gone, and its weight stays in force: this is what undoes, by way of the next row |
+//! | `default 100` | sets the group's own weight anew on every disk, and removes the lines of all of them |
 //! | `7:0 0`, `7:0 1001` | refused, ERANGE, nothing changed |
 //! | `default 200` | refused nothing: `default` changes; `blkio.bfq.weight` shows 200 too |
 //! | a disk that does not exist | refused, ENODEV |
 //! | a disk that is not under BFQ | refused, EOPNOTSUPP |
+//!
+//! So in place of a removal the writer (`linux/actuate`, `removal`) writes the group's own weight and then the lines of the other
+//! disks.
 //!
 //! The file shows `default 100` even while no disk is under BFQ. When the disk leaves BFQ its lines vanish from every group
 //! and do not come back with BFQ, and BFQ comes back with `low_latency` 1.

@@ -94,7 +94,15 @@ impl Ledger {
     /// The holder is no longer Minerva's business, but may well stand: its knobs are put back, and then it is forgotten.
     pub(crate) fn retire(&mut self, holder: Holder) {
         self.retired.insert(holder);
-        self.release_holder(holder);
+        let keys: Vec<KnobKey> = self.keys_of(holder).collect();
+        for key in keys {
+            // What was lost with its elevator, or left to somebody else, is not to be put back.
+            if self.is_suspended(key) || self.knobs.get(&key).is_some_and(|knob| knob.given_up) {
+                self.remove(key);
+            } else {
+                self.release(key);
+            }
+        }
         self.forget_if_retired(holder);
     }
 

@@ -179,14 +179,14 @@ impl Actuator {
         self.tenants.insert(tenant.id, Known { group, excluded: tenant.excluded });
     }
 
-    /// A tenant is gone, and its knobs with it: nothing is written.
+    /// A tenant is gone. Its group may well stand, with other groups in it, so what it held is put back where it can be.
     pub fn tenant_gone(&mut self, id: TenantId) {
         let Some(known) = self.tenants.remove(&id) else { return };
         for (_, device) in self.pairs_of(id) {
             self.pairs.remove(&(id, device));
         }
         self.disks.values_mut().for_each(|disk| disk.unset(&self.groups, known.group, id));
-        self.ledger.disown(Holder::Tenant(id));
+        self.ledger.retire(Holder::Tenant(id));
         let forgotten = self.groups.leave(known.group);
         self.disks.values_mut().for_each(|disk| disk.forget(&forgotten));
         // A group above tenants may outlive the last of them.

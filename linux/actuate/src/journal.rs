@@ -3,10 +3,14 @@
 //! takes one back: the knob is as it was, and from then on it may be changed by others, which a restore must not undo.
 //! Only the last lines can be torn. Now and then the journal is written anew without what is released or gone.
 //!
+//! A second `held` line of the same number adds what an undo is about to clear for a moment (`removal`). A Minerva that does not
+//! know of it passes over the addition and puts back all the same.
+//!
 //! It exists exactly while something is held.
 
 use crate::error::ActuateError;
 use crate::open_beneath::Place;
+use crate::removal;
 use crate::runtime_dir::RuntimeDir;
 use minerva_model::{DeviceId, KnobFile, KnobTarget, KnobWrite};
 use serde::{Deserialize, Serialize};
@@ -59,6 +63,9 @@ pub struct JournalEntry {
     pub undo: String,
     /// The whole file before the first write, to recognise the state by.
     pub before: String,
+    /// Lines of other disks, held by nobody, which the undo clears for a moment: whoever goes on with it writes them again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cleared: Vec<String>,
 }
 
 /// Something wrong with a journal, such as a line that is not understood.
@@ -82,6 +89,7 @@ impl JournalEntry {
             device: request.device,
             undo: request.undo.clone(),
             before,
+            cleared: Vec::new(),
         }
     }
 }
@@ -101,6 +109,20 @@ pub struct JournalContent {
     pub torn: bool,
 }
 
+impl JournalContent {
+    fn hold(&mut self, entry: JournalEntry) {
+        let adds = |earlier: &JournalEntry| {
+            earlier.sequence == entry.sequence
+                && *earlier == JournalEntry { cleared: earlier.cleared.clone(), ..entry.clone() }
+        };
+        let earlier = if entry.cleared.is_empty() { None } else { self.entries.iter().rposition(adds) };
+        match earlier.and_then(|index| self.entries.get_mut(index)) {
+            Some(earlier) => *earlier = entry,
+            None => self.entries.push(entry),
+        }
+    }
+}
+
 /// Reads a journal of any content: what is not understood is passed over and told, everything else is used.
 pub fn parse_journal(bytes: &[u8]) -> JournalContent {
     let mut content = JournalContent::default();
@@ -117,7 +139,7 @@ pub fn parse_journal(bytes: &[u8]) -> JournalContent {
             }),
             _ => serde_json::from_slice(line).map(|line| {
                 match line {
-                    Line::Held(entry) => content.entries.push(entry),
+                    Line::Held(entry) => content.hold(entry),
                     Line::Released(sequence) => drop(released.insert(sequence)),
                 }
                 None
@@ -245,6 +267,30 @@ impl Journal {
         Ok(())
     }
 
+    /// The undo of a held knob is about to clear these lines of other disks. Journals those that are nobody's, synced, and
+    /// answers which: what is held has an entry of its own that puts it back.
+    pub(crate) fn note_cleared(
+        &mut self,
+        dir: &RuntimeDir,
+        entry: &JournalEntry,
+        lines: &[String],
+    ) -> Result<Vec<String>, ActuateError> {
+        let is_held = |device| self.find(&entry.target, entry.inode, entry.file, device).is_some();
+        let free = lines.iter().filter(|line| !removal::device_of(line).is_some_and(is_held));
+        let cleared: Vec<String> = free.cloned().collect();
+        if cleared.is_empty() || cleared == entry.cleared {
+            return Ok(cleared);
+        }
+        let Some((file, length)) = &mut self.open else { return Ok(cleared) };
+        let path = dir.path_of(JOURNAL_FILE);
+        let entry = JournalEntry { cleared: cleared.clone(), ..entry.clone() };
+        let bytes = lines_of([&entry], &path)?;
+        append(file, length, &bytes, File::sync_data).map_err(ActuateError::io("append to", &path))?;
+        self.lines += 1;
+        self.held.insert(Key::of_entry(&entry), entry);
+        Ok(cleared)
+    }
+
     /// Takes back an entry, because the knob is as it was. Not synced: a process that is killed loses nothing that it
     /// wrote, and a power cut ends the knobs too. True if nothing is held any more, and the journal is removed.
     pub(crate) fn release(&mut self, dir: &RuntimeDir, entry: &JournalEntry) -> Result<bool, ActuateError> {
@@ -325,11 +371,11 @@ pub(crate) fn read(dir: &RuntimeDir) -> Result<Option<Vec<u8>>, ActuateError> {
 }
 
 /// Leaves only `entries` in the journal, or removes it when there are none.
-pub(crate) fn keep(dir: &RuntimeDir, entries: &[&JournalEntry]) -> Result<(), ActuateError> {
+pub(crate) fn keep(dir: &RuntimeDir, entries: &[JournalEntry]) -> Result<(), ActuateError> {
     if entries.is_empty() {
         return dir.remove(JOURNAL_FILE);
     }
-    let bytes = encode(&boot_id()?, entries.iter().copied(), &dir.path_of(JOURNAL_FILE))?;
+    let bytes = encode(&boot_id()?, entries, &dir.path_of(JOURNAL_FILE))?;
     dir.replace(JOURNAL_FILE, &bytes).map(drop)
 }
 

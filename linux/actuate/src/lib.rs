@@ -20,6 +20,7 @@
 //! | `journal` | the undo journal: format, parser, synced append |
 //! | `records` | journal and lease of a running writer, in step |
 //! | `restore` | [`restore`] and its report |
+//! | `removal` | what it takes that a removed BFQ weight of one disk loses its effect too |
 //! | `open_beneath` | from a target to a directory that cannot be another one; reading and writing a knob |
 //! | `lease` | until when limits are valid without being renewed |
 //! | `guard` | the process that restores when the daemon is killed or stuck |
@@ -41,6 +42,7 @@ mod open_beneath;
 mod overwriters;
 mod probes;
 mod records;
+mod removal;
 mod restore;
 mod runtime_dir;
 mod settings;

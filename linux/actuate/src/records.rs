@@ -4,9 +4,10 @@ use crate::error::{ActuateError, KnobFailure};
 use crate::journal::{Journal, JournalEntry};
 use crate::lease::{self, Lease};
 use crate::open_beneath::{Place, Roots};
+use crate::removal;
 use crate::restore::holds_undone_state;
 use crate::runtime_dir::RuntimeDir;
-use minerva_model::{KnobRelease, KnobWrite, Nanos};
+use minerva_model::{KnobRelease, KnobWrite, Nanos, WriteId};
 
 /// The journal and the lease of a running writer.
 #[derive(Debug)]
@@ -65,6 +66,17 @@ impl Records {
         self.journal.add(&self.dir, entries)
     }
 
+    /// Writes a knob that is journalled, and reads it back.
+    pub(crate) fn write(&mut self, place: &Place, request: &KnobWrite) -> Result<String, KnobFailure> {
+        let Self { dir, journal, .. } = self;
+        let Some(entry) = journal.entry(place, request).cloned() else {
+            return Err(KnobFailure::guard(format!("{} is not journalled", place.shown(request.file))));
+        };
+        removal::write_and_read_back(place, &entry, &request.text, |lines| {
+            journal.note_cleared(dir, &entry, lines).map(drop)
+        })
+    }
+
     /// Releases a knob that was put back, or whose first write was refused: what others write there from now on is
     /// theirs.
     pub(crate) fn release_if_undone(
@@ -85,10 +97,18 @@ impl Records {
         self.release(&entry)
     }
 
-    /// Releases a knob whatever stands there.
+    /// Releases a knob whatever stands there. Where somebody else removed a weight of Minerva's, its effect goes as well.
     pub(crate) fn let_go(&mut self, place: &Place, request: &KnobRelease) -> Result<(), ActuateError> {
-        let found = self.journal.find(&request.target, place.inode, request.file, request.device);
-        let Some(entry) = found.cloned() else { return Ok(()) };
+        let KnobRelease { target, file, device } = request;
+        let Some(entry) = self.journal.find(target, place.inode, *file, *device).cloned() else { return Ok(()) };
+        let says = |text: &str| text.lines().any(|line| removal::device_of(line) == Some(*device));
+        let text = format!("{device} default");
+        if removal::is_removal(*file, *device, &text) && place.read(*file).is_ok_and(|stands| !says(&stands)) {
+            let (target, undo) = (target.clone(), entry.undo.clone());
+            let removed = KnobWrite { id: WriteId(0), target, file: *file, device: *device, text, undo };
+            // The knob is another's now: what he does to it later takes effect by itself.
+            drop(self.write(place, &removed));
+        }
         self.release(&entry)
     }
 

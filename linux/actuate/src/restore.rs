@@ -2,10 +2,11 @@
 //! Minerva did not journal.
 
 use crate::error::{ActuateError, KnobFailure};
-use crate::journal::{self, JournalEntry, JournalProblem, parse_journal};
+use crate::journal::{self, Journal, JournalEntry, JournalProblem, parse_journal};
 use crate::lease;
 use crate::lock::{self, Gate};
 use crate::open_beneath::{Roots, is_disk_setting};
+use crate::removal;
 use crate::runtime_dir::RuntimeDir;
 use crate::settings::WriterSettings;
 use minerva_model::{DeviceId, KnobFile, KnobTarget, Nanos};
@@ -177,14 +178,19 @@ pub(crate) fn restore_behind_gate(dir: &RuntimeDir, roots: &Roots) -> Result<Res
         lease::remove(dir)?;
         return Ok(RestoreReport { earlier_boot: Some(boot), ..RestoreReport::default() });
     }
-    let mut entries: Vec<&JournalEntry> = content.entries.iter().collect();
+    let mut entries = content.entries;
     entries.sort_by_key(|entry| (is_disk_setting(entry.file), Reverse(entry.sequence)));
     let mut report = RestoreReport { problems: content.problems, ..RestoreReport::default() };
+    let mut journal = Journal::open(dir)?;
     let mut failed = Vec::new();
-    for entry in entries {
-        let result = put_back(roots, entry);
+    for entry in &entries {
+        let mut cleared = entry.cleared.clone();
+        let result = put_back(roots, entry, |lines| {
+            cleared = journal.note_cleared(dir, entry, lines)?;
+            Ok(())
+        });
         if matches!(result, RestoreResult::Failed(_)) {
-            failed.push(entry);
+            failed.push(JournalEntry { cleared, ..entry.clone() });
         }
         report.knobs.push(KnobRestore {
             target: entry.target.clone(),
@@ -206,7 +212,7 @@ pub(crate) fn restore_behind_gate(dir: &RuntimeDir, roots: &Roots) -> Result<Res
 }
 
 /// Leaves only what failed in the journal, and for people a copy of one that was not understood.
-fn tidy(dir: &RuntimeDir, not_understood: Option<&[u8]>, mut failed: Vec<&JournalEntry>) -> Result<(), ActuateError> {
+fn tidy(dir: &RuntimeDir, not_understood: Option<&[u8]>, mut failed: Vec<JournalEntry>) -> Result<(), ActuateError> {
     if let Some(bytes) = not_understood {
         journal::set_aside(dir, bytes)?;
     }
@@ -221,8 +227,12 @@ fn tidy(dir: &RuntimeDir, not_understood: Option<&[u8]>, mut failed: Vec<&Journa
     Ok(())
 }
 
-fn put_back(roots: &Roots, entry: &JournalEntry) -> RestoreResult {
-    match try_put_back(roots, entry) {
+fn put_back(
+    roots: &Roots,
+    entry: &JournalEntry,
+    note_cleared: impl FnOnce(&[String]) -> Result<(), ActuateError>,
+) -> RestoreResult {
+    match try_put_back(roots, entry, note_cleared) {
         Ok(result) => result,
         Err(KnobFailure::Vanished { why }) => RestoreResult::Gone(why),
         // No such file in a directory that is there, or a disk that no longer obeys it: the elevator or controller that
@@ -234,16 +244,27 @@ fn put_back(roots: &Roots, entry: &JournalEntry) -> RestoreResult {
     }
 }
 
-fn try_put_back(roots: &Roots, entry: &JournalEntry) -> Result<RestoreResult, KnobFailure> {
+fn try_put_back(
+    roots: &Roots,
+    entry: &JournalEntry,
+    note_cleared: impl FnOnce(&[String]) -> Result<(), ActuateError>,
+) -> Result<RestoreResult, KnobFailure> {
     let place = roots.place(&entry.target, entry.file, entry.device)?;
     if place.inode != entry.inode {
         let why = format!("{} belongs to another cgroup or disk of the same name now", place.shown(entry.file));
         return Err(KnobFailure::Vanished { why });
     }
-    if holds_undone_state(&place.read(entry.file)?, entry) {
+    let found = place.read(entry.file)?;
+    // A BFQ weight may be removed and in force all the same: then the file does not tell.
+    let tells = !removal::is_removal(entry.file, entry.device, &entry.undo);
+    let was_so = holds_undone_state(&found, entry);
+    if was_so && tells {
         return Ok(RestoreResult::AlreadySo);
     }
-    let text = place.write_and_read_back(entry.file, &entry.undo)?;
+    let text = removal::write_and_read_back(&place, entry, &entry.undo, note_cleared)?;
+    if was_so && text == found {
+        return Ok(RestoreResult::AlreadySo);
+    }
     if holds_undone_state(&text, entry) {
         return Ok(RestoreResult::Restored);
     }

@@ -114,7 +114,7 @@ impl Writer {
         }
         #[cfg(test)]
         crate::failpoint::reach();
-        let written = place.write_and_read_back(request.file, &request.text);
+        let written = self.records.write(&place, request);
         // A knob that stays journalled although it was put back costs no more than a look at the next restore.
         drop(self.records.release_if_undone(&place, request, &written));
         written

@@ -16,7 +16,7 @@ fn entries() -> impl Strategy<Value = Vec<JournalEntry>> {
     let entry = (numbers, target, sample::select(KnobFile::ALL.to_vec()), texts).prop_map(
         |((sequence, inode, major, minor), target, file, (undo, before))| {
             let device = DeviceId { major, minor };
-            JournalEntry { sequence, target, inode, file, device, undo, before }
+            JournalEntry { sequence, target, inode, file, device, undo, before, cleared: Vec::new() }
         },
     );
     collection::vec(entry, 0..8)
@@ -69,4 +69,25 @@ fn a_lease_is_understood_only_whole() {
     for (text, lease) in table {
         assert_eq!(parse_lease(text), lease);
     }
+}
+
+#[test]
+fn a_journal_of_an_earlier_version_is_read_and_an_addition_takes_its_entrys_place() {
+    let line = |cleared: &str| {
+        format!(
+            r#"{{"held":{{"sequence":3,"target":{{"cgroup":{{"tenant":1,"cgroup":{{"path":"a","inode":9}}}}}},"inode":9,"#
+        ) + &format!(
+            r#""file":"bfq-weight","device":{{"major":7,"minor":0}},"undo":"7:0 default","before":"default 100\n"{cleared}}}}}"#
+        )
+    };
+    let header = r#"{"minerva_undo_journal":1,"boot":"b"}"#;
+    let earlier = parse_journal(format!("{header}\n{}\n", line("")).as_bytes());
+    assert_eq!((earlier.problem_count, earlier.entries.len()), (0, 1), "{earlier:?}");
+    assert!(earlier.entries[0].cleared.is_empty());
+    let added = line(r#","cleared":["7:1 300"]"#);
+    let content = parse_journal(format!("{header}\n{}\n{added}\n", line("")).as_bytes());
+    assert_eq!((content.problem_count, content.entries.len()), (0, 1), "{content:?}");
+    assert_eq!(content.entries[0].cleared, ["7:1 300"]);
+    let released = parse_journal(format!("{header}\n{}\n{added}\n{{\"released\":3}}\n", line("")).as_bytes());
+    assert!(released.entries.is_empty());
 }

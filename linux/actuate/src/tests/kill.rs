@@ -8,8 +8,9 @@ use std::os::unix::process::ExitStatusExt;
 
 const PLAN: &str = "MINERVA_TEST_KILL_PLAN";
 
-/// Everything that the child writes, in this order: the elevator, its tunable, weights twice, a group's weight, a cap.
-fn plan(disk: &Disk, groups: &[Cgroup; 2]) -> Vec<KnobWrite> {
+/// Everything that the child writes, in this order: the elevator, its tunable, weights twice, one on another disk, a
+/// group's weight, a cap.
+fn plan(disk: &Disk, other: &Disk, groups: &[Cgroup; 2]) -> Vec<KnobWrite> {
     let [first, second] = [groups[0].target(), groups[1].target()];
     let id: DeviceId = disk.id;
     let of_disk = |file, text, undo| knob_write(&disk.target(), file, id, text, undo);
@@ -20,6 +21,7 @@ fn plan(disk: &Disk, groups: &[Cgroup; 2]) -> Vec<KnobWrite> {
         weight(&first, id, 300),
         weight(&first, id, 500),
         weight(&second, id, 20),
+        weight(&second, other.id, 40),
         of_group(&second, KnobFile::BfqV1Weight, "250", "100"),
         of_group(&second, KnobFile::ThrottleReadBps, &format!("{id} 1000000000"), &format!("{id} 0")),
     ]
@@ -30,9 +32,12 @@ fn a_kill_between_any_two_steps_leaves_nothing_behind() {
     if !ready() {
         return;
     }
-    let (runtime, disk) = (Runtime::new(), Disk::new());
+    let (runtime, disk, other) = (Runtime::new(), Disk::new(), Disk::new());
     let groups = [Cgroup::new(), Cgroup::new()];
     disk.set(KnobFile::Elevator, "mq-deadline");
+    // The operator's own, on a disk that is not steered: an undo clears it for a moment.
+    let theirs = groups[0].dir().join(KnobFile::BfqV1WeightDevice.file_name());
+    std::fs::write(theirs, format!("{} 333", other.id)).unwrap();
     let state = || {
         let files = [KnobFile::BfqV1WeightDevice, KnobFile::BfqV1Weight, KnobFile::ThrottleReadBps];
         let mut texts = vec![disk.text(KnobFile::Elevator)];
@@ -40,7 +45,7 @@ fn a_kill_between_any_two_steps_leaves_nothing_behind() {
         texts
     };
     let before = state();
-    let plan = serde_json::to_string(&plan(&disk, &groups)).unwrap();
+    let plan = serde_json::to_string(&plan(&disk, &other, &groups)).unwrap();
     let dir = runtime.settings.runtime_dir.to_str().unwrap();
     let (mut steps, mut found) = (0, 0);
     loop {

@@ -1,4 +1,4 @@
-use super::testbed::{Cgroup, Disk, Runtime, ready, weight};
+use super::testbed::{Cgroup, Disk, Runtime, knob_write, ready, weight};
 use crate::journal::JournalEntry;
 use crate::restore::holds_undone_state;
 use crate::{RestoreResult, RestoreWhen, parse_journal, restore};
@@ -160,6 +160,46 @@ fn a_journal_cut_at_any_byte_loses_no_whole_entry() {
 }
 
 #[test]
+fn other_disks_keep_their_weights_and_what_an_interrupted_undo_cleared_comes_back() {
+    if !ready() {
+        return;
+    }
+    let (runtime, group) = (Runtime::new(), Cgroup::new());
+    let [held, free, also_held] = [Disk::new(), Disk::new(), Disk::new()];
+    let path = group.dir().join(WEIGHTS.file_name());
+    fs::write(&path, "default 70").unwrap();
+    fs::write(&path, format!("{} 333", free.id)).unwrap();
+    let before = group.text(WEIGHTS);
+    let (lock, mut writer, _) = runtime.start();
+    writer.write(&weight(&group.target(), held.id, 800));
+    writer.write(&weight(&group.target(), also_held.id, 400));
+    // An undo within a run: what is held on the third disk stays, and what is the operator's on the second.
+    let undo = format!("{} default", held.id);
+    writer.write(&knob_write(&group.target(), WEIGHTS, held.id, &undo, &undo));
+    let text = group.text(WEIGHTS);
+    assert!(text.starts_with("default 70\n") && !text.contains(&format!("{} ", held.id)), "{text}");
+    assert!(
+        text.contains(&format!("{} 333\n", free.id)) && text.contains(&format!("{} 400\n", also_held.id)),
+        "{text}"
+    );
+    // As a kill leaves it between the group's weight and the second disk's.
+    writer.write(&weight(&group.target(), held.id, 800));
+    drop((lock, writer));
+    let journal = fs::read_to_string(runtime.journal_path()).unwrap();
+    let mut entries = parse_journal(journal.as_bytes()).entries;
+    let mut entry = entries.pop().unwrap();
+    assert_eq!((entry.device, &entry.cleared), (held.id, &Vec::new()));
+    entry.cleared = vec![format!("{} 333", free.id)];
+    let addition = serde_json::json!({ "held": entry }).to_string();
+    fs::write(runtime.journal_path(), format!("{journal}{addition}\n")).unwrap();
+    fs::write(&path, "default 70").unwrap();
+    assert_ne!(group.text(WEIGHTS), before);
+    let report = restore(&runtime.settings, RestoreWhen::Always).unwrap();
+    assert!(report.is_complete() && report.knobs.len() == 2, "{report}");
+    assert_eq!(group.text(WEIGHTS), before);
+}
+
+#[test]
 fn the_undone_state_is_recognised() {
     let entry = |file, undo: &str, before: &str| JournalEntry {
         sequence: 1,
@@ -169,6 +209,7 @@ fn the_undone_state_is_recognised() {
         device: DeviceId { major: 8, minor: 0 },
         undo: undo.into(),
         before: before.into(),
+        cleared: Vec::new(),
     };
     let table = [
         // Lines of other disks do not count.
