@@ -2,6 +2,8 @@
 //!
 //! RAM disks and compressed RAM are left out, and so are loop devices without a file. A disk's identity is its number and the
 //! kernel's `diskseq`, so that a loop device that got another file, or a number that was given to another disk, is a new one.
+//!
+//! What cannot be read is unknown and not gone: until it can be read again, the disks known before are those that are there.
 
 use crate::parse::{MountRow, parse_elevators, parse_io_cost_qos, parse_mountinfo};
 use crate::read::Reader;
@@ -10,6 +12,7 @@ use crate::skips::Skips;
 use crate::stack::Stack;
 use minerva_model::{CgroupVersion, Device, DeviceFacts, DeviceId, Event};
 use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -23,7 +26,7 @@ pub(crate) struct Disks {
 }
 
 /// A disk that is there.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KnownDisk {
     pub(crate) device: Device,
     /// Which disk of this number it is.
@@ -57,12 +60,28 @@ impl Disks {
         reader: &mut Reader,
         skips: &mut Skips,
     ) -> Vec<Event> {
+        let names = match disk_names(&roots.sys) {
+            Ok(names) => names,
+            Err(error) => {
+                skips.note("/sys/block", 1, || format!("cannot be listed: {error}"));
+                return Vec::new();
+            }
+        };
         let shared = hierarchy_facts(roots, hierarchy, reader, skips);
         let mut mounts: Option<Vec<MountRow>> = None;
         let mut now = BTreeMap::new();
-        for name in disk_names(&roots.sys, skips) {
+        for name in names {
             let folder = roots.sys.join("block").join(&name);
-            let Ok(id) = reader.line(&folder.join("dev")).parse::<DeviceId>() else { continue };
+            let id = match number(&folder, reader) {
+                Ok(Some(id)) => id,
+                Ok(None) => continue,
+                Err(error) => {
+                    skips.note("/sys/block", 1, || format!("{name}/dev cannot be read: {error}"));
+                    let known = self.known.iter().find(|(_, known)| known.device.name == name);
+                    now.extend(known.map(|(id, known)| (*id, known.clone())));
+                    continue;
+                }
+            };
             let incarnation = incarnation(&folder, &name, reader);
             if name.starts_with("loop") && incarnation.backing_file.is_empty() {
                 continue;
@@ -94,18 +113,27 @@ impl Disks {
     }
 }
 
-fn disk_names(sys: &Path, skips: &mut Skips) -> Vec<String> {
-    let entries = match std::fs::read_dir(sys.join("block")) {
-        Ok(entries) => entries,
-        Err(error) => {
-            skips.note("/sys/block", 1, || format!("cannot be listed: {error}"));
-            return Vec::new();
+/// The kernel's names of all disks but those that hold memory, sorted.
+fn disk_names(sys: &Path) -> std::io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(sys.join("block"))? {
+        // A name that is no text is no disk's.
+        let Ok(name) = entry?.file_name().into_string() else { continue };
+        if !MEMORY_DISKS.iter().any(|kind| name.starts_with(kind)) {
+            names.push(name);
         }
-    };
-    let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
-    let mut names: Vec<String> = names.filter(|name| !MEMORY_DISKS.iter().any(|kind| name.starts_with(kind))).collect();
+    }
     names.sort();
-    names
+    Ok(names)
+}
+
+/// The number of a disk; nothing if it went since it was listed.
+fn number(folder: &Path, reader: &mut Reader) -> Result<Option<DeviceId>, Errno> {
+    match reader.path(&folder.join("dev")) {
+        Ok(text) => Ok(String::from_utf8_lossy(text).trim_end().parse().ok()),
+        Err(Errno::NOENT | Errno::NODEV | Errno::NXIO) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 fn incarnation(folder: &Path, name: &str, reader: &mut Reader) -> Incarnation {

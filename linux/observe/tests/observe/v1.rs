@@ -349,6 +349,31 @@ fn stacks_and_partitions_resolve_to_whole_disks() {
 }
 
 #[test]
+fn disks_that_cannot_be_read_are_unknown_and_not_gone() {
+    let host = FakeHost::new(CgroupVersion::V1);
+    host.disk("sda", "8:0", "[bfq] none", &[]);
+    host.disk("sdb", "8:16", "[none]", &[]);
+    let mut observer = host.observer(&[]);
+    assert_eq!(words(&observer.discover()), ["+sda", "+sdb"]);
+    // A directory that cannot be listed, whoever asks: it is none.
+    fs::rename(host.path("sys/block"), host.path("sys/away")).unwrap();
+    host.write("sys/block", "");
+    assert_eq!(words(&observer.discover()), Vec::<String>::new());
+    let skipped = observer.sample().skipped;
+    assert!(skipped.iter().any(|skipped| format!("{skipped:?}").contains("/sys/block")), "{skipped:?}");
+    fs::remove_file(host.path("sys/block")).unwrap();
+    fs::rename(host.path("sys/away"), host.path("sys/block")).unwrap();
+    assert_eq!(words(&observer.discover()), Vec::<String>::new());
+    // A number that cannot be read, whoever asks.
+    let number = host.path("sys/block/sdb/dev");
+    fs::remove_file(&number).unwrap();
+    fs::create_dir(&number).unwrap();
+    assert_eq!(words(&observer.discover()), Vec::<String>::new());
+    fs::remove_dir(&number).unwrap();
+    assert_eq!(words(&observer.discover()), ["-8:16"], "without a number it has gone");
+}
+
+#[test]
 fn disks_come_change_and_go() {
     let host = FakeHost::new(CgroupVersion::V1);
     host.disk("sda", "8:0", BFQ, &[]);
