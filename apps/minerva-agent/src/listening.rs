@@ -5,8 +5,8 @@ use anyhow::Context;
 use futures_util::Stream;
 use std::fs::{self, DirBuilder, File, Permissions, TryLockError};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
-use std::path::PathBuf;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::task::{Context as TaskContext, Poll};
 use std::time::{Duration, Instant};
@@ -39,6 +39,7 @@ impl Listening {
             // Others must be able to pass through a shared one; nobody else may put a socket in its place.
             let mode = if place.is_shared { 0o755 } else { 0o700 };
             DirBuilder::new().recursive(true).mode(mode).create(parent).with_context(context)?;
+            check_directory(parent).with_context(context)?;
         }
         let lock = lock(path)?;
         match fs::remove_file(path) {
@@ -63,11 +64,27 @@ impl Drop for Listening {
     }
 }
 
+/// Accepts no directory that others could have made a link to theirs, as they could in `/tmp`, or put a socket of theirs into.
+fn check_directory(directory: &Path) -> io::Result<()> {
+    let found = directory.symlink_metadata()?;
+    let (owner, own, mode) = (found.uid(), rustix::process::geteuid().as_raw(), found.permissions().mode());
+    // In a sticky one others can put something beside the socket and not in its place.
+    let is_others = (owner != own && owner != 0) || (mode & 0o022 != 0 && mode & 0o1000 == 0);
+    let text = match () {
+        () if !found.is_dir() => "is a link or no directory",
+        () if is_others => "belongs to somebody else or lets others write",
+        () => return Ok(()),
+    };
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, format!("{} {text}", directory.display())))
+}
+
 /// Takes the lock beside the socket, which the kernel releases when its holder ends.
-fn lock(socket: &std::path::Path) -> anyhow::Result<File> {
+fn lock(socket: &Path) -> anyhow::Result<File> {
     let path = socket.with_extension("lock");
     let context = || format!("failed to lock {}", path.display());
-    let file = File::options().create(true).append(true).open(&path).with_context(context)?;
+    let no_link = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or_default();
+    let options = File::options().create(true).append(true).custom_flags(no_link).clone();
+    let file = options.open(&path).with_context(context)?;
     let begin = Instant::now();
     loop {
         match file.try_lock() {
@@ -182,4 +199,47 @@ pub(crate) fn connections(
             }
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Listening, Place};
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::path::PathBuf;
+
+    fn bind(socket: PathBuf) -> Result<PathBuf, String> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let _entered = runtime.enter();
+        let bound = Listening::bind(&Place { socket: socket.clone(), is_shared: false });
+        bound.map(|_| socket).map_err(|error| format!("{error:#}"))
+    }
+
+    #[test]
+    fn no_link_that_others_may_have_made_is_followed() {
+        let public = tempfile::tempdir().expect("a directory");
+        let theirs = public.path().join("theirs");
+        fs::create_dir(&theirs).expect("a directory");
+        symlink(&theirs, public.path().join("minerva-1000")).expect("a link");
+        let error = bind(public.path().join("minerva-1000/agent.sock")).expect_err("a link");
+        assert!(error.contains("is a link"), "{error}");
+        assert_eq!(fs::read_dir(&theirs).expect("a directory").count(), 0, "nothing was made behind the link");
+        // Nor at the lock.
+        let own = public.path().join("own");
+        fs::create_dir(&own).expect("a directory");
+        symlink(theirs.join("file"), own.join("agent.lock")).expect("a link");
+        bind(own.join("agent.sock")).expect_err("a link");
+        assert!(!theirs.join("file").exists());
+        fs::remove_file(own.join("agent.lock")).expect("a link");
+        bind(own.join("agent.sock")).expect("a directory of this user's own");
+    }
+
+    #[test]
+    fn no_directory_is_taken_that_others_can_write_to() {
+        let directory = tempfile::tempdir().expect("a directory");
+        fs::set_permissions(directory.path(), Permissions::from_mode(0o777)).expect("opened");
+        let error = bind(directory.path().join("agent.sock")).expect_err("others can write");
+        assert!(error.contains("lets others write"), "{error}");
+        bind(directory.path().join("new/agent.sock")).expect("made for this user alone");
+    }
 }
