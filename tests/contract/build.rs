@@ -1,4 +1,5 @@
 //! Compiles two versions of the tenants' contract: the first, as it was committed, and today's with what a later one may add.
+//! Lists the methods of today's services besides.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -30,11 +31,23 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         text = text.replace(after, &format!("{after}{addition}"));
     }
+    let operator = "minerva/v1/operator.proto";
+    std::fs::write(out.join("methods.rs"), methods(&protox::compile([operator, FILE], [TODAY])?))?;
     let newer = out.join("newer");
     let file = newer.join(FILE);
     std::fs::create_dir_all(file.parent().ok_or("a file is in a folder")?)?;
     std::fs::write(&file, text)?;
     compile(&newer, &newer)
+}
+
+/// A constant with `(service, [method])` of every service.
+fn methods(files: &prost_types::FileDescriptorSet) -> String {
+    let services = files.file.iter().flat_map(|file| &file.service);
+    let services = services.map(|service| {
+        let methods: Vec<&str> = service.method.iter().map(prost_types::MethodDescriptorProto::name).collect();
+        format!("    ({:?}, &{methods:?}),\n", service.name())
+    });
+    format!("const METHODS: &[(&str, &[&str])] = &[\n{}];\n", services.collect::<String>())
 }
 
 fn compile(contract: &Path, out: &Path) -> Result<(), Box<dyn Error>> {

@@ -22,3 +22,11 @@ pub mod first {
 pub mod newer {
     include!(concat!(env!("OUT_DIR"), "/newer/minerva.v1.rs"));
 }
+
+include!(concat!(env!("OUT_DIR"), "/methods.rs"));
+
+/// The methods of a service of today's contract, such as `Operator`, in the contract's order. Empty when there is no such service.
+pub fn methods(service: &str) -> Vec<String> {
+    let service = METHODS.iter().find(|(name, _)| *name == service);
+    service.map(|(_, methods)| methods.iter().map(|method| (*method).to_owned()).collect()).unwrap_or_default()
+}

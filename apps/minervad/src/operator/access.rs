@@ -1,19 +1,20 @@
-//! Who may ask what at the operators' socket: root, the daemon's own user and the socket's group everything; the viewers' group
-//! may look. The file's permissions say nearly the same; this holds when somebody loosens them.
+//! Who may call what at the operators' socket: root, the daemon's own user and the socket's group everything; the viewers' group
+//! may look. It is decided once, when a client connects. The file's permissions say nearly the same; this holds when somebody
+//! loosens them.
 
-use std::convert::Infallible;
-use std::fs;
-use std::future::ready;
-use std::pin::Pin;
-use std::task::{Context, Poll};
+use crate::operator::peer::Credentials;
 use tonic::Status;
-use tonic::body::Body;
-use tonic::codegen::Service;
-use tonic::server::NamedService;
-use tonic::transport::server::UdsConnectInfo;
 
-/// What viewers may ask: nothing of it changes anything.
-const LOOKING: [&str; 4] = ["Status", "Watch", "Explain", "Audit"];
+/// What the clients of one connection may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Everything.
+    Operator,
+    /// Calls that change nothing.
+    Viewer,
+    /// Nothing.
+    Denied,
+}
 
 /// The groups, by number.
 #[derive(Clone, Copy, Debug)]
@@ -22,73 +23,70 @@ pub(crate) struct Groups {
     pub(crate) viewers: Option<u32>,
 }
 
-/// The operator's service behind its gate.
-#[derive(Clone, Debug)]
-pub(crate) struct OperatorGate<S> {
-    service: S,
-    groups: Groups,
-}
-
-impl<S> OperatorGate<S> {
-    pub(crate) const fn new(service: S, groups: Groups) -> Self {
-        Self { service, groups }
-    }
-}
-
-impl<S: NamedService> NamedService for OperatorGate<S> {
-    const NAME: &'static str = S::NAME;
-}
-
-impl<S> Service<http::Request<Body>> for OperatorGate<S>
-where
-    S: Service<http::Request<Body>, Response = http::Response<Body>, Error = Infallible>,
-    S::Future: Send + 'static,
-{
-    type Response = http::Response<Body>;
-    type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
-
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        self.service.poll_ready(context)
-    }
-
-    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
-        let method = request.uri().path().rsplit('/').next().unwrap_or_default();
-        match self.groups.admit(request.extensions().get::<UdsConnectInfo>(), method) {
-            Ok(()) => Box::pin(self.service.call(request)),
-            Err(status) => Box::pin(ready(Ok(status.into_http()))),
-        }
-    }
-}
-
 impl Groups {
-    /// Lets the peer ask for this, or says why not.
-    fn admit(self, peer: Option<&UdsConnectInfo>, method: &str) -> Result<(), Status> {
-        let Some(peer) = peer.and_then(|info| info.peer_cred) else {
-            return Err(Status::unauthenticated("the kernel does not say who asks"));
-        };
+    /// What a client may do that connected with these credentials.
+    pub(crate) fn access(self, peer: &Credentials) -> Access {
         let own = rustix::process::geteuid().as_raw();
-        let is_member = |group| peer.gid() == group || peer.pid().is_some_and(|pid| is_member(pid, group));
-        if peer.uid() == 0 || peer.uid() == own || is_member(self.operators) {
-            return Ok(());
+        if peer.uid == 0 || peer.uid == own || peer.is_member(self.operators) {
+            Access::Operator
+        } else if self.viewers.is_some_and(|group| peer.is_member(group)) {
+            Access::Viewer
+        } else {
+            Access::Denied
         }
-        let (uid, gid) = (peer.uid(), peer.gid());
-        if !self.viewers.is_some_and(is_member) {
-            tracing::warn!(uid, gid, method, "refused a client that is not an operator");
-            return Err(Status::permission_denied("only root and the group of the daemon's socket may ask"));
-        }
-        if LOOKING.contains(&method) {
-            return Ok(());
-        }
-        tracing::warn!(uid, gid, method, "refused a viewer what only operators may");
-        let message = format!("members of daemon.viewer_group may look and no more; {method} is for operators");
-        Err(Status::permission_denied(message))
     }
 }
 
-/// The process has the group among its supplementary ones, which the kernel does not tell of a peer.
-fn is_member(pid: i32, group: u32) -> bool {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let groups = status.lines().find_map(|line| line.strip_prefix("Groups:")).unwrap_or_default();
-    groups.split_whitespace().any(|number| number.parse() == Ok(group))
+impl Access {
+    /// Permits a call of `minerva.v1.Operator`, or says why not. A call that does not stand here is permitted to nobody but
+    /// operators, until somebody decides.
+    pub(crate) fn permit(self, method: &str) -> Result<(), Status> {
+        match (self, method) {
+            (Self::Operator, _) | (Self::Viewer, "Status" | "Watch" | "Explain" | "Audit") => Ok(()),
+            (Self::Viewer, _) => {
+                let message = format!("members of daemon.viewer_group may look and no more; {method} is for operators");
+                Err(Status::permission_denied(message))
+            }
+            (Self::Denied, _) => {
+                Err(Status::permission_denied("only root and the group of the daemon's socket may ask"))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Access, Groups};
+    use crate::operator::peer::Credentials;
+    use minerva_contract::methods;
+
+    fn peer(uid: u32, gid: u32, groups: &[u32]) -> Credentials {
+        Credentials { uid, gid, groups: groups.to_vec() }
+    }
+
+    #[test]
+    fn root_and_the_operators_group_may_everything_and_viewers_may_look() {
+        let groups = Groups { operators: 10, viewers: Some(20) };
+        let access = |uid, gid, more: &[u32]| groups.access(&peer(uid, gid, more));
+        assert_eq!(access(0, 99, &[]), Access::Operator);
+        assert_eq!(access(1000, 10, &[]), Access::Operator);
+        assert_eq!(access(1000, 99, &[5, 10, 20]), Access::Operator);
+        assert_eq!(access(1000, 20, &[]), Access::Viewer);
+        assert_eq!(access(1000, 99, &[20]), Access::Viewer);
+        assert_eq!(access(1000, 99, &[21]), Access::Denied);
+        assert_eq!(Groups { viewers: None, ..groups }.access(&peer(1000, 20, &[20])), Access::Denied);
+    }
+
+    #[test]
+    fn of_all_calls_in_the_contract_viewers_have_those_that_change_nothing() {
+        let all = methods("Operator");
+        assert!(all.len() >= 8, "{all:?}");
+        let permitted = |access: Access| -> Vec<String> {
+            all.iter().filter(|method| access.permit(method).is_ok()).cloned().collect()
+        };
+        assert_eq!(permitted(Access::Operator), all);
+        assert_eq!(permitted(Access::Viewer), ["Status", "Watch", "Explain", "Audit"]);
+        assert_eq!(permitted(Access::Denied), Vec::<String>::new());
+        assert!(Access::Viewer.permit("AddedLater").is_err());
+    }
 }

@@ -1,107 +1,52 @@
-//! The thread that talks to clients: gRPC for tools on a Unix socket, metrics for Prometheus. It owns the only asynchronous
-//! runtime; the slice loop has a thread of its own and is reached through bounded queues.
+//! The thread that talks to clients: gRPC for tools on a Unix socket, metrics for Prometheus. It owns an asynchronous runtime of
+//! its own; the slice loop has another thread and is reached through bounded queues.
 
-use crate::metrics;
-use crate::operator_gate::{Groups, OperatorGate};
-use crate::service::Service;
+use crate::clock::boottime;
+use crate::operator::access::{Access, Groups};
+use crate::operator::idle::IdleTimeout;
+use crate::operator::listen::OperatorListeners;
+use crate::operator::metrics_server::{self, MetricsListener};
+use crate::operator::peer::Credentials;
+use crate::operator::refusals::RefusalCounts;
+use crate::operator::service::Service;
 use anyhow::Context;
-use axum::http::{StatusCode, header};
-use axum::routing::get;
+use hyper::body::Incoming;
+use hyper::server::conn::http2;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use minerva_api::v1::operator_server::OperatorServer;
-use minerva_config::{DaemonSettings, Metrics as MetricsAddress};
 use prometheus_client::registry::Registry;
-use std::fs::{self, Permissions};
-use std::net::{Ipv4Addr, SocketAddr};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::os::unix::net::UnixListener;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::convert::Infallible;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use tokio::sync::watch;
-use tokio_stream::wrappers::UnixListenerStream;
+use std::time::Duration;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tonic::body::Body;
+use tonic::codegen::Service as Handler;
 
 /// Streams that one connection may have open; a tool needs one.
 const STREAMS_PER_CONNECTION: u32 = 16;
 /// A message that a client sends is small; a longer one is refused before it is read.
 const REQUEST_BYTES_MAX: usize = 64 * 1024;
-
-/// Listening, but not yet serving. Made before the daemon says that it is ready, so that failures end the start.
-#[derive(Debug)]
-pub(crate) struct Doors {
-    operator: UnixListener,
-    operator_path: PathBuf,
-    viewers: Option<u32>,
-    metrics: Option<MetricsDoor>,
-}
-
-#[derive(Debug)]
-enum MetricsDoor {
-    Unix(UnixListener, PathBuf),
-    Loopback(std::net::TcpListener),
-}
-
-impl Doors {
-    /// Opens the sockets. The caller holds the lock that only one daemon has, so that a socket left behind is nobody's.
-    pub(crate) fn open(settings: &DaemonSettings) -> anyhow::Result<Self> {
-        let operator = &settings.socket;
-        let (viewers, group) = (
-            group("daemon.viewer_group", settings.viewer_group.as_deref())?,
-            group("daemon.socket_group", settings.socket_group.as_deref())?,
-        );
-        let metrics = match &settings.metrics {
-            MetricsAddress::None => None,
-            MetricsAddress::Unix(path) => Some(MetricsDoor::Unix(bind(path, 0o660, group)?, path.clone())),
-            MetricsAddress::Loopback(port) => {
-                let address = SocketAddr::from((Ipv4Addr::LOCALHOST, *port));
-                let listener = std::net::TcpListener::bind(address).with_context(|| {
-                    format!("failed to listen on {address} for metrics; set another daemon.metrics")
-                })?;
-                listener.set_nonblocking(true).context("failed to set up the metrics port")?;
-                Some(MetricsDoor::Loopback(listener))
-            }
-        };
-        // A file has one group, so with viewers everyone may knock, and the gate looks who it is.
-        let mode = if viewers.is_some() { 0o666 } else { 0o660 };
-        Ok(Self { operator: bind(operator, mode, group)?, operator_path: operator.clone(), viewers, metrics })
-    }
-}
-
-/// The number of the group that a key of the settings names.
-fn group(key: &str, name: Option<&str>) -> anyhow::Result<Option<u32>> {
-    let Some(name) = name else { return Ok(None) };
-    if let Ok(number) = name.parse() {
-        return Ok(Some(number));
-    }
-    let found = nix::unistd::Group::from_name(name).with_context(|| format!("failed to look up the group {name}"))?;
-    let found = found.with_context(|| format!("there is no group '{name}'; mend {key}, or add the group"))?;
-    Ok(Some(found.gid.as_raw()))
-}
-
-/// A listening Unix socket with exactly these permissions. Between binding and the change it is narrower, never wider.
-pub(crate) fn bind(path: &Path, mode: u32, group: Option<u32>) -> anyhow::Result<UnixListener> {
-    let context = || format!("failed to listen at {}", path.display());
-    if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent).with_context(context)?;
-    }
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error).with_context(context),
-        _ => {}
-    }
-    let listener = UnixListener::bind(path).with_context(context)?;
-    if let Some(group) = group {
-        // Without CAP_CHOWN a process may give a file to a group of its own only.
-        std::os::unix::fs::chown(path, None, Some(group)).with_context(|| {
-            format!(
-                "failed to give {} to the group of daemon.socket_group; name it in SupplementaryGroups= of the unit as well \
-                 (systemctl edit minervad)",
-                path.display()
-            )
-        })?;
-    }
-    fs::set_permissions(path, Permissions::from_mode(mode)).with_context(context)?;
-    listener.set_nonblocking(true).with_context(context)?;
-    Ok(listener)
-}
+const HEADERS_BYTES_MAX: u32 = 8 << 10;
+/// Connections at the same time, by what their clients may do: those who may nothing take no operator's place.
+const OPERATORS_MAX: usize = 64;
+const VIEWERS_MAX: usize = 32;
+const DENIED_MAX: usize = 8;
+/// A client that has connected says something within this.
+const FIRST_BYTE_MAX: Duration = Duration::from_secs(10);
+/// A connection on which nothing goes either way ends after this. The longest slice is a minute, and watching shows each.
+const IDLE_MAX: Duration = Duration::from_secs(300);
+/// Whoever may nothing is told so, and has no use for a connection after that.
+const DENIED_IDLE_MAX: Duration = Duration::from_secs(5);
+/// When no descriptor is left, accepting again at once would fail again at once.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// How often it is looked whether refusals are to be summed up.
+const REFUSALS_PERIOD: Duration = Duration::from_secs(10);
 
 /// The running server.
 #[derive(Debug)]
@@ -113,10 +58,10 @@ pub(crate) struct Server {
 
 impl Server {
     /// Starts serving on a thread of its own.
-    pub(crate) fn start(doors: Doors, service: Service, registry: Registry) -> anyhow::Result<Self> {
+    pub(crate) fn start(listeners: OperatorListeners, service: Service, registry: Registry) -> anyhow::Result<Self> {
         let (stop, stopped) = watch::channel(false);
-        let mut sockets = vec![doors.operator_path.clone()];
-        if let Some(MetricsDoor::Unix(_, path)) = &doors.metrics {
+        let mut sockets = vec![listeners.operator_path.clone()];
+        if let Some(MetricsListener::Unix(_, path)) = &listeners.metrics {
             sockets.push(path.clone());
         }
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -128,7 +73,7 @@ impl Server {
         let thread = std::thread::Builder::new()
             .name("clients".to_owned())
             .spawn(move || {
-                if let Err(error) = runtime.block_on(serve(doors, service, registry, stopped)) {
+                if let Err(error) = runtime.block_on(serve(listeners, service, registry, stopped)) {
                     tracing::error!(error = format!("{error:#}"), "clients are served no more, steering goes on");
                 }
                 // Streams that still run are cut: their clients see the end of the stream.
@@ -154,50 +99,206 @@ impl Server {
 }
 
 async fn serve(
-    doors: Doors,
+    listeners: OperatorListeners,
     service: Service,
     registry: Registry,
     mut stopped: watch::Receiver<bool>,
 ) -> anyhow::Result<()> {
-    let owner_group = fs::metadata(&doors.operator_path).context("failed to look at the socket")?.gid();
-    let listener = tokio::net::UnixListener::from_std(doors.operator).context("failed to serve the socket")?;
-    if let Some(door) = doors.metrics {
-        tokio::spawn(serve_metrics(door, registry));
+    let operators = fs::metadata(&listeners.operator_path).context("failed to look at the socket")?.gid();
+    let listener = UnixListener::from_std(listeners.operator).context("failed to serve the socket")?;
+    if let Some(metrics) = listeners.metrics {
+        tokio::spawn(async move {
+            if let Err(error) = metrics_server::serve(metrics, registry).await {
+                tracing::error!("metrics are not served: {error:#}");
+            }
+        });
     }
     let service = OperatorServer::new(service).max_decoding_message_size(REQUEST_BYTES_MAX);
-    let guarded = OperatorGate::new(service, Groups { operators: owner_group, viewers: doors.viewers });
-    let serving = tonic::transport::Server::builder()
-        .max_concurrent_streams(STREAMS_PER_CONNECTION)
-        .add_service(guarded)
-        .serve_with_incoming(UnixListenerStream::new(listener));
+    let clients = Clients::new(service, Groups { operators, viewers: listeners.viewers });
     tokio::select! {
-        result = serving => result.context("the server for clients ended"),
+        () = clients.accept(listener) => Ok(()),
         _ = stopped.wait_for(|stop| *stop) => Ok(()),
     }
 }
 
-async fn serve_metrics(door: MetricsDoor, registry: Registry) {
-    let registry = Arc::new(registry);
-    let router = axum::Router::new().route("/metrics", get(move || scrape(Arc::clone(&registry))));
-    let result = match door {
-        MetricsDoor::Unix(listener, _) => match tokio::net::UnixListener::from_std(listener) {
-            Ok(listener) => axum::serve(listener, router).await,
-            Err(error) => Err(error),
-        },
-        MetricsDoor::Loopback(listener) => match tokio::net::TcpListener::from_std(listener) {
-            Ok(listener) => axum::serve(listener, router).await,
-            Err(error) => Err(error),
-        },
-    };
-    if let Err(error) = result {
-        tracing::error!(%error, "metrics are served no more");
+/// Clients of the operators' socket, and the service behind it.
+struct Clients<S> {
+    service: S,
+    groups: Groups,
+    http: http2::Builder<TokioExecutor>,
+    refusals: Arc<Mutex<RefusalCounts>>,
+    operators: Arc<Semaphore>,
+    viewers: Arc<Semaphore>,
+    denied: Arc<Semaphore>,
+}
+
+impl<S> Clients<S>
+where
+    S: Handler<http::Request<Incoming>, Response = http::Response<Body>, Error = Infallible> + Clone + Send + 'static,
+    S::Future: Send,
+{
+    fn new(service: S, groups: Groups) -> Self {
+        let mut http = http2::Builder::new(TokioExecutor::new());
+        http.timer(TokioTimer::new())
+            .max_concurrent_streams(STREAMS_PER_CONNECTION)
+            .max_header_list_size(HEADERS_BYTES_MAX);
+        let semaphore = |most| Arc::new(Semaphore::new(most));
+        Self {
+            service,
+            groups,
+            http,
+            refusals: Arc::default(),
+            operators: semaphore(OPERATORS_MAX),
+            viewers: semaphore(VIEWERS_MAX),
+            denied: semaphore(DENIED_MAX),
+        }
+    }
+
+    async fn accept(&self, listener: UnixListener) {
+        let mut period = tokio::time::interval(REFUSALS_PERIOD);
+        loop {
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
+                _ = period.tick() => {
+                    self.sum_up_refusals();
+                    continue;
+                }
+            };
+            match accepted {
+                Ok((stream, _)) => self.connected(stream),
+                Err(error) => {
+                    tracing::warn!(%error, "a client's connection was not accepted, trying again");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+    }
+
+    /// Decides what a client may do, and serves it if there is room.
+    fn connected(&self, stream: UnixStream) {
+        let peer = match Credentials::of_peer(&stream) {
+            Ok(peer) => peer,
+            Err(error) => {
+                // Closed: nobody is told anything of whom the kernel does not say who it is.
+                let why = format!("the kernel does not say who connected: {error}");
+                return log_refusal(&self.refusals, nobody(), "connect", &why);
+            }
+        };
+        let access = self.groups.access(&peer);
+        let (room, idle) = match access {
+            Access::Operator => (&self.operators, IDLE_MAX),
+            Access::Viewer => (&self.viewers, IDLE_MAX),
+            Access::Denied => (&self.denied, DENIED_IDLE_MAX),
+        };
+        let Ok(permit) = Arc::clone(room).try_acquire_owned() else {
+            return log_refusal(&self.refusals, peer, "connect", "too many clients are connected");
+        };
+        let stream = IdleTimeout::new(stream, FIRST_BYTE_MAX.min(idle), idle);
+        self.serve(stream, Arc::new(Client { peer, access, refusals: Arc::clone(&self.refusals), _permit: permit }));
+    }
+
+    fn serve(&self, stream: IdleTimeout<UnixStream>, client: Arc<Client>) {
+        let service = self.service.clone();
+        let handler = service_fn(move |request| handle(service.clone(), Arc::clone(&client), request));
+        let connection = self.http.serve_connection(TokioIo::new(stream), handler);
+        tokio::spawn(async move {
+            if let Err(error) = connection.await {
+                tracing::debug!(%error, "a client's connection ended, ignoring");
+            }
+        });
+    }
+
+    fn sum_up_refusals(&self) {
+        let unlogged = self.refusals.lock().unwrap_or_else(PoisonError::into_inner).end_period(boottime());
+        if let Some(count) = unlogged {
+            tracing::warn!(count, "more clients were refused at the operators' socket than are logged one by one");
+        }
     }
 }
 
-async fn scrape(registry: Arc<Registry>) -> (StatusCode, [(header::HeaderName, &'static str); 1], String) {
-    const TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    match metrics::render(&registry) {
-        Ok(text) => (StatusCode::OK, [(header::CONTENT_TYPE, TYPE)], text),
-        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, [(header::CONTENT_TYPE, "text/plain")], error.to_string()),
+/// The other end of one connection.
+struct Client {
+    peer: Credentials,
+    access: Access,
+    refusals: Arc<Mutex<RefusalCounts>>,
+    /// Its place among the connections.
+    _permit: OwnedSemaphorePermit,
+}
+
+/// Answers one request; a refusal is an answer too.
+async fn handle<S>(
+    mut service: S,
+    client: Arc<Client>,
+    request: http::Request<Incoming>,
+) -> Result<http::Response<Body>, Infallible>
+where
+    S: Handler<http::Request<Incoming>, Response = http::Response<Body>, Error = Infallible>,
+{
+    let method = request.uri().path().rsplit('/').next().unwrap_or_default();
+    match client.access.permit(method) {
+        Ok(()) => service.call(request).await,
+        Err(status) => {
+            log_refusal(&client.refusals, client.peer.clone(), method, status.message());
+            Ok(status.into_http())
+        }
+    }
+}
+
+/// Logs a refusal, unless there were too many.
+fn log_refusal(refusals: &Mutex<RefusalCounts>, peer: Credentials, method: &str, why: &str) {
+    if refusals.lock().unwrap_or_else(PoisonError::into_inner).count(peer.uid) {
+        // A method's name is a client's text: shown so that it cannot look like a line of its own.
+        tracing::warn!(uid = peer.uid, gid = peer.gid, ?method, "refused a client at the operators' socket: {why}");
+    }
+}
+
+/// The kernel's numbers for a user and a group that it cannot name.
+fn nobody() -> Credentials {
+    Credentials { uid: 65_534, gid: 65_534, groups: Vec::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Clients, FIRST_BYTE_MAX, Groups, OPERATORS_MAX};
+    use std::convert::Infallible;
+    use std::io::{ErrorKind, Read};
+    use std::os::unix::net::UnixStream;
+    use std::sync::Arc;
+
+    #[test]
+    fn connections_are_bounded_and_one_that_says_nothing_ends() {
+        // The clock of the test jumps to the next timer when nothing else is to be done.
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+        runtime.expect("a runtime").block_on(async {
+            let directory = tempfile::tempdir().expect("a directory");
+            let path = directory.path().join("socket");
+            let listener = tokio::net::UnixListener::bind(&path).expect("a socket");
+            let connect = || {
+                let stream = UnixStream::connect(&path).expect("the kernel's queue has room");
+                stream.set_nonblocking(true).expect("a stream");
+                stream
+            };
+            let mut held: Vec<UnixStream> = (0..OPERATORS_MAX).map(|_| connect()).collect();
+            let mut beyond = connect();
+            let service = tower::service_fn(async |_: http::Request<hyper::body::Incoming>| {
+                Ok::<_, Infallible>(http::Response::new(tonic::body::Body::empty()))
+            });
+            let clients = Arc::new(Clients::new(service, Groups { operators: 0, viewers: None }));
+            tokio::spawn(async move { clients.accept(listener).await });
+            // Whatever the server says at first is no end; an end is a read of nothing.
+            let has_ended = |stream: &mut UnixStream| loop {
+                match stream.read(&mut [0; 64]) {
+                    Ok(0) => return true,
+                    Ok(_) => {}
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => return false,
+                    Err(_) => return true,
+                }
+            };
+            tokio::time::sleep(FIRST_BYTE_MAX / 2).await;
+            assert!(has_ended(&mut beyond), "one more than there is room for");
+            assert!(held.iter_mut().all(|stream| !has_ended(stream)));
+            tokio::time::sleep(FIRST_BYTE_MAX).await;
+            assert!(held.iter_mut().all(has_ended), "none said anything");
+        });
     }
 }

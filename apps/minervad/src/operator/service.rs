@@ -2,7 +2,7 @@
 //! delay a slice: queues are bounded and answers that nobody waits for are dropped.
 
 use crate::command::{Command, Commands, NotTaken, RECORD_QUEUE_LENGTH};
-use crate::explain::Explainer;
+use crate::operator::explain::Explainer;
 use crate::participation::audit;
 use crate::participation::door_status::code_of;
 use minerva_api::v1;

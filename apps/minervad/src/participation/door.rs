@@ -1,6 +1,7 @@
 //! The doors at which tenants ask, on a thread and a runtime of their own: whatever tenants do there, operators and the slice
 //! loop do not wait.
 
+use crate::operator::listen::bind;
 use crate::participation::door_connection::{Connection, Peer};
 use crate::participation::door_gate::Gate;
 use crate::participation::door_lobby::Lobby;
@@ -12,7 +13,6 @@ use crate::participation::door_tls::Tls;
 use crate::participation::identity::Process;
 use crate::participation::identity_machine::machine_of_cid;
 use crate::participation::strangers::Source;
-use crate::server::bind;
 use anyhow::Context;
 use hyper::server::conn::http2;
 use hyper::service::service_fn;

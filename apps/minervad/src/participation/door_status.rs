@@ -88,15 +88,17 @@ impl Denial {
         }
         let status = Status::from_header_map(headers).filter(|status| status.code() != Code::Ok)?;
         Some(match status.code() {
-            Code::Unimplemented => {
-                let shown: String = method.chars().take(32).collect();
-                let message = format!(
-                    "There is no request `{shown}` here, or it is packed in a way that this server cannot unpack."
-                );
-                Self::new(Code::Unimplemented, "unknown-method", message)
-            }
+            Code::Unimplemented => Self::unknown_method(method),
             _ => Self::unreadable(&status, MESSAGE_BYTES_MAX),
         })
+    }
+
+    /// A call that this server does not have.
+    pub(crate) fn unknown_method(method: &str) -> Self {
+        let shown: String = method.chars().take(32).collect();
+        let message =
+            format!("There is no request `{shown}` here, or it is packed in a way that this server cannot unpack.");
+        Self::new(Code::Unimplemented, "unknown-method", message)
     }
 
     /// A message that cannot be read, in the words of the library that tried.

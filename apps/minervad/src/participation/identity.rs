@@ -6,6 +6,7 @@
 //! a connection stays its tenant's, also when the process hands it to another one, as with any open file.
 
 use minerva_linux_observe::{Roots, parse};
+use nix::errno::Errno;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::os::fd::{AsFd, OwnedFd};
@@ -39,6 +40,9 @@ pub(crate) enum NotIdentified {
     /// A process of another world, such as one of a pid namespace beside the daemon's.
     #[error("The kernel does not say which process connected; connect from this host, or from a container on it.")]
     Unknown,
+    /// The kernel has no descriptor of it for the daemon.
+    #[error("The kernel does not say whether process {0} still runs ({1}); connect again.")]
+    NoDescriptor(u32, Errno),
     /// It ended.
     #[error("Process {0} has ended; connect again.")]
     Ended(u32),
@@ -56,11 +60,8 @@ impl Process {
         let credentials = socket.peer_cred().map_err(|_| NotIdentified::Unknown)?;
         let pid = credentials.pid().and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid != 0);
         let pid = pid.ok_or(NotIdentified::Unknown)?;
-        let process = nix::sys::socket::getsockopt(socket, nix::sys::socket::sockopt::PeerPidfd).or_else(|_| {
-            // A kernel before 6.5. Should the process have ended since it connected, its number can be another's by now.
-            open(pid).map_err(|_| NotIdentified::Ended(pid))
-        })?;
-        Self::look(pid, &process, roots)
+        let told = nix::sys::socket::getsockopt(socket, nix::sys::socket::sockopt::PeerPidfd);
+        Self::look(pid, &peer_descriptor(pid, told)?, roots)
     }
 
     /// The process that has this number now, and its cgroup.
@@ -100,6 +101,18 @@ impl Process {
     }
 }
 
+/// A descriptor that stands for the process that connected, from what the kernel said of `SO_PEERPIDFD`.
+fn peer_descriptor(pid: u32, told: Result<OwnedFd, Errno>) -> Result<OwnedFd, NotIdentified> {
+    match told {
+        Ok(descriptor) => Ok(descriptor),
+        // A kernel before 6.5. Should the process have ended since it connected, its number can be another's by now.
+        Err(Errno::ENOPROTOOPT) => open(pid).map_err(|_| NotIdentified::Ended(pid)),
+        Err(Errno::ESRCH) => Err(NotIdentified::Ended(pid)),
+        // Whatever else it is, the number alone proves nothing.
+        Err(error) => Err(NotIdentified::NoDescriptor(pid, error)),
+    }
+}
+
 fn open(pid: u32) -> rustix::io::Result<OwnedFd> {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(rustix::io::Errno::SRCH)?;
     pidfd_open(pid, PidfdFlags::empty())
@@ -114,8 +127,22 @@ fn has_ended(process: &impl AsFd) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{NotIdentified, Process};
+    use super::{NotIdentified, Process, open, peer_descriptor};
     use minerva_linux_observe::Roots;
+    use nix::errno::Errno;
+
+    #[test]
+    fn a_peer_without_a_descriptor_is_refused_unless_the_kernel_knows_none() {
+        let own = std::process::id();
+        assert!(peer_descriptor(own, open(own).map_err(|_| Errno::ESRCH)).is_ok());
+        assert!(peer_descriptor(own, Err(Errno::ENOPROTOOPT)).is_ok(), "a kernel before 6.5");
+        // The number is that of a process that lives, and need not be the one that connected.
+        assert_eq!(peer_descriptor(own, Err(Errno::ESRCH)).err(), Some(NotIdentified::Ended(own)));
+        for error in [Errno::EINVAL, Errno::ENODATA, Errno::EMFILE] {
+            let refused = peer_descriptor(own, Err(error)).err();
+            assert_eq!(refused, Some(NotIdentified::NoDescriptor(own, error)));
+        }
+    }
 
     #[test]
     fn a_peer_is_the_process_that_connected_and_one_that_ended_is_nobody() {

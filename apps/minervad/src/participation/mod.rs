@@ -30,6 +30,7 @@ mod levels;
 mod limits;
 #[cfg(feature = "fuzzing")]
 pub mod message_trial;
+mod method;
 pub(crate) mod parts;
 pub(crate) mod refusals;
 mod reports;

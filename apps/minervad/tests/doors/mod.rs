@@ -17,6 +17,8 @@ use tonic::{Code, Status};
 
 const RELAY_FROM: &str = "MINERVA_TEST_RELAY_FROM";
 const RELAY_TO: &str = "MINERVA_TEST_RELAY_TO";
+/// A group that the relay joins between connecting and passing on; it connects as nobody.
+const RELAY_JOINS: &str = "MINERVA_TEST_RELAY_JOINS";
 
 /// A process of the tenant that passes on whatever is said to its socket: who speaks through it is the tenant.
 pub(crate) struct Relay {
@@ -58,7 +60,7 @@ fn relay() {
     let listener = UnixListener::bind(&unnamed).expect("a socket");
     fs::rename(&unnamed, &from).expect("a name");
     for inside in listener.incoming() {
-        let (inside, outside) = (inside.expect("a client"), UnixStream::connect(&to).expect("the daemon"));
+        let (inside, outside) = (inside.expect("a client"), connect(Path::new(&to)));
         let pairs = [(&inside, &outside), (&outside, &inside)];
         for (from, to) in pairs {
             let (mut from, mut to) = (from.try_clone().expect("a socket"), to.try_clone().expect("a socket"));
@@ -68,6 +70,20 @@ fn relay() {
             });
         }
     }
+}
+
+/// Connects the relay; as nobody, if it is to join a group only then.
+fn connect(to: &Path) -> UnixStream {
+    use nix::unistd::{Gid, Uid, setgroups, setresgid, setresuid};
+    let Ok(group) = std::env::var(RELAY_JOINS) else { return UnixStream::connect(to).expect("the daemon") };
+    let (nobody, nogroup, root) = (Uid::from_raw(65_534), Gid::from_raw(65_534), Uid::from_raw(0));
+    setgroups(&[nogroup]).expect("root may");
+    setresgid(nogroup, nogroup, nogroup).expect("root may");
+    setresuid(nobody, nobody, root).expect("root may");
+    let outside = UnixStream::connect(to).expect("the daemon");
+    setresuid(root, root, root).expect("the saved one is root");
+    setgroups(&[Gid::from_raw(group.parse().expect("a number"))]).expect("root may");
+    outside
 }
 
 pub(crate) type Client = ParticipationClient<Channel>;
@@ -254,7 +270,20 @@ fn viewers_look_and_change_nothing() {
         Relay { child, socket }
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    // Joins the group when it has connected: as the number of a process that has ended may become a member's.
+    let late = {
+        let socket = bed.directory.path().join("run/relay-late");
+        let mut command = Command::new(&copy);
+        command.args(["--exact", "doors::relay", "--nocapture"]).stdout(Stdio::null());
+        command.env(RELAY_FROM, &socket).env(RELAY_TO, bed.socket()).env(RELAY_JOINS, "4321");
+        let child = command.spawn().expect("this program");
+        until("the relay listens", || socket.exists());
+        Relay { child, socket }
+    };
     runtime.block_on(async {
+        let mut client = minerva_api::client::connect(&late.socket).await.expect("a door");
+        let refused = client.status(v1::StatusRequest {}).await.expect_err("no member when it connected");
+        assert_eq!(refused.code(), Code::PermissionDenied);
         let viewer = relay("4321");
         let mut client = minerva_api::client::connect(&viewer.socket).await.expect("a door");
         assert!(client.status(v1::StatusRequest {}).await.is_ok());
@@ -264,7 +293,36 @@ fn viewers_look_and_change_nothing() {
         let stranger = relay("4322");
         let mut client = minerva_api::client::connect(&stranger.socket).await.expect("a door");
         assert_eq!(client.status(v1::StatusRequest {}).await.expect_err("nobody").code(), Code::PermissionDenied);
+        for _ in 0..200 {
+            client.status(v1::StatusRequest {}).await.expect_err("nobody");
+        }
     });
-    assert!(daemon.log().contains("refused a viewer what only operators may"), "{}", daemon.log());
-    assert!(daemon.log().contains("refused a client that is not an operator"), "{}", daemon.log());
+    let log = daemon.log();
+    assert!(log.contains("members of daemon.viewer_group may look and no more"), "{log}");
+    assert!(log.contains("only root and the group of the daemon's socket may ask"), "{log}");
+    let lines = log.lines().filter(|line| line.contains("refused a client at the operators' socket")).count();
+    assert!(lines < 40, "{lines} lines of {}", log.lines().count());
+}
+
+#[test]
+fn whoever_connects_and_says_nothing_is_hung_up_on_and_metrics_are_still_served() {
+    use std::io::Read;
+    let Some(bed) = Bed::new() else { return };
+    bed.write_config("mode = \"shadow\"");
+    let daemon = bed.start();
+    let connect = |path: &Path| {
+        let stream = UnixStream::connect(path).expect("a socket");
+        stream.set_read_timeout(Some(std::time::Duration::from_secs(120))).expect("a socket");
+        stream
+    };
+    let metrics = bed.directory.path().join("run/metrics.sock");
+    let held: Vec<UnixStream> = (0..40).map(|_| connect(&metrics)).collect();
+    assert!(bed.scrape().ends_with("# EOF\n"), "others say nothing");
+    for mut stream in held {
+        assert_eq!(stream.read(&mut [0; 64]).expect("the daemon ends it"), 0);
+    }
+    let mut silent = connect(&bed.socket());
+    let mut text = Vec::new();
+    silent.read_to_end(&mut text).expect("the daemon ends it");
+    assert!(daemon.status().is_some());
 }

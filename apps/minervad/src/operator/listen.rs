@@ -1,0 +1,84 @@
+//! The operators' socket and where metrics are scraped, opened before the daemon says that it is ready, so that a failure ends the
+//! start.
+
+use crate::operator::metrics_server::MetricsListener;
+use anyhow::Context;
+use minerva_config::{DaemonSettings, Metrics as MetricsAddress};
+use std::fs::{self, Permissions};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+
+/// Listening, but not yet serving.
+#[derive(Debug)]
+pub(crate) struct OperatorListeners {
+    pub(crate) operator: UnixListener,
+    pub(crate) operator_path: PathBuf,
+    /// The group whose members may look.
+    pub(crate) viewers: Option<u32>,
+    pub(crate) metrics: Option<MetricsListener>,
+}
+
+impl OperatorListeners {
+    /// Opens the sockets. The caller holds the lock that only one daemon has, so that a socket left behind is nobody's.
+    pub(crate) fn open(settings: &DaemonSettings) -> anyhow::Result<Self> {
+        let operator = &settings.socket;
+        let (viewers, group) = (
+            group("daemon.viewer_group", settings.viewer_group.as_deref())?,
+            group("daemon.socket_group", settings.socket_group.as_deref())?,
+        );
+        let metrics = match &settings.metrics {
+            MetricsAddress::None => None,
+            MetricsAddress::Unix(path) => Some(MetricsListener::Unix(bind(path, 0o660, group)?, path.clone())),
+            MetricsAddress::Loopback(port) => {
+                let address = SocketAddr::from((Ipv4Addr::LOCALHOST, *port));
+                let listener = std::net::TcpListener::bind(address).with_context(|| {
+                    format!("failed to listen on {address} for metrics; set another daemon.metrics")
+                })?;
+                listener.set_nonblocking(true).context("failed to set up the metrics port")?;
+                Some(MetricsListener::Loopback(listener))
+            }
+        };
+        // A file has one group, so with viewers everyone may connect, and what each may do is decided then.
+        let mode = if viewers.is_some() { 0o666 } else { 0o660 };
+        Ok(Self { operator: bind(operator, mode, group)?, operator_path: operator.clone(), viewers, metrics })
+    }
+}
+
+/// The number of the group that a key of the settings names.
+fn group(key: &str, name: Option<&str>) -> anyhow::Result<Option<u32>> {
+    let Some(name) = name else { return Ok(None) };
+    if let Ok(number) = name.parse() {
+        return Ok(Some(number));
+    }
+    let found = nix::unistd::Group::from_name(name).with_context(|| format!("failed to look up the group {name}"))?;
+    let found = found.with_context(|| format!("there is no group '{name}'; mend {key}, or add the group"))?;
+    Ok(Some(found.gid.as_raw()))
+}
+
+/// A listening Unix socket with exactly these permissions. Between binding and the change it is narrower, never wider.
+pub(crate) fn bind(path: &Path, mode: u32, group: Option<u32>) -> anyhow::Result<UnixListener> {
+    let context = || format!("failed to listen at {}", path.display());
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent).with_context(context)?;
+    }
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error).with_context(context),
+        _ => {}
+    }
+    let listener = UnixListener::bind(path).with_context(context)?;
+    if let Some(group) = group {
+        // Without CAP_CHOWN a process may give a file to a group of its own only.
+        std::os::unix::fs::chown(path, None, Some(group)).with_context(|| {
+            format!(
+                "failed to give {} to the group of daemon.socket_group; name it in SupplementaryGroups= of the unit as well \
+                 (systemctl edit minervad)",
+                path.display()
+            )
+        })?;
+    }
+    fs::set_permissions(path, Permissions::from_mode(mode)).with_context(context)?;
+    listener.set_nonblocking(true).with_context(context)?;
+    Ok(listener)
+}

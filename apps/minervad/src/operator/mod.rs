@@ -1,0 +1,11 @@
+//! Operators' tools and the metrics: two sockets, served on a thread of their own.
+
+pub(crate) mod access;
+pub(crate) mod explain;
+mod idle;
+pub(crate) mod listen;
+mod metrics_server;
+mod peer;
+mod refusals;
+pub(crate) mod server;
+pub(crate) mod service;
