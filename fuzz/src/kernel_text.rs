@@ -52,4 +52,5 @@ pub fn process(text: &[u8]) {
     parse::parse_process_stat(text);
     parse::parse_process_io(text);
     parse::parse_qemu_name(text);
+    parse::parse_guest_cids(text);
 }

@@ -148,8 +148,12 @@ fn draw(frame: &mut Frame<'_>, slice: &v1::Slice, selected: Option<usize>) {
     if let Some((tenant, used)) = selected.filter(|_| foot > 0).and_then(|index| uses.get(index)) {
         let disk = slice.devices.iter().find(|device| device.number == used.device);
         let part = tenant.part.as_ref().map_or_else(String::new, |part| format!(": {}", part::full(part)));
+        let guest = match tenant.guest_name.as_str() {
+            "" => String::new(),
+            name => format!(", calls itself '{name}'"),
+        };
         let text = vec![
-            Line::styled(format!("{} ({}, {}){part}", tenant.name, tenant.kind, tenant.cgroup), bold),
+            Line::styled(format!("{} ({}, {}{guest}){part}", tenant.name, tenant.kind, tenant.cgroup), bold),
             Line::raw(if used.why.is_empty() { "nothing was decided about it" } else { &used.why }),
             Line::raw(disk.map_or_else(String::new, |disk| format!("{}: {}", disk.name, disk.reason))),
         ];

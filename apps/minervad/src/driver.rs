@@ -225,13 +225,15 @@ impl Driver {
         let message = "The tenant that this process belonged to is gone.".to_owned();
         self.parts.give_up(Some(id), &Refusal::new(RefusalKind::UnknownTenant, message));
         self.parts.reports.forget(id);
-        if tenant.group.is_none() {
-            self.parts.forget_use(&tenant.history_key());
-        }
         self.memory.claim_later(&tenant, StandingClaim::default());
         self.parts.unread.remove(&id);
         self.memory.tenant_gone(&tenant);
         self.tenants.remove(&id);
+        let key = tenant.history_key();
+        let is_shared = || self.tenants.values().any(|other| other.history_key() == key);
+        if tenant.group.is_none() && (tenant.origin.delegated_from.is_none() || !is_shared()) {
+            self.parts.forget_use(&key);
+        }
     }
 
     /// Tells the engine something, and does all that it then wants.

@@ -3,6 +3,7 @@
 use crate::clock::boottime;
 use crate::driver::Driver;
 use crate::metrics::DeviceLabel;
+use crate::participation::audit;
 use crate::participation::claims::Claims;
 use minerva_api::v1;
 use minerva_model::{DeviceId, DeviceSignals, IoSignals, Mode, Nanos, Tenant};
@@ -88,6 +89,8 @@ impl Driver {
             excluded: tenant.excluded,
             uses: own.map(|row| self.used(row)).collect(),
             part: self.part(tenant.id, report_bytes_left),
+            guest_name: tenant.origin.guest_name.clone().unwrap_or_default(),
+            account: audit::shown(&tenant.history_key()),
         }
     }
 

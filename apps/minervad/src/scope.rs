@@ -123,6 +123,7 @@ mod tests {
             weight_percent: 100,
             excluded: false,
             terms: minerva_model::Terms::default(),
+            origin: minerva_model::Origin::default(),
         };
         Event::TenantSeen { tenant, history: Vec::new() }
     }

@@ -50,6 +50,7 @@ fn actuator(tenants: u64) -> Actuator {
             weight_percent: 100,
             excluded: false,
             terms: minerva_model::Terms::default(),
+            origin: minerva_model::Origin::default(),
         });
     }
     actuator

@@ -126,6 +126,7 @@ impl World {
             weight_percent: 100,
             excluded,
             terms: minerva_model::Terms::default(),
+            origin: minerva_model::Origin::default(),
         });
     }
 

@@ -70,6 +70,7 @@ impl World {
                 weight_percent: 100,
                 excluded: !excluded.is_empty(),
                 terms: minerva_model::Terms::default(),
+                origin: minerva_model::Origin::default(),
             }),
             ["gone", id] => self.actuator.tenant_gone(TenantId(id.parse().unwrap())),
             ["decide", tenant, device, share] => self.decisions.push(Decision {

@@ -45,6 +45,8 @@ pub(crate) struct Participation {
     pub(crate) coordination: Coordination,
     pub(crate) bandwidths: Bandwidths,
     pub(crate) members: BTreeMap<TenantId, Member>,
+    /// How many members an account has: those of one group, or of what was delegated to one user.
+    sharers: BTreeMap<String, u32>,
     pub(crate) buying: BTreeMap<EntryNumber, Buying>,
     pub(crate) adjusting: Adjusting,
     pub(crate) answers: Answers,
@@ -117,7 +119,24 @@ impl Participation {
             excluded: tenant.excluded,
             terms: tenant.terms,
         };
-        self.members.insert(tenant.id, member);
+        *self.sharers.entry(member.account.clone()).or_default() += 1;
+        if let Some(before) = self.members.insert(tenant.id, member) {
+            self.leave_account(&before);
+        }
+    }
+
+    /// A member has the account no more. Nobody comes back to one that was a cgroup's: what it held is in the ledger.
+    fn leave_account(&mut self, member: &Member) {
+        if let Some(count) = self.sharers.get_mut(&member.account) {
+            *count -= 1;
+            if *count > 0 {
+                return;
+            }
+            self.sharers.remove(&member.account);
+        }
+        if !member.has_group {
+            self.credits.forget(&member.account);
+        }
     }
 
     /// A tenant is gone, and what it declared with it.
@@ -130,9 +149,7 @@ impl Participation {
         self.buying.retain(|_, buying| buying.tenant != tenant);
         self.adjusting.tenant_gone(tenant);
         let member = self.members.remove(&tenant)?;
-        if !member.has_group {
-            self.credits.forget(&member.account);
-        }
+        self.leave_account(&member);
         let nothing = Declaration { key: member.declaration_key, ..Declaration::default() };
         declared.then_some(Effect::Declare(nothing))
     }

@@ -43,6 +43,7 @@ impl World {
                 weight_percent: weights_percent[number as usize],
                 excluded: false,
                 terms: minerva_model::Terms::default(),
+                origin: minerva_model::Origin::default(),
             };
             world.decider.tenant_seen(Nanos::ZERO, &tenant, &[]);
         });

@@ -87,6 +87,7 @@ impl Script {
             weight_percent: 100,
             excluded: false,
             terms: minerva_model::Terms::default(),
+            origin: minerva_model::Origin::default(),
         };
         for word in &words[1..] {
             match word.split_once('=') {

@@ -19,6 +19,7 @@ fn tenant(number: u64, weight_percent: u32, excluded: bool) -> Tenant {
         weight_percent,
         excluded,
         terms: minerva_model::Terms::default(),
+        origin: minerva_model::Origin::default(),
     }
 }
 

@@ -162,6 +162,7 @@ fn tenant(number: u64) -> Tenant {
         weight_percent: 100,
         excluded: false,
         terms: minerva_model::Terms::default(),
+        origin: minerva_model::Origin::default(),
     }
 }
 

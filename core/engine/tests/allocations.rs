@@ -76,6 +76,7 @@ fn silent_slice(tenants: u64) -> usize {
             weight_percent: 100,
             excluded: false,
             terms: minerva_model::Terms::default(),
+            origin: minerva_model::Origin::default(),
         };
         engine.handle(Nanos::ZERO, Event::TenantSeen { tenant, history: Vec::new() });
     }

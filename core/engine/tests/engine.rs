@@ -50,6 +50,7 @@ fn seen(number: u64, history: Vec<TenantHistory>) -> Event {
         weight_percent: 100,
         excluded: false,
         terms: minerva_model::Terms::default(),
+        origin: minerva_model::Origin::default(),
     };
     Event::TenantSeen { tenant, history }
 }

@@ -40,6 +40,7 @@ fn engine(purchases: &[Purchase]) -> Engine {
             weight_percent: 100,
             excluded: false,
             terms: minerva_model::Terms::default(),
+            origin: minerva_model::Origin::default(),
         };
         let lots = vec![CreditLot { amount: MicroCredits::credits(500), expires_in: Nanos::from_secs(600) }];
         let purchases = if number == 1 { purchases.to_vec() } else { Vec::new() };

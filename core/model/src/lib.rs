@@ -59,5 +59,5 @@ pub use sample::{
 };
 pub use settings::{ActuationSettings, DeviceSettings, EngineConfig, FennelSettings, Mode, ObserveSettings};
 pub use signals::{DeviceSignals, IoSignals, Signals};
-pub use tenant::{CgroupRef, Role, Tenant, TenantId, TenantKind, TenantRule, Terms};
+pub use tenant::{CgroupRef, Origin, Role, Tenant, TenantId, TenantKind, TenantRule, Terms};
 pub use time::Nanos;

@@ -29,6 +29,13 @@ pub struct CgroupRef {
     pub inode: u64,
 }
 
+impl CgroupRef {
+    /// A key that no other directory has, within one boot.
+    fn key(&self) -> String {
+        format!("cgroup:{}#{}", self.path, self.inode)
+    }
+}
+
 /// What sort of thing a tenant is, and so who made its cgroup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -105,6 +112,28 @@ pub struct Tenant {
     /// On what terms it takes part.
     #[serde(flatten)]
     pub terms: Terms,
+    /// What of it the tenant itself can choose.
+    #[serde(default, skip_serializing_if = "Origin::is_plain")]
+    pub origin: Origin,
+}
+
+/// What of a tenant is its own choice: whatever is, names it for people and gives it nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// The topmost group above the tenant's that somebody besides root may make groups in. All tenants below it are of its
+    /// owner's making, as many as it likes, and so share one account.
+    #[serde(default)]
+    pub delegated_from: Option<CgroupRef>,
+    /// What its process says that it is called, such as QEMU's `-name`. For display only: whoever starts a process chooses it.
+    #[serde(default)]
+    pub guest_name: Option<String>,
+}
+
+impl Origin {
+    /// Nothing of it is the tenant's choice.
+    pub fn is_plain(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// On what terms a tenant takes part, as the operator's rules say.
@@ -162,18 +191,20 @@ impl Role {
 }
 
 impl Tenant {
-    /// The key under which usage history is kept: the operator's group if there is one, else this incarnation of the
-    /// cgroup. The caller's store adds the boot to it, as an inode number is unique only within one.
+    /// The key under which usage history and credits are kept: the operator's group if there is one, else the group that was
+    /// delegated to whoever made this one, else this incarnation of the cgroup. So nobody gets an account, or a clean history, by
+    /// making a cgroup. The caller's store adds the boot to it, as an inode number is unique only within one.
     pub fn history_key(&self) -> String {
-        match &self.group {
-            Some(group) => format!("group:{group}"),
-            None => self.declaration_key(),
+        match (&self.group, &self.origin.delegated_from) {
+            (Some(group), _) => format!("group:{group}"),
+            (None, Some(delegated)) => delegated.key(),
+            (None, None) => self.cgroup.key(),
         }
     }
 
     /// The key under which what the tenant declared is kept: always this incarnation of the cgroup.
     pub fn declaration_key(&self) -> String {
-        format!("cgroup:{}#{}", self.cgroup.path, self.cgroup.inode)
+        self.cgroup.key()
     }
 }
 
@@ -203,4 +234,33 @@ pub struct TenantRule {
     /// [`Terms::credits_expiry`].
     #[serde(default)]
     pub credits_expiry: Option<Nanos>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CgroupRef, Origin, Tenant, TenantId, TenantKind, Terms};
+
+    fn tenant(path: &str, delegated_from: Option<&str>) -> Tenant {
+        let cgroup = |path: &str| CgroupRef { path: path.to_owned(), inode: path.len() as u64 };
+        Tenant {
+            id: TenantId(1),
+            name: path.to_owned(),
+            kind: TenantKind::Cgroup,
+            cgroup: cgroup(path),
+            group: None,
+            weight_percent: 100,
+            excluded: false,
+            terms: Terms::default(),
+            origin: Origin { delegated_from: delegated_from.map(cgroup), guest_name: None },
+        }
+    }
+
+    #[test]
+    fn groups_that_a_user_makes_share_the_account_of_what_was_delegated_to_it() {
+        let (one, other) = (tenant("user/a", Some("user")), tenant("user/bb", Some("user")));
+        assert_eq!([one.history_key(), other.history_key()], ["cgroup:user#4", "cgroup:user#4"]);
+        assert_eq!(tenant("user", None).history_key(), "cgroup:user#4", "and so does what runs right in it");
+        assert_ne!(one.declaration_key(), other.declaration_key(), "each declares for itself");
+        assert_eq!(Tenant { group: Some("web".to_owned()), ..one }.history_key(), "group:web");
+    }
 }

@@ -9,6 +9,7 @@
 //! | `disks`, `stack` | which disks are there, what do they stand on, which knob bites? |
 //! | `mounts` | what does the controller see of each file system? |
 //! | `counters`, `disk_stats`, `processes`, `open_files` | what did everyone transfer and use? |
+//! | `machines` | which process is the virtual machine of a number on vsock? |
 //! | `parse` | what does a kernel text say? Pure, lenient, fuzzed |
 //! | `read`, `skips` | how is a file read safely, and what was passed over? |
 //!
@@ -23,6 +24,7 @@ mod disk_stats;
 mod disks;
 mod error;
 mod hidden;
+mod machines;
 mod mounts;
 mod observer;
 mod open_files;
@@ -38,6 +40,7 @@ mod tree;
 
 pub use error::ObserveError;
 pub use hidden::HiddenGroups;
+pub use machines::{Machines, NoMachine};
 pub use mounts::{MountFacts, read_mount_facts};
 pub use observer::{Observer, ReadCounts};
 pub use roots::Roots;

@@ -81,15 +81,41 @@ pub(crate) struct DirectoryFacts {
     pub(crate) inode: u64,
     /// Two, and one for each sub-directory.
     pub(crate) links: u64,
+    /// Whose it is, and who else may make directories in it.
+    pub(crate) access: Access,
+}
+
+/// Who may make directories in a directory: its owner, and by its mode perhaps its group, or everyone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Access {
+    user: u32,
+    /// The group, where it may write.
+    group: Option<u32>,
+    everyone: bool,
+}
+
+impl Access {
+    /// Somebody besides root, and the owner of the hierarchy's root, may make directories here.
+    pub(crate) fn is_delegated(self, root: Self) -> bool {
+        (self.user != 0 && self.user != root.user)
+            || self.everyone
+            || self.group.is_some_and(|group| group != 0 && Some(group) != root.group)
+    }
 }
 
 /// The facts of the directory `path`, or `None` when it is gone or is not a directory any more, such as a link.
 pub(crate) fn directory_facts(root: impl AsFd, path: &str) -> Option<DirectoryFacts> {
     let path = if path.is_empty() { "." } else { path };
-    let wanted = StatxFlags::TYPE | StatxFlags::INO | StatxFlags::NLINK;
+    let wanted =
+        StatxFlags::TYPE | StatxFlags::INO | StatxFlags::NLINK | StatxFlags::MODE | StatxFlags::UID | StatxFlags::GID;
     let stat = rustix::fs::statx(root, path, AtFlags::SYMLINK_NOFOLLOW, wanted).ok()?;
     let is_directory = FileType::from_raw_mode(u32::from(stat.stx_mode)) == FileType::Directory;
-    is_directory.then_some(DirectoryFacts { inode: stat.stx_ino, links: u64::from(stat.stx_nlink) })
+    let access = Access {
+        user: stat.stx_uid,
+        group: (stat.stx_mode & 0o020 != 0).then_some(stat.stx_gid),
+        everyone: stat.stx_mode & 0o002 != 0,
+    };
+    is_directory.then_some(DirectoryFacts { inode: stat.stx_ino, links: u64::from(stat.stx_nlink), access })
 }
 
 /// Whether the error only says that the thing went away: a group removed between two looks, a process that ended.

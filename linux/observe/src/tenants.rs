@@ -8,8 +8,8 @@ use crate::processes::{GUEST_PROCESSES_MAX, guest_name};
 use crate::read::Reader;
 use crate::rules::{Rules, Ruling};
 use crate::skips::Skips;
-use crate::tree::{Node, Tree};
-use minerva_model::{CgroupRef, CgroupVersion, Event, Tenant, TenantId, TenantKind, TenantRule};
+use crate::tree::{Node, Tree, delegated_from, parent_of};
+use minerva_model::{CgroupRef, CgroupVersion, Event, Origin, Tenant, TenantId, TenantKind, TenantRule};
 use rustix::fd::{AsFd, OwnedFd};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -103,6 +103,7 @@ impl Tenants {
         let gone = self.tree.look(reader, skips);
         let mut events: Vec<Event> = gone.iter().filter_map(|path| self.forget(path)).collect();
         let mut seen = Vec::new();
+        self.judge_all |= std::mem::take(&mut self.tree.access_changed);
         let nodes = std::mem::take(&mut self.tree.nodes);
         for (path, node) in nodes.iter().filter(|(path, _)| !path.is_empty()) {
             let extent = self.extent(path, node, reader, skips);
@@ -113,7 +114,7 @@ impl Tenants {
                         known.extent = extent;
                     }
                 }
-                (Some(extent), None) => seen.push(self.meet(path, node, extent, reader)),
+                (Some(extent), None) => seen.push(self.meet(path, &nodes, extent, reader)),
                 (None, None) => {}
             }
         }
@@ -149,30 +150,31 @@ impl Tenants {
         Some(Event::TenantGone(id))
     }
 
-    fn meet(&mut self, path: &str, node: &Node, extent: Extent, reader: &mut Reader) -> Tenant {
+    fn meet(&mut self, path: &str, nodes: &BTreeMap<String, Node>, extent: Extent, reader: &mut Reader) -> Tenant {
         self.last_id += 1;
         let id = TenantId(self.last_id);
+        let node = &nodes[path];
         if may_be_guest(node.class.kind)
             && let Some(name) = self.guest_name(path, reader)
         {
             self.guests.insert(id, name);
         }
-        let tenant = self.judge(id, path, node);
+        let tenant = self.judge(id, path, node, nodes);
         self.by_path.insert(path.to_owned(), id);
         self.known.insert(id, Known { tenant: tenant.clone(), extent });
         tenant
     }
 
-    /// Applies the rules to a tenant.
-    fn judge(&self, id: TenantId, path: &str, node: &Node) -> Tenant {
-        let mut class = node.class.clone();
-        if let Some(name) = self.guests.get(&id) {
-            class.kind = TenantKind::VirtualMachine;
-            class.name.clone_from(name);
-        }
-        let Ruling { name, group, weight_percent, excluded, terms } = self.rules.judge(path, &class);
+    /// Applies the rules to a tenant. What its processes call themselves is noted and bears on nothing.
+    fn judge(&self, id: TenantId, path: &str, node: &Node, nodes: &BTreeMap<String, Node>) -> Tenant {
+        let guest_name = self.guests.get(&id).cloned();
+        let kind = if guest_name.is_some() { TenantKind::VirtualMachine } else { node.class.kind };
+        let delegated_from = delegated_from(nodes, parent_of(path));
+        let delegated = delegated_from.as_ref().map(|cgroup| cgroup.path.as_str());
+        let Ruling { name, group, weight_percent, excluded, terms } = self.rules.judge(path, &node.class, delegated);
         let cgroup = CgroupRef { path: path.to_owned(), inode: node.facts.inode };
-        Tenant { id, name, kind: class.kind, cgroup, group, weight_percent, excluded, terms }
+        let origin = Origin { delegated_from, guest_name };
+        Tenant { id, name, kind, cgroup, group, weight_percent, excluded, terms, origin }
     }
 
     /// Applies the rules to everyone; the answer is those that changed.
@@ -180,7 +182,7 @@ impl Tenants {
         let mut changed = Vec::new();
         for (path, id) in &self.by_path {
             let Some(node) = nodes.get(path) else { continue };
-            let tenant = self.judge(*id, path, node);
+            let tenant = self.judge(*id, path, node, nodes);
             if let Some(known) = self.known.get_mut(id).filter(|known| known.tenant != tenant) {
                 known.tenant = tenant.clone();
                 changed.push(tenant);

@@ -10,7 +10,7 @@
 use crate::classify::{Class, NAMED_PARENT_DEFAULT, Part, classify};
 use crate::read::{DirectoryFacts, Reader, directory_facts, open_below};
 use crate::skips::Skips;
-use minerva_model::{CgroupVersion, TenantKind};
+use minerva_model::{CgroupRef, CgroupVersion, TenantKind};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{FileType, OFlags, RawDir};
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,6 +22,8 @@ const LIST_ALL_SLICES: u32 = 60;
 const DEPTH_MAX: usize = 24;
 /// Groups beyond this many are not looked at: whoever may make groups must not be able to exhaust Minerva.
 const NODES_MAX: usize = 50_000;
+/// The same below one group in which somebody besides root may make groups, so that no user can keep the others' from being seen.
+const DELEGATED_NODES_MAX: usize = 2_000;
 /// Room for one `getdents` call.
 const LISTING_BYTES: usize = 32 << 10;
 
@@ -47,16 +49,29 @@ pub(crate) struct Tree {
     looks: u32,
     /// The group right below which the operator's named groups are.
     pub(crate) named_parent: String,
+    /// Somebody got the right to make groups in a group that is known, or lost it, since this was last taken.
+    pub(crate) access_changed: bool,
+    /// Groups below each delegated one, counted when a look needs it.
+    delegated: BTreeMap<String, usize>,
 }
 
 impl Tree {
     pub(crate) fn new(root: OwnedFd, version: CgroupVersion) -> Self {
-        Self { root, version, nodes: BTreeMap::new(), looks: 0, named_parent: NAMED_PARENT_DEFAULT.to_owned() }
+        Self {
+            root,
+            version,
+            nodes: BTreeMap::new(),
+            looks: 0,
+            named_parent: NAMED_PARENT_DEFAULT.to_owned(),
+            access_changed: false,
+            delegated: BTreeMap::new(),
+        }
     }
 
     /// Looks once. The answer is the paths of groups that are gone, or that another one of the same name replaced.
     pub(crate) fn look(&mut self, reader: &mut Reader, skips: &mut Skips) -> BTreeSet<String> {
         let mut gone = BTreeSet::new();
+        self.delegated.clear();
         let mut to_list = self.compare(reader, &mut gone);
         for path in gone.clone() {
             self.remove(&path, &mut gone);
@@ -86,6 +101,7 @@ impl Tree {
                 continue;
             };
             let mut changed = now.links != node.facts.links;
+            self.access_changed |= now.access != node.facts.access;
             node.facts = now;
             if self.version == CgroupVersion::V2 && node.holds() && now.links > 2 {
                 let reaches = reaches_below(&self.root, path, reader);
@@ -154,6 +170,7 @@ impl Tree {
             self.count_hidden(path, skips);
             return;
         }
+        let delegated_from = delegated_from(&self.nodes, path).map(|cgroup| cgroup.path);
         for name in self.directories_in(path, skips) {
             let child = if path.is_empty() { name } else { format!("{path}/{name}") };
             if self.nodes.contains_key(&child) {
@@ -162,6 +179,14 @@ impl Tree {
             if self.nodes.len() >= NODES_MAX {
                 skips
                     .note("cgroup directories", 1, || format!("more than {NODES_MAX} groups, first left out: {child}"));
+                continue;
+            }
+            if let Some(delegated) = &delegated_from
+                && !self.has_room_below(delegated)
+            {
+                skips.note("cgroup directories", 1, || {
+                    format!("more than {DELEGATED_NODES_MAX} groups below {delegated}, first left out: {child}")
+                });
                 continue;
             }
             let Some(facts) = directory_facts(&self.root, &child) else { continue };
@@ -180,6 +205,17 @@ impl Tree {
             }
             self.nodes.insert(child, node);
         }
+    }
+
+    /// Counts one more group below a delegated one, unless there are too many.
+    fn has_room_below(&mut self, delegated: &str) -> bool {
+        if !self.delegated.contains_key(delegated) {
+            let count = self.below(delegated).len();
+            self.delegated.insert(delegated.to_owned(), count);
+        }
+        let Some(count) = self.delegated.get_mut(delegated) else { return true };
+        *count += 1;
+        *count <= DELEGATED_NODES_MAX
     }
 
     /// Counts what a slice hides. Other holders are left out: where `io` ends at a pod or at a user's manager, that is whom its
@@ -236,7 +272,18 @@ impl Node {
     }
 }
 
-fn parent_of(path: &str) -> &str {
+/// The topmost group at or above `path` in which somebody besides root may make groups: what lies below it is of that user's
+/// making.
+pub(crate) fn delegated_from(nodes: &BTreeMap<String, Node>, path: &str) -> Option<CgroupRef> {
+    let root = nodes.get("")?.facts.access;
+    let ends = path.match_indices('/').map(|(end, _)| end).chain([path.len()]).filter(|end| *end > 0);
+    ends.map(|end| &path[..end]).find_map(|path| {
+        let facts = nodes.get(path).map(|node| node.facts).filter(|facts| facts.access.is_delegated(root))?;
+        Some(CgroupRef { path: path.to_owned(), inode: facts.inode })
+    })
+}
+
+pub(crate) fn parent_of(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(parent, _)| parent)
 }
 

@@ -88,6 +88,7 @@ impl Steering {
                 weight_percent: 100,
                 excluded: false,
                 terms: minerva_model::Terms::default(),
+                origin: minerva_model::Origin::default(),
             };
             steering.handle(Nanos::ZERO, Event::TenantSeen { tenant, history: Vec::new() });
         }

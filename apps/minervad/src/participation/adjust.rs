@@ -2,6 +2,7 @@
 
 use crate::driver::Driver;
 use crate::participation::ask::{Answer, Refusal};
+use crate::participation::audit;
 use crate::participation::parts::Waiting;
 use minerva_api::v1;
 use minerva_api::v1::adjust_credits_request::Change;
@@ -84,11 +85,7 @@ impl Driver {
 
     /// What the account holds now.
     pub(crate) fn adjusted(&self, tenant: TenantId) -> v1::AdjustCreditsResponse {
-        let account = |one: &Tenant| match &one.group {
-            Some(group) => format!("group:{group}"),
-            None => one.cgroup.path.clone(),
-        };
-        let account = self.tenants.get(&tenant).map(account).unwrap_or_default();
+        let account = self.tenants.get(&tenant).map(|one| audit::shown(&one.history_key())).unwrap_or_default();
         let held = self.engine.part(tenant).map_or(0, |part| part.held.0);
         v1::AdjustCreditsResponse { account, held_micro_credits: held }
     }

@@ -70,7 +70,7 @@ impl Names {
     fn new(tenants: &[v1::Tenant]) -> Self {
         let mut of_account: BTreeMap<String, String> = BTreeMap::new();
         for tenant in tenants {
-            let same = of_account.entry(account_shown(tenant)).or_insert_with(|| tenant.name.clone());
+            let same = of_account.entry(tenant.account.clone()).or_insert_with(|| tenant.name.clone());
             if *same != tenant.name {
                 same.clear();
             }
@@ -134,15 +134,11 @@ fn answered(row: RequestRow) -> v1::AuditEntry {
 }
 
 /// An account as people know it: the group, or the cgroup without the number that tells it from a later one.
-fn shown(account: &str) -> String {
+pub(crate) fn shown(account: &str) -> String {
     match account.strip_prefix("cgroup:") {
         Some(cgroup) => cgroup.rsplit_once('#').map_or(cgroup, |(path, _)| path).to_owned(),
         None => account.to_owned(),
     }
-}
-
-fn account_shown(tenant: &v1::Tenant) -> String {
-    if tenant.group.is_empty() { tenant.cgroup.clone() } else { format!("group:{}", tenant.group) }
 }
 
 /// An instant of the wall clock, in milliseconds since 1970.
@@ -170,6 +166,7 @@ mod tests {
             name: name.to_owned(),
             cgroup: format!("x/{name}"),
             group: group.to_owned(),
+            account: if group.is_empty() { format!("x/{name}") } else { format!("group:{group}") },
             ..v1::Tenant::default()
         };
         let names = Names::new(&[tenant("t1", "a", "batch"), tenant("t2", "b", "batch"), tenant("t3", "c", "")]);

@@ -18,12 +18,13 @@ use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use minerva_config::{KnownBy, ParticipationSettings};
+use minerva_linux_observe::Machines;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener};
 use tokio::runtime::Runtime;
@@ -224,13 +225,15 @@ pub(crate) struct Host {
     lobby: Arc<Lobby>,
     gate: Gate,
     http: http2::Builder<TokioExecutor>,
+    machines: Arc<Machines>,
 }
 
 impl Host {
     pub(crate) fn new(lobby: Lobby, keepalive: Duration) -> Arc<Self> {
         let lobby = Arc::new(lobby);
         let gate = Gate::new(Door::new(Arc::clone(&lobby)));
-        Arc::new(Self { lobby, gate, http: http(keepalive) })
+        let machines = Arc::new(Machines::new(lobby.roots.clone()));
+        Arc::new(Self { lobby, gate, http: http(keepalive), machines })
     }
 
     async fn accept_processes(&self, listener: UnixListener) {
@@ -306,8 +309,8 @@ impl Host {
         if self.lobby.identities.get().of_cid(cid).is_some() {
             return Peer::Machine { cid };
         }
-        let roots = self.lobby.roots.clone();
-        match tokio::task::spawn_blocking(move || machine_of_cid(cid, &roots)).await {
+        let (machines, roots, asked_at) = (Arc::clone(&self.machines), self.lobby.roots.clone(), Instant::now());
+        match tokio::task::spawn_blocking(move || machine_of_cid(cid, asked_at, &machines, &roots)).await {
             Ok(Ok((process, cgroup))) => Peer::Process { process, cgroup, identified_by: "vsock" },
             Ok(Err(why)) => Peer::Nobody(why),
             Err(_) => Peer::Nobody("The server could not look for this machine.".to_owned()),

@@ -179,5 +179,6 @@ pub(crate) fn tenant(number: u64, name: &str, role: Role) -> Tenant {
         weight_percent: 100,
         excluded: false,
         terms: Terms { role, ..Terms::default() },
+        origin: minerva_model::Origin::default(),
     }
 }

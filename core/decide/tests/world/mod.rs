@@ -51,6 +51,7 @@ impl World {
                 weight_percent: 100,
                 excluded: false,
                 terms: minerva_model::Terms::default(),
+                origin: minerva_model::Origin::default(),
             };
             decider.tenant_seen(Nanos::ZERO, &tenant, &[]);
         }

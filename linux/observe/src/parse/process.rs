@@ -1,4 +1,5 @@
-//! `/proc/<pid>/stat`, `/proc/<pid>/io`, and the name a QEMU command line gives its guest.
+//! `/proc/<pid>/stat`, `/proc/<pid>/io`, and what a QEMU command line says of its guest. The process chooses that itself: none of
+//! it is to be believed without more.
 
 use super::lines;
 
@@ -70,9 +71,72 @@ pub fn parse_qemu_name(command_line: &[u8]) -> Option<String> {
     (!name.is_empty()).then_some(name)
 }
 
+/// The numbers on vsock (CIDs) that the arguments of a QEMU process give its devices, from `/proc/<pid>/cmdline`: `-device
+/// vhost-vsock-pci,guest-cid=3`, or as libvirt writes it `-device {"driver":"vhost-vsock-pci","guest-cid":3}`.
+pub fn parse_guest_cids(command_line: &[u8]) -> Vec<u32> {
+    let mut cids = Vec::new();
+    let mut words = command_line.split(|byte| *byte == 0);
+    while let Some(word) = words.next() {
+        if !matches!(word, b"-device" | b"--device") {
+            continue;
+        }
+        let Some(device) = words.next().and_then(|device| std::str::from_utf8(device).ok()) else { continue };
+        cids.extend(if device.trim_start().starts_with('{') { cid_of_json(device) } else { cid_of_options(device) });
+    }
+    cids
+}
+
+fn cid_of_json(device: &str) -> Option<u32> {
+    #[derive(serde::Deserialize)]
+    struct Device {
+        driver: String,
+        #[serde(rename = "guest-cid")]
+        guest_cid: Option<u32>,
+    }
+    let device: Device = serde_json::from_str(device).ok()?;
+    device.guest_cid.filter(|_| is_vsock(&device.driver))
+}
+
+fn cid_of_options(device: &str) -> Option<u32> {
+    let (driver, options) = device.split_once(',')?;
+    let driver = driver.strip_prefix("driver=").unwrap_or(driver);
+    let cid = options.split(',').rev().find_map(|option| option.strip_prefix("guest-cid="))?;
+    let number = match cid.strip_prefix("0x") {
+        Some(digits) => u32::from_str_radix(digits, 16),
+        None => cid.parse(),
+    };
+    number.ok().filter(|_| is_vsock(driver))
+}
+
+fn is_vsock(driver: &str) -> bool {
+    driver.starts_with("vhost-vsock")
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{ProcessIo, parse_process_io, parse_process_stat, parse_qemu_name};
+    use super::{ProcessIo, parse_guest_cids, parse_process_io, parse_process_stat, parse_qemu_name};
+
+    #[test]
+    fn numbers_on_vsock() {
+        let cids = |line: &str| parse_guest_cids(line.replace(' ', "\0").as_bytes());
+        assert_eq!(cids("qemu -device vhost-vsock-pci,id=v0,guest-cid=42,vhostfd=7"), [42]);
+        assert_eq!(cids("qemu -device driver=vhost-vsock-ccw,guest-cid=0x2a"), [42]);
+        assert_eq!(
+            cids(
+                r#"qemu -device {"driver":"vhost-vsock-pci","id":"vsock0","guest-cid":3,"vhostfd":"24","bus":"pci.7"} -device virtio"#
+            ),
+            [3]
+        );
+        let none = [
+            "echo guest-cid=42",
+            "sh -c x vhost-vsock-pci,guest-cid=42",
+            "qemu -device virtio-net,guest-cid=42",
+            "qemu -device vhost-vsock-pci,guest-cid=4294967296",
+            "qemu -device {\"guest-cid\":3}",
+            "qemu -device",
+        ];
+        assert!(none.iter().all(|line| cids(line).is_empty()));
+    }
 
     #[test]
     fn a_name_may_hold_anything() {

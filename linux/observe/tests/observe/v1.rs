@@ -236,7 +236,8 @@ fn a_plain_qemu_process_makes_its_group_a_guest_also_when_it_comes_late() {
     host.group("vm2", "");
     let mut observer = host.observer(&[]);
     let tenants = seen(&observer.discover());
-    assert_eq!((tenants[0].kind, tenants[0].name.as_str()), (TenantKind::VirtualMachine, "web"));
+    assert_eq!((tenants[0].kind, tenants[0].name.as_str()), (TenantKind::VirtualMachine, "vm1"));
+    assert_eq!(tenants[0].origin.guest_name.as_deref(), Some("web"));
     assert_eq!(tenants[1].kind, TenantKind::Cgroup);
 
     host.write_group("vm2", "cgroup.procs", "42\n");
@@ -246,8 +247,8 @@ fn a_plain_qemu_process_makes_its_group_a_guest_also_when_it_comes_late() {
     let late = seen(&observer.discover());
     assert_eq!(late.len(), 1);
     assert_eq!(
-        (late[0].id, late[0].kind, late[0].name.as_str()),
-        (tenants[1].id, TenantKind::VirtualMachine, "qemu-42")
+        (late[0].id, late[0].kind, late[0].name.as_str(), late[0].origin.guest_name.as_deref()),
+        (tenants[1].id, TenantKind::VirtualMachine, "vm2", Some("qemu-42"))
     );
 }
 
@@ -412,4 +413,72 @@ fn ten_thousand_groups_cost_one_file_each_while_idle() {
     // Ten inner groups and one disk to look at; then one file a group, and what is read of at most 64 tenants' processes.
     assert!(discovered <= 40, "{discovered} files to find nothing new");
     assert!((10_000..10_000 + 200).contains(&sampled), "{sampled} files for a sample");
+}
+
+#[test]
+fn a_name_from_a_command_line_is_for_people_only() {
+    let host = FakeHost::new(CgroupVersion::V1);
+    host.group("vm1", "41\n");
+    host.process(41, "qemu-kvm", 5, 0, 0);
+    host.write("proc/41/cmdline", "qemu-kvm\0-name\0victim\0");
+    let group = TenantRule {
+        pattern: "*".into(),
+        name: Some("vm {name}".into()),
+        group: Some("{name}".into()),
+        ..TenantRule::default()
+    };
+    for (rules, name, group) in [(vec![], "vm1", None), (vec![group], "vm vm1", Some("vm1"))] {
+        let tenant = seen(&host.observer(&rules).discover()).remove(0);
+        assert_eq!((tenant.name.as_str(), tenant.group.as_deref()), (name, group));
+        assert_eq!((tenant.kind, tenant.origin.guest_name.as_deref()), (TenantKind::VirtualMachine, Some("victim")));
+        assert!(!tenant.history_key().contains("victim"));
+    }
+}
+
+#[test]
+fn what_was_delegated_to_a_user_is_one_account_from_when_it_was() {
+    let host = FakeHost::new(CgroupVersion::V1);
+    for group in ["user", "user/run", "user/run/a.scope", "user/run/b.scope", "other.scope"] {
+        host.group(group, "");
+    }
+    let mut observer = host.observer(&[]);
+    let before = seen(&observer.discover());
+    assert!(before.iter().all(|tenant| tenant.origin.is_plain()), "{before:?}");
+
+    if std::os::unix::fs::chown(host.group_path("user/run"), Some(1_000), None).is_err() {
+        return println!("skipped: needs the right to give a directory away");
+    }
+    let after = seen(&observer.discover());
+    let names: Vec<&str> = after.iter().map(|tenant| tenant.name.as_str()).collect();
+    assert_eq!(names, ["run/a.scope", "run/b.scope"]);
+    let run = after[0].origin.delegated_from.clone().unwrap();
+    assert_eq!(run.path, "user/run");
+    assert_eq!(
+        [after[0].history_key(), after[1].history_key()],
+        [0; 2].map(|_| format!("cgroup:user/run#{}", run.inode))
+    );
+    // Whatever it makes from now on.
+    host.group("user/run/machine/qemu-1-other.scope.libvirt-qemu", "");
+    let late = seen(&observer.discover()).remove(0);
+    assert_eq!((late.name.as_str(), late.history_key()), ("run/other.scope", after[0].history_key()));
+}
+
+#[test]
+fn one_user_cannot_make_so_many_groups_that_others_are_not_seen() {
+    let host = FakeHost::new(CgroupVersion::V1);
+    host.group("user", "");
+    if std::os::unix::fs::chown(host.group_path("user"), Some(1_000), None).is_err() {
+        return println!("skipped: needs the right to give a directory away");
+    }
+    (0..2_010).for_each(|number| fs::create_dir(host.group_path(&format!("user/{number}"))).unwrap());
+    host.group("zebra", "");
+    let mut observer = host.observer(&[]);
+    let seen = seen(&observer.discover());
+    assert_eq!(seen.len(), 2_001);
+    assert_eq!(seen.last().map(|tenant| tenant.name.as_str()), Some("zebra"));
+    let skipped = observer.sample().skipped;
+    assert!(
+        skipped.iter().any(|row| row.count == 10 && row.why.contains("more than 2000 groups below user")),
+        "{skipped:?}"
+    );
 }
