@@ -1,0 +1,141 @@
+//! Gradient-boosted trees for squared loss (Friedman 2001; histograms as Ke et al. 2017): what the next slice brings.
+//!
+//! One model for the whole host, refitted on a bounded reservoir. [`Training`] grows one tree a call, so a slice does as much as it
+//! can afford; [`Boosted::predict`] allocates nothing.
+
+mod bins;
+mod tree;
+
+pub use bins::{CUTS_MAX, Cuts, FEATURES_MAX};
+use tree::{Grower, Tree};
+
+use crate::codec::{Damaged, Reader, Writer};
+
+/// Most trees of a model that is read back.
+const TREES_MAX: usize = 4096;
+
+/// A fitted model.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Boosted {
+    cuts: Cuts,
+    base: f32,
+    trees: Vec<Tree>,
+}
+
+/// A fit under way: it owns a copy of its rows, one byte a value.
+#[derive(Clone, Debug)]
+pub struct Training {
+    model: Boosted,
+    grower: Grower,
+    residuals: Vec<f32>,
+    trees_wanted: usize,
+}
+
+impl Training {
+    /// Starts a fit of `trees` trees on `rows` (row by row, `features` values a row, at most [`FEATURES_MAX`]) and as many
+    /// targets.
+    ///
+    /// `None` if there are no rows, the counts do not fit together or a target is not finite.
+    pub fn new(rows: &[f32], features: usize, targets: &[f32], trees: usize) -> Option<Self> {
+        let shapes_fit = (1..=FEATURES_MAX).contains(&features) && rows.len() == features * targets.len();
+        if !shapes_fit || targets.is_empty() || targets.iter().any(|target| !target.is_finite()) {
+            return None;
+        }
+        let cuts = Cuts::new(rows, features);
+        let mut bins = Vec::with_capacity(rows.len());
+        for row in rows.chunks_exact(features) {
+            bins.extend(row.iter().enumerate().map(|(feature, value)| cuts.bin(feature, *value)));
+        }
+        let mean = targets.iter().copied().map(f64::from).sum::<f64>() / targets.len() as f64;
+        let base = mean as f32;
+        let residuals = targets.iter().map(|target| target - base).collect();
+        let model = Boosted { cuts, base, trees: Vec::with_capacity(trees.min(TREES_MAX)) };
+        Some(Self { model, grower: Grower::new(bins, features), residuals, trees_wanted: trees.min(TREES_MAX) })
+    }
+
+    /// Grows the next tree; whether more are to come. Cost: at most 2.5 times rows times features additions.
+    pub fn grow(&mut self) -> bool {
+        if self.model.trees.len() < self.trees_wanted {
+            let tree = self.grower.grow(&mut self.residuals);
+            self.model.trees.push(tree);
+        }
+        self.model.trees.len() < self.trees_wanted
+    }
+
+    /// Grows all trees that are missing.
+    pub fn finish(mut self) -> Boosted {
+        while self.grow() {}
+        self.model
+    }
+
+    /// Values added to histograms so far.
+    pub fn additions(&self) -> u64 {
+        self.grower.additions
+    }
+}
+
+impl Boosted {
+    /// The answer for a row of as many features as the model was fitted on; the mean target if the count is another.
+    pub fn predict(&self, row: &[f32]) -> f32 {
+        if row.len() != self.cuts.features() {
+            return self.base;
+        }
+        let mut bins = [0; FEATURES_MAX];
+        for (feature, (bin, value)) in bins.iter_mut().zip(row).enumerate() {
+            *bin = self.cuts.bin(feature, *value);
+        }
+        self.base + self.trees.iter().map(|tree| tree.predict(&bins)).sum::<f32>()
+    }
+
+    /// Trees grown.
+    pub fn trees(&self) -> usize {
+        self.trees.len()
+    }
+
+    /// Features of a row.
+    pub fn features(&self) -> usize {
+        self.cuts.features()
+    }
+
+    pub(crate) fn encode(&self, writer: &mut Writer) {
+        writer.count(self.cuts.of_feature.len());
+        for cuts in &self.cuts.of_feature {
+            writer.f32s(cuts);
+        }
+        writer.f32(self.base);
+        writer.count(self.trees.len());
+        for tree in &self.trees {
+            tree.feature.iter().chain(&tree.threshold).for_each(|byte| writer.u8(*byte));
+            tree.leaf.iter().for_each(|value| writer.f32(*value));
+        }
+    }
+
+    pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<Self, Damaged> {
+        let features = reader.count(FEATURES_MAX)?;
+        let mut of_feature = Vec::new();
+        for _ in 0..features {
+            let cuts = reader.f32s(CUTS_MAX)?;
+            if cuts.windows(2).any(|pair| pair[0] >= pair[1]) {
+                return Err(Damaged::Value);
+            }
+            of_feature.push(cuts);
+        }
+        let base = reader.finite_f32()?;
+        let mut trees = Vec::new();
+        for _ in 0..reader.count(TREES_MAX)? {
+            let mut tree =
+                Tree { feature: [0; tree::DECISIONS], threshold: [0; tree::DECISIONS], leaf: [0.0; tree::LEAVES] };
+            for byte in tree.feature.iter_mut().chain(&mut tree.threshold) {
+                *byte = reader.u8()?;
+            }
+            for value in &mut tree.leaf {
+                *value = reader.finite_f32()?;
+            }
+            if tree.feature.iter().any(|feature| usize::from(*feature) >= features) {
+                return Err(Damaged::Value);
+            }
+            trees.push(tree);
+        }
+        Ok(Self { cuts: Cuts { of_feature }, base, trees })
+    }
+}

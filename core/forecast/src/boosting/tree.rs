@@ -1,0 +1,194 @@
+//! One regression tree of four levels, grown on histograms (Ke et al. 2017, without its sampling).
+
+use super::bins::CUTS_MAX;
+
+/// Levels of decisions.
+pub(super) const DEPTH: usize = 4;
+pub(super) const DECISIONS: usize = (1 << DEPTH) - 1;
+pub(super) const LEAVES: usize = 1 << DEPTH;
+pub(super) const BINS: usize = CUTS_MAX + 1;
+/// Rows that a leaf has at least.
+const LEAF_ROWS_MIN: u32 = 20;
+/// Penalty on the square of a leaf's value.
+const LAMBDA: f64 = 1.0;
+/// The part of a tree's answer that counts.
+const RATE: f64 = 0.1;
+
+/// A row goes left at decision `i`, to `2 i + 1`, if its feature's bin is at most the threshold; else to `2 i + 2`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Tree {
+    pub(super) feature: [u8; DECISIONS],
+    pub(super) threshold: [u8; DECISIONS],
+    pub(super) leaf: [f32; LEAVES],
+}
+
+impl Tree {
+    /// The answer for a row of bins.
+    pub(super) fn predict(&self, bins: &[u8]) -> f32 {
+        let mut node = 0;
+        for _ in 0..DEPTH {
+            let right = bins[usize::from(self.feature[node])] > self.threshold[node];
+            node = 2 * node + 1 + usize::from(right);
+        }
+        self.leaf[node - DECISIONS]
+    }
+}
+
+/// Sum of residuals and count of rows in a bin.
+#[derive(Clone, Copy, Debug, Default)]
+struct Bin {
+    sum: f64,
+    rows: u32,
+}
+
+/// Rows of bins, row by row, and what grows trees on them; kept from tree to tree.
+#[derive(Clone, Debug)]
+pub(super) struct Grower {
+    features: usize,
+    bins: Vec<u8>,
+    order: Vec<u32>,
+    moved: Vec<u32>,
+    /// One histogram for each node of a level, and of the level below.
+    histograms: Vec<Bin>,
+    next: Vec<Bin>,
+    /// Bins added to histograms so far: what growing costs, as a count.
+    pub(super) additions: u64,
+}
+
+struct Split {
+    feature: usize,
+    threshold: u8,
+    gain: f64,
+    rows_left: u32,
+}
+
+impl Grower {
+    pub(super) fn new(bins: Vec<u8>, features: usize) -> Self {
+        let rows = bins.len() / features;
+        let size = LEAVES * features * BINS;
+        let (histograms, next) = (vec![Bin::default(); size], vec![Bin::default(); size]);
+        // Rows are bounded by the reservoir, far below 2^32.
+        let order = (0..rows as u32).collect();
+        Self { features, bins, order, moved: vec![0; rows], histograms, next, additions: 0 }
+    }
+
+    /// Grows a tree on the residuals and takes its answers from them. Each level adds at most half of the rows to histograms,
+    /// because that of a sibling is what is left of the parent's.
+    pub(super) fn grow(&mut self, residuals: &mut [f32]) -> Tree {
+        let mut tree = Tree { feature: [0; DECISIONS], threshold: [u8::MAX; DECISIONS], leaf: [0.0; LEAVES] };
+        let width = self.features * BINS;
+        let mut borders = [0; LEAVES + 1];
+        borders[1] = self.order.len();
+        Self::fill(&mut self.histograms[..width], &self.bins, self.features, &self.order, residuals);
+        self.additions += (self.order.len() * self.features) as u64;
+        for level in 0..DEPTH {
+            let nodes = 1 << level;
+            let mut split_borders = [0; LEAVES + 1];
+            for node in 0..nodes {
+                let (from, to) = (borders[node], borders[node + 1]);
+                let histogram = &self.histograms[node * width..(node + 1) * width];
+                let mut middle = to;
+                if let Some(split) = self.best_split(histogram, to - from) {
+                    let place = nodes - 1 + node;
+                    // Both are below 65.
+                    (tree.feature[place], tree.threshold[place]) = (split.feature as u8, split.threshold);
+                    middle = from + split.rows_left as usize;
+                    self.partition(from, to, &split);
+                }
+                split_borders[2 * node + 1] = middle;
+                split_borders[2 * node + 2] = to;
+                if level + 1 < DEPTH {
+                    self.histograms_of_children(node, from, middle, to, residuals);
+                }
+            }
+            borders = split_borders;
+            std::mem::swap(&mut self.histograms, &mut self.next);
+        }
+        for leaf in 0..LEAVES {
+            let rows = &self.order[borders[leaf]..borders[leaf + 1]];
+            if rows.is_empty() {
+                continue;
+            }
+            let sum: f64 = rows.iter().map(|row| f64::from(residuals[*row as usize])).sum();
+            tree.leaf[leaf] = (RATE * sum / (rows.len() as f64 + LAMBDA)) as f32;
+            for row in rows {
+                residuals[*row as usize] -= tree.leaf[leaf];
+            }
+        }
+        tree
+    }
+
+    fn fill(histogram: &mut [Bin], bins: &[u8], features: usize, rows: &[u32], residuals: &[f32]) {
+        histogram.fill(Bin::default());
+        for row in rows {
+            let row = *row as usize;
+            let residual = f64::from(residuals[row]);
+            let row = &bins[row * features..(row + 1) * features];
+            for (bin, histogram) in row.iter().zip(histogram.chunks_exact_mut(BINS)) {
+                let bin = &mut histogram[usize::from(*bin)];
+                bin.sum += residual;
+                bin.rows += 1;
+            }
+        }
+    }
+
+    /// The smaller child is counted, the larger is the difference.
+    fn histograms_of_children(&mut self, node: usize, from: usize, middle: usize, to: usize, residuals: &[f32]) {
+        let width = self.features * BINS;
+        let (left, right) = self.next[2 * node * width..(2 * node + 2) * width].split_at_mut(width);
+        let parent = &self.histograms[node * width..(node + 1) * width];
+        let (small, large, rows) = if middle - from <= to - middle {
+            (left, right, &self.order[from..middle])
+        } else {
+            (right, left, &self.order[middle..to])
+        };
+        Self::fill(small, &self.bins, self.features, rows, residuals);
+        self.additions += (rows.len() * self.features) as u64;
+        for ((large, small), parent) in large.iter_mut().zip(small).zip(parent) {
+            large.sum = parent.sum - small.sum;
+            large.rows = parent.rows - small.rows;
+        }
+    }
+
+    fn best_split(&self, histogram: &[Bin], rows: usize) -> Option<Split> {
+        let rows = rows as u32;
+        if rows < 2 * LEAF_ROWS_MIN {
+            return None;
+        }
+        let score = |sum: f64, rows: u32| sum * sum / (f64::from(rows) + LAMBDA);
+        let total: f64 = histogram[..BINS].iter().map(|bin| bin.sum).sum();
+        let whole = score(total, rows);
+        let mut best: Option<Split> = None;
+        for (feature, bins) in histogram.chunks_exact(BINS).enumerate() {
+            let (mut sum, mut rows_left) = (0.0, 0);
+            for (threshold, bin) in bins[..BINS - 1].iter().enumerate() {
+                sum += bin.sum;
+                rows_left += bin.rows;
+                if rows_left < LEAF_ROWS_MIN || bin.rows == 0 {
+                    continue;
+                }
+                if rows - rows_left < LEAF_ROWS_MIN {
+                    break;
+                }
+                let gain = score(sum, rows_left) + score(total - sum, rows - rows_left) - whole;
+                if gain > best.as_ref().map_or(1e-9, |best| best.gain) {
+                    best = Some(Split { feature, threshold: threshold as u8, gain, rows_left });
+                }
+            }
+        }
+        best
+    }
+
+    /// Rows that go left first, each side in its order.
+    fn partition(&mut self, from: usize, to: usize, split: &Split) {
+        let (mut left, mut right) = (from, from + split.rows_left as usize);
+        for index in from..to {
+            let row = self.order[index];
+            let goes_right = self.bins[row as usize * self.features + split.feature] > split.threshold;
+            let place = if goes_right { &mut right } else { &mut left };
+            self.moved[*place] = row;
+            *place += 1;
+        }
+        self.order[from..to].copy_from_slice(&self.moved[from..to]);
+    }
+}

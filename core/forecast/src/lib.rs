@@ -1,0 +1,11 @@
+//! Forecasts of what each tenant is about to do: value, interval and measured skill. One file a model.
+//!
+//! Everything here is pure and deterministic: no clock, no thread, no random source; seeds are arguments, work is bounded by
+//! counts. A prediction allocates nothing.
+
+pub mod arima;
+pub mod boosting;
+mod codec;
+mod linear;
+
+pub use codec::Damaged;

@@ -1,0 +1,26 @@
+//! Every model against a reference implementation.
+
+#![expect(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read files and print")]
+
+mod reference;
+
+use reference::data::Measure;
+
+fn all_are_met(measures: Vec<Measure>) {
+    for measure in &measures {
+        let Measure { what, value, unit, goal, met } = measure;
+        println!("{} {what}: {value:.6} {unit} (goal {goal})", if *met { "met" } else { "MISSED" });
+    }
+    let missed = measures.iter().filter(|measure| !measure.met).count();
+    assert_eq!(missed, 0, "{missed} bars are missed, see above");
+}
+
+#[test]
+fn arima_is_as_good_as_statsforecast() {
+    all_are_met(reference::arima::measured());
+}
+
+#[test]
+fn boosted_trees_are_as_good_as_lightgbm() {
+    all_are_met(reference::boosting::measured());
+}

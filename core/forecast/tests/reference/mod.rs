@@ -1,0 +1,6 @@
+//! What the models have to reach against reference implementations: `docs/figures.md`, `golden`. The tests assert it and the
+//! benchmark prints it.
+
+pub(crate) mod arima;
+pub(crate) mod boosting;
+pub(crate) mod data;
