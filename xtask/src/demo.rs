@@ -4,6 +4,7 @@ use crate::shell::{cargo, must, root, succeeds};
 use crate::{machine, packages};
 use anyhow::{Context, Result};
 use signal_hook::consts::SIGINT;
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -16,15 +17,18 @@ pub(crate) struct Options {
     arguments: Vec<String>,
 }
 
-/// Builds the daemon and the laboratory in release mode and runs `minerva-lab demo`; whether it succeeded.
+/// What the demonstration runs.
+const PROGRAMS: &[&str] = &["minervad", "minerva-lab"];
+
+/// Builds the daemon and the laboratory and runs `minerva-lab demo`; whether it succeeded.
 pub(crate) fn run(options: &Options) -> Result<bool> {
     let is_help = options.arguments.iter().any(|word| word == "--help" || word == "-h");
     if !is_help {
         machine::check_for_demo()?;
     }
     packages::ensure(packages::BUILD)?;
-    build_release()?;
-    let binaries = release_folder();
+    build(PROGRAMS, "demo")?;
+    let binaries = folder("demo");
     let mut demo = Command::new(binaries.join("minerva-lab"));
     demo.arg("demo").arg("--minervad").arg(binaries.join("minervad")).args(&options.arguments);
     wait_through_interrupts()?;
@@ -39,12 +43,21 @@ fn wait_through_interrupts() -> Result<()> {
 
 /// Builds the programs that a measurement runs.
 pub(crate) fn build_release() -> Result<()> {
-    eprintln!("building the programs (a first build takes some minutes)");
-    let programs = ["minervad", "minerva-lab", "minerva-ctl", "minerva-sim"];
-    must(cargo().args(["build", "--release"]).args(programs.iter().flat_map(|program| ["--bin", *program])))
+    build(&["minervad", "minerva-lab", "minerva-ctl", "minerva-sim"], "release")
+}
+
+/// Builds programs with a profile of `Cargo.toml`.
+fn build(programs: &[&str], profile: &str) -> Result<()> {
+    eprintln!("building {} (a first build takes some minutes)", programs.join(" and "));
+    must(cargo().args(["build", "--profile", profile]).args(programs.iter().flat_map(|program| ["--bin", *program])))
 }
 
 /// Where cargo puts release programs.
-pub(crate) fn release_folder() -> std::path::PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), Into::into).join("release")
+pub(crate) fn release_folder() -> PathBuf {
+    folder("release")
+}
+
+/// Where cargo puts programs of a profile.
+fn folder(profile: &str) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), Into::into).join(profile)
 }

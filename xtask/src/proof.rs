@@ -73,7 +73,8 @@ fn passed(output: &str) -> u32 {
 mod tests {
     use super::judge;
 
-    const PASSED: &str = "\nrunning 1 test\n.0 lost\n\ntest result: ok. 1 passed; 0 failed; 0 ignored; 9 filtered out\n";
+    const PASSED: &str =
+        "\nrunning 1 test\n.0 lost\n\ntest result: ok. 1 passed; 0 failed; 0 ignored; 9 filtered out\n";
     const NONE: &str = "\nrunning 0 tests\n\ntest result: ok. 0 passed; 0 failed; 0 ignored; 9 filtered out\n";
 
     #[test]
