@@ -131,11 +131,11 @@ pub(crate) struct AdmitArguments {
 /// A paper whose experiments can be rerun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Experiment {
-    /// Rocha and Bona: guarantees and throughput of HTBS (seed 001).
+    /// Rocha and Bona 2012: guarantees and throughput of HTBS.
     Htbs,
-    /// Bai and Huang: the Tag Scheduler (seed 003).
+    /// Bai and Huang: the Tag Scheduler.
     Tag,
-    /// Malensek et al.: weights from history (seed 000, Fig. 3-a).
+    /// Malensek et al. 2016: weights from history (Fig. 3-a).
     Fennel,
 }
 

@@ -11,7 +11,7 @@ use minerva_model::Nanos;
 use minerva_sim_device::Profile;
 use minerva_sim_world::{World, sweep};
 
-/// Seconds that one run of the experiments of seed 001 lasts.
+/// Seconds that one run of the experiments of Rocha and Bona 2012 lasts.
 const HTBS_SECONDS: usize = 30;
 /// Seeds of the Tag experiment.
 const TAG_SEEDS: u64 = 100;

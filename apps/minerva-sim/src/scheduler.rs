@@ -35,7 +35,7 @@ pub(crate) enum Name {
     Mclock,
     /// The Tag Scheduler with plug and bounded depth.
     Tag,
-    /// The Tag Scheduler as in seed 003: neither plug nor bounded depth.
+    /// The Tag Scheduler as in Bai and Huang: neither plug nor bounded depth.
     TagSeed,
 }
 

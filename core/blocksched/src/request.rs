@@ -31,7 +31,7 @@ pub struct Request {
     pub kind: Kind,
     /// Somebody waits for it: reads, and writes that are synced.
     pub sync: bool,
-    /// The guest application's priority, 1 to 254, if it was given (seed 003).
+    /// The guest application's priority, 1 to 254, if it was given (Bai and Huang).
     pub tag: Option<u8>,
     /// First byte.
     pub offset_bytes: u64,

@@ -1,4 +1,4 @@
-//! The Tag Scheduler (Bai and Huang, seed 003): priorities that guest applications give their requests, 1 to 254, obeyed
+//! The Tag Scheduler (Bai and Huang): priorities that guest applications give their requests, 1 to 254, obeyed
 //! across VMs.
 //!
 //! Each flow, a (VM, stream) pair, has a virtual counter. The flow with the least counter is served and its counter rises by

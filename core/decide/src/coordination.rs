@@ -1,4 +1,4 @@
-//! Temporally-coordinated scheduling (seed 000 section 3.2): tenants say what they are about to do, and are told when.
+//! Temporally-coordinated scheduling (Malensek et al. 2016, section 3.2): tenants say what they are about to do, and are told when.
 //!
 //! An operation waits here until its disk is nearly free or it cannot wait longer (`queue`). How long it will take is its
 //! size over what the disk was measured to deliver, times the part of it that its share will get; both are looked at anew in

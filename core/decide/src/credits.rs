@@ -1,4 +1,4 @@
-//! Scheduling credits: earned while a tenant steps back, spent on boosted slices (seed 000 section 3.1, docs/adr/0005).
+//! Scheduling credits: earned while a tenant steps back, spent on boosted slices (Malensek et al. 2016, section 3.1, docs/adr/0005).
 //!
 //! Everything is an entry of the ledger that counts once the store has committed it:
 //!

@@ -25,7 +25,7 @@ fn minutes_an_hour(settings: CreditSettings, accounts: u32) -> f64 {
     hour.0 as f64 / settings.boosted_slice_price.0 as f64 / 60.0
 }
 
-/// Seed 000 section 3.1: about 2.5 minutes an hour with little or no contention, 14 when four access the same disk.
+/// Malensek et al. 2016, section 3.1: about 2.5 minutes an hour with little or no contention, 14 when four access the same disk.
 #[test]
 fn both_examples_of_the_seed_hold() {
     let settings = CreditSettings::default();

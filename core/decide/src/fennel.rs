@@ -1,4 +1,4 @@
-//! Fennel: sparing tenants rise, heavy ones sink (seed 000 section 2.1).
+//! Fennel: sparing tenants rise, heavy ones sink (Malensek et al. 2016, section 2.1).
 //!
 //! Use is the moving average of bytes read and written, a second, over two horizons. An average that starts at zero is,
 //! for the first minute, the service attained so far divided by the horizon, so newcomers stand below long scanners from

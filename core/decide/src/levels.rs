@@ -1,4 +1,4 @@
-//! Voluntary deprioritization (seed 000 section 3.1): who steps back, how far and until when.
+//! Voluntary deprioritization (Malensek et al. 2016, section 3.1): who steps back, how far and until when.
 //!
 //! A level multiplies the tenant's share; at `idle` the share is the least there is and the floor does not raise it. What a
 //! tenant uses at a level counts in `fennel` per percent of the level while the level lasts: otherwise a history that

@@ -1,4 +1,4 @@
-//! Seed 000 Fig. 2 on a fluid disk: four tasks begin together, one steps back, one coordinates. Against equal weights, from
+//! Malensek et al. 2016, Fig. 2 on a fluid disk: four tasks begin together, one steps back, one coordinates. Against equal weights, from
 //! launch and with the waiting.
 
 #![expect(clippy::disallowed_macros, reason = "measured figures are told with --nocapture")]

@@ -1,4 +1,4 @@
-//! Scheduling credits and their ledger (seed 000, section 3.1). An account's balance is the sum of its entries.
+//! Scheduling credits and their ledger (Malensek et al. 2016, section 3.1). An account's balance is the sum of its entries.
 
 use crate::{AccessKind, DeviceId, Level, Nanos, Operation, RequestId, TenantId};
 use serde::{Deserialize, Serialize};

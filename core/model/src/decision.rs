@@ -51,13 +51,13 @@ impl fmt::Display for Share {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Policy {
-    /// Past use (seed 000 section 2.1).
+    /// Past use (Malensek et al. 2016, section 2.1).
     Fennel,
-    /// Slices of high priority that were bought (seed 000 section 3.1).
+    /// Slices of high priority that were bought (Malensek et al. 2016, section 3.1).
     Credits,
-    /// An operation that was coordinated (seed 000 section 3.2).
+    /// An operation that was coordinated (Malensek et al. 2016, section 3.2).
     Coordination,
-    /// Voluntary deprioritization (seed 000 section 3.1).
+    /// Voluntary deprioritization (Malensek et al. 2016, section 3.1).
     Levels,
     /// The operator's rule.
     Operator,

@@ -6,7 +6,7 @@
 use crate::{DeviceId, Nanos, TenantId};
 use serde::{Deserialize, Serialize};
 
-/// How far ahead a forecast looks (seed 000 section 4, seed 004 section V.A).
+/// How far ahead a forecast looks (Malensek et al. 2016, section 4, Kachmar and Kaeli 2020, section V.A).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Horizon {

@@ -3,7 +3,7 @@
 use crate::{Level, MicroCredits, Nanos, Terms};
 use serde::{Deserialize, Serialize};
 
-/// Scheduling credits (seed 000 section 3.1, docs/adr/0005).
+/// Scheduling credits (Malensek et al. 2016, section 3.1, docs/adr/0005).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CreditSettings {
@@ -96,7 +96,7 @@ pub struct LevelMeaning {
     pub points: u32,
 }
 
-/// Voluntary deprioritization (seed 000 section 3.1).
+/// Voluntary deprioritization (Malensek et al. 2016, section 3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LevelSettings {
@@ -130,7 +130,7 @@ impl LevelSettings {
     }
 }
 
-/// Temporally-coordinated scheduling (seed 000 section 3.2).
+/// Temporally-coordinated scheduling (Malensek et al. 2016, section 3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CoordinationSettings {

@@ -1,10 +1,10 @@
-//! What tenants ask for and what they are answered (seed 000, section 3). Nobody has to ask, and nobody pays for silence.
+//! What tenants ask for and what they are answered (Malensek et al. 2016, section 3). Nobody has to ask, and nobody pays for silence.
 
 use crate::{DeviceId, Nanos, TenantId};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// How far a tenant steps back of its own will (seed 000, section 3.1).
+/// How far a tenant steps back of its own will (Malensek et al. 2016, section 3.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {
@@ -123,7 +123,7 @@ impl Deadline {
     }
 }
 
-/// An operation that a tenant wants to fit in with what others do (seed 000, section 3.2).
+/// An operation that a tenant wants to fit in with what others do (Malensek et al. 2016, section 3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Operation {
     /// On which disk.

@@ -70,7 +70,7 @@ pub struct TenantIo {
     pub wait: Option<WaitCounters>,
 }
 
-/// What a tenant's processes use besides the disk, for forecasts (seed 000 section 4.1).
+/// What a tenant's processes use besides the disk, for forecasts (Malensek et al. 2016, section 4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TenantUsage {
     /// Who.

@@ -56,7 +56,7 @@ impl Default for ObserveSettings {
     }
 }
 
-/// Fennel (seed 000 section 2.1): sparing tenants rise, heavy ones sink.
+/// Fennel (Malensek et al. 2016, section 2.1): sparing tenants rise, heavy ones sink.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FennelSettings {
     /// Priority groups; the seed has ten.

@@ -27,7 +27,7 @@ pub struct DeviceSignals {
     pub read_latency: Option<Nanos>,
     /// Mean time of a write, queueing included.
     pub write_latency: Option<Nanos>,
-    /// Tenants that actively used the disk in the slice (seed 000 section 3.1).
+    /// Tenants that actively used the disk in the slice (Malensek et al. 2016, section 3.1).
     pub contention: u32,
     /// Bytes that the disk moved and no tenant accounts for: writeback on v1, root's own processes, shared inodes.
     pub unattributed_bytes: u64,

@@ -103,7 +103,7 @@ pub struct Tenant {
     pub kind: TenantKind,
     /// Where its knobs are.
     pub cgroup: CgroupRef,
-    /// The operator's group; tenants of one group share one usage history (Fennel, seed 000 section 2.1).
+    /// The operator's group; tenants of one group share one usage history (Fennel, Malensek et al. 2016, section 2.1).
     pub group: Option<String>,
     /// The operator's factor on the share, in percent; 100 changes nothing.
     pub weight_percent: u32,

@@ -1,4 +1,4 @@
-//! The scene of endogenic scheduling (seed 000, section 3.3 and Fig. 2): all tenants start together; one steps back, one may
+//! The scene of endogenic scheduling (Malensek et al. 2016, section 3.3 and Fig. 2): all tenants start together; one steps back, one may
 //! wait for its turn, and two say nothing. And others like it, so that the gain is not that of one case.
 
 use super::{BLOCK_BYTES, Scene, TenantPlan, workloads};

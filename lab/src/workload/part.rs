@@ -1,4 +1,4 @@
-//! A worker that takes part in its own scheduling (seed 000, section 3), as a real tenant does: its process, in its own
+//! A worker that takes part in its own scheduling (Malensek et al. 2016, section 3), as a real tenant does: its process, in its own
 //! cgroup, asks the daemon. How that is spoken is the program's, not the laboratory's.
 
 use super::WorkloadSpec;

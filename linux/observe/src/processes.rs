@@ -1,4 +1,4 @@
-//! What tenants use besides the disk, from `/proc`: for forecasts (seed 000 section 4.1).
+//! What tenants use besides the disk, from `/proc`: for forecasts (Malensek et al. 2016, section 4.1).
 //!
 //! Looking at a process costs tens of system calls, so that a slice looks at [`PROCESSES_A_SLICE`] of them: half for tenants
 //! whose counters just moved, the rest for everyone in turns. A tenant is looked at whole or not at all. Cumulative numbers

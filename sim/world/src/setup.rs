@@ -23,7 +23,7 @@ pub struct ProcessSetup {
     pub promise: Option<Promise>,
 }
 
-/// A guest's own scheduler above the host's (seed 003, section 2.4).
+/// A guest's own scheduler above the host's (Bai and Huang, section 2.4).
 pub struct GuestSetup {
     /// It.
     pub scheduler: Box<dyn Scheduler>,

@@ -1,4 +1,4 @@
-//! Seed 000, Fig. 3-a: four VMs whose weights follow their history, with the engine in the loop.
+//! Malensek et al. 2016, Fig. 3-a: four VMs whose weights follow their history, with the engine in the loop.
 
 use crate::experiment::client::is_rotational;
 use minerva_blocksched::{Bfq, BfqOptions, FlowParameters};

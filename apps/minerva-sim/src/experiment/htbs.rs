@@ -1,4 +1,4 @@
-//! Seed 001: guarantees to synchronous jobs, and what they cost in throughput.
+//! Rocha and Bona 2012: guarantees to synchronous jobs, and what they cost in throughput.
 
 use super::client::{Client, Part, Promise, Verdict, is_rotational, judge, run};
 use crate::scheduler::Name;

@@ -1,4 +1,4 @@
-//! Seed 003: priorities of guest applications across VMs.
+//! Bai and Huang: priorities of guest applications across VMs.
 
 use super::client::is_rotational;
 use crate::scheduler::{Name, UNIT_BYTES};
@@ -131,7 +131,7 @@ fn mix(seed: u64, index: u64) -> u64 {
     (mixed ^ mixed >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 20
 }
 
-/// Pairs of processes in different VMs of which the one with the lesser priority got more (seed 003, section 1).
+/// Pairs of processes in different VMs of which the one with the lesser priority got more (Bai and Huang, section 1).
 pub(crate) fn inversions(streams: &[Stream], report: &Report) -> Vec<(String, String)> {
     let mut pairs = Vec::new();
     for (high, better) in streams.iter().zip(&report.processes) {

@@ -1,4 +1,4 @@
-//! Seed 000, Fig. 3-a: weights from history, with the engine in the loop.
+//! Malensek et al. 2016, Fig. 3-a: weights from history, with the engine in the loop.
 
 use super::{Beside, print_beside};
 use crate::experiment::fennel;
@@ -15,7 +15,7 @@ const WEIGHT: u32 = 100;
 pub(super) fn reproduce(seed: u64) -> anyhow::Result<()> {
     let profile = built_in("sas10k-300g")?;
     println!(
-        "Malensek et al., Minerva (seed 000), Fig. 3-a: weights from history (Fennel), on {}, BFQ below.\n",
+        "Malensek et al., Minerva (2016), Fig. 3-a: weights from history (Fennel), on {}, BFQ below.\n",
         profile.name
     );
     let arms = [None, Some(EngineConfig::default())];

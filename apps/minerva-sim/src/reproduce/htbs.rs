@@ -1,4 +1,4 @@
-//! Seed 001: guarantees to synchronous jobs, and what they cost in throughput.
+//! Rocha and Bona 2012: guarantees to synchronous jobs, and what they cost in throughput.
 
 use super::{Beside, print_beside};
 use crate::experiment::ablation::{self, Fared};
@@ -30,7 +30,7 @@ const DD_BLOCK_BYTES: u32 = 128 * 1024;
 
 pub(super) fn reproduce(seed: u64) -> anyhow::Result<()> {
     let profile = built_in("sata7200-80g")?;
-    println!("Rocha and Bona, HTBS (seed 001), on {}: a 7200 rpm disk of 80 GB like the paper's.", profile.name);
+    println!("Rocha and Bona, HTBS (2012), on {}: a 7200 rpm disk of 80 GB like the paper's.", profile.name);
     println!("`htbs-original` is the published scheduler, `htbs` ours, with its weaknesses mended.\n");
     println!("n sequential readers that ask for all they can get, MB/s together:");
     let fio = readers(&profile, seed, |_| ());

@@ -1,4 +1,4 @@
-//! Seed 003: priorities of guest applications across VMs.
+//! Bai and Huang: priorities of guest applications across VMs.
 
 use super::{Beside, print_beside};
 use crate::experiment::tag::{self, Stack, Stream};
@@ -13,10 +13,7 @@ const RUN: Nanos = Nanos::from_secs(10);
 
 pub(super) fn reproduce(seed: u64) -> anyhow::Result<()> {
     let profile = built_in("sata-ssd")?;
-    println!(
-        "Bai and Huang, Tag Scheduler (seed 003), on {}; the paper's disk was a 120 GB SATA flash disk.\n",
-        profile.name
-    );
+    println!("Bai and Huang, Tag Scheduler, on {}; the paper's disk was a 120 GB SATA flash disk.\n", profile.name);
     println!(
         "Two VMs of priorities 2 and 5, in each three processes at 6, 4 and 2 that read files in steps of 256 KB, MB/s:"
     );

@@ -1,4 +1,4 @@
-//! Tenants that take part (seed 000, section 3): who may ask is found out at the doors, what was asked is carried out by the
+//! Tenants that take part (Malensek et al. 2016, section 3): who may ask is found out at the doors, what was asked is carried out by the
 //! slice loop.
 
 mod adjust;

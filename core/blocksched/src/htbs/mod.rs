@@ -1,4 +1,4 @@
-//! HTBS, the high-throughput token bucket scheduler (Rocha and Bona, MSST 2012; seed 001): pClock's guarantees, without
+//! HTBS, the high-throughput token bucket scheduler (Rocha and Bona, MSST 2012): pClock's guarantees, without
 //! losing them, and most of the disk, to deceptive idleness.
 //!
 //! Requests get tags as in pClock. Two things differ. The next request of the flow in service starts at the same instant as

@@ -1,6 +1,6 @@
 //! Seconds ahead: ARIMA with automatic order (Hyndman and Khandakar 2008) and Burg's long autoregression beside it.
 //!
-//! Non-seasonal ARIMA hardly sees a cycle of reading, computing and flushing that takes 10 to 30 s (seed 000, section 4.2); an
+//! Non-seasonal ARIMA hardly sees a cycle of reading, computing and flushing that takes 10 to 30 s (Malensek et al. 2016, section 4.2); an
 //! autoregression over 40 s does. Both are fitted and the better by AICc is taken.
 
 mod burg;

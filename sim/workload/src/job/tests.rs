@@ -9,7 +9,7 @@ use proptest::prelude::{prop_assert, proptest};
 const DISK: u64 = 1 << 30;
 
 const FILE: &str = "\
-; the jobs of seed 001
+; the jobs of Rocha and Bona 2012
 [global]
 ioengine=libaio   # asynchronous
 bs=64k

@@ -10,7 +10,7 @@ use std::str::FromStr;
 /// A format of traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// SYSTOR '17 VDI (seed 004's).
+    /// SYSTOR '17 VDI, which Kachmar and Kaeli (2020) use.
     Systor,
     /// MSR Cambridge.
     Msr,
