@@ -13,6 +13,7 @@ mod claims;
 mod error;
 mod ledger;
 mod open;
+mod prune;
 mod recording;
 mod requests;
 mod schema;
@@ -20,22 +21,20 @@ mod schema;
 pub use claims::{BoundProcess, Schedule, SetLevel, Span, StandingClaim};
 pub use error::{StoreError, StoreErrorKind};
 pub use ledger::{LedgerRow, Posted, Posting};
-pub use open::StoreNote;
+pub use open::{Damage, StoreNote};
+pub use prune::{AuditLimits, Pruned};
 pub use recording::{
     Entry, LINE_BYTES_MAX, Recorder, Recording, RecordingError, RecordingErrorKind, WINDOW_LOG_MAX, read_entries,
 };
 pub use requests::{AnswerKind, RequestRow, Whose};
 
 use minerva_model::{Decision, DeviceId, Nanos, TenantHistory, UsageAverage};
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use rusqlite::{Connection, Row, params};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// No history counts as older, whatever the wall clock says.
 pub const HISTORY_AGE_MAX: Nanos = Nanos::from_secs(30 * 24 * 3600);
-
-/// Rows that one call of [`Store::prune`] deletes at most, so that it does not delay a slice.
-const PRUNE_ROWS_MAX: i64 = 5_000;
 
 /// Milliseconds since 1970 by the wall clock. Tests pass their own.
 pub type WallClock = Box<dyn Fn() -> i64 + Send>;
@@ -57,36 +56,14 @@ pub struct AuditRow {
     pub tenant_name: String,
     /// Its cgroup, below the root of the hierarchy.
     pub cgroup_path: String,
+    /// [`minerva_model::Tenant::history_key`]: of how much is kept, accounts have equal parts.
+    pub account: String,
     /// The disk's kernel name.
     pub device_name: String,
     /// The decision.
     pub decision: Decision,
     /// The line that was logged.
     pub text: String,
-}
-
-/// How much audit is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AuditLimits {
-    /// Nothing older.
-    pub age_max: Duration,
-    /// Nothing more.
-    pub rows_max: u32,
-}
-
-impl Default for AuditLimits {
-    fn default() -> Self {
-        Self { age_max: Duration::from_secs(7 * 24 * 3600), rows_max: 1_000_000 }
-    }
-}
-
-/// What a call of [`Store::prune`] did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pruned {
-    /// Rows deleted.
-    pub rows: usize,
-    /// There is more to delete; call again in a later slice.
-    pub more: bool,
 }
 
 /// The database.
@@ -101,11 +78,24 @@ impl Store {
     /// Opens the file, or makes it. `boot_id` is the kernel's (`/proc/sys/kernel/random/boot_id`): histories of cgroups are
     /// valid only within the boot that numbered them.
     ///
-    /// A damaged file is moved to `NAME.corrupt-<n>` and a new one made; the notes tell.
+    /// A damaged file is moved to `NAME.corrupt-<n>` and a new one made; the notes tell. Of a large file only the beginning is
+    /// looked at, because the rest takes long to read ([`StoreNote::Unchecked`]): it is for [`Store::check`].
     pub fn open(path: &Path, boot_id: &str, clock: WallClock) -> Result<(Self, Vec<StoreNote>), StoreError> {
         let mut notes = Vec::new();
         let connection = open::open(path, &mut notes)?;
         Ok((Self { path: path.to_owned(), boot_id: boot_id.to_owned(), clock, connection }, notes))
+    }
+
+    /// Reads the whole file, on a connection of its own, while others use it: what is damaged, if anything. Takes as long as the
+    /// disk takes to read it.
+    pub fn check(path: &Path) -> Result<Option<Damage>, StoreError> {
+        open::check(path)
+    }
+
+    /// Moves a damaged file aside. To be called when no connection of this process is open any more that anybody wants to use;
+    /// then it can be opened anew.
+    pub fn move_aside(path: &Path, damage: Damage) -> Result<StoreNote, StoreError> {
+        open::note_aside(path, damage)
     }
 
     /// Stores histories in one transaction, durable on return. A later row of the same key and disk replaces the earlier.
@@ -135,6 +125,21 @@ impl Store {
         write(&self.connection).map_err(|error| self.failed("write to", error))
     }
 
+    /// Deletes what is remembered under keys that never come back, such as those of cgroups that are gone.
+    pub fn forget<'a>(&mut self, keys: impl Iterator<Item = &'a str>) -> Result<(), StoreError> {
+        let write = |connection: &Connection| {
+            let transaction = connection.unchecked_transaction()?;
+            for key in keys {
+                for table in ["history", "declaration"] {
+                    let sql = format!("DELETE FROM {table} WHERE key = ?1 AND boot = ?2");
+                    transaction.prepare_cached(&sql)?.execute([key, self.scope(key)])?;
+                }
+            }
+            transaction.commit()
+        };
+        write(&self.connection).map_err(|error| self.failed("write to", error))
+    }
+
     /// What is remembered under a key ([`minerva_model::Tenant::history_key`]), one row a disk, aged by the wall clock.
     pub fn recall(&self, key: &str) -> Result<Vec<TenantHistory>, StoreError> {
         let now = (self.clock)();
@@ -159,11 +164,12 @@ impl Store {
         let write = |connection: &Connection| {
             let transaction = connection.unchecked_transaction()?;
             let mut insert = transaction.prepare_cached(
-                "INSERT INTO audit (at_unix_ms, tenant, cgroup, device, decision, text) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                "INSERT INTO audit (at_unix_ms, tenant, cgroup, account, device, decision, text)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
             )?;
             for (row, json) in rows.iter().zip(&decisions) {
                 let (tenant, cgroup, device) = (&row.tenant_name, &row.cgroup_path, &row.device_name);
-                insert.execute(params![row.at_unix_ms, tenant, cgroup, device, json, row.text])?;
+                insert.execute(params![row.at_unix_ms, tenant, cgroup, row.account, device, json, row.text])?;
             }
             drop(insert);
             transaction.commit()
@@ -179,43 +185,23 @@ impl Store {
             // The number breaks ties: of two decisions of one millisecond the later one is in force.
             let latest_first = if at_unix_ms.is_some() { "at_unix_ms DESC, id DESC" } else { "id DESC" };
             let mut select = self.connection.prepare_cached(&format!(
-                "SELECT at_unix_ms, tenant, cgroup, device, text, decision FROM (
+                "SELECT at_unix_ms, tenant, cgroup, account, device, text, decision FROM (
                      SELECT *, row_number() OVER (PARTITION BY device ORDER BY {latest_first}) AS place
                      FROM audit WHERE tenant = ?1 AND at_unix_ms <= ?2
                  ) WHERE place = 1 ORDER BY device"
             ))?;
             let rows = select.query_map(params![tenant_name, at_unix_ms.unwrap_or(i64::MAX)], |row| {
-                let columns = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?);
-                Ok((columns, row.get::<_, String>(5)?))
+                let columns = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?);
+                Ok((columns, row.get::<_, String>(6)?))
             })?;
             rows.collect::<rusqlite::Result<Vec<_>>>()
         };
         let rows = read().map_err(|error| self.failed("read from", error))?;
-        let audit_row = |((at_unix_ms, tenant_name, cgroup_path, device_name, text), json): (_, String)| {
+        let audit_row = |((at_unix_ms, tenant_name, cgroup_path, account, device_name, text), json): (_, String)| {
             let decision = serde_json::from_str(&json).map_err(|error| self.unreadable("read from", error))?;
-            Ok(AuditRow { at_unix_ms, tenant_name, cgroup_path, device_name, decision, text })
+            Ok(AuditRow { at_unix_ms, tenant_name, cgroup_path, account, device_name, decision, text })
         };
         rows.into_iter().map(audit_row).collect()
-    }
-
-    /// Deletes audit beyond the limits, and what no boot can use again; never the ledger. A bounded number of rows a call.
-    ///
-    /// A wall clock that leaps by more than the age deletes nothing: see [`too_old`].
-    pub fn prune(&mut self, limits: AuditLimits) -> Result<Pruned, StoreError> {
-        let now = (self.clock)();
-        let write = |connection: &Connection| {
-            let transaction = connection.unchecked_transaction()?;
-            let audit = prune_table(&transaction, "audit", now, limits)?;
-            let requests = prune_table(&transaction, "participation", now, limits)?;
-            let boot = [self.boot_id.as_str()];
-            let histories = transaction.execute("DELETE FROM history WHERE boot <> '' AND boot <> ?1", boot)?
-                + transaction.execute("DELETE FROM declaration WHERE boot <> ?1", boot)?
-                + transaction.execute("DELETE FROM claim WHERE boot <> ?1", boot)?
-                + transaction.execute("DELETE FROM bandwidth WHERE boot <> ?1", boot)?;
-            transaction.commit()?;
-            Ok(Pruned { rows: audit + requests + histories, more: audit.max(requests) as i64 >= PRUNE_ROWS_MAX })
-        };
-        write(&self.connection).map_err(|error| self.failed("write to", error))
     }
 
     /// Moves the log into the database, as far as no reader needs it. To be called when nothing waits for the store.
@@ -238,48 +224,6 @@ impl Store {
         let kind = StoreErrorKind::UnreadableRow;
         StoreError { path: self.path.clone(), operation, kind, source: Some(Box::new(error)) }
     }
-}
-
-/// Deletes a bounded number of the rows of a table that are too old or too many.
-fn prune_table(connection: &Connection, table: &str, now: i64, limits: AuditLimits) -> rusqlite::Result<usize> {
-    let last: Option<i64> = connection.query_row(&format!("SELECT max(id) FROM {table}"), [], |row| row.get(0))?;
-    // Numbers are given out in sequence, so the rows beyond the limit are those below this one.
-    let first_kept = last.unwrap_or(0).saturating_sub(i64::from(limits.rows_max)).saturating_add(1);
-    // Both go by an index, so that a call costs what it deletes and not what there is.
-    let by_number =
-        format!("DELETE FROM {table} WHERE id IN (SELECT id FROM {table} WHERE id < ?1 ORDER BY id LIMIT ?2)");
-    let by_age = format!(
-        "DELETE FROM {table} WHERE id IN
-             (SELECT id FROM {table} WHERE at_unix_ms < ?1 AND id < ?2 ORDER BY at_unix_ms LIMIT ?3)"
-    );
-    let beyond = connection.execute(&by_number, [first_kept, PRUNE_ROWS_MAX])?;
-    let Some((oldest, first_young)) = too_old(connection, table, now, limits)? else { return Ok(beyond) };
-    Ok(beyond + connection.execute(&by_age, [oldest, first_young, PRUNE_ROWS_MAX - beyond as i64])?)
-}
-
-/// Which rows of a table are too old: those stamped before the first number that were stored before the second.
-///
-/// The stamps are the wall clock's, and that may leap. Then the first row stamped after the leap and the one stored before it lie
-/// further apart than any row may be old, and nothing is too old until what was stored since is that old itself, by a clock
-/// that runs. After an audit that stood still for so long it is the same, and costs only that old rows stay a while. Nor does
-/// anything go when no row is young, or for a stamp of a clock that was behind while its neighbours are young.
-fn too_old(
-    connection: &Connection,
-    table: &str,
-    now: i64,
-    limits: AuditLimits,
-) -> rusqlite::Result<Option<(i64, i64)>> {
-    let age_ms = i64::try_from(limits.age_max.as_millis()).unwrap_or(i64::MAX);
-    let oldest = now.saturating_sub(age_ms);
-    let first_young = format!(
-        "SELECT id, at_unix_ms FROM {table} WHERE at_unix_ms BETWEEN ?1 AND ?2 ORDER BY at_unix_ms, id LIMIT 1"
-    );
-    let row = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
-    let first_young: Option<(i64, i64)> = connection.query_row(&first_young, [oldest, now], row).optional()?;
-    let Some((id, at)) = first_young else { return Ok(None) };
-    let before = format!("SELECT at_unix_ms FROM {table} WHERE id < ?1 ORDER BY id DESC LIMIT 1");
-    let before: Option<i64> = connection.query_row(&before, [id], |row| row.get(0)).optional()?;
-    Ok(before.filter(|before| at.abs_diff(*before) <= age_ms.unsigned_abs()).map(|_| (oldest, id)))
 }
 
 fn history_of(row: &Row<'_>, key: &str, now_unix_ms: i64) -> rusqlite::Result<TenantHistory> {

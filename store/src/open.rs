@@ -14,6 +14,14 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 /// between slices long before, because a checkpoint inside a commit made the 99th percentile of commits 30 ms.
 const CHECKPOINT_PAGES_MAX: i64 = 8192;
 
+/// A file up to this size is read through when it is opened: that takes some tenths of a second at most. One with a million rows of
+/// audit has hundreds of megabytes, and nobody is to wait for that.
+const CHECKED_BYTES_MAX: u64 = 16 << 20;
+
+/// What is wrong with a file, as SQLite says it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage(pub String);
+
 /// Something that happened while opening, for the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoreNote {
@@ -26,6 +34,8 @@ pub enum StoreNote {
         /// What was wrong with it.
         damage: String,
     },
+    /// The file is large and was not read through: [`crate::Store::check`] does that, beside whoever uses it.
+    Unchecked,
     /// The tables were brought to a newer version.
     Migrated {
         /// Before.
@@ -44,6 +54,7 @@ impl fmt::Display for StoreNote {
                 path.display(),
                 moved_to.display()
             ),
+            Self::Unchecked => write!(f, "the store is large: it is used at once, and checked beside that"),
             Self::Migrated { from, to } => write!(f, "the store's schema went from version {from} to {to}"),
         }
     }
@@ -51,12 +62,17 @@ impl fmt::Display for StoreNote {
 
 /// Opens or makes the file, ready to be written to.
 pub(crate) fn open(path: &Path, notes: &mut Vec<StoreNote>) -> Result<Connection, StoreError> {
-    let mut connection = match connect_checked(path) {
-        Ok(connection) => connection,
+    // What cannot be looked at, the connection says better.
+    let bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+    let is_checked = bytes <= CHECKED_BYTES_MAX;
+    let connected = if is_checked { connect_checked(path) } else { connect(path) };
+    let mut connection = match connected {
+        Ok(connection) => {
+            notes.extend((!is_checked).then_some(StoreNote::Unchecked));
+            connection
+        }
         Err(Refused::Damaged(damage)) => {
-            let moved_to =
-                move_aside(path).map_err(|error| failed(path, StoreErrorKind::Damaged, Some(Box::new(error))))?;
-            notes.push(StoreNote::MovedAside { path: path.to_owned(), moved_to, damage });
+            notes.push(note_aside(path, Damage(damage))?);
             connect_checked(path).map_err(|refused| refused.into_error(path))?
         }
         Err(refused) => return Err(refused.into_error(path)),
@@ -108,9 +124,31 @@ impl From<rusqlite::Error> for Refused {
     }
 }
 
-fn connect_checked(path: &Path) -> Result<Connection, Refused> {
+/// What is wrong with the file, read to its end.
+pub(crate) fn check(path: &Path) -> Result<Option<Damage>, StoreError> {
+    match connect_checked(path) {
+        Ok(_) => Ok(None),
+        Err(Refused::Damaged(damage)) => Ok(Some(Damage(damage))),
+        Err(refused) => Err(refused.into_error(path)),
+    }
+}
+
+/// Moves the damaged file aside, and says so.
+pub(crate) fn note_aside(path: &Path, Damage(damage): Damage) -> Result<StoreNote, StoreError> {
+    let moved_to = move_aside(path).map_err(|error| failed(path, StoreErrorKind::Damaged, Some(Box::new(error))))?;
+    Ok(StoreNote::MovedAside { path: path.to_owned(), moved_to, damage })
+}
+
+/// A connection to what is a database by its first page.
+fn connect(path: &Path) -> Result<Connection, Refused> {
     let connection = Connection::open(path)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
+    Ok(connection)
+}
+
+fn connect_checked(path: &Path) -> Result<Connection, Refused> {
+    let connection = connect(path)?;
     let verdict: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
     if verdict != "ok" {
         return Err(Refused::Damaged(verdict));

@@ -6,7 +6,7 @@ use rusqlite::{Connection, TransactionBehavior};
 pub(crate) const APPLICATION_ID: i64 = 0x4d6e_7276;
 
 /// Step `n` brings a file of version `n` to `n + 1`. Steps are never edited, only added.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     "
     CREATE TABLE history (
         key TEXT NOT NULL,
@@ -102,6 +102,33 @@ const MIGRATIONS: [&str; 4] = [
     CREATE TRIGGER ledger_is_not_cut BEFORE DELETE ON ledger WHEN NOT EXISTS (
         SELECT 1 FROM ledger_carried WHERE account = OLD.account AND boot = OLD.boot AND through_id >= OLD.id
     ) BEGIN SELECT raise(ABORT, 'append-only'); END;
+",
+    "
+    ALTER TABLE audit ADD COLUMN account TEXT NOT NULL DEFAULT '';  -- empty where an earlier version did not say
+    CREATE INDEX audit_of_account ON audit (account, id);
+    CREATE TABLE audit_rows (           -- how many rows of either audit an account has
+        kind TEXT NOT NULL,             -- the table
+        account TEXT NOT NULL,
+        rows INTEGER NOT NULL,
+        PRIMARY KEY (kind, account)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX audit_rows_most ON audit_rows (kind, rows);
+    INSERT INTO audit_rows SELECT 'audit', account, count(*) FROM audit GROUP BY account;
+    INSERT INTO audit_rows SELECT 'participation', account, count(*) FROM participation GROUP BY account;
+    CREATE TRIGGER audit_is_counted AFTER INSERT ON audit BEGIN
+        INSERT INTO audit_rows VALUES ('audit', NEW.account, 1) ON CONFLICT DO UPDATE SET rows = rows + 1;
+    END;
+    CREATE TRIGGER participation_is_counted AFTER INSERT ON participation BEGIN
+        INSERT INTO audit_rows VALUES ('participation', NEW.account, 1) ON CONFLICT DO UPDATE SET rows = rows + 1;
+    END;
+    CREATE TRIGGER audit_is_discounted AFTER DELETE ON audit BEGIN
+        UPDATE audit_rows SET rows = rows - 1 WHERE kind = 'audit' AND account = OLD.account;
+        DELETE FROM audit_rows WHERE kind = 'audit' AND account = OLD.account AND rows <= 0;
+    END;
+    CREATE TRIGGER participation_is_discounted AFTER DELETE ON participation BEGIN
+        UPDATE audit_rows SET rows = rows - 1 WHERE kind = 'participation' AND account = OLD.account;
+        DELETE FROM audit_rows WHERE kind = 'participation' AND account = OLD.account AND rows <= 0;
+    END;
 ",
 ];
 

@@ -34,6 +34,7 @@ fn audit_row(number: u64) -> AuditRow {
         at_unix_ms: number as i64,
         tenant_name: format!("tenant-{number}"),
         cgroup_path: "a".into(),
+        account: "cgroup:a#1".into(),
         device_name: "sda".into(),
         decision: Decision { tenant: TenantId(number), device: DISK, share: Share::NEUTRAL, factors: Vec::new() },
         text: String::new(),

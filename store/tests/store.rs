@@ -71,6 +71,7 @@ fn audit_row(at_unix_ms: i64, device_name: &str, share: u32) -> AuditRow {
         at_unix_ms,
         tenant_name: "web".into(),
         cgroup_path: "system.slice/web.service".into(),
+        account: "group:web".into(),
         device_name: device_name.into(),
         text: decision.to_string(),
         decision,
@@ -222,6 +223,76 @@ fn pruning_a_great_backlog_takes_several_calls() {
 }
 
 #[test]
+fn whoever_fills_the_audit_pushes_out_its_own_rows() {
+    let fixture = Fixture::new();
+    let mut store = fixture.open("boot-a");
+    let row = |number: i64, name: &str| AuditRow {
+        tenant_name: name.into(),
+        account: format!("group:{name}"),
+        ..audit_row(NOON - 1_000 + number, "sda", 1)
+    };
+    // A quiet one decides first, then a flood comes, then another quiet one.
+    let rows = (0..10).map(|number| row(number, "quiet"));
+    let rows =
+        rows.chain((10..900).map(|number| row(number, "flood"))).chain((900..920).map(|number| row(number, "late")));
+    store.audit(&rows.collect::<Vec<_>>()).expect("written");
+    let limits = AuditLimits { rows_max: 100, ..AuditLimits::default() };
+    assert_eq!(store.prune(limits).expect("pruned"), Pruned { rows: 820, more: false });
+    let count = |name: &str| {
+        let sql = "SELECT count(*), min(at_unix_ms) FROM audit WHERE tenant = ?1";
+        let connection = rusqlite::Connection::open(fixture.path()).expect("opens");
+        connection.query_row(sql, [name], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))).expect("read")
+    };
+    let at = |number: i64| NOON - 1_000 + number;
+    assert_eq!([count("quiet"), count("late")], [(10, at(0)), (20, at(900))]);
+    assert_eq!(count("flood"), (70, at(830)), "and of its own the oldest");
+    // When all have as many, they go in turns.
+    let limits = AuditLimits { rows_max: 10, ..limits };
+    assert_eq!(store.prune(limits).expect("pruned").rows, 90);
+    assert!([count("quiet"), count("late"), count("flood")].iter().all(|(rows, _)| *rows <= 10));
+}
+
+#[test]
+fn what_never_comes_back_can_be_forgotten() {
+    let fixture = Fixture::new();
+    let mut store = fixture.open("boot-a");
+    store
+        .remember(&[history("cgroup:a#7", 1.0), history("cgroup:b#8", 1.0), history("group:g", 1.0)])
+        .expect("written");
+    store.forget(["cgroup:a#7", "cgroup:unknown#1"].into_iter()).expect("forgotten");
+    let known = ["cgroup:a#7", "cgroup:b#8", "group:g"].map(|key| store.recall(key).expect("read").len());
+    assert_eq!(known, [0, 1, 1]);
+}
+
+#[test]
+fn a_large_file_is_used_at_once_and_its_damage_found_beside() {
+    let fixture = Fixture::new();
+    let mut store = fixture.open("boot-a");
+    let long = "x".repeat(4_000);
+    let rows: Vec<AuditRow> =
+        (0..4_500).map(|n| AuditRow { text: long.clone(), ..audit_row(NOON - n, "sda", 1) }).collect();
+    store.audit(&rows).expect("written");
+    store.remember(&[history("group:g", 1.0)]).expect("written");
+    store.checkpoint().expect("moved");
+    drop(store);
+    let (store, notes) = fixture.try_open("boot-a").expect("opens");
+    assert_eq!(notes, [StoreNote::Unchecked]);
+    assert_eq!(Store::check(&fixture.path()).expect("checked"), None);
+    drop(store);
+    let mut bytes = std::fs::read(fixture.path()).expect("read");
+    let middle = bytes.len() / 4096 / 2 * 4096;
+    bytes[middle..middle + 8192].fill(0xa5);
+    std::fs::write(fixture.path(), bytes).expect("written");
+    let (store, _) = fixture.try_open("boot-a").expect("opens");
+    assert_eq!(store.recall("group:g").expect("read").len(), 1, "what is whole is used meanwhile");
+    let damage = Store::check(&fixture.path()).expect("checked").expect("damaged");
+    drop(store);
+    let note = Store::move_aside(&fixture.path(), damage).expect("moved");
+    assert!(matches!(note, StoreNote::MovedAside { .. }), "{note:?}");
+    assert_eq!(fixture.open("boot-a").recall("group:g").expect("read"), []);
+}
+
+#[test]
 fn a_file_that_is_no_database_is_moved_aside_and_told() {
     let fixture = Fixture::new();
     std::fs::write(fixture.path(), vec![b'x'; 8192]).expect("written");
@@ -261,8 +332,8 @@ fn a_newer_schema_is_refused_and_left_as_it_is() {
     execute(&fixture.path(), "PRAGMA user_version = 99");
     let before = std::fs::read(fixture.path()).expect("read");
     let error = fixture.try_open("boot-a").err().expect("refused");
-    assert_eq!(error.kind, StoreErrorKind::NewerSchema { found: 99, known: 4 });
-    expect!["open the store DIR/minerva.db: its schema is version 99, this program knows 4; use the newer program, or move the file away"]
+    assert_eq!(error.kind, StoreErrorKind::NewerSchema { found: 99, known: 5 });
+    expect!["open the store DIR/minerva.db: its schema is version 99, this program knows 5; use the newer program, or move the file away"]
         .assert_eq(&fixture.shown(error));
     assert_eq!(std::fs::read(fixture.path()).expect("read"), before);
 }

@@ -227,7 +227,7 @@ impl Driver {
         self.parts.reports.forget(id);
         self.memory.claim_later(&tenant, StandingClaim::default());
         self.parts.unread.remove(&id);
-        self.memory.tenant_gone(&tenant);
+        self.memory.tenant_gone(&tenant, !self.observer.is_there(&tenant.cgroup));
         self.tenants.remove(&id);
         let key = tenant.history_key();
         let is_shared = || self.tenants.values().any(|other| other.history_key() == key);

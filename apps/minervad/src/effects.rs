@@ -95,6 +95,7 @@ impl Driver {
             at_unix_ms: unix_ns() / 1_000_000,
             tenant_name: tenant.name.clone(),
             cgroup_path: tenant.cgroup.path.clone(),
+            account: tenant.history_key(),
             device_name: device.name.clone(),
             decision,
             text,

@@ -172,10 +172,10 @@ impl Memory {
         Some(self.read(&key, |store| store.claimed(&key))?.unwrap_or_default())
     }
 
-    /// A store that did not open at the start may be there by now.
+    /// A store that did not open at the start may be there by now, or another in the place of one that was damaged.
     pub(crate) fn look_for_store(&mut self) {
-        if self.reader.is_none() {
-            self.reader = self.readers.try_recv().ok();
+        if let Some(reader) = self.readers.try_iter().last() {
+            self.reader = Some(reader);
         }
     }
 
@@ -255,9 +255,13 @@ impl Memory {
         self.pending.learnt.insert((row.device, row.access), row);
     }
 
-    /// The tenant is gone and never comes back.
-    pub(crate) fn tenant_gone(&mut self, tenant: &Tenant) {
-        self.declared.remove(&tenant.declaration_key());
+    /// The tenant is gone; if its cgroup is, it never comes back.
+    pub(crate) fn tenant_gone(&mut self, tenant: &Tenant, is_cgroup_gone: bool) {
+        let key = tenant.declaration_key();
+        self.declared.remove(&key);
+        if is_cgroup_gone {
+            self.pending.forget(key);
+        }
     }
 
     /// The disk is gone, and its number may be another's.

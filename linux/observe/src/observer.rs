@@ -7,12 +7,12 @@ use crate::disks::Disks;
 use crate::hidden::HiddenGroups;
 use crate::parse::parse_pressure;
 use crate::processes::Processes;
-use crate::read::Reader;
+use crate::read::{Reader, directory_facts};
 use crate::roots::Roots;
 use crate::skips::Skips;
 use crate::stack::Stack;
 use crate::tenants::Tenants;
-use minerva_model::{CgroupVersion, DeviceId, Event, Sample, TenantRule};
+use minerva_model::{CgroupRef, CgroupVersion, DeviceId, Event, Sample, TenantRule};
 use rustix::fs::{Mode, OFlags};
 use std::collections::BTreeMap;
 
@@ -83,6 +83,11 @@ impl Observer {
     /// The whole disk on which a device number lies: the disk itself, or that of a partition. Nothing if there is none.
     pub fn whole_disk(&mut self, device: DeviceId) -> Option<DeviceId> {
         Stack { sys: &self.roots.sys, mounts: &[] }.whole_disk(device, &mut self.reader)
+    }
+
+    /// Whether a group is there, and still the one that was met. One that is may have ceased to be a tenant all the same.
+    pub fn is_there(&self, cgroup: &CgroupRef) -> bool {
+        directory_facts(self.tenants.root(), &cgroup.path).is_some_and(|facts| facts.inode == cgroup.inode)
     }
 
     /// Looks for disks and tenants that came, went or changed: to be called each slice, before [`Observer::sample`]. Those

@@ -2,7 +2,7 @@
 
 use minerva_model::{AccessKind, Declaration, DeviceId, Event, LearntBandwidth, Purchase, TenantHistory};
 use minerva_store::{AuditRow, Posting, RequestRow, StandingClaim, Store};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Audit rows of either kind that are kept while the store fails: some minutes of a busy host, some 30 MB.
 const AUDIT_ROWS_MAX: usize = 50_000;
@@ -16,6 +16,8 @@ pub(super) struct Batch {
     pub(super) learnt: BTreeMap<(DeviceId, AccessKind), LearntBandwidth>,
     pub(super) audit: Vec<AuditRow>,
     pub(super) requests: Vec<RequestRow>,
+    /// Keys that never come back: what is remembered under them is deleted.
+    pub(super) forgotten: BTreeSet<String>,
 }
 
 impl Batch {
@@ -26,6 +28,16 @@ impl Batch {
             && self.learnt.is_empty()
             && self.audit.is_empty()
             && self.requests.is_empty()
+            && self.forgotten.is_empty()
+    }
+
+    /// What is remembered under the key, and waits to be, is to be deleted.
+    pub(super) fn forget(&mut self, key: String) {
+        let first = (key.clone(), DeviceId { major: 0, minor: 0 });
+        let of_key = self.histories.range(first..).take_while(|((other, _), _)| *other == key);
+        let gone: Vec<_> = of_key.map(|(place, _)| place.clone()).collect();
+        gone.iter().for_each(|place| drop(self.histories.remove(place)));
+        self.forgotten.insert(key);
     }
 
     /// Adds what is newer; the answer is how many audit rows were given up.
@@ -36,12 +48,37 @@ impl Batch {
         self.learnt.extend(newer.learnt);
         self.audit.extend(newer.audit);
         self.requests.extend(newer.requests);
-        let excess = self.audit.len().saturating_sub(AUDIT_ROWS_MAX);
-        self.audit.drain(..excess);
-        let excess_requests = self.requests.len().saturating_sub(AUDIT_ROWS_MAX);
-        self.requests.drain(..excess_requests);
-        (excess + excess_requests) as u64
+        newer.forgotten.into_iter().for_each(|key| self.forget(key));
+        drop_excess(&mut self.audit, AUDIT_ROWS_MAX, |row| &row.account)
+            + drop_excess(&mut self.requests, AUDIT_ROWS_MAX, |row| &row.account)
     }
+}
+
+/// Leaves so many rows: each account has its newest, up to an equal part of the room; how many went.
+fn drop_excess<T>(rows: &mut Vec<T>, rows_max: usize, account: impl Fn(&T) -> &str) -> u64 {
+    if rows.len() <= rows_max {
+        return 0;
+    }
+    let mut left: BTreeMap<String, usize> = BTreeMap::new();
+    rows.iter().for_each(|row| *left.entry(account(row).to_owned()).or_default() += 1);
+    // Those with least have all that they have, and leave the rest to the others.
+    let mut counts: Vec<usize> = left.values().copied().collect();
+    counts.sort_unstable();
+    let (mut room, mut accounts, mut part) = (rows_max, counts.len(), usize::MAX);
+    for count in counts {
+        part = room / accounts;
+        if count > part {
+            break;
+        }
+        (room, accounts) = (room - count, accounts - 1);
+    }
+    let before = rows.len();
+    rows.retain(|row| {
+        let Some(left) = left.get_mut(account(row)) else { return true };
+        *left -= 1;
+        *left < part
+    });
+    (before - rows.len()) as u64
 }
 
 /// What is to be committed and acknowledged.
@@ -103,4 +140,21 @@ pub(super) enum Job {
     Commit(Commits),
     Look(Look),
     End,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::drop_excess;
+
+    #[test]
+    fn rows_that_wait_are_given_up_by_whoever_has_most() {
+        let mut rows: Vec<(&str, usize)> = (0..3).map(|number| ("quiet", number)).collect();
+        rows.extend((3..103).map(|number| ("flood", number)));
+        rows.extend((103..113).map(|number| ("some", number)));
+        assert_eq!(drop_excess(&mut rows, 40, |row| row.0), 113 - 40);
+        let of = |name| rows.iter().filter(|row| row.0 == name).map(|row| row.1).collect::<Vec<_>>();
+        assert_eq!((of("quiet").len(), of("some").len()), (3, 10));
+        assert_eq!(of("flood"), (76..103).collect::<Vec<_>>());
+        assert_eq!(drop_excess(&mut rows, 40, |row| row.0), 0);
+    }
 }

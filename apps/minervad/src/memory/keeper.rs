@@ -5,9 +5,9 @@ use super::jobs::{Acknowledged, Batch, ClaimCommit, Commits, Entered, Job};
 use crate::command::{Command, Commands};
 use crate::metrics::Metrics;
 use minerva_model::{Purchase, TenantHistory};
-use minerva_store::{AuditLimits, Posted, Posting, Store, StoreError, StoreNote, system_clock};
+use minerva_store::{AuditLimits, Damage, Posted, Posting, Store, StoreError, StoreNote, system_clock};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -15,6 +15,10 @@ use std::time::{Duration, Instant};
 const REOPEN_PERIOD: Duration = Duration::from_secs(10);
 /// How often old rows are deleted.
 const PRUNE_PERIOD: Duration = Duration::from_secs(60);
+/// How often while there is more to delete than one call does. Between two calls whoever waits for a commit has his.
+const PRUNE_AGAIN: Duration = Duration::from_millis(250);
+/// How often it is looked whether the check of a large store is done.
+const CHECK_PERIOD: Duration = Duration::from_secs(1);
 const NOT_OPEN: &str = "the store does not open; see `minerva-ctl status`";
 
 /// The thread's state.
@@ -28,6 +32,10 @@ pub(super) struct Keeper {
     health: Arc<Mutex<String>>,
     metrics: Metrics,
     pruned_last: Instant,
+    /// There is more to delete.
+    prunes_more: bool,
+    /// What comes of the check of a store that is used meanwhile.
+    checking: Option<Receiver<Result<Option<Damage>, StoreError>>>,
     acknowledgements: Sender<Acknowledged>,
     readers: Sender<Store>,
     commands: Commands,
@@ -52,6 +60,8 @@ impl Keeper {
             health,
             metrics,
             pruned_last: Instant::now(),
+            prunes_more: false,
+            checking: None,
             acknowledgements,
             readers,
             commands,
@@ -64,7 +74,12 @@ impl Keeper {
         let mut next = None;
         loop {
             // Somebody may wait for a store that does not open, and write nothing meanwhile.
-            let patience = if self.store.is_some() { PRUNE_PERIOD } else { REOPEN_PERIOD };
+            let patience = match &self.store {
+                None => REOPEN_PERIOD,
+                Some(_) if self.prunes_more => PRUNE_AGAIN,
+                Some(_) if self.checking.is_some() => CHECK_PERIOD,
+                Some(_) => PRUNE_PERIOD,
+            };
             let job = next.take().map_or_else(|| jobs.recv_timeout(patience), Ok);
             match job {
                 Ok(Job::Keep(batch)) => self.keep(*batch),
@@ -188,17 +203,51 @@ impl Keeper {
 
     /// Deletes what is too old and moves the log into the file, now and then; opens what did not open.
     fn tend(&mut self) {
+        self.end_check();
         let Some(store) = &mut self.store else { return self.open() };
-        if self.pruned_last.elapsed() < PRUNE_PERIOD {
+        let period = if self.prunes_more { PRUNE_AGAIN } else { PRUNE_PERIOD };
+        if self.pruned_last.elapsed() < period {
             return;
         }
+        let tended = store.prune(AuditLimits::default()).and_then(|pruned| {
+            store.carry_forward(self.ledger_keep)?;
+            store.checkpoint()?;
+            Ok(pruned.more)
+        });
         self.pruned_last = Instant::now();
-        let tended = store
-            .prune(AuditLimits::default())
-            .and_then(|_| store.carry_forward(self.ledger_keep))
-            .and_then(|_| store.checkpoint());
+        self.prunes_more = matches!(tended, Ok(true));
         if let Err(error) = tended {
             self.fails(&error);
+        }
+    }
+
+    /// Checks a large store on a thread of its own.
+    fn begin_check(&mut self) {
+        let (give, take) = channel();
+        let path = self.path.clone();
+        let check = std::thread::Builder::new().name("store-check".to_owned());
+        // Nobody listens any more when the daemon ends first.
+        match check.spawn(move || drop(give.send(Store::check(&path)))) {
+            Ok(_) => self.checking = Some(take),
+            Err(error) => tracing::warn!(%error, "the store is not checked"),
+        }
+    }
+
+    /// A store that was found damaged is moved aside, and another is begun.
+    fn end_check(&mut self) {
+        let Some(checked) = self.checking.as_ref().and_then(|checking| checking.try_recv().ok()) else { return };
+        self.checking = None;
+        match checked {
+            Ok(None) => tracing::info!("the store was checked, and all of it is well"),
+            Ok(Some(damage)) => {
+                self.store = None;
+                self.opened_last = None;
+                match Store::move_aside(&self.path, damage) {
+                    Ok(note) => tracing::warn!("{note}"),
+                    Err(error) => self.fails(&error),
+                }
+            }
+            Err(error) => tracing::warn!(error = in_full(&error), "the store could not be checked"),
         }
     }
 
@@ -209,8 +258,14 @@ impl Keeper {
         self.opened_last = Some(Instant::now());
         match open(&self.path).and_then(|(store, notes)| Ok((store, notes, open(&self.path)?.0))) {
             Ok((store, notes, reader)) => {
-                for note in notes {
-                    tracing::warn!("{note}");
+                for note in &notes {
+                    match note {
+                        StoreNote::Unchecked => tracing::info!("{note}"),
+                        _ => tracing::warn!("{note}"),
+                    }
+                }
+                if notes.contains(&StoreNote::Unchecked) {
+                    self.begin_check();
                 }
                 self.store = Some(store);
                 self.works();
@@ -268,6 +323,10 @@ fn keep_all(store: &mut Store, held: &mut Batch) -> Result<(), StoreError> {
         let histories: Vec<TenantHistory> = held.histories.values().cloned().collect();
         store.remember(&histories)?;
         held.histories.clear();
+    }
+    if !held.forgotten.is_empty() {
+        store.forget(held.forgotten.iter().map(String::as_str))?;
+        held.forgotten.clear();
     }
     if !held.requests.is_empty() {
         store.audit_requests(&held.requests)?;
