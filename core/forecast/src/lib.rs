@@ -6,6 +6,8 @@
 pub mod arima;
 pub mod boosting;
 mod codec;
+pub mod evaluate;
 mod linear;
+pub mod seasonal;
 
 pub use codec::Damaged;

@@ -24,3 +24,8 @@ fn arima_is_as_good_as_statsforecast() {
 fn boosted_trees_are_as_good_as_lightgbm() {
     all_are_met(reference::boosting::measured());
 }
+
+#[test]
+fn seasonal_forecasts_reach_their_bars() {
+    all_are_met(reference::seasonal::measured());
+}

@@ -4,3 +4,4 @@
 pub(crate) mod arima;
 pub(crate) mod boosting;
 pub(crate) mod data;
+pub(crate) mod seasonal;

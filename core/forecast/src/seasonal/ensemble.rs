@@ -1,0 +1,225 @@
+//! All forecasters of bins together, each weighing as it has proved itself.
+//!
+//! At the start of each day every member says what the day will bring, and is scored as it comes. A member that does worse than the
+//! better of the two seasonal naive ones is switched off until it does better.
+
+use super::{ArrivalStates, BINS_PER_DAY, BINS_PER_WEEK, DayClusters, HoltWinters, LongArma, Seasonal, SeasonalNaive};
+use std::collections::VecDeque;
+
+/// Weeks that the members which need a history are fitted on.
+const HISTORY_WEEKS: usize = 6;
+/// Days between two fits of a member.
+const REFIT_DAYS: u32 = 7;
+/// Weight of the newest day in a member's error.
+const ERROR_WEIGHT: f64 = 0.15;
+/// The weight of a member is its error to this power.
+const SHARPNESS: i32 = -4;
+
+/// Who takes part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Member {
+    /// As a day ago.
+    NaiveDay,
+    /// As a week ago.
+    NaiveWeek,
+    /// Level and profile by cluster of weekdays.
+    DayClusters,
+    /// Damped Holt-Winters.
+    HoltWinters,
+    /// ARIMA(144, 0, 2).
+    LongArma,
+    /// Markov-modulated Poisson states.
+    ArrivalStates,
+}
+
+impl Member {
+    /// Every member; the naive ones first.
+    pub const ALL: [Self; 6] =
+        [Self::NaiveDay, Self::NaiveWeek, Self::DayClusters, Self::HoltWinters, Self::LongArma, Self::ArrivalStates];
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    model: Option<Box<dyn SeasonalModel>>,
+    /// What it said of the day under way.
+    planned: [f32; BINS_PER_DAY],
+    has_planned: bool,
+    /// Sum and count of the day's symmetric errors.
+    today: (f64, u32),
+    /// Mean symmetric error of past days, 0 to 2.
+    error: Option<f64>,
+}
+
+/// [`Seasonal`] that can be cloned and shown.
+trait SeasonalModel: Seasonal + std::fmt::Debug + Send {
+    fn boxed_clone(&self) -> Box<dyn SeasonalModel>;
+}
+
+impl<T: Seasonal + Clone + std::fmt::Debug + Send + 'static> SeasonalModel for T {
+    fn boxed_clone(&self) -> Box<dyn SeasonalModel> {
+        Box::new(self.clone())
+    }
+}
+
+impl Clone for Box<dyn SeasonalModel> {
+    fn clone(&self) -> Self {
+        (**self).boxed_clone()
+    }
+}
+
+/// The ensemble, for a device or a group: 24 kB of history and about 25 kB of models.
+#[derive(Clone, Debug)]
+pub struct Ensemble {
+    entries: [Entry; Member::ALL.len()],
+    history: VecDeque<f32>,
+    /// Days since each of the members was fitted that has to be.
+    days_since_fit: [u32; Member::ALL.len()],
+}
+
+impl Default for Ensemble {
+    fn default() -> Self {
+        let entry = |member: &Member| Entry {
+            model: match member {
+                Member::NaiveDay => Some(Box::new(SeasonalNaive::day())),
+                Member::NaiveWeek => Some(Box::new(SeasonalNaive::week())),
+                Member::DayClusters => Some(Box::new(DayClusters::new(2, 0.3, 0.15))),
+                Member::HoltWinters | Member::LongArma | Member::ArrivalStates => None,
+            },
+            planned: [0.0; BINS_PER_DAY],
+            has_planned: false,
+            today: (0.0, 0),
+            error: None,
+        };
+        let entries = Member::ALL.each_ref().map(entry);
+        Self { entries, history: VecDeque::new(), days_since_fit: [REFIT_DAYS; Member::ALL.len()] }
+    }
+}
+
+impl Ensemble {
+    /// A member's mean symmetric error of whole days ahead, in percent; `None` before its first scored day.
+    pub fn error_percent(&self, member: Member) -> Option<f64> {
+        self.entries[member as usize].error.map(|error| 100.0 * error)
+    }
+
+    /// The part a member has in the forecast, 0 to 1. 0: it is switched off.
+    pub fn weight(&self, member: Member) -> f64 {
+        let weights = self.weights();
+        let sum: f64 = weights.iter().sum();
+        if sum > 0.0 { weights[member as usize] / sum } else { 0.0 }
+    }
+
+    /// 1 less the error in units of the better naive one's; 0 before the first scored day, below 0 for a useless ensemble.
+    pub fn skill(&self) -> f64 {
+        let Some(naive) = self.naive_error() else { return 0.0 };
+        let weights = self.weights();
+        let sum: f64 = weights.iter().sum();
+        let error: f64 =
+            self.entries.iter().zip(weights).filter_map(|(entry, weight)| Some(entry.error? * weight)).sum();
+        if sum > 0.0 && naive > 0.0 { 1.0 - error / sum / naive } else { 0.0 }
+    }
+
+    /// Fits one member that is due on the history; whether one was. The dearest takes some ten milliseconds.
+    pub fn refit(&mut self) -> bool {
+        let due = [Member::HoltWinters, Member::LongArma, Member::ArrivalStates]
+            .into_iter()
+            .find(|member| self.days_since_fit[*member as usize] >= REFIT_DAYS);
+        let (Some(member), true) = (due, self.history.len() >= BINS_PER_WEEK) else { return false };
+        self.days_since_fit[member as usize] = 0;
+        let series: Vec<f64> = self.history.iter().copied().map(f64::from).collect();
+        let last_week = &series[series.len() - BINS_PER_WEEK..];
+        let model: Option<Box<dyn SeasonalModel>> = match member {
+            Member::HoltWinters => Some(Box::new(HoltWinters::fit(&series))),
+            Member::LongArma => LongArma::fit(&series).map(|model| Box::new(model) as _),
+            _ => ArrivalStates::fit(last_week).map(|model| Box::new(model) as _),
+        };
+        self.entries[member as usize].model = model;
+        true
+    }
+
+    fn naive_error(&self) -> Option<f64> {
+        let day = self.entries[Member::NaiveDay as usize].error;
+        let week = self.entries[Member::NaiveWeek as usize].error;
+        [day, week].into_iter().flatten().min_by(f64::total_cmp)
+    }
+
+    fn weights(&self) -> [f64; Member::ALL.len()] {
+        let naive = self.naive_error().unwrap_or(f64::INFINITY);
+        self.entries.each_ref().map(|entry| match entry.error {
+            Some(error) if error <= naive => libm::pow(error.max(1e-3), f64::from(SHARPNESS)),
+            _ => 0.0,
+        })
+    }
+
+    fn end_day(&mut self, next_bin: usize) {
+        for (entry, days) in self.entries.iter_mut().zip(&mut self.days_since_fit) {
+            *days = days.saturating_add(1);
+            let (sum, count) = std::mem::take(&mut entry.today);
+            if count > 0 {
+                let error = sum / f64::from(count);
+                entry.error = Some(entry.error.map_or(error, |mean| mean + ERROR_WEIGHT * (error - mean)));
+            }
+            let mut ahead = [0.0; BINS_PER_DAY];
+            entry.has_planned = entry.model.as_ref().is_some_and(|model| model.forecast(next_bin, &mut ahead));
+            entry.planned = ahead.map(|value| value as f32);
+        }
+    }
+}
+
+impl Seasonal for Ensemble {
+    fn observe(&mut self, bin: usize, value: f64) {
+        let slot = bin % BINS_PER_DAY;
+        for entry in &mut self.entries {
+            let planned = f64::from(entry.planned[slot]);
+            if value.is_finite() && entry.has_planned {
+                let size = planned.abs() + value.abs();
+                entry.today.0 += if size > 0.0 { 2.0 * (planned - value).abs() / size } else { 0.0 };
+                entry.today.1 += 1;
+            }
+            if let Some(model) = &mut entry.model {
+                model.observe(bin, value);
+            }
+        }
+        // A history has no gaps: a bin without a value is as a day ago.
+        let a_day_ago = self.history.len().checked_sub(BINS_PER_DAY).and_then(|at| self.history.get(at)).copied();
+        let kept = if value.is_finite() { value.max(0.0) as f32 } else { a_day_ago.unwrap_or(0.0) };
+        // Profiles start with a day's first bin.
+        if !self.history.is_empty() || slot == 0 {
+            self.history.push_back(kept);
+        }
+        if slot + 1 == BINS_PER_DAY {
+            if self.history.len() > HISTORY_WEEKS * BINS_PER_WEEK {
+                self.history.drain(..BINS_PER_DAY);
+            }
+            self.end_day(bin + 1);
+        }
+    }
+
+    fn forecast(&self, bin: usize, ahead: &mut [f64]) -> bool {
+        let mut weights = self.weights();
+        if weights.iter().all(|weight| *weight == 0.0) {
+            // Nobody has proved anything yet: the first that has a forecast speaks.
+            weights = [1e-9, 1e-6, 1.0, 0.0, 0.0, 0.0];
+        }
+        let mut one = [0.0; BINS_PER_DAY];
+        let mut known = false;
+        for (chunk, part) in ahead.chunks_mut(BINS_PER_DAY).enumerate() {
+            let from = bin + chunk * BINS_PER_DAY;
+            // Beyond a day only those speak that need no steps in between; the others have settled to a level or a day by then.
+            let (mut sum, one) = (0.0, &mut one[..part.len()]);
+            part.fill(0.0);
+            for (entry, weight) in self.entries.iter().zip(weights).filter(|(_, weight)| *weight > 0.0) {
+                let Some(model) = &entry.model else { continue };
+                if model.forecast(from, one) {
+                    part.iter_mut().zip(one.iter()).for_each(|(to, value)| *to += weight * libm::log1p(*value));
+                    sum += weight;
+                }
+            }
+            known = sum > 0.0;
+            if !known {
+                return false;
+            }
+            part.iter_mut().for_each(|value| *value = libm::expm1(*value / sum));
+        }
+        known
+    }
+}
