@@ -1,5 +1,6 @@
 //! The guest's first and only file system: a `newc` archive that the kernel unpacks into memory.
 
+use super::debian;
 use super::error::GuestError;
 use super::kernel::GuestKernel;
 use super::libraries::libraries_of;
@@ -9,11 +10,18 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// What the guest runs first.
+/// What the guest runs first: all by itself, or before Debian's systemd.
 const INIT: &str = include_str!("init.sh");
+const INIT_DEBIAN: &str = include_str!("init-debian.sh");
 
 /// Loaded in every guest: the disks, the channels to the host and the elevator under test.
 const MODULES: [&str; 4] = ["virtio_pci", "virtio_blk", "virtio_console", "bfq"];
+/// And in one that boots Debian: its file system, which finds its checksums by name only, and the loop devices of tests.
+const MODULES_DEBIAN: [&str; 3] = ["crc32c_generic", "ext4", "loop"];
+
+/// What is put over Debian's files, and what only where Debian has none, lies below these.
+const OVER: &str = "minerva/over/";
+const LIBRARIES: &str = "minerva/libraries/";
 
 const DIRECTORY: u32 = 0o040_755;
 const PROGRAM: u32 = 0o100_755;
@@ -29,6 +37,8 @@ pub(crate) struct Contents<'a> {
     pub(crate) modules: &'a [(String, String)],
     /// What to run.
     pub(crate) script: &'a str,
+    /// Files are put over Debian's, and systemd runs the script.
+    pub(crate) is_debian: bool,
 }
 
 /// Writes the archive.
@@ -39,11 +49,13 @@ pub(crate) fn write(path: &Path, kernel: &GuestKernel, contents: &Contents<'_>) 
         archive.parents(&format!("{directory}/."))?;
     }
     archive.copy(&kernel.busybox(), "bin/busybox")?;
-    archive.file("init", PROGRAM, INIT.as_bytes())?;
-    archive.file("minerva/script", PLAIN, contents.script.as_bytes())?;
+    archive.file("init", PROGRAM, if contents.is_debian { INIT_DEBIAN } else { INIT }.as_bytes())?;
+    let (over, below) = if contents.is_debian { (OVER, LIBRARIES) } else { ("", "") };
+    archive.file(&format!("{over}minerva/script"), PLAIN, contents.script.as_bytes())?;
 
     let extra = contents.modules.iter().map(|(name, _)| name.as_str());
-    let names: Vec<&str> = MODULES.into_iter().chain(extra).collect();
+    let debian = MODULES_DEBIAN.into_iter().filter(|_| contents.is_debian);
+    let names: Vec<&str> = MODULES.into_iter().chain(debian).chain(extra).collect();
     let mut load = String::new();
     for module in kernel.modules()?.with_dependencies(&names)? {
         let given = contents.modules.iter().find(|(name, _)| name.replace('-', "_") == module.name);
@@ -56,14 +68,17 @@ pub(crate) fn write(path: &Path, kernel: &GuestKernel, contents: &Contents<'_>) 
     let mut libraries = BTreeSet::new();
     for binary in contents.binaries {
         let name = binary.file_name().unwrap_or_default().to_string_lossy();
-        archive.copy(binary, &format!("usr/bin/{name}"))?;
+        archive.copy(binary, &format!("{over}usr/bin/{name}"))?;
         libraries.extend(libraries_of(binary)?);
     }
     for library in libraries {
-        archive.copy(&library, library.to_string_lossy().trim_start_matches('/'))?;
+        archive.copy(&library, &format!("{below}{}", library.to_string_lossy().trim_start_matches('/')))?;
+    }
+    for (path, text) in debian::FILES.iter().filter(|_| contents.is_debian) {
+        archive.file(&format!("{over}{path}"), PLAIN, text.as_bytes())?;
     }
     for (path, bytes) in contents.files {
-        archive.file(path.trim_start_matches('/'), PLAIN, bytes)?;
+        archive.file(&format!("{over}{}", path.trim_start_matches('/')), PLAIN, bytes)?;
     }
     archive.finish()
 }

@@ -23,12 +23,7 @@ impl GuestKernel {
     /// takes long.
     pub fn obtain(progress: &mut dyn FnMut(&str)) -> Result<Self, GuestError> {
         let cache = cache_directory();
-        fs::create_dir_all(&cache).map_err(GuestError::at("make", &cache))?;
-        // Two processes that want the kernel at once must not unpack it over each other. The lock ends with the file.
-        let lock_path = cache.join("lock");
-        let lock = File::create(&lock_path).map_err(GuestError::at("make", &lock_path))?;
-        lock.lock().map_err(GuestError::at("lock", &lock_path))?;
-
+        let _lock = lock_cache(&cache)?;
         let package = match newest_package() {
             Ok(package) => package,
             // Without an index of packages a kernel that was unpacked before still serves.
@@ -67,8 +62,18 @@ impl GuestKernel {
     }
 }
 
+/// Makes the cache if need be. Two processes that want the same of it at once must not make it over each other; the lock ends with
+/// the file.
+pub(super) fn lock_cache(cache: &Path) -> Result<File, GuestError> {
+    fs::create_dir_all(cache).map_err(GuestError::at("make", cache))?;
+    let path = cache.join("lock");
+    let lock = File::create(&path).map_err(GuestError::at("make", &path))?;
+    lock.lock().map_err(GuestError::at("lock", &path))?;
+    Ok(lock)
+}
+
 /// `$XDG_CACHE_HOME/minerva/guest`, `~/.cache/minerva/guest`, or a directory below the temporary one.
-fn cache_directory() -> PathBuf {
+pub(super) fn cache_directory() -> PathBuf {
     let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let base = absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache")));
     base.unwrap_or_else(std::env::temp_dir).join("minerva/guest")

@@ -11,10 +11,13 @@
 //!
 //! In the guest: a busybox shell, `/sys/fs/cgroup` with `io`, `memory`, `cpu` and `pids` enabled for child groups, the disks
 //! as `/dev/vda`, `/dev/vdb`, ..., the given programs in `/usr/bin` with their libraries, BFQ loaded. There is no network unless it is asked for.
+//! [`GuestBuilder::debian`] boots Debian instead, with systemd as process 1, whose service the script then is.
+//!
 //! A Rust test can send itself: `.with_binary(std::env::current_exe()?)`.
 //!
 //! Emulation is in software (`-accel tcg`), so times within the guest mean little; ratios within one run do.
 
+mod debian;
 mod error;
 mod initramfs;
 mod kernel;
@@ -71,6 +74,7 @@ pub struct GuestBuilder<'a> {
     disks_mib: Vec<u64>,
     vsock: Option<PathBuf>,
     is_networked: bool,
+    is_debian: bool,
     cgroup: Option<PathBuf>,
     name: Option<String>,
     progress: Box<dyn FnMut(&str) + 'a>,
@@ -88,6 +92,7 @@ impl Guest {
             disks_mib: Vec::new(),
             vsock: None,
             is_networked: false,
+            is_debian: false,
             cgroup: None,
             name: None,
             progress: Box::new(|_| ()),
@@ -146,6 +151,14 @@ impl<'a> GuestBuilder<'a> {
         self.with_module("virtio_net", "")
     }
 
+    /// Boots Debian, from a root file system of its own whose changes end with the guest. The script is a service of systemd's; the
+    /// disks are `/dev/vda` and so on as in any guest; what programs and files there are besides, Debian's win over the host's
+    /// libraries, and the given programs and files over Debian's.
+    pub fn debian(mut self) -> Self {
+        self.is_debian = true;
+        self
+    }
+
     /// Runs the guest in this cgroup, a directory with a `cgroup.procs`.
     pub fn cgroup(mut self, directory: impl Into<PathBuf>) -> Self {
         self.cgroup = Some(directory.into());
@@ -168,17 +181,18 @@ impl<'a> GuestBuilder<'a> {
     /// when the calling thread ends.
     pub fn run(mut self, script: &str, timeout: Duration) -> Result<GuestOutput, GuestError> {
         let kernel = GuestKernel::obtain(&mut self.progress)?;
+        let debian = if self.is_debian { Some(debian::obtain(&mut self.progress)?) } else { None };
         sweep();
         let prefix = format!("{PREFIX}{}-", std::process::id());
         let directory = tempfile::Builder::new().prefix(&prefix).tempdir();
         let directory = directory.map_err(GuestError::at("make a directory in", std::env::temp_dir()))?;
         let place = Place(directory.path());
-        let contents =
-            initramfs::Contents { binaries: &self.binaries, files: &self.files, modules: &self.modules, script };
+        let Self { binaries, files, modules, is_debian, .. } = &self;
+        let contents = initramfs::Contents { binaries, files, modules, script, is_debian: *is_debian };
         initramfs::write(&place.at("initramfs"), &kernel, &contents)?;
         // Dropped after the machine that it serves.
         let _vsock = self.vsock.as_deref().map(|path| vsock::start(&place, path)).transpose()?;
-        let mut machine = Machine(self.command(&kernel, &place)?.spawn().map_err(|source| match source.kind() {
+        let mut machine = Machine(self.command(&kernel, debian.as_deref(), &place)?.spawn().map_err(|source| match source.kind() {
             std::io::ErrorKind::NotFound => GuestError::MissingProgram { program: QEMU, package: "qemu-system-x86" },
             _ => GuestError::at("start", QEMU)(source),
         })?);
@@ -199,14 +213,21 @@ impl<'a> GuestBuilder<'a> {
         Ok(GuestOutput { stdout: place.text("stdout"), stderr: place.text("stderr"), status, console })
     }
 
-    fn command(&self, kernel: &GuestKernel, place: &Place<'_>) -> Result<Command, GuestError> {
+    fn command(
+        &self,
+        kernel: &GuestKernel,
+        debian: Option<&Path>,
+        place: &Place<'_>,
+    ) -> Result<Command, GuestError> {
         let mut command = Command::new(QEMU);
         command.args(["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-machine", "pc"]);
         command.args(["-accel", "tcg,thread=multi", "-cpu", "max"]);
         command.args(["-m", &self.memory_mib.to_string(), "-smp", &self.cpus.to_string()]);
         command.arg("-kernel").arg(kernel.image()).arg("-initrd").arg(place.at("initramfs"));
         // What guards a real machine costs an emulated one a second of boot. A panic ends the guest at once.
-        command.args(["-append", "console=ttyS0 quiet panic=-1 nokaslr mitigations=off random.trust_cpu=on"]);
+        let arguments = "console=ttyS0 quiet panic=-1 nokaslr mitigations=off random.trust_cpu=on";
+        let more = if self.is_debian { debian::KERNEL_ARGUMENTS } else { "" };
+        command.arg("-append").arg(format!("{arguments} {more}"));
         command.arg("-serial").arg(format!("file:{}", place.show("console")));
         command.args(["-device", "virtio-serial-pci"]);
         for (number, name) in [(1, "stdout"), (2, "stderr"), (3, "status")] {
@@ -220,6 +241,12 @@ impl<'a> GuestBuilder<'a> {
             let file = path.display();
             command.arg("-drive").arg(format!("if=none,id=disk{number},format=raw,cache=unsafe,file={file}"));
             command.arg("-device").arg(format!("virtio-blk-pci,drive=disk{number}"));
+        }
+        if let Some(image) = debian {
+            // What the guest writes goes to a file without a name, and the image stays as it was made.
+            let file = image.to_string_lossy().replace(',', ",,");
+            command.arg("-drive").arg(format!("if=none,id=debian,format=raw,cache=unsafe,snapshot=on,file={file}"));
+            command.arg("-device").arg(format!("virtio-blk-pci,drive=debian,serial={}", debian::SERIAL));
         }
         if let Some(name) = &self.name {
             command.args(["-name", &format!("guest={name}")]);

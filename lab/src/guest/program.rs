@@ -10,6 +10,7 @@ pub(crate) fn run(command: &mut Command, program: &'static str) -> Result<String
         "apt-cache" | "apt-get" => "apt",
         "xz" => "xz-utils",
         "dpkg-deb" => "dpkg",
+        "mke2fs" => "e2fsprogs",
         other => other,
     };
     let output = command.output().map_err(|source| match source.kind() {
