@@ -149,6 +149,9 @@ impl Driver {
     }
 
     fn register(&mut self, request: v1::RegisterRequest) -> Result<v1::RegisterResponse, String> {
+        if request.pid == std::process::id() {
+            return Err(format!("{} is Minerva itself, which stays where it is", request.pid));
+        }
         let name = if request.name.is_empty() { format!("pid-{}", request.pid) } else { request.name };
         let cgroup = self
             .named

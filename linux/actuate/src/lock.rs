@@ -14,6 +14,7 @@ use std::time::Duration;
 
 const INSTANCE_FILE: &str = "minervad.lock";
 const GATE_FILE: &str = "undo.lock";
+const NAMED_FILE: &str = "named.lock";
 
 /// Looking whether a daemon lives takes its lock, shared, for some microseconds; a daemon that starts at that moment
 /// must not take this for another daemon.
@@ -86,6 +87,17 @@ pub(crate) struct GateHeld<'a>(&'a Gate);
 impl Gate {
     pub(crate) fn open(dir: &RuntimeDir) -> Result<Self, ActuateError> {
         Ok(Self { file: dir.open_or_create(GATE_FILE)?, path: dir.path_of(GATE_FILE) })
+    }
+
+    /// Another of its kind, for whoever makes and removes named groups and notes their weights.
+    pub(crate) fn of_named(dir: &RuntimeDir) -> Result<Self, ActuateError> {
+        Ok(Self { file: dir.open_or_create(NAMED_FILE)?, path: dir.path_of(NAMED_FILE) })
+    }
+
+    /// Holds it if nobody does.
+    pub(crate) fn try_hold(&self) -> Result<Option<GateHeld<'_>>, ActuateError> {
+        let taken = take(&self.file, FlockOperation::NonBlockingLockExclusive, 1);
+        taken.map(|taken| taken.then_some(GateHeld(self))).map_err(ActuateError::io("lock", &self.path))
     }
 
     /// Waits for the gate, some seconds at most.

@@ -1,9 +1,11 @@
 //! Groups that the operator names: `minerva-ctl run` and `attach` put processes into cgroups below one parent, such as
 //! `minerva/backup`. Their weights are kept in the runtime directory, so that a daemon that starts later knows them.
 //!
-//! A group is removed when its processes have ended. Nothing is ever moved out of a group again.
+//! A group is removed when its processes have ended. Nothing is ever moved out of a group again. Whoever makes or removes groups
+//! here holds a lock, so that forty that begin at once neither lose each other's weights nor remove each other's groups.
 
 use crate::error::ActuateError;
+use crate::lock::Gate;
 use crate::runtime_dir::RuntimeDir;
 use crate::settings::WriterSettings;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
@@ -35,6 +37,17 @@ pub enum NamedError {
         /// The process id.
         pid: u32,
     },
+    /// The number is no process's, or that of one which must stay where it is.
+    #[error("{pid} is no process that can be made a tenant: {why}")]
+    NotAProcess {
+        /// The number.
+        pid: u32,
+        /// What it is.
+        why: &'static str,
+    },
+    /// Others who name tenants were not to be waited for.
+    #[error("failed to wait for others that name tenants now")]
+    Lock(#[source] ActuateError),
     /// The kernel refused.
     #[error("failed to {operation} {}", path.display())]
     Kernel {
@@ -55,7 +68,11 @@ impl NamedError {
     /// The caller may not do it.
     pub fn is_permission_denied(&self) -> bool {
         let source = match self {
-            Self::Kernel { source, .. } | Self::Weight(ActuateError::Io { source, .. }) => source,
+            Self::Kernel { source, .. }
+            | Self::Weight(ActuateError::Io { source, .. })
+            | Self::Lock(ActuateError::Io { source, .. }) => source,
+            // It is root's.
+            Self::Lock(ActuateError::UnsafeRuntimeDir { .. }) => return !rustix::process::geteuid().is_root(),
             _ => return false,
         };
         source.kind() == std::io::ErrorKind::PermissionDenied
@@ -90,6 +107,10 @@ impl NamedGroups {
     /// root of the hierarchy. On an error groups and weights are as they were.
     pub fn place(&self, name: &str, pid: u32, weight_percent: Option<u32>) -> Result<String, NamedError> {
         check_name(name)?;
+        check_process(pid)?;
+        let gate =
+            RuntimeDir::create(&self.runtime_dir).and_then(|dir| Gate::of_named(&dir)).map_err(NamedError::Lock)?;
+        let _held = gate.hold().map_err(NamedError::Lock)?;
         let path = format!("{}/{name}", self.parent);
         let weights_before = self.weights();
         if let Some(percent) = weight_percent {
@@ -124,8 +145,16 @@ impl NamedGroups {
         Err(self.refused("move the process into", path, Errno::NOENT))
     }
 
-    /// Removes the groups without processes; the answer is their names.
+    /// Removes the groups without processes; the answer is their names. While somebody makes a group it removes none: it is not
+    /// waited for, as another sweep will come.
     pub fn sweep(&self) -> Vec<String> {
+        // Without the directory nobody holds anything.
+        let dir = RuntimeDir::open(&self.runtime_dir).ok().flatten();
+        let Ok(gate) = dir.map(|dir| Gate::of_named(&dir)).transpose() else { return Vec::new() };
+        let held = gate.as_ref().map(Gate::try_hold);
+        if matches!(held, Some(Ok(None) | Err(_))) {
+            return Vec::new();
+        }
         let Ok(entries) = std::fs::read_dir(self.cgroup_root.join(&self.parent)) else { return Vec::new() };
         let mut removed = Vec::new();
         for entry in entries.filter_map(Result::ok) {
@@ -217,6 +246,18 @@ impl NamedGroups {
     }
 }
 
+/// The kernel takes 0 for whoever writes it, which is the daemon.
+fn check_process(pid: u32) -> Result<(), NamedError> {
+    let why = match pid {
+        0 => "0 stands for whoever asks, and that is Minerva",
+        1 => "1 is the init of this host",
+        2 => "2 is the kernel's",
+        _ if i32::try_from(pid).is_err() => "no process has so high a number",
+        _ => return Ok(()),
+    };
+    Err(NamedError::NotAProcess { pid, why })
+}
+
 fn check_name(name: &str) -> Result<(), NamedError> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     match name.len() {
@@ -227,7 +268,54 @@ fn check_name(name: &str) -> Result<(), NamedError> {
 
 #[cfg(test)]
 mod unit_tests {
-    use super::check_name;
+    use super::{NamedError, NamedGroups, check_name};
+    use crate::settings::WriterSettings;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// Groups in an ordinary directory: `cgroup.procs` is a file there that somebody has to make.
+    fn groups(folder: &std::path::Path) -> NamedGroups {
+        let settings = WriterSettings::new(folder.join("run"), folder.join("cgroup"));
+        std::fs::create_dir_all(settings.cgroup_root.join("minerva")).unwrap();
+        NamedGroups::new(&settings, "minerva")
+    }
+
+    #[test]
+    fn what_is_no_process_is_refused_before_anything_is_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let groups = groups(folder.path());
+        for pid in [0, 1, 2, u32::MAX, 1 << 31] {
+            let error = groups.place("backup", pid, Some(50)).unwrap_err();
+            assert!(matches!(error, NamedError::NotAProcess { .. }), "{error}");
+        }
+        assert!(!folder.path().join("cgroup/minerva/backup").exists() && groups.weights().is_empty());
+        let shown = groups.place("backup", 0, None).unwrap_err().to_string();
+        assert_eq!(shown, "0 is no process that can be made a tenant: 0 stands for whoever asks, and that is Minerva");
+    }
+
+    #[test]
+    fn forty_that_begin_at_once_keep_each_others_weights() {
+        let folder = tempfile::tempdir().unwrap();
+        let groups = groups(folder.path());
+        let failed = AtomicUsize::new(0);
+        let names: Vec<String> = (0..40).map(|number| format!("job-{number}")).collect();
+        for name in &names {
+            std::fs::create_dir_all(folder.path().join("cgroup/minerva").join(name)).unwrap();
+            std::fs::write(folder.path().join("cgroup/minerva").join(name).join("cgroup.procs"), "").unwrap();
+        }
+        std::thread::scope(|scope| {
+            for name in &names {
+                let (groups, failed) = (&groups, &failed);
+                scope.spawn(move || {
+                    if let Err(error) = groups.place(name, std::process::id(), Some(50)) {
+                        eprintln!("{name}: {:?}", error);
+                        failed.fetch_add(1, Ordering::Relaxed);
+                    }
+                    groups.sweep();
+                });
+            }
+        });
+        assert_eq!((failed.into_inner(), groups.weights().len()), (0, 40));
+    }
 
     #[test]
     fn a_name_is_a_plain_directory_name() {

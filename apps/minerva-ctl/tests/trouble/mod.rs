@@ -128,6 +128,8 @@ fn what_is_not_there_is_named() {
     assert_says(&tool(directory.path(), &["replay", "absent"]), 2, "it cannot be read: No such file or directory");
     let doctor = tool(directory.path(), &["doctor", "--device", "nosuch"]);
     assert_says(&doctor, 2, "there is no whole disk nosuch; there are:");
+    let attached = tool(directory.path(), &["--socket=/nonexistent/socket", "attach", "0"]);
+    assert_says(&attached, 2, "0 is no process that can be made a tenant: 0 stands for whoever asks, and that is Minerva");
     fs::write(directory.path().join("garbage"), "no recording").expect("a file");
     let sentence = "failed to open garbage: recording, line 1 (byte 0 of the text): this is not a recording of Minerva";
     assert_says(&tool(directory.path(), &["replay", "garbage"]), 2, sentence);
@@ -196,7 +198,7 @@ fn without_root_the_message_says_so() {
         return;
     }
     assert_says(&nobody(&["restore"]).expect("the tool"), 2, "failed to restore; be root: open ");
-    for command in [&["attach", "1"][..], &["run", "--", "true"]] {
+    for command in [&["attach", "4"][..], &["run", "--", "true"]] {
         assert_says(&nobody(command).expect("the tool"), 2, "no daemon runs, and without it this needs root: ");
     }
     with_loop_under_bfq(directory.path(), "nobody", |name| {
