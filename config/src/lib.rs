@@ -20,7 +20,7 @@ mod settings;
 mod template;
 mod value;
 
-pub use participation::{DoorLimits, Identity, KnownBy, PORT_DEFAULT, ParticipationSettings};
+pub use participation::{Identity, KnownBy, PORT_DEFAULT, ParticipationSettings, TenantLimits};
 pub use problem::{ConfigError, ConfigErrors, Problem};
 pub use settings::{Config, DaemonSettings, LogFormat, LogLevel, LogSettings, Metrics, NamedSettings};
 pub use template::{default_file, json_schema};

@@ -29,7 +29,7 @@ pub struct ParticipationSettings {
     /// How long the ledger of credits has each entry; then it has what they came to.
     pub ledger_keep: Nanos,
     /// How much may be asked.
-    pub limits: DoorLimits,
+    pub limits: TenantLimits,
     /// Who is who where the kernel does not say it.
     pub identities: Vec<Identity>,
 }
@@ -45,7 +45,7 @@ impl Default for ParticipationSettings {
             vsock_port: None,
             keepalive: Nanos::from_secs(20),
             ledger_keep: Nanos::from_secs(90 * 86_400),
-            limits: DoorLimits::default(),
+            limits: TenantLimits::default(),
             identities: Vec::new(),
         }
     }
@@ -54,7 +54,7 @@ impl Default for ParticipationSettings {
 impl ParticipationSettings {
     /// Both are the same but for what can be changed while the doors stand open: the limits, who is who, and where the
     /// certificates are.
-    pub fn is_same_door(&self, other: &Self) -> bool {
+    pub fn is_same_server(&self, other: &Self) -> bool {
         let frame = |settings: &Self| {
             let Self { socket, listen, certificate, vsock_port, keepalive, ledger_keep, identities, .. } =
                 settings.clone();
@@ -68,7 +68,7 @@ impl ParticipationSettings {
 
 /// How much tenants may ask. An account is a group of the operator's, or a tenant without one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct DoorLimits {
+pub struct TenantLimits {
     /// Requests of one account, on average.
     pub requests_per_second: u32,
     /// Requests of one account at once, after a pause.
@@ -83,7 +83,7 @@ pub struct DoorLimits {
     pub streams_per_account_max: u32,
 }
 
-impl Default for DoorLimits {
+impl Default for TenantLimits {
     fn default() -> Self {
         Self {
             requests_per_second: 100,

@@ -223,11 +223,11 @@ token_sha256 = "9F86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
     let mut other = doors.clone();
     other.limits.burst = 6;
     other.identities.clear();
-    assert!(doors.is_same_door(&other));
+    assert!(doors.is_same_server(&other));
     let known_by = Some(KnownBy::VsockSocket("/run/vm2.sock_7420".into()));
     other.identities.push(Identity { tenant: "vm2".to_owned(), known_by });
-    assert!(!doors.is_same_door(&other), "a socket is a door");
+    assert!(!doors.is_same_server(&other), "a socket is a door");
     other.clone_from(doors);
     other.vsock_port = None;
-    assert!(!doors.is_same_door(&other));
+    assert!(!doors.is_same_server(&other));
 }

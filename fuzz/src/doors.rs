@@ -9,7 +9,7 @@ pub use calls::calls;
 pub use frames::frames;
 
 use crate::memory;
-use minervad::door_trial::{Trial, Who};
+use minerva_tenant_server::test_server::{TestServer, Who};
 use script::Script;
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -38,7 +38,7 @@ fn play(input: &[u8], client: impl AsyncFnOnce(&mut Stage, Script<'_>)) {
 fn stage(client: impl AsyncFnOnce(&mut Stage)) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     runtime.expect("a runtime").block_on(async {
-        let mut stage = Stage { trial: Trial::new(), manner: 0 };
+        let mut stage = Stage { trial: TestServer::new(), manner: 0 };
         client(&mut stage).await;
         stage.manner = 0;
         calls::assert_served(&mut stage).await;
@@ -50,7 +50,7 @@ fn stage(client: impl AsyncFnOnce(&mut Stage)) {
 }
 
 struct Stage {
-    trial: Trial,
+    trial: TestServer,
     /// How the slice loop answers: 0 by rote.
     manner: u8,
 }

@@ -31,7 +31,7 @@ const TARGETS: &[(&str, Target)] = &[
     ("io_stat", kernel_text::io_stat),
     ("job_file", workloads::job_file),
     ("journal", files::journal),
-    ("messages", minervad::message_trial::messages),
+    ("messages", minerva_tenant_server::decode_check::messages),
     ("mountinfo", kernel_text::mountinfo),
     ("network", kernel_text::network),
     ("pressure", kernel_text::pressure),

@@ -25,7 +25,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("config", &["core/model"]),
     ("api/client", &["api"]),
     ("api", &[]),
-    ("apps/", &["core/", "linux/", "sim/", "lab", "data/", "store", "config", "api", "api/client"]),
+    ("tenant-server", &["core/model", "linux/observe", "config", "api"]),
+    ("apps/", &["core/", "linux/", "sim/", "lab", "data/", "store", "config", "api", "api/client", "tenant-server"]),
     ("sdk/", &["api", "api/client"]),
     ("tests/", &["core/", "sim/", "lab", "linux/"]),
     ("xtask", &[]),
@@ -208,6 +209,9 @@ mod tests {
         assert!(breach("linux/actuate", "minerva-engine", Some("core/engine")).is_some());
         assert!(breach("core/decide", "minerva-model", Some("core/model")).is_none());
         assert!(breach("core/engine", "minerva-decide", Some("core/decide")).is_none());
+        assert!(breach("tenant-server", "minerva-store", Some("store")).is_some());
+        assert!(breach("tenant-server", "minerva-engine", Some("core/engine")).is_some());
+        assert!(breach("tenant-server", "minerva-linux-observe", Some("linux/observe")).is_none());
     }
 
     #[test]

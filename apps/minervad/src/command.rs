@@ -1,8 +1,8 @@
 //! What other threads may ask of the slice loop. The queue is bounded: a flood of clients is refused at the door, and the
 //! loop never waits for any of them.
 
-use crate::participation::ask::{Answer, Ask};
 use minerva_api::v1;
+use minerva_tenant_server::request::{Answer, RequestSink, TenantCall};
 use std::sync::mpsc::{SyncSender, TrySendError};
 use tokio::sync::{mpsc, oneshot};
 
@@ -27,7 +27,7 @@ pub(crate) enum Command {
     /// Give an account credits, or take some.
     Adjust(v1::AdjustCreditsRequest, Answer<v1::AdjustCreditsResponse>),
     /// A tenant asks for something.
-    Ask(Ask),
+    Tenant(TenantCall),
     /// Entries of the ledger were committed, or could not be: look what came of them.
     StoreAnswered,
     /// Put a process into a named tenant.
@@ -43,6 +43,21 @@ pub(crate) enum NotTaken {
     /// The loop has ended.
     #[error("the daemon is stopping")]
     Ended,
+}
+
+impl From<NotTaken> for minerva_tenant_server::request::NotTaken {
+    fn from(error: NotTaken) -> Self {
+        match error {
+            NotTaken::Full => Self::Full,
+            NotTaken::Ended => Self::Ended,
+        }
+    }
+}
+
+impl RequestSink for Commands {
+    fn send(&self, request: TenantCall) -> Result<(), minerva_tenant_server::request::NotTaken> {
+        Ok(Self::send(self, Command::Tenant(request))?)
+    }
 }
 
 /// Hands commands to the loop.

@@ -1,11 +1,11 @@
 //! What the engine wants, done: knobs read and written, decisions logged and kept, findings told.
 
 use crate::clock::unix_ns;
-use crate::driver::Driver;
-use crate::participation::ask::Refusal;
+use crate::slice_loop::Driver;
 use minerva_api::v1;
 use minerva_model::{Decision, Effect, Event, Finding, FindingKind, Granted, KnobWrite, Outcome, Refused, WriteId};
 use minerva_store::AuditRow;
+use minerva_tenant_server::request::Refusal;
 
 /// Findings that `status` shows.
 const FINDINGS_SHOWN: usize = 50;

@@ -9,31 +9,26 @@
 mod arguments;
 mod clock;
 mod command;
-mod driver;
+mod commands;
 mod effects;
 mod generate;
 mod guard;
 mod logging;
-mod memory;
 mod metrics;
 mod named_tenants;
 mod notify;
-mod obey;
 mod operator;
 mod operator_file;
-mod participation;
-mod picture;
+mod recording;
 mod scope;
 mod signals;
+mod slice_loop;
 mod start;
-mod tape;
+mod store_thread;
+mod tenants;
 
 use arguments::{Arguments, Hidden};
 use clap::Parser;
-#[cfg(any(test, feature = "fuzzing"))]
-pub use participation::door_trial;
-#[cfg(feature = "fuzzing")]
-pub use participation::message_trial;
 use std::process::ExitCode;
 
 /// The program, from its command line to its end.

@@ -3,8 +3,6 @@
 use crate::arguments::Arguments;
 use crate::clock::boottime;
 use crate::command::{Commands, QUEUE_LENGTH};
-use crate::driver::Driver;
-use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::named_tenants::NamedTenants;
 use crate::notify::ServiceManager;
@@ -12,26 +10,31 @@ use crate::operator::explain::Explainer;
 use crate::operator::listen::OperatorListeners;
 use crate::operator::server::Server;
 use crate::operator::service::{Service, WATCH_QUEUE_LENGTH};
+use crate::operator::status;
 use crate::operator_file::OperatorFile;
-use crate::participation::directory::Directory;
-use crate::participation::door::{DoorThread, TenantDoors};
-use crate::participation::door_controls::DoorControls;
-use crate::participation::door_lobby::Lobby;
-use crate::participation::parts::Parts;
-use crate::participation::refusals::Refusals;
 use crate::scope::Scope;
-use crate::{guard, logging, picture, signals};
+use crate::slice_loop::Driver;
+use crate::store_thread::Memory;
+use crate::tenants::pending::Parts;
+use crate::{guard, logging, signals};
 use anyhow::{Context, bail};
 use minerva_config::Config;
 use minerva_engine::Engine;
 use minerva_linux_actuate::{InstanceLock, NamedGroups, Overwriters, Writer, sweep_probes};
 use minerva_linux_observe::{Observer, Roots};
 use minerva_model::{CgroupVersion, Mode};
+use minerva_tenant_server::directory::Directory;
+use minerva_tenant_server::listen::TenantListeners;
+use minerva_tenant_server::live_settings::LiveSettings;
+use minerva_tenant_server::refusals::Refusals;
+use minerva_tenant_server::server::TenantServer;
+use minerva_tenant_server::shared::Shared;
 use rustix::io::Errno;
 use rustix::mm::{MlockAllFlags, mlockall};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
 /// `--check`: the file and the host, judged; nothing is changed.
@@ -43,7 +46,7 @@ pub(crate) fn check(arguments: &Arguments) -> anyhow::Result<()> {
     let roots = roots(&file.config)?;
     privileges(&file.config, &roots)?;
     let mode = file.config.engine.mode;
-    eprintln!("good: {} mode, {}", picture::mode(mode), hierarchy(&roots));
+    eprintln!("good: {} mode, {}", status::mode(mode), hierarchy(&roots));
     Ok(())
 }
 
@@ -69,9 +72,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
     let guard = if config.daemon.guard { Some(guard::spawn(&config, &roots)?) } else { None };
     let mode = config.engine.mode;
-    let (metrics, registry) = Metrics::new(picture::mode(mode));
+    let (metrics, registry) = Metrics::new(status::mode(mode));
     let listeners = OperatorListeners::open(&config.daemon)?;
-    let tenant_doors = TenantDoors::open(&config.participation)?;
+    let tenant_listeners = TenantListeners::open(&config.participation)?;
     let (sender, commands) = sync_channel(QUEUE_LENGTH);
     let sender = Commands::new(sender);
     let memory = Memory::start(&config.daemon, config.participation.ledger_keep, &metrics, sender.clone())?;
@@ -84,19 +87,18 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     };
     let parts = Parts::new(Refusals::new(metrics.refusals_dropped.clone()));
     let directory = Directory::default();
-    let door_controls = DoorControls::new(&config.participation, tenant_doors.tls());
-    let lobby = Lobby::new(
-        sender.clone(),
+    let live_settings = LiveSettings::new(&config.participation, tenant_listeners.tls());
+    let shared = Shared::new(
+        Arc::new(sender.clone()),
         directory.clone(),
         parts.refusals.clone(),
         roots.clone(),
-        door_controls.identities.clone(),
-        door_controls.limits.clone(),
+        &live_settings,
         config.engine.observe.slice,
     );
     signals::listen(sender)?;
     let server = Server::start(listeners, service, registry)?;
-    let tenant_doors = DoorThread::start(tenant_doors, lobby)?;
+    let tenant_server = TenantServer::start(tenant_listeners, shared)?;
     let named = NamedTenants::new(NamedGroups::new(&settings, &config.named.parent));
     let rules = named.rules(&config.rules);
     let place = hierarchy(&roots);
@@ -121,21 +123,21 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         tape: None,
         tenants: BTreeMap::new(),
         directory,
-        doors: door_controls,
+        live_settings,
         devices: BTreeMap::new(),
         findings: VecDeque::new(),
         started: boottime(),
-        digest: crate::driver::Digest::default(),
+        digest: crate::slice_loop::Digest::default(),
         slice_number: 0,
         slice_cost: minerva_model::Nanos::ZERO,
         slice_unix_ns: 0,
         slices_max: arguments.slices,
         file,
     };
-    tracing::info!(version = env!("CARGO_PKG_VERSION"), mode = picture::mode(mode), hierarchy = place, "started");
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), mode = status::mode(mode), hierarchy = place, "started");
     driver.manager.ready("steering");
     let result = driver.run(&commands);
-    tenant_doors.stop();
+    tenant_server.stop();
     server.stop();
     // Held to the very end: the next daemon starts when this one has put everything back.
     drop(lock);

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use h2::client::{ResponseFuture, SendRequest};
 use h2::{Reason, RecvStream, SendStream};
 use http::{HeaderMap, HeaderValue, Request};
-use minervad::door_trial::{BEARER, Who};
+use minerva_tenant_server::test_server::{BEARER, Who};
 use std::time::Duration;
 use tokio::io::DuplexStream;
 use tokio::task::JoinHandle;

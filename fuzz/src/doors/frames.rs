@@ -94,7 +94,7 @@ fn request(script: &mut Script<'_>) -> Vec<u8> {
         (":authority", "minervad.invalid"),
         ("content-type", "application/grpc"),
         ("te", "trailers"),
-        ("authorization", minervad::door_trial::BEARER),
+        ("authorization", minerva_tenant_server::test_server::BEARER),
     ];
     let mut block = Vec::new();
     for (name, value) in fields {

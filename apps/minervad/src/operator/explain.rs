@@ -1,6 +1,6 @@
 //! Answers why a tenant has its shares: from the audit table, or from the loop itself when the store does not work.
 
-use crate::memory::Questions;
+use crate::store_thread::Questions;
 use minerva_api::v1;
 use minerva_store::AuditRow;
 use tonic::Status;

@@ -57,17 +57,9 @@ fn group(key: &str, name: Option<&str>) -> anyhow::Result<Option<u32>> {
     Ok(Some(found.gid.as_raw()))
 }
 
-/// A listening Unix socket with exactly these permissions. Between binding and the change it is narrower, never wider.
-pub(crate) fn bind(path: &Path, mode: u32, group: Option<u32>) -> anyhow::Result<UnixListener> {
-    let context = || format!("failed to listen at {}", path.display());
-    if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent).with_context(context)?;
-    }
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error).with_context(context),
-        _ => {}
-    }
-    let listener = UnixListener::bind(path).with_context(context)?;
+/// A listening Unix socket with exactly these permissions. Until they are set only the daemon's own user may connect.
+fn bind(path: &Path, mode: u32, group: Option<u32>) -> anyhow::Result<UnixListener> {
+    let listener = minerva_tenant_server::listen::bind(path, 0o600)?;
     if let Some(group) = group {
         // Without CAP_CHOWN a process may give a file to a group of its own only.
         std::os::unix::fs::chown(path, None, Some(group)).with_context(|| {
@@ -78,7 +70,7 @@ pub(crate) fn bind(path: &Path, mode: u32, group: Option<u32>) -> anyhow::Result
             )
         })?;
     }
-    fs::set_permissions(path, Permissions::from_mode(mode)).with_context(context)?;
-    listener.set_nonblocking(true).with_context(context)?;
+    fs::set_permissions(path, Permissions::from_mode(mode))
+        .with_context(|| format!("failed to listen at {}", path.display()))?;
     Ok(listener)
 }

@@ -9,3 +9,4 @@ mod peer;
 mod refusals;
 pub(crate) mod server;
 pub(crate) mod service;
+pub(crate) mod status;

@@ -3,10 +3,10 @@
 
 use crate::command::{Command, Commands, NotTaken, RECORD_QUEUE_LENGTH};
 use crate::operator::explain::Explainer;
-use crate::participation::audit;
-use crate::participation::door_status::code_of;
+use crate::tenants::audit;
 use minerva_api::v1;
 use minerva_api::v1::operator_server::Operator;
+use minerva_tenant_server::status::code_of;
 use std::pin::Pin;
 use std::sync::Arc;
 use tokio::sync::{broadcast, mpsc, oneshot};

@@ -1,0 +1,209 @@
+//! What clients and signals ask of the loop.
+
+use crate::command::Command;
+use crate::metrics::OutcomeLabel;
+use crate::recording::Tape;
+use crate::slice_loop::Driver;
+use crate::tenants::pending::RecordAsked;
+use minerva_api::v1;
+use minerva_config::Config;
+use minerva_linux_actuate::Overwriters;
+use minerva_model::{DeviceId, Event, Finding, FindingKind, KnobFile, KnobRelease, KnobTarget, TenantHistory};
+use std::collections::BTreeMap;
+use tokio::sync::mpsc::Sender;
+use tokio::sync::oneshot;
+
+/// Processes that are remembered as named already. Beyond that they are named again.
+const CULPRITS_MAX: usize = 1024;
+
+impl Driver {
+    /// Does what is asked. Whoever asked may have gone before the answer.
+    pub(crate) fn obey(&mut self, command: Command) {
+        match command {
+            Command::Stop(_) => {}
+            Command::Reload(answer) => self.reload(answer),
+            Command::Status(answer) => drop(answer.send(self.status())),
+            Command::Record(client, answer) => self.ask_for_tape(client, answer),
+            Command::EndRecord => self.end_tape(),
+            Command::Register(request, answer) => drop(answer.send(self.register(request))),
+            Command::Tenant(ask) => self.asked(ask),
+            Command::Adjust(request, answer) => self.adjust(&request, answer),
+            // What came of them is taken after each command.
+            Command::StoreAnswered => {}
+        }
+    }
+
+    /// Reads the operator's file again; a bad one changes nothing.
+    pub(crate) fn reload(&mut self, answer: Option<oneshot::Sender<Result<String, String>>>) {
+        self.manager.reloading();
+        let before = self.file.config.clone();
+        let verdict = self.file.reload().map(|()| self.configure(&before));
+        let outcome = match &verdict {
+            Ok(message) => {
+                tracing::info!("{message}");
+                "accepted"
+            }
+            Err(message) => {
+                tracing::error!("the operator's file was refused, the one before it stays in force:\n{message}");
+                "refused"
+            }
+        };
+        self.metrics.reloads.get_or_create(&OutcomeLabel { outcome }).inc();
+        self.manager.ready(outcome);
+        if let Some(answer) = answer {
+            drop(answer.send(verdict));
+        }
+    }
+
+    /// Puts new settings in force. The answer says so, and what takes a restart.
+    fn configure(&mut self, before: &Config) -> String {
+        for warning in &self.file.config.warnings {
+            tracing::warn!("{warning}");
+        }
+        self.level.set(self.file.config.daemon.log.level);
+        let certificates = self.live_settings.set(&self.file.config.participation, self.slice_number).err();
+        self.apply_rules();
+        // Also when they are the same: whoever asks for a reload may have ended a fight over a knob, which is then ours again.
+        self.feed(Event::Configured(Box::new(self.file.config.engine.clone())));
+        self.find_unknown_disks();
+        let (mut old, new) = (before.daemon.clone(), &self.file.config.daemon);
+        old.log.level = new.log.level;
+        let doors = before.participation.is_same_server(&self.file.config.participation);
+        let rest = if old == *new && before.named == self.file.config.named && doors {
+            ""
+        } else {
+            "; changes of [daemon], [named], [participation] but for its limits, identities and certificates, and the log's \
+             format take a restart"
+        };
+        let old = certificates.map_or_else(String::new, |error| {
+            format!("; the certificates before it stay: {:#}", anyhow::Error::new(error))
+        });
+        format!("{} is in force, generation {}{rest}{old}", self.file.path_in_force(), self.file.generation)
+    }
+
+    /// Gives the observer the rules anew.
+    fn apply_rules(&mut self) {
+        let rules = self.named.rules(&self.file.config.rules);
+        if let Err(error) = self.observer.set_rules(&rules) {
+            // The file was judged before; this is a pattern that only the observer refuses.
+            tracing::error!(error = format!("{:#}", anyhow::Error::new(error)), "the tenant rules were not taken");
+        }
+    }
+
+    /// Begins a recording. It must begin where the engine does, so the engine is begun anew: everything is put back, and the
+    /// new engine takes over with what the old one remembered. For a moment all tenants stand equal.
+    ///
+    /// What the old one has on its way to the ledger is waited for, so that the new one is told what is in it; what tenants
+    /// ask meanwhile is held back.
+    fn ask_for_tape(&mut self, client: Sender<Vec<u8>>, answer: oneshot::Sender<Result<(), String>>) {
+        let runs = self.tape.as_ref().is_some_and(|tape| !tape.is_over());
+        if runs || self.parts.record_asked.is_some() {
+            drop(answer.send(Err("a recording runs already; end it first".to_owned())));
+            return;
+        }
+        self.tape = None;
+        tracing::info!("a recording begins: every knob is put back, and a new engine decides them anew");
+        self.feed(Event::Stopping);
+        self.parts.record_asked = Some(RecordAsked { client, answer });
+    }
+
+    /// The recording that was asked for begins, and with it another engine.
+    pub(crate) fn begin_tape(&mut self) {
+        let Some(RecordAsked { client, answer }) = self.parts.record_asked.take() else { return };
+        let outcome = match Tape::begin(client) {
+            Ok(tape) => {
+                self.tape = Some(tape);
+                Ok(())
+            }
+            Err(error) => Err(format!("the recording did not begin: {error}")),
+        };
+        let histories = self.memory.pending().clone();
+        self.engine = minerva_engine::Engine::new();
+        self.feed(Event::Configured(Box::new(self.file.config.engine.clone())));
+        for device in self.devices.values().cloned().collect::<Vec<_>>() {
+            self.introduce_disk(device);
+        }
+        for tenant in self.tenants.values().cloned().collect::<Vec<_>>() {
+            let history = self.history_of(&tenant.history_key(), &histories);
+            self.introduce(tenant, history);
+        }
+        drop(answer.send(outcome));
+    }
+
+    /// Ends the recording, so that its reader knows that nothing is missing.
+    pub(crate) fn end_tape(&mut self) {
+        let Some(tape) = self.tape.take() else { return };
+        match tape.finish() {
+            Ok(()) => tracing::info!("the recording has ended"),
+            Err(error) => tracing::info!(%error, "the recording has ended; its client had gone before"),
+        }
+    }
+
+    /// What was just remembered of a tenant, and what the store knows of its other disks.
+    fn history_of(&self, key: &str, newest: &BTreeMap<(String, DeviceId), TenantHistory>) -> Vec<TenantHistory> {
+        let mut rows: BTreeMap<DeviceId, TenantHistory> =
+            self.memory.recall(key).into_iter().map(|history| (history.device, history)).collect();
+        let first = (key.to_owned(), DeviceId { major: 0, minor: 0 });
+        let of_key = newest.range(first..).take_while(|((other, _), _)| other == key);
+        rows.extend(of_key.map(|((_, device), history)| (*device, history.clone())));
+        rows.into_values().collect()
+    }
+
+    fn register(&mut self, request: v1::RegisterRequest) -> Result<v1::RegisterResponse, String> {
+        if request.pid == std::process::id() {
+            return Err(format!("{} is Minerva itself, which stays where it is", request.pid));
+        }
+        let name = if request.name.is_empty() { format!("pid-{}", request.pid) } else { request.name };
+        let cgroup = self
+            .named
+            .register(&name, request.pid, request.weight_percent)
+            .map_err(|error| format!("{:#}", anyhow::Error::new(error)))?;
+        tracing::info!(name, pid = request.pid, weight = request.weight_percent, "a named tenant");
+        self.apply_rules();
+        Ok(v1::RegisterResponse { name, cgroup })
+    }
+
+    /// Somebody else wrote a knob: from now on the kernel is asked who it was.
+    pub(crate) fn overwritten(&mut self, finding: &Finding) {
+        let Some(watch) = &mut self.overwriters else { return };
+        let tenant = finding.tenant.and_then(|id| self.tenants.get(&id));
+        let disk = finding.device.and_then(|id| self.devices.get(&id));
+        let target = match (tenant, disk) {
+            (Some(tenant), _) => KnobTarget::Cgroup { tenant: Some(tenant.id), cgroup: tenant.cgroup.clone() },
+            (None, Some(disk)) => KnobTarget::Disk { name: disk.name.clone() },
+            (None, None) => return,
+        };
+        let device = finding.device.unwrap_or(DeviceId { major: 0, minor: 0 });
+        for file in KnobFile::ALL {
+            // Most of these files are not there: the finding does not say which one it was.
+            let _ = watch.watch(&target, file, device);
+        }
+    }
+
+    /// Somebody else has won a knob: it is theirs, and who writes it is nobody's business any more.
+    pub(crate) fn let_go(&mut self, release: &KnobRelease) {
+        if let Err(error) = self.writer.let_go(release) {
+            let error = format!("{:#}", anyhow::Error::new(error));
+            tracing::warn!(error, ?release, "a knob that was left to somebody else is still journalled");
+        }
+        if let Some(watch) = &mut self.overwriters {
+            watch.unwatch(&release.target, release.file, release.device);
+        }
+    }
+
+    /// Names those who wrote watched knobs since the last slice, each process once a knob.
+    pub(crate) fn name_overwriters(&mut self) {
+        let culprits = self.overwriters.as_mut().map(Overwriters::culprits).unwrap_or_default();
+        for culprit in culprits {
+            if self.culprits.len() >= CULPRITS_MAX {
+                self.culprits.clear();
+            }
+            if !self.culprits.insert((culprit.path.clone(), culprit.pid)) {
+                continue;
+            }
+            let message = format!("{} was written by {culprit}", culprit.path.display());
+            tracing::warn!(kind = FindingKind::Overwritten.as_str(), pid = culprit.pid, "{message}");
+            self.show(FindingKind::Overwritten, message);
+        }
+    }
+}

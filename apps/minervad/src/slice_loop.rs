@@ -1,0 +1,402 @@
+//! The slice loop: real clock, real kernel. It turns the engine's crank and never waits for anyone but the clock.
+//!
+//! Everything that goes into the engine passes [`Driver::tell`] and everything that comes out [`Driver::drain`], so that a
+//! recording made there is complete.
+
+use crate::clock::{boottime, until};
+use crate::command::Command;
+use crate::metrics::{DeviceLabel, Metrics};
+use crate::named_tenants::NamedTenants;
+use crate::notify::ServiceManager;
+use crate::operator::service::Slices;
+use crate::operator_file::OperatorFile;
+use crate::recording::Tape;
+use crate::scope::Scope;
+use crate::store_thread::Memory;
+use crate::tenants::pending::Parts;
+use anyhow::Context;
+use minerva_api::v1;
+use minerva_engine::Engine;
+use minerva_linux_actuate::{Guard, Overwriters, Writer};
+use minerva_linux_observe::Observer;
+use minerva_model::{
+    Device, DeviceId, Effect, Event, Finding, FindingKind, KnobWrite, Mode, Nanos, RefusalKind, Sample, Tenant,
+    TenantHistory, TenantId,
+};
+use minerva_store::{AnswerKind, RequestRow, StandingClaim};
+use minerva_tenant_server::directory::Directory;
+use minerva_tenant_server::live_settings::LiveSettings;
+use minerva_tenant_server::refusals::RefusedRequest;
+use minerva_tenant_server::request::Refusal;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+/// The lease outlasts this many slices. Two that came late must not undo what is meant to stay.
+const LEASE_SLICES: u64 = 3;
+/// In `shadow` mode the log says this often what was decided.
+const DIGEST_PERIOD: Nanos = Nanos::from_secs(60);
+/// Named tenants whose processes have ended are looked for once in this many slices.
+const SWEEP_SLICES: u64 = 10;
+
+/// The loop's state. Its parts in other files: `effects`, `obey`, `picture`, `participation`.
+pub(crate) struct Driver {
+    pub(crate) file: OperatorFile,
+    pub(crate) engine: Engine,
+    pub(crate) observer: Observer,
+    pub(crate) scope: Scope,
+    pub(crate) writer: Writer,
+    pub(crate) overwriters: Option<Overwriters>,
+    /// Processes that were named as writers of a knob.
+    pub(crate) culprits: BTreeSet<(PathBuf, u32)>,
+    pub(crate) guard: Option<Guard>,
+    pub(crate) memory: Memory,
+    pub(crate) named: NamedTenants,
+    pub(crate) metrics: Metrics,
+    pub(crate) manager: ServiceManager,
+    pub(crate) level: crate::logging::LevelSwitch,
+    pub(crate) slices: Slices,
+    /// Tenants that take part.
+    pub(crate) parts: Parts,
+    pub(crate) tape: Option<Tape>,
+    pub(crate) tenants: BTreeMap<TenantId, Tenant>,
+    /// What the server for tenants takes from a new file.
+    pub(crate) live_settings: LiveSettings,
+    /// The tenants, for their server.
+    pub(crate) directory: Directory,
+    pub(crate) devices: BTreeMap<DeviceId, Device>,
+    pub(crate) findings: VecDeque<v1::Finding>,
+    pub(crate) started: Nanos,
+    pub(crate) digest: Digest,
+    pub(crate) slice_number: u64,
+    pub(crate) slice_cost: Nanos,
+    pub(crate) slice_unix_ns: i64,
+    /// End after this many slices.
+    pub(crate) slices_max: Option<u64>,
+}
+
+/// What was decided since the log last said so.
+#[derive(Debug, Default)]
+pub(crate) struct Digest {
+    since: Nanos,
+    pub(crate) decisions: u64,
+    /// The smallest share, and whose on which disk.
+    pub(crate) smallest: Option<(u32, String, String)>,
+}
+
+impl Driver {
+    /// Runs until told to stop, then puts everything back.
+    pub(crate) fn run(mut self, commands: &Receiver<Command>) -> anyhow::Result<()> {
+        self.feed(Event::Configured(Box::new(self.file.config.engine.clone())));
+        let mut next = self.engine.next_wakeup().map_or_else(boottime, |(first, _)| first);
+        let why = loop {
+            match commands.recv_timeout(self.patience(next)) {
+                Ok(Command::Stop(why)) => break why,
+                Ok(command) => {
+                    self.obey(command);
+                    self.take_acknowledgements();
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break "nobody is left to command it",
+            }
+            self.manager.alive();
+            if boottime() < next {
+                continue;
+            }
+            self.slice();
+            if self.slices_max.is_some_and(|most| self.slice_number >= most) {
+                break "the slices asked for are over";
+            }
+            next = self.following(next);
+        };
+        tracing::info!(why, "stopping");
+        self.stop()
+    }
+
+    /// How long to wait for a command: until the next slice, or until the service manager wants a sign of life.
+    fn patience(&self, next: Nanos) -> Duration {
+        let wait = until(next);
+        self.manager.longest_sleep().map_or(wait, |longest| wait.min(longest))
+    }
+
+    /// When the engine wants the next slice. One that was missed is not made up for.
+    fn following(&self, instant: Nanos) -> Nanos {
+        let slice = self.file.config.engine.observe.slice;
+        if boottime().since(instant) > slice {
+            self.metrics.slices_late.inc();
+        }
+        self.engine.next_wakeup().map_or(boottime() + slice, |(next, _)| next)
+    }
+
+    /// One slice.
+    fn slice(&mut self) {
+        let started = boottime();
+        if self.file.changed() {
+            self.reload(None);
+        }
+        self.renew_lease(started);
+        for event in self.observer.discover() {
+            if self.scope.admits(&event) {
+                self.notice(event);
+            }
+        }
+        for finding in self.scope.hidden(self.observer.hidden()) {
+            self.found(&finding);
+        }
+        self.memory.look_for_store();
+        self.recall_unread();
+        self.review_claims();
+        if self.slice_number == 0 {
+            self.find_unknown_disks();
+        }
+        let mut sample = self.observer.sample();
+        self.scope.narrow(&mut sample);
+        self.measure(&sample);
+        self.feed(Event::Sampled(Box::new(sample)));
+        self.name_overwriters();
+        self.parts.sweep();
+        for refused in self.parts.refusals.take() {
+            self.memory.audit_request(refused_row(refused));
+        }
+        self.find_missing_tenants();
+        self.memory.flush();
+        // Those of this slice are not there yet; this is for those whose waking call found the queue full.
+        self.take_acknowledgements();
+        self.slice_number += 1;
+        self.slice_unix_ns = crate::clock::unix_ns();
+        if self.slice_number.is_multiple_of(SWEEP_SLICES) {
+            self.named.sweep();
+            self.keep_guard();
+        }
+        self.flush_tape();
+        self.tell_digest(started);
+        self.slice_cost = boottime().since(started);
+        self.metrics.slices.inc();
+        self.metrics.slice_duration.observe(self.slice_cost.as_secs_f64());
+        self.publish();
+    }
+
+    /// Limits are valid for some slices only: a loop that hangs undoes them.
+    fn renew_lease(&mut self, now: Nanos) {
+        let slice = self.file.config.engine.observe.slice;
+        if let Err(error) = self.writer.renew_lease(now + Nanos(slice.0.saturating_mul(LEASE_SLICES))) {
+            tracing::warn!(error = format!("{:#}", anyhow::Error::new(error)), "the lease was not renewed");
+        }
+    }
+
+    /// Notes what came and went, and tells the engine, with what is remembered of it.
+    fn notice(&mut self, event: Event) {
+        match event {
+            Event::TenantSeen { tenant, .. } => {
+                let history = self.memory.recall(&tenant.history_key());
+                self.introduce(tenant, history);
+            }
+            Event::DeviceSeen(device) => {
+                self.devices.insert(device.id, device.clone());
+                self.introduce_disk(device);
+            }
+            other => self.feed(other),
+        }
+    }
+
+    /// Tells the engine of a tenant and all that is remembered of it.
+    pub(crate) fn introduce(&mut self, tenant: Tenant, history: Vec<TenantHistory>) {
+        history.iter().for_each(|history| self.parts.used(history));
+        self.tenants.insert(tenant.id, tenant.clone());
+        self.directory.enter(&tenant);
+        self.feed(Event::TenantSeen { tenant: tenant.clone(), history });
+        self.recall(&tenant);
+    }
+
+    /// Tells the engine of a disk and what is remembered of it.
+    pub(crate) fn introduce_disk(&mut self, device: Device) {
+        let id = device.id;
+        self.feed(Event::DeviceSeen(device));
+        for row in self.memory.bandwidths(id) {
+            self.feed(Event::BandwidthRecalled(row));
+        }
+    }
+
+    /// A tenant is gone: nothing of it is needed any more, and whoever waits for an answer waits in vain.
+    fn tenant_gone(&mut self, id: TenantId) {
+        let Some(tenant) = self.tenants.get(&id).cloned() else { return };
+        self.directory.strike(&tenant);
+        let message = "The tenant that this process belonged to is gone.".to_owned();
+        self.parts.give_up(Some(id), &Refusal::new(RefusalKind::UnknownTenant, message));
+        self.parts.reports.forget(id);
+        self.memory.claim_later(&tenant, StandingClaim::default());
+        self.parts.unread.remove(&id);
+        self.memory.tenant_gone(&tenant, !self.observer.is_there(&tenant.cgroup));
+        self.tenants.remove(&id);
+        let key = tenant.history_key();
+        let is_shared = || self.tenants.values().any(|other| other.history_key() == key);
+        if tenant.group.is_none() && (tenant.origin.delegated_from.is_none() || !is_shared()) {
+            self.parts.forget_use(&key);
+        }
+    }
+
+    /// Tells the engine something, and does all that it then wants.
+    pub(crate) fn feed(&mut self, event: Event) {
+        let gone = match event {
+            Event::TenantGone(id) => (Some(id), None),
+            Event::DeviceGone(id) => (None, Some(id)),
+            _ => (None, None),
+        };
+        self.tell(event);
+        self.drain();
+        // Only now: what the engine had to say about them needed their names.
+        if let Some(id) = gone.0 {
+            self.tenant_gone(id);
+        }
+        if let Some(device) = gone.1.and_then(|id| self.devices.remove(&id)) {
+            let message = format!("{} ({}) is gone, and what was written for it with it", device.name, device.id);
+            self.found(&Finding { kind: FindingKind::DiskGone, device: None, tenant: None, message });
+            self.memory.device_gone(device.id);
+            self.metrics.contention.remove(&DeviceLabel { device: device.name.clone() });
+            self.metrics.busy.remove(&DeviceLabel { device: device.name });
+        }
+    }
+
+    fn tell(&mut self, event: Event) {
+        let now = boottime();
+        self.record(|tape| tape.event(now, &event));
+        self.engine.handle(now, event);
+    }
+
+    /// Does all that the engine wants, and all that it wants when it hears what came of it.
+    fn drain(&mut self) {
+        loop {
+            let mut wanted = Vec::new();
+            while let Some(effect) = self.engine.poll_effect() {
+                self.record(|tape| tape.effect(boottime(), &effect));
+                wanted.push(effect);
+            }
+            if wanted.is_empty() {
+                self.memory.send_commits();
+                return;
+            }
+            self.prepare(&wanted);
+            for effect in wanted {
+                if let Some(answer) = self.perform(effect) {
+                    self.tell(answer);
+                }
+            }
+        }
+    }
+
+    /// Journals all writes with one sync, instead of one each.
+    fn prepare(&mut self, wanted: &[Effect]) {
+        let write = |effect: &Effect| if let Effect::Write(write) = effect { Some(write.clone()) } else { None };
+        let writes: Vec<KnobWrite> = wanted.iter().filter_map(write).collect();
+        if writes.len() > 1 {
+            self.writer.prepare(&writes);
+        }
+    }
+
+    /// Says which disks of the operator's file are not there: a misspelt name would else be obeyed by silence.
+    pub(crate) fn find_unknown_disks(&mut self) {
+        for finding in self.scope.unknown_disks(&self.file.config) {
+            self.found(&finding);
+        }
+    }
+
+    /// Says which tenants of `[[identities]]` are not there: whoever is to be one of them is refused.
+    fn find_missing_tenants(&mut self) {
+        let settings = &self.file.config.participation;
+        for tenant in self.live_settings.missing(settings, self.slice_number, &self.directory) {
+            tracing::warn!(
+                tenant,
+                "an [[identities]] of the operator's file names a tenant that is not there, or there twice"
+            );
+        }
+    }
+
+    fn record(&mut self, write: impl FnOnce(&mut Tape) -> std::io::Result<()>) {
+        let Some(tape) = &mut self.tape else { return };
+        if let Err(error) = write(tape) {
+            tracing::info!(%error, "the recording ended: its client hung up or was too slow");
+            self.tape = None;
+        }
+    }
+
+    fn flush_tape(&mut self) {
+        if self.tape.as_ref().is_some_and(Tape::is_over) {
+            self.tape = None;
+        }
+        self.record(Tape::flush);
+    }
+
+    /// A shadow that says nothing would be a shadow that nobody believes; one that says everything is not read.
+    fn tell_digest(&mut self, now: Nanos) {
+        if now.since(self.digest.since) < DIGEST_PERIOD {
+            return;
+        }
+        let Digest { decisions, smallest, .. } =
+            std::mem::replace(&mut self.digest, Digest { since: now, ..Digest::default() });
+        if let Some((share, tenant, disk)) = smallest.filter(|_| self.engine.mode() == Mode::Shadow) {
+            tracing::info!(
+                decisions,
+                "nothing is written in shadow mode; the smallest share decided in the last minute was {share}, for {tenant} on \
+                 {disk} (minerva-ctl explain '{tenant}')"
+            );
+        }
+    }
+
+    fn measure(&self, sample: &Sample) {
+        self.metrics.rows_read.inc_by((sample.devices.len() + sample.io.len()) as u64);
+        self.metrics.rows_skipped.inc_by(sample.skipped.iter().map(|skipped| skipped.count).sum());
+    }
+
+    /// Starts another guard when the one there was has died.
+    fn keep_guard(&mut self) {
+        let Some(guard) = &mut self.guard else { return };
+        if matches!(guard.is_alive(), Ok(true)) {
+            return;
+        }
+        tracing::warn!("the guard has died, starting another");
+        match crate::guard::spawn(&self.file.config, self.observer.roots()) {
+            Ok(guard) => self.guard = Some(guard),
+            Err(error) => tracing::error!("there is no guard now, a crash leaves limits behind: {error:#}"),
+        }
+    }
+
+    /// Hands the slice to those who watch; made only when somebody does.
+    fn publish(&self) {
+        self.measure_signals();
+        if self.slices.receiver_count() > 0 {
+            // Without reports, which would be sent anew in every slice. Fails only when the last of them has just gone.
+            let _ = self.slices.send(Arc::new(self.picture(0)));
+        }
+    }
+
+    /// Puts everything back and closes what must be closed, as far as possible whatever fails.
+    fn stop(mut self) -> anyhow::Result<()> {
+        self.manager.stopping();
+        self.feed(Event::Stopping);
+        let message = "Minerva is ending; ask again when it has started anew.".to_owned();
+        self.parts.give_up(None, &Refusal::new(RefusalKind::Stopping, message));
+        self.memory.flush();
+        self.end_tape();
+        self.memory.close();
+        let report = self.writer.close_clean().context("failed to put everything back; run `minerva-ctl restore`")?;
+        for knob in report.failed() {
+            tracing::error!("{knob}");
+        }
+        if let Some(guard) = self.guard {
+            guard.finish().context("failed to wait for the guard")?;
+        }
+        if report.is_complete() {
+            tracing::info!("stopped, and everything is as it was");
+            return Ok(());
+        }
+        anyhow::bail!("some knobs could not be put back, as logged; run `minerva-ctl restore` when the cause is mended")
+    }
+}
+
+/// A refusal as the audit has it.
+fn refused_row(refused: RefusedRequest) -> RequestRow {
+    let RefusedRequest { at_unix_ms, tenant_name, account, request, text } = refused;
+    RequestRow { at_unix_ms, tenant_name, account, kind: AnswerKind::Refused, request, text }
+}

@@ -1,0 +1,376 @@
+//! What the daemon remembers, kept off the slice loop: a thread of its own writes to the store, because the disk under it may be
+//! the very one that is overloaded. Steering goes on whatever the store says.
+//!
+//! Histories and declarations that could not be written are kept and merged, so nothing is lost while the store fails; audit
+//! rows are kept up to a bound and then given up and counted. Entries of the ledger and what tenants claim are committed in the
+//! order given and each is acknowledged; what cannot be committed is told to the loop, which takes it back.
+
+mod jobs;
+mod thread;
+
+pub(crate) use jobs::Kept;
+
+use crate::command::Commands;
+use crate::metrics::Metrics;
+use anyhow::Context;
+use jobs::{Acknowledged, Batch, ClaimCommit, Commits, Entered, Job, Look};
+use minerva_config::DaemonSettings;
+use minerva_model::{
+    AccessKind, Boost, Declaration, DeviceId, Event, LearntBandwidth, LedgerEntry, Nanos, Recalled, Tenant,
+    TenantHistory,
+};
+use minerva_store::{AuditRow, Posting, RequestRow, StandingClaim, Store, StoreError};
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, channel, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use thread::Keeper;
+use tokio::sync::oneshot;
+
+/// Batches and questions that may wait for the store.
+const QUEUE_LENGTH: usize = 64;
+/// Purchases that are recalled, so that none is made twice. Older ones are known to the ledger itself.
+const PURCHASES_MAX: u32 = 1_000;
+
+/// Asks the store's thread from other threads.
+#[derive(Clone, Debug)]
+pub(crate) struct Questions(SyncSender<Job>);
+
+impl Questions {
+    /// Looks something up; the error is a sentence.
+    pub(crate) async fn look<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&Store) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, String> {
+        let (answer, answered) = oneshot::channel();
+        // The asker may have hung up.
+        self.look_then(look, move |found| drop(answer.send(found)));
+        answered.await.map_err(|_| "the daemon is stopping".to_owned())?
+    }
+
+    /// The same, and hands what was found to a function.
+    pub(crate) fn look_then<T>(
+        &self,
+        look: impl FnOnce(&Store) -> Result<T, StoreError> + Send + 'static,
+        then: impl FnOnce(Result<T, String>) + Send + 'static,
+    ) {
+        let look: Look = Box::new(move |store| {
+            then(store.map_err(str::to_owned).and_then(|store| look(store).map_err(|error| in_full(&error))));
+        });
+        match self.0.try_send(Job::Look(look)) {
+            Err(TrySendError::Full(Job::Look(look))) => look(Err("the store is too slow now, ask again in a second")),
+            Err(TrySendError::Disconnected(Job::Look(look))) => look(Err("the daemon is stopping")),
+            _ => {}
+        }
+    }
+}
+
+/// The loop's end of the store.
+pub(crate) struct Memory {
+    queue: SyncSender<Job>,
+    pending: Batch,
+    /// What the thread could not take yet.
+    commits: Commits,
+    /// Commits that are not acknowledged.
+    under_way: usize,
+    last_claim: u64,
+    /// Declarations that wait for a purchase under way, and for how many: stored before it, they would come without its boost
+    /// after it.
+    buying: BTreeMap<String, u32>,
+    acknowledgements: Receiver<Acknowledged>,
+    /// What the engine declared last in this run, by key, and learnt, for an engine that is begun anew.
+    declared: BTreeMap<String, Declaration>,
+    learnt: BTreeMap<(DeviceId, AccessKind), LearntBandwidth>,
+    /// A second connection: SQLite's log lets it read while the thread writes, so that a recall never waits for a sync. The
+    /// thread opens it: that checks the whole file, for which the loop cannot wait.
+    reader: Option<Store>,
+    readers: Receiver<Store>,
+    /// The last read failed; said once, not every slice.
+    unreadable: Cell<bool>,
+    health: Arc<Mutex<String>>,
+    thread: JoinHandle<()>,
+    metrics: Metrics,
+}
+
+impl Memory {
+    /// Opens the store in the state directory and starts its thread. A store that does not open is reported and tried again.
+    /// Entries of the ledger are carried forward when they are older than `ledger_keep`; `commands` wakes the loop when
+    /// entries were committed.
+    pub(crate) fn start(
+        settings: &DaemonSettings,
+        ledger_keep: Nanos,
+        metrics: &Metrics,
+        commands: Commands,
+    ) -> anyhow::Result<Self> {
+        let health = Arc::new(Mutex::new(String::new()));
+        let (queue, jobs) = sync_channel(QUEUE_LENGTH);
+        let (sender, acknowledgements) = channel();
+        let path = settings.state_dir.join("minerva.db");
+        let (give_reader, readers) = channel();
+        let mut keeper = Keeper::new(
+            (path, Duration::from_nanos(ledger_keep.0)),
+            Arc::clone(&health),
+            metrics.clone(),
+            (sender, give_reader),
+            commands,
+        );
+        let reader = readers.try_recv().ok();
+        let thread = std::thread::Builder::new()
+            .name("store".to_owned())
+            .spawn(move || keeper.run(&jobs))
+            .context("failed to start the store's thread")?;
+        Ok(Self {
+            queue,
+            pending: Batch::default(),
+            commits: Commits::default(),
+            under_way: 0,
+            last_claim: 0,
+            buying: BTreeMap::new(),
+            acknowledgements,
+            declared: BTreeMap::new(),
+            learnt: BTreeMap::new(),
+            reader,
+            readers,
+            unreadable: Cell::new(false),
+            health,
+            thread,
+            metrics: metrics.clone(),
+        })
+    }
+
+    /// For others to ask.
+    pub(crate) fn questions(&self) -> Questions {
+        Questions(self.queue.clone())
+    }
+
+    /// What is remembered of a tenant; what cannot be read is as if it had never been.
+    pub(crate) fn recall(&self, key: &str) -> Vec<TenantHistory> {
+        self.read(key, |store| store.recall(key)).unwrap_or_default()
+    }
+
+    /// What is known of a tenant's credits and declarations; nothing while the store cannot be read, which is not the same as
+    /// knowing that there is nothing. To be asked when nothing is under way, or the tenant is new.
+    pub(crate) fn recalled(&self, tenant: &Tenant) -> Option<Recalled> {
+        let (account, key) = (tenant.history_key(), tenant.declaration_key());
+        let declaration = match self.declared.get(&key) {
+            Some(declared) => Some(declared.clone()).filter(|declared| !declared.is_empty()),
+            None => self.read(&key, |store| store.declared(&key))?,
+        };
+        Some(Recalled {
+            tenant: tenant.id,
+            lots: self.read(&account, |store| store.lots(&account))?,
+            purchases: self.read(&account, |store| store.purchases(&account, &key, PURCHASES_MAX))?,
+            declaration,
+        })
+    }
+
+    /// What a tenant claimed before this start; nothing while the store cannot be read.
+    pub(crate) fn claimed(&self, tenant: &Tenant) -> Option<StandingClaim> {
+        let key = tenant.declaration_key();
+        Some(self.read(&key, |store| store.claimed(&key))?.unwrap_or_default())
+    }
+
+    /// A store that did not open at the start may be there by now, or another in the place of one that was damaged.
+    pub(crate) fn look_for_store(&mut self) {
+        if let Some(reader) = self.readers.try_iter().last() {
+            self.reader = Some(reader);
+        }
+    }
+
+    /// What is known of a disk's bandwidth.
+    pub(crate) fn bandwidths(&self, device: DeviceId) -> Vec<LearntBandwidth> {
+        let stored = self.read(&device.to_string(), |store| store.learnt(device)).unwrap_or_default();
+        let mut rows: BTreeMap<AccessKind, LearntBandwidth> = stored.into_iter().map(|row| (row.access, row)).collect();
+        let newer = self.learnt.iter().filter(|((of, _), _)| *of == device);
+        rows.extend(newer.map(|((_, access), row)| (*access, *row)));
+        rows.into_values().collect()
+    }
+
+    fn read<T>(&self, of: &str, look: impl FnOnce(&Store) -> Result<T, StoreError>) -> Option<T> {
+        let found = look(self.reader.as_ref()?);
+        let failed_before = self.unreadable.replace(found.is_err());
+        match found {
+            Ok(found) => {
+                if failed_before {
+                    tracing::info!("the past can be read again");
+                }
+                Some(found)
+            }
+            Err(error) => {
+                if !failed_before {
+                    let error = in_full(&error);
+                    tracing::warn!(error, of, "the past cannot be read, trying again with every slice");
+                }
+                None
+            }
+        }
+    }
+
+    /// To be kept with the next [`Memory::flush`].
+    pub(crate) fn remember(&mut self, history: TenantHistory) {
+        self.pending.histories.insert((history.key.clone(), history.device), history);
+    }
+
+    /// What is still to be kept.
+    pub(crate) const fn pending(&self) -> &BTreeMap<(String, DeviceId), TenantHistory> {
+        &self.pending.histories
+    }
+
+    /// To be kept with the next [`Memory::flush`].
+    pub(crate) fn audit(&mut self, row: AuditRow) {
+        self.pending.audit.push(row);
+    }
+
+    /// To be kept with the next [`Memory::flush`].
+    pub(crate) fn audit_request(&mut self, row: RequestRow) {
+        self.pending.requests.push(row);
+    }
+
+    /// To be kept with the next [`Memory::flush`].
+    pub(crate) fn declare(&mut self, declaration: Declaration) {
+        self.declared.insert(declaration.key.clone(), declaration.clone());
+        self.pending.declarations.insert(declaration.key.clone(), declaration);
+    }
+
+    /// To be kept with the next [`Memory::send_commits`]; acknowledged under the number.
+    pub(crate) fn claim(&mut self, tenant: &Tenant, claim: StandingClaim) -> u64 {
+        let key = tenant.declaration_key();
+        self.pending.claims.remove(&key);
+        self.last_claim += 1;
+        self.under_way += 1;
+        self.commits.claims.push(ClaimCommit { number: self.last_claim, key, claim });
+        self.last_claim
+    }
+
+    /// To be kept when that can be done, and not acknowledged.
+    pub(crate) fn claim_later(&mut self, tenant: &Tenant, claim: StandingClaim) {
+        self.pending.claims.insert(tenant.declaration_key(), claim);
+    }
+
+    /// To be kept with the next [`Memory::flush`].
+    pub(crate) fn learn(&mut self, row: LearntBandwidth) {
+        self.learnt.insert((row.device, row.access), row);
+        self.pending.learnt.insert((row.device, row.access), row);
+    }
+
+    /// The tenant is gone; if its cgroup is, it never comes back.
+    pub(crate) fn tenant_gone(&mut self, tenant: &Tenant, is_cgroup_gone: bool) {
+        let key = tenant.declaration_key();
+        self.declared.remove(&key);
+        if is_cgroup_gone {
+            self.pending.forget(key);
+        }
+    }
+
+    /// The disk is gone, and its number may be another's.
+    pub(crate) fn device_gone(&mut self, device: DeviceId) {
+        self.learnt.retain(|(of, _), _| *of != device);
+    }
+
+    /// To be entered in the ledger with the next [`Memory::send_commits`]; of a purchase with the boost, and the key of the
+    /// declaration that is to have it.
+    pub(crate) fn post(&mut self, entry: LedgerEntry, boost: Option<(String, Boost)>) {
+        if let Some((key, _)) = &boost {
+            *self.buying.entry(key.clone()).or_default() += 1;
+        }
+        self.under_way += 1;
+        self.commits.postings.push(Posting { entry, boost });
+    }
+
+    /// Hands to the thread what is to be committed. When it is behind that waits here.
+    pub(crate) fn send_commits(&mut self) {
+        if self.commits.is_empty() {
+            return;
+        }
+        let sent = self.queue.try_send(Job::Commit(std::mem::take(&mut self.commits)));
+        if let Err(TrySendError::Full(Job::Commit(commits)) | TrySendError::Disconnected(Job::Commit(commits))) = sent {
+            self.commits = commits;
+        }
+    }
+
+    /// What came of commits.
+    pub(crate) fn acknowledged(&mut self) -> Vec<Kept> {
+        let mut all = Vec::new();
+        for acknowledged in self.acknowledgements.try_iter() {
+            self.under_way = self.under_way.saturating_sub(1);
+            let (posting, posted) = match acknowledged {
+                Acknowledged::Entry { posting, posted } => (posting, posted),
+                Acknowledged::Claims { number, kept } => {
+                    all.push(Kept::Claims(number, kept));
+                    continue;
+                }
+            };
+            if let Some((key, _)) = &posting.boost
+                && let Some(count) = self.buying.get_mut(key)
+            {
+                *count -= 1;
+                if *count == 0 {
+                    self.buying.remove(key);
+                }
+            }
+            let entry = posting.entry.number;
+            all.push(Kept::Entry(match posted {
+                Ok(Entered::Fresh) => Event::Committed { entry, fresh: true, known: None },
+                Ok(Entered::Known(known)) => Event::Committed { entry, fresh: false, known },
+                Err(detail) => Event::CommitFailed { entry, detail },
+            }));
+        }
+        all
+    }
+
+    /// Commits are under way.
+    pub(crate) const fn is_committing(&self) -> bool {
+        self.under_way > 0
+    }
+
+    /// Hands this slice's rows to the thread. When the thread is behind they wait here for the next slice.
+    pub(crate) fn flush(&mut self) {
+        self.send_commits();
+        if self.pending.is_empty() {
+            return;
+        }
+        let mut batch = std::mem::take(&mut self.pending);
+        for key in self.buying.keys() {
+            self.pending.declarations.extend(batch.declarations.remove_entry(key));
+        }
+        let sent = self.queue.try_send(Job::Keep(Box::new(batch)));
+        if let Err(TrySendError::Full(Job::Keep(mut batch)) | TrySendError::Disconnected(Job::Keep(mut batch))) = sent {
+            self.metrics.store_rows_dropped.inc_by(batch.merge(std::mem::take(&mut self.pending)));
+            self.pending = *batch;
+        }
+    }
+
+    /// What the store said when it last failed; empty while it works.
+    pub(crate) fn error(&self) -> String {
+        self.health.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Hands over the last rows and waits until they are kept, or the store has refused them.
+    pub(crate) fn close(mut self) {
+        let commits = std::mem::take(&mut self.commits);
+        let mut last = std::mem::take(&mut self.pending);
+        // What was declared before a purchase under way would take its boost back.
+        last.declarations.retain(|key, _| !self.buying.contains_key(key));
+        // The thread takes jobs as long as this end lives, so the wait ends.
+        let jobs = [Job::Commit(commits), Job::Keep(Box::new(last)), Job::End];
+        if jobs.into_iter().try_for_each(|job| self.queue.send(job)).is_err() {
+            tracing::error!("the store's thread had ended: the last slice is not remembered");
+        }
+        if self.thread.join().is_err() {
+            tracing::error!("the store's thread had panicked: the last slice may not be remembered");
+        }
+    }
+}
+
+/// The message with its causes.
+fn in_full(error: &StoreError) -> String {
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        text.push_str(&format!(": {cause}"));
+        source = cause.source();
+    }
+    text
+}

@@ -1,0 +1,368 @@
+//! A tenant's claims on a level: one that it set, those that it holds, and its schedule. In force is the furthest step back of
+//! them. Pure but for the ends that they hang on: instants are arguments, and whether a process has ended is asked by a function.
+
+use crate::tenants::schedule::TimeTable;
+use minerva_model::{Level, Nanos, RefusalKind};
+use minerva_store::{BoundProcess, SetLevel, StandingClaim};
+use minerva_tenant_server::process::{Process, ProcessHandle};
+use minerva_tenant_server::request::{Call, Refusal};
+use tokio::sync::mpsc::Sender;
+
+/// Levels that one tenant may hold at once.
+const HELD_MAX: usize = 64;
+
+/// A level that was set.
+#[derive(Clone, Debug)]
+pub(crate) struct Set {
+    pub(crate) level: Level,
+    pub(crate) end: End,
+}
+
+/// What ends it.
+#[derive(Clone, Debug)]
+pub(crate) enum End {
+    Release,
+    At(Nanos),
+    /// The end of this process.
+    Process(ProcessHandle),
+}
+
+/// What outlives the daemon.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Standing {
+    pub(crate) set: Option<Set>,
+    pub(crate) table: Option<TimeTable>,
+}
+
+/// A level that is held while somebody listens.
+#[derive(Debug)]
+struct Held {
+    level: Level,
+    changes: Sender<Result<Level, Refusal>>,
+    /// What the holder last heard.
+    told: Option<Level>,
+}
+
+/// See the file's documentation.
+#[derive(Debug, Default)]
+pub(crate) struct Claims {
+    pub(crate) standing: Standing,
+    /// What the store has.
+    durable: Standing,
+    /// The store could not be read, or not be written to: `durable` is not known.
+    pub(crate) doubtful: bool,
+    /// Commits under way.
+    committing: u32,
+    held: Vec<Held>,
+    /// What the engine was told.
+    pub(crate) in_force: Level,
+}
+
+impl Standing {
+    /// What was kept of a tenant's claims. A schedule whose zone is gone is dropped, and a level whose process has ended:
+    /// `bind` finds the one that still runs.
+    pub(crate) fn recalled(kept: StandingClaim, bind: impl FnOnce(Process) -> Option<ProcessHandle>) -> Self {
+        let end = |kept: &SetLevel| match (kept.process, kept.until) {
+            (Some(BoundProcess { pid, start_ticks }), _) => bind(Process { pid, start_ticks }).map(End::Process),
+            (None, Some(until)) => Some(End::At(until)),
+            (None, None) => Some(End::Release),
+        };
+        Self {
+            set: kept.set.and_then(|set| Some(Set { level: set.level, end: end(&set)? })),
+            table: kept.schedule.and_then(|schedule| TimeTable::new(schedule).ok()),
+        }
+    }
+
+    /// What is to be kept.
+    pub(crate) fn kept(&self) -> StandingClaim {
+        let set = self.set.as_ref().map(|set| {
+            let kept = SetLevel { level: set.level, until: None, process: None };
+            match &set.end {
+                End::Release => kept,
+                End::At(until) => SetLevel { until: Some(*until), ..kept },
+                End::Process(ProcessHandle { process: Process { pid, start_ticks }, .. }) => {
+                    SetLevel { process: Some(BoundProcess { pid: *pid, start_ticks: *start_ticks }), ..kept }
+                }
+            }
+        });
+        StandingClaim { set, schedule: self.table.as_ref().map(|table| table.schedule().clone()) }
+    }
+
+    /// The level that it comes to, at an instant in nanoseconds since 1970.
+    fn level(&self, unix_ns: i64) -> Level {
+        let set = self.set.as_ref().map_or(Level::Normal, |set| set.level);
+        set.max(self.scheduled(unix_ns))
+    }
+
+    fn scheduled(&self, unix_ns: i64) -> Level {
+        self.table.as_ref().map_or(Level::Normal, |table| table.level_at(unix_ns))
+    }
+
+    fn is_empty(&self) -> bool {
+        self.set.is_none() && self.table.is_none()
+    }
+}
+
+impl Claims {
+    /// The claims of a tenant of which the store has this.
+    pub(crate) fn recalled(standing: Standing) -> Self {
+        Self { durable: standing.clone(), standing, ..Self::default() }
+    }
+
+    /// The store can be read at last. What the tenant has set meanwhile stays.
+    pub(crate) fn recall_late(&mut self, standing: Standing) {
+        self.doubtful = false;
+        self.durable = standing.clone();
+        let Standing { set, table } = standing;
+        self.standing.set = self.standing.set.take().or(set);
+        self.standing.table = self.standing.table.take().or(table);
+    }
+
+    /// Nothing is claimed, nothing is in force, and the store has nothing.
+    pub(crate) fn is_empty(&self) -> bool {
+        let durable = self.durable.is_empty() && self.committing == 0 && !self.doubtful;
+        durable && self.standing.is_empty() && self.held.is_empty() && self.in_force == Level::Normal
+    }
+
+    /// The store has it already.
+    pub(crate) fn is_durable(&self) -> bool {
+        self.committing == 0 && !self.doubtful && self.durable.kept() == self.standing.kept()
+    }
+
+    /// What stands now is on its way to the store.
+    pub(crate) fn commit(&mut self) {
+        self.committing += 1;
+    }
+
+    /// The store has what was on its way.
+    pub(crate) fn committed(&mut self, standing: Standing) {
+        self.committing = self.committing.saturating_sub(1);
+        self.durable = standing;
+        self.doubtful = false;
+    }
+
+    /// The store does not have what was on its way: all is as before the tenant asked, unless it has asked for something else
+    /// meanwhile. Coming back is never undone; what the store has is behind then.
+    pub(crate) fn not_committed(&mut self, unix_ns: i64) {
+        self.committing = self.committing.saturating_sub(1);
+        if self.committing > 0 {
+            return;
+        }
+        self.doubtful |= self.durable.level(unix_ns) > self.standing.level(unix_ns);
+        if !self.doubtful {
+            self.standing = self.durable.clone();
+        }
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.held.len() + usize::from(self.standing.set.is_some()) + usize::from(self.standing.table.is_some())
+    }
+
+    pub(crate) fn table(&self) -> Option<&TimeTable> {
+        self.standing.table.as_ref()
+    }
+
+    /// Another one holds a level; at the limit it is told why not.
+    pub(crate) fn hold(&mut self, level: Level, changes: Sender<Result<Level, Refusal>>) -> Result<(), Refusal> {
+        self.held.retain(|held| !held.changes.is_closed());
+        if self.held.len() >= HELD_MAX {
+            let message =
+                format!("This tenant holds {HELD_MAX} levels already, which is the limit. End one of them first.");
+            let refusal = Refusal::new(RefusalKind::TooMany, message);
+            Call::HoldLevel { level, changes }.refuse(&refusal);
+            return Err(refusal);
+        }
+        self.held.push(Held { level, changes, told: None });
+        Ok(())
+    }
+
+    /// Takes back the latest one that holds, and tells it why.
+    pub(crate) fn unhold(&mut self, refusal: &Refusal) {
+        if let Some(Held { level, changes, .. }) = self.held.pop() {
+            Call::HoldLevel { level, changes }.refuse(refusal);
+        }
+    }
+
+    /// Ends what has ended; whether what is to be kept changed.
+    pub(crate) fn end(&mut self, now: Nanos, has_ended: impl Fn(&ProcessHandle) -> bool) -> bool {
+        self.held.retain(|held| !held.changes.is_closed());
+        let over = self.standing.set.as_ref().is_some_and(|set| match &set.end {
+            End::Release => false,
+            End::At(at) => *at <= now,
+            End::Process(process) => has_ended(process),
+        });
+        if over {
+            self.standing.set = None;
+        }
+        over
+    }
+
+    /// The level that all of them come to, at an instant in nanoseconds since 1970.
+    pub(crate) fn level(&self, unix_ns: i64) -> Level {
+        self.held().max(self.standing.level(unix_ns))
+    }
+
+    /// How long the level in force lasts, if its end is known.
+    pub(crate) fn left(&self, now: Nanos, unix_ns: i64) -> Option<Nanos> {
+        let without_set = self.held().max(self.standing.scheduled(unix_ns));
+        match self.standing.set.as_ref()? {
+            Set { level, end: End::At(at) } if without_set < *level => Some(at.since(now)),
+            _ => None,
+        }
+    }
+
+    fn held(&self) -> Level {
+        self.held.iter().map(|held| held.level).max().unwrap_or_default()
+    }
+
+    /// Tells those who hold a level what is in force, if they have not heard. One that does not read is told the next time.
+    pub(crate) fn tell(&mut self) {
+        for held in &mut self.held {
+            if held.told != Some(self.in_force) && held.changes.try_send(Ok(self.in_force)).is_ok() {
+                held.told = Some(self.in_force);
+            }
+        }
+    }
+
+    /// The tenant is gone, or the daemon ends: those who hold a level are told.
+    pub(crate) fn close(mut self, refusal: &Refusal) {
+        while !self.held.is_empty() {
+            self.unhold(refusal);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Claims, End, Set, Standing};
+    use crate::tenants::schedule::TimeTable;
+    use minerva_model::{Level, Nanos, RefusalKind};
+    use minerva_store::{Schedule, SetLevel, Span, StandingClaim};
+    use minerva_tenant_server::process::{Process, ProcessHandle};
+    use minerva_tenant_server::request::Refusal;
+    use std::sync::Arc;
+    use tokio::sync::mpsc;
+
+    const NEVER: fn(&ProcessHandle) -> bool = |_| false;
+
+    fn set(level: Level, end: End) -> Option<Set> {
+        Some(Set { level, end })
+    }
+
+    fn bound(process: Process) -> ProcessHandle {
+        let descriptor = std::fs::File::open("/dev/null").expect("a descriptor");
+        ProcessHandle { process, descriptor: Arc::new(descriptor.into()) }
+    }
+
+    fn whole_day(level: Level) -> Schedule {
+        let span = Span { begin_minute: 0, end_minute: 0, days: 0, level };
+        Schedule { time_zone: "UTC".to_owned(), spans: vec![span] }
+    }
+
+    #[test]
+    fn the_furthest_step_back_is_in_force_and_each_ends_with_what_it_hangs_on() {
+        let mut claims = Claims::default();
+        let (changes, mut heard) = mpsc::channel(4);
+        claims.standing.set = set(Level::Low, End::At(Nanos(100)));
+        claims.hold(Level::Idle, changes).expect("room");
+        assert_eq!((claims.level(0), claims.left(Nanos(10), 0), claims.count()), (Level::Idle, None, 2));
+        claims.in_force = claims.level(0);
+        claims.tell();
+        claims.tell();
+        assert_eq!(heard.try_recv().expect("heard").expect("a level"), Level::Idle);
+        assert!(heard.try_recv().is_err(), "once is enough");
+        drop(heard);
+        assert!(!claims.end(Nanos(99), NEVER), "what is kept is the same");
+        assert_eq!((claims.level(0), claims.left(Nanos(10), 0)), (Level::Low, Some(Nanos(90))));
+        assert!(claims.end(Nanos(100), NEVER));
+        assert_eq!(claims.level(0), Level::Normal);
+        // In force until the engine was told.
+        assert!(!claims.is_empty());
+    }
+
+    #[test]
+    fn a_level_ends_with_its_process_also_when_that_ends_while_the_daemon_is_away() {
+        let process = Process { pid: 7, start_ticks: 9 };
+        let mut claims = Claims::default();
+        claims.standing.set = set(Level::Lowest, End::Process(bound(process)));
+        assert!(!claims.end(Nanos(1), NEVER));
+        let kept = claims.standing.kept();
+        let again = Standing::recalled(kept.clone(), |asked| (asked == process).then(|| bound(asked)));
+        assert_eq!((again.kept(), again.level(0)), (kept.clone(), Level::Lowest));
+        assert_eq!(Standing::recalled(kept, |_| None).kept(), StandingClaim::default());
+        assert!(claims.end(Nanos(1), |_| true));
+        assert!(claims.is_empty());
+    }
+
+    #[test]
+    fn what_is_kept_comes_back() {
+        let kept = StandingClaim {
+            set: Some(SetLevel { level: Level::Low, until: Some(Nanos(50)), process: None }),
+            schedule: Some(whole_day(Level::Idle)),
+        };
+        let mut claims = Claims::recalled(Standing::recalled(kept.clone(), |_| None));
+        assert_eq!((claims.standing.kept(), claims.level(0)), (kept, Level::Idle));
+        assert!(claims.is_durable());
+        claims.standing.table = None;
+        assert_eq!((claims.level(0), claims.is_durable()), (Level::Low, false));
+        assert!(claims.end(Nanos(50), NEVER));
+        assert!(claims.standing.kept().is_empty());
+        assert!(!claims.is_empty(), "the store has it still");
+    }
+
+    #[test]
+    fn what_the_store_did_not_take_is_as_before_unless_the_tenant_came_back() {
+        let mut claims = Claims::default();
+        claims.standing.set = set(Level::Low, End::Release);
+        claims.commit();
+        claims.committed(claims.standing.clone());
+        // Two steps further back, neither of them kept.
+        for level in [Level::Lowest, Level::Idle] {
+            claims.standing.set = set(level, End::Release);
+            claims.commit();
+        }
+        claims.not_committed(0);
+        assert_eq!(claims.level(0), Level::Idle, "the later one is still on its way");
+        claims.not_committed(0);
+        assert_eq!((claims.level(0), claims.is_durable()), (Level::Low, true));
+        claims.standing.set = None;
+        claims.commit();
+        claims.not_committed(0);
+        assert_eq!((claims.level(0), claims.doubtful), (Level::Normal, true));
+        claims.commit();
+        claims.committed(claims.standing.clone());
+        assert!(claims.is_empty());
+    }
+
+    #[test]
+    fn what_is_read_late_does_not_replace_what_was_set_meanwhile() {
+        let mut claims = Claims { doubtful: true, ..Claims::default() };
+        claims.standing.set = set(Level::Low, End::Release);
+        let table = TimeTable::new(whole_day(Level::Lowest)).ok();
+        claims.recall_late(Standing { set: set(Level::Idle, End::Release), table });
+        assert_eq!((claims.level(0), claims.is_durable()), (Level::Lowest, false));
+    }
+
+    #[test]
+    fn one_too_many_and_one_that_is_refused_are_told_why() {
+        let mut claims = Claims::default();
+        let mut listeners = Vec::new();
+        for _ in 0..64 {
+            let (changes, heard) = mpsc::channel(1);
+            claims.hold(Level::Low, changes).expect("room");
+            listeners.push(heard);
+        }
+        let (changes, mut heard) = mpsc::channel(1);
+        let refusal = claims.hold(Level::Low, changes).expect_err("too many");
+        assert_eq!(heard.try_recv().expect("heard"), Err(refusal));
+        // Who has gone makes room.
+        listeners.truncate(1);
+        let (changes, mut heard) = mpsc::channel(1);
+        claims.hold(Level::Low, changes).expect("room");
+        let refusal = Refusal::new(RefusalKind::NotAllowed, "no".to_owned());
+        claims.unhold(&refusal);
+        assert_eq!(heard.try_recv().expect("heard"), Err(refusal));
+        assert_eq!(claims.count(), 1);
+    }
+}

@@ -1,0 +1,273 @@
+//! Claims on levels, carried out: what is in force for a tenant is what its claims come to, and the engine is told when that
+//! changes. What a tenant sets and schedules is in force at once and answered when the store has it.
+
+use crate::clock::{boottime, unix_ns};
+use crate::slice_loop::Driver;
+use crate::tenants::claims::{Claims, End, Set, Standing};
+use crate::tenants::pending::Committing;
+use crate::tenants::schedule::TimeTable;
+use minerva_api::v1;
+use minerva_model::{Event, Level, Lifetime, RefusalKind, Tenant, TenantId, Wish};
+use minerva_store::{Schedule, Span, StandingClaim};
+use minerva_tenant_server::decode;
+use minerva_tenant_server::process::{Process, ProcessHandle};
+use minerva_tenant_server::request::{Answer, LevelLifetime, Refusal};
+use tokio::sync::mpsc::Sender;
+
+impl Driver {
+    /// Sets a level, or comes back; answers what is in force. False when that is refused at once.
+    pub(crate) fn set_level(
+        &mut self,
+        tenant: TenantId,
+        level: Level,
+        lifetime: LevelLifetime,
+        answer: Answer<Level>,
+    ) -> bool {
+        let end = match lifetime {
+            LevelLifetime::UntilReleased => End::Release,
+            LevelLifetime::For(span) => End::At(boottime() + span),
+            LevelLifetime::Process(process) => End::Process(process),
+        };
+        let set = (level != Level::Normal).then_some(Set { level, end });
+        let table = self.claims(tenant).standing.table.clone();
+        self.stand(tenant, "set", Standing { set, table }, answer)
+    }
+
+    /// Replaces the schedule; answers what is in force. False when that is refused at once.
+    pub(crate) fn set_schedule(
+        &mut self,
+        tenant: TenantId,
+        entries: &[v1::ScheduleEntry],
+        time_zone: String,
+        answer: Answer<Level>,
+    ) -> bool {
+        let spans = entries.iter().map(span).collect::<Result<Vec<_>, _>>();
+        let table = spans.and_then(|spans| {
+            let table = TimeTable::new(Schedule { time_zone, spans });
+            table.map_err(|message| Refusal::new(RefusalKind::OutOfRange, message))
+        });
+        match table {
+            Ok(table) => {
+                let set = self.claims(tenant).standing.set.clone();
+                let table = (!entries.is_empty()).then_some(table);
+                self.stand(tenant, "schedule", Standing { set, table }, answer)
+            }
+            Err(refusal) => {
+                // Whoever asked may have gone.
+                let _ = answer.send(Err(refusal));
+                false
+            }
+        }
+    }
+
+    /// Puts in force what a tenant set and scheduled, and answers when it is kept.
+    fn stand(&mut self, tenant: TenantId, origin: &str, standing: Standing, answer: Answer<Level>) -> bool {
+        let before = std::mem::replace(&mut self.claims(tenant).standing, standing);
+        let outcome = self.enforce(tenant, origin, Asking::Tenant);
+        match outcome {
+            Ok(()) => {
+                self.keep_claims(tenant, Some(answer));
+                true
+            }
+            Err(refusal) => {
+                self.claims(tenant).standing = before;
+                self.tell_holders(tenant);
+                let _ = answer.send(Err(refusal));
+                false
+            }
+        }
+    }
+
+    /// Holds a level for as long as somebody listens.
+    pub(crate) fn hold_level(
+        &mut self,
+        tenant: TenantId,
+        level: Level,
+        changes: Sender<Result<Level, Refusal>>,
+    ) -> bool {
+        if self.claims(tenant).hold(level, changes).is_err() {
+            return false;
+        }
+        let outcome = self.enforce(tenant, "hold", Asking::Tenant);
+        if let Err(refusal) = &outcome {
+            self.claims(tenant).unhold(refusal);
+        }
+        self.tell_holders(tenant);
+        outcome.is_ok()
+    }
+
+    /// What is remembered of a tenant goes into the engine, and what it claimed holds on; what it held ended with the daemon.
+    /// While the store cannot be read that is unknown, and tried again with every slice.
+    pub(crate) fn recall(&mut self, tenant: &Tenant) {
+        let (Some(recalled), Some(claimed)) = (self.memory.recalled(tenant), self.memory.claimed(tenant)) else {
+            self.parts.unread.insert(tenant.id);
+            self.claims(tenant.id).doubtful = true;
+            return;
+        };
+        let was_unread = self.parts.unread.remove(&tenant.id);
+        self.feed(Event::Recalled(Box::new(recalled)));
+        self.recall_claims(tenant, claimed, was_unread);
+    }
+
+    /// Tries again to read what could not be read.
+    pub(crate) fn recall_unread(&mut self) {
+        // What is on its way to the ledger would be counted twice or not at all.
+        while !self.memory.is_committing() {
+            let Some(first) = self.parts.unread.first() else { return };
+            let Some(tenant) = self.tenants.get(first).cloned() else {
+                self.parts.unread.pop_first();
+                continue;
+            };
+            self.recall(&tenant);
+            if self.parts.unread.contains(&tenant.id) {
+                return;
+            }
+        }
+    }
+
+    fn recall_claims(&mut self, tenant: &Tenant, claimed: StandingClaim, was_unread: bool) {
+        let before = claimed.clone();
+        let roots = self.observer.roots();
+        let bind = |process: Process| process.again(roots).ok().map(|(bound, _)| bound);
+        match self.parts.claims.get_mut(&tenant.id) {
+            None => {
+                let claims = Claims::recalled(Standing::recalled(claimed, bind));
+                self.parts.claims.insert(tenant.id, claims);
+            }
+            Some(claims) if was_unread && claims.doubtful => claims.recall_late(Standing::recalled(claimed, bind)),
+            // Another engine begins; the claims are the same, and may be newer than what the store has.
+            Some(_) => {}
+        }
+        let recalled = self.engine.part(tenant.id).map_or(Level::Normal, |part| part.level);
+        let claims = self.claims(tenant.id);
+        claims.in_force = recalled;
+        if claims.standing.kept() != before {
+            // A process has ended meanwhile, or the tenant has set something.
+            claims.doubtful = true;
+            self.keep_claims(tenant.id, None);
+        }
+        self.review_claim(tenant.id, "recalled");
+    }
+
+    /// Once a slice: ends what has ended, and puts in force what the claims come to now.
+    pub(crate) fn review_claims(&mut self) {
+        let tenants: Vec<TenantId> = self.parts.claims.keys().copied().collect();
+        for tenant in tenants {
+            self.review_claim(tenant, "ended");
+        }
+    }
+
+    fn review_claim(&mut self, tenant: TenantId, origin: &str) {
+        let ended = self.claims(tenant).end(boottime(), ProcessHandle::has_ended);
+        let claims = self.claims(tenant);
+        let level = claims.level(unix_ns());
+        if level != claims.in_force {
+            let origin = if ended || level < claims.in_force { origin } else { "schedule" };
+            if self.enforce(tenant, origin, Asking::Loop).is_err() {
+                // A rule forbids it by now. It is asked for again only when it changes.
+                self.claims(tenant).in_force = level;
+            }
+        }
+        if ended {
+            self.keep_claims(tenant, None);
+        }
+        self.tell_holders(tenant);
+    }
+
+    /// Tells the engine what the claims of a tenant come to. One that asks is judged even if nothing changes.
+    fn enforce(&mut self, tenant: TenantId, origin: &str, asking: Asking) -> Result<(), Refusal> {
+        let level = self.claims(tenant).level(unix_ns());
+        let wish = match (asking, level) {
+            // Coming back is never refused.
+            (Asking::Loop, Level::Normal) => Wish::ReleaseLevel,
+            _ => Wish::SetLevel { level, lifetime: Lifetime::UntilReleased },
+        };
+        let key = self.parts.own_key(origin);
+        let verdict = self.request(tenant, key, wish, &format!("level {level} ({origin})"));
+        if let Some(Err(refusal)) = verdict {
+            return Err(refusal);
+        }
+        self.claims(tenant).in_force = level;
+        self.tell_holders(tenant);
+        Ok(())
+    }
+
+    fn claims(&mut self, tenant: TenantId) -> &mut Claims {
+        self.parts.claims.entry(tenant).or_default()
+    }
+
+    fn tell_holders(&mut self, tenant: TenantId) {
+        let claims = self.claims(tenant);
+        claims.tell();
+        if claims.is_empty() {
+            self.parts.claims.remove(&tenant);
+        }
+    }
+
+    /// What a tenant set and scheduled is to be kept; `answer` is given when it is.
+    fn keep_claims(&mut self, tenant: TenantId, answer: Option<Answer<Level>>) {
+        let Some(known) = self.tenants.get(&tenant) else { return };
+        let claims = self.parts.claims.entry(tenant).or_default();
+        if claims.is_durable() {
+            let in_force = claims.in_force;
+            // Whoever asked may have gone.
+            answer.map(|answer| answer.send(Ok(in_force)));
+            return self.tell_holders(tenant);
+        }
+        claims.commit();
+        let standing = claims.standing.clone();
+        let number = self.memory.claim(known, standing.kept());
+        self.parts.committing.insert(number, Committing { tenant, standing, answer });
+        self.memory.send_commits();
+    }
+
+    /// The store has what a tenant set and scheduled, or says why not.
+    pub(crate) fn claims_kept(&mut self, number: u64, kept: Result<(), String>) {
+        let Some(Committing { tenant, standing, answer }) = self.parts.committing.remove(&number) else { return };
+        let outcome = match kept {
+            Ok(()) => {
+                self.claims(tenant).committed(standing);
+                Ok(self.claims(tenant).in_force)
+            }
+            Err(detail) => Err(self.claims_not_kept(tenant, &detail)),
+        };
+        if let Some(answer) = answer {
+            // Whoever asked may have gone.
+            let _ = answer.send(outcome);
+        }
+        self.tell_holders(tenant);
+    }
+
+    fn claims_not_kept(&mut self, tenant: TenantId, detail: &str) -> Refusal {
+        let claims = self.claims(tenant);
+        claims.not_committed(unix_ns());
+        let (stays, standing) = (claims.doubtful, claims.standing.kept());
+        let message = if stays {
+            if let Some(tenant) = self.tenants.get(&tenant) {
+                self.memory.claim_later(tenant, standing);
+            }
+            format!(
+                "This is in force and could not be written down: {detail}. That is tried again with every slice; until it \
+                 succeeds, a restart of Minerva would bring back what was set before."
+            )
+        } else {
+            self.review_claim(tenant, "not-kept");
+            format!("What was set could not be written down: {detail}. All is as before; set it again.")
+        };
+        Refusal::new(RefusalKind::NotCommitted, message)
+    }
+}
+
+/// Who wants a level changed.
+#[derive(Clone, Copy)]
+enum Asking {
+    Tenant,
+    Loop,
+}
+
+fn span(entry: &v1::ScheduleEntry) -> Result<Span, Refusal> {
+    let level = decode::level(entry.level)?;
+    let number = |value: u32| u16::try_from(value).unwrap_or(u16::MAX);
+    let days = u8::try_from(entry.days).unwrap_or(u8::MAX);
+    Ok(Span { begin_minute: number(entry.begin_minute), end_minute: number(entry.end_minute), days, level })
+}

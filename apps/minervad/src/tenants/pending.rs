@@ -1,0 +1,177 @@
+//! What the slice loop keeps for tenants that take part: their claims, who waits for which answer, and their agents' reports.
+
+use crate::tenants::claims::{Claims, Standing};
+use crate::tenants::reports::Reports;
+use minerva_api::v1;
+use minerva_model::{Boost, DeviceId, Grant, Level, RefusalKind, RequestId, TenantHistory, TenantId};
+use minerva_tenant_server::refusals::Refusals;
+use minerva_tenant_server::request::{Answer, Refusal, TenantCall};
+use std::collections::{BTreeMap, BTreeSet};
+use tokio::sync::mpsc::Sender;
+use tokio::sync::oneshot;
+
+/// Answers to one key that are waited for at once: a client that came back before its old connection was missed.
+const WAITING_PER_KEY_MAX: usize = 8;
+
+/// How the engine answered.
+pub(crate) type Verdict = Result<Grant, Refusal>;
+
+/// Who waits for an answer that comes later.
+#[derive(Debug)]
+pub(crate) enum Waiting {
+    Boost {
+        slices: u32,
+        answer: Answer<v1::BoostResponse>,
+    },
+    Operation(Sender<Result<v1::CoordinateResponse, Refusal>>),
+    /// An operator, for what `text` says.
+    Adjustment {
+        text: String,
+        answer: Answer<v1::AdjustCreditsResponse>,
+    },
+}
+
+impl Waiting {
+    /// Nobody waits any more.
+    fn is_over(&self) -> bool {
+        match self {
+            Self::Boost { answer, .. } => answer.is_closed(),
+            Self::Operation(answers) => answers.is_closed(),
+            // The audit has what becomes of it, whoever has gone.
+            Self::Adjustment { .. } => false,
+        }
+    }
+
+    pub(crate) fn refuse(self, refusal: &Refusal) {
+        // Whoever waited may have gone.
+        match self {
+            Self::Boost { answer, .. } => drop(answer.send(Err(refusal.clone()))),
+            Self::Operation(answers) => drop(answers.try_send(Err(refusal.clone()))),
+            Self::Adjustment { answer, .. } => drop(answer.send(Err(refusal.clone()))),
+        }
+    }
+
+    /// What came of it will not be heard.
+    fn give_up(self, refusal: &Refusal) {
+        match self {
+            // It may be on its way to the ledger.
+            Self::Adjustment { .. } => {
+                let message = format!("{} `minerva-ctl audit` tells whether it was done before.", refusal.message);
+                self.refuse(&Refusal::new(RefusalKind::NotCommitted, message));
+            }
+            Self::Boost { .. } | Self::Operation(_) => self.refuse(refusal),
+        }
+    }
+}
+
+/// What a tenant set and scheduled, on its way to the store.
+pub(crate) struct Committing {
+    pub(crate) tenant: TenantId,
+    pub(crate) standing: Standing,
+    /// Absent when it ended by itself.
+    pub(crate) answer: Option<Answer<Level>>,
+}
+
+/// A recording that waits for the store.
+pub(crate) struct RecordAsked {
+    pub(crate) client: Sender<Vec<u8>>,
+    pub(crate) answer: oneshot::Sender<Result<(), String>>,
+}
+
+/// See the file's documentation.
+#[derive(Default)]
+pub(crate) struct Parts {
+    pub(crate) refusals: Refusals,
+    pub(crate) claims: BTreeMap<TenantId, Claims>,
+    /// By the number of the commit.
+    pub(crate) committing: BTreeMap<u64, Committing>,
+    /// Tenants of which the store could not be asked what it knows.
+    pub(crate) unread: BTreeSet<TenantId>,
+    pub(crate) reports: Reports,
+    waiting: BTreeMap<(TenantId, RequestId), Vec<Waiting>>,
+    /// How much each history says of each disk, in bytes a second.
+    usual: BTreeMap<String, BTreeMap<DeviceId, f64>>,
+    /// Counts the requests that the loop makes itself.
+    own_requests: u64,
+    /// The request that the engine is being asked, and its answer.
+    pub(crate) asking: Option<(TenantId, RequestId)>,
+    pub(crate) verdict: Option<Verdict>,
+    /// Of a purchase that is being asked for: what it buys.
+    pub(crate) buying: Option<(String, Boost)>,
+    /// A recording begins with a new engine, and that waits until nothing is on its way to the ledger.
+    pub(crate) record_asked: Option<RecordAsked>,
+    /// What is asked meanwhile.
+    pub(crate) held_back: Vec<TenantCall>,
+}
+
+impl Parts {
+    /// Nobody takes part yet.
+    pub(crate) fn new(refusals: Refusals) -> Self {
+        Self { refusals, ..Self::default() }
+    }
+
+    /// A key for a request without one of a client's: `minerva:origin-N`, which no client can choose.
+    pub(crate) fn own_key(&mut self, origin: &str) -> RequestId {
+        self.own_requests += 1;
+        RequestId(format!("{}{origin}-{}", RequestId::OWN_PREFIX, self.own_requests))
+    }
+
+    /// Somebody waits for an answer that comes later. Of too many under one key the oldest is let go.
+    pub(crate) fn wait(&mut self, tenant: TenantId, id: RequestId, waiting: Waiting) {
+        let same = self.waiting.entry((tenant, id)).or_default();
+        same.retain(|one| !one.is_over());
+        if same.len() >= WAITING_PER_KEY_MAX {
+            same.remove(0);
+        }
+        same.push(waiting);
+    }
+
+    /// Those who waited for an answer.
+    pub(crate) fn waited(&mut self, tenant: TenantId, id: &RequestId) -> Vec<Waiting> {
+        self.waiting.remove(&(tenant, id.clone())).unwrap_or_default()
+    }
+
+    /// Forgets those who wait no more.
+    pub(crate) fn sweep(&mut self) {
+        self.waiting.retain(|_, same| {
+            same.retain(|one| !one.is_over());
+            !same.is_empty()
+        });
+    }
+
+    /// Everyone who waits, or holds a level, is told that it is in vain: of one tenant, or of all.
+    pub(crate) fn give_up(&mut self, only: Option<TenantId>, refusal: &Refusal) {
+        let concerned = |tenant: TenantId| only.is_none_or(|only| only == tenant);
+        let (gone, stay) =
+            std::mem::take(&mut self.waiting).into_iter().partition(|((tenant, _), _)| concerned(*tenant));
+        self.waiting = stay;
+        let gone: BTreeMap<(TenantId, RequestId), Vec<Waiting>> = gone;
+        gone.into_values().flatten().for_each(|waiting| waiting.give_up(refusal));
+        let (gone, stay) = std::mem::take(&mut self.committing).into_iter().partition(|(_, one)| concerned(one.tenant));
+        self.committing = stay;
+        let gone: BTreeMap<u64, Committing> = gone;
+        let answers = gone.into_values().filter_map(|one| one.answer);
+        answers.for_each(|answer| drop(answer.send(Err(refusal.clone()))));
+        let (gone, stay) = std::mem::take(&mut self.claims).into_iter().partition(|(tenant, _)| concerned(*tenant));
+        self.claims = stay;
+        let gone: BTreeMap<TenantId, Claims> = gone;
+        gone.into_values().for_each(|claims| claims.close(refusal));
+    }
+
+    /// A history says how much its tenants use a disk.
+    pub(crate) fn used(&mut self, history: &TenantHistory) {
+        let disks = self.usual.entry(history.key.clone()).or_default();
+        disks.insert(history.device, history.usage.long_term_bytes_per_second);
+    }
+
+    /// The disk that a history says most of.
+    pub(crate) fn usual_disk(&self, key: &str) -> Option<DeviceId> {
+        let disks = self.usual.get(key)?;
+        disks.iter().max_by(|one, other| one.1.total_cmp(other.1)).map(|(device, _)| *device)
+    }
+
+    /// A tenant's history is needed no more.
+    pub(crate) fn forget_use(&mut self, key: &str) {
+        self.usual.remove(key);
+    }
+}

@@ -1,0 +1,380 @@
+//! What tenants ask for, carried out: each request becomes one of the engine's, and the engine's answer goes back.
+
+use crate::clock::{boottime, unix_ns};
+use crate::slice_loop::Driver;
+use crate::store_thread::Kept;
+use crate::tenants::describe;
+use crate::tenants::pending::{Verdict, Waiting};
+use minerva_api::v1;
+use minerva_api::v1::coordinate_response::Answer as CoordinateAnswer;
+use minerva_model::{
+    Boost, Deadline, DeviceId, Event, Grant, LedgerEntry, MicroCredits, Nanos, Operation, RefusalKind, RequestId,
+    TenantId, TenantRequest, Wish,
+};
+use minerva_store::{AnswerKind, LedgerRow, RequestRow};
+use minerva_tenant_server::refusals::{Refused, Who};
+use minerva_tenant_server::request::{Answer, BoostAmount, Call, Refusal, TenantCall, Within};
+use prost::Message;
+use tokio::sync::mpsc::Sender;
+
+/// The answers of a coordinated operation.
+type Operations = Sender<Result<v1::CoordinateResponse, Refusal>>;
+
+impl Driver {
+    /// Carries out one request of a tenant.
+    pub(crate) fn asked(&mut self, request: TenantCall) {
+        if self.parts.record_asked.is_some() {
+            // The engine is being exchanged; it takes as long as the store takes.
+            return self.parts.held_back.push(request);
+        }
+        let TenantCall { tenant, call } = request;
+        let kind = call.kind();
+        if !self.tenants.contains_key(&tenant) {
+            let message = format!("There is no tenant {tenant} any more.");
+            call.refuse(&Refusal::new(RefusalKind::UnknownTenant, message));
+            return self.metrics.requested(kind, false);
+        }
+        if self.parts.unread.contains(&tenant) && matches!(call, Call::Boost { .. } | Call::Credits { .. }) {
+            let message = "Call the account holds is not known, because the store could not be read; that is tried again \
+                           with every slice. Nothing was spent.";
+            call.refuse(&Refusal::new(RefusalKind::NotCommitted, message.to_owned()));
+            return self.metrics.requested(kind, false);
+        }
+        let granted = match call {
+            Call::Describe(answer) => {
+                let described = self.describe(tenant);
+                reply(answer, described)
+            }
+            Call::SetLevel { level, lifetime, answer } => self.set_level(tenant, level, lifetime, answer),
+            Call::HoldLevel { level, changes } => self.hold_level(tenant, level, changes),
+            Call::SetSchedule { entries, time_zone, answer } => self.set_schedule(tenant, &entries, time_zone, answer),
+            Call::Credits { entries_max, answer } => self.tell_credits(tenant, entries_max, answer),
+            Call::Boost { id, amount, device, answer } => self.boost(tenant, id, amount, device, answer),
+            Call::Coordinate { id, size_bytes, access, within, device, answers } => {
+                let operation = self.operation(tenant, (size_bytes, access), within, device);
+                self.coordinate(tenant, id, operation, answers)
+            }
+            Call::Begin(id, answer) => self.about_operation(tenant, "begin", Wish::Start(id), answer),
+            Call::Finish(id, answer) => self.about_operation(tenant, "finish", Wish::Finish(id), answer),
+            Call::Cancel(id, answer) => self.about_operation(tenant, "cancel", Wish::Cancel(id), answer),
+            Call::Report(report) => {
+                let bytes = report.encoded_len();
+                self.parts.reports.keep(boottime(), tenant, *report, bytes);
+                true
+            }
+        };
+        self.metrics.requested(kind, granted);
+    }
+
+    /// Asks the engine, and keeps what was asked and answered for the audit. Nothing when the answer waits for the store.
+    pub(crate) fn request(&mut self, tenant: TenantId, id: RequestId, wish: Wish, text: &str) -> Option<Verdict> {
+        let event = Event::Requested(TenantRequest { id: id.clone(), tenant, wish });
+        let mut verdict = self.verdict_on(tenant, &id, event);
+        match &mut verdict {
+            None => {}
+            Some(Ok(grant)) => {
+                let how = match grant {
+                    Grant::Now => String::new(),
+                    Grant::AfterSlices(slices) => format!(": after {slices} slices"),
+                    Grant::OnCallback => ": waits".to_owned(),
+                };
+                self.audit_request(tenant, AnswerKind::Granted, &id, format!("{text}{how}"));
+            }
+            Some(Err(refusal)) => self.tell_refusal(tenant, &id, text, refusal),
+        }
+        verdict
+    }
+
+    /// What the engine says at once to a request that an event makes.
+    pub(crate) fn verdict_on(&mut self, tenant: TenantId, id: &RequestId, event: Event) -> Option<Verdict> {
+        self.parts.asking = Some((tenant, id.clone()));
+        self.feed(event);
+        self.parts.asking = None;
+        self.parts.verdict.take()
+    }
+
+    /// Puts what the engine refused into the log and the audit, so that no door has to.
+    pub(crate) fn tell_refusal(&self, tenant: TenantId, id: &RequestId, what: &str, refusal: &mut Refusal) {
+        let Some(tenant) = self.tenants.get(&tenant) else { return };
+        let who = Who::Tenant { name: &tenant.name, account: &tenant.history_key() };
+        let (word, message) = (refusal.kind.as_str(), &refusal.message);
+        self.parts.refusals.note(&Refused { who, request: &id.0, what, word, message });
+        refusal.is_told = true;
+    }
+
+    /// Keeps an answer for the audit.
+    pub(crate) fn audit_request(&mut self, tenant: TenantId, kind: AnswerKind, id: &RequestId, text: String) {
+        let Some(tenant) = self.tenants.get(&tenant) else { return };
+        self.memory.audit_request(RequestRow {
+            at_unix_ms: unix_ns() / 1_000_000,
+            tenant_name: tenant.name.clone(),
+            account: tenant.history_key(),
+            kind,
+            request: id.0.clone(),
+            text,
+        });
+    }
+
+    fn boost(
+        &mut self,
+        tenant: TenantId,
+        id: RequestId,
+        amount: BoostAmount,
+        device: Option<DeviceId>,
+        answer: Answer<v1::BoostResponse>,
+    ) -> bool {
+        let slice = self.file.config.engine.observe.slice.0.max(1);
+        let slices = match amount {
+            BoostAmount::Slices(slices) => slices,
+            BoostAmount::For(span) => u32::try_from(span.0.div_ceil(slice)).unwrap_or(u32::MAX),
+        };
+        let device = match device.map(|device| self.disk_named(device)).transpose() {
+            Ok(device) => device,
+            Err(refusal) => return reply(answer, Err(refusal)),
+        };
+        let text = match device {
+            Some(device) => format!("boost of {slices} slices on {device}"),
+            None => format!("boost of {slices} slices"),
+        };
+        let key = self.tenants.get(&tenant).map(minerva_model::Tenant::declaration_key).unwrap_or_default();
+        self.parts.buying = Some((key, Boost { request: id.clone(), device, slices_left: slices }));
+        let verdict = self.request(tenant, id.clone(), Wish::Boost { slices, device }, &text);
+        self.parts.buying = None;
+        match verdict {
+            Some(Ok(_)) => reply(answer, Ok(self.bought(tenant, &id, slices))),
+            Some(Err(refusal)) => reply(answer, Err(refusal)),
+            None => {
+                self.parts.wait(tenant, id, Waiting::Boost { slices, answer });
+                true
+            }
+        }
+    }
+
+    /// What a boosted slice costs this tenant.
+    fn slice_price(&self, tenant: TenantId) -> MicroCredits {
+        let terms = self.tenants.get(&tenant).map(|known| known.terms).unwrap_or_default();
+        self.file.config.engine.credits.on(terms).boosted_slice_price
+    }
+
+    /// What was bought and paid, whatever the price is by now.
+    fn bought(&self, tenant: TenantId, id: &RequestId, slices: u32) -> v1::BoostResponse {
+        let price = || self.slice_price(tenant).times(u64::from(slices));
+        let price = self.engine.purchase(tenant, id).map_or_else(price, |purchase| purchase.price);
+        let held = self.engine.part(tenant).map_or(0, |part| part.held.0);
+        v1::BoostResponse { slices, price_micro_credits: price.0, held_micro_credits: held }
+    }
+
+    /// An entry is to go into the ledger; a purchase with what it buys.
+    pub(crate) fn enter(&mut self, entry: LedgerEntry) {
+        let bought = |(_, boost): &mut (String, Boost)| entry.request.as_ref() == Some(&boost.request);
+        let boost = self.parts.buying.take_if(bought);
+        self.memory.post(entry, boost);
+    }
+
+    /// What came of entries goes into the engine. A recording that waited for the last of them begins.
+    pub(crate) fn take_acknowledgements(&mut self) {
+        for acknowledged in self.memory.acknowledged() {
+            match acknowledged {
+                Kept::Entry(event) => self.feed(event),
+                Kept::Claims(number, kept) => self.claims_kept(number, kept),
+            }
+        }
+        self.memory.send_commits();
+        if self.parts.record_asked.is_some() && !self.memory.is_committing() {
+            self.begin_tape();
+            for ask in std::mem::take(&mut self.parts.held_back) {
+                self.asked(ask);
+            }
+        }
+    }
+
+    /// The operation with its disk and its deadline. One that is asked for again keeps those that it had: the engine sees to that.
+    fn operation(
+        &mut self,
+        tenant: TenantId,
+        (bytes, access): (u64, minerva_model::AccessKind),
+        within: Option<Within>,
+        device: Option<DeviceId>,
+    ) -> Result<Operation, Refusal> {
+        let device = match device {
+            Some(device) => self.disk_named(device)?,
+            None => self.disk_of(tenant)?,
+        };
+        let now = boottime();
+        let deadline = within.map(|within| match within {
+            Within::Begin(span) => Deadline::StartBefore(now + span),
+            Within::Done(span) => Deadline::DoneBefore(now + span),
+        });
+        Ok(Operation { device, access, bytes, deadline })
+    }
+
+    fn coordinate(
+        &mut self,
+        tenant: TenantId,
+        id: RequestId,
+        operation: Result<Operation, Refusal>,
+        answers: Operations,
+    ) -> bool {
+        let verdict = operation.and_then(|operation| {
+            let megabytes = operation.bytes as f64 / 1e6;
+            let (access, device) = (operation.access.as_str(), operation.device);
+            let text = format!("operation of {megabytes:.1} MB, {access} on {device}{}", Until(operation.deadline));
+            // The engine answers at once.
+            self.request(tenant, id.clone(), Wish::Coordinate(operation), &text).unwrap_or(Ok(Grant::OnCallback))
+        });
+        let slice_ns = self.file.config.engine.observe.slice.0;
+        let answer = match verdict {
+            // Whoever asked may have gone.
+            Err(refusal) => {
+                let _ = answers.try_send(Err(refusal));
+                return false;
+            }
+            Ok(Grant::Now) => {
+                let _ = answers.try_send(Ok(begin_now()));
+                return true;
+            }
+            Ok(Grant::AfterSlices(slices)) => CoordinateAnswer::BeginAfter(v1::BeginAfter { slices, slice_ns }),
+            Ok(Grant::OnCallback) => CoordinateAnswer::Wait(v1::Wait { at_most_ns: self.longest_wait(tenant, &id) }),
+        };
+        let _ = answers.try_send(Ok(v1::CoordinateResponse { answer: Some(answer) }));
+        self.parts.wait(tenant, id, Waiting::Operation(answers));
+        true
+    }
+
+    /// How long an operation waits at most.
+    fn longest_wait(&self, tenant: TenantId, id: &RequestId) -> Option<u64> {
+        let part = self.engine.part(tenant)?;
+        let (_, operation, _) = part.operations.iter().find(|(key, ..)| key == id)?;
+        let hold_max = self.file.config.engine.coordination.hold_max;
+        Some(operation.deadline.map_or(hold_max, |deadline| deadline.at().since(boottime())).0)
+    }
+
+    fn about_operation(&mut self, tenant: TenantId, word: &str, wish: Wish, answer: Answer<()>) -> bool {
+        let text = match &wish {
+            Wish::Start(id) | Wish::Finish(id) | Wish::Cancel(id) => format!("{word} {id}"),
+            _ => word.to_owned(),
+        };
+        let own = self.parts.own_key(word);
+        let verdict = self.request(tenant, own, wish, &text).unwrap_or(Ok(Grant::Now));
+        reply(answer, verdict.map(drop))
+    }
+
+    /// The engine answered: at once, or whoever waits.
+    pub(crate) fn answered(&mut self, tenant: TenantId, id: &RequestId, mut verdict: Verdict) {
+        if self.parts.asking.as_ref().is_some_and(|(asks, key)| (*asks, key) == (tenant, id)) {
+            self.parts.verdict = Some(verdict);
+            return;
+        }
+        let waited = self.parts.waited(tenant, id);
+        let text = waited.iter().find_map(|one| match one {
+            Waiting::Boost { slices, .. } => Some(format!("boost of {slices} slices")),
+            Waiting::Adjustment { text, .. } => Some(text.clone()),
+            Waiting::Operation(_) => None,
+        });
+        let text = text.unwrap_or_else(|| "boost".to_owned());
+        match &mut verdict {
+            Ok(_) => self.audit_request(tenant, AnswerKind::Granted, id, text),
+            Err(refusal) => self.tell_refusal(tenant, id, &text, refusal),
+        }
+        for one in waited {
+            match (one, &verdict) {
+                (Waiting::Boost { slices, answer }, Ok(_)) => drop(reply(answer, Ok(self.bought(tenant, id, slices)))),
+                (Waiting::Adjustment { answer, .. }, Ok(_)) => drop(reply(answer, Ok(self.adjusted(tenant)))),
+                (Waiting::Operation(answers), Ok(_)) => drop(answers.try_send(Ok(begin_now()))),
+                (one, Err(refusal)) => one.refuse(refusal),
+            }
+        }
+    }
+
+    /// An operation that waited is to begin.
+    pub(crate) fn called_back(&mut self, tenant: TenantId, id: &RequestId) {
+        self.audit_request(tenant, AnswerKind::Ready, id, "operation: begin now".to_owned());
+        for one in self.parts.waited(tenant, id) {
+            if let Waiting::Operation(answers) = one {
+                // Two answers fit into the queue, and this is the second. Whoever waited may have gone.
+                let _ = answers.try_send(Ok(begin_now()));
+            }
+        }
+    }
+
+    /// Whether it is granted; the entries come later.
+    fn tell_credits(&mut self, tenant: TenantId, entries_max: u32, answer: Answer<v1::CreditsResponse>) -> bool {
+        let (Some(part), Some(known)) = (self.engine.part(tenant), self.tenants.get(&tenant)) else {
+            let message = format!("There is no tenant {tenant} any more.");
+            return reply(answer, Err(Refusal::new(RefusalKind::UnknownTenant, message)));
+        };
+        let engine = &self.file.config.engine;
+        let response = v1::CreditsResponse {
+            held_micro_credits: part.held.0,
+            accruing_micro_credits: part.accruing.0,
+            slice_price_micro_credits: self.slice_price(tenant).0,
+            slice_ns: engine.observe.slice.0,
+            entries: Vec::new(),
+        };
+        if entries_max == 0 {
+            return reply(answer, Ok(response));
+        }
+        let account = known.history_key();
+        let entries = |rows: Vec<LedgerRow>| rows.into_iter().map(describe::entry).collect();
+        let then = move |rows: Result<Vec<LedgerRow>, String>| {
+            let outcome = rows.map(|rows| v1::CreditsResponse { entries: entries(rows), ..response });
+            let refusal =
+                |detail| Refusal::new(RefusalKind::NotCommitted, format!("The ledger cannot be read now: {detail}."));
+            reply(answer, outcome.map_err(refusal));
+        };
+        self.memory.questions().look_then(move |store| store.ledger(Some(&account), 0, entries_max), then);
+        true
+    }
+
+    /// The watched disk that a number names; a partition stands for its disk.
+    fn disk_named(&mut self, device: DeviceId) -> Result<DeviceId, Refusal> {
+        let whole = if self.devices.contains_key(&device) { Some(device) } else { self.observer.whole_disk(device) };
+        whole.filter(|whole| self.devices.contains_key(whole)).ok_or_else(|| {
+            let message = format!("There is no disk {device} that Minerva watches; there are {}.", self.disks());
+            Refusal::new(RefusalKind::UnknownDevice, message)
+        })
+    }
+
+    /// The disk that the tenant uses most, or the only one.
+    fn disk_of(&self, tenant: TenantId) -> Result<DeviceId, Refusal> {
+        let own = self.engine.signals().io.iter().filter(|row| row.tenant == tenant && row.active);
+        let now = own.max_by_key(|row| row.transferred.bytes()).map(|row| row.device);
+        let usual = || self.parts.usual_disk(&self.tenants.get(&tenant)?.history_key());
+        let only = || self.devices.keys().next().copied().filter(|_| self.devices.len() == 1);
+        let found = now.or_else(usual).filter(|device| self.devices.contains_key(device)).or_else(only);
+        found.ok_or_else(|| {
+            let message = format!("This tenant has used no disk yet, so say which one: {}.", self.disks());
+            Refusal::new(RefusalKind::UnknownDevice, message)
+        })
+    }
+
+    fn disks(&self) -> String {
+        let disks: Vec<String> = self.devices.values().map(|disk| format!("{} ({})", disk.id, disk.name)).collect();
+        if disks.is_empty() { "none".to_owned() } else { disks.join(", ") }
+    }
+}
+
+/// Answers, and tells whether it was granted. Whoever asked may have gone.
+fn reply<T>(answer: Answer<T>, outcome: Result<T, Refusal>) -> bool {
+    let granted = outcome.is_ok();
+    let _ = answer.send(outcome);
+    granted
+}
+
+const fn begin_now() -> v1::CoordinateResponse {
+    v1::CoordinateResponse { answer: Some(CoordinateAnswer::BeginNow(v1::BeginNow {})) }
+}
+
+/// A deadline in words.
+struct Until(Option<Deadline>);
+
+impl std::fmt::Display for Until {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let left = |at: Nanos| at.since(boottime());
+        match self.0 {
+            None => Ok(()),
+            Some(Deadline::StartBefore(at)) => write!(f, ", begun within {}", left(at)),
+            Some(Deadline::DoneBefore(at)) => write!(f, ", done within {}", left(at)),
+        }
+    }
+}

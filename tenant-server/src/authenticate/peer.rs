@@ -1,0 +1,29 @@
+//! How the other end of a connection is known.
+
+use crate::authenticate::process::{AuthenticationError, Process};
+
+/// How the one at the other end is known.
+#[derive(Debug)]
+pub(crate) enum Peer {
+    /// A process of this host.
+    Process { process: Process, cgroup: String, identified_by: &'static str },
+    /// By a certificate that was good when it was shown, for as long as it is. The operator's file names its tenant.
+    Certificate { names: Vec<String>, not_after_unix_s: i64 },
+    /// A machine on vsock whose number the operator's file names.
+    Machine { cid: u32 },
+    /// Whoever may connect to a tenant's own socket.
+    Socket { tenant: String },
+    /// By a token with each request.
+    Token,
+    /// Not at all, and why: everything is refused with this.
+    Nobody(String),
+}
+
+impl From<Result<(Process, String), AuthenticationError>> for Peer {
+    fn from(found: Result<(Process, String), AuthenticationError>) -> Self {
+        match found {
+            Ok((process, cgroup)) => Self::Process { process, cgroup, identified_by: "cgroup" },
+            Err(error) => Self::Nobody(error.to_string()),
+        }
+    }
+}

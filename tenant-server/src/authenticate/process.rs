@@ -1,0 +1,175 @@
+//! Who asks, over a Unix socket: the kernel names the process that connected, the process is in a cgroup, and the cgroup is a
+//! tenant's.
+//!
+//! A process is known by its number and the moment of its start, so that a later one of the same number is never taken for
+//! it. It is looked up when it connects, and again when the tenant that it was is gone: it may have been moved. Between the two
+//! a connection stays its tenant's, also when the process hands it to another one, as with any open file.
+
+use minerva_linux_observe::{Roots, parse};
+use nix::errno::Errno;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+/// A process that connected, or that a level is bound to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// Its number here.
+    pub pid: u32,
+    /// In clock ticks since boot.
+    pub start_ticks: u64,
+}
+
+/// A process whose end is waited for.
+#[derive(Clone, Debug)]
+pub struct ProcessHandle {
+    /// Which.
+    pub process: Process,
+    /// A pidfd.
+    pub descriptor: Arc<OwnedFd>,
+}
+
+impl ProcessHandle {
+    /// Whether it has ended by now.
+    pub fn has_ended(&self) -> bool {
+        has_ended(&self.descriptor)
+    }
+}
+
+/// What could not be found out about a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AuthenticationError {
+    /// A process of another world, such as one of a pid namespace beside the daemon's.
+    #[error("The kernel does not say which process connected; connect from this host, or from a container on it.")]
+    Unknown,
+    /// The kernel has no descriptor of it for the daemon.
+    #[error("The kernel does not say whether process {0} still runs ({1}); connect again.")]
+    NoDescriptor(u32, Errno),
+    /// It ended.
+    #[error("Process {0} has ended; connect again.")]
+    Ended(u32),
+    /// It is in no group of the disk controller's hierarchy.
+    #[error(
+        "Process {0} is in the root cgroup, which is no tenant; start it in a cgroup of its own, for example with \
+         `minerva-ctl run` or as a service."
+    )]
+    Root(u32),
+}
+
+impl Process {
+    /// The process at the other end of a socket, and its cgroup.
+    pub(crate) fn of_peer(
+        socket: &tokio::net::UnixStream,
+        roots: &Roots,
+    ) -> Result<(Self, String), AuthenticationError> {
+        let credentials = socket.peer_cred().map_err(|_| AuthenticationError::Unknown)?;
+        let pid = credentials.pid().and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid != 0);
+        let pid = pid.ok_or(AuthenticationError::Unknown)?;
+        let told = nix::sys::socket::getsockopt(socket, nix::sys::socket::sockopt::PeerPidfd);
+        Self::look(pid, &peer_descriptor(pid, told)?, roots)
+    }
+
+    /// The process that has this number now, and its cgroup.
+    pub(crate) fn now(pid: u32, roots: &Roots) -> Result<(Self, String), AuthenticationError> {
+        Self::look(pid, &open(pid).map_err(|_| AuthenticationError::Ended(pid))?, roots)
+    }
+
+    /// The process of this number, with a descriptor that stands for it, and its cgroup.
+    pub(crate) fn of_number(pid: u32, roots: &Roots) -> Result<(ProcessHandle, String), AuthenticationError> {
+        let descriptor = open(pid).map_err(|_| AuthenticationError::Ended(pid))?;
+        let (process, cgroup) = Self::look(pid, &descriptor, roots)?;
+        Ok((ProcessHandle { process, descriptor: Arc::new(descriptor) }, cgroup))
+    }
+
+    /// The same process, with a descriptor that stands for it, and the cgroup in which it is now.
+    pub fn again(&self, roots: &Roots) -> Result<(ProcessHandle, String), AuthenticationError> {
+        match Self::of_number(self.pid, roots)? {
+            (bound, cgroup) if bound.process == *self => Ok((bound, cgroup)),
+            _ => Err(AuthenticationError::Ended(self.pid)),
+        }
+    }
+
+    /// Reads what `/proc` says under the number. It is said of `process` if that is alive afterwards: then the number was its
+    /// own all the time.
+    fn look(pid: u32, process: &OwnedFd, roots: &Roots) -> Result<(Self, String), AuthenticationError> {
+        let stat = std::fs::read(roots.proc.join(pid.to_string()).join("stat")).ok();
+        let stat = stat.and_then(|text| parse::parse_process_stat(&text));
+        let cgroup = roots.cgroup_of(pid);
+        if has_ended(process) {
+            return Err(AuthenticationError::Ended(pid));
+        }
+        let start_ticks = stat.ok_or(AuthenticationError::Ended(pid))?.start_ticks;
+        match cgroup {
+            Some(path) if !path.is_empty() => Ok((Self { pid, start_ticks }, path)),
+            _ => Err(AuthenticationError::Root(pid)),
+        }
+    }
+}
+
+/// A descriptor that stands for the process that connected, from what the kernel said of `SO_PEERPIDFD`.
+fn peer_descriptor(pid: u32, told: Result<OwnedFd, Errno>) -> Result<OwnedFd, AuthenticationError> {
+    match told {
+        Ok(descriptor) => Ok(descriptor),
+        // A kernel before 6.5. Should the process have ended since it connected, its number can be another's by now.
+        Err(Errno::ENOPROTOOPT) => open(pid).map_err(|_| AuthenticationError::Ended(pid)),
+        Err(Errno::ESRCH) => Err(AuthenticationError::Ended(pid)),
+        // Whatever else it is, the number alone proves nothing.
+        Err(error) => Err(AuthenticationError::NoDescriptor(pid, error)),
+    }
+}
+
+fn open(pid: u32) -> rustix::io::Result<OwnedFd> {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(rustix::io::Errno::SRCH)?;
+    pidfd_open(pid, PidfdFlags::empty())
+}
+
+/// A pidfd is readable when its process has ended.
+fn has_ended(process: &impl AsFd) -> bool {
+    let mut polled = [PollFd::new(process, PollFlags::IN)];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut polled, Some(&at_once)) != Ok(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{AuthenticationError, Process, open, peer_descriptor};
+    use minerva_linux_observe::Roots;
+    use nix::errno::Errno;
+
+    #[test]
+    fn a_peer_without_a_descriptor_is_refused_unless_the_kernel_knows_none() {
+        let own = std::process::id();
+        assert!(peer_descriptor(own, open(own).map_err(|_| Errno::ESRCH)).is_ok());
+        assert!(peer_descriptor(own, Err(Errno::ENOPROTOOPT)).is_ok(), "a kernel before 6.5");
+        // The number is that of a process that lives, and need not be the one that connected.
+        assert_eq!(peer_descriptor(own, Err(Errno::ESRCH)).err(), Some(AuthenticationError::Ended(own)));
+        for error in [Errno::EINVAL, Errno::ENODATA, Errno::EMFILE] {
+            let refused = peer_descriptor(own, Err(error)).err();
+            assert_eq!(refused, Some(AuthenticationError::NoDescriptor(own, error)));
+        }
+    }
+
+    #[test]
+    fn a_peer_is_the_process_that_connected_and_one_that_ended_is_nobody() {
+        let Ok(roots) = Roots::detect() else { return eprintln!("skipped: needs /proc") };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let peer = runtime.block_on(async {
+            let (ours, _theirs) = tokio::net::UnixStream::pair().expect("sockets");
+            Process::of_peer(&ours, &roots)
+        });
+        match peer {
+            Ok((process, cgroup)) => {
+                assert_eq!(process.pid, std::process::id());
+                assert_eq!(process.again(&roots).expect("it lives").1, cgroup);
+            }
+            // Where tests run in the root cgroup.
+            Err(error) => assert_eq!(error, AuthenticationError::Root(std::process::id())),
+        }
+        let mut child = std::process::Command::new("sleep").arg("600").spawn().expect("a process");
+        let known = Process::of_number(child.id(), &roots).map(|(_, cgroup)| cgroup);
+        child.kill().and_then(|()| child.wait()).expect("an end");
+        assert!(!matches!(known, Err(AuthenticationError::Ended(_))));
+        assert_eq!(Process::of_number(child.id(), &roots).err(), Some(AuthenticationError::Ended(child.id())));
+    }
+}

@@ -1,0 +1,80 @@
+//! What tenants say, for fuzzing: messages of every call, through the code that judges them.
+
+use crate::{decode, request};
+use minerva_api::v1;
+use minerva_model::{Nanos, RequestId};
+use prost::Message;
+
+/// More than ten years are refused.
+const SPAN_MAX: Nanos = Nanos::from_secs(10 * 365 * 86_400);
+
+/// A call and its message: the first byte says which, the rest are the bytes of the message.
+pub fn messages(input: &[u8]) {
+    let [call, message @ ..] = input else { return };
+    match call % 6 {
+        0 => judge(message, |one: v1::SetLevelRequest| {
+            let (level, lifetime) = decode::set_level(&one)?;
+            assert_eq!(decode::level_number(level), one.level);
+            if let decode::AskedLifetime::For(span) = lifetime {
+                assert_span(span);
+            }
+            Ok(())
+        }),
+        1 => judge(message, |one: v1::SetScheduleRequest| {
+            let (entries, _) = decode::schedule(one)?;
+            assert!(
+                entries.iter().all(|entry| entry.begin_minute < 1440 && entry.end_minute < 1440 && entry.days < 128)
+            );
+            Ok(())
+        }),
+        2 => judge(message, |one: v1::BoostRequest| {
+            let decode::Purchase { id, amount, .. } = decode::boost(one)?;
+            assert_key(&id);
+            match amount {
+                request::BoostAmount::Slices(slices) => assert!(slices > 0),
+                request::BoostAmount::For(span) => assert_span(span),
+            }
+            Ok(())
+        }),
+        3 => judge(message, |one: v1::CoordinateRequest| {
+            let one = decode::coordinate(one)?;
+            assert_key(&one.id);
+            assert!((1..=1 << 60).contains(&one.size_bytes));
+            if let Some(request::Within::Begin(span) | request::Within::Done(span)) = one.within {
+                assert_span(span);
+            }
+            Ok(())
+        }),
+        4 => judge(message, |one: v1::ReportRequest| {
+            decode::report(&one)?;
+            assert!(one.processes.len() <= 256 && one.processes.iter().all(|process| process.files.len() <= 32));
+            Ok(())
+        }),
+        // Begin, Finish and Cancel are a key; HoldLevel is a level; Credits a number.
+        _ => {
+            judge(message, |one: v1::FinishRequest| decode::request_id(one.request_id).map(|id| assert_key(&id)));
+            judge(message, |one: v1::HoldLevelRequest| decode::level(one.level).map(drop));
+            judge(message, |one: v1::CreditsRequest| {
+                assert!(decode::entries_max(&one) <= 1000);
+                Ok(())
+            });
+        }
+    }
+}
+
+/// A message is judged; a refusal is a sentence that fits into the header that carries it.
+fn judge<M: Message + Default>(bytes: &[u8], judge: impl FnOnce(M) -> Result<(), request::Refusal>) {
+    let Ok(message) = M::decode(bytes) else { return };
+    if let Err(refusal) = judge(message) {
+        assert!((20..400).contains(&refusal.message.len()), "{}", refusal.message);
+    }
+}
+
+fn assert_span(span: Nanos) {
+    assert!(span > Nanos::ZERO && span <= SPAN_MAX);
+}
+
+fn assert_key(id: &RequestId) {
+    assert!((1..=64).contains(&id.0.len()) && !id.0.starts_with(RequestId::OWN_PREFIX));
+    assert!(id.0.bytes().all(|byte| (b' '..=b'~').contains(&byte)));
+}

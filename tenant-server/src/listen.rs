@@ -1,0 +1,160 @@
+//! The sockets for tenants, opened before the daemon says that it is ready, so that a failure ends the start.
+
+use crate::tls::{Tls, TlsError};
+use minerva_config::{KnownBy, ParticipationSettings};
+use rustix::process::{Resource, getrlimit, setrlimit};
+use std::fs::{self, Permissions};
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tokio::net::{TcpListener, UnixListener};
+use tokio::runtime::Runtime;
+use tokio_vsock::{VMADDR_CID_ANY, VsockAddr, VsockListener};
+
+/// Descriptors that the daemon needs beside those of connections.
+const DESCRIPTORS_OWN: u64 = 256;
+
+/// Why tenants cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub enum ListenError {
+    /// The runtime did not start.
+    #[error("failed to start the runtime for tenants")]
+    Runtime(#[source] io::Error),
+    /// A Unix socket was not opened.
+    #[error("failed to listen at {}", path.display())]
+    Socket {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The TCP port was not opened.
+    #[error("failed to listen on {address}; set another participation.listen")]
+    Network {
+        /// Where.
+        address: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+    /// The vsock port was not opened.
+    #[error("failed to listen on port {port} of vsock; load the module vhost_vsock, or unset participation.vsock_port")]
+    Vsock {
+        /// Which port.
+        port: u32,
+        /// Why.
+        source: io::Error,
+    },
+    /// The certificates are not good.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// The thread did not start.
+    #[error("failed to start the thread for tenants")]
+    Thread(#[source] io::Error),
+}
+
+/// Listening, but not yet serving. Made before the daemon says that it is ready, so that failures end the start.
+#[derive(Debug)]
+pub struct TenantListeners {
+    pub(crate) runtime: Runtime,
+    pub(crate) processes: Option<UnixListener>,
+    /// Of user-space vsock devices, with the tenant that the machine is.
+    pub(crate) machines: Vec<(UnixListener, String)>,
+    pub(crate) network: Option<(TcpListener, Option<Tls>)>,
+    pub(crate) vsock: Option<VsockListener>,
+    pub(crate) sockets: Vec<PathBuf>,
+    pub(crate) keepalive: Duration,
+}
+
+impl TenantListeners {
+    /// Opens the sockets. The caller holds the lock that only one daemon has, so that a socket left behind is nobody's.
+    pub fn open(settings: &ParticipationSettings) -> Result<Self, ListenError> {
+        raise_descriptor_limit(settings.limits.connections_max);
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            // Looks into /proc for the machines on vsock.
+            .max_blocking_threads(1)
+            .build()
+            .map_err(ListenError::Runtime)?;
+        let entered = runtime.enter();
+        let mut sockets = Vec::new();
+        let mut listen = |path: &PathBuf, mode| -> Result<UnixListener, ListenError> {
+            let listener = UnixListener::from_std(bind(path, mode)?);
+            sockets.push(path.clone());
+            listener.map_err(|source| ListenError::Socket { path: path.clone(), source })
+        };
+        // Everyone may connect: the kernel says who it is.
+        let processes = settings.socket.as_ref().map(|path| listen(path, 0o666)).transpose()?;
+        let mut machines = Vec::new();
+        for identity in &settings.identities {
+            if let Some(KnownBy::VsockSocket(path)) = &identity.known_by {
+                // Whoever may connect speaks for the machine: nobody but root and the directory's group.
+                machines.push((listen(path, 0o660)?, identity.tenant.clone()));
+            }
+        }
+        let network = network(settings)?;
+        let vsock = settings.vsock_port.map(|port| {
+            VsockListener::bind(VsockAddr::new(VMADDR_CID_ANY, port))
+                .map_err(|source| ListenError::Vsock { port, source })
+        });
+        let vsock = vsock.transpose()?;
+        drop(entered);
+        let keepalive = Duration::from_nanos(settings.keepalive.0);
+        Ok(Self { runtime, processes, machines, network, vsock, sockets, keepalive })
+    }
+
+    /// The certificates, which can be read anew while connections are served.
+    pub fn tls(&self) -> Option<Tls> {
+        self.network.as_ref()?.1.clone()
+    }
+}
+
+/// The TCP listener. Without a certificate the settings allow loopback addresses only.
+fn network(settings: &ParticipationSettings) -> Result<Option<(TcpListener, Option<Tls>)>, ListenError> {
+    let Some(address) = settings.listen else { return Ok(None) };
+    let tls = Tls::load(settings)?;
+    let failed = |source| ListenError::Network { address, source };
+    let listener = std::net::TcpListener::bind(address).map_err(failed)?;
+    listener.set_nonblocking(true).map_err(failed)?;
+    Ok(Some((TcpListener::from_std(listener).map_err(failed)?, tls)))
+}
+
+/// A listening Unix socket with exactly these permissions, in place of one that was left behind. Between binding and the change it
+/// is narrower, never wider.
+pub fn bind(path: &Path, mode: u32) -> Result<std::os::unix::net::UnixListener, ListenError> {
+    let listen = || -> io::Result<std::os::unix::net::UnixListener> {
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let listener = std::os::unix::net::UnixListener::bind(path)?;
+        fs::set_permissions(path, Permissions::from_mode(mode))?;
+        listener.set_nonblocking(true)?;
+        Ok(listener)
+    };
+    listen().map_err(|source| ListenError::Socket { path: path.to_owned(), source })
+}
+
+/// Two of the usual limit of 1,024 are soon one too many; the service manager's hard limit is meant for this.
+fn raise_descriptor_limit(connections_max: u32) {
+    let mut limit = getrlimit(Resource::Nofile);
+    let wanted = u64::from(connections_max) + DESCRIPTORS_OWN;
+    if limit.current.is_none_or(|current| current >= wanted) {
+        return;
+    }
+    limit.current = Some(limit.maximum.map_or(wanted, |most| most.min(wanted)));
+    if let Err(error) = setrlimit(Resource::Nofile, limit) {
+        tracing::warn!(%error, "the number of open files was not raised, so that fewer tenants can connect, ignoring");
+    }
+    if limit.current < Some(wanted) {
+        tracing::warn!(
+            "{} connections of tenants need {wanted} open files; raise LimitNOFILE= of the unit, or lower \
+             participation.connections_max",
+            connections_max
+        );
+    }
+}
