@@ -6,11 +6,11 @@
 use crate::cli::AdmitArguments;
 use crate::every;
 use crate::scene::{Loaded, read_profile};
-use crate::scheduler::{Name, UNIT_BYTES};
+use crate::scheduler::{HtbsArguments, Name, UNIT_BYTES};
 use crate::text::read_text;
 use anyhow::bail;
 use minerva_blocksched::{
-    Applicant, Capacity, Cost, Discipline, HtbsOptions, Kind, ServiceTimes, Standing, Verdict, admit,
+    Applicant, Capacity, Cost, HtbsOptions, Kind, ServiceTimes, Standing, Verdict, admit,
 };
 use minerva_model::Nanos;
 use minerva_sim_device::{DeviceModel, Kind as DeviceKind, Profile, Request};
@@ -32,10 +32,10 @@ pub(crate) fn run(arguments: &AdmitArguments) -> anyhow::Result<()> {
         every::buy(&mut jobs, every)?;
     }
     let name = arguments.scheduler;
-    if discipline(name).is_none() {
+    if name.entry().discipline.is_none() {
         bail!("{} keeps no contracts: ask for pclock or htbs with --scheduler", name.as_str());
     }
-    let Some(judged) = judge(&profile, &jobs, name, arguments.seed) else {
+    let Some(judged) = judge(&profile, &jobs, name, arguments.htbs, arguments.seed) else {
         bail!("{path} has no contracts: give jobs `minerva_contract=RATE,BURST,DELAY`, such as 8800KB/s,64k,100ms");
     };
     let bought = arguments.every.map(|every| (every, every::contracts(&jobs)));
@@ -56,19 +56,10 @@ pub(crate) fn run(arguments: &AdmitArguments) -> anyhow::Result<()> {
 }
 
 /// Tells standard error when the contracts of a run are not likely to be kept.
-pub(crate) fn warn(loaded: &Loaded, name: Name, seed: u64) {
-    let judged = judge(loaded.profile(), loaded.jobs(), name, seed);
+pub(crate) fn warn(loaded: &Loaded, name: Name, htbs: HtbsArguments, seed: u64) {
+    let judged = judge(loaded.profile(), loaded.jobs(), name, htbs, seed);
     if let Some(judged) = judged.filter(|judged| judged.verdict.standing > Standing::Likely) {
         eprintln!("contracts: {} (`minerva-sim admit` says more)", judged.sentence());
-    }
-}
-
-/// How a scheduler treats contracts, if it knows them.
-fn discipline(name: Name) -> Option<Discipline> {
-    match name {
-        Name::Pclock => Some(Discipline::EarliestDeadline),
-        Name::Htbs => Some(Discipline::Turns),
-        _ => None,
     }
 }
 
@@ -117,8 +108,14 @@ impl Judged {
 }
 
 /// Judges the contracts of jobs; none when there are none, or the scheduler does not know them.
-pub(crate) fn judge(profile: &Profile, jobs: &[BoundJob], name: Name, seed: u64) -> Option<Judged> {
-    let discipline = discipline(name)?;
+pub(crate) fn judge(
+    profile: &Profile,
+    jobs: &[BoundJob],
+    name: Name,
+    htbs: HtbsArguments,
+    seed: u64,
+) -> Option<Judged> {
+    let discipline = name.entry().discipline?;
     let (with, without): (Vec<&BoundJob>, Vec<&BoundJob>) = jobs.iter().partition(|job| job.terms.contract.is_some());
     if with.is_empty() {
         return None;
@@ -128,7 +125,7 @@ pub(crate) fn judge(profile: &Profile, jobs: &[BoundJob], name: Name, seed: u64)
     let capacity = Capacity { greatest, mean, background_units_max };
     let measured = jobs.iter().zip(least_ns.iter().zip(&flushes));
     let applicants: Vec<Applicant> =
-        measured.filter_map(|(job, (least_ns, flush))| applicant(job, name, *least_ns, *flush)).collect();
+        measured.filter_map(|(job, (least_ns, flush))| applicant(job, name, htbs, *least_ns, *flush)).collect();
     let verdict = admit(&applicants, &capacity, discipline);
     Some(Judged { names: with.iter().map(|job| job.name.clone()).collect(), capacity, verdict })
 }
@@ -137,10 +134,10 @@ fn block_units(plan: &Plan) -> u64 {
     u64::from(plan.block_bytes.div_ceil(UNIT_BYTES).max(1))
 }
 
-fn applicant(job: &BoundJob, name: Name, unit_least_ns: f64, flush: Nanos) -> Option<Applicant> {
+fn applicant(job: &BoundJob, name: Name, htbs: HtbsArguments, unit_least_ns: f64, flush: Nanos) -> Option<Applicant> {
     let contract = job.parameters(COST).contract?;
     let block_units = block_units(&job.plan);
-    let wait_max = HtbsOptions::default().wait_max;
+    let wait_max = htbs.wait_max.unwrap_or(HtbsOptions::default().wait_max);
     let thinks = job.plan.pause.map_or(Nanos::ZERO, |pause| pause.time);
     let waited_for = job.plan.sync_writes || job.plan.read_percent == 100;
     // HTBS keeps the disk for whoever reads on and asks at once, for what the contract earns in a delay.

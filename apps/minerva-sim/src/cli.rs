@@ -1,6 +1,6 @@
 //! The command line's shape. Man pages and completions are generated from it.
 
-use crate::scheduler::Name;
+use crate::scheduler::{HtbsArguments, Name, parser};
 use crate::trace_cli::{Reading, Replaying, TraceCommand};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use minerva_model::Nanos;
@@ -63,6 +63,8 @@ pub(crate) struct Scene {
     /// keeps the order to itself; 0 for as many as it takes under any scheduler.
     #[arg(long)]
     pub(crate) depth: Option<u32>,
+    #[command(flatten)]
+    pub(crate) htbs: HtbsArguments,
     /// The disk is slow or stands still for a while: FROM-UNTIL in seconds, then `x` and how many times slower, or `x0` for
     /// standing still, such as `10-20x4`. May be given several times.
     #[arg(long, value_name = "FAULT", value_parser = parse_fault)]
@@ -90,7 +92,7 @@ pub(crate) struct RunArguments {
     #[command(flatten)]
     pub(crate) scene: Scene,
     /// The host's scheduler.
-    #[arg(long, value_enum, default_value_t = Name::Bfq)]
+    #[arg(long, value_parser = parser(), default_value_t = Name::Bfq)]
     pub(crate) scheduler: Name,
 }
 
@@ -99,7 +101,7 @@ pub(crate) struct CompareArguments {
     #[command(flatten)]
     pub(crate) scene: Scene,
     /// The host's schedulers.
-    #[arg(long, value_enum, value_delimiter = ',', required = true)]
+    #[arg(long, value_parser = parser(), value_delimiter = ',', required = true)]
     pub(crate) schedulers: Vec<Name>,
     /// Threads to simulate on; the answers do not depend on it. 0 for one a processor.
     #[arg(long, default_value_t = 0)]
@@ -114,12 +116,14 @@ pub(crate) struct AdmitArguments {
     #[arg(long, default_value = "sata7200-80g")]
     pub(crate) profile: String,
     /// The scheduler that is to keep them: pclock or htbs.
-    #[arg(long, value_enum, default_value_t = Name::Htbs)]
+    #[arg(long, value_parser = parser(), default_value_t = Name::Htbs)]
     pub(crate) scheduler: Name,
     /// Take each contract's rate as what a job that asks all the time is to have in every interval this long, such as 1s;
     /// print the contract that it has to buy for that, and judge those.
     #[arg(long, value_name = "TIME", value_parser = crate::every::parse)]
     pub(crate) every: Option<Nanos>,
+    #[command(flatten)]
+    pub(crate) htbs: HtbsArguments,
     /// Seed of the disk and of the places that are measured.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,

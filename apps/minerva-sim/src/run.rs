@@ -4,7 +4,7 @@ use crate::cells::{TENANT_HEADS, promise_text, tenant_rows};
 use crate::cli::{CompareArguments, RunArguments, Scene};
 use crate::output::{megabytes, print_table};
 use crate::scene::{Loaded, Prepared, load};
-use crate::scheduler::Name;
+use crate::scheduler::{Name, is_steered};
 use crate::{admit, figure, progress, replay, report};
 use anyhow::bail;
 use indicatif::ProgressBar;
@@ -20,7 +20,7 @@ pub(crate) fn run(arguments: &RunArguments) -> anyhow::Result<()> {
     let scene = &arguments.scene;
     scene.report.as_deref().map_or(Ok(()), report::judge_path)?;
     let loaded = load(scene)?;
-    admit::warn(&loaded, arguments.scheduler, scene.seed);
+    admit::warn(&loaded, arguments.scheduler, scene.htbs, scene.seed);
     warn_of_engine(scene, &[arguments.scheduler]);
     let bar = progress::count("virtual seconds", seconds(&loaded, scene));
     let Simulated { report, replayed } = simulate(&loaded, scene, arguments.scheduler, &bar)?;
@@ -83,7 +83,7 @@ fn json(
 
 /// Says under which schedulers the engine's weights would do nothing.
 fn warn_of_engine(scene: &Scene, names: &[Name]) {
-    let deaf: Vec<&str> = names.iter().filter(|name| !name.is_steered()).map(|name| name.as_str()).collect();
+    let deaf: Vec<&str> = names.iter().filter(|name| !is_steered(**name)).map(|name| name.as_str()).collect();
     if scene.engine && !deaf.is_empty() {
         eprintln!("--engine steers bfq's weights and changes nothing under {}", deaf.join(", "));
     }

@@ -3,11 +3,10 @@
 use crate::cli::Scene;
 use crate::experiment::client::is_rotational;
 use crate::replay::{Cast, TraceCast};
-use crate::scheduler::Name;
+use crate::scheduler::{Name, keeps};
 use crate::text::read_text;
 use anyhow::{Context as _, bail};
-use clap::ValueEnum as _;
-use minerva_blocksched::FlowParameters;
+use minerva_blocksched::{BuildOptions, FlowParameters};
 use minerva_model::{EngineConfig, Nanos};
 use minerva_sim_device::{Profile, profile_names};
 use minerva_sim_workload::job::{Amount, BoundJob, BoundTenant, FILE_BYTES_MAX, JobFile, parse};
@@ -62,8 +61,8 @@ pub(crate) fn load(scene: &Scene) -> anyhow::Result<Loaded> {
     for ignored in file.ignored() {
         eprintln!("{ignored}");
     }
-    file.judge_guest_schedulers(Name::value_variants().iter().map(|name| name.as_str()))?;
-    file.judge_guest_keys(|guest, key| Name::from_str(guest, true).is_ok_and(|guest| guest.keeps(key)))?;
+    file.judge_guest_schedulers(Name::ALL.iter().map(|name| name.as_str()))?;
+    file.judge_guest_keys(|guest, key| guest.parse().is_ok_and(|guest| keeps(guest, key)))?;
     let jobs = file.bind(profile.capacity_bytes, scene.seed)?;
     Ok(Loaded { profile, what: What::Jobs { tenants: file.tenants(), jobs } })
 }
@@ -130,7 +129,7 @@ impl Loaded {
     pub(crate) fn depth(&self, scene: &Scene, name: Name) -> u32 {
         let most = self.profile.queue_depth;
         match scene.depth {
-            None => name.depth(is_rotational(&self.profile), most),
+            None => name.depth(scene.htbs.build_options(is_rotational(&self.profile), most)),
             Some(0) => most,
             Some(depth) => depth.min(most),
         }
@@ -148,7 +147,7 @@ impl Loaded {
             "profile": self.profile.name,
             "capacity_bytes": self.profile.capacity_bytes,
             "scheduler": name.as_str(),
-            "settings": name.settings(is_rotational(&self.profile), depth),
+            "settings": name.options(scene.htbs.build_options(is_rotational(&self.profile), depth)),
             "depth": depth,
             "engine": scene.engine,
             "until_s": self.until(scene).as_secs_f64(),
@@ -176,7 +175,7 @@ impl Loaded {
         let (rotational, depth) = (is_rotational(&self.profile), self.depth(scene, name));
         let world = World::new(WorldSetup {
             device,
-            host: name.build_for(rotational, depth),
+            host: name.build(scene.htbs.build_options(rotational, depth)),
             depth,
             tenants,
             processes,
@@ -190,10 +189,9 @@ impl Loaded {
         let guest = match &tenant.guest_scheduler {
             None => None,
             Some(text) => {
-                let name = Name::from_str(text, true)
-                    .map_err(|_| anyhow::anyhow!("tenant {}: there is no scheduler `{text}`", tenant.name))?;
+                let name: Name = text.parse().with_context(|| format!("tenant {}", tenant.name))?;
                 Some(GuestSetup {
-                    scheduler: name.build(is_rotational(&self.profile)),
+                    scheduler: name.build(BuildOptions::for_disk(is_rotational(&self.profile), 1)),
                     depth: GUEST_DEPTH,
                     parameters: FlowParameters::default(),
                     // With noop the guest leaves the order to the host, as the Tag Scheduler wants it.

@@ -7,31 +7,15 @@
 
 use criterion::{BenchmarkId, Criterion};
 use minerva_blocksched::{
-    Anticipatory, AnticipatoryOptions, AtLimit, Bfq, BfqOptions, Cfq, CfqOptions, Contract, Cost, Deadline,
-    DeadlineOptions, Dispatch, FlowId, FlowParameters, GroupId, Htbs, HtbsOptions, Kind, MClock, Noop, PClock, Request,
-    RequestId, Scheduler, Sfq, Tag, TagOptions,
+    BuildOptions, Contract, Dispatch, FlowId, FlowParameters, GroupId, Kind, Request, RequestId, Scheduler,
+    SchedulerName,
 };
 use minerva_model::Nanos;
 use std::hint::black_box;
 use std::time::Instant;
 
-const NAMES: [&str; 10] =
-    ["noop", "mq-deadline", "anticipatory", "cfq", "bfq", "sfq", "pclock", "htbs", "mclock", "tag"];
-
-fn scheduler(name: &str) -> Box<dyn Scheduler> {
-    match name {
-        "mq-deadline" => Box::new(Deadline::new(DeadlineOptions::default())),
-        "anticipatory" => Box::new(Anticipatory::new(AnticipatoryOptions::default())),
-        "cfq" => Box::new(Cfq::new(CfqOptions::default())),
-        "bfq" => Box::new(Bfq::new(BfqOptions::default())),
-        "sfq" => Box::new(Sfq::new(1, Cost::PerBytes(4096))),
-        "pclock" => Box::new(PClock::new(Cost::PerRequest)),
-        "htbs" => Box::new(Htbs::new(HtbsOptions::default())),
-        "mclock" => Box::new(MClock::new(Cost::PerRequest, AtLimit::Allow)),
-        "tag" => Box::new(Tag::new(TagOptions::default())),
-        _ => Box::new(Noop::new()),
-    }
-}
+/// It has one request at once.
+const DISK: BuildOptions = BuildOptions::for_disk(true, 1);
 
 /// A scheduler with every flow backlogged, and the world around it.
 struct World {
@@ -41,8 +25,8 @@ struct World {
 }
 
 impl World {
-    fn new(name: &str, flows: u32) -> Self {
-        let mut world = Self { scheduler: scheduler(name), now: Nanos::ZERO, requests: 0 };
+    fn new(name: SchedulerName, flows: u32) -> Self {
+        let mut world = Self { scheduler: name.build(DISK), now: Nanos::ZERO, requests: 0 };
         for flow in 0..flows {
             let contract =
                 Contract { rate_per_second: f64::from(10 + flow % 90), burst: 5.0, delay: Nanos::from_millis(100) };
@@ -95,7 +79,7 @@ impl World {
 }
 
 /// Nanoseconds a decision, the best of several rounds: what disturbs a round only ever makes it longer.
-fn nanos_a_decision(name: &str, flows: u32) -> f64 {
+fn nanos_a_decision(name: SchedulerName, flows: u32) -> f64 {
     let mut world = World::new(name, flows);
     let rounds = 5;
     let decisions = 100_000u32.max(2 * flows);
@@ -111,8 +95,8 @@ fn nanos_a_decision(name: &str, flows: u32) -> f64 {
 }
 
 fn print_figure() {
-    for name in NAMES {
-        let costs = [10, 1_000, 100_000].map(|flows| nanos_a_decision(name, flows));
+    for name in SchedulerName::ALL {
+        let costs = [10, 1_000, 100_000].map(|flows| nanos_a_decision(*name, flows));
         let value = (costs[1] / 10.0).round() / 100.0;
         println!(
             "{{\"id\":\"decision-cost\",\"value\":{value},\"unit\":\"us\",\"goal\":1.0,\"met\":{},\"detail\":\"{name} at 1,000 flows; {:.0} ns at 10, {:.0} ns at 100,000\"}}",
@@ -130,10 +114,10 @@ fn main() {
     }
     let mut criterion = Criterion::default().configure_from_args();
     let mut group = criterion.benchmark_group("decision");
-    for name in NAMES {
+    for name in SchedulerName::ALL {
         for flows in [10, 1_000, 100_000] {
-            let mut world = World::new(name, flows);
-            group.bench_function(BenchmarkId::new(name, flows), |bencher| bencher.iter(|| world.decide()));
+            let mut world = World::new(*name, flows);
+            group.bench_function(BenchmarkId::new(name.as_str(), flows), |bencher| bencher.iter(|| world.decide()));
         }
     }
     group.finish();

@@ -8,43 +8,32 @@
 //! who is about to ask is worth waiting for), or wait until something is added. It reports completions, by which
 //! schedulers learn service and think times.
 //!
+//! Which schedulers there are, by what names, and how they are built: [`SchedulerName`]. A new one is a file in
+//! `src/catalog/` and its lines in `src/catalog.rs`; everything else goes through that list.
+//!
 //! Limits: a decision costs O(log flows) and allocates nothing once every flow and queue has had its greatest size.
 
 mod admission;
-mod anticipatory;
-mod bfq;
-mod cfq;
-mod deadline;
+mod catalog;
 mod flow;
 mod heap;
-mod htbs;
 mod injection;
-mod mclock;
-mod noop;
-mod pclock;
 mod peak_rate;
 mod request;
-mod sfq;
 mod sorted;
 mod table;
-mod tag;
 mod tokens;
 mod wf2q;
 
 pub use admission::{Applicant, Capacity, Discipline, ServiceTimes, Standing, Tightest, Verdict, admit};
-pub use anticipatory::{Anticipatory, AnticipatoryOptions};
-pub use bfq::{Bfq, BfqOptions};
-pub use cfq::{Cfq, CfqOptions};
-pub use deadline::{Deadline, DeadlineOptions};
+pub use catalog::{
+    Anticipatory, AnticipatoryOptions, AtLimit, Bfq, BfqOptions, BuildOptions, Cfq, CfqOptions, Deadline,
+    DeadlineOptions, Entry, Htbs, HtbsOptions, MClock, Noop, PClock, Promise, SchedulerName, SequentialTest, Sfq,
+    Spare, Tag, TagOptions, UNIT_BYTES, UnknownScheduler, WithinFlow, priority,
+};
 pub use flow::{Class, Contract, FlowId, FlowParameters, GroupId};
 pub use heap::IndexedHeap;
-pub use htbs::{Htbs, HtbsOptions, SequentialTest, Spare, WithinFlow};
-pub use mclock::{AtLimit, MClock};
-pub use noop::Noop;
-pub use pclock::PClock;
 pub use request::{Cost, Kind, Request, RequestId};
-pub use sfq::Sfq;
-pub use tag::{Tag, TagOptions, priority};
 
 use minerva_model::Nanos;
 
@@ -68,8 +57,15 @@ pub trait Scheduler {
     /// A flow that was never announced has [`FlowParameters::default`].
     fn set_flow(&mut self, now: Nanos, flow: FlowId, parameters: FlowParameters);
 
-    /// The flow is gone and its number may come again as another flow. Its queued requests are still dispatched.
+    /// The flow is gone and its number may come again as another flow. Its queued requests are still dispatched; where they
+    /// are not to be, [`Scheduler::cancel`] comes first.
     fn remove_flow(&mut self, now: Nanos, flow: FlowId);
+
+    /// Takes back all that a flow has queued, as when the guest behind it was reset: none of it is ever sent, and each is
+    /// appended to `cancelled`, in no particular order. What they were charged in advance is given back, and the disk is not
+    /// kept idle for the flow. What is at the device stays there and is to be completed; the flow's parameters stay. Costs up
+    /// to O(n log n) with n requests queued of all flows.
+    fn cancel(&mut self, now: Nanos, flow: FlowId, cancelled: &mut Vec<Request>);
 
     /// Sets a group's weight, for schedulers that share between groups of flows first. Groups start at 100.
     fn set_group_weight(&mut self, _now: Nanos, _group: GroupId, _weight: u32) {}

@@ -94,6 +94,16 @@ impl Sorted {
         Some(self.nodes[found as usize].request)
     }
 
+    /// The request with this offset and sequence.
+    pub(crate) fn get(&self, offset_bytes: u64, sequence: u64) -> Option<Request> {
+        let key = (offset_bytes, sequence);
+        let mut at = self.root;
+        while at != NONE && self.nodes[at as usize].key != key {
+            at = self.follow(self.towards(at, key));
+        }
+        (at != NONE).then(|| self.nodes[at as usize].request)
+    }
+
     /// The first request at or after an offset, and its sequence.
     pub(crate) fn at_or_after(&self, offset_bytes: u64) -> Option<(Request, u64)> {
         let mut best = None;

@@ -55,6 +55,13 @@ impl<State: Default, Tags: Default> FlowTable<State, Tags> {
         taken
     }
 
+    /// Takes back all that a flow has queued.
+    pub(crate) fn cancel(&mut self, flow: FlowId, cancelled: &mut Vec<Request>) {
+        let before = cancelled.len();
+        cancelled.extend(self.at(flow).queue.drain(..).map(|(request, _)| request));
+        self.queued -= cancelled.len() - before;
+    }
+
     /// Requests queued in all flows.
     pub(crate) fn queued(&self) -> usize {
         self.queued

@@ -47,16 +47,19 @@ pub(crate) struct Bucket {
 
 impl Bucket {
     /// Adds what came since the last call. `cap` bounds it above, `floor` below. With `credit_drift`, time by which the
-    /// tags were moved back counts as time that passed: a flow that used spare capacity owes nothing for it.
-    pub(crate) fn refill(&mut self, now: Instant, drift: Instant, rate: f64, fill: Fill) {
+    /// tags were moved back counts as time that passed: a flow that used spare capacity owes nothing for it. The answer is how
+    /// much of a debt beyond the floor was forgiven.
+    pub(crate) fn refill(&mut self, now: Instant, drift: Instant, rate: f64, fill: Fill) -> f64 {
         if !self.filled {
             *self = Self { tokens: fill.initial, updated: now, drift_seen: drift, filled: true };
         }
         let passed = (now - self.updated).max(0) as f64;
         let moved = if fill.credit_drift { (drift - self.drift_seen).max(0) as f64 } else { 0.0 };
-        self.tokens = (self.tokens + rate * (passed + moved) / 1e9).clamp(fill.floor, fill.cap);
+        let filled = self.tokens + rate * (passed + moved) / 1e9;
+        self.tokens = filled.clamp(fill.floor, fill.cap);
         self.updated = now;
         self.drift_seen = drift;
+        (fill.floor - filled).max(0.0)
     }
 
     /// While a flow has nothing queued its tags do not move, so moves in that time are none of its credit.

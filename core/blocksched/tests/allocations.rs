@@ -1,9 +1,8 @@
 //! Nothing is allocated once every flow and queue has had its greatest size. Counted, not timed.
 
 use minerva_blocksched::{
-    Anticipatory, AnticipatoryOptions, AtLimit, Bfq, BfqOptions, Cfq, CfqOptions, Class, Contract, Cost, Deadline,
-    DeadlineOptions, Dispatch, FlowId, FlowParameters, GroupId, Htbs, HtbsOptions, Kind, MClock, Noop, PClock, Request,
-    RequestId, Scheduler, Sfq, Tag, TagOptions,
+    BuildOptions, Class, Contract, Dispatch, FlowId, FlowParameters, GroupId, Kind, Request, RequestId, Scheduler,
+    SchedulerName,
 };
 use minerva_model::Nanos;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -40,24 +39,6 @@ unsafe impl GlobalAlloc for Counting {
 
 #[global_allocator]
 static COUNTING: Counting = Counting;
-
-fn every_scheduler() -> Vec<Box<dyn Scheduler>> {
-    vec![
-        Box::new(Noop::new()),
-        Box::new(Deadline::new(DeadlineOptions::default())),
-        Box::new(Anticipatory::new(AnticipatoryOptions::default())),
-        Box::new(Cfq::new(CfqOptions::default())),
-        Box::new(Bfq::new(BfqOptions::default())),
-        Box::new(Sfq::new(4, Cost::PerBytes(4096))),
-        Box::new(PClock::new(Cost::PerBytes(4096))),
-        Box::new(Htbs::new(HtbsOptions::default())),
-        Box::new(Htbs::new(HtbsOptions::original())),
-        Box::new(MClock::new(Cost::PerRequest, AtLimit::Wait)),
-        Box::new(MClock::new(Cost::PerRequest, AtLimit::Allow)),
-        Box::new(Tag::new(TagOptions::default())),
-        Box::new(Tag::new(TagOptions { plug: Nanos::ZERO, depth: 32, ..TagOptions::default() })),
-    ]
-}
 
 /// A scheduler under a load that goes round: flows come and go, and every round is as large as the first.
 struct Load {
@@ -137,9 +118,9 @@ impl Load {
 
 #[test]
 fn nothing_is_allocated_after_warm_up() {
-    for scheduler in every_scheduler() {
-        let name = scheduler.name();
-        let mut load = Load::new(scheduler);
+    let disks = [BuildOptions::for_disk(true, 1), BuildOptions::for_disk(false, 32)];
+    for (name, disk) in SchedulerName::ALL.iter().flat_map(|name| disks.map(|disk| (name, disk))) {
+        let mut load = Load::new(name.build(disk));
         // Each flow's kinds and sizes differ from round to round, so some queue inside may still grow in the second.
         (0..8).for_each(|_| load.round());
         let before = ALLOCATIONS.get();
@@ -148,7 +129,7 @@ fn nothing_is_allocated_after_warm_up() {
         assert_eq!(
             allocated,
             0,
-            "{name} allocated {allocated} times in 8 rounds of {} requests",
+            "{name} for {disk:?} allocated {allocated} times in 8 rounds of {} requests",
             u64::from(FLOWS) * QUEUED_MAX
         );
     }

@@ -7,7 +7,7 @@ use crate::job::{Elevator, Job, TenantJob, region};
 use crate::log::{Entry, Window, outcome};
 use crate::real::RAMP_S;
 use anyhow::Context as _;
-use minerva_blocksched::{Bfq, BfqOptions, Deadline, DeadlineOptions, FlowParameters, Noop, Scheduler};
+use minerva_blocksched::{BuildOptions, FlowParameters, Scheduler, SchedulerName};
 use minerva_model::Nanos;
 use minerva_sim_device::{Media, profile};
 use minerva_sim_workload::{Generator, IoRequest, Loop, Pattern, Plan, Source, Step};
@@ -122,13 +122,12 @@ fn plan(tenant: &TenantJob, (offset_bytes, region_bytes): (u64, u64)) -> Plan {
 }
 
 fn scheduler(elevator: Elevator, rotational: bool) -> Box<dyn Scheduler> {
-    match elevator {
-        Elevator::None => Box::new(Noop::new()),
-        Elevator::Deadline => Box::new(Deadline::new(DeadlineOptions::default())),
-        // The kernel's BFQ takes a disk for one that queues until 32 samples say otherwise, and takes a sample only with
-        // more than three requests about.
-        Elevator::Bfq => {
-            Box::new(Bfq::new(BfqOptions { rotational, queues_internally: true, ..BfqOptions::default() }))
-        }
-    }
+    let name = match elevator {
+        Elevator::None => SchedulerName::Noop,
+        Elevator::Deadline => SchedulerName::MqDeadline,
+        Elevator::Bfq => SchedulerName::Bfq,
+    };
+    // The kernel's BFQ takes a disk for one that queues until 32 samples say otherwise, and takes a sample only with more than
+    // three requests about.
+    name.build(BuildOptions::for_disk(rotational, u32::MAX))
 }

@@ -4,7 +4,7 @@
 use super::client::{Client, Part, Promise};
 use super::htbs::RATES_KB;
 use crate::admit::judge;
-use crate::scheduler::Name;
+use crate::scheduler::{HtbsArguments, Name};
 use minerva_blocksched::{Class, Standing};
 use minerva_model::Nanos;
 use minerva_sim_device::Profile;
@@ -170,6 +170,6 @@ impl Case {
             }
         };
         let jobs: Vec<BoundJob> = self.clients.iter().enumerate().map(job).collect();
-        judge(&self.profile, &jobs, name, seed).map(|judged| judged.verdict.standing)
+        judge(&self.profile, &jobs, name, HtbsArguments::default(), seed).map(|judged| judged.verdict.standing)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::client::{Client, Part, Promise, Verdict, is_rotational, judge, run};
 use crate::scheduler::Name;
-use minerva_blocksched::{Htbs, HtbsOptions};
+use minerva_blocksched::{BuildOptions, Htbs, HtbsOptions};
 use minerva_model::Nanos;
 use minerva_sim_device::Profile;
 use minerva_sim_workload::{Pattern, Pause, Plan};
@@ -89,7 +89,7 @@ impl Outcome {
 
 /// Runs clients under a scheduler by name.
 pub(crate) fn outcome(profile: &Profile, name: Name, clients: &[Client], seed: u64, seconds: usize) -> Outcome {
-    let host = name.build(is_rotational(profile));
+    let host = name.build(BuildOptions::for_disk(is_rotational(profile), 1));
     let report = run(profile, name, host, clients, seed, Nanos::from_secs(seconds as u64));
     let verdicts = judge(&report, clients);
     Outcome { scheduler: name, bytes_per_second: report.bytes_per_second, verdicts }

@@ -2,7 +2,7 @@
 
 use super::client::is_rotational;
 use crate::scheduler::{Name, UNIT_BYTES};
-use minerva_blocksched::{Class, Cost, FlowParameters, GroupId, Noop, Scheduler, Tag, TagOptions};
+use minerva_blocksched::{BuildOptions, Class, Cost, FlowParameters, GroupId, Noop, Scheduler, Tag, TagOptions};
 use minerva_model::Nanos;
 use minerva_sim_device::Profile;
 use minerva_sim_workload::{Generator, Pattern, Pause, Plan};
@@ -50,9 +50,9 @@ pub(crate) enum Stack {
 impl Stack {
     fn host(self, rotational: bool) -> Box<dyn Scheduler> {
         match self {
-            Self::Passed(name) => name.build(rotational),
+            Self::Passed(name) => name.build(BuildOptions::for_disk(rotational, 1)),
             Self::Tagged(options) => Box::new(Tag::new(options)),
-            Self::CfqOverCfq(_) => Name::Cfq.build(rotational),
+            Self::CfqOverCfq(_) => Name::Cfq.build(BuildOptions::for_disk(rotational, 1)),
         }
     }
 }
@@ -80,7 +80,9 @@ pub(crate) fn run(
     let tenants = (0..vms).map(|vm| {
         let parameters = FlowParameters { group: GroupId(vm as u32), ..FlowParameters::default() };
         let (weight, scheduler, passes_streams): (_, Box<dyn Scheduler>, _) = match stack {
-            Stack::CfqOverCfq(weights) => (weights[vm.min(2)], Name::Cfq.build(is_rotational(profile)), false),
+            Stack::CfqOverCfq(weights) => {
+                (weights[vm.min(2)], Name::Cfq.build(BuildOptions::for_disk(is_rotational(profile), 1)), false)
+            }
             Stack::Passed(_) | Stack::Tagged(_) => (100, Box::new(Noop::new()), true),
         };
         TenantSetup {

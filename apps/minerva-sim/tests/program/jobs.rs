@@ -237,6 +237,24 @@ fn a_report_says_how_the_run_was_set_up() {
 }
 
 #[test]
+fn b_max_and_t_wait_of_htbs_are_options() {
+    let job = "[global]\nbs=64k\nruntime=3\ntime_based\n[a]\nrw=read\n[b]\nrw=read\noffset=20g\nsize=10g\n";
+    let directory = place(&[("a.fio", job.as_bytes())]);
+    let run = |options: &[&str]| {
+        let arguments = [&["run", "a.fio", "--json", "--scheduler", "htbs-original"], options].concat();
+        sim(directory.path(), &arguments).json()
+    };
+    let (plain, tuned) = (run(&[]), run(&["--htbs-turn", "200", "--htbs-wait", "3ms"]));
+    let settings = tuned["setup"]["settings"].as_str().expect("a text");
+    assert!(settings.contains("turn_units_max: 200,") && settings.contains("wait_max: Nanos(3000000)"), "{settings}");
+    // Longer turns, fewer seeks.
+    let rate = |report: &Value| report["bytes_per_second"].as_f64().expect("a rate");
+    assert!(rate(&tuned) > 1.2 * rate(&plain), "{} and {}", rate(&tuned), rate(&plain));
+    let refused = sim(directory.path(), &["run", "a.fio", "--htbs-turn", "0"]).refusal();
+    assert!(refused.contains("--htbs-turn"), "{refused}");
+}
+
+#[test]
 fn a_flow_that_starves_to_the_end_is_said_to_have_missed_its_guarantee() {
     let job = "[global]\nbs=64k\nruntime=20\ntime_based\n[promised]\nrw=randread\nminerva_contract=8MB/s,64k,100ms\n\
         minerva_guest_scheduler=noop\n[crowd]\nrw=randread\nioengine=libaio\niodepth=64\noffset=20g\nsize=20g\n";

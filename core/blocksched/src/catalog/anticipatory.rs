@@ -5,8 +5,9 @@
 //! when the process asks, when time is up, when the process has other requests, when it thinks longer than one would wait,
 //! or when somebody else asks for something close enough; what counts as close grows while the wait lasts.
 
-use crate::deadline::{Deadline, DeadlineOptions};
-use crate::{Dispatch, FlowId, FlowParameters, Kind, Request, Scheduler};
+use super::deadline::{Deadline, DeadlineOptions};
+use super::{Entry, UNIT_BYTES};
+use crate::{Cost, Dispatch, FlowId, FlowParameters, Kind, Request, Scheduler};
 use minerva_model::Nanos;
 
 /// Options, with the kernel's last defaults.
@@ -125,6 +126,19 @@ impl Anticipatory {
     }
 }
 
+/// In the catalogue.
+pub(super) const ENTRY: Entry = Entry {
+    name: "anticipatory",
+    summary: "The anticipatory scheduler that left the kernel with 2.6.33.",
+    build: |_| Box::new(Anticipatory::new(AnticipatoryOptions::default())),
+    options: |_| format!("{:?}", AnticipatoryOptions::default()),
+    depth: |disk| disk.depth,
+    cost: Cost::PerBytes(UNIT_BYTES),
+    promises: &[],
+    discipline: None,
+    conserves_work: false,
+};
+
 impl Scheduler for Anticipatory {
     fn name(&self) -> &'static str {
         "anticipatory"
@@ -141,6 +155,16 @@ impl Scheduler for Anticipatory {
             self.wait = None;
         }
         self.below.remove_flow(now, flow);
+    }
+
+    fn cancel(&mut self, now: Nanos, flow: FlowId, cancelled: &mut Vec<Request>) {
+        self.below.cancel(now, flow, cancelled);
+        self.at(flow).queued = 0;
+        if self.wait.is_some_and(|wait| wait.flow == flow) {
+            self.wait = None;
+        }
+        // The request that was nearest may be among them.
+        self.rival_bytes = self.below.read_at_or_after(self.last_end_bytes);
     }
 
     fn add(&mut self, now: Nanos, request: Request) {

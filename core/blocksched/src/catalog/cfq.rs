@@ -5,8 +5,9 @@
 //! which better levels come sooner; the real-time class goes first and the idle class only when nobody else asks. While a
 //! flow's slice lasts the disk is kept idle for it when it thinks briefly and does not seek.
 
+use super::{Entry, Promise, UNIT_BYTES};
 use crate::table::{FlowTable, SWEEP_WINDOW, sweep};
-use crate::{Class, Dispatch, FlowId, FlowParameters, GroupId, IndexedHeap, Request, Scheduler};
+use crate::{Class, Cost, Dispatch, FlowId, FlowParameters, GroupId, IndexedHeap, Request, Scheduler};
 use minerva_model::Nanos;
 use std::cmp::Reverse;
 
@@ -319,6 +320,19 @@ struct Flow {
     sync: bool,
 }
 
+/// In the catalogue.
+pub(super) const ENTRY: Entry = Entry {
+    name: "cfq",
+    summary: "Completely fair queueing, by time; left the kernel with 5.0.",
+    build: |_| Box::new(Cfq::new(CfqOptions::default())),
+    options: |_| format!("{:?}", CfqOptions::default()),
+    depth: |disk| disk.depth,
+    cost: Cost::PerBytes(UNIT_BYTES),
+    promises: &[Promise::GroupWeights],
+    discipline: None,
+    conserves_work: false,
+};
+
 impl Scheduler for Cfq {
     fn name(&self) -> &'static str {
         "cfq"
@@ -341,6 +355,23 @@ impl Scheduler for Cfq {
         self.set_flow(now, flow, FlowParameters::default());
         let flow = self.flows.at(flow);
         flow.state = State { in_flight: flow.state.in_flight, sync: flow.state.sync, ..State::default() };
+    }
+
+    fn cancel(&mut self, now: Nanos, flow: FlowId, cancelled: &mut Vec<Request>) {
+        self.flows.cancel(flow, cancelled);
+        if self.service.is_some_and(|service| service.flow == flow) {
+            self.end_service(now);
+            return;
+        }
+        let FlowParameters { group, class, .. } = self.flows.at(flow).parameters;
+        let index = group.index();
+        let was_queued = self.group(index).trees[class as usize].remove(flow.index());
+        if was_queued && self.group(index).busy() == 0 {
+            self.place(index, None);
+            if self.service.is_none_or(|service| service.group != index) {
+                self.busy_weight -= self.weight(index);
+            }
+        }
     }
 
     fn set_group_weight(&mut self, _now: Nanos, group: GroupId, weight: u32) {

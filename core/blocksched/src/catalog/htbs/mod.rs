@@ -18,9 +18,10 @@ mod sequence;
 
 pub use options::{HtbsOptions, SequentialTest, Spare, WithinFlow};
 
+use super::{BuildOptions, Entry, Promise, UNIT_BYTES};
 use crate::table::{Flow, FlowTable, sweep};
 use crate::tokens::{BACKGROUND, Bucket, Fill, Instant, cost_units, instant, spacing};
-use crate::{Dispatch, FlowId, FlowParameters, IndexedHeap, Request, Scheduler};
+use crate::{Cost, Discipline, Dispatch, FlowId, FlowParameters, IndexedHeap, Request, Scheduler};
 use minerva_model::Nanos;
 use pace::Estimate;
 use sequence::Sequence;
@@ -75,6 +76,8 @@ struct State {
     think: Estimate,
     /// What is queued, in units.
     queued_units: u64,
+    /// What of that is charged to the bucket: less, once a debt was forgiven for being too great.
+    queued_charge: f64,
     /// What is reserved for its next turn while it is backlogged.
     reserved_ns: u64,
     /// Without a contract: from when it may have its next part.
@@ -145,7 +148,8 @@ impl Htbs {
         if flow.queue.is_empty() {
             flow.state.bucket.skip_drift(drift);
         }
-        flow.state.bucket.refill(now, drift, rate, fill);
+        let forgiven = flow.state.bucket.refill(now, drift, rate, fill);
+        flow.state.queued_charge = (flow.state.queued_charge - forgiven).max(0.0);
     }
 
     /// The request that just came is the one for which the flow in service was kept.
@@ -399,6 +403,45 @@ impl Htbs {
     }
 }
 
+/// Ours, for a disk.
+fn options(disk: BuildOptions) -> HtbsOptions {
+    tuned(HtbsOptions { cost: Cost::PerBytes(UNIT_BYTES), ..HtbsOptions::default() }, disk)
+}
+
+fn tuned(options: HtbsOptions, disk: BuildOptions) -> HtbsOptions {
+    HtbsOptions {
+        turn_units_max: disk.turn_units_max.unwrap_or(options.turn_units_max),
+        wait_max: disk.wait_max.unwrap_or(options.wait_max),
+        ..options
+    }
+}
+
+/// In the catalogue.
+pub(super) const ENTRY: Entry = Entry {
+    name: "htbs",
+    summary: "HTBS as Minerva mended it.",
+    build: |disk| Box::new(Htbs::new(options(disk))),
+    options: |disk| format!("{:?}", options(disk)),
+    depth: |disk| if disk.rotational { 1 } else { disk.depth },
+    cost: Cost::PerBytes(UNIT_BYTES),
+    promises: &[Promise::Contract],
+    discipline: Some(Discipline::Turns),
+    conserves_work: false,
+};
+
+/// The published one in the catalogue.
+pub(super) const ORIGINAL_ENTRY: Entry = Entry {
+    name: "htbs-original",
+    summary: "HTBS as it was published; its contracts count requests.",
+    build: |disk| Box::new(Htbs::new(tuned(HtbsOptions::original(), disk))),
+    options: |disk| format!("{:?}", tuned(HtbsOptions::original(), disk)),
+    depth: |disk| if disk.rotational { 1 } else { disk.depth },
+    cost: Cost::PerRequest,
+    promises: &[Promise::Contract],
+    discipline: None,
+    conserves_work: false,
+};
+
 impl Scheduler for Htbs {
     fn name(&self) -> &'static str {
         "htbs"
@@ -422,6 +465,27 @@ impl Scheduler for Htbs {
             let State { in_flight, sent_at, .. } = flow.state;
             flow.state = State { in_flight, sent_at, ..State::default() };
         }
+    }
+
+    fn cancel(&mut self, now: Nanos, flow: FlowId, cancelled: &mut Vec<Request>) {
+        if self.current == Some(flow) {
+            self.current = None;
+            self.waiting_until = None;
+        }
+        let cost = self.options.cost;
+        let Some((oldest, tags)) = self.flows.at(flow).queue.front().copied() else { return };
+        // Before it leaves the backlog: what the drift moved until now is its credit.
+        self.refill(flow, instant(now));
+        let Flow { state, parameters, .. } = self.flows.at(flow);
+        state.bucket.tokens += std::mem::take(&mut state.queued_charge);
+        state.queued_units = 0;
+        // The next one starts where the oldest of them would have.
+        let contract = parameters.contract.unwrap_or(BACKGROUND);
+        state.start_max = tags.start - spacing(&contract, cost.of(&oldest));
+        state.start_min = state.start_max;
+        self.flows.cancel(flow, cancelled);
+        self.track_head(flow);
+        self.track_part(flow, now);
     }
 
     fn add(&mut self, now: Nanos, request: Request) {
@@ -449,6 +513,7 @@ impl Scheduler for Htbs {
         state.start_min = if was_empty { start } else { state.start_min.min(start) };
         state.start_max = if was_empty { start } else { state.start_max.max(start) };
         state.bucket.tokens -= cost;
+        state.queued_charge += cost;
         state.queued_units += self.options.cost.of(&request);
         self.flows.push(request, tags);
         self.track_head(request.flow);
@@ -464,11 +529,12 @@ impl Scheduler for Htbs {
         self.refill(flow, instant(now));
         let position = self.choose_within(flow, now);
         let Some((request, tags)) = self.flows.take(flow, position) else { return Dispatch::Idle };
-        let units = self.options.cost.of(&request);
+        let (units, charge) = (self.options.cost.of(&request), cost_units(self.options.cost, &request));
         let came_by_seek = self.last_sent.replace(flow) != Some(flow);
         let state = &mut self.flows.at(flow).state;
         state.start_min = tags.start;
         state.queued_units -= units;
+        state.queued_charge = (state.queued_charge - charge).max(0.0);
         state.turn_units += units;
         state.in_flight += 1;
         state.sequence.note(&request);

@@ -7,6 +7,7 @@
 //! Tags are computed when a request reaches the head of its flow, and again when the flow's parameters change, so that those
 //! act at once: a limit that is lifted frees the request that waits for it.
 
+use super::{Entry, Promise, UNIT_BYTES};
 use crate::table::{Flow, FlowTable};
 use crate::tokens::{Instant, instant};
 use crate::{Cost, Dispatch, FlowId, FlowParameters, IndexedHeap, Request, Scheduler};
@@ -180,6 +181,32 @@ fn is_limited(parameters: &FlowParameters) -> bool {
     parameters.limit_per_second.is_finite() && parameters.limit_per_second > 0.0
 }
 
+/// In the catalogue.
+pub(super) const ENTRY: Entry = Entry {
+    name: "mclock",
+    summary: "mClock: reservation, limit and weight.",
+    build: |_| Box::new(MClock::new(Cost::PerBytes(UNIT_BYTES), AtLimit::Wait)),
+    options: |_| format!("{:?}, {:?}", Cost::PerBytes(UNIT_BYTES), AtLimit::Wait),
+    depth: |disk| disk.depth,
+    cost: Cost::PerBytes(UNIT_BYTES),
+    promises: &[Promise::Reservation, Promise::Limit],
+    discipline: None,
+    conserves_work: false,
+};
+
+/// The one whose limits may be passed, in the catalogue.
+pub(super) const ALLOW_ENTRY: Entry = Entry {
+    name: "mclock-allow",
+    summary: "mClock whose limits may be passed while the disk would idle.",
+    build: |_| Box::new(MClock::new(Cost::PerBytes(UNIT_BYTES), AtLimit::Allow)),
+    options: |_| format!("{:?}, {:?}", Cost::PerBytes(UNIT_BYTES), AtLimit::Allow),
+    depth: |disk| disk.depth,
+    cost: Cost::PerBytes(UNIT_BYTES),
+    promises: &[Promise::Reservation],
+    discipline: None,
+    conserves_work: true,
+};
+
 impl Scheduler for MClock {
     fn name(&self) -> &'static str {
         "mclock"
@@ -201,6 +228,12 @@ impl Scheduler for MClock {
         if queue.is_empty() {
             *state = State { in_flight: state.in_flight, ..State::default() };
         }
+    }
+
+    fn cancel(&mut self, _now: Nanos, flow: FlowId, cancelled: &mut Vec<Request>) {
+        // Only what is sent is charged.
+        self.flows.cancel(flow, cancelled);
+        self.track(flow);
     }
 
     fn add(&mut self, _now: Nanos, request: Request) {

@@ -8,11 +8,12 @@
 //! Constants and rules are the public ones of the kernel's BFQ; low-latency heuristics (weight raising) are left out, as
 //! weights are obeyed only without them.
 
+use super::{BuildOptions, Entry, Promise, UNIT_BYTES};
 use crate::injection::{Injection, Limit};
 use crate::peak_rate::PeakRate;
 use crate::table::{FlowTable, SWEEP_WINDOW, sweep};
 use crate::wf2q::Level;
-use crate::{Class, Dispatch, FlowId, FlowParameters, GroupId, Kind, Request, Scheduler};
+use crate::{Class, Cost, Dispatch, FlowId, FlowParameters, GroupId, Kind, Request, Scheduler};
 use minerva_model::Nanos;
 
 /// Options, with the kernel's defaults.
@@ -287,10 +288,7 @@ impl Bfq {
         self.level(group).serve(flow.index(), charge);
         let has_more = !self.flows.at(flow).queue.is_empty();
         if !in_service && !has_more {
-            self.level(group).leave(flow.index());
-            if self.level(group).active() == 0 {
-                self.groups.leave(group);
-            }
+            self.leave(flow, group);
         }
         self.flows.at(flow).state.in_flight += 1;
         self.injection.sent(&request, in_service);
@@ -299,6 +297,14 @@ impl Bfq {
         self.peak_rate.dispatched(now, u64::from(request.length_bytes), near, start);
         self.position_bytes = request.end_bytes();
         Dispatch::Send(request)
+    }
+
+    /// A flow that is not in service has no more work.
+    fn leave(&mut self, flow: FlowId, group: usize) {
+        self.level(group).leave(flow.index());
+        if self.level(group).active() == 0 {
+            self.groups.leave(group);
+        }
     }
 
     /// Ends the service and sets the next budget by how it ended.
@@ -360,6 +366,26 @@ impl Bfq {
     }
 }
 
+impl BfqOptions {
+    /// The kernel's BFQ finds out whether a disk queues by how many requests it has at once.
+    fn for_disk(disk: BuildOptions) -> Self {
+        Self { rotational: disk.rotational, queues_internally: !disk.rotational || disk.depth > 1, ..Self::default() }
+    }
+}
+
+/// In the catalogue.
+pub(super) const ENTRY: Entry = Entry {
+    name: "bfq",
+    summary: "Budget fair queueing.",
+    build: |disk| Box::new(Bfq::new(BfqOptions::for_disk(disk))),
+    options: |disk| format!("{:?}", BfqOptions::for_disk(disk)),
+    depth: |disk| disk.depth,
+    cost: Cost::PerBytes(UNIT_BYTES),
+    promises: &[Promise::GroupWeights],
+    discipline: None,
+    conserves_work: false,
+};
+
 impl Scheduler for Bfq {
     fn name(&self) -> &'static str {
         "bfq"
@@ -383,6 +409,18 @@ impl Scheduler for Bfq {
         let flow = self.flows.at(flow);
         flow.parameters = FlowParameters { group, ..FlowParameters::default() };
         flow.state = State { in_flight: flow.state.in_flight, ..State::default() };
+    }
+
+    fn cancel(&mut self, now: Nanos, flow: FlowId, cancelled: &mut Vec<Request>) {
+        self.flows.cancel(flow, cancelled);
+        if self.service.is_some_and(|service| service.flow == flow) {
+            self.end_service(now, End::NoMore);
+            return;
+        }
+        let group = self.flows.at(flow).parameters.group.index();
+        if self.level(group).is_active(flow.index()) {
+            self.leave(flow, group);
+        }
     }
 
     fn set_group_weight(&mut self, _now: Nanos, group: GroupId, weight: u32) {

@@ -10,9 +10,10 @@
 //! bucket holds it is the same instant for equal sizes, and right for all. The paper's wording on two points is not public:
 //! tokens here may go negative, and the smallest start of a flow is that of its oldest pending request.
 
-use crate::table::FlowTable;
+use super::{Entry, Promise, UNIT_BYTES};
+use crate::table::{Flow, FlowTable};
 use crate::tokens::{BACKGROUND, Bucket, Fill, Instant, cost_units, instant, rate_per_second, time_of};
-use crate::{Cost, Dispatch, FlowId, FlowParameters, IndexedHeap, Request, Scheduler};
+use crate::{Cost, Discipline, Dispatch, FlowId, FlowParameters, IndexedHeap, Request, Scheduler};
 use minerva_model::Nanos;
 
 /// pClock. Work-conserving.
@@ -72,6 +73,19 @@ impl PClock {
     }
 }
 
+/// In the catalogue.
+pub(super) const ENTRY: Entry = Entry {
+    name: "pclock",
+    summary: "pClock: burst, rate and delay, work-conserving.",
+    build: |_| Box::new(PClock::new(Cost::PerBytes(UNIT_BYTES))),
+    options: |_| format!("{:?}", Cost::PerBytes(UNIT_BYTES)),
+    depth: |disk| if disk.rotational { 1 } else { disk.depth },
+    cost: Cost::PerBytes(UNIT_BYTES),
+    promises: &[Promise::Contract],
+    discipline: Some(Discipline::EarliestDeadline),
+    conserves_work: true,
+};
+
 impl Scheduler for PClock {
     fn name(&self) -> &'static str {
         "pclock"
@@ -87,6 +101,16 @@ impl Scheduler for PClock {
         if flow.queue.is_empty() {
             flow.state = Bucket::default();
         }
+    }
+
+    fn cancel(&mut self, now: Nanos, flow: FlowId, cancelled: &mut Vec<Request>) {
+        // Before it leaves the backlog: what the drift moved until now is its credit.
+        self.refill(flow, instant(now));
+        let cost = self.cost;
+        let Flow { queue, state, .. } = self.flows.at(flow);
+        state.tokens += queue.iter().map(|(request, _)| cost_units(cost, request)).sum::<f64>();
+        self.flows.cancel(flow, cancelled);
+        self.track_head(flow);
     }
 
     fn add(&mut self, now: Nanos, request: Request) {

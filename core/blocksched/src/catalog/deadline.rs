@@ -4,8 +4,9 @@
 //! were passed over too often, and begins at the oldest request if that one is late. Real-time flows go before
 //! best-effort ones and those before idle ones, except that what waited for the ageing time goes anyway.
 
+use super::{Entry, UNIT_BYTES};
 use crate::sorted::Sorted;
-use crate::{Class, Dispatch, FlowId, FlowParameters, Kind, Request, Scheduler};
+use crate::{Class, Cost, Dispatch, FlowId, FlowParameters, Kind, Request, Scheduler};
 use minerva_model::Nanos;
 use std::collections::VecDeque;
 
@@ -68,6 +69,19 @@ impl Direction {
         while self.arrivals.front().is_some_and(|oldest| oldest.2 == SENT) {
             self.arrivals.pop_front();
         }
+    }
+
+    /// Takes back all that is of a flow.
+    fn cancel(&mut self, flow: FlowId, cancelled: &mut Vec<Request>) {
+        let sorted = &mut self.sorted;
+        self.arrivals.retain(|(offset, sequence, _)| {
+            let Some(request) = sorted.get(*offset, *sequence) else { return false };
+            if request.flow == flow {
+                sorted.remove(*offset, *sequence);
+                cancelled.push(request);
+            }
+            request.flow != flow
+        });
     }
 
     fn oldest(&self) -> Option<Nanos> {
@@ -195,6 +209,19 @@ impl Deadline {
     }
 }
 
+/// In the catalogue.
+pub(super) const ENTRY: Entry = Entry {
+    name: "mq-deadline",
+    summary: "The kernel's mq-deadline: expiry times and sorted batches.",
+    build: |_| Box::new(Deadline::new(DeadlineOptions::default())),
+    options: |_| format!("{:?}", DeadlineOptions::default()),
+    depth: |disk| disk.depth,
+    cost: Cost::PerBytes(UNIT_BYTES),
+    promises: &[],
+    discipline: None,
+    conserves_work: true,
+};
+
 impl Scheduler for Deadline {
     fn name(&self) -> &'static str {
         "mq-deadline"
@@ -209,6 +236,22 @@ impl Scheduler for Deadline {
 
     fn remove_flow(&mut self, now: Nanos, flow: FlowId) {
         self.set_flow(now, flow, FlowParameters::default());
+    }
+
+    fn cancel(&mut self, _now: Nanos, flow: FlowId, cancelled: &mut Vec<Request>) {
+        let before = cancelled.len();
+        cancelled.extend(self.flushes.iter().filter(|request| request.flow == flow));
+        self.flushes.retain(|request| request.flow != flow);
+        // In all classes: the flow's may have changed while they were queued.
+        for class in &mut self.classes {
+            class.reads.cancel(flow, cancelled);
+            class.writes.cancel(flow, cancelled);
+            if class.writes.is_empty() {
+                // Nobody is passed over any more.
+                class.starved = 0;
+            }
+        }
+        self.queued -= cancelled.len() - before;
     }
 
     fn add(&mut self, _now: Nanos, request: Request) {

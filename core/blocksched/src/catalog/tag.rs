@@ -13,6 +13,7 @@
 //! least counter has nothing queued. Serving the next best flow in that gap, every time, gives everybody the same. So the
 //! scheduler waits for a flow with a lesser counter that completed a request at most a plug ago.
 
+use super::{BuildOptions, Entry, Promise, UNIT_BYTES};
 use crate::table::FlowTable;
 use crate::{Cost, Dispatch, FlowId, FlowParameters, IndexedHeap, Request, Scheduler};
 use minerva_model::Nanos;
@@ -103,6 +104,45 @@ impl Tag {
     }
 }
 
+impl TagOptions {
+    /// One request on the medium and one on its way keep an SSD busy; a disk that seeks orders more itself.
+    fn for_disk(disk: BuildOptions) -> Self {
+        let depth = if disk.rotational { 1 } else { 2.min(disk.depth.max(1)) };
+        Self { cost: Cost::PerBytes(UNIT_BYTES), depth, ..Self::default() }
+    }
+
+    /// As in the paper: neither plug nor bounded depth.
+    fn seed() -> Self {
+        Self { cost: Cost::PerBytes(UNIT_BYTES), depth: 32, plug: Nanos::ZERO, ..Self::default() }
+    }
+}
+
+/// In the catalogue.
+pub(super) const ENTRY: Entry = Entry {
+    name: "tag",
+    summary: "The Tag Scheduler with plug and bounded depth.",
+    build: |disk| Box::new(Tag::new(TagOptions::for_disk(disk))),
+    options: |disk| format!("{:?}", TagOptions::for_disk(disk)),
+    depth: |disk| TagOptions::for_disk(disk).depth,
+    cost: Cost::PerBytes(UNIT_BYTES),
+    promises: &[Promise::Tags],
+    discipline: None,
+    conserves_work: false,
+};
+
+/// The published one in the catalogue.
+pub(super) const SEED_ENTRY: Entry = Entry {
+    name: "tag-seed",
+    summary: "The Tag Scheduler as in seed 003: neither plug nor bounded depth.",
+    build: |_| Box::new(Tag::new(TagOptions::seed())),
+    options: |_| format!("{:?}", TagOptions::seed()),
+    depth: |disk| disk.depth,
+    cost: Cost::PerBytes(UNIT_BYTES),
+    promises: &[Promise::Tags],
+    discipline: None,
+    conserves_work: true,
+};
+
 impl Scheduler for Tag {
     fn name(&self) -> &'static str {
         "tag"
@@ -120,6 +160,13 @@ impl Scheduler for Tag {
         if flow.queue.is_empty() {
             flow.state.counter = 0;
         }
+    }
+
+    fn cancel(&mut self, _now: Nanos, flow: FlowId, cancelled: &mut Vec<Request>) {
+        // Only what is sent is charged.
+        self.flows.cancel(flow, cancelled);
+        self.backlogged.remove(flow.index());
+        self.expected.remove(flow.index());
     }
 
     fn add(&mut self, now: Nanos, request: Request) {

@@ -6,7 +6,8 @@
 //! Bound (Jin, Chase, Kaur 2004): for two flows backlogged over an interval, the difference of what they were served per
 //! weight is at most (D + 1) times the sum of their greatest costs per weight.
 
-use crate::table::FlowTable;
+use super::{BuildOptions, Entry, UNIT_BYTES};
+use crate::table::{Flow, FlowTable};
 use crate::{Cost, Dispatch, FlowId, FlowParameters, IndexedHeap, Request, Scheduler};
 use minerva_model::Nanos;
 
@@ -49,6 +50,24 @@ impl Sfq {
     }
 }
 
+/// Requests at the device at once: on a disk that seeks one, or the disk's own order takes over.
+fn depth(disk: BuildOptions) -> u32 {
+    if disk.rotational { 1 } else { 4.min(disk.depth.max(1)) }
+}
+
+/// In the catalogue.
+pub(super) const ENTRY: Entry = Entry {
+    name: "sfq",
+    summary: "Start-time fair queueing with a bounded depth.",
+    build: |disk| Box::new(Sfq::new(depth(disk), Cost::PerBytes(UNIT_BYTES))),
+    options: |disk| format!("depth {}, {:?}", depth(disk), Cost::PerBytes(UNIT_BYTES)),
+    depth: depth,
+    cost: Cost::PerBytes(UNIT_BYTES),
+    promises: &[],
+    discipline: None,
+    conserves_work: true,
+};
+
 impl Scheduler for Sfq {
     fn name(&self) -> &'static str {
         "sfq"
@@ -64,6 +83,16 @@ impl Scheduler for Sfq {
         // What is still queued counts: who has the number next starts after it.
         if flow.queue.is_empty() {
             flow.state = LastFinish::default();
+        }
+    }
+
+    fn cancel(&mut self, _now: Nanos, flow: FlowId, cancelled: &mut Vec<Request>) {
+        self.by_start.remove(flow.index());
+        let oldest = self.flows.at(flow).queue.front().map(|(_, Start(start))| *start);
+        self.flows.cancel(flow, cancelled);
+        if let Some(start) = oldest {
+            // The next one starts where the oldest of them would have.
+            self.flows.at(flow).state = LastFinish(start);
         }
     }
 
@@ -86,14 +115,20 @@ impl Scheduler for Sfq {
         let Some((start, slot)) = self.by_start.peek() else { return Dispatch::Idle };
         let flow = FlowId(slot as u32);
         let Some((request, _)) = self.flows.pop(flow) else { return Dispatch::Idle };
-        match self.flows.at(flow).queue.front() {
-            Some((_, Start(start))) => self.by_start.set(slot, *start),
+        let Flow { queue, state: LastFinish(last), .. } = self.flows.at(flow);
+        // Where the next one of the flow starts, at the earliest: what is queued may be taken back.
+        let finish = match queue.front() {
+            Some((_, Start(next))) => {
+                self.by_start.set(slot, *next);
+                *next
+            }
             None => {
                 self.by_start.remove(slot);
+                *last
             }
-        }
+        };
         self.now = start;
-        self.finish_max = self.finish_max.max(self.flows.at(flow).state.0);
+        self.finish_max = self.finish_max.max(finish);
         self.in_flight += 1;
         Dispatch::Send(request)
     }
