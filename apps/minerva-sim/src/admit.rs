@@ -9,9 +9,7 @@ use crate::scene::{Loaded, read_profile};
 use crate::scheduler::{HtbsArguments, Name, UNIT_BYTES};
 use crate::text::read_text;
 use anyhow::bail;
-use minerva_blocksched::{
-    Applicant, Capacity, Cost, HtbsOptions, Kind, ServiceTimes, Standing, Verdict, admit,
-};
+use minerva_blocksched::{Applicant, Capacity, Cost, HtbsOptions, Kind, ServiceTimes, Standing, Verdict, admit};
 use minerva_model::Nanos;
 use minerva_sim_device::{DeviceModel, Kind as DeviceKind, Profile, Request};
 use minerva_sim_workload::job::{BoundJob, FILE_BYTES_MAX, JobFile, parse};

@@ -128,9 +128,20 @@ pub(crate) fn print_faults(faults: &Faults) {
         eprintln!("{left_out} left out; the first:");
         faults.examples.iter().for_each(|malformed| eprintln!("  {malformed}"));
     }
+    if faults.sorted > 0 {
+        let sorted = counted(
+            faults.sorted,
+            "request stood behind a later one and was",
+            "requests stood behind later ones and were",
+        );
+        eprintln!("{sorted} put where made, up to {} back", faults.sorted_back_max);
+    }
     if faults.out_of_order > 0 {
         let moved = counted(faults.out_of_order, "request was", "requests were");
-        eprintln!("{moved} earlier than the one before, by up to {}, and moved to its time", faults.back_max);
+        eprintln!(
+            "{moved} further out of order than is sorted (--sort-window), by up to {}, and moved to the time of the latest before",
+            faults.back_max
+        );
     }
     if faults.far_ahead > 0 {
         let moved = counted(faults.far_ahead, "request was", "requests were");
@@ -224,6 +235,8 @@ pub(crate) fn faults_json(faults: &Faults) -> serde_json::Value {
         "malformed": faults.malformed,
         "examples": faults.examples.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "dropped": faults.dropped,
+        "sorted": faults.sorted,
+        "sorted_back_ns_max": faults.sorted_back_max.0,
         "out_of_order": faults.out_of_order,
         "back_ns_max": faults.back_max.0,
         "far_ahead": faults.far_ahead,

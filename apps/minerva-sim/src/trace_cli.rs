@@ -49,7 +49,12 @@ pub(crate) struct Reading {
     /// Stop when more than this part of the entries is malformed, in percent.
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
     malformed_max: f64,
-    /// Stop when a request is earlier than the one before, instead of moving it.
+    /// Put requests that stand behind later ones back where they belong, up to this much earlier; rows by completion are some
+    /// milliseconds out of order. What is earlier still is moved to the time of the latest before it, and stops the run when it is
+    /// more than --malformed-max of all. 0 sorts nothing.
+    #[arg(long, value_name = "TIME", value_parser = crate::every::parse, default_value = "1s", conflicts_with = "in_order")]
+    sort_window: Nanos,
+    /// Stop when a request is earlier than the one before, instead of sorting.
     #[arg(long)]
     in_order: bool,
     /// Bytes from one object number to the next (oracle-general).
@@ -68,7 +73,7 @@ impl Reading {
         Ok(ReadOptions {
             format: self.format,
             malformed_permille_max: (self.malformed_max * 10.0).round() as u32,
-            out_of_order: if self.in_order { OutOfOrder::Refuse } else { OutOfOrder::Clamp },
+            out_of_order: if self.in_order { OutOfOrder::Refuse } else { OutOfOrder::Sort(self.sort_window) },
             object_bytes: self.object_bytes,
             ..ReadOptions::default()
         })

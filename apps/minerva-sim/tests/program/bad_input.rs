@@ -138,9 +138,15 @@ fn places_past_the_end_of_the_disk() {
 #[test]
 fn records_out_of_order() {
     let trace = format!("{}1,R,0,4096,2500\n1,R,0,4096,9000\n", lines(4));
-    let clamped = on("t.csv", trace.as_bytes(), &["run", "t.csv", "--json"]);
+    let sorted = on("t.csv", trace.as_bytes(), &["run", "t.csv", "--json"]);
     expect![[r#"
-        1 request was earlier than the one before, by up to 500.0 us, and moved to its time
+        1 request stood behind a later one and was put where made, up to 500.0 us back
+    "#]]
+    .assert_eq(&sorted.err);
+    assert_eq!(sorted.json()["requests"], 6);
+    let clamped = on("t.csv", trace.as_bytes(), &["run", "t.csv", "--json", "--sort-window", "100us"]);
+    expect![[r#"
+        1 request was further out of order than is sorted (--sort-window), by up to 500.0 us, and moved to the time of the latest before
         the first out of order:
           line 5: 500.0 us earlier than the one before it
     "#]]
@@ -148,7 +154,7 @@ fn records_out_of_order() {
     assert_eq!(clamped.json()["requests"], 6);
     let refused = on("t.csv", trace.as_bytes(), &["run", "t.csv", "--in-order"]);
     expect![[r#"
-        minerva-sim: the trace could not be replayed: t.csv: line 5 is 500.0 us earlier than the request before it; sort the trace, or let times be clamped
+        minerva-sim: the trace could not be replayed: t.csv: line 5 is 500.0 us earlier than the request before it; sort the trace, or let it be sorted within a window
     "#]].assert_eq(&refused.refusal());
 }
 

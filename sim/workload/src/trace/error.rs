@@ -73,7 +73,7 @@ pub enum TraceError {
     },
     /// The instants of more than the set share of it do not fit those around them.
     #[error(
-        "{origin}: {misplaced} of the first {seen} requests are out of order, the first at {first}; sort the trace, or allow more"
+        "{origin}: {misplaced} of the first {seen} requests are out of order, and by more than is sorted, the first at {first}; sort within a wider window, sort the trace, or allow more"
     )]
     TooManyMisplaced {
         /// The trace.
@@ -87,7 +87,7 @@ pub enum TraceError {
     },
     /// Time went back, and the reader was told to refuse that.
     #[error(
-        "{origin}: {position} is {back} earlier than the request before it; sort the trace, or let times be clamped"
+        "{origin}: {position} is {back} earlier than the request before it; sort the trace, or let it be sorted within a window"
     )]
     OutOfOrder {
         /// The trace.

@@ -10,12 +10,13 @@
 //! | `formats/` | one file a format |
 //! | `reader` | time from the first request, order, how much may be malformed |
 //! | `native/` | Parquet, read and written |
+//! | `sort` | requests put back into the order in which they were made |
 //! | `feed` | one trace read for several processes |
 //! | `replay` | a process that does what a trace says |
 //! | `replay_options` | how a trace is replayed, and what came of it |
 //! | `summary` | what a trace holds, in numbers |
 //!
-//! Memory is constant: buffers, decoders' windows, and one row group of the native form while it is written.
+//! Memory is constant: buffers, decoders' windows, requests held to be sorted, and one row group of the native form while it is written.
 
 mod decode;
 mod error;
@@ -33,6 +34,7 @@ mod record;
 mod replay;
 mod replay_options;
 mod slice;
+mod sort;
 mod summary;
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,4 @@
-//! The reader above all formats: time from the first request, order, and how much may be malformed.
+//! The reader above all formats: time from the first request, order within a window, and how much may be malformed.
 
 use super::decode::Decode;
 use super::error::TraceError;
@@ -9,6 +9,7 @@ use super::input::{self, Compression, Opened};
 use super::lines::Lines;
 use super::native::reader::{self as native, NativeRecords};
 use super::record::{Faults, Found, Misplaced, Position, Raw, Record};
+use super::sort::Sorter;
 use minerva_model::Nanos;
 use std::fs::File;
 use std::io::Read;
@@ -16,14 +17,21 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What to do with a request that is earlier than the one before it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What to do with a request that is earlier than one before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutOfOrder {
-    /// Count it, and move it to the instant of the one before.
-    #[default]
-    Clamp,
+    /// Put it where it belongs if it is at most this much earlier; otherwise count it, and move it to the instant of the latest
+    /// one before it. Zero sorts nothing.
+    Sort(Nanos),
     /// Stop.
     Refuse,
+}
+
+impl Default for OutOfOrder {
+    /// Rows by completion are milliseconds out of order. A second is more than any disk in order takes.
+    fn default() -> Self {
+        Self::Sort(Nanos::SECOND)
+    }
 }
 
 /// How to read.
@@ -47,7 +55,7 @@ impl Default for ReadOptions {
             format: None,
             malformed_permille_max: 10,
             judge_after: 100,
-            out_of_order: OutOfOrder::Clamp,
+            out_of_order: OutOfOrder::default(),
             object_bytes: 512,
         }
     }
@@ -62,13 +70,16 @@ pub struct TraceReader {
     decoder: Box<dyn Decode>,
     taken: Arc<AtomicU64>,
     faults: Faults,
-    records: u64,
+    sorter: Sorter,
+    /// Requests read; some are still held by the sorter.
+    requests: u64,
     first_ns: Option<u64>,
-    last: Nanos,
     /// Where the last request given out was.
     position: Position,
     /// A request that was read to judge the one before it by.
     ahead: Option<(Raw, Position)>,
+    /// Nothing more can be read: the trace is at its end, or this is why. What is held is given out first.
+    ended: Option<Result<(), TraceError>>,
     finished: bool,
 }
 
@@ -152,6 +163,10 @@ impl TraceReader {
         decoder: Box<dyn Decode>,
         taken: Arc<AtomicU64>,
     ) -> Self {
+        let sorter = Sorter::new(match options.out_of_order {
+            OutOfOrder::Sort(window) => window,
+            OutOfOrder::Refuse => Nanos::ZERO,
+        });
         Self {
             origin: origin.to_owned(),
             format,
@@ -161,10 +176,11 @@ impl TraceReader {
             decoder,
             taken,
             faults: Faults::default(),
-            records: 0,
+            sorter,
+            requests: 0,
             first_ns: None,
-            last: Nanos::ZERO,
             ahead: None,
+            ended: None,
             finished: false,
         }
     }
@@ -209,38 +225,42 @@ impl TraceReader {
         self.taken.load(Ordering::Relaxed)
     }
 
-    /// The request as it is given out, at an instant that is not before the last one's.
-    fn record(&mut self, raw: Raw, position: Position) -> Result<Record, TraceError> {
+    /// The request as it is given out.
+    fn record(&mut self, raw: Raw, position: Position) -> Record {
         self.position = position;
-        let at_ns = self.believed(&raw)?;
-        let first = *self.first_ns.get_or_insert(at_ns);
-        let mut at = Nanos(at_ns.saturating_sub(first));
-        let last_on_its_clock = first.saturating_add(self.last.0);
-        if at_ns < last_on_its_clock {
-            let by = Nanos(last_on_its_clock - at_ns);
-            if self.options.out_of_order == OutOfOrder::Refuse {
-                return Err(TraceError::OutOfOrder { origin: self.origin.clone(), position, back: by });
-            }
-            self.note_misplaced(Misplaced { position, by, ahead: false })?;
-            at = self.last;
-        }
-        self.last = at;
-        self.records += 1;
-        Ok(Record {
-            at,
+        let first = *self.first_ns.get_or_insert(raw.at_ns);
+        Record {
+            at: Nanos(raw.at_ns.saturating_sub(first)),
             kind: raw.kind,
             offset_bytes: raw.offset_bytes,
             // A format's own check has ruled out more.
             length_bytes: u32::try_from(raw.length_bytes).unwrap_or(u32::MAX),
             volume: raw.volume,
             latency: raw.latency,
-        })
+        }
     }
 
-    /// The request's instant, or where it is far ahead of the ones before and after, that of the one before; at the very
+    /// Gives a request to the sorter, at an instant at which it can be put where it belongs.
+    fn hold(&mut self, raw: Raw, position: Position) -> Result<(), TraceError> {
+        let mut at_ns = self.believed(&raw, position)?;
+        if let Some(newest) = self.sorter.newest_ns().filter(|_| self.sorter.is_too_early(at_ns)) {
+            let by = Nanos(newest - at_ns);
+            if self.options.out_of_order == OutOfOrder::Refuse {
+                return Err(TraceError::OutOfOrder { origin: self.origin.clone(), position, back: by });
+            }
+            self.note_misplaced(Misplaced { position, by, ahead: false })?;
+            at_ns = newest;
+        }
+        self.requests += 1;
+        self.sorter.put(Raw { at_ns, ..raw }, position);
+        (self.faults.sorted, self.faults.sorted_back_max) = (self.sorter.moved, self.sorter.reach_max);
+        Ok(())
+    }
+
+    /// The request's instant, or where it is far ahead of the ones before and after, that of the latest before; at the very
     /// beginning that of the one after.
-    fn believed(&mut self, raw: &Raw) -> Result<u64, TraceError> {
-        let last = self.first_ns.map(|first| first.saturating_add(self.last.0));
+    fn believed(&mut self, raw: &Raw, position: Position) -> Result<u64, TraceError> {
+        let last = self.sorter.newest_ns();
         let is_far = last.is_none_or(|last| raw.at_ns.saturating_sub(last) > FAR.0);
         if !is_far || self.options.out_of_order == OutOfOrder::Refuse {
             return Ok(raw.at_ns);
@@ -249,7 +269,7 @@ impl TraceReader {
         match self.ahead {
             Some((next, _)) if next.at_ns.saturating_add(FAR.0) < raw.at_ns => {
                 let by = Nanos(raw.at_ns - next.at_ns);
-                self.note_misplaced(Misplaced { position: self.position, by, ahead: true })?;
+                self.note_misplaced(Misplaced { position, by, ahead: true })?;
                 Ok(last.unwrap_or(next.at_ns))
             }
             _ => Ok(raw.at_ns),
@@ -267,7 +287,7 @@ impl TraceReader {
     }
 
     fn seen(&self) -> u64 {
-        self.records + self.faults.dropped + self.faults.malformed
+        self.requests + self.faults.dropped + self.faults.malformed
     }
 
     /// Whether so many of those seen are more than the set share.
@@ -288,20 +308,39 @@ impl TraceReader {
     }
 
     fn advance(&mut self) -> Result<Option<Record>, TraceError> {
+        loop {
+            if let Some((raw, position)) = self.sorter.take(self.ended.is_some()) {
+                return Ok(Some(self.record(raw, position)));
+            }
+            if let Some(ended) = self.ended.take() {
+                return ended.map(|()| None);
+            }
+            self.ended = match self.read_on() {
+                Ok(true) => None,
+                Ok(false) => Some(self.end()),
+                Err(error) => Some(Err(error)),
+            };
+        }
+    }
+
+    /// Reads one more request; false at the end of the trace.
+    fn read_on(&mut self) -> Result<bool, TraceError> {
         let next = match self.ahead.take() {
             Some(next) => Some(next),
             None => self.read()?,
         };
-        match next {
-            Some((raw, position)) => self.record(raw, position).map(Some),
-            // Malformed entries at the beginning were too few to be judged by; now all is known.
-            None if self.records > 0 => self.judge().map(|()| None),
-            None => {
-                let first = self.faults.examples.first().cloned();
-                let (origin, format, malformed) = (self.origin.clone(), self.format, self.faults.malformed);
-                Err(TraceError::NoRecords { origin, format, malformed, first })
-            }
+        next.map_or(Ok(false), |(raw, position)| self.hold(raw, position).map(|()| true))
+    }
+
+    /// Whether all that was read was enough of a trace.
+    fn end(&self) -> Result<(), TraceError> {
+        // Malformed entries at the beginning were too few to be judged by; now all is known.
+        if self.requests > 0 {
+            return self.judge();
         }
+        let first = self.faults.examples.first().cloned();
+        let (origin, format, malformed) = (self.origin.clone(), self.format, self.faults.malformed);
+        Err(TraceError::NoRecords { origin, format, malformed, first })
     }
 
     /// The next request as the format gives it, and where it is.

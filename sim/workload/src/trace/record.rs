@@ -87,9 +87,13 @@ pub struct Faults {
     pub examples: Vec<Malformed>,
     /// Well-formed entries that are no request or have no answer: SYSTOR's blank type, failed or merged requests.
     pub dropped: u64,
-    /// Requests earlier than the one before. They are moved to its instant.
+    /// Requests that stood behind later ones, within the sort window, and were put where they belong: no fault.
+    pub sorted: u64,
+    /// How far back in time the furthest of them was put.
+    pub sorted_back_max: Nanos,
+    /// Requests further behind a later one than the sort window. They are moved to the instant of the latest before them.
     pub out_of_order: u64,
-    /// How far back the worst of them went.
+    /// How far back the worst of those went.
     pub back_max: Nanos,
     /// Requests more than a minute later than both the one before and the one after. They are moved to the instant of the one
     /// before, so that one wrong clock does not move everything after it.

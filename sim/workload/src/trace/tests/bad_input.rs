@@ -3,6 +3,7 @@
 use super::super::{Format, OutOfOrder, ReadOptions, TraceError, TraceReader};
 use super::formats::{QUEUE_READ, blktrace_event, oracle_record, vscsi_record};
 use super::{read, read_as};
+use minerva_model::Nanos;
 use proptest::prelude::{any, prop_assert, proptest};
 use std::io::{Read, repeat};
 
@@ -55,7 +56,8 @@ fn more_than_the_set_share_stops_the_run() {
 #[test]
 fn time_that_goes_back_is_clamped_or_refused() {
     let text = "1,W,0,4096,100\n1,W,0,4096,90\n1,W,0,4096,300\n1,R,0,512,150\n";
-    let (records, faults, _) = read(text, "a").unwrap();
+    let unsorted = ReadOptions { out_of_order: OutOfOrder::Sort(Nanos::ZERO), ..ReadOptions::default() };
+    let (records, faults, _) = read_as(text, "a", unsorted).unwrap();
     assert_eq!(records.iter().map(|record| record.at.0).collect::<Vec<_>>(), [0, 0, 200_000, 200_000]);
     assert_eq!((faults.out_of_order, faults.back_max.0), (2, 150_000));
     let said: Vec<String> = faults.misplaced.iter().map(ToString::to_string).collect();
@@ -67,8 +69,58 @@ fn time_that_goes_back_is_clamped_or_refused() {
     let error = message(read_as(text, "a", strict));
     assert_eq!(
         error,
-        "a: line 2 is 10.0 us earlier than the request before it; sort the trace, or let times be clamped"
+        "a: line 2 is 10.0 us earlier than the request before it; sort the trace, or let it be sorted within a window"
     );
+}
+
+/// As the real SYSTOR '17 files are: a row is written when its request is done.
+#[test]
+fn rows_by_completion_are_put_back_into_the_order_in_which_they_were_made() {
+    let made: Vec<(u64, u64)> = (0..500_u64).map(|n| (n * 137, 200 + n * 7919 % 9_000)).collect();
+    let mut rows: Vec<(u64, u64)> = made.clone();
+    rows.sort_by_key(|(at_us, took_us)| at_us + took_us);
+    let line = |(at_us, took_us): &(u64, u64)| {
+        format!("1456095145.{:06}000,0.{took_us:06}000,R,0,{},4096\n", at_us + 100_000, at_us * 4096)
+    };
+    let text = format!("Timestamp,Response,IOType,LUN,Offset,Size\n{}", rows.iter().map(line).collect::<String>());
+    let (records, faults, reader) = read(&text, "2016022219-LUN0.csv").unwrap();
+    assert_eq!(reader.format(), Format::Systor);
+    let read_back: Vec<(u64, u64)> = records.iter().map(|one| (one.at.0 / 1000, one.offset_bytes / 4096)).collect();
+    assert_eq!(read_back, made.iter().map(|(at_us, _)| (*at_us, *at_us)).collect::<Vec<_>>());
+    assert_eq!((faults.out_of_order, faults.misplaced.len()), (0, 0));
+    // As far as a request made later was done sooner.
+    let reach_us = rows.iter().scan(0, |newest, (at_us, _)| {
+        *newest = at_us.max(newest).to_owned();
+        Some(*newest - at_us)
+    });
+    assert_eq!(faults.sorted_back_max, Nanos(reach_us.max().unwrap() * 1000));
+    assert!(faults.sorted > 200 && faults.sorted_back_max < Nanos::from_millis(10), "{faults:?}");
+    // A window that is too narrow says where, and what to do.
+    let narrow = ReadOptions { out_of_order: OutOfOrder::Sort(Nanos::from_millis(1)), ..ReadOptions::default() };
+    let error = message(read_as(&text, "a", narrow));
+    assert!(error.contains("the first at line ") && error.contains("sort within a wider window"), "{error}");
+}
+
+/// Whatever the order, requests come out by time and none is lost or made, and what is held is bounded.
+#[test]
+fn sorting_loses_nothing_and_holds_a_bounded_number() {
+    // 40,000 requests of one instant but for the last, which was made a nanosecond before: further than is held.
+    let mut text: String = (0..40_000).map(|n| format!("1,W,{},4096,1000\n", n * 4096)).collect();
+    text.push_str("1,W,0,4096,999\n");
+    let (records, faults, _) = read(&text, "a").unwrap();
+    assert_eq!((records.len(), faults.sorted, faults.out_of_order), (40_001, 0, 1));
+    assert!(records.is_sorted_by_key(|record| record.at));
+    // A request that cannot be read ends the trace behind all that was read before it.
+    let (mut reader, bad) = (0, "1,W,0,4096,1000\n1,W,0,4096,900\n".to_owned() + &"x\n".repeat(200));
+    let trace = TraceReader::from_stream(std::io::Cursor::new(bad.into_bytes()), "a", ReadOptions::default()).unwrap();
+    let mut ended_badly = false;
+    for record in trace {
+        match record {
+            Ok(_) => reader += 1,
+            Err(_) => ended_badly = true,
+        }
+    }
+    assert_eq!((reader, ended_badly), (2, true));
 }
 
 #[test]
@@ -86,21 +138,22 @@ fn one_instant_far_ahead_moves_nothing_after_it() {
     let (at, faults) = instants(&trace(&[9 * hour_us, 200, 300]));
     assert_eq!((at, faults.far_ahead), (vec![0, 0, 100], 1), "also the first");
     let (at, faults) = instants(&trace(&[0, 9 * hour_us, 9 * hour_us + 5, 9 * hour_us + 3]));
-    assert_eq!(at, [0, 9 * hour_us, 9 * hour_us + 5, 9 * hour_us + 5], "a real gap is one");
-    assert_eq!((faults.far_ahead, faults.out_of_order), (0, 1));
+    assert_eq!(at, [0, 9 * hour_us, 9 * hour_us + 3, 9 * hour_us + 5], "a real gap is one");
+    assert_eq!((faults.far_ahead, faults.out_of_order, faults.sorted), (0, 0, 1));
     let (at, _) = instants(&trace(&[0, 9 * hour_us]));
     assert_eq!(at, [0, 9 * hour_us], "nothing speaks against the last");
 }
 
 #[test]
 fn more_than_the_set_share_out_of_order_stops_the_run() {
-    let mut text: String = (0..99).map(|n| format!("1,W,0,4096,{}\n", 1000 * n)).collect();
+    // A tenth of a second apart: what goes back to the beginning is further than is sorted.
+    let mut text: String = (0..99).map(|n| format!("1,W,0,4096,{}\n", 100_000 * n)).collect();
     text.push_str("1,W,0,4096,7\n");
     assert_eq!(read(&text, "a").unwrap().1.out_of_order, 1);
     text.push_str("1,W,0,4096,8\n");
     let error = message(read(&text, "a"));
     assert!(
-        error.starts_with("a: 2 of the first 101 requests are out of order, the first at line 100: 98.0 ms earlier"),
+        error.starts_with("a: 2 of the first 101 requests are out of order, and by more than is sorted, the first at line 100: 9.8 s earlier"),
         "{error}"
     );
 }
