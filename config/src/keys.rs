@@ -243,6 +243,17 @@ const ACTUATION: &[Key<Config>] = &[
         show: |c| Some(c.engine.actuation.caps_lift_below_busy_permille.to_string()),
         example: "",
     },
+    Key {
+        name: "caps_lift_at_memory_stall_permille",
+        doc: "Caps are lifted while all that wants to run waits for memory in this part of the time, in thousandths; 0 never.",
+        kind: Kind::Whole {
+            least: 0,
+            most: 1000,
+            set: |c, v| c.engine.actuation.caps_lift_at_memory_stall_permille = v as u32,
+        },
+        show: |c| Some(c.engine.actuation.caps_lift_at_memory_stall_permille.to_string()),
+        example: "",
+    },
 ];
 
 const DAEMON: &[Key<Config>] = &[

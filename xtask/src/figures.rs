@@ -51,6 +51,7 @@ const FIGURES: &[(&str, Source)] = &[
     ("memory", Source::Lab),
     ("idle-writes", Source::Lab),
     ("kill-restore", Source::Lab),
+    ("undo-bites", Source::Lab),
     ("clients", Source::Lab),
     ("endogenic", Source::Lab),
     (

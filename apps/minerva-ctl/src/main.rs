@@ -15,6 +15,7 @@ mod output;
 mod part;
 mod place;
 mod probe;
+mod probe_reader;
 mod quantity;
 mod record;
 mod reload;
@@ -115,7 +116,7 @@ fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
         Command::When { bytes, bounds, no_wait } => block_on(when::run(&file, bounds.operation(bytes), !no_wait, json)),
         Command::Whoami => block_on(tenant::whoami(&file, json)),
         Command::ProbeReader { node, start, length, milliseconds } => {
-            probe::read(&node, start, length, Duration::from_millis(milliseconds))
+            probe_reader::read(&node, start, length, Duration::from_millis(milliseconds))
         }
         Command::Generate { directory } => generate::run(&directory),
     }

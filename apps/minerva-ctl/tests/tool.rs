@@ -295,6 +295,17 @@ fn the_probe_leaves_nothing_behind() {
     assert_eq!(lines[0]["bites"], true, "{}", text(&probe.stderr));
     let bytes = |index: usize| lines[1]["bytes"][index].as_u64().expect("a number");
     assert!(bytes(0) > bytes(1) && bytes(1) > 0, "{}", lines[1]);
+    // Caps are proved as well, where the file asks for them.
+    let config = directory.join("minerva.toml");
+    let before = fs::read_to_string(&config).unwrap_or_default();
+    fs::write(&config, format!("{before}\n[devices.{name}]\nback_end = \"throttle-v1\"\n")).expect("a file");
+    if left.with_file_name("cgroup.procs").exists() {
+        let probe = tool(directory, &["--json", "doctor", "--device", name, "--probe", "--seconds", "1s"]);
+        let last = text(&probe.stdout).lines().last().map(str::to_owned).unwrap_or_default();
+        let line: serde_json::Value = serde_json::from_str(&last).unwrap_or_else(|_| panic!("{}", text(&probe.stderr)));
+        assert_eq!((&line["knob"], &line["bites"]), (&"cap".into(), &true.into()), "{line}");
+        assert!(line["got_ratio"].as_f64() > Some(2.4), "{line}");
+    }
     for at in ["/sys/fs/cgroup/blkio", "/sys/fs/cgroup", directory.to_str().expect("a path")] {
         let left = fs::read_dir(at).into_iter().flatten().flatten().map(|entry| entry.file_name());
         let is_ended = |name: &str| !Path::new("/proc").join(name).exists();

@@ -212,6 +212,8 @@ pub(crate) enum FigureCommand {
     Clients(ClientsArguments),
     /// Kills the daemon at random moments under load and restores.
     KillRestore(KillRestoreArguments),
+    /// Whether two equal readers get after the daemon's end what they got before its start, for each back end.
+    UndoBites(UndoBitesArguments),
 }
 
 /// What all runs have in common.
@@ -263,9 +265,30 @@ pub(crate) struct KillRestoreArguments {
     /// How many kills.
     #[arg(long, default_value_t = 200)]
     pub(crate) kills: u32,
+    /// After so many kills it is measured what tenants of equal weight get.
+    #[arg(long, default_value_t = 20)]
+    pub(crate) effect_checks: u32,
     /// Seed of the moments.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct UndoBitesArguments {
+    /// Which disk to emulate.
+    #[arg(long, default_value = "sata7200-80g")]
+    pub(crate) profile: String,
+    /// Only these back ends: bfq, bfq-v1, iocost, max, throttle-v1. Those of the other cgroup version are measured in a guest.
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) back_end: Vec<String>,
+    /// Seconds of each window: before, during and after.
+    #[arg(long, default_value_t = 12)]
+    pub(crate) seconds: u64,
+    /// Leave out the guest, in which cgroup v2 is measured where this machine has v1.
+    #[arg(long)]
+    pub(crate) no_guest: bool,
     #[command(flatten)]
     pub(crate) output: Output,
 }

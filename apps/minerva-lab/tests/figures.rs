@@ -45,3 +45,13 @@ fn nothing_is_written_while_nothing_changes() {
     // Whether a slice was unchanged is the tenants' doing; that it had no write is the daemon's.
     assert_eq!(lines[0]["value"], 0.0, "{lines:?}");
 }
+
+#[test]
+fn an_undone_weight_has_no_effect_any_more() {
+    if blkio_version() != CgroupVersion::V1 {
+        println!("skipped: needs a blkio controller of cgroup v1");
+        return;
+    }
+    let Some(lines) = figure(&["undo-bites", "--back-end", "bfq-v1", "--seconds", "8"]) else { return };
+    assert_eq!(lines[0]["met"], true, "{lines:?}");
+}

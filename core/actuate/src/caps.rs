@@ -11,7 +11,8 @@
 //!
 //! A cap is split between reads and writes as the tenant used them, with [`OTHER_WAY_PERMILLE`] kept for the other way. A
 //! new cap within a sixteenth of the old is not written. Each cap carries a lease of two slices: one that is not dealt
-//! again is lifted. All are lifted when the disk was far from busy for two slices, or only one tenant is on it.
+//! again is lifted. All are lifted when the disk was far from busy for two slices, or only one tenant is on it, or the host is
+//! short of memory (`memory`).
 
 use minerva_model::{Nanos, TenantId};
 use std::collections::BTreeMap;
@@ -74,15 +75,22 @@ pub(crate) struct Dealer {
     dealt: BTreeMap<TenantId, (Cap, Nanos)>,
     fastest_bytes_per_second: f64,
     quiet_slices: u64,
+    /// The host is short of memory: no cap may stand.
+    is_barred: bool,
 }
 
 impl Dealer {
+    /// Whether caps may stand at all.
+    pub(crate) fn may_cap(&mut self, may: bool) {
+        self.is_barred = !may;
+    }
+
     /// The caps that change; `None` lifts.
     pub(crate) fn deal(&mut self, now: Nanos, disk: DiskUse, uses: &[Use]) -> Vec<(TenantId, Option<Cap>)> {
         self.fastest_bytes_per_second = self.fastest_bytes_per_second.max(disk.measured_bytes_per_second);
         self.quiet_slices = if disk.busy { 0 } else { self.quiet_slices + 1 };
         let mut changes = Vec::new();
-        if self.quiet_slices >= LEASE_SLICES || (disk.busy && disk.contention < 2) {
+        if self.is_barred || self.quiet_slices >= LEASE_SLICES || (disk.busy && disk.contention < 2) {
             changes.extend(std::mem::take(&mut self.dealt).into_keys().map(|tenant| (tenant, None)));
             return changes;
         }

@@ -10,7 +10,7 @@
 //! - whoever else writes a knob is named, and wins in the end (`fights`).
 //!
 //! Read in this order: `verdict` (which back end bites), `steering` (one disk), `hierarchy` (shares to weights) or `caps`
-//! (shares to limits), `ledger` (wishes to requests), `knob` and the back ends' files (texts).
+//! (shares to limits; `memory` says when none may stand), `ledger` (wishes to requests), `knob` and the back ends' files (texts).
 
 mod bfq;
 mod bfq_v1;
@@ -24,6 +24,7 @@ mod io_max;
 mod iocost;
 mod knob;
 mod ledger;
+mod memory;
 mod steering;
 mod throttle_v1;
 mod verdict;
@@ -36,9 +37,10 @@ use groups::{GroupNumber, Groups};
 use hierarchy::Own;
 use knob::Holder;
 use ledger::Ledger;
+use memory::MemoryPressure;
 use minerva_model::{
-    BackEnd, CgroupRef, Decision, Device, DeviceId, Effect, EngineConfig, KnobTarget, Mode, Nanos, Outcome, Share,
-    Signals, Tenant, TenantId, WriteId,
+    BackEnd, CgroupRef, Decision, Device, DeviceId, Effect, EngineConfig, KnobTarget, Mode, Nanos, Outcome, Pressure,
+    Share, Signals, Tenant, TenantId, WriteId,
 };
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -76,6 +78,7 @@ pub struct Actuator {
     disks: BTreeMap<DeviceId, Steering>,
     pairs: BTreeMap<(TenantId, DeviceId), Pair>,
     ledger: Ledger,
+    memory: MemoryPressure,
 }
 
 impl Default for Actuator {
@@ -97,6 +100,7 @@ impl Actuator {
             tenants: BTreeMap::new(),
             disks: BTreeMap::new(),
             pairs: BTreeMap::new(),
+            memory: MemoryPressure::default(),
         }
     }
 
@@ -194,19 +198,31 @@ impl Actuator {
         self.groups.settle(|group| self.ledger.knows(Holder::Group(group)));
     }
 
+    /// Before each [`Actuator::plan`]: how long the host has waited for memory since its boot, if the kernel tells. While it waits
+    /// too much, caps are lifted.
+    pub fn waited_for_memory(&mut self, now: Nanos, waited: Option<Pressure>) {
+        let limit = self.config.actuation.caps_lift_at_memory_stall_permille;
+        let was_high = self.memory.is_high();
+        self.memory.sampled(now, waited, limit);
+        if self.disks.values().any(Steering::has_caps) {
+            self.ledger.effects.extend(self.memory.news(was_high, limit).map(Effect::Found));
+        }
+    }
+
     /// Once a slice: takes the decisions that changed and what the slice measured, and asks for what follows.
     pub fn plan(&mut self, now: Nanos, decisions: &[Decision], signals: &Signals) {
         self.slice += 1;
         self.groups.settle(|group| self.ledger.knows(Holder::Group(group)));
         self.take_shares(decisions);
         self.note_activity(signals);
-        let Self { disks, pairs, tenants, ledger, groups, config, .. } = self;
+        let Self { disks, pairs, tenants, ledger, groups, config, memory, .. } = self;
         for (id, disk) in disks {
             let mut shares = BTreeMap::new();
             if disk.has_caps() {
                 let on_disk = pairs.iter().filter(|((tenant, device), _)| device == id && is_steered(tenants, *tenant));
                 shares = on_disk.filter_map(|((tenant, _), pair)| Some((*tenant, pair.share?.get()))).collect();
             }
+            disk.may_cap(!memory.is_high());
             disk.plan(now, config, groups, &shares, signals, ledger);
         }
         self.ledger.turn(self.slice);

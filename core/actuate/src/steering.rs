@@ -205,6 +205,13 @@ impl Steering {
         }
     }
 
+    /// Whether caps may stand; before each [`Steering::plan`].
+    pub(crate) fn may_cap(&mut self, may: bool) {
+        if let Means::Caps { dealer, .. } = &mut self.means {
+            dealer.may_cap(may);
+        }
+    }
+
     /// The disk is steered by caps.
     pub(crate) fn has_caps(&self) -> bool {
         matches!(self.means, Means::Caps { .. })

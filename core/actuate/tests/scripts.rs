@@ -7,6 +7,7 @@
 //! | `tenant N KIND PATH [excluded]`, `gone N` | a tenant is seen, or gone |
 //! | `decide N MAJ:MIN SHARE` | a decision for the next slice |
 //! | `uses N MAJ:MIN MBPS` | a tenant reads that much in the next slice, and the disk is busy |
+//! | `memory PERMILLE`, `memory absent` | in that part of each further slice all wait for memory |
 //! | `slice` | plan, then perform and answer until nothing is left |
 //! | `slices N` | so many |
 //! | `somebody PLACE FILE MAJ:MIN TEXT` | somebody else writes |
@@ -22,7 +23,7 @@ use kernel::{Kernel, facts, place};
 use minerva_actuate::Actuator;
 use minerva_model::{
     BackEnd, CgroupRef, CgroupVersion, Decision, Device, DeviceId, DeviceSettings, DeviceSignals, Effect, EngineConfig,
-    IoCounters, IoSignals, KnobFile, Mode, Nanos, Outcome, Share, Signals, Tenant, TenantId, TenantKind,
+    IoCounters, IoSignals, KnobFile, Mode, Nanos, Outcome, Pressure, Share, Signals, Tenant, TenantId, TenantKind,
 };
 
 #[derive(Default)]
@@ -32,11 +33,15 @@ struct World {
     now: Nanos,
     decisions: Vec<Decision>,
     signals: Signals,
+    /// Thousandths of each slice; absent as on a kernel without pressure accounting.
+    memory: Option<u64>,
+    waited: Pressure,
     log: String,
 }
 
 impl World {
     fn run(mut self, script: &str) -> String {
+        self.memory = Some(0);
         for line in script.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
             let before = self.log.len();
             self.obey(line);
@@ -80,6 +85,7 @@ impl World {
                 factors: Vec::new(),
             }),
             ["uses", tenant, device, megabytes] => self.use_disk(tenant, device, megabytes),
+            ["memory", permille] => self.memory = permille.parse().ok(),
             ["slice"] => self.slice(),
             ["slices", count] => (0..count.parse().unwrap()).for_each(|_| {
                 self.slice();
@@ -121,6 +127,11 @@ impl World {
 
     fn slice(&mut self) {
         self.now += Nanos::SECOND;
+        let waited = self.memory.map(|permille| {
+            self.waited.full_ns += permille * 1_000_000;
+            self.waited
+        });
+        self.actuator.waited_for_memory(self.now, waited);
         self.actuator.plan(self.now, &std::mem::take(&mut self.decisions), &std::mem::take(&mut self.signals));
     }
 
@@ -195,6 +206,7 @@ scripts! {
     excluding_puts_back
     fights_are_given_up
     leaving_enforce_puts_back
+    memory_pressure_lifts_caps
     nested_groups
     neutral_costs_nothing
     refused_and_vanished

@@ -185,6 +185,7 @@ impl Engine {
             decisions.clear();
         }
         // In every mode: the actuator knows that only `enforce` writes, and after it may still have something to put back.
+        self.actuator.waited_for_memory(self.now, sample.memory_pressure);
         self.actuator.plan(self.now, &decisions, &signals);
         self.effects.extend(decisions.into_iter().map(Effect::Decided));
         self.effects.extend(self.decider.histories(self.now).into_iter().map(Effect::Remember));

@@ -32,6 +32,10 @@ pub enum FindingKind {
     HiddenTenants,
     /// A disk is gone, and what was written for it.
     DiskGone,
+    /// Caps are lifted while the host is short of memory.
+    CapsLifted,
+    /// The host is no longer short of memory, and caps are dealt again.
+    CapsBack,
 }
 
 impl FindingKind {
@@ -50,12 +54,14 @@ impl FindingKind {
             Self::UnknownDisk => "unknown-disk",
             Self::HiddenTenants => "hidden-tenants",
             Self::DiskGone => "disk-gone",
+            Self::CapsLifted => "caps-lifted",
+            Self::CapsBack => "caps-back",
         }
     }
 
     /// Whether an operator should act on it; the rest is information.
     pub const fn is_warning(self) -> bool {
-        !matches!(self, Self::Steerable | Self::CounterReset | Self::DiskGone)
+        !matches!(self, Self::Steerable | Self::CounterReset | Self::DiskGone | Self::CapsBack)
     }
 }
 

@@ -16,6 +16,9 @@ pub struct Sample {
     pub pressure: Vec<TenantPressure>,
     /// The host's own `/proc/pressure/io`.
     pub host_pressure: Option<Pressure>,
+    /// The host's own `/proc/pressure/memory`. Recordings of earlier versions have none.
+    #[serde(default)]
+    pub memory_pressure: Option<Pressure>,
     /// What could not be read, by kind of place.
     pub skipped: Vec<Skipped>,
 }
@@ -95,7 +98,7 @@ pub struct TenantUsage {
     pub process_write_bytes: u64,
 }
 
-/// Stall time because of I/O (`Documentation/accounting/psi.rst`), cumulative.
+/// Stall time because of I/O or memory (`Documentation/accounting/psi.rst`), cumulative.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pressure {
     /// Time in which some task waited.

@@ -99,6 +99,7 @@ impl Default for FennelSettings {
 
 /// How knobs are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ActuationSettings {
     /// Every knob that Minerva holds is read again once in this many slices, in turns, to see who else writes it.
     pub verify_every_slices: u32,
@@ -109,6 +110,9 @@ pub struct ActuationSettings {
     pub manage_ancestors: bool,
     /// A cap is lifted when the disk has been this far from busy for two slices, in thousandths.
     pub caps_lift_below_busy_permille: u32,
+    /// Caps are lifted when every process that wanted to run waited for memory in this part of the last seconds, in thousandths
+    /// of the time; 0 never.
+    pub caps_lift_at_memory_stall_permille: u32,
 }
 
 impl Default for ActuationSettings {
@@ -118,6 +122,7 @@ impl Default for ActuationSettings {
             fights_before_giving_up: 5,
             manage_ancestors: true,
             caps_lift_below_busy_permille: 900,
+            caps_lift_at_memory_stall_permille: 100,
         }
     }
 }

@@ -1,6 +1,8 @@
-//! `kill -9` of the daemon at random moments under load: `minerva-ctl restore` must bring every knob back, no row that the
+//! `kill -9` of the daemon at random moments under load: `minerva-ctl restore` must bring every knob back, and its effect, no row that the
 //! store had acknowledged may be lost, and the next start must be clean.
 
+use super::undo::race as race_of_readers;
+use super::weight_files::{weigh, weight_files};
 use crate::daemon::{Daemon, DaemonConfig};
 use crate::disk::{Disk, DiskSpec, RUNTIME_DIRECTORY};
 use crate::error::{At, LabError, Result};
@@ -17,6 +19,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 const TENANTS: usize = 8;
+/// Every so many-th tenant has a weight of the operator's.
+const WEIGHED_EVERY: usize = 3;
 /// The shortest slice there is: the more is written, the more a kill can hit.
 const SLICE_MS: u64 = 100;
 /// A kill comes at most this long after the start, so that starts are hit too.
@@ -25,13 +29,14 @@ const LIFE_MS_MAX: u64 = 900;
 const CHURN: Duration = Duration::from_millis(120);
 /// A daemon that did not steer after this long does not.
 const STEER_PATIENCE: Duration = Duration::from_secs(20);
+/// How long tenants of equal weight are compared after a restore, and how far one may be from the mean of them.
+const EFFECT_WINDOW: Nanos = Nanos::from_secs(3);
+const EFFECT_ERROR_MAX: f64 = 0.1;
 /// Wall clock rounding of a row's instant.
 const ROUNDING_MS: i64 = 10;
 /// Changes of use are followed at once.
 const QUICK: &str = "\n[fennel]\nrecent_half_life = \"1s\"\nlong_term_half_life = \"2s\"\nverdicts_needed = 1\n\
                      \n[actuation]\nverify_every_slices = 3\n";
-/// What a cgroup may hold for a disk, in either version.
-const WEIGHT_FILES: [&str; 4] = ["blkio.bfq.weight", "blkio.bfq.weight_device", "io.bfq.weight", "io.weight"];
 const QUEUE_FILES: [&str; 2] = ["scheduler", "iosched/low_latency"];
 
 /// What to do.
@@ -39,6 +44,8 @@ const QUEUE_FILES: [&str; 2] = ["scheduler", "iosched/low_latency"];
 pub struct KillPlan {
     /// How many kills.
     pub kills: u32,
+    /// After so many of them, spread evenly, it is measured what equal tenants get.
+    pub effect_checks: u32,
     /// Seed of the moments.
     pub seed: u64,
     /// `minervad`.
@@ -57,7 +64,7 @@ pub struct StoreRows {
 }
 
 /// What came of it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct KillResult {
     /// Kills after which everything was right.
     pub passed: u32,
@@ -65,6 +72,10 @@ pub struct KillResult {
     pub held: u32,
     /// Kills before the daemon was ready.
     pub during_start: u32,
+    /// Kills after which it was measured that tenants of equal weight get equal parts.
+    pub effects_checked: u32,
+    /// The largest deviation from the mean that was measured, as a part of it.
+    pub effect_error_max: f64,
     /// Rows that were committed before the last kill.
     pub rows: usize,
     /// What was wrong, a line a kill.
@@ -93,7 +104,9 @@ pub fn kill_restore(
                 return Err(LabError::Interrupted);
             }
             let life = Duration::from_millis(random.u64(..LIFE_MS_MAX));
-            let wrong = kill_once(plan, &bed, life, read_store, &mut result)?;
+            let every = plan.kills.checked_div(plan.effect_checks).map_or(u32::MAX, |every| every.max(1));
+            let race = (number % every == 0).then_some(Race { program, interrupted });
+            let wrong = kill_once(plan, &bed, life, read_store, race, &mut result)?;
             if wrong.is_empty() {
                 result.passed += 1;
             } else {
@@ -110,12 +123,19 @@ pub fn kill_restore(
     Ok(result)
 }
 
+/// What it takes to measure what tenants get.
+struct Race<'a> {
+    program: &'a WorkerProgram,
+    interrupted: &'a AtomicBool,
+}
+
 /// One kill and all that follows; the answer is what was wrong.
 fn kill_once(
     plan: &KillPlan,
     bed: &Bed,
     life: Duration,
     read_store: ReadStore<'_>,
+    race: Option<Race<'_>>,
     result: &mut KillResult,
 ) -> Result<Vec<String>> {
     let mut wrong = Vec::new();
@@ -142,6 +162,14 @@ fn kill_once(
     let left = bed.differences(&still);
     if left > 0 {
         wrong.push(format!("{left} knobs were not put back: {}", bed.describe(&still)));
+    }
+    if let Some(race) = race {
+        let error = bed.effect_error(&still, race)?;
+        result.effects_checked += 1;
+        result.effect_error_max = result.effect_error_max.max(error);
+        if error > EFFECT_ERROR_MAX {
+            wrong.push(format!("tenants of equal weight were {:.0} % apart after the restore", error * 100.0));
+        }
     }
     drop(still);
     match (before, if store.exists() { read_store(&store) } else { Ok(StoreRows::default()) }) {
@@ -230,7 +258,7 @@ impl Bed {
         drop(untouched);
         let groups = (0..TENANTS).map(|index| parent.tenant(&format!("tenant-{index}")));
         let groups = groups.collect::<Result<Vec<_>>>()?;
-        for (index, group) in groups.iter().enumerate().step_by(3) {
+        for (index, group) in groups.iter().enumerate().step_by(WEIGHED_EVERY) {
             weigh(group, &disk, 100 + 50 * index as u32)?;
         }
         let directory = Directory::create(Path::new(RUNTIME_DIRECTORY).join(format!("kill-{}", std::process::id())))?;
@@ -324,30 +352,24 @@ impl Bed {
         self.changed().len()
     }
 
+    /// How far the tenants that the operator gave no weight are from an equal part each, the worst of them.
+    fn effect_error(&self, _: &Still<'_>, race: Race<'_>) -> Result<f64> {
+        // The load reads in a group that is not compared.
+        (0..self.readers.len()).for_each(|reader| self.join(reader, &self.groups[0]));
+        let plain = self.groups.iter().enumerate().filter(|(index, _)| index % WEIGHED_EVERY != 0);
+        let plain: Vec<&TenantCgroup> = plain.map(|(_, group)| group).collect();
+        let bytes = race_of_readers(&self.disk, &plain, EFFECT_WINDOW, race.program, race.interrupted)?;
+        for (index, group) in self.groups.iter().enumerate().take(self.readers.len()) {
+            self.join(index, group);
+        }
+        let mean = bytes.iter().sum::<f64>() / bytes.len().max(1) as f64;
+        Ok(bytes.iter().map(|bytes| (bytes / mean.max(1.0) - 1.0).abs()).fold(0.0, f64::max))
+    }
+
     fn describe(&self, _: &Still<'_>) -> String {
         let line = |(path, text): (PathBuf, String)| format!("{} holds {text:?}", path.display());
         self.changed().into_iter().map(line).collect::<Vec<_>>().join(", ")
     }
-}
-
-/// The weight files that a group has: name, path, contents.
-fn weight_files(group: &Path) -> impl Iterator<Item = (&'static str, PathBuf, String)> {
-    WEIGHT_FILES.into_iter().filter_map(|name| {
-        let path = group.join(name);
-        let text = fs::read_to_string(&path).ok()?;
-        Some((name, path, text))
-    })
-}
-
-/// Gives a group a weight of its own on the disk, as an operator might have.
-fn weigh(group: &TenantCgroup, disk: &Disk, weight: u32) -> Result<()> {
-    let files = ["blkio.bfq.weight_device", "io.bfq.weight"].map(|name| group.path().join(name));
-    let path = files.iter().find(|path| path.exists()).ok_or(LabError::Missing {
-        what: "a weight",
-        needs: "a BFQ weight file in the tenant's cgroup",
-        remedy: "load the module with `modprobe bfq`",
-    })?;
-    fs::write(path, format!("{} {weight}", disk.info().id)).at("write", path)
 }
 
 fn job(disk: &Disk, index: u64, think_ms: u64) -> WorkloadSpec {

@@ -41,7 +41,10 @@ pub(super) fn obtain(progress: &mut dyn FnMut(&str)) -> Result<PathBuf, GuestErr
     let _lock = lock_cache(&cache)?;
     let image = cache.join(format!("debian-{SUITE}-{RECIPE}.ext4"));
     if !image.is_file() {
-        progress(&format!("making a root file system with Debian {SUITE} for guests, some 60 MB, in {}", cache.display()));
+        progress(&format!(
+            "making a root file system with Debian {SUITE} for guests, some 60 MB, in {}",
+            cache.display()
+        ));
         make(&cache, &image)?;
     }
     Ok(image)

@@ -192,10 +192,15 @@ impl<'a> GuestBuilder<'a> {
         initramfs::write(&place.at("initramfs"), &kernel, &contents)?;
         // Dropped after the machine that it serves.
         let _vsock = self.vsock.as_deref().map(|path| vsock::start(&place, path)).transpose()?;
-        let mut machine = Machine(self.command(&kernel, debian.as_deref(), &place)?.spawn().map_err(|source| match source.kind() {
-            std::io::ErrorKind::NotFound => GuestError::MissingProgram { program: QEMU, package: "qemu-system-x86" },
-            _ => GuestError::at("start", QEMU)(source),
-        })?);
+        let mut machine =
+            Machine(self.command(&kernel, debian.as_deref(), &place)?.spawn().map_err(
+                |source| match source.kind() {
+                    std::io::ErrorKind::NotFound => {
+                        GuestError::MissingProgram { program: QEMU, package: "qemu-system-x86" }
+                    }
+                    _ => GuestError::at("start", QEMU)(source),
+                },
+            )?);
         if let Some(cgroup) = &self.cgroup {
             let file = cgroup.join("cgroup.procs");
             fs::write(&file, machine.0.id().to_string()).map_err(GuestError::at("write", &file))?;
@@ -213,12 +218,7 @@ impl<'a> GuestBuilder<'a> {
         Ok(GuestOutput { stdout: place.text("stdout"), stderr: place.text("stderr"), status, console })
     }
 
-    fn command(
-        &self,
-        kernel: &GuestKernel,
-        debian: Option<&Path>,
-        place: &Place<'_>,
-    ) -> Result<Command, GuestError> {
+    fn command(&self, kernel: &GuestKernel, debian: Option<&Path>, place: &Place<'_>) -> Result<Command, GuestError> {
         let mut command = Command::new(QEMU);
         command.args(["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-machine", "pc"]);
         command.args(["-accel", "tcg,thread=multi", "-cpu", "max"]);

@@ -5,7 +5,8 @@
 use crate::error::ActuateError;
 use crate::lease::{self, boottime_now};
 use crate::lock::InstanceLock;
-use crate::restore::{RestoreReport, RestoreWhen, restore};
+use crate::report::RestoreReport;
+use crate::restore::{RestoreWhen, restore};
 use crate::runtime_dir::RuntimeDir;
 use crate::settings::WriterSettings;
 use minerva_model::Nanos;

@@ -17,9 +17,10 @@
 //! | file | holds |
 //! |---|---|
 //! | `writer` | [`Writer`]: the four steps |
-//! | `journal` | the undo journal: format, parser, synced append |
+//! | `journal_lines` | the undo journal's lines: format and parser |
+//! | `journal` | the undo journal: synced append, writing anew |
 //! | `records` | journal and lease of a running writer, in step |
-//! | `restore` | [`restore`] and its report |
+//! | `restore` | [`restore`]; `report` what it tells |
 //! | `removal` | what it takes that a removed BFQ weight of one disk loses its effect too |
 //! | `open_beneath` | from a target to a directory that cannot be another one; reading and writing a knob |
 //! | `lease` | until when limits are valid without being renewed |
@@ -35,6 +36,7 @@ mod error;
 mod failpoint;
 mod guard;
 mod journal;
+mod journal_lines;
 mod lease;
 mod lock;
 mod named;
@@ -43,6 +45,7 @@ mod overwriters;
 mod probes;
 mod records;
 mod removal;
+mod report;
 mod restore;
 mod runtime_dir;
 mod settings;
@@ -52,12 +55,13 @@ mod writer;
 
 pub use error::ActuateError;
 pub use guard::{Guard, run_guard};
-pub use journal::{JournalContent, JournalEntry, JournalProblem, parse_journal};
+pub use journal_lines::{JournalContent, JournalEntry, JournalProblem, parse_journal};
 pub use lease::{boottime_now, parse_lease};
 pub use lock::InstanceLock;
 pub use named::{NamedError, NamedGroups};
 pub use overwriters::{Culprit, Overwriters};
 pub use probes::{probe_place, sweep_probes};
-pub use restore::{KnobRestore, RestoreReport, RestoreResult, RestoreWhen, restore};
+pub use report::{KnobRestore, RestoreReport, RestoreResult};
+pub use restore::{RestoreWhen, restore};
 pub use settings::WriterSettings;
 pub use writer::Writer;

@@ -1,7 +1,8 @@
 //! What the writer remembers: the runtime directory with the journal and its lease, kept in step. Callers hold the gate.
 
 use crate::error::{ActuateError, KnobFailure};
-use crate::journal::{Journal, JournalEntry};
+use crate::journal::Journal;
+use crate::journal_lines::JournalEntry;
 use crate::lease::{self, Lease};
 use crate::open_beneath::{Place, Roots};
 use crate::removal;

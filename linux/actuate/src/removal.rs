@@ -7,7 +7,7 @@
 //! A kill between the two must not lose those: what nobody holds of them is journalled before.
 
 use crate::error::{ActuateError, KnobFailure};
-use crate::journal::JournalEntry;
+use crate::journal_lines::JournalEntry;
 use crate::open_beneath::Place;
 use minerva_model::{DeviceId, KnobFile};
 use rustix::io::Errno;

@@ -1,11 +1,12 @@
 //! Journal, write, read back.
 
 use crate::error::{ActuateError, KnobFailure};
-use crate::journal::JournalEntry;
+use crate::journal_lines::JournalEntry;
 use crate::lock::{Gate, InstanceLock};
 use crate::open_beneath::Roots;
 use crate::records::Records;
-use crate::restore::{RestoreReport, restore_behind_gate};
+use crate::report::RestoreReport;
+use crate::restore::restore_behind_gate;
 use crate::runtime_dir::RuntimeDir;
 use crate::settings::WriterSettings;
 use minerva_model::{KnobInspection, KnobRelease, KnobWrite, Nanos, Outcome};

@@ -117,12 +117,14 @@ impl Observer {
         let root = self.tenants.root();
         let reading = self.counters.read(root, self.roots.version, known, disks, reader, skips);
         let round = self.processes.round(root, known, &reading.active, reader, skips);
-        // A kernel without pressure accounting has no such file, which is no news.
-        let host_pressure = reader.path(&self.roots.proc.join("pressure/io")).ok().and_then(|text| {
-            let (pressure, malformed) = parse_pressure(text);
-            skips.malformed("/proc/pressure/io", "the host", &malformed);
+        // A kernel without pressure accounting has no such files, which is no news.
+        let mut host = |name: &str| {
+            let place = format!("pressure/{name}");
+            let (pressure, malformed) = parse_pressure(reader.path(&self.roots.proc.join(&place)).ok()?);
+            skips.malformed(&format!("/proc/{place}"), "the host", &malformed);
             pressure
-        });
+        };
+        let (host_pressure, memory_pressure) = (host("io"), host("memory"));
         for (id, name) in round.guests {
             self.tenants.is_guest(id, name);
         }
@@ -132,6 +134,7 @@ impl Observer {
             usage: round.usage,
             pressure: round.pressure,
             host_pressure,
+            memory_pressure,
             skipped: self.skips.take(),
         }
     }

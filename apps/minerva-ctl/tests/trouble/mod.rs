@@ -129,7 +129,11 @@ fn what_is_not_there_is_named() {
     let doctor = tool(directory.path(), &["doctor", "--device", "nosuch"]);
     assert_says(&doctor, 2, "there is no whole disk nosuch; there are:");
     let attached = tool(directory.path(), &["--socket=/nonexistent/socket", "attach", "0"]);
-    assert_says(&attached, 2, "0 is no process that can be made a tenant: 0 stands for whoever asks, and that is Minerva");
+    assert_says(
+        &attached,
+        2,
+        "0 is no process that can be made a tenant: 0 stands for whoever asks, and that is Minerva",
+    );
     fs::write(directory.path().join("garbage"), "no recording").expect("a file");
     let sentence = "failed to open garbage: recording, line 1 (byte 0 of the text): this is not a recording of Minerva";
     assert_says(&tool(directory.path(), &["replay", "garbage"]), 2, sentence);

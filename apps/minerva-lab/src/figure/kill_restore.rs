@@ -15,6 +15,7 @@ const FAILURES_SHOWN: usize = 3;
 pub(super) fn run(arguments: &KillRestoreArguments) -> anyhow::Result<()> {
     let plan = KillPlan {
         kills: arguments.kills,
+        effect_checks: arguments.effect_checks,
         seed: arguments.seed,
         daemon: binaries::minervad(&arguments.output)?,
         tool: binaries::minerva_ctl(&arguments.output)?,
@@ -33,12 +34,14 @@ pub(super) fn run(arguments: &KillRestoreArguments) -> anyhow::Result<()> {
         met: result.passed == plan.kills,
         detail: format!(
             "seed {}, {:.0} s: {} kills met held knobs, {} came before the daemon was ready; at the last {} rows were \
-             acknowledged and none lost{}{}",
+             acknowledged and none lost; after {} restores tenants of equal weight were compared, at most {:.1} % from their mean{}{}",
             plan.seed,
             begin.elapsed().as_secs_f64(),
             result.held,
             result.during_start,
             result.rows,
+            result.effects_checked,
+            result.effect_error_max * 100.0,
             if failures.is_empty() { "" } else { ", but: " },
             failures.join(" | ")
         ),

@@ -3,8 +3,10 @@
 mod clients;
 mod crowd;
 mod endogenic;
+mod in_guest;
 mod kill_restore;
 mod noisy_neighbour;
+mod undo_bites;
 mod weights_bite;
 
 use crate::cli::{FigureCommand, Output};
@@ -26,6 +28,7 @@ pub(crate) fn run(command: FigureCommand) -> anyhow::Result<()> {
         FigureCommand::IdleWrites(arguments) => crowd::idle_writes(&arguments),
         FigureCommand::Clients(arguments) => clients::run(&arguments),
         FigureCommand::KillRestore(arguments) => kill_restore::run(&arguments),
+        FigureCommand::UndoBites(arguments) => undo_bites::run(&arguments),
     }
 }
 

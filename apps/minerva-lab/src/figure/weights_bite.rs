@@ -2,20 +2,16 @@
 
 use super::{Line, median, steering};
 use crate::cli::WeightsBiteArguments;
-use crate::{binaries, output, signals};
+use crate::{output, signals};
 use anyhow::Context as _;
 use minerva_lab::disk::DiskSpec;
 use minerva_lab::figure::{BitePlan, SHARES, weights_bite};
-use minerva_lab::guest::Guest;
 use minerva_lab::workload::{Access, WorkerProgram, blkio_version};
 use minerva_model::{CgroupVersion, Nanos};
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 /// Within this part of 8:1 the weights bite.
 const ERROR_MAX: f64 = 0.15;
-const GUEST_MEMORY_MIB: u32 = 768;
 /// An emulated processor takes its time.
 const GUEST_SECONDS: u64 = 20;
 const GUEST_PATIENCE: Duration = Duration::from_secs(240);
@@ -74,39 +70,17 @@ pub(super) fn run(arguments: &WeightsBiteArguments) -> anyhow::Result<()> {
 /// The same in a guest, whose kernel has the io controller of cgroup v2. Processors are emulated there, so the disk is one
 /// that is slow beside them, and blocks are large.
 fn in_guest(arguments: &WeightsBiteArguments) -> anyhow::Result<()> {
-    let directory = tempfile::tempdir().context("failed to make a directory for the guest's programs")?;
-    let own = std::env::current_exe().context("failed to find this program")?;
-    let mut guest = Guest::builder().memory_mib(GUEST_MEMORY_MIB).cpus(2).progress(|said| eprintln!("{said}"));
-    for module in ["fuse", "loop"] {
-        guest = guest.with_module(module, "");
-    }
-    for program in [own, binaries::minervad(&arguments.output)?] {
-        guest = guest.with_binary(stripped(&program, directory.path())?);
-    }
-    let script = format!(
-        "minerva-lab figure weights-bite --json --binaries /usr/bin --windows 1 --seconds {} --block 256K",
-        arguments.seconds.max(GUEST_SECONDS)
-    );
-    match guest.run(&script, GUEST_PATIENCE) {
-        Ok(output) if output.status == 0 => output::line(output.stdout.trim_end()),
-        Ok(output) => anyhow::bail!("the figure failed in the guest: {}", output.stderr.trim()),
+    let seconds = arguments.seconds.max(GUEST_SECONDS);
+    let figure = format!("weights-bite --windows 1 --seconds {seconds} --block 256K");
+    match super::in_guest::figure(&figure, &arguments.output, GUEST_PATIENCE)? {
+        Ok(lines) => output::line(lines),
         // A figure that cannot be measured somewhere says why.
-        Err(error) if error.is_missing() => {
-            let (detail, goal) = (format!("not measured on cgroup v2: {error}"), "8 within 15 %".to_owned());
+        Err(why) => {
+            let (detail, goal) = (format!("not measured on cgroup v2: {why}"), "8 within 15 %".to_owned());
             let line = Line { id: "weights-bite", value: f64::NAN, unit: "ratio", goal, met: false, detail };
             line.print(arguments.output.json)
         }
-        Err(error) => Err(error.into()),
     }
-}
-
-/// A copy without what debuggers need, which would fill the guest's memory.
-fn stripped(program: &Path, directory: &Path) -> anyhow::Result<PathBuf> {
-    let copy = directory.join(program.file_name().context("the program has no name")?);
-    let strip = Command::new("strip").arg("-o").arg(&copy).arg(program).status();
-    let strip = strip.context("failed to start `strip`: install it with `apt-get install binutils`")?;
-    anyhow::ensure!(strip.success(), "`strip {}` failed", program.display());
-    Ok(copy)
 }
 
 fn version() -> &'static str {

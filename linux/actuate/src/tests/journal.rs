@@ -1,4 +1,4 @@
-use crate::journal::encode;
+use crate::journal_lines::encode;
 use crate::{JournalEntry, parse_journal, parse_lease};
 use minerva_model::{CgroupRef, DeviceId, KnobFile, KnobTarget, Nanos, TenantId};
 use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};

@@ -1,5 +1,5 @@
 use super::testbed::{Cgroup, Disk, Runtime, knob_write, ready, weight};
-use crate::journal::JournalEntry;
+use crate::journal_lines::JournalEntry;
 use crate::restore::holds_undone_state;
 use crate::{RestoreResult, RestoreWhen, parse_journal, restore};
 use minerva_model::{DeviceId, KnobFile, KnobTarget, Outcome};

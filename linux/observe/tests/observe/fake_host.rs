@@ -28,6 +28,10 @@ impl FakeHost {
             "proc/pressure/io",
             "some avg10=0.00 avg60=0.00 avg300=0.00 total=7\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=5\n",
         );
+        host.write(
+            "proc/pressure/memory",
+            "some avg10=0.00 avg60=0.00 avg300=0.00 total=4\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=3\n",
+        );
         fs::create_dir_all(host.path("sys/block")).unwrap();
         match version {
             CgroupVersion::V1 => {

@@ -105,6 +105,7 @@ fn counters_pressure_and_what_was_cut() {
     assert_eq!(sample.devices.len(), 1);
     assert_eq!((sample.devices[0].counters.read_bytes, sample.devices[0].busy_ns), (8192, 4_000_000));
     assert_eq!(sample.host_pressure.map(|pressure| pressure.some_ns), Some(7_000));
+    assert_eq!(sample.memory_pressure.map(|pressure| pressure.full_ns), Some(3_000));
     assert_eq!(sample.pressure.len(), 2);
     assert_eq!(sample.pressure[0].pressure.full_ns, 2_000);
 }

@@ -1,0 +1,252 @@
+//! Whether an undo bites: what two equal readers get before the daemon's first write, under it, and after it put everything back.
+
+use super::bytes_at;
+use crate::clock::boottime;
+use crate::daemon::{Daemon, DaemonConfig, quoted};
+use crate::disk::{Disk, DiskSpec, RUNTIME_DIRECTORY};
+use crate::error::{At, LabError, Result};
+use crate::figure::SHARES;
+use crate::scene::Directory;
+use crate::workload::{Access, CgroupParent, Compute, Progress, TenantCgroup, Worker, WorkerProgram, WorkloadSpec};
+use minerva_model::{BackEnd, DeviceId, Nanos};
+use serde::Serialize;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// BFQ needs a few budgets to learn the disk's peak rate.
+const WARM_UP: Nanos = Nanos::from_secs(5);
+/// After the end of the daemon: what was queued under its weights or caps is served.
+const SETTLE: Nanos = Nanos::from_secs(2);
+/// The daemon has judged both readers by their use after this long, with [`QUICK`].
+const JUDGED: Nanos = Nanos::from_secs(12);
+const QUICK: &str = "\n[fennel]\nrecent_half_life = \"1s\"\nlong_term_half_life = \"2s\"\nverdicts_needed = 1\n";
+const NAMES: [&str; 2] = ["heavy", "light"];
+const SLICE_MS: u64 = 500;
+const BLOCK_BYTES: u32 = 256 << 10;
+/// What an operator who calibrated the disk for iocost would have set, somewhat below what two interleaved readers reach on it, so
+/// that it is the controller that shares out. Bytes and requests a second.
+const IOCOST_MODEL: &str =
+    "ctrl=user model=linear rbps=8000000 rseqiops=100 rrandiops=60 wbps=8000000 wseqiops=100 wrandiops=60";
+/// What the operator says the disk delivers where shares become caps: less than the two read without, so that caps hold them.
+const CAPPED_BANDWIDTH: &str = "4MB";
+const IOCOST_QOS: &str = "enable=1 ctrl=user rpct=0 rlat=250000 wpct=0 wlat=250000 min=100 max=100";
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct UndoPlan {
+    /// Through which back end the daemon steers.
+    pub back_end: BackEnd,
+    /// The emulated disk's profile.
+    pub profile: String,
+    /// Length of each of the three windows.
+    pub window: Nanos,
+    /// `minervad`.
+    pub daemon: PathBuf,
+}
+
+/// Megabytes a second of the two readers in the three windows; the first reader's tenant has share 800, the other's 100.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct UndoResult {
+    /// Before the daemon started.
+    pub before: [f64; 2],
+    /// While it steered.
+    pub during: [f64; 2],
+    /// After it ended.
+    pub after: [f64; 2],
+}
+
+impl UndoResult {
+    /// How far the first reader's part of both is from what it was before, as a part of that: 0 is a full undo.
+    pub fn error(&self) -> f64 {
+        let part = |rates: [f64; 2]| rates[0] / (rates[0] + rates[1]).max(f64::MIN_POSITIVE);
+        (part(self.after) / part(self.before).max(f64::MIN_POSITIVE) - 1.0).abs()
+    }
+
+    /// How many times as much the first reader got while the daemon steered.
+    pub fn ratio_during(&self) -> f64 {
+        self.during[0] / self.during[1].max(f64::MIN_POSITIVE)
+    }
+}
+
+/// Runs two equal readers on a fresh emulated disk and measures them before, under and after a daemon.
+pub fn undo_bites(plan: &UndoPlan, program: &WorkerProgram, interrupted: &AtomicBool) -> Result<UndoResult> {
+    let disk = fresh_disk(plan)?;
+    let parent = CgroupParent::create("minerva-lab-undo")?;
+    let groups = [parent.tenant(NAMES[0])?, parent.tenant(NAMES[1])?];
+    if plan.back_end == BackEnd::ThrottleV1 {
+        arm_counters(disk.info().id, &parent)?;
+    }
+    let _calibrated =
+        (plan.back_end == BackEnd::IoCost).then(|| Calibrated::new(disk.info().id, &parent)).transpose()?;
+    let directory = Directory::create(Path::new(RUNTIME_DIRECTORY).join(format!("undo-{}", std::process::id())))?;
+    let further = further(plan.back_end, &disk, &parent);
+    let config = DaemonConfig {
+        directory: directory.path(),
+        slice_ms: SLICE_MS,
+        parent: &parent,
+        disk: disk.info(),
+        guard: true,
+        further,
+    };
+    config.write()?;
+    let mut readers = Vec::new();
+    for (index, group) in groups.iter().enumerate() {
+        readers.push(Worker::spawn(program, &job(&disk, NAMES[index], index as u64, 2), Some(group))?);
+    }
+    readers.iter_mut().try_for_each(Worker::start)?;
+    let wait = |from: Nanos, span: Nanos| wait_until(from + span, interrupted);
+    let before = wait(boottime(), WARM_UP)?;
+    wait(before, plan.window)?;
+    let mut daemon = Daemon::start(&plan.daemon, directory.path())?;
+    let during = wait(boottime(), JUDGED)?;
+    wait(during, plan.window)?;
+    daemon.check()?;
+    let status = daemon.end()?;
+    if !status.success() {
+        return Err(LabError::Controller { program: plan.daemon.display().to_string(), message: status.to_string() });
+    }
+    let after = wait(boottime(), SETTLE)?;
+    wait(after, plan.window)?;
+    readers.iter_mut().for_each(Worker::stop);
+    let progress = readers.into_iter().map(|reader| Ok(reader.wait()?.progress)).collect::<Result<Vec<_>>>()?;
+    let rates = |start| [0, 1].map(|index| rate(&progress[index], start, plan.window));
+    Ok(UndoResult { before: rates(before), during: rates(during), after: rates(after) })
+}
+
+/// A disk with the elevator that the back end wants.
+fn fresh_disk(plan: &UndoPlan) -> Result<Disk> {
+    let mut spec = DiskSpec::new(format!("undo-{}", std::process::id()), plan.profile.clone());
+    let is_bfq = matches!(plan.back_end, BackEnd::Bfq | BackEnd::BfqV1);
+    if !is_bfq {
+        "mq-deadline".clone_into(&mut spec.elevator);
+    }
+    let disk = Disk::create(&spec)?;
+    if is_bfq {
+        disk.queue().write("iosched/low_latency", "0")?;
+    }
+    Ok(disk)
+}
+
+/// Megabytes a second in a window.
+fn rate(progress: &[Progress], start: Nanos, window: Nanos) -> f64 {
+    (bytes_at(progress, start + window) - bytes_at(progress, start)) / window.as_secs_f64() / 1e6
+}
+
+/// What the daemon is told of the disk and its two tenants.
+fn further(back_end: BackEnd, disk: &Disk, parent: &CgroupParent) -> String {
+    let rules = NAMES.iter().zip(SHARES).map(|(name, share)| {
+        let pattern = quoted(&format!("{}/{name}", parent.relative_path()));
+        format!("\n[[rules]]\npattern = {pattern}\nname = {}\nweight_percent = {share}\n", quoted(name))
+    });
+    let mut device =
+        format!("{QUICK}\n[devices.{}]\nback_end = {}\n", disk.info().kernel_name, quoted(back_end.as_str()));
+    if matches!(back_end, BackEnd::Max | BackEnd::ThrottleV1) {
+        device += &format!("bandwidth_bytes_per_second = \"{CAPPED_BANDWIDTH}\"\n");
+    }
+    device + &rules.collect::<String>()
+}
+
+/// Several equal readers at once, one a group; the answer is what each read, in bytes.
+pub(crate) fn race(
+    disk: &Disk,
+    groups: &[&TenantCgroup],
+    window: Nanos,
+    program: &WorkerProgram,
+    interrupted: &AtomicBool,
+) -> Result<Vec<f64>> {
+    let mut readers = Vec::new();
+    for (index, group) in groups.iter().enumerate() {
+        let spec = job(disk, &format!("race-{index}"), index as u64, groups.len() as u64);
+        readers.push(Worker::spawn(program, &spec, Some(group))?);
+    }
+    readers.iter_mut().try_for_each(Worker::start)?;
+    let from = wait_until(boottime() + Nanos::from_millis(500), interrupted)?;
+    wait_until(from + window, interrupted)?;
+    readers.iter_mut().for_each(Worker::stop);
+    let bytes = |reader: Worker| {
+        let progress = reader.wait()?.progress;
+        Ok(bytes_at(&progress, from + window) - bytes_at(&progress, from))
+    };
+    readers.into_iter().map(bytes).collect()
+}
+
+/// Sleeps until the instant, and answers with it.
+fn wait_until(until: Nanos, interrupted: &AtomicBool) -> Result<Nanos> {
+    while boottime() < until {
+        if interrupted.load(Ordering::Relaxed) {
+            return Err(LabError::Interrupted);
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(until)
+}
+
+/// One of `count` equal readers, each at the start of its own part of the disk, so that every change between them costs a seek.
+fn job(disk: &Disk, tenant: &str, index: u64, count: u64) -> WorkloadSpec {
+    let blocks = |bytes: u64| bytes / u64::from(BLOCK_BYTES) * u64::from(BLOCK_BYTES);
+    let part = blocks(disk.info().size_bytes / count);
+    WorkloadSpec {
+        tenant: tenant.to_owned(),
+        path: disk.device().to_owned(),
+        access: Access::SequentialRead,
+        bytes: None,
+        block_bytes: BLOCK_BYTES,
+        region_start: part * index,
+        // The same outer piece of each part: readers at unlike speeds would not be equal.
+        region_bytes: blocks(part / 4),
+        compute: Compute::Nothing,
+        think: Nanos::ZERO,
+        part: None,
+        seed: 1 + index,
+    }
+}
+
+/// The kernel counts what groups use of a disk only after its first throttle rule, and goes on when that is removed.
+fn arm_counters(device: DeviceId, parent: &CgroupParent) -> Result<()> {
+    let path = parent.path().join("blkio.throttle.read_bps_device");
+    for limit in [1_u64 << 50, 0] {
+        fs::write(&path, format!("{device} {limit}")).at("write", &path)?;
+    }
+    Ok(())
+}
+
+/// A disk that is set up for iocost; dropping it turns iocost off for it.
+struct Calibrated {
+    device: DeviceId,
+    root: PathBuf,
+}
+
+impl Calibrated {
+    fn new(device: DeviceId, parent: &CgroupParent) -> Result<Self> {
+        let root = parent.path().parent().unwrap_or(parent.path()).to_owned();
+        let calibrated = Self { device, root };
+        for (file, line) in [("io.cost.model", IOCOST_MODEL), ("io.cost.qos", IOCOST_QOS)] {
+            let path = calibrated.root.join(file);
+            fs::write(&path, format!("{device} {line}")).at("write", &path)?;
+        }
+        Ok(calibrated)
+    }
+}
+
+impl Drop for Calibrated {
+    fn drop(&mut self) {
+        // It goes with the disk in any case.
+        let _ = fs::write(self.root.join("io.cost.qos"), format!("{} enable=0", self.device));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::UndoResult;
+
+    #[test]
+    fn an_effect_that_stays_is_an_error() {
+        let result = |after| UndoResult { before: [10.0, 10.0], during: [21.7, 3.5], after };
+        assert!(result([10.1, 9.9]).error() < 0.02);
+        assert!(result([21.5, 3.2]).error() > 0.7);
+        assert!(result([3.0, 17.0]).error() > 0.6);
+        assert!((result([1.0, 1.0]).ratio_during() - 6.2).abs() < 0.01);
+    }
+}
