@@ -7,7 +7,12 @@ pub mod arima;
 pub mod boosting;
 mod codec;
 pub mod evaluate;
+mod forecaster;
+pub mod host;
 mod linear;
+pub mod online;
 pub mod seasonal;
+pub mod tenant;
 
 pub use codec::Damaged;
+pub use forecaster::{Family, Forecaster, ForecasterSettings, Key, NextSlice, SessionOutlook, TenantOutlook};

@@ -29,3 +29,8 @@ fn boosted_trees_are_as_good_as_lightgbm() {
 fn seasonal_forecasts_reach_their_bars() {
     all_are_met(reference::seasonal::measured());
 }
+
+#[test]
+fn forecasts_have_skill_on_data_they_were_not_tuned_on() {
+    all_are_met(reference::skill::measured());
+}

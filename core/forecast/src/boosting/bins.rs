@@ -15,24 +15,16 @@ pub struct Cuts {
 }
 
 impl Cuts {
-    /// Quantiles of `rows`, which holds values row by row, `features` a row.
+    /// Cuts the next feature at the quantiles of its values in `rows`, row by row, `features` values a row.
     ///
     /// Of many rows an evenly spaced sample is taken.
-    pub fn new(rows: &[f32], features: usize) -> Self {
-        let features = features.clamp(1, FEATURES_MAX);
-        let count = rows.len() / features;
-        let stride = count.div_ceil(SAMPLE_MAX).max(1);
-        let mut sample = Vec::with_capacity(count.min(SAMPLE_MAX));
-        let of_feature = (0..features)
-            .map(|feature| {
-                sample.clear();
-                let column = rows.chunks_exact(features).step_by(stride).map(|row| row[feature]);
-                sample.extend(column.filter(|value| value.is_finite()));
-                sample.sort_unstable_by(f32::total_cmp);
-                quantiles(&sample)
-            })
-            .collect();
-        Self { of_feature }
+    pub(super) fn add(&mut self, rows: &[f32], features: usize) {
+        let feature = self.of_feature.len();
+        let stride = (rows.len() / features).div_ceil(SAMPLE_MAX).max(1);
+        let column = rows.chunks_exact(features).step_by(stride).map(|row| row[feature]);
+        let mut sample: Vec<f32> = column.filter(|value| value.is_finite()).collect();
+        sample.sort_unstable_by(f32::total_cmp);
+        self.of_feature.push(quantiles(&sample));
     }
 
     /// Features of a row.
@@ -81,10 +73,13 @@ mod tests {
     #[test]
     fn common_values_have_bins_of_their_own() {
         let rows: Vec<f32> = (0..1000).map(|row| if row < 900 { 0.0 } else { row as f32 }).collect();
-        let cuts = Cuts::new(&rows, 1);
+        let mut cuts = Cuts::default();
+        cuts.add(&rows, 1);
         assert!(cuts.bin(0, 0.0) < cuts.bin(0, 900.0) && cuts.bin(0, 905.0) < cuts.bin(0, 999.0), "{cuts:?}");
         assert_eq!(cuts.bin(0, f32::NAN), 0);
         assert!(cuts.bin(0, f32::INFINITY) as usize <= super::CUTS_MAX);
-        assert!(Cuts::new(&[3.0; 50], 1).of_feature[0].is_empty(), "a constant has nothing to cut");
+        let mut cuts = Cuts::default();
+        cuts.add(&[3.0; 50], 1);
+        assert!(cuts.of_feature[0].is_empty(), "a constant has nothing to cut");
     }
 }

@@ -1,12 +1,13 @@
-//! Gradient-boosted trees for squared loss (Friedman 2001; histograms as Ke et al. 2017): what the next slice brings.
+//! Gradient-boosted trees for squared or absolute loss (Friedman 2001; histograms as Ke et al. 2017): what the next slice brings.
 //!
-//! One model for the whole host, refitted on a bounded reservoir. [`Training`] grows one tree a call, so a slice does as much as it
-//! can afford; [`Boosted::predict`] allocates nothing.
+//! One model for the whole host, refitted on a bounded reservoir. [`Training::advance`] does a part at a time, so a slice does as much
+//! as it can afford; [`Boosted::predict`] allocates nothing.
 
 mod bins;
 mod tree;
 
 pub use bins::{CUTS_MAX, Cuts, FEATURES_MAX};
+pub use tree::Loss;
 use tree::{Grower, Tree};
 
 use crate::codec::{Damaged, Reader, Writer};
@@ -22,13 +23,17 @@ pub struct Boosted {
     trees: Vec<Tree>,
 }
 
-/// A fit under way: it owns a copy of its rows, one byte a value.
+/// A fit under way: it owns its rows until each feature is one byte, and those then.
 #[derive(Clone, Debug)]
 pub struct Training {
     model: Boosted,
+    /// Row by row; emptied once binned.
+    rows: Vec<f32>,
+    features: usize,
     grower: Grower,
     residuals: Vec<f32>,
     trees_wanted: usize,
+    loss: Loss,
 }
 
 impl Training {
@@ -36,35 +41,48 @@ impl Training {
     /// targets.
     ///
     /// `None` if there are no rows, the counts do not fit together or a target is not finite.
-    pub fn new(rows: &[f32], features: usize, targets: &[f32], trees: usize) -> Option<Self> {
+    pub fn new(rows: Vec<f32>, features: usize, targets: &[f32], trees: usize, loss: Loss) -> Option<Self> {
         let shapes_fit = (1..=FEATURES_MAX).contains(&features) && rows.len() == features * targets.len();
         if !shapes_fit || targets.is_empty() || targets.iter().any(|target| !target.is_finite()) {
             return None;
         }
-        let cuts = Cuts::new(rows, features);
-        let mut bins = Vec::with_capacity(rows.len());
-        for row in rows.chunks_exact(features) {
-            bins.extend(row.iter().enumerate().map(|(feature, value)| cuts.bin(feature, *value)));
-        }
-        let mean = targets.iter().copied().map(f64::from).sum::<f64>() / targets.len() as f64;
-        let base = mean as f32;
+        let base = match loss {
+            Loss::Squared => (targets.iter().copied().map(f64::from).sum::<f64>() / targets.len() as f64) as f32,
+            Loss::Absolute => *targets.to_vec().select_nth_unstable_by(targets.len() / 2, f32::total_cmp).1,
+        };
         let residuals = targets.iter().map(|target| target - base).collect();
-        let model = Boosted { cuts, base, trees: Vec::with_capacity(trees.min(TREES_MAX)) };
-        Some(Self { model, grower: Grower::new(bins, features), residuals, trees_wanted: trees.min(TREES_MAX) })
+        let trees_wanted = trees.min(TREES_MAX);
+        let model = Boosted { cuts: Cuts::default(), base, trees: Vec::with_capacity(trees_wanted) };
+        let grower = Grower::new(vec![0; rows.len()], features);
+        Some(Self { model, rows, features, grower, residuals, trees_wanted, loss })
     }
 
-    /// Grows the next tree; whether more are to come. Cost: at most 2.5 times rows times features additions.
-    pub fn grow(&mut self) -> bool {
+    /// Does the next part of the work: cuts and bins one feature, or grows one tree. Whether more is to come.
+    ///
+    /// Cost of a feature: sorting at most 10,000 values and six comparisons a row; of a tree: at most 2.5 times rows times features
+    /// additions.
+    pub fn advance(&mut self) -> bool {
+        let feature = self.model.cuts.features();
+        if feature < self.features {
+            self.model.cuts.add(&self.rows, self.features);
+            for (row, values) in self.rows.chunks_exact(self.features).enumerate() {
+                self.grower.set_bin(row, feature, self.model.cuts.bin(feature, values[feature]));
+            }
+            if feature + 1 == self.features {
+                self.rows = Vec::new();
+            }
+            return true;
+        }
         if self.model.trees.len() < self.trees_wanted {
-            let tree = self.grower.grow(&mut self.residuals);
+            let tree = self.grower.grow(&mut self.residuals, self.loss);
             self.model.trees.push(tree);
         }
         self.model.trees.len() < self.trees_wanted
     }
 
-    /// Grows all trees that are missing.
+    /// Does all that is left.
     pub fn finish(mut self) -> Boosted {
-        while self.grow() {}
+        while self.advance() {}
         self.model
     }
 
@@ -75,7 +93,7 @@ impl Training {
 }
 
 impl Boosted {
-    /// The answer for a row of as many features as the model was fitted on; the mean target if the count is another.
+    /// The answer for a row of as many features as the model was fitted on; the mean or median target if the count is another.
     pub fn predict(&self, row: &[f32]) -> f32 {
         if row.len() != self.cuts.features() {
             return self.base;

@@ -14,6 +14,15 @@ const LAMBDA: f64 = 1.0;
 /// The part of a tree's answer that counts.
 const RATE: f64 = 0.1;
 
+/// What the trees bring down, which decides what they say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// Squared error: the answer is a mean.
+    Squared,
+    /// Absolute error: the answer is a median (Friedman 2001, section 4.3).
+    Absolute,
+}
+
 /// A row goes left at decision `i`, to `2 i + 1`, if its feature's bin is at most the threshold; else to `2 i + 2`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Tree {
@@ -48,6 +57,8 @@ pub(super) struct Grower {
     bins: Vec<u8>,
     order: Vec<u32>,
     moved: Vec<u32>,
+    /// What the histograms sum: residuals, or their signs.
+    gradients: Vec<f32>,
     /// One histogram for each node of a level, and of the level below.
     histograms: Vec<Bin>,
     next: Vec<Bin>,
@@ -69,17 +80,29 @@ impl Grower {
         let (histograms, next) = (vec![Bin::default(); size], vec![Bin::default(); size]);
         // Rows are bounded by the reservoir, far below 2^32.
         let order = (0..rows as u32).collect();
-        Self { features, bins, order, moved: vec![0; rows], histograms, next, additions: 0 }
+        let gradients = vec![0.0; rows];
+        Self { features, bins, order, moved: vec![0; rows], gradients, histograms, next, additions: 0 }
+    }
+
+    pub(super) fn set_bin(&mut self, row: usize, feature: usize, bin: u8) {
+        self.bins[row * self.features + feature] = bin;
     }
 
     /// Grows a tree on the residuals and takes its answers from them. Each level adds at most half of the rows to histograms,
     /// because that of a sibling is what is left of the parent's.
-    pub(super) fn grow(&mut self, residuals: &mut [f32]) -> Tree {
+    pub(super) fn grow(&mut self, residuals: &mut [f32], loss: Loss) -> Tree {
+        for (gradient, residual) in self.gradients.iter_mut().zip(residuals.iter()) {
+            *gradient = match loss {
+                Loss::Squared => *residual,
+                Loss::Absolute if *residual == 0.0 => 0.0,
+                Loss::Absolute => residual.signum(),
+            };
+        }
         let mut tree = Tree { feature: [0; DECISIONS], threshold: [u8::MAX; DECISIONS], leaf: [0.0; LEAVES] };
         let width = self.features * BINS;
         let mut borders = [0; LEAVES + 1];
         borders[1] = self.order.len();
-        Self::fill(&mut self.histograms[..width], &self.bins, self.features, &self.order, residuals);
+        Self::fill(&mut self.histograms[..width], &self.bins, self.features, &self.order, &self.gradients);
         self.additions += (self.order.len() * self.features) as u64;
         for level in 0..DEPTH {
             let nodes = 1 << level;
@@ -98,7 +121,7 @@ impl Grower {
                 split_borders[2 * node + 1] = middle;
                 split_borders[2 * node + 2] = to;
                 if level + 1 < DEPTH {
-                    self.histograms_of_children(node, from, middle, to, residuals);
+                    self.histograms_of_children(node, from, middle, to);
                 }
             }
             borders = split_borders;
@@ -109,8 +132,20 @@ impl Grower {
             if rows.is_empty() {
                 continue;
             }
-            let sum: f64 = rows.iter().map(|row| f64::from(residuals[*row as usize])).sum();
-            tree.leaf[leaf] = (RATE * sum / (rows.len() as f64 + LAMBDA)) as f32;
+            let answer = match loss {
+                Loss::Squared => {
+                    let sum: f64 = rows.iter().map(|row| f64::from(residuals[*row as usize])).sum();
+                    sum / (rows.len() as f64 + LAMBDA)
+                }
+                Loss::Absolute => {
+                    // The gradients have done their work; their place serves to find the median.
+                    let scratch = &mut self.gradients[..rows.len()];
+                    scratch.iter_mut().zip(rows).for_each(|(to, row)| *to = residuals[*row as usize]);
+                    let (_, median, _) = scratch.select_nth_unstable_by(rows.len() / 2, f32::total_cmp);
+                    f64::from(*median)
+                }
+            };
+            tree.leaf[leaf] = (RATE * answer) as f32;
             for row in rows {
                 residuals[*row as usize] -= tree.leaf[leaf];
             }
@@ -133,7 +168,7 @@ impl Grower {
     }
 
     /// The smaller child is counted, the larger is the difference.
-    fn histograms_of_children(&mut self, node: usize, from: usize, middle: usize, to: usize, residuals: &[f32]) {
+    fn histograms_of_children(&mut self, node: usize, from: usize, middle: usize, to: usize) {
         let width = self.features * BINS;
         let (left, right) = self.next[2 * node * width..(2 * node + 2) * width].split_at_mut(width);
         let parent = &self.histograms[node * width..(node + 1) * width];
@@ -142,7 +177,7 @@ impl Grower {
         } else {
             (right, left, &self.order[middle..to])
         };
-        Self::fill(small, &self.bins, self.features, rows, residuals);
+        Self::fill(small, &self.bins, self.features, rows, &self.gradients);
         self.additions += (rows.len() * self.features) as u64;
         for ((large, small), parent) in large.iter_mut().zip(small).zip(parent) {
             large.sum = parent.sum - small.sum;

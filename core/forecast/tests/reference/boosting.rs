@@ -1,7 +1,7 @@
 //! Boosted trees against LightGBM on numbers that both draw alike.
 
 use crate::reference::data::{Measure, golden};
-use minerva_forecast::boosting::{Boosted, Training};
+use minerva_forecast::boosting::{Boosted, Loss, Training};
 
 pub(crate) const TRAIN: usize = 10_000;
 const TEST: usize = 2_000;
@@ -40,8 +40,10 @@ pub(crate) fn drawn() -> (Vec<f32>, Vec<f32>) {
 }
 
 pub(crate) fn fit(rows: &[f32], targets: &[f32]) -> (Boosted, u64) {
-    let mut training = Training::new(&rows[..TRAIN * FEATURES], FEATURES, &targets[..TRAIN], TREES).expect("rows");
-    while training.grow() {}
+    let mut training =
+        Training::new(rows[..TRAIN * FEATURES].to_vec(), FEATURES, &targets[..TRAIN], TREES, Loss::Squared)
+            .expect("rows");
+    while training.advance() {}
     let additions = training.additions();
     (training.finish(), additions)
 }

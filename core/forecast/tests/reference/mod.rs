@@ -5,3 +5,4 @@ pub(crate) mod arima;
 pub(crate) mod boosting;
 pub(crate) mod data;
 pub(crate) mod seasonal;
+pub(crate) mod skill;

@@ -1,0 +1,147 @@
+//! How much a session will still read and write.
+
+use super::families::{Families, Family};
+use crate::host::{Learner, LearnerSettings};
+use crate::online::{IntervalMeter, NAIVE, SkillMeter};
+use crate::tenant::{Cutter, Reading, Row, SessionClass};
+
+/// Moments of a session that are learnt from: after 1, 2, 4, ... slices.
+const MOMENTS: usize = 12;
+/// An agent is believed once so many of its sessions ended and its declarations were off by less than this factor's logarithm.
+const PROVED_SESSIONS: u32 = 3;
+const PROVED_ERROR: f64 = 0.7;
+
+/// What is foreseen of a session.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SessionOutlook {
+    /// Of the session as a whole.
+    pub class: SessionClass,
+    /// Bytes that are still to come.
+    pub remaining_bytes: f64,
+    /// 80 % of what comes is above this, and below `high_bytes` and so on; equal to the value until enough sessions ended.
+    pub low_bytes: f64,
+    /// See `low_bytes`.
+    pub high_bytes: f64,
+    /// Earned against the best naive forecast of a session's size, 0 to 1; 0 once the session has outgrown what was foreseen.
+    pub skill: f64,
+}
+
+/// The host's model of sessions.
+#[derive(Clone, Debug)]
+pub(super) struct Sessions {
+    pub(super) learner: Learner,
+    skill: SkillMeter,
+    interval: IntervalMeter,
+}
+
+/// The session of one tenant.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Session {
+    pub(super) cutter: Cutter,
+    slices: u32,
+    /// Rows and what had been transferred by then, at the moments.
+    moments: Vec<(Row, f64)>,
+    /// The first forecast of this session's whole size, and the naive ones: as log1p.
+    first: Option<(f64, [f64; NAIVE])>,
+    declared_log: Option<f64>,
+    /// Mean absolute error of the logarithm of what was declared, and of how many sessions.
+    declared_error: (f64, u32),
+    last_total_log: f64,
+}
+
+impl Sessions {
+    pub(super) fn new(settings: LearnerSettings) -> Self {
+        Self { learner: Learner::new(settings), skill: SkillMeter::default(), interval: IntervalMeter::new(0.8) }
+    }
+
+    /// A session ended with `total` bytes.
+    fn learn(&mut self, session: &mut Session, family: Family, total: f64, families: &mut Families) {
+        let total_log = libm::log1p(total);
+        for (row, attained) in session.moments.drain(..) {
+            self.learner.observe(&row, 0.0, libm::log1p((total - attained).max(0.0)) as f32);
+        }
+        if let Some((forecast, naive)) = session.first.take() {
+            self.skill.observe(forecast, &naive, total_log);
+            self.interval.observe(libm::expm1(forecast), total);
+        }
+        if let Some(declared) = session.declared_log.take() {
+            let (error, count) = &mut session.declared_error;
+            *count += 1;
+            *error += ((declared - total_log).abs() - *error) / f64::from(*count);
+        }
+        session.last_total_log = total_log;
+        families.learn(family, total_log);
+    }
+}
+
+impl Session {
+    /// Takes a slice; what its tenant declares is left out of the answer unless it has proved right.
+    pub(super) fn observe(
+        &mut self,
+        reading: &Reading,
+        family: Family,
+        sessions: &mut Sessions,
+        families: &mut Families,
+    ) -> Reading {
+        if let Some(total) = self.cutter.observe(reading) {
+            sessions.learn(self, family, total, families);
+            self.slices = 0;
+        }
+        if let Some(declared) = reading.declared_bytes.filter(|declared| declared.is_finite() && *declared >= 0.0) {
+            self.declared_log = Some(libm::log1p(declared));
+        }
+        let (error, count) = self.declared_error;
+        let is_proved = count >= PROVED_SESSIONS && error < PROVED_ERROR;
+        let declared_bytes = self.declared_log.filter(|_| is_proved && self.cutter.is_open()).map(libm::expm1);
+        Reading { declared_bytes, ..*reading }
+    }
+
+    /// Takes the row made of the slice.
+    pub(super) fn note(
+        &mut self,
+        row: &Row,
+        open_file_log: f64,
+        family: Family,
+        sessions: &Sessions,
+        families: &Families,
+    ) {
+        if !self.cutter.is_open() {
+            return;
+        }
+        self.slices = self.slices.saturating_add(1);
+        let (attained, _) = self.cutter.progress();
+        if self.slices.is_power_of_two() && self.moments.len() < MOMENTS {
+            self.moments.push((*row, attained));
+        }
+        if self.first.is_none() {
+            let forecast = self.remaining_log(row, sessions).unwrap_or_else(|| families.expected_log(family));
+            let total = libm::log1p(libm::expm1(forecast) + attained);
+            let naive = [0.0, self.last_total_log, families.host_log(), families.expected_log(family), open_file_log];
+            self.first = Some((total, naive));
+        }
+    }
+
+    fn remaining_log(&self, row: &Row, sessions: &Sessions) -> Option<f64> {
+        sessions.learner.predict(row, 0.0).map(|answer| f64::from(answer.median))
+    }
+
+    /// What is foreseen of the session under way.
+    pub(super) fn outlook(&self, row: &Row, sessions: &Sessions) -> Option<SessionOutlook> {
+        let (first, _) = self.first.filter(|_| self.cutter.is_open())?;
+        let (attained, _) = self.cutter.progress();
+        let foreseen = libm::expm1(first);
+        let by_model = self.remaining_log(row, sessions).map_or((foreseen - attained).max(0.0), libm::expm1);
+        // A session that has outgrown what was foreseen of it says so: it is then as long again as it was so far, and nothing is
+        // sure (least attained service). So one that looks short and reads for ever sinks.
+        let is_outgrown = attained > foreseen;
+        let remaining = if is_outgrown { by_model.max(attained) } else { by_model };
+        let interval = sessions.interval.interval(remaining);
+        Some(SessionOutlook {
+            class: SessionClass::of(attained + remaining),
+            remaining_bytes: remaining,
+            low_bytes: interval.map_or(remaining, |interval| interval.low),
+            high_bytes: interval.map_or(remaining, |interval| interval.high),
+            skill: if is_outgrown { 0.0 } else { sessions.skill.earned() },
+        })
+    }
+}

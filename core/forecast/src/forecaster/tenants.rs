@@ -1,0 +1,155 @@
+//! One tenant's state: about 8 kB, most of it the two series of rates.
+
+use super::families::{Families, Family};
+use super::sessions::{Session, SessionOutlook, Sessions};
+use crate::host::Learner;
+use crate::online::{Adwin, Cusum, IntervalMeter, Naive, SkillMeter};
+use crate::tenant::{FeatureState, RateForecast, Rates, Reading, Row};
+
+/// The rate of the next slice.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NextSlice {
+    /// As likely too high as too low, in bytes a second.
+    pub bytes_per_second: f64,
+    /// 80 % of what comes is above this and below `high`; equal to the value until enough came.
+    pub low: f64,
+    /// See `low`.
+    pub high: f64,
+    /// Earned against the best naive forecast, 0 to 1.
+    pub skill: f64,
+    /// The trees lost against the best naive forecast for this tenant, which stands in their place.
+    pub is_naive: bool,
+}
+
+/// All that is foreseen of a tenant.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TenantOutlook {
+    /// The next slice.
+    pub next_slice: NextSlice,
+    /// The next 15 s of reads.
+    pub reads: Option<RateForecast>,
+    /// The same of writes.
+    pub writes: Option<RateForecast>,
+    /// The session under way, if one is.
+    pub session: Option<SessionOutlook>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Tenant {
+    pub(super) is_named: bool,
+    family: Family,
+    features: FeatureState,
+    session: Session,
+    row: Option<Row>,
+    naive: Naive,
+    skill: SkillMeter,
+    interval: IntervalMeter,
+    /// For sudden shifts of the rate and slow ones of the forecast's error, both as logarithms.
+    shift: Cusum,
+    drift: Adwin,
+    rates: [Rates; 2],
+    idle: u32,
+}
+
+impl Tenant {
+    pub(super) fn new(family: Family) -> Self {
+        Self {
+            is_named: true,
+            family,
+            features: FeatureState::default(),
+            session: Session::default(),
+            row: None,
+            naive: Naive::default(),
+            skill: SkillMeter::default(),
+            interval: IntervalMeter::new(0.8),
+            shift: Cusum::default(),
+            drift: Adwin::default(),
+            rates: [Rates::default(), Rates::default()],
+            idle: 0,
+        }
+    }
+
+    pub(super) fn observe(
+        &mut self,
+        reading: &Reading,
+        learner: &mut Learner,
+        sessions: &mut Sessions,
+        families: &mut Families,
+    ) {
+        self.is_named = true;
+        let seconds = if reading.elapsed_seconds > 0.0 && reading.elapsed_seconds.is_finite() {
+            reading.elapsed_seconds
+        } else {
+            1.0
+        };
+        let rate = |bytes: f64| if bytes.is_finite() { bytes.max(0.0) / seconds } else { 0.0 };
+        let (read, write) = (rate(reading.read_bytes), rate(reading.write_bytes));
+        let came = read + write;
+        let came_log = libm::log1p(came);
+        self.idle = if came > 0.0 { 0 } else { self.idle.saturating_add(1) };
+        // A tenant that sleeps teaches nothing and needs no scores.
+        if let Some(row) = self.row.filter(|_| self.idle <= 60) {
+            let answer = learner.predict(&row, row[0]).map_or(row[0], |answer| answer.median);
+            let forecast = libm::expm1(f64::from(answer));
+            self.skill.observe(forecast, &self.naive.forecasts(), came);
+            self.interval.observe(self.value(forecast), came);
+            learner.observe(&row, row[0], came_log as f32);
+            if self.drift.observe(f64::from(answer) - came_log) {
+                // The forecast has changed its error: what it earned is no longer true.
+                self.skill = SkillMeter::default();
+                self.interval = IntervalMeter::new(0.8);
+            }
+        }
+        let has_shifted = self.shift.observe(came_log);
+        self.naive.observe(came);
+        for (rates, value) in self.rates.iter_mut().zip([read, write]) {
+            rates.observe(value);
+            if has_shifted {
+                rates.reset();
+            }
+        }
+        let believed = self.session.observe(reading, self.family, sessions, families);
+        let row =
+            self.features.observe(&believed, self.session.cutter.progress(), families.expected_log(self.family) as f32);
+        let open = reading.usage.map_or(0.0, |usage| usage.open_file_bytes);
+        let open_log = if open.is_finite() && open > 0.0 { libm::log1p(open) } else { 0.0 };
+        self.session.note(&row, open_log, self.family, sessions, families);
+        self.row = Some(row);
+    }
+
+    pub(super) fn idle_slices(&self) -> u32 {
+        self.idle
+    }
+
+    pub(super) fn rates_mut(&mut self) -> &mut [Rates; 2] {
+        &mut self.rates
+    }
+
+    /// The model's forecast, or the best naive one if the model is switched off.
+    fn value(&self, by_model: f64) -> f64 {
+        if self.skill.is_switched_off() { self.naive.forecasts()[self.skill.best_naive()] } else { by_model }
+    }
+
+    pub(super) fn next_slice(&self, learner: &Learner) -> NextSlice {
+        let answer = self.row.map_or(0.0, |row| learner.predict(&row, row[0]).map_or(row[0], |answer| answer.median));
+        let value = self.value(libm::expm1(f64::from(answer)));
+        let interval = self.interval.interval(value);
+        let is_naive = self.skill.is_switched_off();
+        NextSlice {
+            bytes_per_second: value,
+            low: interval.map_or(value, |interval| interval.low),
+            high: interval.map_or(value, |interval| interval.high),
+            skill: if is_naive { 0.0 } else { self.skill.earned() },
+            is_naive,
+        }
+    }
+
+    pub(super) fn outlook(&self, learner: &Learner, sessions: &Sessions) -> TenantOutlook {
+        TenantOutlook {
+            next_slice: self.next_slice(learner),
+            reads: self.rates[0].forecast(),
+            writes: self.rates[1].forecast(),
+            session: self.row.as_ref().and_then(|row| self.session.outlook(row, sessions)),
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Ridge first, then boosted trees that are refitted part by part.
+//!
+//! All answers are differences from a base, which for a rate is the last one: trees say steps, and most of the time nothing changes.
+//! There are two sets of trees: the median is what errs least in absolute terms (0 where most slices are idle), the mean what errs
+//! least in squares of the logarithm, a magnitude.
+
+use super::{Reservoir, Ridge};
+use crate::boosting::{Boosted, Loss, Training};
+use crate::codec::{Damaged, Reader, Writer};
+use crate::tenant::{FEATURES, Row};
+
+/// Rows before the first ridge solution, between later ones, and before the trees.
+const RIDGE_EVERY: u64 = 64;
+const TREES_FROM: usize = 400;
+/// As a file.
+const KIND: u16 = 1;
+const VERSION: u16 = 1;
+
+/// How large a learner is and how often it is refitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LearnerSettings {
+    /// Rows of the reservoir.
+    pub rows: usize,
+    /// Trees.
+    pub trees: usize,
+    /// For the reservoir.
+    pub seed: u64,
+}
+
+impl Default for LearnerSettings {
+    fn default() -> Self {
+        Self { rows: 50_000, trees: 50, seed: 1 }
+    }
+}
+
+/// What a learner says of a row, as log1p of bytes a second or of bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Answer {
+    /// As likely too high as too low.
+    pub median: f32,
+    /// Mean of the logarithm.
+    pub mean: f32,
+}
+
+/// The model of the host. Targets are log1p of bytes a second, or of bytes.
+#[derive(Clone, Debug)]
+pub struct Learner {
+    settings: LearnerSettings,
+    reservoir: Reservoir,
+    ridge: Ridge,
+    training: Option<Training>,
+    /// The median's trees, while those of the mean are grown.
+    half_done: Option<Boosted>,
+    trees: Option<[Boosted; 2]>,
+}
+
+impl Learner {
+    /// One that has seen nothing.
+    pub fn new(settings: LearnerSettings) -> Self {
+        let reservoir = Reservoir::new(settings.rows, settings.seed);
+        Self { settings, reservoir, ridge: Ridge::default(), training: None, half_done: None, trees: None }
+    }
+
+    /// Takes what a row turned out to be: the target, and the base that [`Self::predict`] was given.
+    pub fn observe(&mut self, row: &Row, base: f32, target: f32) {
+        self.reservoir.offer(row, target - base);
+        // With trees there is nothing for ridge to say.
+        if self.trees.is_none() {
+            self.ridge.observe(row, target - base);
+            if self.ridge.rows().is_multiple_of(RIDGE_EVERY) {
+                self.ridge.solve();
+            }
+        }
+    }
+
+    /// Whether a refit is under way.
+    pub fn is_training(&self) -> bool {
+        self.training.is_some()
+    }
+
+    /// Begins a refit on the reservoir as it is; whether there is enough in it.
+    pub fn begin_refit(&mut self) -> bool {
+        self.half_done = None;
+        self.reservoir.len() >= TREES_FROM && self.begin(Loss::Absolute)
+    }
+
+    fn begin(&mut self, loss: Loss) -> bool {
+        let (rows, targets) = self.reservoir.content();
+        self.training = Training::new(rows.to_vec(), FEATURES, targets, self.settings.trees, loss);
+        self.training.is_some()
+    }
+
+    /// Does the next part of the refit, a feature or a tree; whether more is to come.
+    pub fn advance(&mut self) -> bool {
+        let Some(mut training) = self.training.take() else { return false };
+        if training.advance() {
+            self.training = Some(training);
+            return true;
+        }
+        let trees = training.finish();
+        match self.half_done.take() {
+            None => {
+                self.half_done = Some(trees);
+                self.begin(Loss::Squared)
+            }
+            Some(median) => {
+                self.trees = Some([median, trees]);
+                false
+            }
+        }
+    }
+
+    /// What follows a row; `None` before anything was learnt. Allocates nothing.
+    pub fn predict(&self, row: &Row, base: f32) -> Option<Answer> {
+        let (median, mean) = match &self.trees {
+            Some([median, mean]) => (median.predict(row), mean.predict(row)),
+            None => self.ridge.predict(row).map(|difference| (difference, difference))?,
+        };
+        Some(Answer { median: (base + median).max(0.0), mean: (base + mean).max(0.0) })
+    }
+
+    /// Whether the trees speak, not ridge.
+    pub fn has_trees(&self) -> bool {
+        self.trees.is_some()
+    }
+
+    /// The fitted model as bytes, versioned and checksummed; `None` before the first fit. The reservoir is not part of it.
+    pub fn encode(&self) -> Option<Vec<u8>> {
+        let mut writer = Writer::default();
+        self.trees.as_ref()?.iter().for_each(|trees| trees.encode(&mut writer));
+        Some(writer.seal(KIND, VERSION))
+    }
+
+    /// Takes over a model that was encoded.
+    ///
+    /// # Errors
+    /// Bytes that are damaged, of another version, or of a model with other features; the learner is then as before.
+    pub fn decode(&mut self, bytes: &[u8]) -> Result<(), Damaged> {
+        let mut reader = Reader::open(bytes, KIND, VERSION)?;
+        let trees = [Boosted::decode(&mut reader)?, Boosted::decode(&mut reader)?];
+        reader.end()?;
+        if trees.iter().any(|trees| trees.features() != FEATURES) {
+            return Err(Damaged::Value);
+        }
+        self.trees = Some(trees);
+        Ok(())
+    }
+}

@@ -1,0 +1,64 @@
+//! A bounded sample of all rows ever seen, with a lean to the recent ones (Vitter 1985; Aggarwal 2006).
+
+use crate::tenant::{FEATURES, Row};
+
+/// The sample reaches back over so many times its size.
+const REACH: u64 = 20;
+
+/// Rows and their targets.
+#[derive(Clone, Debug)]
+pub struct Reservoir {
+    capacity: usize,
+    rows: Vec<f32>,
+    targets: Vec<f32>,
+    seen: u64,
+    random: u64,
+}
+
+impl Reservoir {
+    /// For at most `capacity` rows. The same seed and rows give the same sample.
+    pub fn new(capacity: usize, seed: u64) -> Self {
+        Self { capacity: capacity.max(1), rows: Vec::new(), targets: Vec::new(), seen: 0, random: seed }
+    }
+
+    /// Offers a row; a row with a target or value that is not finite is not taken.
+    pub fn offer(&mut self, row: &Row, target: f32) {
+        if !target.is_finite() || row.iter().any(|value| !value.is_finite()) {
+            return;
+        }
+        self.seen = self.seen.saturating_add(1);
+        if self.targets.len() < self.capacity {
+            self.rows.extend_from_slice(row);
+            self.targets.push(target);
+            return;
+        }
+        let place = (self.draw() % self.seen.min(REACH * self.capacity as u64)) as usize;
+        if place < self.capacity {
+            self.rows[place * FEATURES..(place + 1) * FEATURES].copy_from_slice(row);
+            self.targets[place] = target;
+        }
+    }
+
+    /// Rows held.
+    pub fn len(&self) -> usize {
+        self.targets.len()
+    }
+
+    /// Whether it holds nothing.
+    pub fn is_empty(&self) -> bool {
+        self.targets.is_empty()
+    }
+
+    /// The rows, row by row, and their targets.
+    pub fn content(&self) -> (&[f32], &[f32]) {
+        (&self.rows, &self.targets)
+    }
+
+    /// SplitMix64 (Steele, Lea and Flood 2014).
+    fn draw(&mut self) -> u64 {
+        self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let z = (self.random ^ (self.random >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+}

@@ -1,0 +1,71 @@
+//! Intervals that cover what they promise: offsets around the forecast that move with every miss (adaptive conformal inference,
+//! Gibbs and Candès 2021, on the scale of log1p).
+
+/// How far an offset moves at a miss, as a part of the mean size of errors.
+const STEP: f64 = 0.1;
+/// Weight of the newest error in their mean size.
+const WEIGHT: f64 = 0.02;
+/// Misses before the interval is trusted.
+const SEEN_MIN: u32 = 20;
+
+/// From, to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// What comes is below this in half of the misses.
+    pub low: f64,
+    /// What comes is above this in the other half.
+    pub high: f64,
+}
+
+/// Learns the interval around a forecast that holds a given part of what comes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct IntervalMeter {
+    coverage: f64,
+    below: f64,
+    above: f64,
+    size: f64,
+    seen: u32,
+    covered: f64,
+}
+
+impl IntervalMeter {
+    /// `coverage` from 0 to 1, such as 0.8.
+    pub fn new(coverage: f64) -> Self {
+        Self { coverage: coverage.clamp(0.01, 0.99), below: 0.0, above: 0.0, size: 0.0, seen: 0, covered: 0.0 }
+    }
+
+    /// Takes a forecast and what came, both at least 0.
+    pub fn observe(&mut self, forecast: f64, actual: f64) {
+        if !(forecast.is_finite() && actual.is_finite()) {
+            return;
+        }
+        let error = libm::log1p(actual.max(0.0)) - libm::log1p(forecast.max(0.0));
+        self.seen = self.seen.saturating_add(1);
+        let held = self.interval(forecast).is_some_and(|interval| (interval.low..=interval.high).contains(&actual));
+        self.covered += (f64::from(u8::from(held)) - self.covered) * WEIGHT.max(1.0 / f64::from(self.seen));
+        self.size += (error.abs() - self.size) * WEIGHT.max(1.0 / f64::from(self.seen));
+        // Each offset is a running quantile: it moves more, the rarer the side. Steps shrink as it settles.
+        let tail = (1.0 - self.coverage) / 2.0;
+        let step = self.size * STEP.max(1.0 / f64::from(self.seen).sqrt());
+        let quantile = |offset: f64, error: f64| {
+            let moved = offset + step * if error > offset { 1.0 - tail } else { -tail };
+            moved.max(0.0)
+        };
+        self.above = quantile(self.above, error);
+        self.below = quantile(self.below, -error);
+    }
+
+    /// The interval around a forecast; `None` until enough was seen.
+    pub fn interval(&self, forecast: f64) -> Option<Interval> {
+        let log = libm::log1p(forecast.max(0.0));
+        // Offsets of nothing are rounding's to miss: what repeats exactly is held exactly.
+        let low = if self.below > 0.0 { libm::expm1(log - self.below).max(0.0) } else { forecast };
+        let high = if self.above > 0.0 { libm::expm1(log + self.above) } else { forecast };
+        (self.seen >= SEEN_MIN && forecast.is_finite()).then_some(Interval { low, high })
+    }
+
+    /// The part of recent intervals that held, 0 to 1.
+    pub fn covered(&self) -> f64 {
+        self.covered
+    }
+}

@@ -1,0 +1,13 @@
+//! What every forecast is followed by while it runs: naive forecasts to beat, skill, intervals, changes.
+
+mod adwin;
+mod cusum;
+mod interval;
+mod naive;
+mod skill;
+
+pub use adwin::Adwin;
+pub use cusum::Cusum;
+pub use interval::{Interval, IntervalMeter};
+pub use naive::{NAIVE, Naive};
+pub use skill::SkillMeter;

@@ -1,0 +1,9 @@
+//! What is kept of one tenant: its recent past as features, its session, its rates over the last minutes.
+
+mod features;
+mod rates;
+mod session;
+
+pub use features::{FEATURES, FeatureState, Reading, Row, Usage};
+pub use rates::{AHEAD, BusyModel, RateForecast, Rates};
+pub use session::{Cutter, SESSION_CLASSES, SessionClass};

@@ -1,0 +1,211 @@
+//! A tenant's rate over the last minutes, one series for reads and one for writes, and its next 15 s.
+
+use crate::arima::{self, AR_MAX, Arima, Budget, Workspace};
+use crate::online::{IntervalMeter, Naive, SkillMeter};
+
+/// Seconds ahead (seed 000, section 4.2).
+pub const AHEAD: usize = 15;
+/// Seconds of history.
+const HISTORY: usize = 300;
+/// Values before a model is fitted.
+const HISTORY_MIN: usize = 60;
+/// A slice with less than this is idle, in bytes a second.
+const BUSY_BYTES_PER_SECOND: f32 = 4096.0;
+/// What is above this part of the history is cut off before a fit: a single burst would be all that the model sees.
+const WINSOR: f64 = 0.99;
+
+/// The next seconds of one series.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RateForecast {
+    /// Bytes a second, for each second ahead.
+    pub mean: [f32; AHEAD],
+    /// 80 % of what comes is between these.
+    pub low: [f32; AHEAD],
+    /// See `low`.
+    pub high: [f32; AHEAD],
+    /// Probability that the second has I/O.
+    pub busy: [f32; AHEAD],
+    /// Of the sum over all seconds, against the best naive forecast: what is earned, 0 to 1.
+    pub skill: f64,
+    /// The model lost against the best naive forecast, which stands in its place.
+    pub is_naive: bool,
+}
+
+/// Busy or idle, as a linear probability model: an autoregression of the indicator by Burg's method.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BusyModel {
+    mean: f32,
+    ar: Box<[f32]>,
+}
+
+/// One series with its models.
+#[derive(Clone, Debug)]
+pub struct Rates {
+    history: Box<[f32; HISTORY]>,
+    seen: usize,
+    model: Option<Box<Arima>>,
+    busy: Option<BusyModel>,
+    naive: Naive,
+    skill: SkillMeter,
+    interval: IntervalMeter,
+    /// A forecast of the sum over the next seconds that waits to be scored: model's, naive ones', what came so far, seconds left.
+    pending: Option<(f64, [f64; crate::online::NAIVE], f64, u32)>,
+    since_fit: u32,
+    /// The rate above which values are cut off before they are followed.
+    ceiling: f64,
+}
+
+impl Default for Rates {
+    fn default() -> Self {
+        Self {
+            history: Box::new([0.0; HISTORY]),
+            seen: 0,
+            model: None,
+            busy: None,
+            naive: Naive::default(),
+            skill: SkillMeter::default(),
+            interval: IntervalMeter::new(0.8),
+            pending: None,
+            since_fit: u32::MAX,
+            ceiling: f64::INFINITY,
+        }
+    }
+}
+
+impl Rates {
+    /// Takes the rate of the next second, in bytes; one that is not finite or below 0 counts as 0.
+    pub fn observe(&mut self, bytes_per_second: f64) {
+        let value = super::features::sane(bytes_per_second);
+        if let Some((forecast, naive, came, left)) = &mut self.pending {
+            *came += value;
+            *left -= 1;
+            if *left == 0 {
+                self.skill.observe(*forecast, naive, *came);
+                self.interval.observe(*forecast, *came);
+                self.pending = None;
+            }
+        }
+        self.history[self.seen % HISTORY] = value as f32;
+        self.seen += 1;
+        self.since_fit = self.since_fit.saturating_add(1);
+        self.naive.observe(value);
+        if let Some(model) = &mut self.model {
+            model.update(value.min(self.ceiling));
+            if self.pending.is_none() {
+                let path = model.forecast(AHEAD);
+                let sum = path.mean[..AHEAD].iter().map(|mean| mean.max(0.0)).sum();
+                let naive = self.naive.forecasts().map(|value| value * AHEAD as f64);
+                self.pending = Some((sum, naive, 0.0, AHEAD as u32));
+            }
+        }
+    }
+
+    /// Whether a fit would have anything to tell: there was I/O in the history.
+    pub fn wants_fit(&self) -> bool {
+        let seen = self.seen.min(HISTORY);
+        seen >= HISTORY_MIN && self.history[..seen].iter().any(|value| *value > 0.0)
+    }
+
+    /// Values since the last fit.
+    pub fn since_fit(&self) -> u32 {
+        self.since_fit
+    }
+
+    /// Fits both models to the history within the budget.
+    pub fn fit(&mut self, buffers: &mut (Vec<f64>, Workspace), budget: &mut Budget) {
+        let (series, workspace) = buffers;
+        self.since_fit = 0;
+        self.series(series);
+        let mut sorted = series.clone();
+        sorted.sort_unstable_by(f64::total_cmp);
+        self.ceiling = sorted[((sorted.len() - 1) as f64 * WINSOR) as usize];
+        if self.ceiling <= 0.0 {
+            self.ceiling = sorted[sorted.len() - 1];
+        }
+        series.iter_mut().for_each(|value| *value = value.min(self.ceiling));
+        self.model = arima::fit(series, workspace, budget).map(Box::new);
+        series.iter_mut().for_each(|value| *value = f64::from(u8::from(*value >= f64::from(BUSY_BYTES_PER_SECOND))));
+        self.busy = arima::fit_burg(series, workspace).map(|model| BusyModel {
+            mean: model.mean as f32,
+            ar: model.ar[..model.p].iter().map(|phi| *phi as f32).collect(),
+        });
+    }
+
+    /// What was learnt is stale: only the history since stays.
+    pub fn reset(&mut self) {
+        (self.model, self.busy, self.pending) = (None, None, None);
+        self.since_fit = u32::MAX;
+    }
+
+    /// The history, oldest first.
+    fn series(&self, into: &mut Vec<f64>) {
+        into.clear();
+        let from = self.seen.saturating_sub(HISTORY);
+        into.extend((from..self.seen).map(|at| f64::from(self.history[at % HISTORY])));
+    }
+
+    /// The next seconds; `None` before the first value.
+    pub fn forecast(&self) -> Option<RateForecast> {
+        if self.seen == 0 {
+            return None;
+        }
+        let is_naive = self.model.is_none() || self.skill.is_switched_off();
+        let level = self.naive.forecasts()[self.skill.best_naive()];
+        let mut mean = [level as f32; AHEAD];
+        let mut low = [0.0; AHEAD];
+        let mut high = [0.0; AHEAD];
+        // A second's spread where no model tells it: as far as the values themselves are spread.
+        let spread = self.spread();
+        match &self.model {
+            Some(model) if !is_naive => {
+                const EIGHTY_PERCENT: f64 = 1.281_55;
+                let path = model.forecast(AHEAD);
+                for step in 0..AHEAD {
+                    let reach = EIGHTY_PERCENT * path.deviation[step];
+                    mean[step] = path.mean[step].max(0.0) as f32;
+                    low[step] = (path.mean[step] - reach).max(0.0) as f32;
+                    high[step] = (path.mean[step] + reach).max(0.0) as f32;
+                }
+            }
+            _ => (low, high) = ([spread.0; AHEAD], [spread.1; AHEAD]),
+        }
+        let skill = if is_naive { 0.0 } else { self.skill.earned() };
+        Some(RateForecast { mean, low, high, busy: self.busy_ahead(), skill, is_naive })
+    }
+
+    /// Skill as measured, and the part of intervals of the sum that held.
+    pub fn measured(&self) -> (&SkillMeter, f64) {
+        (&self.skill, self.interval.covered())
+    }
+
+    /// The tenth and the ninetieth percentile of the last 32 values, by partial sorting on the stack.
+    fn spread(&self) -> (f32, f32) {
+        const LAST: usize = 32;
+        let count = self.seen.min(LAST);
+        let mut last = [0.0; LAST];
+        for (back, value) in last.iter_mut().enumerate().take(count) {
+            *value = self.history[(self.seen - 1 - back) % HISTORY];
+        }
+        last[..count].sort_unstable_by(f32::total_cmp);
+        (last[count / 10], last[count - 1 - count / 10])
+    }
+
+    fn busy_ahead(&self) -> [f32; AHEAD] {
+        let is_busy = |at: usize| f32::from(u8::from(self.history[at % HISTORY] >= BUSY_BYTES_PER_SECOND));
+        let seen = self.seen.min(HISTORY);
+        let Some(model) = &self.busy else {
+            let busy = (self.seen - seen..self.seen).map(is_busy).sum::<f32>();
+            return [busy / seen.max(1) as f32; AHEAD];
+        };
+        let mut past = [0.0; AR_MAX];
+        for (back, value) in past.iter_mut().enumerate().take(seen) {
+            *value = is_busy(self.seen - 1 - back) - model.mean;
+        }
+        std::array::from_fn(|_| {
+            let next: f32 = model.ar.iter().zip(&past).map(|(phi, value)| phi * value).sum();
+            past.copy_within(..AR_MAX - 1, 1);
+            past[0] = next;
+            (model.mean + next).clamp(0.0, 1.0)
+        })
+    }
+}

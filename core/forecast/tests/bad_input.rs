@@ -1,0 +1,138 @@
+//! No series, however broken, makes a model panic or say something that is no number.
+
+use minerva_forecast::arima::{self, Budget, Workspace};
+use minerva_forecast::evaluate::{autocorrelation, decompose, partial_autocorrelation};
+use minerva_forecast::online::{Adwin, Cusum, IntervalMeter, Naive, SkillMeter};
+use minerva_forecast::seasonal::{
+    ArrivalStates, BINS_PER_DAY, Bins, DayClusters, Ensemble, HoltWinters, LongArma, Seasonal, SeasonalNaive, Totals,
+};
+use minerva_forecast::tenant::{Reading, Usage};
+use minerva_forecast::{Forecaster, ForecasterSettings};
+use proptest::prelude::*;
+
+/// Any number, among them the broken ones.
+fn number() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        4 => 0.0..1e9_f64,
+        2 => Just(0.0),
+        1 => -1e12..1e12_f64,
+        1 => prop_oneof![Just(f64::NAN), Just(f64::INFINITY), Just(f64::NEG_INFINITY), Just(f64::MAX), Just(f64::MIN)],
+    ]
+}
+
+fn series(most: usize) -> impl Strategy<Value = Vec<f64>> {
+    prop_oneof![
+        prop::collection::vec(number(), 0..most),
+        (number(), 0..most).prop_map(|(value, count)| vec![value; count]),
+        prop::collection::vec(0.0..1e6_f64, 0..most),
+    ]
+}
+
+fn reading() -> impl Strategy<Value = Reading> {
+    let usage = prop::option::of([number(), number(), number(), number(), number(), number()].prop_map(
+        |[cpus, memory_bytes, network_bytes_per_second, open_files, open_sockets, open_file_bytes]| Usage {
+            cpus,
+            memory_bytes,
+            network_bytes_per_second,
+            open_files,
+            open_sockets,
+            open_file_bytes,
+        },
+    ));
+    (number(), number(), number(), usage, prop::option::of(number())).prop_map(
+        |(elapsed_seconds, read_bytes, write_bytes, usage, declared_bytes)| Reading {
+            elapsed_seconds,
+            read_bytes,
+            write_bytes,
+            usage,
+            declared_bytes,
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn seconds_ahead(values in series(320)) {
+        let mut budget = Budget::default();
+        if let Some(mut model) = arima::fit(&values, &mut Workspace::default(), &mut budget) {
+            let path = model.forecast(15);
+            prop_assert!(path.mean[..15].iter().all(|mean| !mean.is_nan()), "{model:?}");
+            model.update(f64::NAN);
+            model.update(1.0);
+        }
+        autocorrelation(&values, 20);
+        partial_autocorrelation(&values, 20);
+        decompose(&values, 10);
+    }
+
+    #[test]
+    fn days_ahead(values in series(6 * BINS_PER_DAY), first in 0_usize..2000) {
+        let mut models: Vec<Box<dyn Seasonal>> = vec![
+            Box::new(SeasonalNaive::day()),
+            Box::new(DayClusters::new(3, 0.3, 0.15)),
+            Box::new(HoltWinters::fit(&values)),
+            Box::new(Ensemble::default()),
+        ];
+        models.extend(LongArma::fit(&values).map(|model| Box::new(model) as Box<dyn Seasonal>));
+        models.extend(ArrivalStates::fit(&values).map(|model| Box::new(model) as Box<dyn Seasonal>));
+        for model in &mut models {
+            for (at, value) in values.iter().enumerate() {
+                model.observe(first + at, *value);
+            }
+            model.forecast(first + values.len(), &mut [0.0; 200]);
+        }
+    }
+
+    #[test]
+    fn meters(values in series(400)) {
+        let (mut naive, mut skill, mut interval) = (Naive::default(), SkillMeter::default(), IntervalMeter::new(0.8));
+        let (mut cusum, mut adwin) = (Cusum::default(), Adwin::default());
+        for pair in values.windows(2) {
+            skill.observe(pair[0], &naive.forecasts(), pair[1]);
+            interval.observe(pair[0], pair[1]);
+            naive.observe(pair[1]);
+            cusum.observe(pair[1]);
+            adwin.observe(pair[1]);
+            prop_assert!((0.0..=1.0).contains(&skill.earned()), "{skill:?}");
+        }
+    }
+
+    #[test]
+    fn bins_with_any_clock(steps in prop::collection::vec((any::<u64>(), number(), number()), 0..50)) {
+        let mut bins = Bins::default();
+        let mut count = 0_u64;
+        for (wall, seconds, bytes) in steps {
+            let totals = Totals { read_bytes: bytes, write_bytes: 1.0, discard_bytes: bytes };
+            bins.add(wall, seconds, totals, |bin| {
+                count += 1;
+                assert!(bin.number < 1008);
+            });
+        }
+        prop_assert!(count <= 50 * 1010);
+    }
+
+    #[test]
+    fn any_readings(slices in prop::collection::vec(prop::collection::vec((0_u64..6, 0_u64..3, reading()), 0..8), 0..80)) {
+        let settings = ForecasterSettings { tenants_max: 4, ..ForecasterSettings::default() };
+        let mut forecaster = Forecaster::new(settings);
+        for slice in &slices {
+            forecaster.observe(slice);
+            for key in 0..6 {
+                if let Some(outlook) = forecaster.outlook(key) {
+                    let next = outlook.next_slice;
+                    prop_assert!(next.bytes_per_second >= 0.0 && (0.0..=1.0).contains(&next.skill), "{next:?}");
+                    prop_assert!(outlook.session.is_none_or(|session| session.remaining_bytes >= 0.0));
+                }
+            }
+        }
+        prop_assert!(forecaster.tenants() <= 4);
+    }
+
+    #[test]
+    fn damaged_models_are_refused(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        let mut forecaster = Forecaster::new(ForecasterSettings::default());
+        prop_assert!(forecaster.decode_next_slice(&bytes).is_err());
+    }
+}

@@ -1,0 +1,165 @@
+//! A host's forecaster as a whole: it learns, it bounds its work, it does not believe who lies.
+
+use minerva_forecast::tenant::{Reading, SessionClass, Usage};
+use minerva_forecast::{Forecaster, ForecasterSettings};
+
+struct Draws(u64);
+
+impl Draws {
+    fn uniform(&mut self) -> f64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 11) as f64 / 2.0_f64.powi(53)
+    }
+}
+
+const MIB: f64 = 1024.0 * 1024.0;
+
+/// Tenants of three families start sessions whose sizes go with the size of the file they open; afterwards they are silent.
+struct Host {
+    draws: Draws,
+    /// For each tenant: bytes left, seconds until the next session, size of the open file.
+    tenants: Vec<(f64, f64, f64)>,
+    /// Tenant 0 opens a small file and reads on and on.
+    has_liar: bool,
+}
+
+/// Sizes of the families' sessions: light, moderate, heavy.
+const SIZES: [f64; 3] = [8.0 * MIB, 200.0 * MIB, 3000.0 * MIB];
+
+impl Host {
+    fn new(seed: u64, tenants: usize, has_liar: bool) -> Self {
+        let mut draws = Draws(seed);
+        let tenants = (0..tenants).map(|_| (0.0, 40.0 * draws.uniform(), 0.0)).collect();
+        Self { draws, tenants, has_liar }
+    }
+
+    /// A slice, and which tenants began a session in it with which class.
+    fn slice(&mut self) -> (Vec<(u64, u64, Reading)>, Vec<(u64, SessionClass)>) {
+        let (mut slice, mut begun) = (Vec::new(), Vec::new());
+        for (number, (left, wait, file)) in self.tenants.iter_mut().enumerate() {
+            let family = number % SIZES.len();
+            *wait -= 1.0;
+            if *left <= 0.0 && *wait <= 0.0 {
+                let size = SIZES[family] * (0.5 + self.draws.uniform());
+                (*left, *file, *wait) = (size, size, 60.0);
+                if self.has_liar && number == 0 {
+                    (*left, *file) = (f64::INFINITY, 0.1 * MIB);
+                }
+                begun.push((number as u64, SessionClass::of(size)));
+            }
+            let bytes = f64::min(*left, (60.0 + 40.0 * self.draws.uniform()) * MIB);
+            *left -= bytes;
+            if *left <= 0.0 && bytes > 0.0 {
+                *wait = 15.0 + 30.0 * self.draws.uniform();
+            }
+            let is_open = bytes > 0.0;
+            let usage = Usage {
+                cpus: 0.3,
+                memory_bytes: 1e8,
+                open_files: if is_open { 5.0 } else { 4.0 },
+                open_file_bytes: if is_open { *file } else { 0.0 },
+                ..Usage::default()
+            };
+            let reading = Reading { elapsed_seconds: 1.0, read_bytes: bytes, usage: Some(usage), ..Reading::default() };
+            slice.push((number as u64, family as u64 + 1, reading));
+        }
+        (slice, begun)
+    }
+}
+
+#[test]
+fn the_class_of_a_session_is_told_in_its_first_slice() {
+    let (mut host, mut forecaster) = (Host::new(11, 30, false), Forecaster::new(ForecasterSettings::default()));
+    let mut told = [(0.0, 0.0); 4];
+    for slice in 0..1500 {
+        let (readings, begun) = host.slice();
+        forecaster.observe(&readings);
+        if slice < 700 {
+            continue;
+        }
+        for (key, class) in begun {
+            let outlook = forecaster.outlook(key).expect("known").session.expect("a session");
+            told[class as usize].0 += f64::from(u8::from(outlook.class == class));
+            told[class as usize].1 += 1.0;
+        }
+    }
+    let rates: Vec<f64> = told.iter().filter(|(_, count)| *count > 0.0).map(|(right, count)| right / count).collect();
+    let balanced = rates.iter().sum::<f64>() / rates.len() as f64;
+    println!("right {told:?}, balanced {balanced:.3}");
+    assert!(rates.len() == 3 && balanced >= 0.8, "{told:?}");
+}
+
+#[test]
+fn who_looks_short_and_reads_for_ever_is_heavy_in_the_end_and_harms_nobody() {
+    let forecasts = |has_liar: bool| {
+        let mut host = Host::new(5, 12, has_liar);
+        let mut forecaster = Forecaster::new(ForecasterSettings::default());
+        let mut error = 0.0;
+        for _ in 0..600 {
+            let (readings, _) = host.slice();
+            for (key, _, reading) in &readings[1..] {
+                if let Some(next) = forecaster.next_slice(*key) {
+                    error += (next.bytes_per_second - reading.read_bytes).abs();
+                }
+            }
+            forecaster.observe(&readings);
+        }
+        (error, forecaster)
+    };
+    let (honest, _) = forecasts(false);
+    let (with_liar, forecaster) = forecasts(true);
+    let session = forecaster.outlook(0).expect("known").session.expect("a session");
+    assert!(session.class == SessionClass::Heavy && session.remaining_bytes > 1000.0 * MIB, "{session:?}");
+    assert_eq!(session.skill, 0.0, "nothing is sure of it");
+    assert!(with_liar < 1.1 * honest, "others' error {with_liar} against {honest}");
+}
+
+#[test]
+fn a_declaration_counts_only_once_it_has_proved_right() {
+    let outlook = |declared: f64| {
+        let mut forecaster = Forecaster::new(ForecasterSettings::default());
+        let mut host = Host::new(9, 9, false);
+        for _ in 0..400 {
+            let (mut readings, _) = host.slice();
+            readings[0].2.declared_bytes = Some(declared);
+            forecaster.observe(&readings);
+        }
+        forecaster.outlook(0)
+    };
+    assert_eq!(outlook(1.0), outlook(1e15), "a lie, small or large, moves nothing");
+}
+
+#[test]
+fn white_noise_gives_no_skill_and_the_naive_forecast() {
+    let (mut draws, mut forecaster) = (Draws(3), Forecaster::new(ForecasterSettings::default()));
+    let mut earned = 0;
+    for slice in 0..900 {
+        let noise: Vec<_> = (0..20_u64)
+            .map(|key| {
+                let bytes = 1e6 * draws.uniform();
+                (key, 0, Reading { elapsed_seconds: 1.0, read_bytes: bytes, ..Reading::default() })
+            })
+            .collect();
+        forecaster.observe(&noise);
+        if slice >= 100 {
+            earned += (0..20).filter(|key| forecaster.next_slice(*key).expect("known").skill > 0.02).count();
+        }
+    }
+    assert!(earned < 800 * 20 / 50, "{earned} of 16,000 forecasts claim skill");
+}
+
+#[test]
+fn fitted_trees_outlive_a_restart() {
+    let (mut host, mut forecaster) = (Host::new(2, 20, false), Forecaster::new(ForecasterSettings::default()));
+    for _ in 0..300 {
+        forecaster.observe(&host.slice().0);
+    }
+    let [Some(slices), _] = forecaster.encode() else { panic!("trees after 300 slices") };
+    let mut next = Forecaster::new(ForecasterSettings::default());
+    next.decode_next_slice(&slices).expect("whole");
+    assert_eq!(next.encode()[0].as_deref(), Some(&slices[..]));
+    let mut damaged = slices.clone();
+    damaged[slices.len() / 2] ^= 4;
+    assert!(next.decode_next_slice(&damaged).is_err());
+    assert_eq!(next.encode()[0].as_deref(), Some(&slices[..]), "a damaged one changes nothing");
+}
