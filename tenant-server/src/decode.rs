@@ -1,7 +1,7 @@
 //! The messages of the contract judged: sizes, keys, spans and levels that can be meant, and a sentence for those that cannot.
 //! What a good request then means is the engine's business. Pure; fuzzed.
 
-use crate::request::{BoostAmount, Refusal, Within};
+use crate::request::{BoostAmount, Refusal, WantedDisk, Within};
 use minerva_api::v1;
 use minerva_api::v1::boost_request::Amount;
 use minerva_api::v1::coordinate_request::Deadline;
@@ -51,7 +51,7 @@ pub(crate) struct Announcement {
     pub(crate) size_bytes: u64,
     pub(crate) access: AccessKind,
     pub(crate) within: Option<Within>,
-    pub(crate) device: Option<DeviceId>,
+    pub(crate) disk: WantedDisk,
 }
 
 type Judged<T> = Result<T, Refusal>;
@@ -201,8 +201,9 @@ pub(crate) fn coordinate(request: v1::CoordinateRequest) -> Judged<Announcement>
         Some(Deadline::BeginWithinNs(nanos)) => Some(Within::Begin(span(nanos, "begin_within_ns")?)),
         Some(Deadline::DoneWithinNs(nanos)) => Some(Within::Done(span(nanos, "done_within_ns")?)),
     };
-    let (id, device) = (request_id(request.request_id)?, device(&request.device)?);
-    Ok(Announcement { id, size_bytes, access, within, device })
+    let working = || request.working_device.parse().map_or(WantedDisk::Usual, WantedDisk::Below);
+    let disk = device(&request.device)?.map_or_else(working, WantedDisk::Named);
+    Ok(Announcement { id: request_id(request.request_id)?, size_bytes, access, within, disk })
 }
 
 /// A report that keeps to the contract.

@@ -81,6 +81,17 @@ pub enum Within {
     Done(Nanos),
 }
 
+/// Which disk an operation is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WantedDisk {
+    /// This one, as the client named it; a partition stands for its disk.
+    Named(DeviceId),
+    /// The one below this block device, on which the client works; the usual one if that is no disk of ours.
+    Below(DeviceId),
+    /// The one that the tenant uses most.
+    Usual,
+}
+
 /// What is asked for.
 #[derive(Debug)]
 pub enum Call {
@@ -140,8 +151,8 @@ pub enum Call {
         access: AccessKind,
         /// Until when.
         within: Option<Within>,
-        /// As the client named it; a partition stands for its disk. Absent: the disk that the tenant uses most.
-        device: Option<DeviceId>,
+        /// On which disk.
+        disk: WantedDisk,
         /// The answers.
         answers: mpsc::Sender<Result<v1::CoordinateResponse, Refusal>>,
     },

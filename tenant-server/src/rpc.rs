@@ -4,7 +4,7 @@
 use crate::authenticate::process::Process;
 use crate::bounds::{ANSWER_WAIT_MAX, REPORT_BYTES_MAX};
 use crate::decode::{self, AskedLifetime};
-use crate::request::{Call, LevelLifetime, Refusal};
+use crate::request::{Call, LevelLifetime, Refusal, WantedDisk};
 use crate::shared::{Caller, Shared};
 use crate::status::Denial;
 use minerva_api::v1;
@@ -137,8 +137,12 @@ impl Participation for RpcHandler {
     ) -> Result<Response<Self::CoordinateStream>, Status> {
         let key = request.get_ref().request_id.clone();
         self.answered("Coordinate", key, request, async |context, message| {
-            let decode::Announcement { id, size_bytes, access, within, device } = decode::coordinate(message)?;
-            let call = |answers| Call::Coordinate { id, size_bytes, access, within, device, answers };
+            let decode::Announcement { id, size_bytes, access, within, mut disk } = decode::coordinate(message)?;
+            // Another kernel's numbers say nothing here.
+            if matches!(disk, WantedDisk::Below(_)) && context.session.caller.identified_by != "cgroup" {
+                disk = WantedDisk::Usual;
+            }
+            let call = |answers| Call::Coordinate { id, size_bytes, access, within, disk, answers };
             let grants = self.stream(&context.session, call).await?;
             Ok(answers(context.clone(), grants, |grant| grant))
         })

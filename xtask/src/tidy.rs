@@ -17,7 +17,10 @@ const FIGURE_CELLS: usize = 5;
 const LONG_FILES: &[(&str, &str)] = &[
     ("config/src/keys.rs", "one table: every key of the operator's file"),
     ("config/tests/messages.rs", "one table: every message and the file that causes it"),
-    ("core/blocksched/src/catalog/bfq.rs", "one scheduler; injection, the peak rate and B-WF2Q+ have files of their own"),
+    (
+        "core/blocksched/src/catalog/bfq.rs",
+        "one scheduler; injection, the peak rate and B-WF2Q+ have files of their own",
+    ),
     ("core/blocksched/src/catalog/cfq.rs", "one scheduler, slices and groups bound to each other"),
     ("core/blocksched/src/catalog/htbs/mod.rs", "one scheduler; options, pace and sequence have files of their own"),
     ("core/actuate/src/ledger.rs", "one state machine; the state of a single knob is in entry.rs"),

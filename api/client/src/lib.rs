@@ -48,6 +48,7 @@ mod options;
 mod reporter;
 mod server;
 mod transport;
+mod working_device;
 
 pub use address::Address;
 pub use agent::Agent;

@@ -1,10 +1,12 @@
 //! An operation that should fit in with what others do, and the server's answers to it.
 
 use crate::level::UnknownWord;
+use crate::working_device;
 use minerva_api::v1;
 use minerva_api::v1::coordinate_request::Deadline as WireDeadline;
 use minerva_api::v1::coordinate_response::Answer as WireAnswer;
 use std::fmt;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -89,8 +91,10 @@ pub struct Operation {
     pub access: Access,
     /// Until when it can wait; absent: as long as the operator lets an operation wait.
     pub deadline: Option<Deadline>,
-    /// On which disk, as `MAJ:MIN` of the host; absent: the disk that the tenant uses most.
+    /// On which disk, as `MAJ:MIN` of the host; absent: the one below `path`, else the disk that the tenant uses most.
     pub device: Option<String>,
+    /// What it will read or write, or something beside it; absent: the working directory.
+    pub path: Option<PathBuf>,
 }
 
 impl Operation {
@@ -123,9 +127,19 @@ impl Operation {
         Self { device: Some(device.into()), ..self }
     }
 
+    /// What it will read or write, or something beside it: it tells which disk is meant.
+    #[must_use]
+    pub fn path(self, path: impl Into<PathBuf>) -> Self {
+        Self { path: Some(path.into()), ..self }
+    }
+
     /// As it is asked about.
     pub(crate) fn request(&self, key: &str) -> v1::CoordinateRequest {
+        let path = self.path.as_deref().unwrap_or(Path::new("."));
+        // It is only a hint, so a path that cannot be looked at is none.
+        let working_device = || working_device::of_path(path).ok().flatten().unwrap_or_default();
         v1::CoordinateRequest {
+            working_device: if self.device.is_some() { String::new() } else { working_device() },
             request_id: key.to_owned(),
             size_bytes: self.bytes,
             access: self.access.to_wire(),

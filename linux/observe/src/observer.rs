@@ -85,6 +85,14 @@ impl Observer {
         Stack { sys: &self.roots.sys, mounts: &[] }.whole_disk(device, &mut self.reader)
     }
 
+    /// The whole disks on which a block device lies: its own first, then those at the bottom of its stack (`dm`, `md`, loop).
+    pub fn disks_below(&mut self, device: DeviceId) -> Vec<DeviceId> {
+        let stack = Stack { sys: &self.roots.sys, mounts: &[] };
+        let Some(whole) = stack.whole_disk(device, &mut self.reader) else { return Vec::new() };
+        let bottom = stack.bottom(whole, &mut self.reader);
+        std::iter::once(whole).chain(bottom).collect()
+    }
+
     /// Whether a group is there, and still the one that was met. One that is may have ceased to be a tenant all the same.
     pub fn is_there(&self, cgroup: &CgroupRef) -> bool {
         directory_facts(self.tenants.root(), &cgroup.path).is_some_and(|facts| facts.inode == cgroup.inode)

@@ -28,6 +28,8 @@ class Scripted(v1_grpc.ParticipationServicer):
         self.metadata: dict[str, str] = {}
         self.purchases: dict[str, v1.BoostResponse] = {}
         self.coordinate_keys: list[str] = []
+        self.disks: list[tuple[str, str]] = []
+        """The disk that each operation named, and the one below its path."""
         self.boost_keys: list[str] = []
         self.description: v1.DescribeResponse | None = None
         """Instead of the usual one."""
@@ -141,6 +143,7 @@ class Scripted(v1_grpc.ParticipationServicer):
         self, request: v1.CoordinateRequest, context: grpc.ServicerContext
     ) -> Iterator[v1.CoordinateResponse]:
         self.coordinate_keys.append(request.request_id)
+        self.disks.append((request.device, request.working_device))
         self._enter("Coordinate", context)
         with self.changed:
             answers = list(self.answers)
@@ -211,4 +214,5 @@ def clean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "runtime"))
     monkeypatch.setattr("minerva._find._SOCKETS", ())
     monkeypatch.setattr(_link, "_warned", False)
+    monkeypatch.setattr(_link, "_warned_unserved", False)
     monkeypatch.setattr("minerva._client", None)

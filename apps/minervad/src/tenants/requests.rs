@@ -13,7 +13,7 @@ use minerva_model::{
 };
 use minerva_store::{AnswerKind, LedgerRow, RequestRow};
 use minerva_tenant_server::refusals::{Refused, Who};
-use minerva_tenant_server::request::{Answer, BoostAmount, Call, Refusal, TenantCall, Within};
+use minerva_tenant_server::request::{Answer, BoostAmount, Call, Refusal, TenantCall, WantedDisk, Within};
 use prost::Message;
 use tokio::sync::mpsc::Sender;
 
@@ -50,8 +50,8 @@ impl Driver {
             Call::SetSchedule { entries, time_zone, answer } => self.set_schedule(tenant, &entries, time_zone, answer),
             Call::Credits { entries_max, answer } => self.tell_credits(tenant, entries_max, answer),
             Call::Boost { id, amount, device, answer } => self.boost(tenant, id, amount, device, answer),
-            Call::Coordinate { id, size_bytes, access, within, device, answers } => {
-                let operation = self.operation(tenant, (size_bytes, access), within, device);
+            Call::Coordinate { id, size_bytes, access, within, disk, answers } => {
+                let operation = self.operation(tenant, (size_bytes, access), within, disk);
                 self.coordinate(tenant, id, operation, answers)
             }
             Call::Begin(id, answer) => self.about_operation(tenant, "begin", Wish::Start(id), answer),
@@ -194,11 +194,15 @@ impl Driver {
         tenant: TenantId,
         (bytes, access): (u64, minerva_model::AccessKind),
         within: Option<Within>,
-        device: Option<DeviceId>,
+        disk: WantedDisk,
     ) -> Result<Operation, Refusal> {
-        let device = match device {
-            Some(device) => self.disk_named(device)?,
-            None => self.disk_of(tenant)?,
+        let device = match disk {
+            WantedDisk::Named(device) => self.disk_named(device)?,
+            WantedDisk::Below(device) => match self.disk_below(device) {
+                Some(disk) => disk,
+                None => self.disk_of(tenant)?,
+            },
+            WantedDisk::Usual => self.disk_of(tenant)?,
         };
         let now = boottime();
         let deadline = within.map(|within| match within {
@@ -333,6 +337,14 @@ impl Driver {
             let message = format!("There is no disk {device} that Minerva watches; there are {}.", self.disks());
             Refusal::new(RefusalKind::UnknownDevice, message)
         })
+    }
+
+    /// The watched disk on which a block device lies; none if it lies on none, or on several.
+    fn disk_below(&mut self, device: DeviceId) -> Option<DeviceId> {
+        let below = self.observer.disks_below(device);
+        let mut watched = below.into_iter().filter(|disk| self.devices.contains_key(disk));
+        // A device that is watched itself is steered itself, whatever is below it.
+        watched.next()
     }
 
     /// The disk that the tenant uses most, or the only one.

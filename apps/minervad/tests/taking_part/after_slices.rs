@@ -51,7 +51,7 @@ async fn coordinate(
         size_bytes: BYTES_PER_SECOND * SLICE_NS / 1_000_000_000 * u64::from(SLICES_OF_THE_FIRST),
         access: v1::Access::SequentialRead.into(),
         deadline,
-        device: String::new(),
+        ..v1::CoordinateRequest::default()
     };
     client.coordinate(request).await.expect("a stream").into_inner()
 }

@@ -19,6 +19,7 @@ warning (`NoServerWarning`).
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 from collections.abc import Iterator, Sequence
 
@@ -46,6 +47,7 @@ from ._errors import (
     UnknownProcess,
     UnknownTenant,
     Unreachable,
+    UnservedWarning,
 )
 from ._types import Access, AccessWord, Begun, Boost, BoostUnderWay, CreditEntry, Description, Level, LevelWord
 from ._types import Credits as Credits
@@ -90,6 +92,7 @@ __all__ = [
     "UnknownProcess",
     "UnknownTenant",
     "Unreachable",
+    "UnservedWarning",
     "boost",
     "connect",
     "coordinated",
@@ -141,10 +144,10 @@ def boost(
 
 
 @contextlib.contextmanager
-def deprioritized(level: Level | LevelWord = Level.LOW) -> Iterator[Held]:
+def deprioritized(level: Level | LevelWord = Level.LOW, *, strict: bool = False) -> Iterator[Held]:
     """As `Client.deprioritized`."""
     # Inside, so that a decorated function looks for its server when it is called and not when its module is imported.
-    with _default().deprioritized(level) as held:
+    with _default().deprioritized(level, strict=strict) as held:
         yield held
 
 
@@ -156,9 +159,11 @@ def coordinated(
     begin_by: float | None = None,
     access: Access | AccessWord = Access.SEQUENTIAL_READ,
     device: str = "",
+    path: str | os.PathLike[str] | None = None,
+    strict: bool = False,
 ) -> Iterator[Coordinated]:
     """As `Client.coordinated`."""
     with _default().coordinated(
-        bytes=bytes, deadline=deadline, begin_by=begin_by, access=access, device=device
+        bytes=bytes, deadline=deadline, begin_by=begin_by, access=access, device=device, path=path, strict=strict
     ) as operation:
         yield operation

@@ -13,7 +13,7 @@ import grpc
 
 from . import _wire
 from ._address import Credentials
-from ._errors import MinervaError, NoServer, Status
+from ._errors import UNSERVED, MinervaError, NoServer, Status, UnknownDevice
 from ._link import (
     LOOK_SECONDS_MAX,
     PATIENCE_SECONDS,
@@ -23,6 +23,7 @@ from ._link import (
     is_cut_off,
     new_key,
     warn_once,
+    warn_unserved_once,
 )
 from ._retry import Attempts, Backoff
 from ._types import (
@@ -307,9 +308,16 @@ class Client:
             return Held(None, Level(level))
 
     @contextlib.contextmanager
-    def deprioritized(self, level: Level | LevelWord = Level.LOW) -> Iterator[Held]:
-        """Steps back while the body runs. Also a decorator."""
-        held = self.hold(level)
+    def deprioritized(self, level: Level | LevelWord = Level.LOW, *, strict: bool = False) -> Iterator[Held]:
+        """Steps back while the body runs. Also a decorator. A program that the server does not serve runs on with a warning,
+        `UnservedWarning`, once a process; if `strict`, that is an exception."""
+        try:
+            held = self.hold(level)
+        except UNSERVED as refusal:
+            if strict:
+                raise
+            warn_unserved_once(refusal)
+            held = Held(None, Level(level))
         try:
             yield held
         finally:
@@ -323,11 +331,12 @@ class Client:
         begin_by: float | None = None,
         access: Access | AccessWord = Access.SEQUENTIAL_READ,
         device: str = "",
+        path: str | os.PathLike[str] | None = None,
         request_id: str | None = None,
     ) -> Coordinated:
         """Waits until an operation may begin, which the caller then finishes or cancels; `coordinated` does so by itself.
         An operation whose wait is interrupted is cancelled."""
-        request = _wire.coordinate_request(request_id or new_key(), bytes, deadline, begin_by, access, device)
+        request = _wire.coordinate_request(request_id or new_key(), bytes, deadline, begin_by, access, device, path)
         link = self._there()
         if link is None:
             return Coordinated(None, request.request_id, Begun.UNSERVED, 0.0)
@@ -353,13 +362,25 @@ class Client:
         begin_by: float | None = None,
         access: Access | AccessWord = Access.SEQUENTIAL_READ,
         device: str = "",
+        path: str | os.PathLike[str] | None = None,
+        strict: bool = False,
     ) -> Iterator[Coordinated]:
         """Waits until an operation of so many bytes fits in with what others do, then runs the body. It should be done within
         `deadline` seconds, or have begun within `begin_by` seconds; without either it waits as long as the operator lets it.
-        The wait ends in time whatever becomes of the server. A body that raises counts as not done. Also a decorator."""
-        operation = self.coordinate(
-            bytes=bytes, deadline=deadline, begin_by=begin_by, access=access, device=device
-        )
+        The wait ends in time whatever becomes of the server. A body that raises counts as not done. Also a decorator.
+
+        The disk is `device`, as `MAJ:MIN` of the host, else that of `path`, by default the working directory. A program that the
+        server does not serve runs on with a warning, `UnservedWarning`, once a process; if `strict`, that is an exception."""
+        try:
+            operation = self.coordinate(
+                bytes=bytes, deadline=deadline, begin_by=begin_by, access=access, device=device, path=path
+            )
+        except UNSERVED as refusal:
+            # A disk that the program named itself is its mistake.
+            if strict or (device and isinstance(refusal, UnknownDevice)):
+                raise
+            warn_unserved_once(refusal)
+            operation = Coordinated(None, new_key(), Begun.UNSERVED, 0.0)
         try:
             yield operation
         except BaseException:

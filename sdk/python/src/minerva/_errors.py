@@ -18,6 +18,11 @@ class NoServerWarning(UserWarning):
     """There is no server: what is asked of Minerva has no effect, and the program goes on without."""
 
 
+class UnservedWarning(UserWarning):
+    """There is a server, and it does not serve this program: what is asked of Minerva has no effect, and the program goes on
+    without."""
+
+
 class AddressError(MinervaError, ValueError):
     """The address of the server cannot be read, or what belongs to it is missing."""
 
@@ -109,6 +114,9 @@ class NotSeenYet(Refused):
 class UnknownProcess(Refused):
     """There is no such process to bind a level to."""
 
+
+UNSERVED = (NotIdentified, UnknownTenant, UnknownDevice, NotSeenYet)
+"""What says that the server has nothing to do with this program, and not that the program asked for something wrong."""
 
 _CLASSES: dict[str, type[Refused]] = {
     "not-identified": NotIdentified,

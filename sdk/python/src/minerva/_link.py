@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable
 
 from ._address import Address, Credentials
-from ._errors import MinervaError, NoServer, NoServerWarning, Status
+from ._errors import MinervaError, NoServer, NoServerWarning, Refused, Status, UnservedWarning
 from ._find import Found, find
 
 PATIENCE_SECONDS = 10.0
@@ -47,6 +47,7 @@ _UNIX_OPTIONS = (*_OPTIONS, ("grpc.default_authority", "minervad.invalid"))
 _FORKED = "this process was forked from one that used Minerva already; use it in one of them only, or start with spawn"
 
 _warned = False
+_warned_unserved = False
 # Set in a process that was forked from one in which grpcio ran for us: its threads are not there, and calls would hang or fail.
 _forked = False
 _used = False
@@ -77,6 +78,15 @@ def warn_once(absence: str) -> None:
         _warned = True
         text = f"Minerva is not there: {absence}. Levels and boosts have no effect, and coordinated work begins at once."
         warnings.warn(text, NoServerWarning, stacklevel=3)
+
+
+def warn_unserved_once(refusal: Refused) -> None:
+    """Says once in a process that the server does not serve it."""
+    global _warned_unserved
+    if not _warned_unserved:
+        _warned_unserved = True
+        text = f"Minerva does not serve this program: {refusal} It goes on without; strict=True makes this an exception."
+        warnings.warn(text, UnservedWarning, stacklevel=5)
 
 
 class Server:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import datetime
 import math
+import os
 from collections.abc import Sequence
 
+from . import _device
 from ._types import (
     Access,
     AccessWord,
@@ -87,13 +89,18 @@ def coordinate_request(
     begin_by: float | None,
     access: Access | AccessWord,
     device: str,
+    path: str | os.PathLike[str] | None = None,
 ) -> v1.CoordinateRequest:
     if not 0 <= size_bytes <= _COUNT_MAX:
         raise ValueError(f"bytes is a whole number from 0 on, not {size_bytes!r}")
     if deadline is not None and begin_by is not None:
         raise ValueError("an operation is bound by when it is done or by when it begins; give deadline or begin_by")
     request = v1.CoordinateRequest(
-        request_id=key, size_bytes=size_bytes, access=_ACCESSES[Access(access)], device=device
+        request_id=key,
+        size_bytes=size_bytes,
+        access=_ACCESSES[Access(access)],
+        device=device,
+        working_device="" if device else _device.of_path(path),
     )
     if deadline is not None:
         request.done_within_ns = nanoseconds(deadline, "deadline")

@@ -26,7 +26,7 @@ import grpc.aio
 
 from . import _wire
 from ._address import Credentials
-from ._errors import MinervaError, NoServer, Status
+from ._errors import UNSERVED, MinervaError, NoServer, Status, UnknownDevice
 from ._link import (
     LOOK_SECONDS_MAX,
     PATIENCE_SECONDS,
@@ -36,6 +36,7 @@ from ._link import (
     is_cut_off,
     new_key,
     warn_once,
+    warn_unserved_once,
 )
 from ._retry import Attempts, Backoff
 from ._types import (
@@ -353,9 +354,15 @@ class Client:
         return held
 
     @contextlib.asynccontextmanager
-    async def deprioritized(self, level: Level | LevelWord = Level.LOW) -> AsyncIterator[Held]:
+    async def deprioritized(self, level: Level | LevelWord = Level.LOW, *, strict: bool = False) -> AsyncIterator[Held]:
         """As `minerva.Client.deprioritized`."""
-        held = await self.hold(level)
+        try:
+            held = await self.hold(level)
+        except UNSERVED as refusal:
+            if strict:
+                raise
+            warn_unserved_once(refusal)
+            held = Held(None, Level(level))
         try:
             yield held
         finally:
@@ -369,10 +376,11 @@ class Client:
         begin_by: float | None = None,
         access: Access | AccessWord = Access.SEQUENTIAL_READ,
         device: str = "",
+        path: str | os.PathLike[str] | None = None,
         request_id: str | None = None,
     ) -> Coordinated:
         """As `minerva.Client.coordinate`. An operation whose wait is cancelled is cancelled on the server too."""
-        request = _wire.coordinate_request(request_id or new_key(), bytes, deadline, begin_by, access, device)
+        request = _wire.coordinate_request(request_id or new_key(), bytes, deadline, begin_by, access, device, path)
         link = await self._there()
         if link is None:
             return Coordinated(None, request.request_id, Begun.UNSERVED, 0.0)
@@ -398,11 +406,20 @@ class Client:
         begin_by: float | None = None,
         access: Access | AccessWord = Access.SEQUENTIAL_READ,
         device: str = "",
+        path: str | os.PathLike[str] | None = None,
+        strict: bool = False,
     ) -> AsyncIterator[Coordinated]:
         """As `minerva.Client.coordinated`."""
-        operation = await self.coordinate(
-            bytes=bytes, deadline=deadline, begin_by=begin_by, access=access, device=device
-        )
+        try:
+            operation = await self.coordinate(
+                bytes=bytes, deadline=deadline, begin_by=begin_by, access=access, device=device, path=path
+            )
+        except UNSERVED as refusal:
+            # A disk that the program named itself is its mistake.
+            if strict or (device and isinstance(refusal, UnknownDevice)):
+                raise
+            warn_unserved_once(refusal)
+            operation = Coordinated(None, new_key(), Begun.UNSERVED, 0.0)
         try:
             yield operation
         except BaseException:
@@ -502,9 +519,9 @@ async def boost(
 
 
 @contextlib.asynccontextmanager
-async def deprioritized(level: Level | LevelWord = Level.LOW) -> AsyncIterator[Held]:
+async def deprioritized(level: Level | LevelWord = Level.LOW, *, strict: bool = False) -> AsyncIterator[Held]:
     """As `Client.deprioritized`."""
-    async with (await _default()).deprioritized(level) as held:
+    async with (await _default()).deprioritized(level, strict=strict) as held:
         yield held
 
 
@@ -516,9 +533,11 @@ async def coordinated(
     begin_by: float | None = None,
     access: Access | AccessWord = Access.SEQUENTIAL_READ,
     device: str = "",
+    path: str | os.PathLike[str] | None = None,
+    strict: bool = False,
 ) -> AsyncIterator[Coordinated]:
     """As `Client.coordinated`."""
     async with (await _default()).coordinated(
-        bytes=bytes, deadline=deadline, begin_by=begin_by, access=access, device=device
+        bytes=bytes, deadline=deadline, begin_by=begin_by, access=access, device=device, path=path, strict=strict
     ) as operation:
         yield operation

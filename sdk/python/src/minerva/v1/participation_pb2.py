@@ -24,17 +24,17 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1eminerva/v1/participation.proto\x12\nminerva.v1\"\x11\n\x0f\x44\x65scribeRequest\"\xef\x02\n\x10\x44\x65scribeResponse\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\x12\x15\n\ridentified_by\x18\x03 \x01(\t\x12\x0c\n\x04role\x18\x04 \x01(\t\x12\x0c\n\x04mode\x18\x05 \x01(\t\x12\x10\n\x08slice_ns\x18\x06 \x01(\x04\x12 \n\x05level\x18\x07 \x01(\x0e\x32\x11.minerva.v1.Level\x12\x1a\n\rlevel_left_ns\x18\x08 \x01(\x04H\x00\x88\x01\x01\x12\x1a\n\x12held_micro_credits\x18\t \x01(\x04\x12)\n\x06\x62oosts\x18\n \x03(\x0b\x32\x19.minerva.v1.BoostUnderWay\x12\x31\n\noperations\x18\x0b \x03(\x0b\x32\x1d.minerva.v1.OperationUnderWay\x12+\n\x08schedule\x18\x0c \x03(\x0b\x32\x19.minerva.v1.ScheduleEntryB\x10\n\x0e_level_left_ns\"H\n\rBoostUnderWay\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x13\n\x0bslices_left\x18\x02 \x01(\r\x12\x0e\n\x06\x64\x65vice\x18\x03 \x01(\t\"J\n\x11OperationUnderWay\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x12\n\nsize_bytes\x18\x02 \x01(\x04\x12\r\n\x05\x62\x65gun\x18\x03 \x01(\x08\"d\n\x0fSetLevelRequest\x12 \n\x05level\x18\x01 \x01(\x0e\x32\x11.minerva.v1.Level\x12\x10\n\x06\x66or_ns\x18\x02 \x01(\x04H\x00\x12\x11\n\x07process\x18\x03 \x01(\rH\x00\x42\n\n\x08lifetime\"4\n\x10SetLevelResponse\x12 \n\x05level\x18\x01 \x01(\x0e\x32\x11.minerva.v1.Level\"4\n\x10HoldLevelRequest\x12 \n\x05level\x18\x01 \x01(\x0e\x32\x11.minerva.v1.Level\"5\n\x11HoldLevelResponse\x12 \n\x05level\x18\x01 \x01(\x0e\x32\x11.minerva.v1.Level\"i\n\rScheduleEntry\x12\x14\n\x0c\x62\x65gin_minute\x18\x01 \x01(\r\x12\x12\n\nend_minute\x18\x02 \x01(\r\x12\x0c\n\x04\x64\x61ys\x18\x03 \x01(\r\x12 \n\x05level\x18\x04 \x01(\x0e\x32\x11.minerva.v1.Level\"S\n\x12SetScheduleRequest\x12*\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x19.minerva.v1.ScheduleEntry\x12\x11\n\ttime_zone\x18\x02 \x01(\t\"7\n\x13SetScheduleResponse\x12 \n\x05level\x18\x01 \x01(\x0e\x32\x11.minerva.v1.Level\"%\n\x0e\x43reditsRequest\x12\x13\n\x0b\x65ntries_max\x18\x01 \x01(\r\"\xac\x01\n\x0f\x43reditsResponse\x12\x1a\n\x12held_micro_credits\x18\x01 \x01(\x04\x12\x1e\n\x16\x61\x63\x63ruing_micro_credits\x18\x02 \x01(\x04\x12!\n\x19slice_price_micro_credits\x18\x03 \x01(\x04\x12\x10\n\x08slice_ns\x18\x04 \x01(\x04\x12(\n\x07\x65ntries\x18\x05 \x03(\x0b\x32\x17.minerva.v1.CreditEntry\"W\n\x0b\x43reditEntry\x12\x0f\n\x07unix_ns\x18\x01 \x01(\x03\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\x15\n\rmicro_credits\x18\x03 \x01(\x04\x12\x12\n\nrequest_id\x18\x04 \x01(\t\"`\n\x0c\x42oostRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x10\n\x06slices\x18\x02 \x01(\rH\x00\x12\x10\n\x06\x66or_ns\x18\x03 \x01(\x04H\x00\x12\x0e\n\x06\x64\x65vice\x18\x04 \x01(\tB\x08\n\x06\x61mount\"X\n\rBoostResponse\x12\x0e\n\x06slices\x18\x01 \x01(\r\x12\x1b\n\x13price_micro_credits\x18\x02 \x01(\x04\x12\x1a\n\x12held_micro_credits\x18\x03 \x01(\x04\"\xb0\x01\n\x11\x43oordinateRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x12\n\nsize_bytes\x18\x02 \x01(\x04\x12\"\n\x06\x61\x63\x63\x65ss\x18\x03 \x01(\x0e\x32\x12.minerva.v1.Access\x12\x19\n\x0f\x62\x65gin_within_ns\x18\x04 \x01(\x04H\x00\x12\x18\n\x0e\x64one_within_ns\x18\x05 \x01(\x04H\x00\x12\x0e\n\x06\x64\x65vice\x18\x06 \x01(\tB\n\n\x08\x64\x65\x61\x64line\"\x9a\x01\n\x12\x43oordinateResponse\x12)\n\tbegin_now\x18\x01 \x01(\x0b\x32\x14.minerva.v1.BeginNowH\x00\x12-\n\x0b\x62\x65gin_after\x18\x02 \x01(\x0b\x32\x16.minerva.v1.BeginAfterH\x00\x12 \n\x04wait\x18\x03 \x01(\x0b\x32\x10.minerva.v1.WaitH\x00\x42\x08\n\x06\x61nswer\"\n\n\x08\x42\x65ginNow\".\n\nBeginAfter\x12\x0e\n\x06slices\x18\x01 \x01(\r\x12\x10\n\x08slice_ns\x18\x02 \x01(\x04\".\n\x04Wait\x12\x17\n\nat_most_ns\x18\x01 \x01(\x04H\x00\x88\x01\x01\x42\r\n\x0b_at_most_ns\"\"\n\x0c\x42\x65ginRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\"\x0f\n\rBeginResponse\"#\n\rFinishRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\"\x10\n\x0e\x46inishResponse\"#\n\rCancelRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\"\x10\n\x0e\x43\x61ncelResponse\"\x80\x02\n\rReportRequest\x12\r\n\x05\x61gent\x18\x01 \x01(\t\x12\x11\n\tuptime_ns\x18\x02 \x01(\x04\x12\x12\n\nelapsed_ns\x18\x03 \x01(\x04\x12,\n\tprocesses\x18\x04 \x03(\x0b\x32\x19.minerva.v1.ProcessReport\x12\x1e\n\x16memory_available_bytes\x18\x05 \x01(\x04\x12\x1a\n\x12memory_total_bytes\x18\x06 \x01(\x04\x12\x13\n\x0b\x63onnections\x18\x07 \x01(\r\x12\x1e\n\x16network_received_bytes\x18\x08 \x01(\x04\x12\x1a\n\x12network_sent_bytes\x18\t \x01(\x04\"\xde\x01\n\rProcessReport\x12\x0b\n\x03pid\x18\x01 \x01(\r\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0e\n\x06\x63pu_ns\x18\x03 \x01(\x04\x12\x16\n\x0eresident_bytes\x18\x04 \x01(\x04\x12\x17\n\nread_bytes\x18\x05 \x01(\x04H\x00\x88\x01\x01\x12\x18\n\x0bwrite_bytes\x18\x06 \x01(\x04H\x01\x88\x01\x01\x12#\n\x05\x66iles\x18\x07 \x03(\x0b\x32\x14.minerva.v1.OpenFile\x12\x13\n\x0b\x63onnections\x18\x08 \x01(\rB\r\n\x0b_read_bytesB\x0e\n\x0c_write_bytes\"V\n\x08OpenFile\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\x12\n\nsize_bytes\x18\x02 \x01(\x04\x12\x16\n\x0eposition_bytes\x18\x03 \x01(\x04\x12\x10\n\x08writable\x18\x04 \x01(\x08\"!\n\x0eReportResponse\x12\x0f\n\x07reports\x18\x01 \x01(\x04*a\n\x05Level\x12\x15\n\x11LEVEL_UNSPECIFIED\x10\x00\x12\x10\n\x0cLEVEL_NORMAL\x10\x01\x12\r\n\tLEVEL_LOW\x10\x02\x12\x10\n\x0cLEVEL_LOWEST\x10\x03\x12\x0e\n\nLEVEL_IDLE\x10\x04*\x8a\x01\n\x06\x41\x63\x63\x65ss\x12\x16\n\x12\x41\x43\x43\x45SS_UNSPECIFIED\x10\x00\x12\x1a\n\x16\x41\x43\x43\x45SS_SEQUENTIAL_READ\x10\x01\x12\x1b\n\x17\x41\x43\x43\x45SS_SEQUENTIAL_WRITE\x10\x02\x12\x16\n\x12\x41\x43\x43\x45SS_RANDOM_READ\x10\x03\x12\x17\n\x13\x41\x43\x43\x45SS_RANDOM_WRITE\x10\x04\x32\x8d\x06\n\rParticipation\x12\x45\n\x08\x44\x65scribe\x12\x1b.minerva.v1.DescribeRequest\x1a\x1c.minerva.v1.DescribeResponse\x12\x45\n\x08SetLevel\x12\x1b.minerva.v1.SetLevelRequest\x1a\x1c.minerva.v1.SetLevelResponse\x12J\n\tHoldLevel\x12\x1c.minerva.v1.HoldLevelRequest\x1a\x1d.minerva.v1.HoldLevelResponse0\x01\x12N\n\x0bSetSchedule\x12\x1e.minerva.v1.SetScheduleRequest\x1a\x1f.minerva.v1.SetScheduleResponse\x12\x42\n\x07\x43redits\x12\x1a.minerva.v1.CreditsRequest\x1a\x1b.minerva.v1.CreditsResponse\x12<\n\x05\x42oost\x12\x18.minerva.v1.BoostRequest\x1a\x19.minerva.v1.BoostResponse\x12M\n\nCoordinate\x12\x1d.minerva.v1.CoordinateRequest\x1a\x1e.minerva.v1.CoordinateResponse0\x01\x12<\n\x05\x42\x65gin\x12\x18.minerva.v1.BeginRequest\x1a\x19.minerva.v1.BeginResponse\x12?\n\x06\x46inish\x12\x19.minerva.v1.FinishRequest\x1a\x1a.minerva.v1.FinishResponse\x12?\n\x06\x43\x61ncel\x12\x19.minerva.v1.CancelRequest\x1a\x1a.minerva.v1.CancelResponse\x12\x41\n\x06Report\x12\x19.minerva.v1.ReportRequest\x1a\x1a.minerva.v1.ReportResponse(\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1eminerva/v1/participation.proto\x12\nminerva.v1\"\x11\n\x0f\x44\x65scribeRequest\"\xef\x02\n\x10\x44\x65scribeResponse\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\x12\x15\n\ridentified_by\x18\x03 \x01(\t\x12\x0c\n\x04role\x18\x04 \x01(\t\x12\x0c\n\x04mode\x18\x05 \x01(\t\x12\x10\n\x08slice_ns\x18\x06 \x01(\x04\x12 \n\x05level\x18\x07 \x01(\x0e\x32\x11.minerva.v1.Level\x12\x1a\n\rlevel_left_ns\x18\x08 \x01(\x04H\x00\x88\x01\x01\x12\x1a\n\x12held_micro_credits\x18\t \x01(\x04\x12)\n\x06\x62oosts\x18\n \x03(\x0b\x32\x19.minerva.v1.BoostUnderWay\x12\x31\n\noperations\x18\x0b \x03(\x0b\x32\x1d.minerva.v1.OperationUnderWay\x12+\n\x08schedule\x18\x0c \x03(\x0b\x32\x19.minerva.v1.ScheduleEntryB\x10\n\x0e_level_left_ns\"H\n\rBoostUnderWay\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x13\n\x0bslices_left\x18\x02 \x01(\r\x12\x0e\n\x06\x64\x65vice\x18\x03 \x01(\t\"J\n\x11OperationUnderWay\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x12\n\nsize_bytes\x18\x02 \x01(\x04\x12\r\n\x05\x62\x65gun\x18\x03 \x01(\x08\"d\n\x0fSetLevelRequest\x12 \n\x05level\x18\x01 \x01(\x0e\x32\x11.minerva.v1.Level\x12\x10\n\x06\x66or_ns\x18\x02 \x01(\x04H\x00\x12\x11\n\x07process\x18\x03 \x01(\rH\x00\x42\n\n\x08lifetime\"4\n\x10SetLevelResponse\x12 \n\x05level\x18\x01 \x01(\x0e\x32\x11.minerva.v1.Level\"4\n\x10HoldLevelRequest\x12 \n\x05level\x18\x01 \x01(\x0e\x32\x11.minerva.v1.Level\"5\n\x11HoldLevelResponse\x12 \n\x05level\x18\x01 \x01(\x0e\x32\x11.minerva.v1.Level\"i\n\rScheduleEntry\x12\x14\n\x0c\x62\x65gin_minute\x18\x01 \x01(\r\x12\x12\n\nend_minute\x18\x02 \x01(\r\x12\x0c\n\x04\x64\x61ys\x18\x03 \x01(\r\x12 \n\x05level\x18\x04 \x01(\x0e\x32\x11.minerva.v1.Level\"S\n\x12SetScheduleRequest\x12*\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x19.minerva.v1.ScheduleEntry\x12\x11\n\ttime_zone\x18\x02 \x01(\t\"7\n\x13SetScheduleResponse\x12 \n\x05level\x18\x01 \x01(\x0e\x32\x11.minerva.v1.Level\"%\n\x0e\x43reditsRequest\x12\x13\n\x0b\x65ntries_max\x18\x01 \x01(\r\"\xac\x01\n\x0f\x43reditsResponse\x12\x1a\n\x12held_micro_credits\x18\x01 \x01(\x04\x12\x1e\n\x16\x61\x63\x63ruing_micro_credits\x18\x02 \x01(\x04\x12!\n\x19slice_price_micro_credits\x18\x03 \x01(\x04\x12\x10\n\x08slice_ns\x18\x04 \x01(\x04\x12(\n\x07\x65ntries\x18\x05 \x03(\x0b\x32\x17.minerva.v1.CreditEntry\"W\n\x0b\x43reditEntry\x12\x0f\n\x07unix_ns\x18\x01 \x01(\x03\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\x15\n\rmicro_credits\x18\x03 \x01(\x04\x12\x12\n\nrequest_id\x18\x04 \x01(\t\"`\n\x0c\x42oostRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x10\n\x06slices\x18\x02 \x01(\rH\x00\x12\x10\n\x06\x66or_ns\x18\x03 \x01(\x04H\x00\x12\x0e\n\x06\x64\x65vice\x18\x04 \x01(\tB\x08\n\x06\x61mount\"X\n\rBoostResponse\x12\x0e\n\x06slices\x18\x01 \x01(\r\x12\x1b\n\x13price_micro_credits\x18\x02 \x01(\x04\x12\x1a\n\x12held_micro_credits\x18\x03 \x01(\x04\"\xc8\x01\n\x11\x43oordinateRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x12\n\nsize_bytes\x18\x02 \x01(\x04\x12\"\n\x06\x61\x63\x63\x65ss\x18\x03 \x01(\x0e\x32\x12.minerva.v1.Access\x12\x19\n\x0f\x62\x65gin_within_ns\x18\x04 \x01(\x04H\x00\x12\x18\n\x0e\x64one_within_ns\x18\x05 \x01(\x04H\x00\x12\x0e\n\x06\x64\x65vice\x18\x06 \x01(\t\x12\x16\n\x0eworking_device\x18\x07 \x01(\tB\n\n\x08\x64\x65\x61\x64line\"\x9a\x01\n\x12\x43oordinateResponse\x12)\n\tbegin_now\x18\x01 \x01(\x0b\x32\x14.minerva.v1.BeginNowH\x00\x12-\n\x0b\x62\x65gin_after\x18\x02 \x01(\x0b\x32\x16.minerva.v1.BeginAfterH\x00\x12 \n\x04wait\x18\x03 \x01(\x0b\x32\x10.minerva.v1.WaitH\x00\x42\x08\n\x06\x61nswer\"\n\n\x08\x42\x65ginNow\".\n\nBeginAfter\x12\x0e\n\x06slices\x18\x01 \x01(\r\x12\x10\n\x08slice_ns\x18\x02 \x01(\x04\".\n\x04Wait\x12\x17\n\nat_most_ns\x18\x01 \x01(\x04H\x00\x88\x01\x01\x42\r\n\x0b_at_most_ns\"\"\n\x0c\x42\x65ginRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\"\x0f\n\rBeginResponse\"#\n\rFinishRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\"\x10\n\x0e\x46inishResponse\"#\n\rCancelRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\"\x10\n\x0e\x43\x61ncelResponse\"\x80\x02\n\rReportRequest\x12\r\n\x05\x61gent\x18\x01 \x01(\t\x12\x11\n\tuptime_ns\x18\x02 \x01(\x04\x12\x12\n\nelapsed_ns\x18\x03 \x01(\x04\x12,\n\tprocesses\x18\x04 \x03(\x0b\x32\x19.minerva.v1.ProcessReport\x12\x1e\n\x16memory_available_bytes\x18\x05 \x01(\x04\x12\x1a\n\x12memory_total_bytes\x18\x06 \x01(\x04\x12\x13\n\x0b\x63onnections\x18\x07 \x01(\r\x12\x1e\n\x16network_received_bytes\x18\x08 \x01(\x04\x12\x1a\n\x12network_sent_bytes\x18\t \x01(\x04\"\xde\x01\n\rProcessReport\x12\x0b\n\x03pid\x18\x01 \x01(\r\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0e\n\x06\x63pu_ns\x18\x03 \x01(\x04\x12\x16\n\x0eresident_bytes\x18\x04 \x01(\x04\x12\x17\n\nread_bytes\x18\x05 \x01(\x04H\x00\x88\x01\x01\x12\x18\n\x0bwrite_bytes\x18\x06 \x01(\x04H\x01\x88\x01\x01\x12#\n\x05\x66iles\x18\x07 \x03(\x0b\x32\x14.minerva.v1.OpenFile\x12\x13\n\x0b\x63onnections\x18\x08 \x01(\rB\r\n\x0b_read_bytesB\x0e\n\x0c_write_bytes\"V\n\x08OpenFile\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\x12\n\nsize_bytes\x18\x02 \x01(\x04\x12\x16\n\x0eposition_bytes\x18\x03 \x01(\x04\x12\x10\n\x08writable\x18\x04 \x01(\x08\"!\n\x0eReportResponse\x12\x0f\n\x07reports\x18\x01 \x01(\x04*a\n\x05Level\x12\x15\n\x11LEVEL_UNSPECIFIED\x10\x00\x12\x10\n\x0cLEVEL_NORMAL\x10\x01\x12\r\n\tLEVEL_LOW\x10\x02\x12\x10\n\x0cLEVEL_LOWEST\x10\x03\x12\x0e\n\nLEVEL_IDLE\x10\x04*\x8a\x01\n\x06\x41\x63\x63\x65ss\x12\x16\n\x12\x41\x43\x43\x45SS_UNSPECIFIED\x10\x00\x12\x1a\n\x16\x41\x43\x43\x45SS_SEQUENTIAL_READ\x10\x01\x12\x1b\n\x17\x41\x43\x43\x45SS_SEQUENTIAL_WRITE\x10\x02\x12\x16\n\x12\x41\x43\x43\x45SS_RANDOM_READ\x10\x03\x12\x17\n\x13\x41\x43\x43\x45SS_RANDOM_WRITE\x10\x04\x32\x8d\x06\n\rParticipation\x12\x45\n\x08\x44\x65scribe\x12\x1b.minerva.v1.DescribeRequest\x1a\x1c.minerva.v1.DescribeResponse\x12\x45\n\x08SetLevel\x12\x1b.minerva.v1.SetLevelRequest\x1a\x1c.minerva.v1.SetLevelResponse\x12J\n\tHoldLevel\x12\x1c.minerva.v1.HoldLevelRequest\x1a\x1d.minerva.v1.HoldLevelResponse0\x01\x12N\n\x0bSetSchedule\x12\x1e.minerva.v1.SetScheduleRequest\x1a\x1f.minerva.v1.SetScheduleResponse\x12\x42\n\x07\x43redits\x12\x1a.minerva.v1.CreditsRequest\x1a\x1b.minerva.v1.CreditsResponse\x12<\n\x05\x42oost\x12\x18.minerva.v1.BoostRequest\x1a\x19.minerva.v1.BoostResponse\x12M\n\nCoordinate\x12\x1d.minerva.v1.CoordinateRequest\x1a\x1e.minerva.v1.CoordinateResponse0\x01\x12<\n\x05\x42\x65gin\x12\x18.minerva.v1.BeginRequest\x1a\x19.minerva.v1.BeginResponse\x12?\n\x06\x46inish\x12\x19.minerva.v1.FinishRequest\x1a\x1a.minerva.v1.FinishResponse\x12?\n\x06\x43\x61ncel\x12\x19.minerva.v1.CancelRequest\x1a\x1a.minerva.v1.CancelResponse\x12\x41\n\x06Report\x12\x19.minerva.v1.ReportRequest\x1a\x1a.minerva.v1.ReportResponse(\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'minerva.v1.participation_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_LEVEL']._serialized_start=2804
-  _globals['_LEVEL']._serialized_end=2901
-  _globals['_ACCESS']._serialized_start=2904
-  _globals['_ACCESS']._serialized_end=3042
+  _globals['_LEVEL']._serialized_start=2828
+  _globals['_LEVEL']._serialized_end=2925
+  _globals['_ACCESS']._serialized_start=2928
+  _globals['_ACCESS']._serialized_end=3066
   _globals['_DESCRIBEREQUEST']._serialized_start=46
   _globals['_DESCRIBEREQUEST']._serialized_end=63
   _globals['_DESCRIBERESPONSE']._serialized_start=66
@@ -68,35 +68,35 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_BOOSTRESPONSE']._serialized_start=1500
   _globals['_BOOSTRESPONSE']._serialized_end=1588
   _globals['_COORDINATEREQUEST']._serialized_start=1591
-  _globals['_COORDINATEREQUEST']._serialized_end=1767
-  _globals['_COORDINATERESPONSE']._serialized_start=1770
-  _globals['_COORDINATERESPONSE']._serialized_end=1924
-  _globals['_BEGINNOW']._serialized_start=1926
-  _globals['_BEGINNOW']._serialized_end=1936
-  _globals['_BEGINAFTER']._serialized_start=1938
-  _globals['_BEGINAFTER']._serialized_end=1984
-  _globals['_WAIT']._serialized_start=1986
-  _globals['_WAIT']._serialized_end=2032
-  _globals['_BEGINREQUEST']._serialized_start=2034
-  _globals['_BEGINREQUEST']._serialized_end=2068
-  _globals['_BEGINRESPONSE']._serialized_start=2070
-  _globals['_BEGINRESPONSE']._serialized_end=2085
-  _globals['_FINISHREQUEST']._serialized_start=2087
-  _globals['_FINISHREQUEST']._serialized_end=2122
-  _globals['_FINISHRESPONSE']._serialized_start=2124
-  _globals['_FINISHRESPONSE']._serialized_end=2140
-  _globals['_CANCELREQUEST']._serialized_start=2142
-  _globals['_CANCELREQUEST']._serialized_end=2177
-  _globals['_CANCELRESPONSE']._serialized_start=2179
-  _globals['_CANCELRESPONSE']._serialized_end=2195
-  _globals['_REPORTREQUEST']._serialized_start=2198
-  _globals['_REPORTREQUEST']._serialized_end=2454
-  _globals['_PROCESSREPORT']._serialized_start=2457
-  _globals['_PROCESSREPORT']._serialized_end=2679
-  _globals['_OPENFILE']._serialized_start=2681
-  _globals['_OPENFILE']._serialized_end=2767
-  _globals['_REPORTRESPONSE']._serialized_start=2769
-  _globals['_REPORTRESPONSE']._serialized_end=2802
-  _globals['_PARTICIPATION']._serialized_start=3045
-  _globals['_PARTICIPATION']._serialized_end=3826
+  _globals['_COORDINATEREQUEST']._serialized_end=1791
+  _globals['_COORDINATERESPONSE']._serialized_start=1794
+  _globals['_COORDINATERESPONSE']._serialized_end=1948
+  _globals['_BEGINNOW']._serialized_start=1950
+  _globals['_BEGINNOW']._serialized_end=1960
+  _globals['_BEGINAFTER']._serialized_start=1962
+  _globals['_BEGINAFTER']._serialized_end=2008
+  _globals['_WAIT']._serialized_start=2010
+  _globals['_WAIT']._serialized_end=2056
+  _globals['_BEGINREQUEST']._serialized_start=2058
+  _globals['_BEGINREQUEST']._serialized_end=2092
+  _globals['_BEGINRESPONSE']._serialized_start=2094
+  _globals['_BEGINRESPONSE']._serialized_end=2109
+  _globals['_FINISHREQUEST']._serialized_start=2111
+  _globals['_FINISHREQUEST']._serialized_end=2146
+  _globals['_FINISHRESPONSE']._serialized_start=2148
+  _globals['_FINISHRESPONSE']._serialized_end=2164
+  _globals['_CANCELREQUEST']._serialized_start=2166
+  _globals['_CANCELREQUEST']._serialized_end=2201
+  _globals['_CANCELRESPONSE']._serialized_start=2203
+  _globals['_CANCELRESPONSE']._serialized_end=2219
+  _globals['_REPORTREQUEST']._serialized_start=2222
+  _globals['_REPORTREQUEST']._serialized_end=2478
+  _globals['_PROCESSREPORT']._serialized_start=2481
+  _globals['_PROCESSREPORT']._serialized_end=2703
+  _globals['_OPENFILE']._serialized_start=2705
+  _globals['_OPENFILE']._serialized_end=2791
+  _globals['_REPORTRESPONSE']._serialized_start=2793
+  _globals['_REPORTRESPONSE']._serialized_end=2826
+  _globals['_PARTICIPATION']._serialized_start=3069
+  _globals['_PARTICIPATION']._serialized_end=3850
 # @@protoc_insertion_point(module_scope)

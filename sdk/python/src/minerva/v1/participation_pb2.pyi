@@ -552,6 +552,7 @@ class CoordinateRequest(_message.Message):
     BEGIN_WITHIN_NS_FIELD_NUMBER: _builtins.int
     DONE_WITHIN_NS_FIELD_NUMBER: _builtins.int
     DEVICE_FIELD_NUMBER: _builtins.int
+    WORKING_DEVICE_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     size_bytes: _builtins.int
     """How much it will move."""
@@ -561,7 +562,13 @@ class CoordinateRequest(_message.Message):
     done_within_ns: _builtins.int
     """It should be done within so long: it is held no longer than that less the time that it will take."""
     device: _builtins.str
-    """On which disk, as `MAJ:MIN` of the host; a partition stands for its disk. Empty: the disk that the tenant uses most."""
+    """On which disk, as `MAJ:MIN` of the host; a partition stands for its disk. Empty: the disk below `working_device`, else the one
+    that the tenant uses most.
+    """
+    working_device: _builtins.str
+    """The block device of the file system that the caller will work on, as `MAJ:MIN` where the caller runs. A hint for when
+    `device` is empty: a number that says nothing to the server, such as that of a guest's own disk, is passed over.
+    """
     def __init__(
         self,
         *,
@@ -571,10 +578,11 @@ class CoordinateRequest(_message.Message):
         begin_within_ns: _builtins.int = ...,
         done_within_ns: _builtins.int = ...,
         device: _builtins.str = ...,
+        working_device: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["begin_within_ns", b"begin_within_ns", "deadline", b"deadline", "done_within_ns", b"done_within_ns"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["access", b"access", "begin_within_ns", b"begin_within_ns", "deadline", b"deadline", "device", b"device", "done_within_ns", b"done_within_ns", "request_id", b"request_id", "size_bytes", b"size_bytes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["access", b"access", "begin_within_ns", b"begin_within_ns", "deadline", b"deadline", "device", b"device", "done_within_ns", b"done_within_ns", "request_id", b"request_id", "size_bytes", b"size_bytes", "working_device", b"working_device"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_deadline: _TypeAlias = _typing.Literal["begin_within_ns", "done_within_ns"]  # noqa: Y015
     _WhichOneofArgType_deadline: _TypeAlias = _typing.Literal["deadline", b"deadline"]  # noqa: Y015
