@@ -1,4 +1,4 @@
-//! `kill -9` of the daemon at random moments under load: `minerva-ctl restore` must bring every knob back, and its effect, no row that the
+//! `kill -9` of the daemon at random moments under load: `minerva-ctl restore` must undo every knob and its effect, no row that the
 //! store had acknowledged may be lost, and the next start must be clean.
 
 use super::undo::race as race_of_readers;
@@ -29,7 +29,7 @@ const LIFE_MS_MAX: u64 = 900;
 const CHURN: Duration = Duration::from_millis(120);
 /// A daemon that did not steer after this long does not.
 const STEER_PATIENCE: Duration = Duration::from_secs(20);
-/// How long tenants of equal weight are compared after a restore, and how far one may be from the mean of them.
+/// How long tenants of equal weight are compared, and how far one may be from their mean.
 const EFFECT_WINDOW: Nanos = Nanos::from_secs(3);
 const EFFECT_ERROR_MAX: f64 = 0.1;
 /// Wall clock rounding of a row's instant.
@@ -123,7 +123,6 @@ pub fn kill_restore(
     Ok(result)
 }
 
-/// What it takes to measure what tenants get.
 struct Race<'a> {
     program: &'a WorkerProgram,
     interrupted: &'a AtomicBool,
@@ -185,7 +184,6 @@ fn kill_once(
     Ok(wrong)
 }
 
-/// Runs the tool; what it said if it failed.
 fn failed_output(command: &mut Command) -> Result<Option<String>> {
     let output = command.output().at("start", command.get_program())?;
     let said = [output.stdout.as_slice(), output.stderr.as_slice()].concat();
@@ -285,7 +283,6 @@ impl Bed {
         Ok(bed)
     }
 
-    /// Nothing moves while the answer is held.
     fn still(&self) -> Still<'_> {
         self.guest.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -354,7 +351,6 @@ impl Bed {
 
     /// How far the tenants that the operator gave no weight are from an equal part each, the worst of them.
     fn effect_error(&self, _: &Still<'_>, race: Race<'_>) -> Result<f64> {
-        // The load reads in a group that is not compared.
         (0..self.readers.len()).for_each(|reader| self.join(reader, &self.groups[0]));
         let plain = self.groups.iter().enumerate().filter(|(index, _)| index % WEIGHED_EVERY != 0);
         let plain: Vec<&TenantCgroup> = plain.map(|(_, group)| group).collect();
