@@ -3,7 +3,9 @@
 #![expect(clippy::expect_used, reason = "a test that cannot go on says why by panicking")]
 
 use expect_test::expect;
-use minerva_model::{Decision, DeviceId, Factor, Nanos, Policy, Reason, Share, TenantHistory, TenantId, UsageAverage};
+use minerva_model::{
+    Decision, DeviceId, Factor, Nanos, PolicyName, Reason, Share, TenantHistory, TenantId, UsageAverage,
+};
 use minerva_store::{AuditLimits, AuditRow, HISTORY_AGE_MAX, Pruned, Store, StoreError, StoreErrorKind, StoreNote};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -65,7 +67,7 @@ fn history(key: &str, recent: f64) -> TenantHistory {
 }
 
 fn audit_row(at_unix_ms: i64, device_name: &str, share: u32) -> AuditRow {
-    let factor = Factor { policy: Policy::Fennel, value: 0.1 + 0.2, reason: Reason::NoHistory };
+    let factor = Factor { policy: PolicyName::FENNEL, value: 0.1 + 0.2, reason: Reason::NoHistory };
     let decision = Decision { tenant: TenantId(1), device: DISK, share: Share::new(share), factors: vec![factor] };
     AuditRow {
         at_unix_ms,

@@ -110,6 +110,17 @@ fn a_replay_finds_the_first_difference() {
     assert!(text(&damaged.stderr).contains("the compressed data are damaged"), "{}", text(&damaged.stderr));
 }
 
+/// Seventy slices of seven tenants on two disks, recorded before factors were one list: weights, levels, a boost, operations,
+/// an excluded tenant, changed settings and both modes.
+#[test]
+fn an_old_recording_replays_byte_for_byte() {
+    let directory = place("minerva");
+    let recording = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/recording-format-1.zst");
+    let replayed = tool(directory.path(), &["replay", recording.to_str().expect("a path")]);
+    assert_eq!(replayed.status.code(), Some(0), "{}{}", text(&replayed.stdout), text(&replayed.stderr));
+    assert!(text(&replayed.stdout).contains("each as recorded, byte for byte"), "{}", text(&replayed.stdout));
+}
+
 #[test]
 fn pages_and_completions_are_written() {
     let directory = place("minerva");

@@ -77,7 +77,7 @@ fn signals(tenants: u64) -> Signals {
         latency: None,
         active: tenant % 2 == 0,
     };
-    Signals { devices: Vec::new(), io: pairs.map(row).collect() }
+    Signals { io: pairs.map(row).collect(), ..Signals::default() }
 }
 
 /// The line that stands in a knob.

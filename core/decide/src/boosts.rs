@@ -2,11 +2,36 @@
 //! uses the disk or not: a purchase cannot be hoarded. All boosted tenants have the same share, times the operator's weight,
 //! so boosts that are oversubscribed are fair among the boosted.
 
-use minerva_model::{Boost, DeviceId, TenantId};
+use crate::compose::{Pair, SharePolicy};
+use minerva_model::{Boost, DeviceId, PolicyName, Reason, TenantId};
 use std::collections::BTreeMap;
 
 /// While a boost runs its progress is remembered once in this many slices; a crash gives the tenant at most so many again.
 const SLICES_BETWEEN_DECLARATIONS: u32 = 10;
+
+/// A boost as a factor: history does not count while it runs.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Rule;
+
+impl SharePolicy for Rule {
+    fn name(&self) -> PolicyName {
+        PolicyName::CREDITS
+    }
+
+    fn factor(&self, pair: &Pair<'_>, _: f64) -> Option<f64> {
+        let (percent, _) = pair.stance.boost?;
+        Some(f64::from(percent) / 100.0 / pair.history())
+    }
+
+    fn reason(&self, pair: &Pair<'_>, _: f64) -> Reason {
+        let (percent, slices_left) = pair.stance.boost.unwrap_or_default();
+        Reason::Boosted { percent, slices_left, request: None }
+    }
+
+    fn mark(&self, pair: &Pair<'_>) -> u8 {
+        pair.stance.boost.is_some().into()
+    }
+}
 
 /// Boosts under way.
 #[derive(Clone, Debug, Default)]

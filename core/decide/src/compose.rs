@@ -1,89 +1,141 @@
-//! The policies' factors joined to a share, in a fixed order:
+//! The policies' factors joined to a share: one ordered list, multiplied for the share and collected for the explanation.
 //!
-//! | factor | says | when it is there |
+//! | policy | says | when it has a factor |
 //! |---|---|---|
-//! | fennel | past use | always |
-//! | credits | slices of high priority were bought; history does not count | a boost runs; then no operation and no level counts |
-//! | coordination | an operation is under way: the place it began with, raised while others use the disk | it runs |
-//! | levels | the tenant steps back | it does |
-//! | operator | the operator's weight | it is not 100 % |
-//! | levels | all are raised alike, so that there is room below for who steps back | somebody does, and all others are heavy |
-//! | guard | the floor | it raises the share; never at level `idle` |
+//! | `fennel` | past use | always |
+//! | `operator` | the operator's weight | it is not 100 % |
+//! | `boosts` | slices of high priority were bought; history does not count | a boost runs; then no operation and no level counts |
+//! | `operation` | an operation is under way: the place it began with, raised while others use the disk | it runs |
+//! | `levels` | the tenant steps back | it does |
+//! | `room` | all are raised alike, so that there is room below for who steps back | somebody does, and all others are heavy |
+//! | `floor` | the guard | it raises the share; never at level `idle` |
+//!
+//! A policy is a file with a type `Rule` that implements [`SharePolicy`], and a line in the list in `lib.rs` (`mod` and name).
 
 use crate::fennel::Fennel;
 use crate::floor::Floor;
 use crate::stance::Stance;
 use crate::usage::{Averages, Usage};
-use minerva_model::{Decision, DeviceId, Factor, Nanos, Policy, Reason, Share, TenantId};
+use minerva_model::{Decision, DeviceId, Factor, Nanos, Outlook, PolicyName, Reason, Share, Signals, TenantId};
 
-/// What the policies say of one pair.
+/// What a slice is decided from.
+#[derive(Clone, Debug)]
+pub struct DecideInput<'a> {
+    /// What happened in the slice that ended.
+    pub signals: &'a Signals,
+    /// What is expected of the next. It stands until the next slice.
+    pub outlook: Outlook,
+}
+
+/// One policy: what it says of a pair, and what it keeps from slice to slice in its fields.
+pub(crate) trait SharePolicy {
+    /// The word people see.
+    fn name(&self) -> PolicyName;
+
+    /// A slice ended. Called once a slice, before any factor is asked for.
+    fn slice(&mut self, now: Nanos, input: &DecideInput<'_>) {
+        let _ = (now, input);
+    }
+
+    /// What the share is multiplied by; nothing where it says nothing. `product` is the share so far, neither rounded nor
+    /// brought into range.
+    fn factor(&self, pair: &Pair<'_>, product: f64) -> Option<f64>;
+
+    /// The share with the factor.
+    fn apply(&self, pair: &Pair<'_>, product: f64, factor: f64) -> f64 {
+        let _ = pair;
+        product * factor
+    }
+
+    /// Why, where there is a factor. Asked for only when a decision is told.
+    fn reason(&self, pair: &Pair<'_>, product: f64) -> Reason;
+
+    /// What people are to be told of when it changes, though the share may be the same.
+    fn mark(&self, pair: &Pair<'_>) -> u8 {
+        let _ = pair;
+        0
+    }
+}
+
+/// One among others.
+pub(crate) fn any(policy: &dyn SharePolicy) -> &dyn SharePolicy {
+    policy
+}
+
+/// What the policies can know of one pair.
 #[derive(Clone, Copy)]
-pub(crate) struct Opinions<'a> {
+pub(crate) struct Pair<'a> {
+    pub(crate) tenant: TenantId,
+    pub(crate) device: DeviceId,
+    pub(crate) now: Nanos,
     pub(crate) fennel: &'a Fennel,
     pub(crate) usage: &'a Usage,
+    /// Of all histories on the disk.
+    pub(crate) heaviest: Averages,
     pub(crate) stance: Stance,
     pub(crate) weight_percent: u32,
     /// Everyone on the disk is raised so many times.
     pub(crate) room: u32,
-    pub(crate) floor: &'a Floor,
+    /// Absent where the share without it is asked for.
+    pub(crate) floor: Option<&'a Floor>,
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "policies that read forecasts are planned; the sample policy does")
+    )]
+    pub(crate) outlook: &'a Outlook,
 }
 
-impl Opinions<'_> {
-    /// The share before the room and the guard, not rounded.
-    fn unguarded(&self) -> f64 {
-        let history = self.fennel.factor(self.usage.group);
-        let own = f64::from(Share::NEUTRAL.get()) * history * f64::from(self.weight_percent) / 100.0;
-        self.stance.factors(history).fold(own, |share, factor| share * factor.value)
+impl Pair<'_> {
+    /// The factor of past use, for policies that count in its place.
+    pub(crate) fn history(&self) -> f64 {
+        self.fennel.factor(self.usage.group)
     }
+}
 
-    /// The share that the policies alone give, before everyone is raised.
-    pub(crate) fn without_room(&self) -> Share {
-        if self.stance.is_idle() { Share::MIN } else { Share::from_f64(self.unguarded()) }
-    }
+/// What one policy said: the explanation is made from it only when it is wanted.
+pub(crate) struct Said<'a> {
+    policy: &'a dyn SharePolicy,
+    value: f64,
+    /// The share before and with it, neither rounded nor brought into range.
+    before: f64,
+    product: f64,
+}
 
-    /// The share that the policies alone give.
-    pub(crate) fn without_floor(&self) -> Share {
-        if self.stance.is_idle() { Share::MIN } else { Share::from_f64(self.unguarded() * f64::from(self.room)) }
-    }
+/// Every factor of a pair, in the order of multiplication.
+pub(crate) fn factors<'a>(policies: &[&'a dyn SharePolicy], pair: &Pair<'_>) -> impl Iterator<Item = Said<'a>> {
+    let mut product = f64::from(Share::NEUTRAL.get());
+    policies.iter().filter_map(move |policy| {
+        let before = product;
+        let value = policy.factor(pair, before)?;
+        product = policy.apply(pair, before, value);
+        Some(Said { policy: *policy, value, before, product })
+    })
+}
 
-    /// The share.
-    pub(crate) fn share(&self) -> Share {
-        match self.stance.is_idle() {
-            true => Share::MIN,
-            false => self.without_floor().max(Share::new(self.floor.level)),
-        }
-    }
+/// The share.
+pub(crate) fn share(policies: &[&dyn SharePolicy], pair: &Pair<'_>) -> Share {
+    factors(policies, pair).last().map_or(Share::NEUTRAL, |said| Share::from_f64(said.product))
+}
 
-    /// The share with every reason.
-    pub(crate) fn decision(&self, tenant: TenantId, device: DeviceId, heaviest: Averages, now: Nanos) -> Decision {
-        let (without, share) = (self.without_floor(), self.share());
-        let mut factors = Vec::with_capacity(3);
-        let value = self.fennel.factor(self.usage.group);
-        factors.push(Factor { policy: Policy::Fennel, value, reason: self.fennel.reason(self.usage, heaviest, now) });
-        factors.extend(self.stance.factors(value));
-        if self.weight_percent != 100 {
-            let reason = Reason::OperatorWeight { percent: self.weight_percent };
-            factors.push(Factor { policy: Policy::Operator, value: f64::from(self.weight_percent) / 100.0, reason });
-        }
-        if self.stance.is_idle() {
-            // Whatever the others come to, the product is the least share.
-            let share = f64::from(Share::MIN.get());
-            let least = share / self.unguarded().max(share / 1_000.0);
-            factors
-                .iter_mut()
-                .filter(|factor| factor.policy == Policy::Levels)
-                .for_each(|factor| factor.value *= least);
-        } else if self.room > 1 {
-            let (value, reason) = (f64::from(self.room), Reason::Room { times: self.room });
-            factors.push(Factor { policy: Policy::Levels, value, reason });
-        }
-        if share > without {
-            // A weight of 0 % would leave nothing to multiply; the share is then counted from the least one.
-            let unguarded = self.unguarded() * f64::from(self.room);
-            let value = f64::from(share.get()) / unguarded.max(f64::from(Share::MIN.get()) / 1_000.0);
-            let reason = Reason::Floor { permille: self.floor.permille, without };
-            factors.push(Factor { policy: Policy::Guard, value, reason });
-        }
-        Decision { tenant, device, share, factors }
-    }
+/// The share with every reason.
+pub(crate) fn decision(policies: &[&dyn SharePolicy], pair: &Pair<'_>) -> Decision {
+    let factor = |said: Said<'_>| Factor {
+        policy: said.policy.name(),
+        value: said.value,
+        reason: said.policy.reason(pair, said.before),
+    };
+    let mut factors: Vec<Factor> = factors(policies, pair).map(factor).collect();
+    // The operator's weight is multiplied early, as use counts per weight. People read first what the tenant itself did.
+    factors.sort_by_key(|factor| match factor.reason {
+        Reason::OperatorWeight { .. } => 1,
+        Reason::Room { .. } | Reason::Floor { .. } => 2,
+        _ => 0,
+    });
+    Decision { tenant: pair.tenant, device: pair.device, share: share(policies, pair), factors }
+}
+
+/// Everything that people are to be told of when it changes, as one number.
+pub(crate) fn marks(policies: &[&dyn SharePolicy], pair: &Pair<'_>) -> u64 {
+    // One more than a mark can be, so that up to seven policies cannot be taken for each other.
+    policies.iter().fold(0, |marks: u64, policy| marks.wrapping_mul(257).wrapping_add(policy.mark(pair).into()))
 }

@@ -1,13 +1,13 @@
 //! One disk: the histories that compete on it and the tenants that have a claim.
 
-use crate::compose::Opinions;
+use crate::compose::{self, Pair, SharePolicy};
 use crate::fennel::Fennel;
 use crate::floor::{Active, Floor};
 use crate::keys::Key;
 use crate::room::{Room, SLICES_LINGERING};
 use crate::stance::Stance;
 use crate::usage::{Averages, Usage};
-use minerva_model::{Decision, DeviceId, Nanos, Share, TenantId};
+use minerva_model::{Decision, DeviceId, Nanos, Outlook, Share, TenantId};
 
 /// What is remembered of one disk.
 #[derive(Clone, Debug, Default)]
@@ -54,10 +54,22 @@ impl Standing {
     }
 }
 
-/// The share, the group, and the mark of the stance.
-type Told = (Share, Option<u8>, u8);
+/// The share, and what else people are told of when it changes.
+type Told = (Share, u64);
 
-const UNTOLD: Told = (Share::NEUTRAL, None, 0);
+const UNTOLD: Told = (Share::NEUTRAL, 0);
+
+/// What a disk's shares are decided by.
+#[derive(Clone, Copy)]
+pub(crate) struct Deciding<'a> {
+    pub(crate) device: DeviceId,
+    pub(crate) now: Nanos,
+    pub(crate) turn: u64,
+    pub(crate) fennel: &'a Fennel,
+    pub(crate) policies: &'a [&'a dyn SharePolicy],
+    pub(crate) outlook: &'a Outlook,
+    pub(crate) floor_permille: u32,
+}
 
 /// A tenant that used the disk in the last slice, as those who coordinate see it.
 #[derive(Clone, Copy, Debug)]
@@ -156,31 +168,28 @@ impl Disk {
     /// must find its weight in place, not a slice later. That costs a comparison each.
     pub(crate) fn decide(
         &mut self,
-        place: (DeviceId, Nanos, u64),
-        fennel: &Fennel,
-        floor_permille: u32,
+        by: Deciding<'_>,
         stance: Option<&dyn Fn(TenantId) -> Stance>,
         news: &mut Vec<Decision>,
     ) {
-        let (device, now, turn) = place;
+        let Deciding { now, fennel, .. } = by;
         self.cursor = 0;
         self.take_stances(stance);
         let heavier = |heaviest: Averages, usage: &Usage| heaviest.or_heavier(usage.counted());
         self.heaviest = self.usages.iter().fold(Averages::default(), heavier);
         let yardstick = fennel.yardstick(self.heaviest, now);
         self.usages.iter_mut().for_each(|usage| fennel.settle(usage, &yardstick));
-        self.update_room(turn, fennel);
-        self.update_floor(turn, fennel, floor_permille);
+        self.update_room(by);
+        self.update_floor(by);
         for index in 0..self.claims.len() {
-            news.extend(self.tell(index, (device, now), fennel));
+            news.extend(self.tell(index, by));
         }
     }
 
     /// A tenant asked for something within a slice: what changes for it at once. It has a claim from now on.
     pub(crate) fn reconsider(
         &mut self,
-        place: (DeviceId, Nanos),
-        fennel: &Fennel,
+        by: Deciding<'_>,
         tenant: TenantId,
         standing: Standing,
         stance: Stance,
@@ -188,22 +197,22 @@ impl Disk {
         let index = self.claim(tenant, standing);
         self.cursor = 0;
         self.claims[index].stance = stance;
-        self.tell(index, place, fennel)
+        self.tell(index, by)
     }
 
-    fn tell(&mut self, index: usize, place: (DeviceId, Nanos), fennel: &Fennel) -> Option<Decision> {
+    fn tell(&mut self, index: usize, by: Deciding<'_>) -> Option<Decision> {
         let claim = self.claims[index];
         if claim.excluded {
             return None;
         }
         let usage = self.usage(claim.key);
-        let opinions = self.opinions(fennel, &usage, &claim);
-        let verdict = (opinions.share(), usage.group, claim.stance.mark());
-        if verdict == claim.told {
+        let pair = self.pair(by, &usage, &claim);
+        let told = (compose::share(by.policies, &pair), compose::marks(by.policies, &pair));
+        if told == claim.told {
             return None;
         }
-        let decision = opinions.decision(claim.tenant, place.0, self.heaviest, place.1);
-        self.claims[index].told = verdict;
+        let decision = compose::decision(by.policies, &pair);
+        self.claims[index].told = told;
         Some(decision)
     }
 
@@ -224,7 +233,8 @@ impl Disk {
         }
     }
 
-    fn update_room(&mut self, turn: u64, fennel: &Fennel) {
+    fn update_room(&mut self, by: Deciding<'_>) {
+        let turn = by.turn;
         let recent = |claim: &&Claim| claim.active_turn > 0 && turn - claim.active_turn < SLICES_LINGERING;
         let steps_back = |claim: &Claim| !claim.excluded && claim.stance.level_percent().is_some();
         if !self.claims.iter().filter(recent).any(steps_back) {
@@ -237,12 +247,16 @@ impl Disk {
         };
         let shares = self.claims.iter().filter(present).map(|claim| match claim.excluded {
             true => Share::NEUTRAL,
-            false => self.opinions(fennel, &self.usage(claim.key), claim).without_room(),
+            false => compose::share(
+                by.policies,
+                &Pair { room: 1, floor: None, ..self.pair(by, &self.usage(claim.key), claim) },
+            ),
         });
         self.room.update(Some(shares.max().unwrap_or(Share::NEUTRAL)));
     }
 
-    fn update_floor(&mut self, turn: u64, fennel: &Fennel, floor_permille: u32) {
+    fn update_floor(&mut self, by: Deciding<'_>) {
+        let Deciding { turn, floor_permille, .. } = by;
         let mut active = std::mem::take(&mut self.active);
         active.steered.clear();
         active.excluded = 0;
@@ -251,7 +265,8 @@ impl Disk {
                 active.excluded += 1;
             } else if !claim.stance.is_idle() {
                 let usage = self.usage(claim.key);
-                active.steered.push(self.opinions(fennel, &usage, claim).without_floor().get());
+                let without_floor = Pair { floor: None, ..self.pair(by, &usage, claim) };
+                active.steered.push(compose::share(by.policies, &without_floor).get());
             }
         }
         let ppm = active.guarantee_ppm(floor_permille);
@@ -260,32 +275,27 @@ impl Disk {
     }
 
     /// The share that a tenant has, before everyone is raised and in force; neutral when it has no claim or is not steered.
-    pub(crate) fn shares(&self, fennel: &Fennel, tenant: TenantId) -> (Share, Share) {
+    pub(crate) fn shares(&self, by: Deciding<'_>, tenant: TenantId) -> (Share, Share) {
         let position = self.claims.binary_search_by_key(&tenant, |claim| claim.tenant);
         match position.map(|index| &self.claims[index]) {
             Ok(claim) if !claim.excluded => {
                 let usage = self.usage(claim.key);
-                let opinions = self.opinions(fennel, &usage, claim);
-                (opinions.without_room(), opinions.share())
+                let pair = self.pair(by, &usage, claim);
+                let without_room = Pair { room: 1, floor: None, ..pair };
+                (compose::share(by.policies, &without_room), compose::share(by.policies, &pair))
             }
             _ => (Share::NEUTRAL, Share::NEUTRAL),
         }
     }
 
     /// What stands decided for a tenant.
-    pub(crate) fn decision(
-        &self,
-        place: (DeviceId, Nanos),
-        fennel: &Fennel,
-        tenant: TenantId,
-        standing: Standing,
-    ) -> Decision {
+    pub(crate) fn decision(&self, by: Deciding<'_>, tenant: TenantId, standing: Standing) -> Decision {
         let usage = self.usage(standing.key);
         let position = self.claims.binary_search_by_key(&tenant, |claim| claim.tenant);
         let stance = position.map_or(Stance::default(), |index| self.claims[index].stance);
         let Standing { key, weight_percent, excluded } = standing;
         let claim = Claim { tenant, key, weight_percent, excluded, active_turn: 0, stance, told: UNTOLD };
-        self.opinions(fennel, &usage, &claim).decision(tenant, place.0, self.heaviest, place.1)
+        compose::decision(by.policies, &self.pair(by, &usage, &claim))
     }
 
     /// Steered tenants that have a claim.
@@ -296,8 +306,19 @@ impl Disk {
         })
     }
 
-    fn opinions<'a>(&'a self, fennel: &'a Fennel, usage: &'a Usage, claim: &Claim) -> Opinions<'a> {
-        let (stance, weight_percent, room) = (claim.stance, claim.weight_percent, self.room.times());
-        Opinions { fennel, usage, stance, weight_percent, room, floor: &self.floor }
+    fn pair<'a>(&'a self, by: Deciding<'a>, usage: &'a Usage, claim: &Claim) -> Pair<'a> {
+        Pair {
+            tenant: claim.tenant,
+            device: by.device,
+            now: by.now,
+            fennel: by.fennel,
+            usage,
+            heaviest: self.heaviest,
+            stance: claim.stance,
+            weight_percent: claim.weight_percent,
+            room: self.room.times(),
+            floor: Some(&self.floor),
+            outlook: by.outlook,
+        }
     }
 }

@@ -16,14 +16,37 @@
 //! large is everything converted once ([`Fennel::rebase`]). `libm` gives the same bits on every machine, which a replay
 //! needs.
 
+use crate::compose::{Pair, SharePolicy};
 use crate::usage::{Averages, Usage};
-use minerva_model::{FennelSettings, Nanos, Reason, UsageAverage};
+use minerva_model::{FennelSettings, Nanos, PolicyName, Reason, UsageAverage};
 
 /// The scale of an epoch, as a power of two, at which values are converted to a new one.
 const REBASE_AT_EXPONENT: f64 = 32.0;
 /// How far, in groups, a place must be beyond the border before it asks for the other group. Two equal scanners whose
 /// averages cross each other would otherwise swap groups, and weights, for ever.
 const DEAD_BAND: f64 = 0.25;
+
+/// The place among the groups, as a factor.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Rule;
+
+impl SharePolicy for Rule {
+    fn name(&self) -> PolicyName {
+        PolicyName::FENNEL
+    }
+
+    fn factor(&self, pair: &Pair<'_>, _: f64) -> Option<f64> {
+        Some(pair.fennel.factor(pair.usage.group))
+    }
+
+    fn reason(&self, pair: &Pair<'_>, _: f64) -> Reason {
+        pair.fennel.reason(pair.usage, pair.heaviest, pair.now)
+    }
+
+    fn mark(&self, pair: &Pair<'_>) -> u8 {
+        pair.usage.group.map_or(0, |group| group.saturating_add(1))
+    }
+}
 
 /// The policy with its settings and the epochs of its averages.
 #[derive(Clone, Debug)]

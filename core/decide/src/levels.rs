@@ -4,8 +4,40 @@
 //! tenant uses at a level counts in `fennel` per percent of the level while the level lasts: otherwise a history that
 //! became sparing would give back what the tenant gave up. The history itself is not touched, so coming back costs nothing.
 
-use minerva_model::{Level, LevelMeaning, LevelSettings, Lifetime, Nanos, RequestId, TenantId};
+use crate::compose::{Pair, SharePolicy};
+use minerva_model::{
+    Level, LevelMeaning, LevelSettings, Lifetime, Nanos, PolicyName, Reason, RequestId, Share, TenantId,
+};
 use std::collections::BTreeMap;
+
+/// The level as a factor. At `idle` it is what brings the share down to the least there is.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Rule;
+
+impl SharePolicy for Rule {
+    fn name(&self) -> PolicyName {
+        PolicyName::LEVELS
+    }
+
+    fn factor(&self, pair: &Pair<'_>, product: f64) -> Option<f64> {
+        let (_, percent) = pair.stance.level.filter(|_| pair.stance.boost.is_none())?;
+        let part = f64::from(percent) / 100.0;
+        if !pair.stance.is_idle() {
+            return Some(part);
+        }
+        let least = f64::from(Share::MIN.get());
+        Some(part * (least / (product * part).max(least / 1_000.0)))
+    }
+
+    fn reason(&self, pair: &Pair<'_>, _: f64) -> Reason {
+        let (level, percent) = pair.stance.level.unwrap_or((Level::Normal, 100));
+        Reason::SteppedBack { level, percent, request: None }
+    }
+
+    fn mark(&self, pair: &Pair<'_>) -> u8 {
+        pair.stance.level.map_or(0, |(level, _)| level as u8)
+    }
+}
 
 /// Tenants below `normal`.
 #[derive(Clone, Debug, Default)]

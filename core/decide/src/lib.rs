@@ -14,6 +14,7 @@
 //! | `participation`, `requests` | tenants that take part, and what they are answered |
 //! | `stance` | what a tenant's own requests say of its share |
 //! | `room` | room below heavy tenants for those that step back |
+//! | `operator` | the operator's weight |
 //! | `compose` | the factors in order, multiplied |
 //! | `disk` | who competes on one disk; finds what changed |
 //! | `usage` | one history: its averages, its group, what the store has of it |
@@ -22,8 +23,7 @@
 //! Only tenants on the same disk are compared, with everyone who is remembered there, idle or not. A tenant whom a rule
 //! excludes is measured too, so that others are not called heavy beside it, but gets no decision and counts as neutral.
 //!
-//! To add a policy: a file with its state and a factor, a variant of [`minerva_model::Policy`] and its reasons, and one
-//! line in `compose`.
+//! To add a policy: a file with a type `Rule`, and its line in the list below (docs/extending.md).
 
 mod adjustments;
 mod bandwidth;
@@ -39,26 +39,31 @@ mod floor;
 mod keys;
 mod levels;
 mod operation;
+mod operator;
 mod part;
 mod participation;
 mod queue;
 mod requests;
 mod room;
+#[cfg(test)]
+mod sample_policy;
 mod stance;
 mod turns;
 mod usage;
 
+pub use compose::DecideInput;
 pub use part::Part;
 
-use crate::disk::{Disk, Standing};
+use crate::compose::SharePolicy;
+use crate::disk::{Deciding, Disk, Standing};
 use crate::fennel::Fennel;
 use crate::keys::{Key, Keys};
 use crate::participation::Participation;
 use crate::stance::Stance;
 use crate::usage::{Averages, Usage};
 use minerva_model::{
-    Decision, DeviceId, Effect, EngineConfig, Finding, FindingKind, Nanos, Signals, Tenant, TenantHistory, TenantId,
-    UsageAverage,
+    Decision, DeviceId, Effect, EngineConfig, Finding, FindingKind, Nanos, Outlook, Signals, Tenant, TenantHistory,
+    TenantId, UsageAverage,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -68,9 +73,55 @@ const SLICES_BETWEEN_STORES: u64 = 10;
 /// No disk moves more than this; a stored average beyond it is damaged.
 const BYTES_PER_SECOND_MAX: f64 = 1e15;
 
+/// One field a policy, in the order of multiplication.
+macro_rules! policies {
+    ($($(#[$attribute:meta])* $policy:ident,)+) => {
+        /// What the policies keep from slice to slice.
+        #[derive(Clone, Debug, Default)]
+        struct Policies {
+            $($(#[$attribute])* $policy: $policy::Rule,)+
+        }
+
+        impl Policies {
+            fn each(&self) -> impl AsRef<[&dyn SharePolicy]> {
+                [$($(#[$attribute])* compose::any(&self.$policy)),+]
+            }
+
+            fn slice(&mut self, now: Nanos, input: &DecideInput<'_>) {
+                $($(#[$attribute])* self.$policy.slice(now, input);)+
+            }
+        }
+    };
+}
+
+policies! {
+    fennel,
+    operator,
+    #[cfg(test)]
+    sample_policy,
+    boosts,
+    operation,
+    levels,
+    room,
+    floor,
+}
+
+/// What came of a slice.
+#[derive(Clone, Debug, Default)]
+pub struct Decided {
+    /// Who is called back, what was earned, what is to be remembered.
+    pub effects: Vec<Effect>,
+    /// Every pair whose share, group or requests changed since it was last told, by disk, then tenant.
+    pub decisions: Vec<Decision>,
+    /// Histories that the store should have.
+    pub histories: Vec<TenantHistory>,
+}
+
 /// Decides shares. See the crate's documentation.
 #[derive(Clone, Debug)]
 pub struct Decider {
+    policies: Policies,
+    outlook: Outlook,
     fennel: Fennel,
     floor_permille: u32,
     keys: Keys,
@@ -88,6 +139,8 @@ impl Default for Decider {
     fn default() -> Self {
         let config = EngineConfig::default();
         Self {
+            policies: Policies::default(),
+            outlook: Outlook::default(),
             fennel: Fennel::new(&config.fennel, Nanos::ZERO),
             floor_permille: config.fennel.floor_permille,
             keys: Keys::default(),
@@ -164,20 +217,48 @@ impl Decider {
         self.participation.device_gone(id)
     }
 
-    /// Learns from one slice and tells every pair whose share, group or requests changed since it was last told, by disk, then
-    /// tenant. Rows of unknown tenants are passed over. What tenants took part in comes from [`Decider::slice_ended`], which is
-    /// to be called first.
-    pub fn decide(&mut self, now: Nanos, signals: &Signals) -> Vec<Decision> {
-        self.advance(now);
+    /// A slice ended: learns from it, and says what follows. Rows of unknown tenants are passed over.
+    pub fn slice(&mut self, now: Nanos, input: DecideInput<'_>) -> Decided {
+        // What tenants took part in comes first, since shares follow from it; it sees the shares of the slice that ended.
+        let effects = self.take_part(now, input.signals);
+        self.policies.slice(self.now, &input);
+        let DecideInput { signals, outlook } = input;
+        self.outlook = outlook;
+        let decisions = self.decide(signals);
+        let histories = self.histories();
+        Decided { effects, decisions, histories }
+    }
+
+    /// What is expected of the slice that began.
+    pub fn outlook(&self) -> &Outlook {
+        &self.outlook
+    }
+
+    /// Whether the tenant is there.
+    pub fn knows(&self, tenant: TenantId) -> bool {
+        self.tenants.binary_search_by_key(&tenant, |(id, _)| *id).is_ok()
+    }
+
+    fn decide(&mut self, signals: &Signals) -> Vec<Decision> {
         self.turn += 1;
         self.learn(signals);
         let mut news = Vec::new();
-        let Self { disks, participation, fennel, .. } = self;
+        let Self { disks, participation, fennel, policies, outlook, .. } = self;
         let quiet = participation.is_quiet();
+        let policies = policies.each();
         for (device, disk) in disks {
             let stance = |tenant| participation.stance(tenant, *device);
             let stance: Option<&dyn Fn(TenantId) -> Stance> = if quiet { None } else { Some(&stance) };
-            disk.decide((*device, self.now, self.turn), fennel, self.floor_permille, stance, &mut news);
+            let by = Deciding {
+                device: *device,
+                now: self.now,
+                turn: self.turn,
+                fennel,
+                policies: policies.as_ref(),
+                outlook,
+                floor_permille: self.floor_permille,
+            };
+            disk.decide(by, stance, &mut news);
         }
         if !quiet {
             news.iter_mut().for_each(|decision| participation.name_requests(decision));
@@ -185,7 +266,7 @@ impl Decider {
         news
     }
 
-    /// Every pair that differs from a newcomer is told again by the next [`Decider::decide`].
+    /// Every pair that differs from a newcomer is told again by the next [`Decider::slice`].
     pub fn forget_told(&mut self) {
         self.disks.values_mut().for_each(Disk::forget_told);
     }
@@ -199,7 +280,8 @@ impl Decider {
         if standing.excluded {
             return None;
         }
-        let mut decision = disk.decision((device, self.now), &self.fennel, tenant, standing);
+        let policies = self.policies.each();
+        let mut decision = disk.decision(self.deciding(device, policies.as_ref()), tenant, standing);
         self.participation.name_requests(&mut decision);
         Some(decision)
     }
@@ -207,21 +289,20 @@ impl Decider {
     /// What stands decided for every pair that ever used its disk, by disk, then tenant.
     pub fn decisions(&self) -> impl Iterator<Item = Decision> {
         self.disks.iter().flat_map(move |(device, disk)| {
-            let place = (*device, self.now);
             disk.steered().map(move |(tenant, standing)| {
-                let mut decision = disk.decision(place, &self.fennel, tenant, standing);
+                let policies = self.policies.each();
+                let mut decision = disk.decision(self.deciding(*device, policies.as_ref()), tenant, standing);
                 self.participation.name_requests(&mut decision);
                 decision
             })
         })
     }
 
-    /// Histories that the store should have: those that changed by what would matter and were not stored lately. A slice
-    /// in which nobody used a disk gives none.
-    pub fn histories(&mut self, now: Nanos) -> Vec<TenantHistory> {
+    /// Histories that changed by what would matter and were not stored lately. A slice in which nobody used a disk gives none.
+    fn histories(&mut self) -> Vec<TenantHistory> {
         // In turns, so that histories that began together are not all stored in one slice for ever.
         let turn = self.turn;
-        self.remember(now, |key, usage| {
+        self.remember(|key, usage| {
             let its_turn = (turn + key as u64).is_multiple_of(SLICES_BETWEEN_STORES);
             (its_turn || !usage.was_stored()) && usage.store_due()
         })
@@ -229,11 +310,23 @@ impl Decider {
 
     /// Every history of which the store has not exactly what stands here; for the end.
     pub fn all_histories(&mut self, now: Nanos) -> Vec<TenantHistory> {
-        self.remember(now, |_, usage| usage.store_differs())
+        self.advance(now);
+        self.remember(|_, usage| usage.store_differs())
     }
 
-    fn remember(&mut self, now: Nanos, due: impl Fn(Key, &Usage) -> bool) -> Vec<TenantHistory> {
-        self.advance(now);
+    fn deciding<'a>(&'a self, device: DeviceId, policies: &'a [&'a dyn SharePolicy]) -> Deciding<'a> {
+        Deciding {
+            device,
+            now: self.now,
+            turn: self.turn,
+            fennel: &self.fennel,
+            policies,
+            outlook: &self.outlook,
+            floor_permille: self.floor_permille,
+        }
+    }
+
+    fn remember(&mut self, due: impl Fn(Key, &Usage) -> bool) -> Vec<TenantHistory> {
         let mut rows = Vec::new();
         for (device, disk) in &mut self.disks {
             for (key, usage) in disk.usages_mut() {

@@ -1,6 +1,7 @@
 //! One coordinated operation, and how far it is.
 
-use minerva_model::{DeviceId, Nanos, Operation};
+use crate::compose::{Pair, SharePolicy};
+use minerva_model::{DeviceId, Nanos, Operation, PolicyName, Reason};
 
 /// An operation that takes so many times as long as it should has had its turn, and then is taken for over.
 const OVERRUN_TIMES: u64 = 4;
@@ -8,6 +9,30 @@ const OVERRUN_TIMES: u64 = 4;
 const TURN_SLICES_LEAST: u64 = 10;
 /// And it is never taken for over before this.
 const OVERRUN_LEAST: Nanos = Nanos::from_secs(60);
+
+/// The turn of an operation as a factor.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Rule;
+
+impl SharePolicy for Rule {
+    fn name(&self) -> PolicyName {
+        PolicyName::COORDINATION
+    }
+
+    fn factor(&self, pair: &Pair<'_>, _: f64) -> Option<f64> {
+        let operation = pair.stance.operation.filter(|_| pair.stance.boost.is_none())?;
+        Some(operation.history_factor / pair.history() * f64::from(operation.percent) / 100.0)
+    }
+
+    fn reason(&self, pair: &Pair<'_>, _: f64) -> Reason {
+        let (bytes, percent) = pair.stance.operation.map_or((0, 100), |operation| (operation.bytes, operation.percent));
+        Reason::Coordinated { bytes, percent, request: None }
+    }
+
+    fn mark(&self, pair: &Pair<'_>) -> u8 {
+        pair.stance.operation.is_some().into()
+    }
+}
 
 /// An operation that was asked for.
 #[derive(Clone, Copy, Debug)]

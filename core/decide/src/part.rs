@@ -1,7 +1,7 @@
 //! The decider's doors for tenants that take part.
 
 use crate::disk::Present;
-use crate::{Decider, Standing};
+use crate::{Decider, Deciding, Standing};
 use minerva_model::{
     Adjustment, Boost, Decision, DeviceId, Effect, EntryNumber, LearntBandwidth, Level, MicroCredits, Nanos, Operation,
     Purchase, Recalled, RequestId, Share, Signals, TenantId, TenantRequest,
@@ -88,10 +88,9 @@ impl Decider {
         self.participation.bandwidths.recall(self.now, row);
     }
 
-    /// A slice ended: who is called back, what was earned, what is to be remembered. To be called before
-    /// [`Decider::decide`], which then tells the shares that follow from it. Shares and uses are those of the slice that
+    /// A slice ended: who is called back, what was earned, what is to be remembered. Shares and uses are those of the slice that
     /// ended.
-    pub fn slice_ended(&mut self, now: Nanos, signals: &Signals) -> Vec<Effect> {
+    pub(crate) fn take_part(&mut self, now: Nanos, signals: &Signals) -> Vec<Effect> {
         self.advance(now);
         let now = self.now;
         let present = if self.participation.is_quiet() { BTreeMap::new() } else { self.present(signals) };
@@ -135,11 +134,13 @@ impl Decider {
     /// Who used which disk in the slice, and the shares that each had.
     fn present(&self, signals: &Signals) -> BTreeMap<DeviceId, Vec<Present>> {
         let mut present: BTreeMap<DeviceId, Vec<Present>> = BTreeMap::new();
+        let policies = self.policies.each();
         for row in signals.io.iter().filter(|row| row.active) {
             let Some(standing) = standing(&self.tenants, row.tenant) else { continue };
             let disk = self.disks.get(&row.device);
             let neutral = (Share::NEUTRAL, Share::NEUTRAL);
-            let (share, in_force) = disk.map_or(neutral, |disk| disk.shares(&self.fennel, row.tenant));
+            let (share, in_force) =
+                disk.map_or(neutral, |disk| disk.shares(self.deciding(row.device, policies.as_ref()), row.tenant));
             let one = Present { tenant: row.tenant, key: standing.key, share, in_force };
             present.entry(row.device).or_default().push(one);
         }
@@ -150,13 +151,23 @@ impl Decider {
     fn reconsider(&mut self, tenant: TenantId) -> Vec<Decision> {
         let Some(standing) = standing(&self.tenants, tenant) else { return Vec::new() };
         let mut news = Vec::new();
-        for device in &self.devices {
-            let stance = self.participation.stance(tenant, *device);
-            if stance == crate::Stance::default() && !self.disks.contains_key(device) {
+        let Self { devices, disks, participation, fennel, policies, outlook, .. } = self;
+        let policies = policies.each();
+        for device in devices.iter() {
+            let stance = participation.stance(tenant, *device);
+            if stance == crate::Stance::default() && !disks.contains_key(device) {
                 continue;
             }
-            let disk = self.disks.entry(*device).or_default();
-            news.extend(disk.reconsider((*device, self.now), &self.fennel, tenant, standing, stance));
+            let by = Deciding {
+                device: *device,
+                now: self.now,
+                turn: self.turn,
+                fennel,
+                policies: policies.as_ref(),
+                outlook,
+                floor_permille: self.floor_permille,
+            };
+            news.extend(disks.entry(*device).or_default().reconsider(by, tenant, standing, stance));
         }
         news.iter_mut().for_each(|decision| self.participation.name_requests(decision));
         news

@@ -3,7 +3,26 @@
 //! everyone else on the disk is heavy, all are raised alike, as far as the highest of them reaches the neutral share. Tenants
 //! that Minerva does not steer stand at the neutral share, so nobody overtakes them.
 
-use minerva_model::Share;
+use crate::compose::{Pair, SharePolicy};
+use minerva_model::{PolicyName, Reason, Share};
+
+/// The room as a factor on everyone who is not idle.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Rule;
+
+impl SharePolicy for Rule {
+    fn name(&self) -> PolicyName {
+        PolicyName::LEVELS
+    }
+
+    fn factor(&self, pair: &Pair<'_>, _: f64) -> Option<f64> {
+        (pair.room > 1 && !pair.stance.is_idle()).then_some(f64::from(pair.room))
+    }
+
+    fn reason(&self, pair: &Pair<'_>, _: f64) -> Reason {
+        Reason::Room { times: pair.room }
+    }
+}
 
 /// Slices in which more room was wanted before all are raised again: each change is a write for everyone on the disk.
 const SLICES_BEFORE_RAISING: u32 = 5;

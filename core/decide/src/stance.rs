@@ -1,6 +1,6 @@
 //! What a tenant's own requests say of its share on one disk.
 
-use minerva_model::{Factor, Level, Policy, Reason};
+use minerva_model::Level;
 
 /// See the file's documentation. The default is a tenant that asked for nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -30,31 +30,5 @@ impl Stance {
     /// The part of its share that the tenant keeps, in percent, when it steps back.
     pub(crate) fn level_percent(&self) -> Option<u32> {
         self.level.filter(|_| self.boost.is_none()).map(|(_, percent)| percent.max(1))
-    }
-
-    /// Something that people should be told of when it changes, though the share may be the same.
-    pub(crate) fn mark(&self) -> u8 {
-        let level = self.level.map_or(0, |(level, _)| level as u8);
-        level | (u8::from(self.boost.is_some()) << 2) | (u8::from(self.operation.is_some()) << 3)
-    }
-
-    /// The factors after that of history, `history`.
-    pub(crate) fn factors(&self, history: f64) -> impl Iterator<Item = Factor> {
-        let credits = self.boost.map(|(percent, slices_left)| Factor {
-            policy: Policy::Credits,
-            value: f64::from(percent) / 100.0 / history,
-            reason: Reason::Boosted { percent, slices_left, request: None },
-        });
-        let operation = self.operation.filter(|_| self.boost.is_none()).map(|operation| Factor {
-            policy: Policy::Coordination,
-            value: operation.history_factor / history * f64::from(operation.percent) / 100.0,
-            reason: Reason::Coordinated { bytes: operation.bytes, percent: operation.percent, request: None },
-        });
-        let level = self.level.filter(|_| self.boost.is_none()).map(|(level, percent)| Factor {
-            policy: Policy::Levels,
-            value: f64::from(percent) / 100.0,
-            reason: Reason::SteppedBack { level, percent, request: None },
-        });
-        [credits, operation, level].into_iter().flatten()
     }
 }

@@ -4,7 +4,7 @@ mod world;
 
 use minerva_model::{
     AccessKind, Deadline, Effect, EngineConfig, Grant, Granted, Level, Lifetime, MicroCredits, Nanos, Operation,
-    Policy, RefusalKind, RequestId, TenantId, Wish,
+    PolicyName, RefusalKind, RequestId, TenantId, Wish,
 };
 use std::collections::BTreeMap;
 use world::{DISK, World};
@@ -24,7 +24,7 @@ fn operation(bytes: u64, begin_within: Nanos, now: Nanos) -> Wish {
 
 fn has_its_turn(world: &World, tenant: u64) -> bool {
     let decision = world.decider.decision(TenantId(tenant), DISK);
-    decision.is_some_and(|decision| decision.factors.iter().any(|factor| factor.policy == Policy::Coordination))
+    decision.is_some_and(|decision| decision.factors.iter().any(|factor| factor.policy == PolicyName::COORDINATION))
 }
 
 fn moved(world: &World, tenant: usize) -> f64 {

@@ -1,9 +1,10 @@
 //! The policy on a disk that obeys it: a fluid disk deals its bandwidth out by share, work-conserving and with jitter. This is
 //! scene one of the demo, without a kernel: two scanners have been at it for some seconds when two short jobs arrive.
 
-use minerva_decide::Decider;
+use minerva_decide::{DecideInput, Decider};
 use minerva_model::{
-    CgroupRef, DeviceId, EngineConfig, IoCounters, IoSignals, Nanos, Reason, Signals, Tenant, TenantId, TenantKind,
+    CgroupRef, DeviceId, EngineConfig, IoCounters, IoSignals, Nanos, Outlook, Reason, Signals, Tenant, TenantId,
+    TenantKind,
 };
 
 const DISK: DeviceId = DeviceId { major: 7, minor: 0 };
@@ -96,7 +97,9 @@ impl World {
             let (tenant, active) = (TenantId(index as u64), transferred.read_ops > 0);
             io.push(IoSignals { tenant, device: DISK, elapsed: Nanos::SECOND, transferred, latency: None, active });
         }
-        for decision in self.decider.decide(self.now, &Signals { devices: Vec::new(), io }) {
+        let signals = Signals { io, ..Signals::default() };
+        let input = DecideInput { signals: &signals, outlook: Outlook::default() };
+        for decision in self.decider.slice(self.now, input).decisions {
             self.decisions[decision.tenant.0 as usize] += 1;
         }
     }

@@ -18,11 +18,11 @@
 #![expect(clippy::unwrap_used, reason = "a script that does not parse is a failed test")]
 
 use expect_test::{ExpectFile, expect_file};
-use minerva_decide::Decider;
+use minerva_decide::{DecideInput, Decided, Decider};
 use minerva_model::{
     AccessKind, CgroupRef, CreditLot, Deadline, Decision, DeviceId, Effect, EngineConfig, Granted, IoCounters,
-    IoSignals, LedgerEntry, Level, Lifetime, MicroCredits, Mode, Nanos, Operation, Recalled, RequestId, Signals,
-    Tenant, TenantHistory, TenantId, TenantKind, TenantRequest, Wish,
+    IoSignals, LedgerEntry, Level, Lifetime, MicroCredits, Mode, Nanos, Operation, Outlook, Recalled, RequestId,
+    Signals, Tenant, TenantHistory, TenantId, TenantKind, TenantRequest, Wish,
 };
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -34,6 +34,8 @@ struct Script {
     tenants: BTreeMap<u64, Tenant>,
     now: Nanos,
     signals: Signals,
+    /// What the store was told last, and when.
+    stored: BTreeMap<(String, DeviceId), (Nanos, TenantHistory)>,
 }
 
 impl Script {
@@ -121,13 +123,15 @@ impl Script {
                 active: read_bytes > 0,
             });
         }
-        self.signals = Signals { devices: Vec::new(), io: rows };
+        self.signals = Signals { io: rows, ..Signals::default() };
         let signals = self.signals.clone();
         for _ in 0..words[0].parse().unwrap() {
             self.now += Nanos::SECOND;
-            let effects = self.decider.slice_ended(self.now, &signals);
+            let input = DecideInput { signals: &signals, outlook: Outlook::default() };
+            let Decided { effects, decisions, histories } = self.decider.slice(self.now, input);
+            self.store(histories);
             self.tell(effects, Vec::new(), out);
-            for decision in self.decider.decide(self.now, &signals) {
+            for decision in decisions {
                 writeln!(out, "{:>4.0} s  {decision}", self.now.as_secs_f64()).unwrap();
             }
         }
@@ -189,8 +193,16 @@ impl Script {
         }
     }
 
+    fn store(&mut self, rows: Vec<TenantHistory>) {
+        let now = self.now;
+        self.stored.extend(rows.into_iter().map(|row| ((row.key.clone(), row.device), (now, row))));
+    }
+
     fn restart(&mut self, out: &mut String) {
-        let stored: Vec<TenantHistory> = self.decider.all_histories(self.now);
+        let last = self.decider.all_histories(self.now);
+        self.store(last);
+        let aged = |(at, row): &(Nanos, TenantHistory)| TenantHistory { age: self.now - *at, ..row.clone() };
+        let stored: Vec<TenantHistory> = self.stored.values().map(aged).collect();
         writeln!(out, "{} histories", stored.len()).unwrap();
         self.decider = Decider::default();
         self.decider.configure(self.now, &self.config);

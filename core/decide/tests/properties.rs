@@ -1,11 +1,12 @@
 //! What holds of every decider, whatever the tenants do.
 
-use minerva_decide::Decider;
+use minerva_decide::{DecideInput, Decided, Decider};
 use minerva_model::{
-    CgroupRef, Decision, DeviceId, EngineConfig, IoCounters, IoSignals, Nanos, Reason, Signals, Tenant, TenantHistory,
-    TenantId, TenantKind, UsageAverage,
+    CgroupRef, Decision, DeviceId, EngineConfig, IoCounters, IoSignals, Nanos, Outlook, Reason, Signals, Tenant,
+    TenantHistory, TenantId, TenantKind, UsageAverage,
 };
 use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, proptest};
+use std::collections::BTreeMap;
 
 const DISK: DeviceId = DeviceId { major: 8, minor: 0 };
 
@@ -42,7 +43,16 @@ fn slice(bytes: &[u64]) -> Signals {
         latency: None,
         active: *bytes > 0,
     };
-    Signals { devices: Vec::new(), io: bytes.iter().enumerate().map(row).collect() }
+    Signals { io: bytes.iter().enumerate().map(row).collect(), ..Signals::default() }
+}
+
+fn decided(decider: &mut Decider, now: Nanos, signals: &Signals) -> Decided {
+    decider.slice(now, DecideInput { signals, outlook: Outlook::default() })
+}
+
+/// What is told after a slice.
+fn slice_of(decider: &mut Decider, now: Nanos, signals: &Signals) -> Vec<Decision> {
+    decided(decider, now, signals).decisions
 }
 
 fn shares(decider: &Decider) -> Vec<(u64, u32)> {
@@ -70,7 +80,7 @@ proptest! {
             let heavier = bytes[0].max(1_000);
             let mut bytes = bytes.clone();
             bytes.extend([heavier, heavier * parts[turn] / 1_000]);
-            decider.decide(Nanos::from_secs(turn as u64 + 1), &slice(&bytes));
+            slice_of(&mut decider, Nanos::from_secs(turn as u64 + 1), &slice(&bytes));
             let share = |index: usize| decider.decision(TenantId(index as u64), DISK).unwrap().share;
             prop_assert!(share(bytes.len() - 2) <= share(bytes.len() - 1));
         }
@@ -88,7 +98,7 @@ proptest! {
             standings.iter().enumerate().map(|(i, (weight, excluded))| tenant(i as u64, *weight, *excluded == 0)).collect();
         let mut decider = decider(&config, &tenants);
         for (turn, bytes) in slices.iter().enumerate() {
-            decider.decide(Nanos::from_secs(turn as u64 + 1), &slice(bytes));
+            slice_of(&mut decider, Nanos::from_secs(turn as u64 + 1), &slice(bytes));
             let steered = shares(&decider);
             prop_assert!(steered.iter().all(|(_, share)| (1..=10_000).contains(share)));
             let active = |tenant: usize| bytes[tenant] > 0;
@@ -112,7 +122,7 @@ proptest! {
             let forward = slice(bytes);
             let mut backward = forward.clone();
             backward.io.reverse();
-            prop_assert_eq!(one.decide(now, &forward), other.decide(now, &backward));
+            prop_assert_eq!(slice_of(&mut one, now, &forward), slice_of(&mut other, now, &backward));
         }
     }
 
@@ -125,8 +135,8 @@ proptest! {
         for (turn, bytes) in slices.iter().enumerate() {
             let now = Nanos::from_secs(turn as u64 + 1);
             let scaled: Vec<u64> = bytes.iter().map(|bytes| bytes << doublings).collect();
-            one.decide(now, &slice(bytes));
-            other.decide(now, &slice(&scaled));
+            slice_of(&mut one, now, &slice(bytes));
+            slice_of(&mut other, now, &slice(&scaled));
             prop_assert_eq!(shares(&one), shares(&other));
         }
     }
@@ -138,18 +148,24 @@ proptest! {
         config.fennel.quiet_bytes_per_second = 0.0;
         let tenants: Vec<Tenant> = (0..6).map(|number| tenant(number, 100, false)).collect();
         let mut before = decider(&config, &tenants);
+        // What the store was told last of each, and when.
+        let mut stored: BTreeMap<String, (Nanos, TenantHistory)> = BTreeMap::new();
         for (turn, bytes) in slices.iter().enumerate() {
-            before.decide(Nanos::from_secs(turn as u64 + 1), &slice(bytes));
+            let now = Nanos::from_secs(turn as u64 + 1);
+            let histories = decided(&mut before, now, &slice(bytes)).histories;
+            stored.extend(histories.into_iter().map(|row| (row.key.clone(), (now, row))));
         }
         let now = Nanos::from_secs(slices.len() as u64);
-        let stored = before.all_histories(now);
+        stored.extend(before.all_histories(now).into_iter().map(|row| (row.key.clone(), (now, row))));
         prop_assert!(before.all_histories(now).is_empty(), "all of it is stored");
+        let stored: Vec<TenantHistory> =
+            stored.into_values().map(|(at, row)| TenantHistory { age: now - at, ..row }).collect();
 
         let mut after = Decider::default();
         after.configure(Nanos::from_secs(7), &config);
         for tenant in &tenants {
             let own: Vec<TenantHistory> = stored.iter().filter(|row| row.key == tenant.history_key()).cloned().collect();
-            let own: Vec<TenantHistory> = own.into_iter().map(|row| TenantHistory { age: Nanos::from_secs(away), ..row }).collect();
+            let own: Vec<TenantHistory> = own.into_iter().map(|row| TenantHistory { age: row.age + Nanos::from_secs(away), ..row }).collect();
             prop_assert!(after.tenant_seen(Nanos::from_secs(7), tenant, &own).is_empty());
         }
         let used = |(tenant, _): &(u64, u32)| slices.iter().any(|bytes| bytes[*tenant as usize] > 0);
@@ -175,7 +191,7 @@ proptest! {
         let sane = (0.0..=1e15).contains(&rates.0) && (0.0..=1e15).contains(&rates.1);
         prop_assert_eq!(findings.len(), usize::from(!sane));
         for time in times {
-            let decisions: Vec<Decision> = decider.decide(Nanos(time), &slice(&[bytes, bytes / 2]));
+            let decisions: Vec<Decision> = slice_of(&mut decider, Nanos(time), &slice(&[bytes, bytes / 2]));
             prop_assert!(decisions.iter().flat_map(|d| &d.factors).all(|factor| factor.value.is_finite()));
         }
         for row in decider.all_histories(Nanos::ZERO) {
@@ -191,8 +207,7 @@ fn an_idle_slice_says_nothing_and_stores_nothing() {
     let busy: Vec<u64> = (0..50).map(|number| number * 1_000_000).collect();
     let mut stored_at_most = 0;
     for second in 1..=200 {
-        decider.decide(Nanos::from_secs(second), &slice(&busy));
-        let stored = decider.histories(Nanos::from_secs(second)).len();
+        let stored = decided(&mut decider, Nanos::from_secs(second), &slice(&busy)).histories.len();
         if second > 1 {
             stored_at_most = stored_at_most.max(stored);
         }
@@ -202,9 +217,9 @@ fn an_idle_slice_says_nothing_and_stores_nothing() {
     for second in 201..=300 {
         let now = Nanos::from_secs(second);
         // The floor sinks once, ten slices after the last use.
-        let decisions = decider.decide(now, &slice(&[0; 50]));
+        let Decided { decisions, histories, .. } = decided(&mut decider, now, &slice(&[0; 50]));
         assert!(decisions.is_empty() || second == 210, "{second}: {decisions:?}");
-        assert!(decider.histories(now).is_empty());
+        assert!(histories.is_empty());
     }
 }
 
@@ -214,7 +229,7 @@ fn an_empty_group_is_remembered_until_its_use_has_faded() {
     for (days, remembered) in [(1, true), (20, false)] {
         let mut decider = decider(&EngineConfig::default(), &[member(0)]);
         for second in 1..=10 {
-            decider.decide(Nanos::from_secs(second), &slice(&[20_000_000]));
+            slice_of(&mut decider, Nanos::from_secs(second), &slice(&[20_000_000]));
         }
         decider.tenant_gone(TenantId(0));
         let later = Nanos::from_secs(days * 86_400);
@@ -227,15 +242,19 @@ fn an_empty_group_is_remembered_until_its_use_has_faded() {
 #[test]
 fn a_leap_of_the_clock_leaves_a_sane_history() {
     let mut decider = decider(&EngineConfig::default(), &[tenant(0, 100, false)]);
-    decider.decide(Nanos::SECOND, &slice(&[20_000_000]));
+    let first = decided(&mut decider, Nanos::SECOND, &slice(&[20_000_000])).histories;
+    assert_eq!(first.len(), 1);
     let year = Nanos::from_secs(365 * 86_400);
     let usage = UsageAverage { recent_bytes_per_second: 5e6, long_term_bytes_per_second: 1e6 };
     let late = tenant(1, 100, false);
     let row = TenantHistory { key: late.history_key(), device: DISK, usage, group: 9, age: Nanos::ZERO };
     assert!(decider.tenant_seen(year, &late, std::slice::from_ref(&row)).is_empty());
     let stored = decider.all_histories(year);
-    assert_eq!(stored.len(), 1, "the newcomer's row is the store's own: {stored:?}");
-    decider.decide(year + Nanos::SECOND, &slice(&[1_000_000, 1_000_000]));
+    assert!(
+        stored.iter().all(|row| row.key != late.history_key()),
+        "the newcomer's row is the store's own: {stored:?}"
+    );
+    slice_of(&mut decider, year + Nanos::SECOND, &slice(&[1_000_000, 1_000_000]));
     assert!(
         decider.all_histories(year + Nanos::SECOND).iter().all(|row| row.usage.recent_bytes_per_second.is_finite())
     );

@@ -21,9 +21,9 @@ mod unreadable;
 use crate::slices::Slices;
 use crate::unreadable::Unreadable;
 use minerva_actuate::Actuator;
-use minerva_decide::{Decider, Part};
+use minerva_decide::{DecideInput, Decided, Decider, Part};
 use minerva_model::{
-    BackEnd, Decision, DeviceId, Effect, EngineConfig, Event, Finding, Mode, Nanos, Sample, Signals, TenantId,
+    BackEnd, Decision, DeviceId, Effect, EngineConfig, Event, Finding, Mode, Nanos, Outlook, Sample, Signals, TenantId,
 };
 use minerva_observe::Observer;
 use std::collections::{BTreeSet, VecDeque};
@@ -80,6 +80,12 @@ impl Engine {
                 self.actuator.tenant_gone(id);
             }
             Event::Sampled(sample) => self.sampled(&sample),
+            Event::Reported(report) => {
+                // Of a tenant that is not there nothing is kept, so that reports cannot pile up.
+                if self.decider.knows(report.tenant) {
+                    self.observer.reported(report);
+                }
+            }
             Event::Answered { id, outcome } => self.actuator.answered(self.now, id, &outcome),
             Event::Requested(request) => self.requested(request),
             Event::Adjusted(adjustment) => self.effects.extend(self.decider.adjusted(self.now, &adjustment)),
@@ -177,10 +183,10 @@ impl Engine {
         self.found(findings);
         let findings = self.unreadable.findings(&sample.skipped);
         self.found(findings);
-        let part = self.decider.slice_ended(self.now, &signals);
-        self.effects.extend(part);
+        let input = DecideInput { signals: &signals, outlook: Outlook::default() };
         // Also in `observe`: what is learnt there is what the first decision in another mode is made from.
-        let mut decisions = self.decider.decide(self.now, &signals);
+        let Decided { effects, mut decisions, histories } = self.decider.slice(self.now, input);
+        self.effects.extend(effects);
         if self.mode == Mode::Observe {
             decisions.clear();
         }
@@ -188,7 +194,7 @@ impl Engine {
         self.actuator.waited_for_memory(self.now, sample.memory_pressure);
         self.actuator.plan(self.now, &decisions, &signals);
         self.effects.extend(decisions.into_iter().map(Effect::Decided));
-        self.effects.extend(self.decider.histories(self.now).into_iter().map(Effect::Remember));
+        self.effects.extend(histories.into_iter().map(Effect::Remember));
         self.signals = signals;
     }
 

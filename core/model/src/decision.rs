@@ -3,6 +3,7 @@
 
 use crate::{DeviceId, Level, RequestId, TenantId};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::fmt;
 
 /// A tenant's relative claim on a disk: 1 to 10,000, and 100 is neutral.
@@ -47,35 +48,33 @@ impl fmt::Display for Share {
     }
 }
 
-/// Who contributed a factor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Policy {
-    /// Past use (Malensek et al. 2016, section 2.1).
-    Fennel,
-    /// Slices of high priority that were bought (Malensek et al. 2016, section 3.1).
-    Credits,
-    /// An operation that was coordinated (Malensek et al. 2016, section 3.2).
-    Coordination,
-    /// Voluntary deprioritization (Malensek et al. 2016, section 3.1).
-    Levels,
-    /// The operator's rule.
-    Operator,
-    /// The floor below which nobody falls, and other protections.
-    Guard,
-}
+/// The name of a policy: who contributed a factor. Open, so that a policy need not be known here.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct PolicyName(Cow<'static, str>);
 
-impl Policy {
+impl PolicyName {
+    /// Past use (Malensek et al. 2016, section 2.1).
+    pub const FENNEL: Self = Self::new("fennel");
+    /// Slices of high priority that were bought (Malensek et al. 2016, section 3.1).
+    pub const CREDITS: Self = Self::new("credits");
+    /// An operation that was coordinated (Malensek et al. 2016, section 3.2).
+    pub const COORDINATION: Self = Self::new("coordination");
+    /// Voluntary deprioritization (Malensek et al. 2016, section 3.1).
+    pub const LEVELS: Self = Self::new("levels");
+    /// The operator's rule.
+    pub const OPERATOR: Self = Self::new("operator");
+    /// The floor below which nobody falls, and other protections.
+    pub const GUARD: Self = Self::new("guard");
+
+    /// A name in kebab case.
+    pub const fn new(name: &'static str) -> Self {
+        Self(Cow::Borrowed(name))
+    }
+
     /// The word people see.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Fennel => "fennel",
-            Self::Credits => "credits",
-            Self::Coordination => "coordination",
-            Self::Levels => "levels",
-            Self::Operator => "operator",
-            Self::Guard => "guard",
-        }
+    pub fn as_str(&self) -> &str {
+        &self.0
     }
 }
 
@@ -159,6 +158,11 @@ pub enum Reason {
         /// What the policies alone would have given.
         without: Share,
     },
+    /// In the policy's own words, which is enough where no program reads the numbers.
+    Stated {
+        /// The words.
+        text: String,
+    },
 }
 
 impl fmt::Display for Reason {
@@ -200,6 +204,7 @@ impl fmt::Display for Reason {
             Self::Floor { permille, without } => {
                 write!(f, "floor of {}.{} % of the disk, without it {without}", permille / 10, permille % 10)
             }
+            Self::Stated { text } => f.write_str(text),
         }
     }
 }
@@ -230,7 +235,7 @@ impl fmt::Display for Rate {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Factor {
     /// Who says so.
-    pub policy: Policy,
+    pub policy: PolicyName,
     /// Multiplier on the share; 1 changes nothing.
     pub value: f64,
     /// Why.
@@ -269,7 +274,7 @@ impl fmt::Display for Decision {
 
 #[cfg(test)]
 mod tests {
-    use super::{Decision, Factor, Policy, Reason, Share};
+    use super::{Decision, Factor, PolicyName, Reason, Share};
     use crate::{DeviceId, TenantId};
 
     #[test]
@@ -297,8 +302,8 @@ mod tests {
             device: DeviceId { major: 7, minor: 0 },
             share: Share::new(4),
             factors: vec![
-                Factor { policy: Policy::Fennel, value: 0.02, reason },
-                Factor { policy: Policy::Operator, value: 2.0, reason: Reason::OperatorWeight { percent: 200 } },
+                Factor { policy: PolicyName::FENNEL, value: 0.02, reason },
+                Factor { policy: PolicyName::OPERATOR, value: 2.0, reason: Reason::OperatorWeight { percent: 200 } },
             ],
         };
         expect_test::expect!["t4 on 7:0: share 4 = 100 * fennel x0.020 (group 9 of 0..9: recent average 22.4 MB/s per weight against 22.4 MB/s of the heaviest) * operator x2.000 (operator's weight 200 %)"].assert_eq(&decision.to_string());

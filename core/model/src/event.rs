@@ -2,9 +2,9 @@
 //! A recording is the list of both, and replaying its events must give its effects byte for byte.
 
 use crate::{
-    Adjustment, Decision, Declaration, Device, DeviceId, EngineConfig, EntryNumber, Finding, Granted, KnobInspection,
-    KnobRelease, KnobWrite, LearntBandwidth, LedgerEntry, Outcome, Purchase, Recalled, Refused, RequestId, Sample,
-    Tenant, TenantHistory, TenantId, TenantRequest, WriteId,
+    Adjustment, AgentReport, Decision, Declaration, Device, DeviceId, EngineConfig, EntryNumber, Finding, Granted,
+    KnobInspection, KnobRelease, KnobWrite, LearntBandwidth, LedgerEntry, Outcome, Purchase, Recalled, Refused,
+    RequestId, Sample, Tenant, TenantHistory, TenantId, TenantRequest, WriteId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +30,8 @@ pub enum Event {
     TenantGone(TenantId),
     /// The counters were read. One slice ends, the next begins.
     Sampled(Box<Sample>),
+    /// An agent reported on its tenant. It counts in the slice that ends next.
+    Reported(AgentReport),
     /// What came of an inspection or a write.
     Answered {
         /// The request.

@@ -30,6 +30,7 @@ mod history;
 mod outlook;
 mod participation;
 mod plan;
+mod report;
 mod request;
 mod sample;
 mod settings;
@@ -42,7 +43,7 @@ pub use credit::{
     Adjustment, Boost, CreditLot, Declaration, DeclaredOperation, EntryKind, EntryNumber, LearntBandwidth, LedgerEntry,
     MicroCredits, Purchase, Recalled,
 };
-pub use decision::{Decision, Factor, Policy, Reason, Share};
+pub use decision::{Decision, Factor, PolicyName, Reason, Share};
 pub use device::{CgroupVersion, Device, DeviceFacts, DeviceId};
 pub use event::{Effect, Event};
 pub use finding::{Finding, FindingKind};
@@ -50,6 +51,7 @@ pub use history::{TenantHistory, UsageAverage};
 pub use outlook::{Forecast, Horizon, Interval, Outlook};
 pub use participation::{ContentionCounting, CoordinationSettings, CreditSettings, LevelMeaning, LevelSettings};
 pub use plan::{KnobFile, KnobInspection, KnobRelease, KnobTarget, KnobWrite, Outcome, WriteId};
+pub use report::AgentReport;
 pub use request::{
     AccessKind, Deadline, Grant, Granted, Level, Lifetime, Operation, RefusalKind, Refused, RequestId, TenantRequest,
     Wish,
@@ -58,6 +60,6 @@ pub use sample::{
     DeviceSample, IoCounters, Pressure, Sample, Skipped, TenantIo, TenantPressure, TenantUsage, WaitCounters,
 };
 pub use settings::{ActuationSettings, DeviceSettings, EngineConfig, FennelSettings, Mode, ObserveSettings};
-pub use signals::{DeviceSignals, IoSignals, Signals};
+pub use signals::{DeviceSignals, IoSignals, PressureSignals, Signals, UsageSignals};
 pub use tenant::{CgroupRef, Origin, Role, Tenant, TenantId, TenantKind, TenantRule, Terms};
 pub use time::Nanos;

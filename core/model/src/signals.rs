@@ -1,6 +1,6 @@
 //! What happened in one slice: differences of two samples, made by `core/observe`.
 
-use crate::{DeviceId, IoCounters, Nanos, TenantId};
+use crate::{AgentReport, DeviceId, IoCounters, Nanos, TenantId};
 use serde::{Deserialize, Serialize};
 
 /// One slice, for every disk. Rows are sorted as in a [`crate::Sample`].
@@ -10,6 +10,14 @@ pub struct Signals {
     pub devices: Vec<DeviceSignals>,
     /// Per (tenant, device) pair that was read in this slice.
     pub io: Vec<IoSignals>,
+    /// Tenants whose processes were looked at in this slice, by tenant.
+    pub usage: Vec<UsageSignals>,
+    /// Tenants whose pressure was read in this slice, by tenant.
+    pub pressure: Vec<PressureSignals>,
+    /// The whole host's pressure.
+    pub host_pressure: Option<PressureSignals>,
+    /// The last report of each agent that reported since the slice before, by tenant.
+    pub reports: Vec<AgentReport>,
 }
 
 /// One disk in one slice.
@@ -58,4 +66,42 @@ impl IoSignals {
         }
         self.transferred.bytes() as f64 / self.elapsed.as_secs_f64()
     }
+}
+
+/// What a tenant's processes used besides the disk. Differences are zero on the first reading, when `elapsed` is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UsageSignals {
+    /// Who.
+    pub tenant: TenantId,
+    /// Since the tenant was last looked at, which is several slices: that goes round in turns.
+    pub elapsed: Nanos,
+    /// Processor time used.
+    pub cpu_ns: u64,
+    /// Resident memory now.
+    pub memory_bytes: u64,
+    /// Bytes received and sent over the network, if the tenant has a network namespace of its own.
+    pub network_bytes: Option<u64>,
+    /// Open file descriptors now.
+    pub open_files: u64,
+    /// Of those, sockets.
+    pub open_sockets: u64,
+    /// Sum of the sizes of the regular files now open.
+    pub open_file_bytes: u64,
+    /// Live processes now.
+    pub processes: u64,
+    /// Bytes that the processes had fetched from storage.
+    pub process_read_bytes: u64,
+    /// Bytes that the processes had sent to storage.
+    pub process_write_bytes: u64,
+}
+
+/// Stall time because of I/O, as parts of the time that passed. Nothing on the first reading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PressureSignals {
+    /// Who; absent for the whole host.
+    pub tenant: Option<TenantId>,
+    /// Time in which some task waited, in thousandths.
+    pub some_permille: u32,
+    /// Time in which every task that was not idle waited, in thousandths.
+    pub full_permille: u32,
 }

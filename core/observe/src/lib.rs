@@ -1,4 +1,4 @@
-//! Differences of two samples: rates, resets, latency, contention.
+//! Differences of two samples: rates, resets, latency, contention, pressure, and what tenants use besides the disk.
 //!
 //! [`Observer`] keeps the last reading of every pair (tenant, device) and of every device. Each keeps the instant of its
 //! own last reading: a pair that could not be read in one slice has a difference over two in the next. All rows are sorted
@@ -11,11 +11,13 @@
 //! such as a cgroup that a new rule made a tenant; its first reading is where later differences start.
 
 mod counters;
+mod tenant_usage;
 
 use crate::counters::{Difference, Row, difference};
+use crate::tenant_usage::TenantReadings;
 use minerva_model::{
-    DeviceId, DeviceSample, DeviceSignals, Finding, FindingKind, IoCounters, IoSignals, Nanos, ObserveSettings, Sample,
-    Signals, TenantId, TenantIo, WaitCounters,
+    AgentReport, DeviceId, DeviceSample, DeviceSignals, Finding, FindingKind, IoCounters, IoSignals, Nanos,
+    ObserveSettings, Sample, Signals, TenantId, TenantIo, WaitCounters,
 };
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -33,6 +35,7 @@ pub struct Observer {
     pairs: Vec<(PairKey, Reading)>,
     /// The vector that `pairs` had before, kept for its memory.
     spare: Vec<(PairKey, Reading)>,
+    tenants: TenantReadings,
 }
 
 type PairKey = (TenantId, DeviceId);
@@ -66,13 +69,21 @@ impl Observer {
         }
         self.last = Some(now);
         let mut restarts = Restarts::default();
-        let mut signals = Signals { devices: self.device_signals(now, &sample.devices, &mut restarts), io: Vec::new() };
+        let devices = self.device_signals(now, &sample.devices, &mut restarts);
+        let mut signals = Signals { devices, ..Signals::default() };
         self.pair_signals(now, &sample.io, &mut signals, &mut restarts);
+        self.tenants.slice(now, sample, &mut signals);
         (signals, restarts.finding().into_iter().collect())
+    }
+
+    /// An agent reported: it counts in the slice that ends next.
+    pub fn reported(&mut self, report: AgentReport) {
+        self.tenants.reported(report);
     }
 
     /// Forgets a tenant's counters.
     pub fn tenant_gone(&mut self, id: TenantId) {
+        self.tenants.tenant_gone(id);
         let start = self.pairs.partition_point(|((tenant, _), _)| *tenant < id);
         let end = self.pairs.partition_point(|((tenant, _), _)| *tenant <= id);
         self.pairs.drain(start..end);

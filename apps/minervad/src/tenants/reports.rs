@@ -1,7 +1,7 @@
 //! The last report of each tenant's agent, in memory only and bounded.
 
 use minerva_api::v1::ReportRequest;
-use minerva_model::{Nanos, TenantId};
+use minerva_model::{AgentReport, Nanos, TenantId};
 use std::collections::BTreeMap;
 
 /// Bytes of all reports together, as they came over the wire; the oldest go first.
@@ -43,6 +43,30 @@ impl Reports {
         if let Some(report) = self.by_tenant.remove(&tenant) {
             self.bytes -= report.bytes;
         }
+    }
+}
+
+/// An agent's report in the engine's words, summed over its processes.
+pub(crate) fn summed(tenant: TenantId, report: &ReportRequest) -> AgentReport {
+    let processes = || report.processes.iter();
+    let files = || processes().flat_map(|process| &process.files);
+    let sum = |numbers: &mut dyn Iterator<Item = u64>| numbers.fold(0, u64::saturating_add);
+    AgentReport {
+        tenant,
+        elapsed: Nanos(report.elapsed_ns),
+        processes: report.processes.len() as u64,
+        cpu_ns: sum(&mut processes().map(|process| process.cpu_ns)),
+        resident_bytes: sum(&mut processes().map(|process| process.resident_bytes)),
+        read_bytes: sum(&mut processes().filter_map(|process| process.read_bytes)),
+        write_bytes: sum(&mut processes().filter_map(|process| process.write_bytes)),
+        open_files: files().count() as u64,
+        open_file_bytes: sum(&mut files().map(|file| file.size_bytes)),
+        open_file_bytes_left: sum(&mut files().map(|file| file.size_bytes.saturating_sub(file.position_bytes))),
+        memory_available_bytes: report.memory_available_bytes,
+        memory_total_bytes: report.memory_total_bytes,
+        connections: report.connections.into(),
+        network_received_bytes: report.network_received_bytes,
+        network_sent_bytes: report.network_sent_bytes,
     }
 }
 

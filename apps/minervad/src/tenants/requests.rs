@@ -5,6 +5,7 @@ use crate::slice_loop::Driver;
 use crate::store_thread::Kept;
 use crate::tenants::describe;
 use crate::tenants::pending::{Verdict, Waiting};
+use crate::tenants::reports;
 use minerva_api::v1;
 use minerva_api::v1::coordinate_response::Answer as CoordinateAnswer;
 use minerva_model::{
@@ -59,6 +60,7 @@ impl Driver {
             Call::Cancel(id, answer) => self.about_operation(tenant, "cancel", Wish::Cancel(id), answer),
             Call::Report(report) => {
                 let bytes = report.encoded_len();
+                self.feed(Event::Reported(reports::summed(tenant, &report)));
                 self.parts.reports.keep(boottime(), tenant, *report, bytes);
                 true
             }

@@ -1,11 +1,11 @@
 //! A fluid disk that deals its bandwidth out by share, slice by slice, under a decider: work-conserving, and with jitter when
 //! asked for.
 
-use minerva_decide::Decider;
+use minerva_decide::{DecideInput, Decided, Decider};
 use minerva_model::{
     AccessKind, CgroupRef, Deadline, Decision, DeviceId, DeviceSignals, Effect, EngineConfig, Grant, Granted,
-    IoCounters, IoSignals, Mode, Nanos, Operation, RequestId, Signals, Tenant, TenantId, TenantKind, TenantRequest,
-    Wish,
+    IoCounters, IoSignals, Mode, Nanos, Operation, Outlook, RequestId, Signals, Tenant, TenantId, TenantKind,
+    TenantRequest, Wish,
 };
 use std::collections::BTreeMap;
 
@@ -150,15 +150,15 @@ impl World {
             }
         }
         self.signals = self.signals_since(&before);
-        let effects = self.decider.slice_ended(self.now, &self.signals);
+        let input = DecideInput { signals: &self.signals, outlook: Outlook::default() };
+        let Decided { effects, decisions, .. } = self.decider.slice(self.now, input);
         for effect in effects {
             if let Effect::Ledger(entry) = &effect {
                 self.decider.committed(self.now, entry.number, true, None);
             }
             self.take(effect);
         }
-        let news = self.decider.decide(self.now, &self.signals);
-        self.obey(&news);
+        self.obey(&decisions);
     }
 
     fn signals_since(&self, before: &[f64]) -> Signals {
@@ -184,6 +184,6 @@ impl World {
             contention: io.iter().filter(|row| row.active).count() as u32,
             unattributed_bytes: 0,
         };
-        Signals { devices: vec![device], io }
+        Signals { devices: vec![device], io, ..Signals::default() }
     }
 }
