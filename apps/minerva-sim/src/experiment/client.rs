@@ -176,8 +176,11 @@ fn judge_one(client: &Client, bins_bytes: &[u64]) -> Verdict {
                     // A request that straddles the end of the interval counts in the next one.
                     let promised =
                         client.bytes_per_second * ((index + 1) as f64 - delay_s) - f64::from(client.block_bytes());
-                    counts.0 += 1;
-                    counts.1 += usize::from((sum as f64) < promised);
+                    // Nothing is promised of an interval as short as the delay, and nothing can be missed in it.
+                    if promised > 0.0 {
+                        counts.0 += 1;
+                        counts.1 += usize::from((sum as f64) < promised);
+                    }
                 }
             }
             counts
@@ -188,5 +191,31 @@ fn judge_one(client: &Client, bins_bytes: &[u64]) -> Verdict {
         missed,
         least_bytes: bins.iter().copied().min().unwrap_or(0),
         mean_bytes: bins.iter().sum::<u64>() as f64 / bins.len().max(1) as f64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Client, Part, Promise, judge_one};
+    use minerva_model::Nanos;
+    use minerva_sim_workload::Plan;
+
+    #[test]
+    fn intervals_of_which_nothing_is_promised_are_not_counted() {
+        let plan = Plan { block_bytes: 4096, ..Plan::default() };
+        let client = |delay_ms| Client {
+            name: "reader".to_owned(),
+            parts: vec![Part { from: Nanos::ZERO, plan }],
+            bytes_per_second: 1e6,
+            delay: Nanos::from_millis(delay_ms),
+            promise: Promise::ServiceCurve,
+            judged_s: (0, 3),
+        };
+        // Of four seconds nothing is served in the second one. A delay of 2.4 s promises something of three seconds on: two
+        // intervals of three, and one of four.
+        let bins = [1_000_000, 0, 1_000_000, 1_000_000];
+        let judged = |delay_ms| judge_one(&client(delay_ms), &bins);
+        assert_eq!((judged(2_400).intervals, judged(2_400).missed), (3, 0));
+        assert_eq!((judged(150).intervals, judged(150).missed), (10, 6));
     }
 }
