@@ -70,7 +70,7 @@ _minerva__sim() {
             return 0
             ;;
         minerva__subcmd__sim__subcmd__admit)
-            opts="-h --profile --scheduler --every --seed --json --help"
+            opts="-h --profile --scheduler --every --htbs-turn --htbs-wait --seed --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -81,10 +81,18 @@ _minerva__sim() {
                     return 0
                     ;;
                 --scheduler)
-                    COMPREPLY=($(compgen -W "noop mq-deadline anticipatory cfq bfq sfq pclock htbs htbs-original mclock tag tag-seed" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "noop mq-deadline anticipatory cfq bfq sfq pclock htbs htbs-original mclock mclock-allow tag tag-seed" -- "${cur}"))
                     return 0
                     ;;
                 --every)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --htbs-turn)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --htbs-wait)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -100,7 +108,7 @@ _minerva__sim() {
             return 0
             ;;
         minerva__subcmd__sim__subcmd__compare)
-            opts="-h --profile --engine --seed --until --depth --fault --format --malformed-max --in-order --object-bytes --fold --speed --trace-tenants --trace-weight --trace-tag --trace-depth --report --json --schedulers --threads --help"
+            opts="-h --profile --engine --seed --until --depth --htbs-turn --htbs-wait --fault --format --malformed-max --sort-window --in-order --object-bytes --fold --speed --trace-tenants --trace-weight --trace-tag --trace-depth --report --json --schedulers --threads --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -122,6 +130,14 @@ _minerva__sim() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --htbs-turn)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --htbs-wait)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --fault)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -131,6 +147,10 @@ _minerva__sim() {
                     return 0
                     ;;
                 --malformed-max)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --sort-window)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -163,7 +183,7 @@ _minerva__sim() {
                     return 0
                     ;;
                 --schedulers)
-                    COMPREPLY=($(compgen -W "noop mq-deadline anticipatory cfq bfq sfq pclock htbs htbs-original mclock tag tag-seed" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "noop mq-deadline anticipatory cfq bfq sfq pclock htbs htbs-original mclock mclock-allow tag tag-seed" -- "${cur}"))
                     return 0
                     ;;
                 --threads)
@@ -246,7 +266,7 @@ _minerva__sim() {
             return 0
             ;;
         minerva__subcmd__sim__subcmd__run)
-            opts="-h --profile --engine --seed --until --depth --fault --format --malformed-max --in-order --object-bytes --fold --speed --trace-tenants --trace-weight --trace-tag --trace-depth --report --json --scheduler --help"
+            opts="-h --profile --engine --seed --until --depth --htbs-turn --htbs-wait --fault --format --malformed-max --sort-window --in-order --object-bytes --fold --speed --trace-tenants --trace-weight --trace-tag --trace-depth --report --json --scheduler --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -268,6 +288,14 @@ _minerva__sim() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --htbs-turn)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --htbs-wait)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --fault)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -277,6 +305,10 @@ _minerva__sim() {
                     return 0
                     ;;
                 --malformed-max)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --sort-window)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -309,7 +341,7 @@ _minerva__sim() {
                     return 0
                     ;;
                 --scheduler)
-                    COMPREPLY=($(compgen -W "noop mq-deadline anticipatory cfq bfq sfq pclock htbs htbs-original mclock tag tag-seed" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "noop mq-deadline anticipatory cfq bfq sfq pclock htbs htbs-original mclock mclock-allow tag tag-seed" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -334,7 +366,7 @@ _minerva__sim() {
             return 0
             ;;
         minerva__subcmd__sim__subcmd__trace__subcmd__convert)
-            opts="-h --format --malformed-max --in-order --object-bytes --help"
+            opts="-h --format --malformed-max --sort-window --in-order --object-bytes --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -345,6 +377,10 @@ _minerva__sim() {
                     return 0
                     ;;
                 --malformed-max)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --sort-window)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -360,7 +396,7 @@ _minerva__sim() {
             return 0
             ;;
         minerva__subcmd__sim__subcmd__trace__subcmd__info)
-            opts="-h --format --malformed-max --in-order --object-bytes --json --help"
+            opts="-h --format --malformed-max --sort-window --in-order --object-bytes --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -371,6 +407,10 @@ _minerva__sim() {
                     return 0
                     ;;
                 --malformed-max)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --sort-window)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -386,7 +426,7 @@ _minerva__sim() {
             return 0
             ;;
         minerva__subcmd__sim__subcmd__trace__subcmd__slice)
-            opts="-h --from --until --volume --skip --count --format --malformed-max --in-order --object-bytes --help"
+            opts="-h --from --until --volume --skip --count --format --malformed-max --sort-window --in-order --object-bytes --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -417,6 +457,10 @@ _minerva__sim() {
                     return 0
                     ;;
                 --malformed-max)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --sort-window)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

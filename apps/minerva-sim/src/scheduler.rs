@@ -9,7 +9,7 @@ pub(crate) use minerva_blocksched::{SchedulerName as Name, UNIT_BYTES};
 
 /// Reads a scheduler's name; the help lists all that there are.
 pub(crate) fn parser() -> impl TypedValueParser<Value = Name> {
-    let value = |name: &Name| PossibleValue::new(name.as_str()).help(name.entry().summary);
+    let value = |name: &Name| PossibleValue::new(name.as_str()).help(name.entry().summary.trim_end_matches('.'));
     PossibleValuesParser::new(Name::ALL.iter().map(value)).try_map(|text| text.parse::<Name>())
 }
 

@@ -134,7 +134,7 @@ pub(crate) fn print_faults(faults: &Faults) {
             "request stood behind a later one and was",
             "requests stood behind later ones and were",
         );
-        eprintln!("{sorted} put where made, up to {} back", faults.sorted_back_max);
+        eprintln!("{sorted} sorted by time, by up to {}", faults.sorted_back_max);
     }
     if faults.out_of_order > 0 {
         let moved = counted(faults.out_of_order, "request was", "requests were");

@@ -140,7 +140,7 @@ fn records_out_of_order() {
     let trace = format!("{}1,R,0,4096,2500\n1,R,0,4096,9000\n", lines(4));
     let sorted = on("t.csv", trace.as_bytes(), &["run", "t.csv", "--json"]);
     expect![[r#"
-        1 request stood behind a later one and was put where made, up to 500.0 us back
+        1 request stood behind a later one and was sorted by time, by up to 500.0 us
     "#]]
     .assert_eq(&sorted.err);
     assert_eq!(sorted.json()["requests"], 6);
@@ -296,9 +296,7 @@ fn a_line_that_does_not_end() {
     expect![[r#"
         1 entry was not understood and was left out; the first:
           line 101: a line of more than 1048576 bytes in `77777777777777777777777777777777777777777777777777777777777777777777777777777777…`
-        1 request was earlier than the one before, by up to 99.0 ms, and moved to its time
-        the first out of order:
-          line 102: 99.0 ms earlier than the one before it
+        1 request stood behind a later one and was sorted by time, by up to 99.0 ms
     "#]].assert_eq(&info.err);
     refused(
         "a.fio",
@@ -379,7 +377,7 @@ fn arguments_that_make_no_sense() {
         "a.fio",
         guest,
         &expect![[r#"
-            minerva-sim: a.fio:4:25: there is no scheduler `fifo`; there are noop, mq-deadline, anticipatory, cfq, bfq, sfq, pclock, htbs, htbs-original, mclock, tag, tag-seed
+            minerva-sim: a.fio:4:25: there is no scheduler `fifo`; there are noop, mq-deadline, anticipatory, cfq, bfq, sfq, pclock, htbs, htbs-original, mclock, mclock-allow, tag, tag-seed
              4 | minerva_guest_scheduler=fifo
                |                         ^^^^
         "#]],

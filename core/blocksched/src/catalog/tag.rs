@@ -133,7 +133,7 @@ pub(super) const ENTRY: Entry = Entry {
 /// The published one in the catalogue.
 pub(super) const SEED_ENTRY: Entry = Entry {
     name: "tag-seed",
-    summary: "The Tag Scheduler as in seed 003: neither plug nor bounded depth.",
+    summary: "The Tag Scheduler as in Bai and Huang: neither plug nor bounded depth.",
     build: |_| Box::new(Tag::new(TagOptions::seed())),
     options: |_| format!("{:?}", TagOptions::seed()),
     depth: |disk| disk.depth,

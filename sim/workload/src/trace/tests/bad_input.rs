@@ -89,8 +89,8 @@ fn rows_by_completion_are_put_back_into_the_order_in_which_they_were_made() {
     assert_eq!(read_back, made.iter().map(|(at_us, _)| (*at_us, *at_us)).collect::<Vec<_>>());
     assert_eq!((faults.out_of_order, faults.misplaced.len()), (0, 0));
     // As far as a request made later was done sooner.
-    let reach_us = rows.iter().scan(0, |newest, (at_us, _)| {
-        *newest = at_us.max(newest).to_owned();
+    let reach_us = rows.iter().scan(0_u64, |newest, (at_us, _)| {
+        *newest = (*newest).max(*at_us);
         Some(*newest - at_us)
     });
     assert_eq!(faults.sorted_back_max, Nanos(reach_us.max().unwrap() * 1000));
@@ -111,16 +111,16 @@ fn sorting_loses_nothing_and_holds_a_bounded_number() {
     assert_eq!((records.len(), faults.sorted, faults.out_of_order), (40_001, 0, 1));
     assert!(records.is_sorted_by_key(|record| record.at));
     // A request that cannot be read ends the trace behind all that was read before it.
-    let (mut reader, bad) = (0, "1,W,0,4096,1000\n1,W,0,4096,900\n".to_owned() + &"x\n".repeat(200));
+    let (mut given, bad) = (0, "1,W,0,4096,1000\n1,W,0,4096,900\n".to_owned() + &"x\n".repeat(200));
     let trace = TraceReader::from_stream(std::io::Cursor::new(bad.into_bytes()), "a", ReadOptions::default()).unwrap();
     let mut ended_badly = false;
     for record in trace {
         match record {
-            Ok(_) => reader += 1,
+            Ok(_) => given += 1,
             Err(_) => ended_badly = true,
         }
     }
-    assert_eq!((reader, ended_badly), (2, true));
+    assert_eq!((given, ended_badly), (2, true));
 }
 
 #[test]
