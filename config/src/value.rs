@@ -2,6 +2,7 @@
 
 use crate::key::{Kind, duration_text, size_text};
 use minerva_model::Nanos;
+use minerva_quantity::{QuantityError, parse_duration, parse_size};
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::DeValue;
@@ -22,8 +23,10 @@ pub(crate) fn judge_value<T>(kind: &Kind<T>, spanned: &Spanned<DeValue<'_>>, int
         Kind::Duration { least, most, set } => {
             let form = "a duration such as \"500ms\", \"1s\" or \"6h\"";
             let text = value.as_str().ok_or_else(|| expected(form))?;
-            let parsed =
-                humantime::parse_duration(text).map_err(|e| wrong(e.to_string(), Some(format!("write {form}"))))?;
+            let parsed = parse_duration(text).map_err(|error| match error {
+                QuantityError::NoDuration { why, .. } => wrong(why, Some(format!("write {form}"))),
+                error => wrong(error.to_string(), None),
+            })?;
             let nanos = Nanos(u64::try_from(parsed.as_nanos()).unwrap_or(u64::MAX));
             let range = || wrong(format!("not in {} to {}", duration_text(*least), duration_text(*most)), None);
             (*least..=*most).contains(&nanos).then(|| set(into, nanos)).ok_or_else(range)
@@ -37,7 +40,7 @@ pub(crate) fn judge_value<T>(kind: &Kind<T>, spanned: &Spanned<DeValue<'_>>, int
         Kind::Size { least, most, set } => {
             let form = "a size such as \"64KiB\" or \"150MB\"";
             let parsed = match (value.as_str(), value.as_integer()) {
-                (Some(text), _) => text.parse::<bytesize::ByteSize>().ok().map(|size| size.as_u64()),
+                (Some(text), _) => parse_size(text).ok(),
                 (None, Some(number)) => u64::from_str_radix(number.as_str(), number.radix()).ok(),
                 (None, None) => None,
             };

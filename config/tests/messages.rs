@@ -194,7 +194,7 @@ fn a_duration_and_a_size_that_are_none() {
              --> minerva.toml:2:9
               |
             2 | slice = "1 fortnight"
-              |         ^^^^^^^^^^^^^ unknown time unit "fortnight", supported units: ns, us/µs, ms, sec, min, hours, days, weeks, months, years (and few variations)
+              |         ^^^^^^^^^^^^^ unknown time unit "fortnight", there are ns, us, ms, s, m, h, days and weeks
               |
               = help: write a duration such as "500ms", "1s" or "6h"
 

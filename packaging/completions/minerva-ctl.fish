@@ -162,7 +162,7 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand boost" -l socket
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand boost" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand boost" -l json -d 'Print JSON, one object a line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand boost" -s h -l help -d 'Print help'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l bytes -d 'How much it will move: 500M (powers of 1024), 500MB (of 1000), or bytes' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l bytes -d 'How much it will move: 500M (powers of 1000), 500MiB (of 1024), or bytes' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l deadline -d 'It should be done within so long' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l begin-by -d 'It must have begun within so long' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l access -d 'What it mostly does: sequential-read, sequential-write, random-read or random-write [default: sequential-read]' -r

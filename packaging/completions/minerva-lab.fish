@@ -42,7 +42,7 @@ complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand disk; and not __
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand disk; and not __fish_seen_subcommand_from create list stats destroy profiles" -f -a "profiles" -d 'List the disk profiles'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand disk; and __fish_seen_subcommand_from create" -l profile -d 'Which disk to emulate; `minerva-lab disk profiles` lists them' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand disk; and __fish_seen_subcommand_from create" -l name -d 'The name by which the other commands know it' -r
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand disk; and __fish_seen_subcommand_from create" -l size -d 'Size in bytes, or with K, M, G, T (powers of 1024). The profile\'s own by default' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand disk; and __fish_seen_subcommand_from create" -l size -d 'Size, such as 8G (powers of 1000), 8GiB (of 1024), or bytes. The profile\'s own by default' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand disk; and __fish_seen_subcommand_from create" -l elevator -d 'Elevator on top of it' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand disk; and __fish_seen_subcommand_from create" -l backing -d 'Keep the contents in this file. Without it writes are forgotten and reads are zeros' -r -F
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand disk; and __fish_seen_subcommand_from create" -l queue-depth -d 'Requests the disk takes at once. The profile\'s own by default' -r

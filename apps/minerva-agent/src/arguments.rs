@@ -106,11 +106,7 @@ impl Arguments {
 
 /// A duration as people write it: `5s`, `100ms`, `1h 30m`, or bare seconds.
 fn duration(text: &str) -> Result<Duration, String> {
-    if let Ok(seconds) = text.parse::<u32>() {
-        return Ok(Duration::from_secs(u64::from(seconds)));
-    }
-    let span: jiff::SignedDuration = text.parse().map_err(|error: jiff::Error| error.to_string())?;
-    Duration::try_from(span).map_err(|_| "a duration is not negative".to_owned())
+    minerva_quantity::parse_duration(text).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -187,7 +187,7 @@ pub(crate) enum Command {
     /// Prints the answer ("now", "in 3 slices (3 s)", "wait, at most 12 s"), and "now" when the time has come. Without a server
     /// that is at once. Never waits beyond the deadline.
     When {
-        /// How much it will move: 500M (powers of 1024), 500MB (of 1000), or bytes
+        /// How much it will move: 500M (powers of 1000), 500MiB (of 1024), or bytes
         #[arg(id = "size", long = "bytes", value_name = "BYTES", value_parser = size)]
         bytes: u64,
         /// How long it can wait, and where it moves them

@@ -2,41 +2,20 @@
 
 use minerva_client::{BoostAmount, Level, v1};
 use minerva_model::MicroCredits;
+use minerva_quantity::{parse_duration, parse_size};
 use std::time::Duration;
 
 /// A duration: `60s`, `2 min`, `1h 30m`, or bare seconds.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    if let Ok(seconds) = text.parse::<u32>() {
-        return Ok(Duration::from_secs(u64::from(seconds)));
-    }
-    let span: jiff::SignedDuration = text.parse().map_err(|error: jiff::Error| error.to_string())?;
-    Duration::try_from(span).map_err(|_| "a duration is not negative".to_owned())
+    parse_duration(text).map_err(|error| error.to_string())
 }
 
-/// A size: `500M` and `500MiB` are powers of 1024, `500MB` of 1000, a bare number is bytes.
+/// How much will be moved: more than nothing.
 pub(crate) fn size(text: &str) -> Result<u64, String> {
-    let wrong = || format!("'{text}' is no size: write 500M (or 500MiB), 500MB, 2G or a number of bytes");
-    let text = text.trim();
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(end);
-    let number: f64 = number.parse().map_err(|_| wrong())?;
-    let unit = unit.trim();
-    let power = match unit.chars().next().map(|c| c.to_ascii_uppercase()) {
-        None | Some('B') => 0,
-        Some('K') => 1,
-        Some('M') => 2,
-        Some('G') => 3,
-        Some('T') => 4,
-        Some(_) => return Err(wrong()),
-    };
-    let base: f64 = match (unit.get(1..), power) {
-        (None | Some(""), _) | (Some("i" | "iB"), 1..) => 1024.0,
-        (Some("B" | "b"), 1..) => 1000.0,
-        _ => return Err(wrong()),
-    };
-    let bytes = number * base.powi(power);
-    // Beyond this a float does not count bytes any more, and no disk is as large.
-    if bytes < 1.0 || bytes > 2f64.powi(60) { Err(wrong()) } else { Ok(bytes as u64) }
+    match parse_size(text) {
+        Ok(0) => Err(format!("`{text}` is nothing")),
+        size => size.map_err(|error| error.to_string()),
+    }
 }
 
 /// How much high priority: `30s`, or `30-slices`.
@@ -124,22 +103,11 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn durations_are_read_as_people_write_them() {
-        assert_eq!(duration("60"), Ok(Duration::from_secs(60)));
-        assert_eq!(duration("60s"), Ok(Duration::from_secs(60)));
-        assert_eq!(duration("2 min"), Ok(Duration::from_secs(120)));
-        assert_eq!(duration("8h"), Ok(Duration::from_secs(28_800)));
-        assert!(duration("soon").is_err());
-        assert!(duration("-5s").is_err());
-    }
-
-    #[test]
-    fn sizes_are_read_as_people_write_them() {
-        assert_eq!([size("500M"), size("500MiB"), size("500 MB")], [Ok(500 << 20), Ok(500 << 20), Ok(500_000_000)]);
-        assert_eq!([size("1.5G"), size("4096"), size("10kB")], [Ok(3 << 29), Ok(4096), Ok(10_000)]);
-        for wrong in ["", "M", "-1", "0", "5X", "5Mx", "1e30", "9999999T", "nan"] {
-            assert!(size(wrong).is_err(), "{wrong}");
-        }
+    fn durations_and_sizes_are_those_of_the_settings() {
+        assert_eq!([duration("60"), duration("1h 30m")], [60, 5400].map(|seconds| Ok(Duration::from_secs(seconds))));
+        assert!(duration("soon").is_err() && duration("-5s").is_err());
+        assert_eq!([size("500M"), size("500MB"), size("500MiB")], [Ok(500_000_000), Ok(500_000_000), Ok(500 << 20)]);
+        assert!(size("0").is_err() && size("5Mx").is_err());
     }
 
     #[test]

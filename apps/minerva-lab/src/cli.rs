@@ -104,7 +104,7 @@ pub(crate) struct CreateArguments {
     /// The name by which the other commands know it.
     #[arg(long)]
     pub(crate) name: String,
-    /// Size in bytes, or with K, M, G, T (powers of 1024). The profile's own by default.
+    /// Size, such as 8G (powers of 1000), 8GiB (of 1024), or bytes. The profile's own by default.
     #[arg(long, value_parser = parse_size)]
     pub(crate) size: Option<u64>,
     /// Elevator on top of it.
@@ -320,7 +320,7 @@ pub(crate) struct WeightsBiteArguments {
     #[arg(long)]
     pub(crate) raw: bool,
     /// Bytes a request, with K or M; each is measured.
-    #[arg(long, value_parser = parse_size, value_delimiter = ',', default_value = "64K,256K,1M")]
+    #[arg(long, value_parser = parse_size, value_delimiter = ',', default_value = "64KiB,256KiB,1MiB")]
     pub(crate) block: Vec<u64>,
     /// Random instead of sequential reads.
     #[arg(long)]
@@ -344,18 +344,12 @@ pub(crate) struct WeightsBiteArguments {
     pub(crate) output: Output,
 }
 
-/// Bytes, with K, M, G or T for powers of 1024.
+/// Bytes, more than none.
 fn parse_size(text: &str) -> Result<u64, String> {
-    let bad = || format!("`{text}` is no size: write bytes, or a number with K, M, G or T, such as 8G");
-    let (digits, shift) = match text.to_ascii_uppercase().trim_end_matches("IB").trim_end_matches('B') {
-        upper if upper.ends_with('K') => (upper[..upper.len() - 1].to_owned(), 10),
-        upper if upper.ends_with('M') => (upper[..upper.len() - 1].to_owned(), 20),
-        upper if upper.ends_with('G') => (upper[..upper.len() - 1].to_owned(), 30),
-        upper if upper.ends_with('T') => (upper[..upper.len() - 1].to_owned(), 40),
-        upper => (upper.to_owned(), 0),
-    };
-    let number: u64 = digits.parse().map_err(|_| bad())?;
-    number.checked_mul(1 << shift).filter(|size| *size > 0).ok_or_else(bad)
+    match minerva_quantity::parse_size(text) {
+        Ok(0) => Err(format!("`{text}` is nothing")),
+        size => size.map_err(|error| error.to_string()),
+    }
 }
 
 #[cfg(test)]
@@ -369,8 +363,9 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_powers_of_1024() {
-        assert_eq!(parse_size("8G"), Ok(8 << 30));
+    fn sizes_are_those_of_the_settings() {
+        assert_eq!(parse_size("8G"), Ok(8_000_000_000));
+        assert_eq!(parse_size("8GiB"), Ok(8 << 30));
         assert_eq!(parse_size("64KiB"), Ok(64 << 10));
         assert_eq!(parse_size("4096"), Ok(4096));
         for bad in ["", "G", "0", "-1", "8X", "99999999999T"] {

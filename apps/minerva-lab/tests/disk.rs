@@ -130,7 +130,7 @@ fn create_list_stats_and_destroy_from_the_command_line() {
         return;
     }
     let name = name("cli");
-    let created = lab(&["disk", "create", "--name", &name, "--profile", SSD, "--size", "64M"]);
+    let created = lab(&["disk", "create", "--name", &name, "--profile", SSD, "--size", "64MiB"]);
     assert!(created.status.success(), "{}", errors(&created));
     let device = String::from_utf8_lossy(&created.stdout).trim().to_owned();
     assert!(device.starts_with("/dev/loop"), "{device}");
@@ -154,7 +154,7 @@ fn what_a_killed_owner_leaves_is_swept() {
         return;
     }
     let name = name("killed");
-    let created = lab(&["disk", "create", "--name", &name, "--profile", SSD, "--size", "64M", "--json"]);
+    let created = lab(&["disk", "create", "--name", &name, "--profile", SSD, "--size", "64MiB", "--json"]);
     let info: serde_json::Value = serde_json::from_slice(&created.stdout).unwrap();
     let owner = info["owner_pid"].to_string();
     // A request under way must not keep the device.

@@ -6,11 +6,12 @@
 
 use anyhow::bail;
 use minerva_model::Nanos;
-use minerva_sim_workload::job::{Amount, BoundJob, time};
+use minerva_sim_workload::job::{Amount, BoundJob};
 
 /// A time on the command line; a bare number is seconds.
 pub(crate) fn parse(text: &str) -> Result<Nanos, String> {
-    time(text, Nanos::SECOND.0)
+    let time = minerva_quantity::parse_duration(text).map_err(|error| error.to_string())?;
+    u64::try_from(time.as_nanos()).map(Nanos).map_err(|_| format!("`{text}` is longer than any run"))
 }
 
 /// Gives each job with a contract the one that has its rate in every interval this long.
