@@ -6,6 +6,7 @@ mod bed;
 mod doors;
 mod taking_part;
 mod trouble;
+mod unified;
 
 use bed::{Bed, Daemon, until};
 use minerva_api::v1;
@@ -35,7 +36,7 @@ fn a_heavy_tenant_is_held_down_and_sigterm_puts_it_back() {
     let status = daemon.status().expect("an answer");
     let slice = status.slice.expect("a slice");
     assert_eq!((status.mode.as_str(), slice.devices.len(), slice.tenants.len()), ("enforce", 1, 2));
-    assert_eq!(slice.devices[0].back_end, "bfq-v1");
+    assert_eq!(slice.devices[0].back_end, bed.hierarchy.back_end);
     let heavy = slice.tenants.iter().find(|tenant| tenant.cgroup.ends_with("/heavy")).expect("the heavy tenant");
     let request = || v1::ExplainRequest { tenant: heavy.id.clone(), at_unix_ns: None };
     let explain = || daemon.ask(async |mut client| client.explain(request()).await.ok()).flatten();
@@ -54,14 +55,14 @@ fn a_heavy_tenant_is_held_down_and_sigterm_puts_it_back() {
 }
 
 #[test]
-fn caps_are_dealt_and_dealt_again_through_throttle_v1_and_sigterm_lifts_them() {
+fn caps_are_dealt_and_dealt_again_and_sigterm_lifts_them() {
     let Some(mut bed) = Bed::new() else { return };
     // Caps need no elevator that reads weights, but the kernel has to count, as the verdict on such a disk says.
     fs::write(format!("/sys/block/{}/queue/scheduler", bed.device), "none").expect("every disk can do without");
     bed.arm_throttle();
     let disk = format!(
-        "{ENFORCE}\n[devices.{}]\nback_end = \"throttle-v1\"\nbandwidth_bytes_per_second = \"32MiB\"",
-        bed.device
+        "{ENFORCE}\n[devices.{}]\nback_end = \"{}\"\nbandwidth_bytes_per_second = \"32MiB\"",
+        bed.device, bed.hierarchy.caps_back_end
     );
     bed.write_config(&disk);
     // The disk's file lies in memory, so that it is never busy for long.
@@ -72,7 +73,10 @@ fn caps_are_dealt_and_dealt_again_through_throttle_v1_and_sigterm_lifts_them() {
     let mut daemon = bed.start();
     let capped = |tenant| ["read", "write"].iter().all(|way| bed.cap(tenant, way).is_some());
     daemon.until("both tenants are capped", || capped("heavy") && capped("sparing"));
-    assert_eq!(daemon.status().and_then(|status| status.slice).expect("a slice").devices[0].back_end, "throttle-v1");
+    assert_eq!(
+        daemon.status().and_then(|status| status.slice).expect("a slice").devices[0].back_end,
+        bed.hierarchy.caps_back_end
+    );
     let before = bed.cap("heavy", "read").expect("a cap");
     // The sparing one begins to read as much as the heavy one, which cannot have as much as before.
     bed.start_reader("sparing", 64);
@@ -103,7 +107,7 @@ fn without_a_guard_restore_and_the_next_start_do_it() {
     let text = fs::read_to_string(bed.config()).expect("the file").replace("[daemon]\n", "[daemon]\nguard = false\n");
     fs::write(bed.config(), text).expect("the file");
     bed.start_readers();
-    let settings = WriterSettings::new(bed.directory.path().join("run"), "/sys/fs/cgroup/blkio");
+    let settings = WriterSettings::new(bed.directory.path().join("run"), bed.root());
     for by_restore in [true, false] {
         let mut daemon = bed.start();
         until("the heavy tenant is held down", || bed.weight("heavy") < 50);

@@ -1,6 +1,9 @@
 //! A test bed on the real kernel: a loop device under BFQ, two tenants that read from it, and the daemon as a child process that
 //! looks at these only. Everything is named `minerva-test-…`, and dropping the bed removes it.
 
+mod hierarchy;
+
+use hierarchy::Hierarchy;
 use minerva_api::v1;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +11,6 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-const CGROUPS: &str = "/sys/fs/cgroup/blkio";
 /// Far above anything that is waited for; only a broken daemon takes as long.
 const PATIENCE: Duration = Duration::from_secs(60);
 static BEDS: AtomicU32 = AtomicU32::new(0);
@@ -32,6 +34,7 @@ pub(crate) struct Bed {
     pub(crate) directory: tempfile::TempDir,
     pub(crate) device: String,
     pub(crate) name: String,
+    pub(crate) hierarchy: &'static Hierarchy,
     readers: Vec<Child>,
     mounted: Option<PathBuf>,
 }
@@ -39,12 +42,13 @@ pub(crate) struct Bed {
 impl Bed {
     /// A bed with readers `heavy` and `sparing`; nothing, with the reason printed, where the machine cannot give it.
     pub(crate) fn new() -> Option<Self> {
-        if !rustix::process::geteuid().is_root() || !Path::new(CGROUPS).join("blkio.throttle.io_serviced").exists() {
-            eprintln!("skipped: needs root and the blkio controller of cgroup v1 at {CGROUPS}");
+        let mounted = Hierarchy::mounted().filter(|_| rustix::process::geteuid().is_root());
+        let Some(hierarchy) = mounted else {
+            eprintln!("skipped: needs root, and the blkio (v1) or io (v2) controller below /sys/fs/cgroup");
             return None;
-        }
+        };
         let name = format!("minerva-test-apps-{}-{}", std::process::id(), BEDS.fetch_add(1, Ordering::Relaxed));
-        sweep();
+        sweep(hierarchy.root);
         let directory = tempfile::Builder::new().prefix("minerva-test-apps-").tempdir().expect("a directory");
         let image = directory.path().join(format!("{name}.img"));
         fs::File::create(&image).and_then(|file| file.set_len(64 << 20)).expect("a backing file");
@@ -54,7 +58,7 @@ impl Bed {
             return None;
         };
         let device = String::from_utf8_lossy(&attached.stdout).trim().trim_start_matches("/dev/").to_owned();
-        let bed = Self { directory, device, name, readers: Vec::new(), mounted: None };
+        let bed = Self { directory, device, name, hierarchy, readers: Vec::new(), mounted: None };
         let queue = PathBuf::from("/sys/block").join(&bed.device).join("queue");
         if fs::write(queue.join("scheduler"), "bfq").is_err() {
             eprintln!("skipped: needs the bfq elevator");
@@ -64,11 +68,23 @@ impl Bed {
         for tenant in ["heavy", "sparing"] {
             fs::create_dir_all(bed.cgroup(tenant)).expect("a cgroup");
         }
+        hierarchy.make(&bed.root().join(&bed.name));
         Some(bed)
     }
 
+    /// The root of the hierarchy.
+    pub(crate) fn root(&self) -> &'static Path {
+        Path::new(self.hierarchy.root)
+    }
+
     pub(crate) fn cgroup(&self, tenant: &str) -> PathBuf {
-        Path::new(CGROUPS).join(&self.name).join(tenant)
+        self.root().join(&self.name).join(tenant)
+    }
+
+    /// The disk's number, as knobs name it.
+    fn number(&self) -> String {
+        let text = fs::read_to_string(format!("/sys/block/{}/dev", self.device)).unwrap_or_default();
+        text.trim().to_owned()
     }
 
     pub(crate) fn socket(&self) -> PathBuf {
@@ -120,26 +136,20 @@ impl Bed {
 
     /// The tenant's weight on the bed's disk.
     pub(crate) fn weight(&self, tenant: &str) -> u32 {
-        let text = fs::read_to_string(self.cgroup(tenant).join("blkio.bfq.weight_device")).unwrap_or_default();
-        let number = fs::read_to_string(format!("/sys/block/{}/dev", self.device)).unwrap_or_default();
-        let own = text.lines().find_map(|line| line.strip_prefix(number.trim())?.trim().parse().ok());
+        let text = fs::read_to_string(self.cgroup(tenant).join(self.hierarchy.weights)).unwrap_or_default();
+        let number = self.number();
+        let own = text.lines().find_map(|line| line.strip_prefix(&number)?.trim().parse().ok());
         own.or_else(|| text.lines().find_map(|line| line.strip_prefix("default ")?.trim().parse().ok())).unwrap_or(0)
     }
 
-    /// Has the throttle count who uses the bed's disk: from its first rule on it does.
+    /// Has the kernel count who uses the bed's disk though it is not under BFQ.
     pub(crate) fn arm_throttle(&self) {
-        let number = fs::read_to_string(format!("/sys/block/{}/dev", self.device)).expect("the disk");
-        for limit in ["1000000000000", "0"] {
-            let rule = format!("{} {limit}", number.trim());
-            fs::write(Path::new(CGROUPS).join("blkio.throttle.read_bps_device"), rule).expect("a throttle");
-        }
+        self.hierarchy.arm(&self.number());
     }
 
     /// The tenant's cap on the bed's disk, in bytes read (`read`) or written (`write`) a second.
     pub(crate) fn cap(&self, tenant: &str, way: &str) -> Option<u64> {
-        let text = fs::read_to_string(self.cgroup(tenant).join(format!("blkio.throttle.{way}_bps_device"))).ok()?;
-        let number = fs::read_to_string(format!("/sys/block/{}/dev", self.device)).ok()?;
-        text.lines().find_map(|line| line.strip_prefix(number.trim())?.trim().parse().ok())
+        self.hierarchy.cap(&self.cgroup(tenant), &self.number(), way)
     }
 
     /// Starts the daemon and waits until it answers.
@@ -190,9 +200,8 @@ impl Bed {
 
     /// Another program that sets a tenant's weight all the time.
     pub(crate) fn rival(&self, tenant: &str, weight: u32) -> Child {
-        let knob = self.cgroup(tenant).join("blkio.bfq.weight_device");
-        let number = fs::read_to_string(format!("/sys/block/{}/dev", self.device)).expect("the disk");
-        let script = format!("while echo {} {weight} > {}; do sleep 0.02; done", number.trim(), knob.display());
+        let knob = self.cgroup(tenant).join(self.hierarchy.weights);
+        let script = format!("while echo {} {weight} > {}; do sleep 0.02; done", self.number(), knob.display());
         Command::new("sh").args(["-c", &script]).stderr(Stdio::null()).spawn().expect("a shell")
     }
 
@@ -234,7 +243,7 @@ impl Drop for Bed {
     fn drop(&mut self) {
         self.stop_readers();
         for group in [self.name.clone(), format!("{}-named", self.name)] {
-            until("the tenants' processes have ended", || remove_tree(&Path::new(CGROUPS).join(&group)));
+            until("the tenants' processes have ended", || remove_tree(&self.root().join(&group)));
         }
         // A test may have detached the disk itself, and the number may be another bed's by now.
         let backing = Path::new("/sys/block").join(&self.device).join("loop/backing_file");
@@ -259,13 +268,13 @@ fn remove_tree(group: &Path) -> bool {
 }
 
 /// Removes what killed test runs left behind.
-fn sweep() {
+fn sweep(root: &str) {
     let is_left = |name: &str| {
         let pid =
             name.split_once("minerva-test-apps-").and_then(|(_, rest)| rest.split('-').next()?.parse::<u32>().ok());
         pid.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists())
     };
-    for entry in fs::read_dir(CGROUPS).into_iter().flatten().flatten() {
+    for entry in fs::read_dir(root).into_iter().flatten().flatten() {
         if is_left(&entry.file_name().to_string_lossy()) {
             remove_tree(&entry.path());
         }

@@ -139,7 +139,7 @@ fn a_process_is_its_cgroups_tenant_also_in_a_new_one() {
 #[test]
 fn who_is_in_no_tenants_cgroup_is_told_what_to_do() {
     let Some((bed, daemon, socket)) = open("") else { return };
-    let root = Path::new("/sys/fs/cgroup/blkio");
+    let root = bed.root();
     let relay = Relay::start(&bed, &socket, root);
     let status = describe(&relay.socket).expect_err("nobody");
     assert_eq!(status.code(), Code::Unauthenticated, "{status:?}");

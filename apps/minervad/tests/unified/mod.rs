@@ -1,0 +1,72 @@
+//! The same tests where users are: on the unified hierarchy, under Debian with systemd as process 1, in a guest. This program sends
+//! itself and the daemon there. Processors are emulated, so every test run takes the tests named here, and
+//! `MINERVA_GUEST_TESTS=1`, which the figure `guest-tests` sets, all of them.
+
+use minerva_lab::guest::Guest;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+/// What of each promise's kind a test run tries: holding down, putting back, the guard, a reload, who asks, credits.
+const SOME: &[&str] = &[
+    "a_heavy_tenant_is_held_down_and_sigterm_puts_it_back",
+    "caps_are_dealt_and_dealt_again_and_sigterm_lifts_them",
+    "the_guard_puts_back_what_a_killed_daemon_held",
+    "a_good_new_file_is_taken_and_a_bad_one_is_not",
+    "a_named_tenant_has_its_weight",
+    "the_unit_gives_all_the_capabilities_that_are_needed",
+    "doors::a_process_is_its_cgroups_tenant_also_in_a_new_one",
+];
+
+/// What runs all of them, when it is set.
+const ALL: &str = "MINERVA_GUEST_TESTS";
+
+/// Generous, as the machine may be busy; all of them have an hour.
+const TIMEOUT: Duration = Duration::from_secs(300);
+const TIMEOUT_ALL: Duration = Duration::from_secs(3600);
+
+/// The daemon and its unit lie where the tests were told, and temporary files in memory, so that only the disks of tests are disks.
+const SCRIPT: &str = r#"
+mount -t tmpfs -o size=1g,mode=1777 tmpfs /tmp
+mkdir -p "$SOURCES" "${DAEMON%/*}" && ln -s /usr/bin/minervad "$DAEMON"
+exec "$TESTS" --test-threads 3 --show-output $ARGUMENTS
+"#;
+
+/// A copy without what only debuggers need, which would not fit a guest's memory.
+fn stripped(program: &Path, folder: &Path) -> Option<PathBuf> {
+    let copy = folder.join(program.file_name()?);
+    let done = Command::new("strip").arg("-o").arg(&copy).arg(program).status();
+    done.is_ok_and(|status| status.success()).then_some(copy)
+}
+
+#[test]
+fn the_same_tests_pass_on_the_unified_hierarchy_under_systemd() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let tests = std::env::current_exe().expect("this program");
+    let daemon = Path::new(env!("CARGO_BIN_EXE_minervad"));
+    let [Some(tests), Some(stripped_daemon)] = [&tests, daemon].map(|program| stripped(program, folder.path())) else {
+        return println!("skipped: needs `strip`");
+    };
+    let is_all = std::env::var_os(ALL).is_some();
+    // Not this one again.
+    let arguments = if is_all { "--skip unified::".to_owned() } else { format!("--exact {}", SOME.join(" ")) };
+    let name = tests.file_name().expect("a name").to_string_lossy();
+    let (daemon, sources) = (daemon.display(), env!("CARGO_MANIFEST_DIR"));
+    let script = format!("TESTS={name} DAEMON={daemon} SOURCES={sources} ARGUMENTS='{arguments}'\n{SCRIPT}");
+    let unit = Path::new(sources).join("../../packaging/minervad.service").canonicalize().expect("the unit");
+    let guest = Guest::builder().debian().memory_mib(2048).cpus(2).with_binary(&tests).with_binary(stripped_daemon);
+    let guest = guest.with_file(unit.to_string_lossy(), std::fs::read(&unit).expect("the unit"));
+    let timeout = if is_all { TIMEOUT_ALL } else { TIMEOUT };
+    let output = match guest.progress(|line| println!("{line}")).run(&script, timeout) {
+        Ok(output) => output,
+        Err(error) if error.is_missing() => return println!("skipped: {error}"),
+        Err(error) => panic!("{error}"),
+    };
+    for line in output.stdout.lines().filter(|line| line.starts_with("skipped: ") || line.starts_with("test ")) {
+        println!("{line}");
+    }
+    assert_eq!(output.status, 0, "{}\n{}", output.stdout, output.stderr);
+    let summary = output.stdout.lines().find(|line| line.starts_with("test result: ok. ")).expect("a summary");
+    let passed: usize = summary.split(' ').nth(3).and_then(|word| word.parse().ok()).expect("a number");
+    assert!(passed >= SOME.len(), "a name that is no test's is no test that passed: {summary}");
+}
