@@ -20,10 +20,11 @@ const LEFT_OUT: [&str; 4] = ["/usr/share/doc/*", "/usr/share/man/*", "/usr/share
 const SIZE: &str = "1G";
 
 /// What the kernel is told beside what every guest's is. Nobody logs in, so nothing waits for that.
-pub(super) const KERNEL_ARGUMENTS: &str = "systemd.wants=minerva-script.service systemd.getty_auto=no systemd.show_status=yes systemd.firstboot=no \
-    systemd.mask=getty-static.service systemd.mask=systemd-logind.service systemd.mask=systemd-networkd.service systemd.mask=systemd-timesyncd.service \
-    systemd.mask=systemd-pstore.service systemd.mask=apt-daily.timer systemd.mask=apt-daily-upgrade.timer \
-    systemd.mask=dpkg-db-backup.timer systemd.mask=e2scrub_all.timer systemd.mask=fstrim.timer";
+pub(super) const KERNEL_ARGUMENTS: &str = "systemd.wants=minerva-script.service systemd.getty_auto=no \
+    systemd.show_status=yes systemd.firstboot=no systemd.mask=getty-static.service systemd.mask=systemd-logind.service \
+    systemd.mask=systemd-networkd.service systemd.mask=systemd-timesyncd.service systemd.mask=systemd-pstore.service \
+    systemd.mask=apt-daily.timer systemd.mask=apt-daily-upgrade.timer systemd.mask=dpkg-db-backup.timer \
+    systemd.mask=e2scrub_all.timer systemd.mask=fstrim.timer";
 
 /// By which a guest's first init knows the disk.
 pub(super) const SERIAL: &str = "debian";

@@ -22,13 +22,17 @@ mod error;
 mod initramfs;
 mod kernel;
 mod libraries;
+mod lossy_disk;
 mod modules;
+mod place;
 mod program;
 mod vsock;
 
 pub use error::GuestError;
 pub use kernel::GuestKernel;
+pub use lossy_disk::{LossyDisk, PowerCut};
 
+use place::{PREFIX, Place, sweep, tail};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, set_parent_process_death_signal};
 use std::fs::{self, File};
@@ -42,11 +46,11 @@ const QEMU: &str = "qemu-system-x86_64";
 /// How often the progress callback is called while a guest runs.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Lines of the console that an error shows.
-const CONSOLE_LINES: usize = 40;
+/// How often it is looked whether it is time to cut a guest's power.
+const CUT_STEP: Duration = Duration::from_millis(5);
 
-/// Where the guest's directories are, named by the process that owns them.
-const PREFIX: &str = "minerva-guest-";
+/// The status of a script that was cut.
+const STATUS_OF_CUT: i32 = -1;
 
 /// A virtual machine.
 pub struct Guest;
@@ -72,6 +76,7 @@ pub struct GuestBuilder<'a> {
     files: Vec<(String, Vec<u8>)>,
     modules: Vec<(String, String)>,
     disks_mib: Vec<u64>,
+    lossy_disks: Vec<PathBuf>,
     vsock: Option<PathBuf>,
     is_networked: bool,
     is_debian: bool,
@@ -90,6 +95,7 @@ impl Guest {
             files: Vec::new(),
             modules: Vec::new(),
             disks_mib: Vec::new(),
+            lossy_disks: Vec::new(),
             vsock: None,
             is_networked: false,
             is_debian: false,
@@ -137,6 +143,12 @@ impl<'a> GuestBuilder<'a> {
         self
     }
 
+    /// A disk that forgets what was not flushed when its power is cut; it comes after those of [`GuestBuilder::disk_mib`].
+    pub fn lossy_disk(mut self, disk: &LossyDisk) -> Self {
+        self.lossy_disks.push(disk.socket().to_owned());
+        self
+    }
+
     /// A vsock to the host, whose other end is in user space: when the guest connects to port P of CID 2, its host, the
     /// connection arrives at the Unix socket `path` with `_P` behind it.
     pub fn vsock(mut self, path: impl Into<PathBuf>) -> Self {
@@ -179,7 +191,36 @@ impl<'a> GuestBuilder<'a> {
 
     /// Boots, runs the script with `sh`, and returns what it printed and its status. The guest is killed at `timeout`, and
     /// when the calling thread ends.
-    pub fn run(mut self, script: &str, timeout: Duration) -> Result<GuestOutput, GuestError> {
+    pub fn run(self, script: &str, timeout: Duration) -> Result<GuestOutput, GuestError> {
+        match self.boot(script, timeout, None)? {
+            (Ended::ByItself, output) => Ok(output),
+            (Ended::ByCut, output) => Err(GuestError::Died { console: tail(&output.console) }),
+        }
+    }
+
+    /// The same, but the guest is to be killed, as by a power cut, at the moment when `is_time` says so of what the script has
+    /// printed by then; that is returned. A guest that ends before is an error.
+    pub fn run_until_cut(
+        self,
+        script: &str,
+        timeout: Duration,
+        mut is_time: impl FnMut(&str) -> bool,
+    ) -> Result<GuestOutput, GuestError> {
+        match self.boot(script, timeout, Some(&mut is_time))? {
+            (Ended::ByCut, output) => Ok(output),
+            (Ended::ByItself, output) => {
+                let console = format!("{}\n{}\n{}", output.stdout, output.stderr, tail(&output.console));
+                Err(GuestError::Died { console })
+            }
+        }
+    }
+
+    fn boot(
+        mut self,
+        script: &str,
+        timeout: Duration,
+        cut: Option<&mut dyn FnMut(&str) -> bool>,
+    ) -> Result<(Ended, GuestOutput), GuestError> {
         let kernel = GuestKernel::obtain(&mut self.progress)?;
         let debian = if self.is_debian { Some(debian::obtain(&mut self.progress)?) } else { None };
         sweep();
@@ -205,17 +246,22 @@ impl<'a> GuestBuilder<'a> {
             let file = cgroup.join("cgroup.procs");
             fs::write(&file, machine.0.id().to_string()).map_err(GuestError::at("write", &file))?;
         }
-        let ended = self.wait(&mut machine, timeout)?;
+        let ended = self.wait(&mut machine, &place, timeout, cut)?;
         drop(machine);
         let console = place.text("console");
-        if !ended {
+        let Some(ended) = ended else {
             return Err(GuestError::TimedOut { after: timeout, console: tail(&console) });
-        }
-        let Ok(status) = place.text("status").trim().parse() else {
-            let console = format!("{}\n{}", tail(&console), tail(&place.text("qemu")));
-            return Err(GuestError::Died { console });
         };
-        Ok(GuestOutput { stdout: place.text("stdout"), stderr: place.text("stderr"), status, console })
+        let status = match (&ended, place.text("status").trim().parse()) {
+            (_, Ok(status)) => status,
+            (Ended::ByCut, Err(_)) => STATUS_OF_CUT,
+            (Ended::ByItself, Err(_)) => {
+                let console = format!("{}\n{}", tail(&console), tail(&place.text("qemu")));
+                return Err(GuestError::Died { console });
+            }
+        };
+        let output = GuestOutput { stdout: place.text("stdout"), stderr: place.text("stderr"), status, console };
+        Ok((ended, output))
     }
 
     fn command(&self, kernel: &GuestKernel, debian: Option<&Path>, place: &Place<'_>) -> Result<Command, GuestError> {
@@ -241,6 +287,12 @@ impl<'a> GuestBuilder<'a> {
             let file = path.display();
             command.arg("-drive").arg(format!("if=none,id=disk{number},format=raw,cache=unsafe,file={file}"));
             command.arg("-device").arg(format!("virtio-blk-pci,drive=disk{number}"));
+        }
+        for (number, socket) in self.lossy_disks.iter().enumerate() {
+            let socket = socket.to_string_lossy().replace(',', ",,");
+            let drive = format!("if=none,id=lossy{number},format=raw,cache=writeback,file.driver=nbd");
+            command.arg("-drive").arg(format!("{drive},file.server.type=unix,file.server.path={socket}"));
+            command.arg("-device").arg(format!("virtio-blk-pci,drive=lossy{number},write-cache=on"));
         }
         if let Some(image) = debian {
             // What the guest writes goes to a file without a name, and the image stays as it was made.
@@ -269,26 +321,48 @@ impl<'a> GuestBuilder<'a> {
         Ok(command)
     }
 
-    /// Waits for the machine's end; false when it did not come in time.
-    fn wait(&mut self, machine: &mut Machine, timeout: Duration) -> Result<bool, GuestError> {
+    /// Waits for the machine's end, or kills it when it is time to; nothing when neither came in time.
+    fn wait(
+        &mut self,
+        machine: &mut Machine,
+        place: &Place<'_>,
+        timeout: Duration,
+        mut cut: Option<&mut dyn FnMut(&str) -> bool>,
+    ) -> Result<Option<Ended>, GuestError> {
         let id = machine.0.id();
         let failed = || GuestError::at("wait for", QEMU);
         let pid = Pid::from_child(&machine.0);
         let descriptor = pidfd_open(pid, PidfdFlags::empty()).map_err(|error| failed()(error.into()))?;
-        let start = Instant::now();
+        let (start, mut told) = (Instant::now(), Instant::now());
         loop {
             let left = timeout.saturating_sub(start.elapsed());
-            let step = left.min(PROGRESS_INTERVAL);
+            let step = left.min(if cut.is_some() { CUT_STEP } else { PROGRESS_INTERVAL });
             let span = Timespec { tv_sec: step.as_secs() as i64, tv_nsec: i64::from(step.subsec_nanos()) };
             match poll(&mut [PollFd::new(&descriptor, PollFlags::IN)], Some(&span)) {
-                Ok(0) if left.is_zero() => return Ok(false),
-                Ok(0) => (self.progress)(&format!("guest {id} runs for {} s", start.elapsed().as_secs())),
-                Ok(_) => return machine.0.wait().map(|_| true).map_err(failed()),
+                Ok(0) if left.is_zero() => return Ok(None),
+                Ok(0) if cut.as_mut().is_some_and(|is_time| is_time(&place.text("stdout"))) => {
+                    machine.0.kill().and_then(|()| machine.0.wait()).map_err(failed())?;
+                    return Ok(Some(Ended::ByCut));
+                }
+                Ok(0) if told.elapsed() >= PROGRESS_INTERVAL => {
+                    told = Instant::now();
+                    (self.progress)(&format!("guest {id} runs for {} s", start.elapsed().as_secs()));
+                }
+                Ok(0) => {}
+                Ok(_) => return machine.0.wait().map(|_| Some(Ended::ByItself)).map_err(failed()),
                 Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(failed()(error.into())),
             }
         }
     }
+}
+
+/// How a guest ended.
+#[derive(Debug)]
+enum Ended {
+    ByItself,
+    /// Killed, because it was time to.
+    ByCut,
 }
 
 /// What the command starts is killed when the calling thread ends, however it ends.
@@ -306,42 +380,4 @@ impl Drop for Machine {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
-}
-
-/// The directory of one guest.
-struct Place<'a>(&'a Path);
-
-impl Place<'_> {
-    fn at(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-
-    /// For QEMU's options, in which a comma is doubled.
-    fn show(&self, name: &str) -> String {
-        self.at(name).to_string_lossy().replace(',', ",,")
-    }
-
-    /// What is in a file; nothing when it is not there.
-    fn text(&self, name: &str) -> String {
-        let bytes = fs::read(self.at(name)).unwrap_or_default();
-        String::from_utf8_lossy(&bytes).into_owned()
-    }
-}
-
-/// Removes directories whose owner was killed. QEMU was killed with it.
-fn sweep() {
-    let Ok(entries) = fs::read_dir(std::env::temp_dir()) else { return };
-    for path in entries.filter_map(Result::ok).map(|entry| entry.path()) {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let owner = name.strip_prefix(PREFIX).and_then(|rest| rest.split_once('-')).map(|(owner, _)| owner);
-        if owner.is_some_and(|owner| !Path::new("/proc").join(owner).exists()) {
-            // Another process may sweep at the same time.
-            let _ = fs::remove_dir_all(&path);
-        }
-    }
-}
-
-fn tail(text: &str) -> String {
-    let lines: Vec<&str> = text.lines().collect();
-    lines[lines.len().saturating_sub(CONSOLE_LINES)..].join("\n")
 }
