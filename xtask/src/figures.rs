@@ -63,6 +63,12 @@ const FIGURES: &[(&str, Source)] = &[
         "kill-ledger",
         Source::Test(&["--package", "minervad", "--test", "daemon", "no_purchase_is_lost"], ("MINERVA_KILLS", 200)),
     ),
+    ("power-cut", Source::Test(&["--package", "minerva-lab-cli", "--test", "power_cut"], ("MINERVA_CUTS", 20))),
+    (
+        "guest-tests",
+        // All of the daemon's tests once, in place of some of them.
+        Source::Test(&["--package", "minervad", "--test", "daemon", "unified::"], ("MINERVA_GUEST_TESTS", 1)),
+    ),
     ("sim-agrees", Source::Conformance),
     ("fuzz", Source::Fuzz),
     ("decision-cost", Source::Bench("minerva-blocksched", "decision")),

@@ -11,6 +11,7 @@ mod fuzz;
 mod generate;
 mod lint;
 mod machine;
+mod package;
 mod packages;
 mod proof;
 mod sdk;
@@ -51,6 +52,8 @@ enum Task {
     Figures(figures::Options),
     /// Write man pages and shell completions to docs/man and packaging/completions.
     Generate,
+    /// Debian packages: the daemon, the operators' and tenants' tool, the agent.
+    Package(package::Options),
     /// The packages for Python and C: generate, check, install.
     #[command(subcommand)]
     Sdk(sdk::Action),
@@ -67,6 +70,7 @@ fn main() -> Result<ExitCode> {
         Task::Fuzz(options) => fuzz::run(&options)?,
         Task::Figures(options) => figures::run(&options)?,
         Task::Generate => generate::run()?,
+        Task::Package(options) => package::run(&options)?,
         Task::Sdk(action) => sdk::run(&action)?,
     };
     Ok(if met { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -27,7 +27,15 @@ pub(crate) const TEST: &[Need] = &[
     Need { program: "mkfs.ext4", package: "e2fsprogs", why: "the file system of the databases that commit" },
     Need { program: "setpriv", package: "util-linux", why: "tests what others than root may do" },
     Need { program: "strip", package: "binutils", why: "makes programs small enough for a guest" },
+    Need { program: "mmdebstrap", package: "mmdebstrap", why: "makes the guests' root file system with Debian" },
     Need { program: "valgrind", package: "valgrind", why: "finds what libminerva leaks" },
+];
+
+/// To make Debian packages.
+pub(crate) const PACKAGE: &[Need] = &[
+    Need { program: "dpkg-deb", package: "dpkg", why: "makes a package" },
+    Need { program: "dpkg-shlibdeps", package: "dpkg-dev", why: "knows which libraries a program needs" },
+    Need { program: "strip", package: "binutils", why: "takes out of programs what only debuggers need" },
 ];
 
 /// Installs what is missing of `needs`. Where it cannot (no root, no apt-get), says what to install and goes on: a test

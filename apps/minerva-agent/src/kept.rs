@@ -1,9 +1,10 @@
-//! The level that holds until a process ends, written down, so that it outlives the agent: one small file beside the socket. There
+//! The level that holds until a process ends, written down, so that it outlives the agent: one small file beside the socket, or in a directory of the agent's own. There
 //! it ends with the boot, as the process does, and only the agent's own user can have put it there.
 
 use anyhow::Context;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -45,9 +46,13 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// Beside the agent's socket.
-    pub(crate) fn beside(socket: &Path) -> Self {
-        Self { path: socket.with_extension("level") }
+    /// In the directory that a service manager made for the agent (`$RUNTIME_DIRECTORY`), else beside its socket.
+    pub(crate) fn of_agent(socket: &Path, own_directory: Option<OsString>) -> Self {
+        let path = match own_directory.filter(|directory| !directory.is_empty()) {
+            Some(directory) => Path::new(&directory).join("agent.level"),
+            None => socket.with_extension("level"),
+        };
+        Self { path }
     }
 
     /// Writes down a level and the process that it lasts as long as: whole, or not at all.
@@ -100,7 +105,7 @@ mod tests {
     #[test]
     fn a_level_is_read_back_while_its_process_lives_and_of_no_other() {
         let directory = tempfile::tempdir().expect("a directory");
-        let record = Record::beside(&directory.path().join("agent.sock"));
+        let record = Record::of_agent(&directory.path().join("agent.sock"), None);
         assert!(record.read().expect("nothing there").is_none());
         let mut child = Command::new("sleep").arg("600").spawn().expect("a process");
         let pid = Pid::from_raw(i32::try_from(child.id()).expect("a number")).expect("a number");

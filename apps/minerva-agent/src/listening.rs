@@ -3,6 +3,7 @@
 use crate::arguments::Place;
 use anyhow::Context;
 use futures_util::Stream;
+use listenfd::ListenFd;
 use std::fs::{self, DirBuilder, File, Permissions, TryLockError};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -25,12 +26,22 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(crate) struct Listening {
     pub(crate) listener: UnixListener,
-    path: PathBuf,
-    /// Held until the process ends, however it ends.
-    _lock: File,
+    pub(crate) path: PathBuf,
+    /// Held until the process ends, however it ends; absent where the socket is the service manager's.
+    lock: Option<File>,
 }
 
 impl Listening {
+    /// The socket that a service manager has opened and handed over (`sd_listen_fds(3)`), if one did. It stays when the agent
+    /// ends. To be called in a runtime.
+    pub(crate) fn handed_over() -> anyhow::Result<Option<Self>> {
+        let context = "what the service manager handed over is no listening Unix socket";
+        let Some(listener) = ListenFd::from_env().take_unix_listener(0).context(context)? else { return Ok(None) };
+        let path = listener.local_addr().context(context)?.as_pathname().map(Path::to_owned).unwrap_or_default();
+        listener.set_nonblocking(true).context(context)?;
+        Ok(Some(Self { listener: UnixListener::from_std(listener).context(context)?, path, lock: None }))
+    }
+
     /// Binds the socket. One that a killed agent left behind is replaced; one at which another listens is an error.
     pub(crate) fn bind(place: &Place) -> anyhow::Result<Self> {
         let path = &place.socket;
@@ -53,14 +64,16 @@ impl Listening {
         let mode = if place.is_shared { 0o666 } else { 0o600 };
         fs::set_permissions(&new, Permissions::from_mode(mode)).with_context(context)?;
         fs::rename(&new, path).with_context(context)?;
-        Ok(Self { listener, path: path.clone(), _lock: lock })
+        Ok(Self { listener, path: path.clone(), lock: Some(lock) })
     }
 }
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        // Gone already when somebody tidied up.
-        let _ = fs::remove_file(&self.path);
+        if self.lock.is_some() {
+            // Gone already when somebody tidied up.
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use crate::upstream::Upstream;
 use anyhow::Context;
 use minerva_client::{Address, Credentials};
 use std::io::IsTerminal;
+use std::path::Path;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::level_filters::LevelFilter;
@@ -19,11 +20,7 @@ const STREAMS_PER_CONNECTION: u32 = 256;
 /// Runs until a signal or, where that is wished for, until nobody is connected.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     log();
-    let (place, address) = (arguments.place(), arguments.upstream()?);
-    anyhow::ensure!(
-        address != Address::Unix(place.socket.clone()),
-        "{address} would be the agent itself: give another --upstream or --socket"
-    );
+    let address = arguments.upstream()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         // Looks at processes, and looks up names of servers.
@@ -31,14 +28,26 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         .build()
         .context("failed to start a runtime")?;
     let result = runtime.block_on(async {
+        let listening = listen(arguments, &address)?;
         let upstream = Upstream::new(&address, &Credentials::from_environment()?)?;
-        let listening = Listening::bind(&place)?;
-        tracing::info!(socket = %place.socket.display(), server = %address, "carrying requests");
-        serve(&listening, upstream, arguments, Record::beside(&place.socket)).await
+        tracing::info!(socket = %listening.path.display(), server = %address, "carrying requests");
+        let record = Record::of_agent(&listening.path, std::env::var_os("RUNTIME_DIRECTORY"));
+        serve(&listening, upstream, arguments, record).await
     });
     // Looking at processes goes on in the background for a moment, and nobody waits for it.
     runtime.shutdown_background();
     result
+}
+
+/// At the service manager's socket, or at one of its own.
+fn listen(arguments: &Arguments, address: &Address) -> anyhow::Result<Listening> {
+    let is_own = |socket: &Path| *address == Address::Unix(socket.to_owned());
+    let itself = || anyhow::anyhow!("{address} would be the agent itself: give another --upstream or --socket");
+    if let Some(listening) = Listening::handed_over()? {
+        return if is_own(&listening.path) { Err(itself()) } else { Ok(listening) };
+    }
+    let place = arguments.place();
+    if is_own(&place.socket) { Err(itself()) } else { Listening::bind(&place) }
 }
 
 async fn serve(listening: &Listening, upstream: Upstream, arguments: &Arguments, record: Record) -> anyhow::Result<()> {

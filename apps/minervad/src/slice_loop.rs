@@ -384,13 +384,15 @@ impl Driver {
         for knob in report.failed() {
             tracing::error!("{knob}");
         }
-        if let Some(guard) = self.guard {
-            guard.finish().context("failed to wait for the guard")?;
-        }
         if report.is_complete() {
+            if let Some(guard) = self.guard {
+                guard.finish().context("failed to wait for the guard")?;
+            }
             tracing::info!("stopped, and everything is as it was");
             return Ok(());
         }
+        // The guard waits for the end of this process, to try once more: nobody may wait for it here.
+        drop(self.guard);
         anyhow::bail!("some knobs could not be put back, as logged; run `minerva-ctl restore` when the cause is mended")
     }
 }

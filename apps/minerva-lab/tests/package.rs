@@ -1,0 +1,75 @@
+//! The Debian packages and their units where they will run: in a guest with Debian's systemd as process 1 they are installed,
+//! upgraded with their state, stopped, removed and purged.
+
+use minerva_lab::guest::Guest;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+/// Generous: processors are emulated and the machine may be busy.
+const TIMEOUT: Duration = Duration::from_secs(600);
+
+const SCRIPT: &str = include_str!("package.sh");
+
+#[test]
+fn the_packages_install_upgrade_stop_and_go_and_their_units_work() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let folder = tempfile::tempdir().expect("a directory");
+    for revision in ["1", "2"] {
+        let mut task = Command::new(env!("CARGO"));
+        task.current_dir(&root).args(["run", "--quiet", "--package", "xtask", "--", "package", "--profile", "dev"]);
+        task.args(["--revision", revision, "--output"]).arg(folder.path());
+        assert!(task.status().expect("cargo").success(), "no packages");
+    }
+    let mut guest = Guest::builder().debian().memory_mib(1536).cpus(2).disk_mib(64);
+    for entry in folder.path().read_dir().expect("packages") {
+        let path = entry.expect("a package").path();
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        guest = guest.with_file(format!("/packages/{name}"), std::fs::read(&path).expect("readable"));
+    }
+    let output = match guest.progress(|line| println!("{line}")).run(SCRIPT, TIMEOUT) {
+        Ok(output) => output,
+        Err(error) if error.is_missing() => return println!("skipped: {error}"),
+        Err(error) => panic!("{error}"),
+    };
+    println!("{}", output.stdout);
+    let line = |name: &str| {
+        let found = output.stdout.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+        found
+            .unwrap_or_else(|| panic!("no line `{name}` in\n{}\n{}", output.stdout, output.stderr))
+            .trim_end_matches(';')
+    };
+    assert_eq!(line("installed"), "0 enabled active notify");
+    // Directives that this systemd does not know would be told.
+    assert_eq!(line("complaints"), "");
+    assert_eq!(line("private").trim_end(), "root 755 root 700");
+    // The sandbox lets it write weights.
+    assert!(line("steers").starts_with("0 "), "{}", line("steers"));
+    assert_eq!((line("bad-reload"), line("good-reload")), ("1 active", "0 active"));
+    assert_eq!((line("restarted"), line("steers-again")), ("0 1", "0"));
+    assert_ne!(line("restored-by-unit"), "0");
+    assert_eq!((line("named"), line("given")), (r#"0 {"backup":50}"#, "0"));
+    assert_eq!((line("upgraded"), line("steers-upgraded")), ("0 0.1.0-2 active", "0"));
+    assert_eq!((line("kept-file"), line("kept-name")), ("# mine", r#"{"backup":50}"#));
+    assert_ne!(line("kept-credits"), "0");
+    assert_eq!(line("stopped"), "0 success");
+    // It ended by itself and said so: it did not wait for its guard, which waits for its end.
+    assert_eq!(line("stopped-in-vain"), r#"0 exit-code 1 {"backup":50}"#);
+    assert!(line("restored-later").starts_with("0 1 restored"), "{}", line("restored-later"));
+    assert!(line("back").starts_with("0 ") && line("back").contains("No such file"), "{}", line("back"));
+    assert_eq!(line("agent").trim_end(), "0 active active");
+    // A user of systemd's making (systemd.exec(5), DynamicUser=), whose directory nobody else can enter; its socket anybody can.
+    let user: u32 = line("agent-user").trim().parse().expect("a user without a name");
+    assert!((61_184..=65_519).contains(&user), "{user}");
+    for asked in ["asked-by-nobody", "asked-after-kill", "agent-upgraded"] {
+        assert!(line(asked).contains("minerva-agent"), "{asked}: {}", line(asked));
+    }
+    assert!(
+        line("agent-purged").starts_with("0 ") && !line("agent-purged").contains("sock;"),
+        "{}",
+        line("agent-purged")
+    );
+    assert_eq!((line("removed"), line("removed-back")), ("0 inactive 2", "0"));
+    assert_eq!(line("purged").trim_end(), "0");
+    assert_eq!(line("failed"), "");
+}

@@ -1,0 +1,88 @@
+# In a guest with Debian and systemd: the packages are installed, upgraded, stopped, removed and purged, and their units tried.
+# Each line that is printed begins with a name, which the test looks for.
+say() { echo "$1: $(echo "$2" | tr '\n' ';')"; }
+# Waits up to a minute until a command succeeds.
+until_so() { tries=0; until "$@" > /dev/null 2>&1 || [ $tries -ge 120 ]; do sleep 0.5; tries=$((tries + 1)); done; "$@" > /dev/null 2>&1; }
+weights() { cat /sys/fs/cgroup/t/a/io.bfq.weight /sys/fs/cgroup/t/b/io.bfq.weight; }
+are_held() { weights | grep -q '^254:0 '; }
+are_back() { ! are_held; }
+show() { systemctl show -P "$1" minervad; }
+cd /packages
+
+# Two tenants on a disk that obeys weights.
+echo bfq > /sys/block/vda/queue/scheduler
+echo 0 > /sys/block/vda/queue/iosched/low_latency
+echo +io > /sys/fs/cgroup/cgroup.subtree_control
+mkdir -p /sys/fs/cgroup/t/a /sys/fs/cgroup/t/b
+echo +io > /sys/fs/cgroup/t/cgroup.subtree_control
+for name in a b; do
+    setsid sh -c 'echo $$ > /sys/fs/cgroup/t/'$name'/cgroup.procs
+        while :; do dd if=/dev/vda of=/dev/null bs=256k count=64 iflag=direct; sleep 0.1; done' > /dev/null 2>&1 &
+done
+
+dpkg --install minerva-ctl_*-1_*.deb minervad_*-1_*.deb > /tmp/log 2>&1
+say installed "$? $(systemctl is-enabled minervad) $(systemctl is-active minervad) $(show Type)"
+say complaints "$(journalctl --boot --no-pager --grep 'minerva[a-z-]*[.](service|socket):[0-9]+:' --output cat)"
+say private "$(stat -c '%U %a' /run/minerva /var/lib/minerva | tr '\n' ' ')"
+
+mkdir -p /etc/minerva/minerva.toml.d
+printf 'mode = "enforce"\n[daemon]\ninclude = ["t/*"]\ndevices_only = ["vda"]\n' > /etc/minerva/minerva.toml.d/own.toml
+systemctl restart minervad
+until_so are_held; say steers "$? $(weights)"
+echo 'mode = "enfroce"' > /etc/minerva/minerva.toml.d/zz.toml
+systemctl reload minervad 2> /dev/null; say bad-reload "$? $(systemctl is-active minervad)"
+rm /etc/minerva/minerva.toml.d/zz.toml
+systemctl reload minervad; say good-reload "$? $(systemctl is-active minervad)"
+
+# Ended by force, it is started again, and the unit's own restore or the guard has put everything back in between.
+before=$(show MainPID)
+kill -9 "$before"
+until_so sh -c '[ "$(systemctl show -P NRestarts minervad)" = 1 ] && systemctl is-active minervad'
+[ "$(show MainPID)" != "$before" ]; say restarted "$? $(show NRestarts)"
+until_so are_held; say steers-again "$?"
+say restored-by-unit "$(journalctl --boot --no-pager --unit minervad --output cat | grep -c ' restored, ')"
+
+# State: a named tenant's weight, credits, a file that the administrator changed.
+setsid minerva-ctl run --name backup --weight 50 -- sleep 3000 > /dev/null 2>&1 &
+until_so grep -q backup /run/minerva/named.json; say named "$? $(cat /run/minerva/named.json)"
+until_so minerva-ctl credits give t/a 7 --reason test; say given "$?"
+echo '# mine' >> /etc/minerva/minerva.toml
+
+dpkg --install minerva-ctl_*-2_*.deb minervad_*-2_*.deb > /tmp/log 2>&1 < /dev/null
+say upgraded "$? $(dpkg-query -W -f '${Version}' minervad) $(systemctl is-active minervad)"
+until_so are_held; say steers-upgraded "$?"
+say kept-file "$(tail -n 1 /etc/minerva/minerva.toml)"
+say kept-name "$(cat /run/minerva/named.json)"
+say kept-credits "$(minerva-ctl audit 2>&1 | grep -c 'test')"
+
+# A stop puts everything back; what refuses is journalled on, and put back later without a daemon.
+systemctl stop minervad; are_back; say stopped "$? $(systemctl show -P Result minervad)"
+systemctl start minervad; until_so are_held
+# A file that nobody can write in the place of the knob, also for the unit, whose mounts follow the host's.
+mkdir /tmp/refusing && mount -t tmpfs tmpfs /tmp/refusing && cat /sys/fs/cgroup/t/a/io.bfq.weight > /tmp/refusing/knob
+mount -o remount,ro /tmp/refusing && mount --bind /tmp/refusing/knob /sys/fs/cgroup/t/a/io.bfq.weight
+systemctl stop minervad; are_held; say stopped-in-vain "$? $(show Result) $(grep -c held /run/minerva/undo.journal) $(cat /run/minerva/named.json)"
+umount /sys/fs/cgroup/t/a/io.bfq.weight
+minerva-ctl restore > /tmp/log 2>&1; say restored-later "$? $(tail -n 1 /tmp/log)"
+are_back; say back "$? $(ls /run/minerva/undo.journal 2>&1)"
+systemctl start minervad; until_so are_held
+
+# The agent beside it, which has to be told that this is no host: anybody may ask it.
+mkdir -p /etc/systemd/system/minerva-agent.service.d /etc/systemd/system/minerva-agent.socket.d
+for unit in service socket; do
+    printf '[Unit]\nConditionPathExists=\n' > /etc/systemd/system/minerva-agent.$unit.d/own.conf
+done
+echo MINERVA_UPSTREAM=unix:/run/minerva/tenant.sock > /etc/minerva/agent.env
+dpkg --install minerva-agent_*-1_*.deb > /tmp/log 2>&1
+say agent "$? $(systemctl is-active minerva-agent.socket minerva-agent.service | tr '\n' ' ')"
+ask() { MINERVA_ADDRESS=unix:/run/minerva/agent.sock setpriv --reuid=65534 --regid=65534 --clear-groups minerva-ctl whoami 2>&1; }
+say agent-user "$(ps -o user= -p "$(systemctl show -P MainPID minerva-agent)")"
+say asked-by-nobody "$(ask)"
+systemctl kill --signal KILL minerva-agent; say asked-after-kill "$(ask)"
+dpkg --install minerva-agent_*-2_*.deb > /tmp/log 2>&1; say agent-upgraded "$? $(ask)"
+dpkg --purge minerva-agent > /tmp/log 2>&1; say agent-purged "$? $(ls /run/minerva/agent.sock /usr/bin/minerva-agent 2>&1)"
+
+dpkg --remove minervad > /tmp/log 2>&1; say removed "$? $(systemctl is-active minervad) $(ls /etc/minerva/minerva.toml /var/lib/minerva/minerva.db | wc -l)"
+are_back; say removed-back "$?"
+dpkg --purge minervad minerva-ctl > /tmp/log 2>&1; say purged "$? $(ls -d /var/lib/minerva /run/minerva /etc/minerva/minerva.toml /usr/bin/minerva* 2> /dev/null)"
+say failed "$(systemctl list-units --failed --no-legend)"
