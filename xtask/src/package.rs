@@ -137,7 +137,7 @@ fn pack(package: &Package, version: &str, programs: &Path, output: &Path, compre
     let text = control_file(package, version, &libraries(&scratch, &installed)?, &architecture()?);
     write(&control.join("control"), &text)?;
     if !package.conffiles.is_empty() {
-        write(&control.join("conffiles"), &format!("{}\n", package.conffiles.join("\n")))?;
+        write(&control.join("conffiles"), format!("{}\n", package.conffiles.join("\n")))?;
     }
     for script in SCRIPTS.iter().filter(|_| package.has_scripts) {
         put(&root().join(format!("packaging/debian/{name}.{script}")), &control.join(script), 0o755)?;
