@@ -19,7 +19,6 @@ const DEFAULT_WEIGHT: u32 = 100;
 #[derive(Debug)]
 pub(crate) struct Steering {
     engine: Engine,
-    slice: Nanos,
     next_slice: Nanos,
     /// Each tenant's line in its `io.bfq.weight`, if there is one.
     weights: Vec<Option<u32>>,
@@ -57,8 +56,9 @@ impl Steering {
     pub(crate) fn new(setup: EngineSetup, elevator: &str, size_bytes: u64, tenants: &[String]) -> Self {
         let EngineSetup { config, rotational } = setup;
         let config = EngineConfig { mode: Mode::Enforce, ..config };
-        let slice = config.observe.slice;
-        let mut steering = Self { engine: Engine::new(), slice, next_slice: slice, weights: vec![None; tenants.len()] };
+        // The reading that the engine wants at the very start would find nothing; simulations have begun a slice later ever since.
+        let next_slice = config.observe.slice;
+        let mut steering = Self { engine: Engine::new(), next_slice, weights: vec![None; tenants.len()] };
         let facts = DeviceFacts {
             cgroup: CgroupVersion::V2,
             controller_enabled: true,
@@ -118,9 +118,9 @@ impl Steering {
             busy_ns: now.0,
             in_flight: 0,
         };
-        self.next_slice = now + self.slice;
         let before = self.weights.clone();
         self.handle(now, Event::Sampled(Box::new(Sample { devices: vec![device], io, ..Sample::default() })));
+        self.next_slice = self.engine.next_wakeup().map_or(Nanos(u64::MAX), |(at, _)| at);
         let changed = self.weights.iter().zip(&before).enumerate().filter(|(_, (after, before))| after != before);
         changed.map(|(index, (after, _))| (index, after.unwrap_or(DEFAULT_WEIGHT))).collect()
     }
@@ -132,7 +132,22 @@ impl Steering {
             let (id, target, text) = match effect {
                 Effect::Inspect(inspection) => (inspection.id, inspection.target, None),
                 Effect::Write(write) => (write.id, write.target, Some(write.text)),
-                _ => continue,
+                // There is no store that could lose it.
+                Effect::Ledger(entry) => {
+                    self.engine.handle(now, Event::Committed { entry: entry.number, fresh: true, known: None });
+                    continue;
+                }
+                // For people, for a store that is never read, and for tenants that ask: here is none of them. Named one by one, so
+                // that an effect which is new must be thought of here.
+                Effect::LetGo(_)
+                | Effect::Decided(_)
+                | Effect::Remember(_)
+                | Effect::Found(_)
+                | Effect::Granted(_)
+                | Effect::Refused(_)
+                | Effect::Ready { .. }
+                | Effect::Declare(_)
+                | Effect::Learnt(_) => continue,
             };
             let outcome = self.answer(&target, text.as_deref());
             self.engine.handle(now, Event::Answered { id, outcome });
