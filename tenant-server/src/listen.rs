@@ -2,6 +2,7 @@
 
 use crate::tls::{Tls, TlsError};
 use minerva_config::{KnownBy, ParticipationSettings};
+use minerva_linux_observe::DESCRIPTORS_MAX;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::fs::{self, Permissions};
 use std::io;
@@ -15,6 +16,8 @@ use tokio_vsock::{VMADDR_CID_ANY, VsockAddr, VsockListener};
 
 /// Descriptors that the daemon needs beside those of connections.
 const DESCRIPTORS_OWN: u64 = 256;
+/// And would like to have: the observer keeps a quarter of what may be open, up to its bound.
+const DESCRIPTORS_LIKED: u64 = 4 * DESCRIPTORS_MAX;
 
 /// Why tenants cannot be served.
 #[derive(Debug, thiserror::Error)]
@@ -143,10 +146,11 @@ pub fn bind(path: &Path, mode: u32) -> Result<std::os::unix::net::UnixListener, 
 fn raise_descriptor_limit(connections_max: u32) {
     let mut limit = getrlimit(Resource::Nofile);
     let wanted = u64::from(connections_max) + DESCRIPTORS_OWN;
-    if limit.current.is_none_or(|current| current >= wanted) {
+    let liked = wanted + DESCRIPTORS_LIKED;
+    if limit.current.is_none_or(|current| current >= liked) {
         return;
     }
-    limit.current = Some(limit.maximum.map_or(wanted, |most| most.min(wanted)));
+    limit.current = Some(limit.maximum.map_or(liked, |most| most.min(liked)));
     if let Err(error) = setrlimit(Resource::Nofile, limit) {
         tracing::warn!(%error, "the number of open files was not raised, so that fewer tenants can connect, ignoring");
     }

@@ -235,6 +235,12 @@ pub(crate) struct CrowdArguments {
     /// How many tenants; each number is measured.
     #[arg(long, value_delimiter = ',')]
     pub(crate) tenants: Option<Vec<usize>>,
+    /// How many of them use the disk in the first half of the slices, with `--tenants`.
+    #[arg(long, default_value_t = 16, requires = "tenants")]
+    pub(crate) active: usize,
+    /// Processes of each of those, with `--tenants`; all but one sleep.
+    #[arg(long, default_value_t = 1, requires = "tenants")]
+    pub(crate) processes: u32,
     /// Slices to measure with active tenants, and as many with idle ones.
     #[arg(long, default_value_t = 20)]
     pub(crate) slices: u32,

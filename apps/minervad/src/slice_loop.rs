@@ -151,6 +151,8 @@ impl Driver {
         if self.slice_number == 0 {
             self.find_unknown_disks();
         }
+        // No policy goes by it yet: it is for whoever reads a recording.
+        self.observer.want_usage(self.tape.is_some());
         let mut sample = self.observer.sample();
         self.scope.narrow(&mut sample);
         self.measure(&sample);

@@ -5,19 +5,23 @@ use crate::daemon::{Daemon, DaemonConfig};
 use crate::disk::{Disk, DiskSpec, RUNTIME_DIRECTORY};
 use crate::error::{At, LabError, Result};
 use crate::scene::Directory;
-use crate::workload::{Access, CgroupParent, Compute, Worker, WorkerProgram, WorkloadSpec};
+use crate::workload::{Access, CgroupParent, Compute, TenantCgroup, Worker, WorkerProgram, WorkloadSpec};
 use minerva_model::Nanos;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// The daemon's default slice.
 const SLICE: Duration = Duration::from_secs(1);
-/// Tenants that use the disk while the cost is measured, as far as there are so many.
-const ACTIVE: usize = 16;
+/// The first so many active tenants think for times of their own, the others for nearly a slice: with a thousand of them the machine
+/// is not to be busy with reading.
+const UNLIKE: u64 = 16;
+const THINK_MS: u64 = 900;
 /// Slices before counting begins: the first ones learn what every knob holds.
 const WARM_UP_SLICES: u32 = 5;
 /// Ten thousand groups are found in some seconds, also on a busy machine.
@@ -28,6 +32,10 @@ const FOUND_PATIENCE: Duration = Duration::from_secs(120);
 pub struct CrowdPlan {
     /// How many tenants, each a real cgroup.
     pub tenants: usize,
+    /// How many of them use the disk in the first half of the slices.
+    pub active: usize,
+    /// Processes of each of those; all but one sleep.
+    pub processes: u32,
     /// Slices that are measured with active tenants, and as many with idle ones.
     pub slices: u32,
     /// The daemon.
@@ -57,19 +65,6 @@ pub struct CrowdResult {
     pub writes: u64,
 }
 
-impl CrowdResult {
-    /// Mean of the CPU times with active tenants, in milliseconds.
-    pub fn cpu_ms_mean(&self) -> f64 {
-        self.cpu_ms.iter().sum::<f64>() / self.cpu_ms.len().max(1) as f64
-    }
-
-    /// The time that 99 % of the slices with active tenants did not exceed, in milliseconds.
-    pub fn cpu_ms_p99(&self) -> f64 {
-        let rank = (self.cpu_ms.len() as f64 * 0.99).ceil() as usize;
-        self.cpu_ms.get(rank.saturating_sub(1)).copied().unwrap_or(0.0)
-    }
-}
-
 /// Runs the daemon over many real cgroups, some of which read from a fast emulated disk, in mode enforce.
 pub fn crowd(plan: &CrowdPlan, program: &WorkerProgram, interrupted: &AtomicBool) -> Result<CrowdResult> {
     let disk = Disk::create(&DiskSpec::new(format!("crowd-{}", std::process::id()), "sata-ssd"))?;
@@ -88,13 +83,17 @@ pub fn crowd(plan: &CrowdPlan, program: &WorkerProgram, interrupted: &AtomicBool
     config.write()?;
     let mut daemon = Daemon::start(&plan.daemon, directory.path())?;
 
-    let active = plan.tenants.min(ACTIVE);
+    let active = plan.tenants.min(plan.active);
     let mut workers = Vec::new();
+    let mut sleepers = Vec::new();
     // Spread over all tenants, so that no part of them is special.
     for (index, group) in groups.iter().step_by((plan.tenants / active.max(1)).max(1)).take(active).enumerate() {
         let mut worker = Worker::spawn(program, &job(&disk, index as u64), Some(group))?;
         worker.start()?;
         workers.push(worker);
+        if plan.processes > 1 {
+            sleepers.push(Sleepers::start(group, plan.processes - 1)?);
+        }
     }
     let mut watch = Watch { daemon: &mut daemon, interrupted, last: Snapshot::default(), quiet: 0, unchanged: (0, 0) };
     watch.settle(plan.tenants as u64)?;
@@ -118,6 +117,30 @@ pub fn crowd(plan: &CrowdPlan, program: &WorkerProgram, interrupted: &AtomicBool
     })
 }
 
+/// Processes that do nothing, ended with their shell.
+struct Sleepers(Child);
+
+impl Sleepers {
+    /// In a group, the shell among them.
+    fn start(group: &TenantCgroup, count: u32) -> Result<Self> {
+        // The shell waits for its input to end, and then takes the others with it.
+        let script = "echo $$ > \"$0\"; i=1; while [ $i -lt \"$1\" ]; do sleep 1000000 & i=$((i+1)); done; read line; \
+                      trap '' TERM; kill 0";
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).arg(group.processes_file()).arg(count.to_string());
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).process_group(0);
+        Ok(Self(command.spawn().at("start", "sh")?))
+    }
+}
+
+impl Drop for Sleepers {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        // It ends by itself; that it has ended already is as good.
+        let _ = self.0.wait();
+    }
+}
+
 /// Light load, unlike between tenants, so that there is something to decide and the machine is not busy with reading.
 fn job(disk: &Disk, index: u64) -> WorkloadSpec {
     WorkloadSpec {
@@ -129,7 +152,7 @@ fn job(disk: &Disk, index: u64) -> WorkloadSpec {
         region_start: 0,
         region_bytes: disk.info().size_bytes / 4096 * 4096,
         compute: Compute::Nothing,
-        think: Nanos::from_millis(20 + 20 * index),
+        think: Nanos::from_millis(if index < UNLIKE { 20 + 20 * index } else { THINK_MS }),
         part: None,
         seed: index,
     }

@@ -11,22 +11,28 @@
 //! - The `_recursive` files add the groups below, also those that are removed since. Removing a child takes nothing away.
 //! - `io_service_time` and `io_wait_time` exist only in a kernel with `CONFIG_BFQ_CGROUP_DEBUG`, which most are not.
 //!
+//! Files of counters stay open, as far as the process may have so many, so that a tenant costs one call; and tenants below a parent
+//! whose counters stand still are not read at all (`parents`).
+//!
 //! So for each disk the throttle's counters are read if they are armed, else BFQ's if it is in force, else none. When a
 //! disk's source changes under a tenant, what is reported stands still for that slice and goes on from there: the two sets
 //! have different zeros, and the difference between them is no traffic. It is told as one `skipped` row.
 
+use crate::descriptors::Descriptors;
 use crate::disks::KnownDisk;
-use crate::parse::{BlkioRow, parse_blkio, parse_io_stat};
+use crate::parents::Parents;
+use crate::parse::{BlkioRow, Parsed, parse_blkio, parse_io_stat};
 use crate::read::{Reader, directory_facts, open_below};
 use crate::skips::Skips;
 use crate::tenants::{Extent, Known};
 use minerva_model::{CgroupVersion, DeviceId, IoCounters, TenantId, TenantIo, WaitCounters};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::OFlags;
+use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The file whose lines tell which disks are armed.
-const ARMED_FILE: &str = "blkio.throttle.io_service_bytes";
+const ARMED_FILE: &str = FILES[THROTTLE_BYTES];
 
 /// Where a pair's counters come from. Counters of two different sources have nothing to do with each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,13 +50,58 @@ struct Pair {
     /// Added to what is read, modulo 2^64, so that what is reported goes on where another source left it.
     offset: IoCounters,
     reported: IoCounters,
+    wait: Option<WaitCounters>,
+    /// It had a row in the last reading.
+    is_told: bool,
 }
+
+/// What is known of one tenant.
+#[derive(Debug, Default)]
+struct State {
+    pairs: BTreeMap<DeviceId, Pair>,
+    /// How much of the group was read last; nothing before the first whole reading.
+    extent: Option<Extent>,
+    /// Files that stay open, by place in [`FILES`].
+    files: BTreeMap<usize, OwnedFd>,
+}
+
+/// Counter files: `io.stat`, then of the throttle and of BFQ bytes, operations, and the two times, each with and without what is
+/// below.
+const FILES: [&str; 13] = [
+    "io.stat",
+    "blkio.throttle.io_service_bytes",
+    "blkio.throttle.io_service_bytes_recursive",
+    "blkio.throttle.io_serviced",
+    "blkio.throttle.io_serviced_recursive",
+    "blkio.bfq.io_service_bytes",
+    "blkio.bfq.io_service_bytes_recursive",
+    "blkio.bfq.io_serviced",
+    "blkio.bfq.io_serviced_recursive",
+    "blkio.bfq.io_wait_time",
+    "blkio.bfq.io_wait_time_recursive",
+    "blkio.bfq.io_service_time",
+    "blkio.bfq.io_service_time_recursive",
+];
+const IO_STAT: usize = 0;
+const THROTTLE_BYTES: usize = 1;
+const BFQ_BYTES: usize = 5;
+/// From a source's bytes to its operations.
+const OPERATIONS: usize = 2;
+const BFQ_TIMES: [usize; 2] = [9, 11];
+/// From a group's own to that with what is below.
+const RECURSIVE: usize = 1;
 
 /// Reads the counters of all tenants.
 #[derive(Debug)]
 pub(crate) struct Counters {
-    pairs: BTreeMap<TenantId, BTreeMap<DeviceId, Pair>>,
+    states: BTreeMap<TenantId, State>,
     has_bfq_times: bool,
+    parents: Parents,
+    descriptors: Descriptors,
+    /// The tenants' generation for which parents are arranged.
+    generation: Option<u64>,
+    /// Disks that the throttle counted, and BFQ.
+    sources: (BTreeSet<DeviceId>, BTreeSet<DeviceId>),
 }
 
 /// What one reading gave.
@@ -71,21 +122,39 @@ struct Raw {
 
 impl Counters {
     pub(crate) fn new(root: &OwnedFd) -> Self {
-        let times = rustix::fs::statat(root, "blkio.bfq.io_service_time", rustix::fs::AtFlags::SYMLINK_NOFOLLOW);
-        Self { pairs: BTreeMap::new(), has_bfq_times: times.is_ok() }
+        let times = rustix::fs::statat(root, FILES[BFQ_TIMES[1]], rustix::fs::AtFlags::SYMLINK_NOFOLLOW);
+        Self {
+            states: BTreeMap::new(),
+            has_bfq_times: times.is_ok(),
+            parents: Parents::default(),
+            descriptors: Descriptors::default(),
+            generation: None,
+            sources: Default::default(),
+        }
     }
 
-    /// Reads everyone's counters.
+    /// Reads everyone's counters, but for tenants that rest: theirs are what they were. `generation` is another when tenants are.
     pub(crate) fn read(
         &mut self,
         root: &OwnedFd,
         version: CgroupVersion,
-        tenants: &BTreeMap<TenantId, Known>,
+        (tenants, generation): (&BTreeMap<TenantId, Known>, u64),
         disks: &BTreeMap<DeviceId, KnownDisk>,
         reader: &mut Reader,
         skips: &mut Skips,
     ) -> Reading {
-        self.pairs.retain(|id, _| tenants.contains_key(id));
+        self.descriptors.begin_slice();
+        if self.descriptors.is_above() {
+            self.states.values_mut().for_each(|state| state.files.clear());
+            self.parents.forget();
+            self.descriptors.kept = 0;
+        }
+        if self.generation != Some(generation) {
+            self.generation = Some(generation);
+            self.states.retain(|id, _| tenants.contains_key(id));
+            self.descriptors.kept = self.states.values().map(|state| state.files.len() as u64).sum();
+            self.parents.arrange(tenants);
+        }
         let mut armed = if version == CgroupVersion::V1 { armed(root, reader, skips) } else { BTreeSet::new() };
         // A loop device stays armed after its file is gone; nobody's counters of it are wanted.
         armed.retain(|id| disks.contains_key(id));
@@ -94,58 +163,104 @@ impl Counters {
             .filter(|(id, disk)| !armed.contains(id) && disk.device.facts.elevator.as_deref() == Some("bfq"))
             .map(|(id, _)| *id)
             .collect();
+        let sources = (armed, bfq);
+        if sources != self.sources {
+            self.parents.forget();
+        }
+        let resting = self.parents.resting(root, &parents_files(version, &sources), reader);
         let mut reading = Reading { rows: Vec::new(), active: BTreeSet::new() };
         let mut raw = Vec::new();
         for (id, known) in tenants {
-            let Some(group) = open_group(root, known, skips) else { continue };
-            let mut place = Place { known, group: &group, reader, skips };
+            let mut state = self.states.remove(id).unwrap_or_default();
+            if resting.contains(id) && state.extent == Some(known.extent) {
+                reading.rows.extend(state.rows(*id, disks));
+                self.states.insert(*id, state);
+                continue;
+            }
+            if state.extent != Some(known.extent) {
+                self.descriptors.kept = self.descriptors.kept.saturating_sub(state.files.len() as u64);
+                state.files.clear();
+            }
+            let descriptors = &mut self.descriptors;
+            let mut place =
+                Place { root, known, group: None, state: &mut state, descriptors, failed: false, reader, skips };
             raw.clear();
             if version == CgroupVersion::V2 {
                 place.read_io_stat(&mut raw);
             } else {
-                let known_pairs = self.pairs.get(id);
-                for (prefix, source, wanted) in [
-                    ("blkio.throttle", Source::Throttle(known.extent), &armed),
-                    ("blkio.bfq", Source::Bfq(known.extent), &bfq),
+                for (file, source, wanted) in [
+                    (THROTTLE_BYTES, Source::Throttle(known.extent), &sources.0),
+                    (BFQ_BYTES, Source::Bfq(known.extent), &sources.1),
                 ] {
                     let times = self.has_bfq_times && matches!(source, Source::Bfq(_));
-                    place.read_blkio(prefix, source, wanted, times, known_pairs, &mut raw);
+                    place.read_blkio(file, source, wanted, times, &mut raw);
                 }
             }
+            let failed = place.failed;
+            // Whose reading failed is read again, whatever its parent says.
+            state.extent = (!failed).then_some(known.extent);
             raw.retain(|row| disks.contains_key(&row.device));
             raw.sort_by_key(|row| row.device);
             raw.dedup_by_key(|row| row.device);
-            self.report(*id, &raw, &mut reading, skips);
+            report(*id, &mut state, &raw, &mut reading, skips);
+            self.states.insert(*id, state);
         }
+        self.sources = sources;
         reading
     }
+}
 
-    /// Turns what was read of one tenant into what is reported.
-    fn report(&mut self, id: TenantId, raw: &[Raw], reading: &mut Reading, skips: &mut Skips) {
-        for row in raw {
-            let pairs = self.pairs.entry(id).or_default();
-            let before = pairs.get(&row.device).copied();
-            if before.is_none() && row.counters == IoCounters::default() {
-                continue;
-            }
-            let mut offset = before.map_or_else(IoCounters::default, |pair| pair.offset);
-            if let Some(pair) = before {
-                let switched = pair.source != row.source;
-                let restarted = went_backwards(&pair.raw, &row.counters) && pair.offset != IoCounters::default();
-                if switched || restarted {
-                    offset = combine(&pair.reported, &row.counters, u64::wrapping_sub);
-                    skips.note("blkio counters", 1, || {
-                        format!("of {}: counted from another zero now; this slice's transfers are not told", row.device)
-                    });
-                }
-            }
-            let reported = combine(&row.counters, &offset, u64::wrapping_add);
-            if before.is_none_or(|pair| pair.reported != reported) {
-                reading.active.insert(id);
-            }
-            pairs.insert(row.device, Pair { source: row.source, raw: row.counters, offset, reported });
-            reading.rows.push(TenantIo { tenant: id, device: row.device, counters: reported, wait: row.wait });
+impl State {
+    /// The rows of a tenant that rests.
+    fn rows(&self, id: TenantId, disks: &BTreeMap<DeviceId, KnownDisk>) -> impl Iterator<Item = TenantIo> {
+        let there = self.pairs.iter().filter(|(device, pair)| pair.is_told && disks.contains_key(device));
+        there.map(move |(device, pair)| TenantIo {
+            tenant: id,
+            device: *device,
+            counters: pair.reported,
+            wait: pair.wait,
+        })
+    }
+}
+
+/// What of a parent holds all that its tenants' counters can say.
+fn parents_files(version: CgroupVersion, (armed, bfq): &(BTreeSet<DeviceId>, BTreeSet<DeviceId>)) -> Vec<&'static str> {
+    if version == CgroupVersion::V2 {
+        return vec![FILES[IO_STAT]];
+    }
+    let sources = [(THROTTLE_BYTES, armed), (BFQ_BYTES, bfq)].into_iter().filter(|(_, disks)| !disks.is_empty());
+    sources.map(|(bytes, _)| FILES[bytes + RECURSIVE]).collect()
+}
+
+/// Turns what was read of one tenant into what is reported.
+fn report(id: TenantId, state: &mut State, raw: &[Raw], reading: &mut Reading, skips: &mut Skips) {
+    state.pairs.values_mut().for_each(|pair| pair.is_told = false);
+    for row in raw {
+        let pairs = &mut state.pairs;
+        let before = pairs.get(&row.device).copied();
+        if before.is_none() && row.counters == IoCounters::default() {
+            continue;
         }
+        let mut offset = before.map_or_else(IoCounters::default, |pair| pair.offset);
+        if let Some(pair) = before {
+            let switched = pair.source != row.source;
+            let restarted = went_backwards(&pair.raw, &row.counters) && pair.offset != IoCounters::default();
+            if switched || restarted {
+                offset = combine(&pair.reported, &row.counters, u64::wrapping_sub);
+                skips.note("blkio counters", 1, || {
+                    format!("of {}: counted from another zero now; this slice's transfers are not told", row.device)
+                });
+            }
+        }
+        let reported = combine(&row.counters, &offset, u64::wrapping_add);
+        if before.is_none_or(|pair| pair.reported != reported) {
+            reading.active.insert(id);
+        }
+        pairs.insert(
+            row.device,
+            Pair { source: row.source, raw: row.counters, offset, reported, wait: row.wait, is_told: true },
+        );
+        reading.rows.push(TenantIo { tenant: id, device: row.device, counters: reported, wait: row.wait });
     }
 }
 
@@ -181,56 +296,96 @@ fn open_group(root: &OwnedFd, known: &Known, skips: &mut Skips) -> Option<OwnedF
 
 /// One tenant while it is read.
 struct Place<'a> {
+    root: &'a OwnedFd,
     known: &'a Known,
-    group: &'a OwnedFd,
+    /// Its directory, once a file in it is opened.
+    group: Option<OwnedFd>,
+    state: &'a mut State,
+    descriptors: &'a mut Descriptors,
+    /// Not all of it could be read.
+    failed: bool,
     reader: &'a mut Reader,
     skips: &'a mut Skips,
 }
 
 impl Place<'_> {
-    fn read_io_stat(&mut self, raw: &mut Vec<Raw>) {
+    /// Reads one of [`FILES`] and keeps it open if that may be.
+    fn read<T>(&mut self, file: usize, parse: fn(&[u8]) -> Parsed<T>) -> Vec<T> {
         let path = &self.known.tenant.cgroup.path;
-        match self.reader.below(self.group.as_fd(), "io.stat") {
-            Ok(text) => {
-                let parsed = parse_io_stat(text);
-                self.skips.malformed("io.stat", path, &parsed.malformed);
-                raw.extend(parsed.rows.into_iter().map(|row| Raw {
-                    device: row.device,
-                    source: Source::IoStat,
-                    counters: row.counters,
-                    wait: None,
-                }));
-            }
-            Err(error) => self.skips.unreadable("io.stat", path, error),
+        let error = match self.open(file) {
+            None => return Vec::new(),
+            Some(Err(error)) => error,
+            Some(Ok(fd)) => match self.reader.again(&fd) {
+                Ok(text) => {
+                    let parsed = parse(text);
+                    self.failed |= parsed.malformed.count > 0;
+                    self.skips.malformed(FILES[file], path, &parsed.malformed);
+                    if self.descriptors.take() {
+                        self.state.files.insert(file, fd);
+                    }
+                    return parsed.rows;
+                }
+                Err(error) => error,
+            },
+        };
+        self.failed = true;
+        self.skips.unreadable(FILES[file], path, error);
+        Vec::new()
+    }
+
+    /// The open file, taken from those that are kept; nothing when the group is gone, which is told here.
+    fn open(&mut self, file: usize) -> Option<Result<OwnedFd, Errno>> {
+        if let Some(fd) = self.state.files.remove(&file) {
+            self.descriptors.kept = self.descriptors.kept.saturating_sub(1);
+            return Some(Ok(fd));
         }
+        if self.group.is_none() {
+            self.group = open_group(self.root, self.known, self.skips);
+            self.failed |= self.group.is_none();
+        }
+        let opened = open_below(self.group.as_ref()?.as_fd(), FILES[file], OFlags::RDONLY);
+        if matches!(opened, Err(Errno::MFILE | Errno::NFILE)) {
+            self.descriptors.lower();
+        }
+        self.reader.files_opened += 1;
+        Some(opened)
+    }
+
+    fn read_io_stat(&mut self, raw: &mut Vec<Raw>) {
+        let rows = self.read(IO_STAT, parse_io_stat).into_iter();
+        raw.extend(rows.map(|row| Raw {
+            device: row.device,
+            source: Source::IoStat,
+            counters: row.counters,
+            wait: None,
+        }));
     }
 
     /// Reads bytes, and operations unless no byte moved: an idle tenant costs one file.
     fn read_blkio(
         &mut self,
-        prefix: &str,
+        file: usize,
         source: Source,
         wanted: &BTreeSet<DeviceId>,
         times: bool,
-        pairs: Option<&BTreeMap<DeviceId, Pair>>,
         raw: &mut Vec<Raw>,
     ) {
         if wanted.is_empty() {
             return;
         }
-        let mut bytes = self.blkio_rows(prefix, "io_service_bytes");
+        let mut bytes = self.blkio_rows(file);
         bytes.retain(|row| wanted.contains(&row.device));
-        let last = |row: &BlkioRow| {
-            let pair = pairs?.get(&row.device).filter(|pair| pair.source == source)?;
+        let last = |state: &State, row: &BlkioRow| {
+            let pair = state.pairs.get(&row.device).filter(|pair| pair.source == source)?;
             (pair.raw.read_bytes == row.read && pair.raw.write_bytes == row.write).then_some(pair.raw)
         };
-        let idle = |row: &BlkioRow| (row.read == 0 && row.write == 0) || last(row).is_some();
+        let idle = |row: &BlkioRow| (row.read == 0 && row.write == 0) || last(self.state, row).is_some();
         let all_idle = bytes.iter().all(idle);
-        let serviced = if all_idle { Vec::new() } else { self.blkio_rows(prefix, "io_serviced") };
-        let waits = if times { self.waits(prefix) } else { BTreeMap::new() };
+        let serviced = if all_idle { Vec::new() } else { self.blkio_rows(file + OPERATIONS) };
+        let waits = if times { self.waits() } else { BTreeMap::new() };
         for row in bytes {
             let operations = serviced.iter().find(|other| other.device == row.device);
-            let counters = match (operations, last(&row)) {
+            let counters = match (operations, last(self.state, &row)) {
                 (Some(ops), _) => IoCounters {
                     read_bytes: row.read,
                     write_bytes: row.write,
@@ -240,17 +395,20 @@ impl Place<'_> {
                 (None, Some(last)) => last,
                 (None, None) if all_idle => IoCounters::default(),
                 // Bytes without operations would be half a reading: the pair waits for the next slice.
-                (None, None) => continue,
+                (None, None) => {
+                    self.failed = true;
+                    continue;
+                }
             };
             raw.push(Raw { device: row.device, source, counters, wait: waits.get(&row.device).copied() });
         }
     }
 
     /// Time from arrival in BFQ to completion, where the kernel accounts it.
-    fn waits(&mut self, prefix: &str) -> BTreeMap<DeviceId, WaitCounters> {
+    fn waits(&mut self) -> BTreeMap<DeviceId, WaitCounters> {
         let mut waits: BTreeMap<DeviceId, WaitCounters> = BTreeMap::new();
-        for file in ["io_wait_time", "io_service_time"] {
-            for row in self.blkio_rows(prefix, file) {
+        for file in BFQ_TIMES {
+            for row in self.blkio_rows(file) {
                 let wait = waits.entry(row.device).or_default();
                 wait.read_ns = wait.read_ns.saturating_add(row.read);
                 wait.write_ns = wait.write_ns.saturating_add(row.write);
@@ -259,21 +417,9 @@ impl Place<'_> {
         waits
     }
 
-    fn blkio_rows(&mut self, prefix: &str, file: &str) -> Vec<BlkioRow> {
-        let suffix = if self.known.extent == Extent::Subtree { "_recursive" } else { "" };
-        let name = format!("{prefix}.{file}{suffix}");
-        let path = &self.known.tenant.cgroup.path;
-        match self.reader.below(self.group.as_fd(), &name) {
-            Ok(text) => {
-                let parsed = parse_blkio(text);
-                self.skips.malformed(&name, path, &parsed.malformed);
-                parsed.rows
-            }
-            Err(error) => {
-                self.skips.unreadable(&name, path, error);
-                Vec::new()
-            }
-        }
+    fn blkio_rows(&mut self, file: usize) -> Vec<BlkioRow> {
+        let recursive = if self.known.extent == Extent::Subtree { RECURSIVE } else { 0 };
+        self.read(file + recursive, parse_blkio)
     }
 }
 

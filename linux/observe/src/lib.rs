@@ -10,16 +10,18 @@
 //! | `mounts` | what does the controller see of each file system? |
 //! | `counters`, `disk_stats`, `processes`, `open_files` | what did everyone transfer and use? |
 //! | `machines` | which process is the virtual machine of a number on vsock? |
+//! | `descriptors`, `parents` | which counter files stay open, and which need not be read? |
 //! | `parse` | what does a kernel text say? Pure, lenient, fuzzed |
 //! | `read`, `skips` | how is a file read safely, and what was passed over? |
 //!
 //! After it is made an [`Observer`] does not fail: what cannot be read is passed over and counted in
-//! [`minerva_model::Sample::skipped`]; what vanished between two looks is not even that, for it is normal. It holds one file
-//! descriptor, that of the hierarchy's root, however many tenants there are. Every path below it is resolved by the kernel
+//! [`minerva_model::Sample::skipped`]; what vanished between two looks is not even that, for it is normal. It keeps files of counters
+//! open, [`DESCRIPTORS_MAX`] at most and a quarter of what the process may have, and does with fewer. Every path below it is resolved by the kernel
 //! without following a link or leaving the hierarchy.
 
 mod classify;
 mod counters;
+mod descriptors;
 mod disk_stats;
 mod disks;
 mod error;
@@ -28,6 +30,7 @@ mod machines;
 mod mounts;
 mod observer;
 mod open_files;
+mod parents;
 pub mod parse;
 mod processes;
 mod read;
@@ -38,6 +41,7 @@ mod stack;
 mod tenants;
 mod tree;
 
+pub use descriptors::DESCRIPTORS_MAX;
 pub use error::ObserveError;
 pub use hidden::HiddenGroups;
 pub use machines::{Machines, NoMachine};

@@ -6,7 +6,7 @@ use crate::disk_stats::DiskStats;
 use crate::disks::Disks;
 use crate::hidden::HiddenGroups;
 use crate::parse::parse_pressure;
-use crate::processes::Processes;
+use crate::processes::{Processes, Round};
 use crate::read::{Reader, directory_facts};
 use crate::roots::Roots;
 use crate::skips::Skips;
@@ -27,13 +27,16 @@ pub struct Observer {
     processes: Processes,
     reader: Reader,
     skips: Skips,
+    wants_usage: bool,
 }
 
 /// How much was read since the observer was made: tests and benchmarks compare counts, not times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadCounts {
-    /// Files opened and read.
+    /// Files read.
     pub files: u64,
+    /// Files opened for that; the others had been left open.
+    pub opened: u64,
 }
 
 impl Observer {
@@ -58,6 +61,7 @@ impl Observer {
             processes: Processes::new(&roots.proc),
             reader: Reader::new(),
             skips: Skips::default(),
+            wants_usage: false,
             roots,
         })
     }
@@ -73,6 +77,15 @@ impl Observer {
     /// Replaces the tenant rules. Tenants that they change are announced again by the next [`Observer::discover`].
     pub fn set_rules(&mut self, rules: &[TenantRule]) -> Result<(), ObserveError> {
         self.tenants.set_rules(rules)
+    }
+
+    /// Whether samples are to tell what tenants use besides the disk, and their pressure: that costs tens of system calls a process,
+    /// so that it is read only while somebody looks at it.
+    pub fn want_usage(&mut self, wanted: bool) {
+        self.wants_usage = wanted;
+        if !wanted {
+            self.processes.forget();
+        }
     }
 
     /// Where everything is read from.
@@ -123,8 +136,13 @@ impl Observer {
         let none = BTreeMap::new();
         let known = if self.roots.version == CgroupVersion::Absent { &none } else { &self.tenants.known };
         let root = self.tenants.root();
-        let reading = self.counters.read(root, self.roots.version, known, disks, reader, skips);
-        let round = self.processes.round(root, known, &reading.active, reader, skips);
+        let tenants = (known, self.tenants.generation);
+        let reading = self.counters.read(root, self.roots.version, tenants, disks, reader, skips);
+        let guests = self.processes.guests(root, known, &reading.active, reader);
+        let round = match self.wants_usage {
+            true => self.processes.round(root, known, &reading.active, reader, skips),
+            false => Round::default(),
+        };
         // A kernel without pressure accounting has no such files, which is no news.
         let mut host = |name: &str| {
             let place = format!("pressure/{name}");
@@ -133,7 +151,7 @@ impl Observer {
             pressure
         };
         let (host_pressure, memory_pressure) = (host("io"), host("memory"));
-        for (id, name) in round.guests {
+        for (id, name) in guests {
             self.tenants.is_guest(id, name);
         }
         Sample {
@@ -149,6 +167,6 @@ impl Observer {
 
     /// How much was read so far.
     pub fn read_counts(&self) -> ReadCounts {
-        ReadCounts { files: self.reader.files_read }
+        ReadCounts { files: self.reader.files_read, opened: self.reader.files_opened }
     }
 }

@@ -1,4 +1,4 @@
-//! What tenants use besides the disk, from `/proc`: for forecasts (Malensek et al. 2016, section 4.1).
+//! What tenants use besides the disk, from `/proc`: for forecasts (Malensek et al. 2016, section 4.1), when somebody wants it.
 //!
 //! Looking at a process costs tens of system calls, so that a slice looks at [`PROCESSES_A_SLICE`] of them: half for tenants
 //! whose counters just moved, the rest for everyone in turns. A tenant is looked at whole or not at all. Cumulative numbers
@@ -26,8 +26,10 @@ const PROCESSES_A_SLICE: usize = 64;
 const PROCESSES_A_TENANT_MAX: usize = 512;
 /// Groups inside a unit that are searched for processes.
 const GROUPS_A_TENANT_MAX: usize = 256;
+/// Tenants that are looked at in one slice for whether they are QEMU guests: half of them such whose counters just moved.
+const GUESTS_A_SLICE: usize = 16;
 /// A guest has one QEMU process, and few beside it.
-pub(crate) const GUEST_PROCESSES_MAX: usize = 4;
+const GUEST_PROCESSES_MAX: usize = 4;
 
 /// Looks at processes in turns.
 #[derive(Debug)]
@@ -39,6 +41,7 @@ pub(crate) struct Processes {
     totals: BTreeMap<TenantId, Totals>,
     /// The last tenant of each of the two queues that had its turn.
     turns: [TenantId; 2],
+    guest_turns: [TenantId; 2],
     file_turns: FileTurns,
 }
 
@@ -65,8 +68,6 @@ struct Last {
 pub(crate) struct Round {
     pub(crate) usage: Vec<TenantUsage>,
     pub(crate) pressure: Vec<TenantPressure>,
-    /// Tenants that turned out to be QEMU guests, with the guest's name.
-    pub(crate) guests: Vec<(TenantId, String)>,
     /// Processes looked at, for tests and benchmarks.
     pub(crate) processes: u64,
 }
@@ -80,8 +81,39 @@ impl Processes {
             own_network: std::fs::read_link(proc.join("self/ns/net")).ok(),
             totals: BTreeMap::new(),
             turns: [TenantId(0); 2],
+            guest_turns: [TenantId(0); 2],
             file_turns: FileTurns::default(),
         }
+    }
+
+    /// Nobody wants to know what tenants use: nothing is kept of it.
+    pub(crate) fn forget(&mut self) {
+        self.totals.clear();
+    }
+
+    /// Tenants that turned out to be QEMU guests, with the guest's name, of as many as the budget allows. Two files each, and nothing
+    /// of who is known to be one.
+    pub(crate) fn guests(
+        &mut self,
+        root: &OwnedFd,
+        tenants: &BTreeMap<TenantId, Known>,
+        active: &BTreeSet<TenantId>,
+        reader: &mut Reader,
+    ) -> Vec<(TenantId, String)> {
+        let mut guests = Vec::new();
+        let open: BTreeSet<TenantId> =
+            tenants.iter().filter(|(_, known)| may_be_guest(known.tenant.kind)).map(|(id, _)| *id).collect();
+        let active = active.intersection(&open).copied().collect();
+        for (queue, members, most) in [(0, &active, GUESTS_A_SLICE / 2), (1, &open, GUESTS_A_SLICE)] {
+            let chosen: Vec<TenantId> = in_turns(members, self.guest_turns[queue]).take(most).collect();
+            for id in chosen {
+                self.guest_turns[queue] = id;
+                let Some(known) = tenants.get(&id) else { continue };
+                let name = guest_in(root, &self.proc, &known.tenant.cgroup.path, reader);
+                guests.extend(name.map(|name| (id, name)));
+            }
+        }
+        guests
     }
 
     /// Looks at as many tenants as the budget allows.
@@ -146,9 +178,6 @@ impl Processes {
             still_there.insert(*pid, last);
             if usage.network_bytes.is_none() {
                 usage.network_bytes = self.network_bytes(&folder, reader, skips);
-            }
-            if may_be_guest(known.tenant.kind) && pids.len() <= GUEST_PROCESSES_MAX {
-                round.guests.extend(guest_name(&folder, *pid, reader).map(|name| (id, name)));
             }
         }
         totals.processes = still_there;
@@ -293,8 +322,18 @@ pub(crate) fn for_each_entry(directory: OwnedFd, mut with: impl FnMut(&str, File
     }
 }
 
+/// The guest's name when one of the few processes of a group is QEMU.
+pub(crate) fn guest_in(root: &OwnedFd, proc: &Path, group: &str, reader: &mut Reader) -> Option<String> {
+    let text = reader.below(root.as_fd(), &format!("{group}/cgroup.procs")).ok()?;
+    // A group with thousands of processes is no guest's, and need not be understood.
+    if text.iter().filter(|byte| **byte == b'\n').count() > GUEST_PROCESSES_MAX {
+        return None;
+    }
+    parse_pids(text).rows.into_iter().find_map(|pid| guest_name(&proc.join(pid.to_string()), pid, reader))
+}
+
 /// The guest's name if the process in `folder` is QEMU: what `-name` says, else `qemu-<pid>`.
-pub(crate) fn guest_name(folder: &Path, pid: u32, reader: &mut Reader) -> Option<String> {
+fn guest_name(folder: &Path, pid: u32, reader: &mut Reader) -> Option<String> {
     let stat = parse_process_stat(reader.path(&folder.join("stat")).ok()?)?;
     // The kernel cuts a program's name to 15 bytes: qemu-system-x86_64 is qemu-system-x86.
     if !stat.name.starts_with("qemu-system") && stat.name != "qemu-kvm" {

@@ -14,24 +14,46 @@ const BUFFER_BYTES: usize = 64 << 10;
 #[derive(Debug)]
 pub(crate) struct Reader {
     buffer: Vec<u8>,
-    /// Files opened and read since the start.
+    /// Files read since the start.
     pub(crate) files_read: u64,
+    /// Of these, files opened for it.
+    pub(crate) files_opened: u64,
 }
 
 impl Reader {
     pub(crate) fn new() -> Self {
-        Self { buffer: vec![0; BUFFER_BYTES], files_read: 0 }
+        Self { buffer: vec![0; BUFFER_BYTES], files_read: 0, files_opened: 0 }
     }
 
     /// Reads the file `path` below `directory`. Symbolic links, mounts and `..` that lead out are refused by the kernel.
     pub(crate) fn below(&mut self, directory: BorrowedFd<'_>, path: &str) -> Result<&[u8], Errno> {
         let file = open_below(directory, path, OFlags::RDONLY)?;
+        self.files_opened += 1;
         self.whole(&file)
+    }
+
+    /// Reads an open file from its beginning. The kernel makes its text anew for whoever reads there, and hands it over whole where
+    /// there is room: a text that leaves some has ended, so that this is one call.
+    pub(crate) fn again(&mut self, file: &OwnedFd) -> Result<&[u8], Errno> {
+        self.files_read += 1;
+        let mut filled = 0;
+        loop {
+            match rustix::io::pread(file, &mut self.buffer[filled..], filled as u64) {
+                Ok(count) => filled += count,
+                Err(Errno::INTR) => continue,
+                Err(error) => return Err(error),
+            }
+            if filled < self.buffer.len() || filled >= TEXT_BYTES_MAX {
+                return Ok(&self.buffer[..filled]);
+            }
+            self.buffer.resize(filled * 2, 0);
+        }
     }
 
     /// Reads a file of `/proc` or `/sys`, which only the kernel fills and which are full of links of its own.
     pub(crate) fn path(&mut self, path: &Path) -> Result<&[u8], Errno> {
         let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty())?;
+        self.files_opened += 1;
         self.whole(&file)
     }
 

@@ -3,8 +3,7 @@
 use crate::ObserveError;
 use crate::classify::Part;
 use crate::hidden::HiddenGroups;
-use crate::parse::parse_pids;
-use crate::processes::{GUEST_PROCESSES_MAX, guest_name};
+use crate::processes::guest_in;
 use crate::read::Reader;
 use crate::rules::{Rules, Ruling};
 use crate::skips::Skips;
@@ -44,6 +43,8 @@ pub(crate) struct Tenants {
     guests: BTreeMap<TenantId, String>,
     last_id: u64,
     judge_all: bool,
+    /// Another one whenever a tenant came or went, or its extent changed.
+    pub(crate) generation: u64,
 }
 
 impl Tenants {
@@ -63,6 +64,7 @@ impl Tenants {
             guests: BTreeMap::new(),
             last_id: 0,
             judge_all: false,
+            generation: 0,
         })
     }
 
@@ -110,8 +112,9 @@ impl Tenants {
             match (extent, self.by_path.get(path).copied()) {
                 (None, Some(_)) => events.extend(self.forget(path)),
                 (Some(extent), Some(id)) => {
-                    if let Some(known) = self.known.get_mut(&id) {
+                    if let Some(known) = self.known.get_mut(&id).filter(|known| known.extent != extent) {
                         known.extent = extent;
+                        self.generation += 1;
                     }
                 }
                 (Some(extent), None) => seen.push(self.meet(path, &nodes, extent, reader)),
@@ -145,6 +148,7 @@ impl Tenants {
 
     fn forget(&mut self, path: &str) -> Option<Event> {
         let id = self.by_path.remove(path)?;
+        self.generation += 1;
         self.known.remove(&id);
         self.guests.remove(&id);
         Some(Event::TenantGone(id))
@@ -152,10 +156,11 @@ impl Tenants {
 
     fn meet(&mut self, path: &str, nodes: &BTreeMap<String, Node>, extent: Extent, reader: &mut Reader) -> Tenant {
         self.last_id += 1;
+        self.generation += 1;
         let id = TenantId(self.last_id);
         let node = &nodes[path];
         if may_be_guest(node.class.kind)
-            && let Some(name) = self.guest_name(path, reader)
+            && let Some(name) = guest_in(&self.tree.root, &self.proc, path, reader)
         {
             self.guests.insert(id, name);
         }
@@ -189,16 +194,6 @@ impl Tenants {
             }
         }
         changed
-    }
-
-    /// The guest's name when one of the few processes of a group is QEMU.
-    fn guest_name(&self, path: &str, reader: &mut Reader) -> Option<String> {
-        let text = reader.below(self.tree.root.as_fd(), &format!("{path}/cgroup.procs")).ok()?;
-        let pids = parse_pids(text).rows;
-        if pids.len() > GUEST_PROCESSES_MAX {
-            return None;
-        }
-        pids.into_iter().find_map(|pid| guest_name(&self.proc.join(pid.to_string()), pid, reader))
     }
 }
 

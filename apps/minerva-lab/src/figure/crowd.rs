@@ -8,80 +8,104 @@ use minerva_lab::workload::WorkerProgram;
 
 /// The design's number of tenants, for which the budgets are.
 const TENANTS: usize = 1200;
-const SLICE_MS_MAX: f64 = 50.0;
+/// While nobody uses the disk, with a hundred who do, and when all do.
+const IDLE_MS_MAX: f64 = 8.0;
+const BUSY_MS_MAX: f64 = 10.0;
+const ALL_BUSY_MS_MAX: f64 = 100.0;
+const BUSY: usize = 100;
+const PROCESSES: u32 = 20;
 const MEMORY_MIB_MAX: f64 = 150.0;
 
+/// Tenants, active ones, and processes of each of those.
+type Case = (usize, usize, u32);
+const ALL_BUSY: Case = (TENANTS, TENANTS, PROCESSES);
+
 pub(super) fn slice_cost(arguments: &CrowdArguments) -> anyhow::Result<()> {
-    measure(arguments, &[10, TENANTS, 10_000], |result, tenants| {
-        let mean = result.cpu_ms_mean();
+    let cases = [(10, 10, 1), (TENANTS, BUSY, 1), (10_000, BUSY, 1), ALL_BUSY];
+    measure(arguments, &cases, |result, (tenants, active, processes)| {
         // Linear above the design's number; below it there is room for what does not depend on the tenants.
-        let most = SLICE_MS_MAX * (tenants as f64 / TENANTS as f64).max(1.0);
-        let idle = result.idle_cpu_ms.iter().sum::<f64>() / result.idle_cpu_ms.len().max(1) as f64;
-        Line {
-            id: "slice-cost",
-            value: mean,
-            unit: "ms CPU a slice",
-            goal: format!("at most {most:.0} at {tenants} tenants"),
-            met: mean <= most,
-            detail: format!(
-                "{tenants} cgroups, {} active: mean {mean:.1} ms, p99 {:.1} ms over {} slices; {idle:.1} ms when all are idle",
-                result.active,
-                result.cpu_ms_p99(),
-                result.cpu_ms.len(),
-            ),
-        }
+        let scale = (tenants as f64 / TENANTS as f64).max(1.0);
+        let line = |costs: &[f64], most: f64, what: &str| {
+            let mean = costs.iter().sum::<f64>() / costs.len().max(1) as f64;
+            let p99 = costs.get((costs.len() * 99).div_ceil(100).saturating_sub(1)).copied().unwrap_or(0.0);
+            Line {
+                id: "slice-cost",
+                value: mean,
+                unit: "ms CPU a slice",
+                goal: format!("at most {most:.0} at {tenants} tenants, {what}"),
+                met: mean <= most,
+                detail: format!(
+                    "{tenants} cgroups, {what}: mean {mean:.1} ms, p99 {p99:.1} ms over {} slices",
+                    costs.len()
+                ),
+            }
+        };
+        let busy_max = if active > BUSY { ALL_BUSY_MS_MAX } else { BUSY_MS_MAX };
+        let busy = match processes {
+            1 => format!("{active} busy"),
+            _ => format!("{active} busy with {processes} processes each"),
+        };
+        vec![line(&result.cpu_ms, busy_max * scale, &busy), line(&result.idle_cpu_ms, IDLE_MS_MAX * scale, "all idle")]
     })
 }
 
 pub(super) fn memory(arguments: &CrowdArguments) -> anyhow::Result<()> {
-    measure(arguments, &[TENANTS], |result, tenants| {
+    measure(arguments, &[(TENANTS, 16, 1), ALL_BUSY], |result, (tenants, active, processes)| {
         let mebibytes = |bytes: u64| bytes as f64 / f64::from(1 << 20);
         let most = MEMORY_MIB_MAX * (tenants as f64 / TENANTS as f64).max(1.0);
         let value = mebibytes(result.resident_bytes);
-        Line {
+        vec![Line {
             id: "memory",
             value,
             unit: "MiB resident",
             goal: format!("at most {most:.0} at {tenants} tenants"),
             met: value <= most,
             detail: format!(
-                "{tenants} cgroups, {} active: {value:.1} MiB at the end, {:.1} MiB at most",
-                result.active,
+                "{tenants} cgroups, {active} active with processes: {processes} each: {value:.1} MiB at the end, {:.1} MiB at most",
                 mebibytes(result.resident_bytes_max)
             ),
-        }
+        }]
     })
 }
 
 pub(super) fn idle_writes(arguments: &CrowdArguments) -> anyhow::Result<()> {
-    measure(arguments, &[TENANTS], |result, tenants| Line {
-        id: "idle-writes",
-        value: result.unchanged_writes as f64,
-        unit: "writes",
-        goal: "0".to_owned(),
-        // No unchanged slice, no measurement.
-        met: result.unchanged_writes == 0 && result.unchanged_slices > 0,
-        detail: format!(
-            "{tenants} cgroups: in {} slices in which no decision changed, of {}; {} writes in all the run",
-            result.unchanged_slices,
-            result.cpu_ms.len() + result.idle_cpu_ms.len(),
-            result.writes
-        ),
+    measure(arguments, &[(TENANTS, 16, 1)], |result, (tenants, ..)| {
+        vec![Line {
+            id: "idle-writes",
+            value: result.unchanged_writes as f64,
+            unit: "writes",
+            goal: "0".to_owned(),
+            // No unchanged slice, no measurement.
+            met: result.unchanged_writes == 0 && result.unchanged_slices > 0,
+            detail: format!(
+                "{tenants} cgroups: in {} slices in which no decision changed, of {}; {} writes in all the run",
+                result.unchanged_slices,
+                result.cpu_ms.len() + result.idle_cpu_ms.len(),
+                result.writes
+            ),
+        }]
     })
 }
 
 fn measure(
     arguments: &CrowdArguments,
-    default: &[usize],
-    line: impl Fn(&CrowdResult, usize) -> Line,
+    default: &[Case],
+    lines: impl Fn(&CrowdResult, Case) -> Vec<Line>,
 ) -> anyhow::Result<()> {
     let daemon = binaries::minervad(&arguments.output)?;
     let interrupted = signals::interrupt_flag()?;
     let program = WorkerProgram::own()?;
-    for &tenants in arguments.tenants.as_deref().unwrap_or(default) {
-        let plan = CrowdPlan { tenants, slices: arguments.slices, daemon: daemon.clone() };
+    let asked = arguments.tenants.as_ref().map(|counts| {
+        let case = |tenants: &usize| (*tenants, arguments.active.min(*tenants), arguments.processes);
+        counts.iter().map(case).collect::<Vec<Case>>()
+    });
+    for &case in asked.as_deref().unwrap_or(default) {
+        let (tenants, active, processes) = case;
+        let plan = CrowdPlan { tenants, active, processes, slices: arguments.slices, daemon: daemon.clone() };
         let result = crowd(&plan, &program, &interrupted)?;
-        line(&result, tenants).print(arguments.output.json)?;
+        for line in lines(&result, case) {
+            line.print(arguments.output.json)?;
+        }
     }
     Ok(())
 }

@@ -1,4 +1,6 @@
+use crate::journal::Journal;
 use crate::journal_lines::encode;
+use crate::runtime_dir::RuntimeDir;
 use crate::{JournalEntry, parse_journal, parse_lease};
 use minerva_model::{CgroupRef, DeviceId, KnobFile, KnobTarget, Nanos, TenantId};
 use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};
@@ -90,4 +92,36 @@ fn a_journal_of_an_earlier_version_is_read_and_an_addition_takes_its_entrys_plac
     assert_eq!(content.entries[0].cleared, ["7:1 300"]);
     let released = parse_journal(format!("{header}\n{}\n{added}\n{{\"released\":3}}\n", line("")).as_bytes());
     assert!(released.entries.is_empty());
+}
+
+/// Each tenant that comes is held, and gone soon after. Counted are entries: each is some hundred bytes of memory and of the file.
+#[test]
+fn tenants_that_are_gone_do_not_stay_in_the_journal() {
+    const BATCH: u64 = 100;
+    let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+    let dir = RuntimeDir::create(&folder.path().join("run")).unwrap();
+    let mut journal = Journal::open(&dir).unwrap();
+    let (mut most, mut largest) = (0, 0);
+    for batch in 0..1_000 {
+        let there = batch * BATCH;
+        journal.compact(&dir, |entry| entry.inode >= there).unwrap();
+        let entry = |inode: u64| JournalEntry {
+            sequence: 0,
+            target: KnobTarget::Cgroup {
+                tenant: Some(TenantId(inode)),
+                cgroup: CgroupRef { path: format!("some.slice/tenant-{inode}.scope"), inode },
+            },
+            inode,
+            file: KnobFile::BfqWeight,
+            device: DeviceId { major: 8, minor: 0 },
+            undo: "8:0 default".to_owned(),
+            before: "default 100\n".to_owned(),
+            cleared: Vec::new(),
+        };
+        journal.add(&dir, (there..there + BATCH).map(entry).collect()).unwrap();
+        most = most.max(journal.len());
+        largest = largest.max(std::fs::metadata(folder.path().join("run/undo.journal")).unwrap().len());
+    }
+    assert!(most <= 1024 + 2 * BATCH as usize, "{most} entries of {BATCH} that are there at once");
+    assert!(largest < 1 << 20, "{largest} bytes");
 }

@@ -162,7 +162,9 @@ impl FakeHost {
     }
 
     pub(crate) fn observer(&self, rules: &[TenantRule]) -> Observer {
-        Observer::new(self.roots(), rules).unwrap()
+        let mut observer = Observer::new(self.roots(), rules).unwrap();
+        observer.want_usage(true);
+        observer
     }
 }
 

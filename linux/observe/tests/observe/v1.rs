@@ -403,16 +403,78 @@ fn ten_thousand_groups_cost_one_file_each_while_idle() {
         host.write_group(&group, "blkio.bfq.io_service_bytes_recursive", "Total 0\n");
     }
     let mut observer = host.observer(&[]);
+    observer.want_usage(false);
     assert_eq!(seen(&observer.discover()).len(), 10_000);
     observer.sample();
-    let before = observer.read_counts().files;
-    observer.discover();
-    let discovered = observer.read_counts().files - before;
-    observer.sample();
-    let sampled = observer.read_counts().files - before - discovered;
-    // Ten inner groups and one disk to look at; then one file a group, and what is read of at most 64 tenants' processes.
+    let mut cost = || {
+        let before = observer.read_counts().files;
+        observer.discover();
+        let discovered = observer.read_counts().files - before;
+        observer.sample();
+        (discovered, observer.read_counts().files - before - discovered)
+    };
+    let (discovered, sampled) = cost();
+    // Ten inner groups and one disk to look at; then one file a group, and what is read of a few tenants' processes.
     assert!(discovered <= 40, "{discovered} files to find nothing new");
-    assert!((10_000..10_000 + 200).contains(&sampled), "{sampled} files for a sample");
+    assert!((10_000..10_000 + 100).contains(&sampled), "{sampled} files for a sample");
+    // With counters of the groups above, those that rest cost a file each for all that is below.
+    for index in 0..10 {
+        host.write_group(&format!("g{index}"), "blkio.bfq.io_service_bytes_recursive", "Total 0\n");
+    }
+    cost();
+    let (_, sampled) = cost();
+    assert!(sampled < 100, "{sampled} files while nobody moves");
+    host.write_group("g3", "blkio.bfq.io_service_bytes_recursive", "8:0 Read 1\n8:0 Write 0\nTotal 1\n");
+    let (_, sampled) = cost();
+    assert!((1_000..1_100).contains(&sampled), "{sampled} files when somebody below one of ten moves");
+}
+
+#[test]
+fn whoever_starts_below_a_parent_that_rested_is_seen_at_once() {
+    let host = FakeHost::new(CgroupVersion::V1);
+    host.disk("sda", "8:0", BFQ, &[]);
+    let total = |read: u64| host.blkio("p", "bfq", "_recursive", "8:0", [read, 0], [read, 0]);
+    host.group("p", "");
+    (0..10).for_each(|index| host.group(&format!("p/t{index}"), ""));
+    let mut observer = host.observer(&[]);
+    observer.discover();
+    total(0);
+    let mut expected: Vec<String> = Vec::new();
+    for step in 0..40_u64 {
+        // Nobody moves in two of three slices, and then one that rested, or never was there before.
+        if step % 3 == 2 {
+            let number = step / 3 % 12;
+            if number >= 10 {
+                host.group(&format!("p/t{number}"), "");
+            }
+            host.blkio(&format!("p/t{number}"), "bfq", "_recursive", "8:0", [step, 0], [step, 0]);
+            total((0..=step).sum());
+            expected.retain(|row| !row.starts_with(&format!("t{} ", number + 1)));
+            expected.push(format!("t{} 8:0 {step}+0 {step}+0", number + 1));
+            expected.sort_by_key(|row| row[1..].split(' ').next().unwrap().parse::<u64>().unwrap());
+        }
+        observer.discover();
+        assert_eq!(rows(&observer.sample()), expected, "slice {step}");
+    }
+}
+
+#[test]
+fn what_tenants_use_besides_the_disk_is_read_only_when_it_is_wanted() {
+    let host = FakeHost::new(CgroupVersion::V1);
+    host.group("a", "50\n");
+    host.process(50, "x", 5, 10, 4096);
+    let mut observer = host.observer(&[]);
+    observer.discover();
+    assert_eq!(observer.sample().usage.len(), 1);
+    let mut files = |wanted| {
+        observer.want_usage(wanted);
+        let before = observer.read_counts().files;
+        let sample = observer.sample();
+        (sample.usage.len(), observer.read_counts().files - before)
+    };
+    let ((some, more), (none, fewer)) = (files(true), files(false));
+    assert_eq!((some, none), (1, 0));
+    assert!(fewer < more, "{fewer} and {more} files");
 }
 
 #[test]
