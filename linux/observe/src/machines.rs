@@ -61,7 +61,7 @@ impl Machines {
     /// after the question serves it as well.
     pub fn of_cid(&self, cid: u32, asked_at: Instant) -> Result<u32, NoMachine> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if !last.as_ref().is_some_and(|look| look.began_at >= asked_at) {
+        if last.as_ref().is_none_or(|look| look.began_at < asked_at) {
             if let Some(look) = last.as_ref() {
                 std::thread::sleep(PERIOD.saturating_sub(look.began_at.elapsed()));
             }

@@ -61,7 +61,7 @@ impl Parents {
             })
             .collect();
         // The outer one of two that begin with the same tenant has the shorter path.
-        self.parents.sort_by(|one, other| (one.first, one.path.len()).cmp(&(other.first, other.path.len())));
+        self.parents.sort_by_key(|parent| (parent.first, parent.path.len()));
         self.order = by_path.into_iter().map(|(_, id)| id).collect();
     }
 
