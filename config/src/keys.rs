@@ -91,7 +91,7 @@ pub(crate) const SECTIONS: &[Section] = &[
     },
     Section {
         name: "participation",
-        doc: "The doors at which tenants ask. All but the limits, the last six, takes a restart.",
+        doc: "Where tenants ask. All but the limits, the last six, takes a restart.",
         keys: PARTICIPATION,
     },
     Section { name: "actuation", doc: "How knobs are written.", keys: ACTUATION },
