@@ -361,6 +361,13 @@ pub(crate) const DEVICE: &[Key<DeviceSettings>] = &[
         example: "",
     },
     Key {
+        name: "strict_guarantees",
+        doc: "While bfq is in force, let it keep one request inside the disk at a time: whoever commits waits far less behind scanners on a disk that turns, and random readers of great depth get about half.",
+        kind: Kind::Flag { set: |d, v| d.strict_guarantees = v },
+        show: |d| Some(d.strict_guarantees.to_string()),
+        example: "",
+    },
+    Key {
         name: "bandwidth_bytes_per_second",
         doc: "What the disk delivers, for back ends that cap; unset: the most that was measured.",
         kind: Kind::Size { least: 1 << 16, most: 1 << 44, set: |d, v| d.bandwidth_bytes_per_second = Some(v) },

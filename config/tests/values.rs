@@ -69,6 +69,7 @@ format = "json"
 [devices.nvme0n1]
 back_end = "iocost"
 enable_iocost = true
+strict_guarantees = true
 bandwidth_bytes_per_second = 150_000_000
 [[rules]]
 pattern = "system.slice/backup.service"
@@ -94,7 +95,7 @@ credits_expiry = "12h"
     assert_eq!((config.daemon.log.level, config.daemon.log.format), (LogLevel::Debug, LogFormat::Json));
     let disk = &config.engine.devices["nvme0n1"];
     assert_eq!(disk.back_end, Some(BackEnd::IoCost));
-    assert!(disk.enable_iocost);
+    assert!(disk.enable_iocost && disk.strict_guarantees);
     assert_eq!(disk.bandwidth_bytes_per_second, Some(150_000_000));
     let rule = TenantRule {
         pattern: "system.slice/backup.service".into(),

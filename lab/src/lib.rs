@@ -4,6 +4,7 @@
 //! leaves behind is removed by [`sweep::sweep`]. Needs root.
 
 pub mod clock;
+pub mod contest;
 pub mod daemon;
 pub mod disk;
 pub mod error;

@@ -46,6 +46,7 @@ const BROKEN_GOAL: u32 = 0;
 const FIGURES: &[(&str, Source)] = &[
     ("weights-bite", Source::Lab),
     ("noisy-neighbour", Source::Lab),
+    ("against-kernel", Source::Lab),
     ("tick-cost", Source::Bench("minerva-engine", "tick")),
     ("slice-cost", Source::Lab),
     ("memory", Source::Lab),

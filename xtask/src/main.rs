@@ -31,7 +31,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// The main job: an emulated disk, four tenants, with equal weights and under minervad; a table and a report.
+    /// The main job: an emulated disk, four tenants, with equal weights, with the kernel's own default and under minervad; a table and a report.
     Demo(demo::Options),
     /// Every test: lint, unit, property, golden, real kernel, guests, a short fuzz run.
     Test(tests::Options),

@@ -16,7 +16,7 @@ pub(crate) enum Command {
     /// Make, list and remove emulated disks.
     #[command(subcommand)]
     Disk(DiskCommand),
-    /// Run the demonstration: two scenes, each with equal weights and under minervad.
+    /// Run the demonstration: two scenes, each with equal weights, with the kernel's own default and under minervad.
     Demo(DemoArguments),
     /// Measure one of the figures in docs/figures.md.
     #[command(subcommand)]
@@ -178,10 +178,19 @@ pub(crate) struct EndogenicArguments {
     /// Which disk to emulate.
     #[arg(long, default_value = "sata7200-80g")]
     pub(crate) profile: String,
-    /// Multiplies the paper's bytes and times.
-    #[arg(long, default_value_t = minerva_lab::scene::ENDOGENIC_SCALE_DEFAULT)]
-    pub(crate) scale: f64,
-    /// Pairs of runs of the paper's scene, equal weights and the daemon in turns; the median counts.
+    /// Multiply the paper's bytes and times; each is measured. At 1 a run takes seven minutes.
+    #[arg(long, value_delimiter = ',', default_value = "0.125,0.25,1")]
+    pub(crate) scale: Vec<f64>,
+    /// How far the tenant steps back that does; each is measured.
+    #[arg(long, value_delimiter = ',', value_parser = ["low", "lowest"], default_value = "low,lowest")]
+    pub(crate) level: Vec<String>,
+    /// What the deadline of who coordinates means: to have begun by it, or to be done; each is measured.
+    #[arg(long, value_delimiter = ',', value_parser = ["begin", "done"], default_value = "begin,done")]
+    pub(crate) deadline: Vec<String>,
+    /// Seed of the order; drawn and printed unless given.
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// Pairs of runs of the paper's scene, equal weights and the daemon, in an order that is drawn for each; the median counts.
     #[arg(long, default_value_t = 2)]
     pub(crate) pairs: u32,
     /// Other scenes: 4, 8 and 16 tenants of other sizes and orders, sequential and random, this many of each.
@@ -200,6 +209,9 @@ pub(crate) enum FigureCommand {
     Endogenic(EndogenicArguments),
     /// How close two equal readers at shares 800:100 get to 8:1.
     WeightsBite(WeightsBiteArguments),
+    /// Minerva against what the kernel does by itself: each elevator as shipped, in scenes of short, committing and lasting
+    /// tenants beside heavy ones.
+    AgainstKernel(AgainstKernelArguments),
     /// What scene one of the demonstration gains under minervad against equal weights.
     NoisyNeighbour(NoisyNeighbourArguments),
     /// Processor time of the daemon in each slice, with many tenants.
@@ -300,16 +312,49 @@ pub(crate) struct UndoBitesArguments {
 }
 
 #[derive(Clone, Debug, Args)]
+pub(crate) struct AgainstKernelArguments {
+    /// Only these scenes.
+    #[arg(long, value_delimiter = ',', value_parser = minerva_lab::contest::CONTESTS)]
+    pub(crate) scene: Vec<String>,
+    /// Only these arms.
+    #[arg(long, value_delimiter = ',', value_parser = crate::figure::ARMS)]
+    pub(crate) arm: Vec<String>,
+    /// Which disks to emulate.
+    #[arg(long, value_delimiter = ',', default_value = "sata7200-80g,sata-ssd")]
+    pub(crate) profile: Vec<String>,
+    /// Rounds; in each every arm plays once, in an order that is drawn. The medians count.
+    #[arg(long, default_value_t = 3)]
+    pub(crate) rounds: u32,
+    /// Multiplies the work of tenants that end and the time of those that last.
+    #[arg(long, default_value_t = 1.0)]
+    pub(crate) scale: f64,
+    /// Seed of the order; drawn and printed unless given.
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// Write every single run to this file, as JSON.
+    #[arg(long)]
+    pub(crate) runs: Option<PathBuf>,
+    /// Write a plot of each scene into this folder.
+    #[arg(long)]
+    pub(crate) plots: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Clone, Debug, Args)]
 pub(crate) struct NoisyNeighbourArguments {
     /// Which disk to emulate.
     #[arg(long, default_value = "sata7200-80g")]
     pub(crate) profile: String,
-    /// Multiplies the bytes of the workloads.
-    #[arg(long)]
-    pub(crate) scale: Option<f64>,
-    /// Pairs of runs, equal weights and the daemon in turns; the median counts.
+    /// Multiply the bytes of the workloads; each is measured. At 1 a run takes seven minutes.
+    #[arg(long, value_delimiter = ',', default_value = "0.1,0.25,1")]
+    pub(crate) scale: Vec<f64>,
+    /// Pairs of runs, equal weights and the daemon, in an order that is drawn for each pair; the median counts.
     #[arg(long, default_value_t = 2)]
     pub(crate) pairs: u32,
+    /// Seed of the order; drawn and printed unless given.
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
     /// In place of minervad let the four tenants hold these BFQ weights.
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1000), conflicts_with = "minervad")]
     pub(crate) weights: Option<Vec<u32>>,

@@ -4,7 +4,7 @@ use crate::cli::DemoArguments;
 use crate::{binaries, output, signals};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use minerva_lab::scene::{
-    Comparison, Equal, FixedWeights, Live, Minervad, RunResult, SCALE_DEFAULT, Scene, Stage, Steering, TenantPlan,
+    Arm, Comparison, Equal, FixedWeights, Live, Minervad, RunResult, SCALE_DEFAULT, Scene, Stage, Steering, TenantPlan,
     check_machine, in_plain_words, render_table, run_scene, write_report,
 };
 use minerva_lab::workload::WorkerProgram;
@@ -18,11 +18,16 @@ pub(crate) fn run(arguments: &DemoArguments) -> anyhow::Result<()> {
     let scale = arguments.scale.unwrap_or(SCALE_DEFAULT);
     anyhow::ensure!(scale > 0.0 && scale <= 1.0, "a scale of {scale} is no good: use one above 0, up to 1");
     let mut steerings: Vec<Box<dyn Steering>> = vec![Box::new(Equal)];
+    if !arguments.equal_only {
+        // What a host does on which nobody changed anything.
+        let (name, elevator) = ("kernel".to_owned(), "bfq".to_owned());
+        steerings.push(Box::new(Arm { name, elevator, low_latency: true, steering: Box::new(Equal) }));
+    }
     if let Some(weights) = &arguments.weights {
         steerings.push(Box::new(FixedWeights(weights.clone())));
     } else if !arguments.equal_only {
         let program = binaries::minervad(&arguments.output)?;
-        steerings.push(Box::new(Minervad { program, slice_ms: crate::figure::SLICE_MS }));
+        steerings.push(Box::new(Minervad { program, slice_ms: crate::figure::SLICE_MS, disk_keys: String::new() }));
     }
     let interrupted = signals::interrupt_flag()?;
     minerva_lab::sweep::sweep("minerva-lab-")?;

@@ -46,6 +46,7 @@ fn job(device: &Path, access: Access, bytes: u64) -> WorkloadSpec {
         block_bytes: 64 << 10,
         region_start: 0,
         region_bytes: 32 << 20,
+        depth: 1,
         compute: Compute::Nothing,
         think: Nanos::ZERO,
         part: None,

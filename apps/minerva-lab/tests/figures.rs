@@ -55,3 +55,25 @@ fn an_undone_weight_has_no_effect_any_more() {
     let Some(lines) = figure(&["undo-bites", "--back-end", "bfq-v1", "--seconds", "8"]) else { return };
     assert_eq!(lines[0]["met"], true, "{lines:?}");
 }
+
+/// The harness, small: every arm plays, what is compared is there, and every single run is kept. Goals are for quiet machines.
+#[test]
+fn minerva_is_set_against_the_kernel() {
+    let folder = std::env::temp_dir().join(format!("minerva-test-against-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let runs = folder.join("runs.json");
+    let arguments = ["against-kernel", "--scene", "short-2,commit-1", "--arm", "mq-deadline,bfq,minerva"];
+    let further = ["--profile", "sata7200-80g", "--rounds", "1", "--scale", "0.35", "--seed", "7"];
+    let paths = ["--runs", runs.to_str().unwrap(), "--plots", folder.to_str().unwrap()];
+    let Some(lines) = figure(&[&arguments[..], &further[..], &paths[..]].concat()) else { return };
+    let has = |part: &str| lines.iter().any(|line| line["detail"].as_str().unwrap().contains(part));
+    for part in ["short-2, completion of the short", "commit-1, done by the victim", "whole disk", "over 1 scenes"] {
+        assert!(has(part), "{part} is missing in {lines:?}");
+    }
+    assert!(lines.iter().all(|line| line["value"].as_f64().is_some_and(|value| value > 0.0)), "{lines:?}");
+    let kept: Vec<serde_json::Value> = serde_json::from_slice(&std::fs::read(&runs).unwrap()).unwrap();
+    // Two kinds of work alone in each scene, and three arms.
+    assert_eq!(kept.len(), 2 * (2 + 3));
+    assert!(folder.join("against-kernel-short-2-sata7200-80g.svg").exists());
+    std::fs::remove_dir_all(&folder).unwrap();
+}

@@ -1,12 +1,12 @@
-//! A disk's own settings: the elevator and BFQ's `low_latency`, written only when the operator's file says so.
+//! A disk's own settings: the elevator and BFQ's switches, written only when the operator's file says so.
 //!
 //! `queue/scheduler` reads `none mq-deadline kyber [bfq]`, the brackets around the one in force; a disk without a choice reads
 //! `none`. Changing it loses every per-disk BFQ weight, and BFQ always starts with `low_latency` 1 (tried on Linux 6.18).
 
 use crate::knob::{Reading, Setting};
 
-/// What to write to `low_latency`.
-pub(crate) fn render_low_latency(on: bool) -> String {
+/// What to write to one of BFQ's switches.
+pub(crate) fn render_switch(on: bool) -> String {
     u8::from(on).to_string()
 }
 
@@ -19,19 +19,20 @@ pub(crate) fn parse_elevator(text: &str) -> Option<Reading> {
     Some(Reading { setting: Setting::Elevator(name.to_owned()), undo: name.to_owned() })
 }
 
-/// Whether `low_latency` is on.
-pub(crate) fn parse_low_latency(text: &str) -> Option<Reading> {
+/// Whether one of BFQ's switches is on.
+pub(crate) fn parse_switch(text: &str, setting: fn(bool) -> Setting) -> Option<Reading> {
     let on = match text.trim() {
         "0" => false,
         "1" => true,
         _ => return None,
     };
-    Some(Reading { setting: Setting::LowLatency(on), undo: render_low_latency(on) })
+    Some(Reading { setting: setting(on), undo: render_switch(on) })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{parse_elevator, parse_low_latency};
+    use super::{parse_elevator, parse_switch};
+    use crate::knob::Setting;
 
     #[test]
     fn the_elevator_in_force_is_read() {
@@ -49,10 +50,14 @@ mod tests {
     }
 
     #[test]
-    fn low_latency_is_read() {
+    fn a_switch_is_read() {
         let table = [("1\n", Some("1")), ("0\n", Some("0")), ("", None), ("yes", None)];
         for (text, undo) in table {
-            assert_eq!(parse_low_latency(text).map(|reading| reading.undo).as_deref(), undo, "{text:?}");
+            assert_eq!(
+                parse_switch(text, Setting::LowLatency).map(|reading| reading.undo).as_deref(),
+                undo,
+                "{text:?}"
+            );
         }
     }
 }

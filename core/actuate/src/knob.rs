@@ -44,6 +44,8 @@ pub(crate) enum Setting {
     Elevator(String),
     /// BFQ's `low_latency`.
     LowLatency(bool),
+    /// BFQ's `strict_guarantees`.
+    StrictGuarantees(bool),
     /// iocost is enabled for the disk.
     IoCost(bool),
 }
@@ -55,7 +57,7 @@ impl Setting {
             Self::Weight(weight) => *weight == crate::weight_file::DEFAULT,
             Self::Limits { read, write } => read.is_none() && write.is_none(),
             Self::Limit(limit) => limit.is_none(),
-            Self::Elevator(_) | Self::LowLatency(_) | Self::IoCost(_) => false,
+            Self::Elevator(_) | Self::LowLatency(_) | Self::StrictGuarantees(_) | Self::IoCost(_) => false,
         }
     }
 
@@ -81,7 +83,7 @@ impl Setting {
             Self::Limits { read, write } => io_max::render(device, *read, *write),
             Self::Limit(limit) => throttle_v1::render(device, *limit),
             Self::Elevator(name) => name.clone(),
-            Self::LowLatency(on) => disk::render_low_latency(*on),
+            Self::LowLatency(on) | Self::StrictGuarantees(on) => disk::render_switch(*on),
             Self::IoCost(enabled) => iocost::render_enable(device, *enabled),
         }
     }
@@ -106,7 +108,8 @@ pub(crate) fn parse(file: KnobFile, device: DeviceId, text: &str) -> Option<Read
         KnobFile::ThrottleReadBps | KnobFile::ThrottleWriteBps => Some(throttle_v1::parse(device, text)),
         KnobFile::IoCostQos => Some(iocost::parse_qos(device, text)),
         KnobFile::Elevator => disk::parse_elevator(text),
-        KnobFile::BfqLowLatency => disk::parse_low_latency(text),
+        KnobFile::BfqLowLatency => disk::parse_switch(text, Setting::LowLatency),
+        KnobFile::BfqStrictGuarantees => disk::parse_switch(text, Setting::StrictGuarantees),
         // The group's weight on every disk is never written: decisions are per disk.
         KnobFile::BfqV1Weight => None,
     }

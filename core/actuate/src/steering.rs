@@ -59,11 +59,13 @@ impl Steering {
         let facts = &mut self.device.facts;
         match setting {
             Setting::Elevator(name) if facts.elevator.as_deref() != Some(&*name) => {
-                // BFQ always starts with low_latency 1.
+                // BFQ always starts with low_latency 1 and strict_guarantees 0.
                 facts.bfq_low_latency = (name == "bfq").then_some(true);
+                facts.bfq_strict_guarantees = (name == "bfq").then_some(false);
                 facts.elevator = Some(name);
             }
             Setting::LowLatency(on) => facts.bfq_low_latency = Some(on),
+            Setting::StrictGuarantees(on) => facts.bfq_strict_guarantees = Some(on),
             Setting::IoCost(enabled) => facts.iocost_enabled = enabled,
             Setting::Elevator(_) | Setting::Weight(_) | Setting::Limits { .. } | Setting::Limit(_) => {}
         }

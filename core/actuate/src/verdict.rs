@@ -152,14 +152,12 @@ fn bfq(facts: &DeviceFacts, settings: Option<&DeviceSettings>, back_end: BackEnd
         Some(false) => {
             Verdict::bites(back_end, "bfq is in force with low_latency 0, so it obeys weights", attribution(facts))
         }
-        Some(true) if asks_for_bfq(settings) => Verdict::watches(
-            "bfq is in force, but while its low_latency is 1 it favours whom it guesses to be interactive over weights",
-            "minerva.toml asks for bfq on <disk>, so Minerva sets low_latency to 0 itself once its mode is enforce",
-        ),
-        Some(true) => Verdict::watches(
-            "bfq is in force, but while its low_latency is 1 it favours whom it guesses to be interactive over weights",
-            "echo 0 > /sys/block/<disk>/queue/iosched/low_latency, or set elevator = \"bfq\" for <disk> in minerva.toml and \
-             Minerva does it",
+        // Raising acts on queues inside a group; between groups weights hold (tried on Linux 6.18, docs/adr/0007).
+        Some(true) => Verdict::bites(
+            back_end,
+            "bfq is in force; with low_latency 1 it favours whom it guesses to be interactive inside a group, and weights hold \
+             between groups (minerva-ctl doctor --device <disk> --probe proves it)",
+            if back_end == BackEnd::Bfq { attribution(facts) } else { None },
         ),
         None => Verdict::watches(
             "bfq is in force, but its low_latency could not be read, so it is unknown whether it obeys weights",
@@ -199,8 +197,8 @@ fn without_bfq(facts: &DeviceFacts, settings: Option<&DeviceSettings>) -> Verdic
     Verdict::watches(
         reason,
         format!(
-            "{load}echo bfq > /sys/block/<disk>/queue/scheduler and echo 0 > /sys/block/<disk>/queue/iosched/low_latency, \
-             or set elevator = \"bfq\" for <disk> in minerva.toml and Minerva does both"
+            "{load}echo bfq > /sys/block/<disk>/queue/scheduler, or set elevator = \"bfq\" for <disk> in minerva.toml and \
+             Minerva does it"
         ),
     )
 }
@@ -260,12 +258,18 @@ pub(crate) struct DiskWish {
     pub(crate) due: bool,
 }
 
-/// What the operator's file lets Minerva change about the disk itself, in the order in which to write it: `low_latency` exists
-/// only while BFQ is in force.
+/// What the operator's file lets Minerva change about the disk itself, in the order in which to write it: `strict_guarantees`
+/// exists only while BFQ is in force.
+///
+/// Without `strict_guarantees` BFQ keeps several requests of a scanner inside the disk, and whoever waits for a flush, as a file
+/// system's journal does with each fsync, waits for all of them: weights cannot help, because the journal's thread is nobody's
+/// tenant. With it random readers of great depth lose, so the operator decides (both measured in docs/adr/0007). `low_latency`
+/// stays as it is found.
 pub(crate) fn disk_wishes(facts: &DeviceFacts, settings: Option<&DeviceSettings>) -> [DiskWish; 3] {
     let in_force = facts.elevator.as_deref();
     let elevator = settings.and_then(|settings| settings.elevator.as_deref());
     let iocost = settings.is_some_and(|settings| settings.enable_iocost);
+    let strict = settings.is_some_and(|settings| settings.strict_guarantees) && in_force == Some("bfq");
     [
         DiskWish {
             file: KnobFile::Elevator,
@@ -273,9 +277,9 @@ pub(crate) fn disk_wishes(facts: &DeviceFacts, settings: Option<&DeviceSettings>
             due: elevator.is_some() && in_force.is_some() && in_force != elevator,
         },
         DiskWish {
-            file: KnobFile::BfqLowLatency,
-            asked: asks_for_bfq(settings).then_some(Setting::LowLatency(false)),
-            due: asks_for_bfq(settings) && in_force == Some("bfq") && facts.bfq_low_latency == Some(true),
+            file: KnobFile::BfqStrictGuarantees,
+            asked: strict.then_some(Setting::StrictGuarantees(true)),
+            due: strict && facts.bfq_strict_guarantees == Some(false),
         },
         DiskWish {
             file: KnobFile::IoCostQos,
@@ -287,8 +291,8 @@ pub(crate) fn disk_wishes(facts: &DeviceFacts, settings: Option<&DeviceSettings>
 
 #[cfg(test)]
 mod tests {
-    use super::verdict;
-    use minerva_model::{BackEnd, CgroupVersion, DeviceFacts, DeviceId, DeviceSettings};
+    use super::{disk_wishes, verdict};
+    use minerva_model::{BackEnd, CgroupVersion, DeviceFacts, DeviceId, DeviceSettings, KnobFile};
 
     fn facts(elevator: Option<&str>) -> DeviceFacts {
         DeviceFacts {
@@ -298,6 +302,7 @@ mod tests {
             elevator: elevator.map(str::to_owned),
             elevators_available: vec!["none".to_owned(), "bfq".to_owned()],
             bfq_low_latency: (elevator == Some("bfq")).then_some(false),
+            bfq_strict_guarantees: None,
             iocost_available: true,
             iocost_enabled: false,
             throttle_available: true,
@@ -306,6 +311,22 @@ mod tests {
             size_bytes: 1 << 40,
             back_end_forced: None,
         }
+    }
+
+    #[test]
+    fn strict_guarantees_are_set_where_the_file_asks_for_them_under_bfq_and_nowhere_else() {
+        let asks = DeviceSettings { strict_guarantees: true, ..Default::default() };
+        let bfq = DeviceFacts { bfq_strict_guarantees: Some(false), ..facts(Some("bfq")) };
+        let due = |facts: &DeviceFacts, settings: &DeviceSettings| {
+            let wishes = disk_wishes(facts, Some(settings));
+            wishes.into_iter().filter(|wish| wish.due).map(|wish| wish.file).collect::<Vec<_>>()
+        };
+        assert_eq!(due(&bfq, &asks), [KnobFile::BfqStrictGuarantees]);
+        assert_eq!(due(&bfq, &DeviceSettings { elevator: Some("bfq".to_owned()), ..Default::default() }), []);
+        assert_eq!(due(&DeviceFacts { bfq_strict_guarantees: Some(true), ..bfq }, &asks), []);
+        assert_eq!(due(&facts(Some("none")), &asks), []);
+        let both = DeviceSettings { elevator: Some("bfq".to_owned()), ..asks };
+        assert_eq!(due(&facts(Some("none")), &both), [KnobFile::Elevator], "bfq must be there first");
     }
 
     fn forces(back_end: BackEnd) -> DeviceSettings {
@@ -318,7 +339,7 @@ mod tests {
         let none = facts(Some("none"));
         let v1 =
             |facts: &DeviceFacts| DeviceFacts { cgroup: CgroupVersion::V1, iocost_available: false, ..facts.clone() };
-        let slow = DeviceFacts { bfq_low_latency: Some(true), ..bfq.clone() };
+        let raising = DeviceFacts { bfq_low_latency: Some(true), ..bfq.clone() };
         let iocost = DeviceFacts { iocost_enabled: true, ..none.clone() };
         let leaf = DeviceId { major: 8, minor: 0 };
         let asks = DeviceSettings { elevator: Some("bfq".to_owned()), ..Default::default() };
@@ -327,9 +348,8 @@ mod tests {
             (bfq.clone(), None, BackEnd::Bfq, "obeys weights"),
             (v1(&bfq), None, BackEnd::BfqV1, "buffered writes"),
             (DeviceFacts { bfq_low_latency: None, ..bfq.clone() }, None, BackEnd::Observe, "could not be read"),
-            (slow.clone(), None, BackEnd::Observe, "echo 0 > /sys/block/sda/queue/iosched/low_latency"),
-            (slow.clone(), Some(asks.clone()), BackEnd::Observe, "sets low_latency to 0 itself"),
-            (DeviceFacts { iocost_enabled: true, ..slow.clone() }, None, BackEnd::IoCost, "iocost is enabled"),
+            (raising.clone(), None, BackEnd::Bfq, "weights hold between groups"),
+            (v1(&raising), Some(asks.clone()), BackEnd::BfqV1, "--device sda --probe"),
             (iocost.clone(), None, BackEnd::IoCost, "iocost is enabled"),
             (none.clone(), None, BackEnd::Observe, "echo bfq > /sys/block/sda/queue/scheduler"),
             (none.clone(), Some(asks.clone()), BackEnd::Observe, "puts it in force itself"),

@@ -101,7 +101,8 @@ impl World {
         // Nobody gives up here, so that every knob must come back.
         config.actuation.fights_before_giving_up = u32::MAX;
         config.actuation.verify_every_slices = 2;
-        let settings = DeviceSettings { elevator: Some("bfq".to_owned()), ..Default::default() };
+        let settings =
+            DeviceSettings { elevator: Some("bfq".to_owned()), strict_guarantees: true, ..Default::default() };
         config.devices.insert("sda".to_owned(), settings);
         self.actuator.configure(&config);
     }

@@ -159,7 +159,8 @@ fn config(mode: &str, rest: &[&str]) -> EngineConfig {
             ("fights", count) => config.actuation.fights_before_giving_up = count.parse().unwrap(),
             ("ancestors", manage) => config.actuation.manage_ancestors = manage.parse().unwrap(),
             ("sda.elevator", name) => {
-                let settings = DeviceSettings { elevator: Some(name.to_owned()), ..Default::default() };
+                let settings =
+                    DeviceSettings { elevator: Some(name.to_owned()), strict_guarantees: true, ..Default::default() };
                 config.devices.insert("sda".to_owned(), settings);
             }
             _ => panic!("not a setting: {word}"),

@@ -141,6 +141,7 @@ fn device(id: DeviceId) -> Device {
         elevator: Some("bfq".to_owned()),
         elevators_available: vec!["bfq".to_owned()],
         bfq_low_latency: Some(false),
+        bfq_strict_guarantees: None,
         iocost_available: true,
         iocost_enabled: false,
         throttle_available: true,

@@ -24,6 +24,7 @@ fn device(id: DeviceId, bfq: bool) -> Device {
         elevator: Some(if bfq { "bfq" } else { "none" }.to_owned()),
         elevators_available: vec!["bfq".to_owned(), "none".to_owned()],
         bfq_low_latency: bfq.then_some(false),
+        bfq_strict_guarantees: None,
         iocost_available: false,
         iocost_enabled: false,
         throttle_available: true,

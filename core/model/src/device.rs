@@ -67,8 +67,11 @@ pub struct DeviceFacts {
     pub elevator: Option<String>,
     /// The elevators that could be chosen.
     pub elevators_available: Vec<String>,
-    /// BFQ's `low_latency`, when BFQ is in force. Weights are obeyed only at `false`.
+    /// BFQ's `low_latency`, when BFQ is in force.
     pub bfq_low_latency: Option<bool>,
+    /// BFQ's `strict_guarantees`, when BFQ is in force.
+    #[serde(default)]
+    pub bfq_strict_guarantees: Option<bool>,
     /// The kernel offers iocost (`io.cost.qos` exists in the root group).
     pub iocost_available: bool,
     /// iocost is enabled for this device.

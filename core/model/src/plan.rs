@@ -33,11 +33,13 @@ pub enum KnobFile {
     Elevator,
     /// `queue/iosched/low_latency` of a disk under BFQ.
     BfqLowLatency,
+    /// `queue/iosched/strict_guarantees` of a disk under BFQ.
+    BfqStrictGuarantees,
 }
 
 impl KnobFile {
     /// Every knob, for allow-lists and tests.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::BfqWeight,
         Self::BfqV1Weight,
         Self::BfqV1WeightDevice,
@@ -48,6 +50,7 @@ impl KnobFile {
         Self::IoCostQos,
         Self::Elevator,
         Self::BfqLowLatency,
+        Self::BfqStrictGuarantees,
     ];
 
     /// The path below the cgroup directory, or below the disk's directory in sysfs.
@@ -63,6 +66,7 @@ impl KnobFile {
             Self::IoCostQos => "io.cost.qos",
             Self::Elevator => "queue/scheduler",
             Self::BfqLowLatency => "queue/iosched/low_latency",
+            Self::BfqStrictGuarantees => "queue/iosched/strict_guarantees",
         }
     }
 }

@@ -136,6 +136,9 @@ pub struct DeviceSettings {
     pub elevator: Option<String>,
     /// Enable iocost, and back.
     pub enable_iocost: bool,
+    /// Set BFQ's `strict_guarantees` while BFQ is in force, and back.
+    #[serde(default)]
+    pub strict_guarantees: bool,
     /// What the disk delivers, for back ends that need a number; absent: the most that was measured.
     pub bandwidth_bytes_per_second: Option<u64>,
 }

@@ -6,6 +6,7 @@
 
 mod claim;
 mod control;
+mod file_system;
 mod loop_device;
 mod queue;
 mod served;
@@ -13,7 +14,8 @@ mod service;
 
 pub use claim::{DiskInfo, RUNTIME_DIRECTORY};
 pub use control::{DiskStatus, destroy, list, status};
-pub use queue::BlockQueue;
+pub use file_system::FileSystem;
+pub use queue::{BlockQueue, QueueBefore};
 pub use service::DiskStatistics;
 
 pub(crate) use claim::source_name;

@@ -54,3 +54,30 @@ impl BlockQueue {
         Ok(chosen.unwrap_or("none").to_owned())
     }
 }
+
+/// A queue's elevator and `low_latency` as they were; dropping it puts them back.
+#[derive(Debug)]
+pub struct QueueBefore {
+    queue: BlockQueue,
+    elevator: String,
+    low_latency: Option<String>,
+}
+
+impl QueueBefore {
+    /// What `queue` has now.
+    pub fn of(queue: BlockQueue) -> Result<Self> {
+        let elevator = queue.elevator()?;
+        let low_latency = if elevator == "bfq" { Some(queue.read("iosched/low_latency")?) } else { None };
+        Ok(Self { queue, elevator, low_latency })
+    }
+}
+
+impl Drop for QueueBefore {
+    fn drop(&mut self) {
+        // A disk that has gone needs nothing put back.
+        let _ = self.queue.write("scheduler", &self.elevator);
+        if let Some(value) = &self.low_latency {
+            let _ = self.queue.write("iosched/low_latency", value);
+        }
+    }
+}

@@ -86,6 +86,7 @@ pub fn weights_bite(
             region_start: half * index as u64,
             // The same outer part of each half: readers at unlike speeds would not be equal.
             region_bytes: half / 4 / u64::from(plan.block_bytes) * u64::from(plan.block_bytes),
+            depth: 1,
             compute: Compute::Nothing,
             think: Nanos::ZERO,
             part: None,

@@ -151,6 +151,7 @@ fn job(disk: &Disk, index: u64) -> WorkloadSpec {
         block_bytes: 4096,
         region_start: 0,
         region_bytes: disk.info().size_bytes / 4096 * 4096,
+        depth: 1,
         compute: Compute::Nothing,
         think: Nanos::from_millis(if index < UNLIKE { 20 + 20 * index } else { THINK_MS }),
         part: None,

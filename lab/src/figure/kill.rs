@@ -377,6 +377,7 @@ fn job(disk: &Disk, index: u64, think_ms: u64) -> WorkloadSpec {
         block_bytes: 64 << 10,
         region_start: 0,
         region_bytes: disk.info().size_bytes / 65536 * 65536,
+        depth: 1,
         compute: Compute::Nothing,
         think: Nanos::from_millis(think_ms),
         part: None,

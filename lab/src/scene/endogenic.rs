@@ -33,12 +33,24 @@ pub struct EndogenicPlan {
     pub access: Access,
     /// Bytes a request.
     pub block_bytes: u32,
+    /// How far those step back that do. The paper says `low`.
+    pub level: Level,
+    /// Who coordinates wants to be done within its time; otherwise to have begun.
+    pub done_within: bool,
 }
 
 impl EndogenicPlan {
     /// The paper's scene.
     pub const fn paper(scale: f64) -> Self {
-        Self { scale, tenants: 4, seed: 0, access: Access::SequentialRead, block_bytes: BLOCK_BYTES }
+        Self {
+            scale,
+            tenants: 4,
+            seed: 0,
+            access: Access::SequentialRead,
+            block_bytes: BLOCK_BYTES,
+            level: Level::Lowest,
+            done_within: false,
+        }
     }
 
     /// The scene.
@@ -47,8 +59,9 @@ impl EndogenicPlan {
         let rotation = if self.seed == 0 { 0 } else { random.usize(..4) };
         let plans = workloads(self.scale);
         let part = |role: usize| match role {
+            1 if self.done_within => Some(Part::DoneWithin(Nanos((WITHIN_S * self.scale * 1e9) as u64))),
             1 => Some(Part::BeginsWithin(Nanos((WITHIN_S * self.scale * 1e9) as u64))),
-            3 => Some(Part::StepsBack(Level::Lowest)),
+            3 => Some(Part::StepsBack(self.level)),
             _ => None,
         };
         let tenant = |index: usize| {
@@ -66,7 +79,10 @@ impl EndogenicPlan {
                 // Beside others the checksum would wait for a processor, which is not what is measured.
                 compute: if self.tenants > 4 { Compute::Nothing } else { plans[role].compute },
                 region: index as f64 / f64::from(self.tenants),
+                depth: 1,
+                region_bytes: None,
                 starts_at: Nanos::ZERO,
+                lasts: None,
                 part: part(role),
             }
         };
@@ -91,6 +107,14 @@ mod tests {
         let parts: Vec<Option<Part>> = scene.tenants.iter().map(|tenant| tenant.part).collect();
         let within = Part::BeginsWithin(Nanos::from_secs(20));
         assert_eq!(parts, [None, Some(within), None, Some(Part::StepsBack(Level::Lowest))]);
+    }
+
+    #[test]
+    fn the_papers_own_words_are_one_of_the_ways() {
+        let plan = EndogenicPlan { level: Level::Low, done_within: true, ..EndogenicPlan::paper(1.0) };
+        let parts: Vec<Option<Part>> = plan.scene().tenants.iter().map(|tenant| tenant.part).collect();
+        let within = Part::DoneWithin(Nanos::from_secs(20));
+        assert_eq!(parts, [None, Some(within), None, Some(Part::StepsBack(Level::Low))]);
     }
 
     #[test]

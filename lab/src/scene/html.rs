@@ -29,8 +29,8 @@ fn render(disk: &str, scenes: &[Scene], runs: &[RunResult]) -> Result<String> {
         page,
         "<h1>Minerva: who gets the disk?</h1><p>Four tenants share an emulated disk, profile <b>{}</b>, through the \
          kernel's own BFQ elevator. Their work is that of the Minerva paper's section 3.3, scaled by <b>{scale}</b>. \
-         Each scene ran once with equal weights and once under the controller, on this machine, one after the \
-         other.</p>",
+         Each scene ran once with equal weights and BFQ's low_latency off, once as the kernel ships it (`kernel`) and \
+         once under the controller, on this machine, one after the other.</p>",
         escape(disk)
     );
     for scene in scenes {

@@ -4,6 +4,7 @@
 //! The four workloads are those of the Minerva paper's section 3.3: a checksum of 200 MB, a load of 500 MB, a scan of 3 GB
 //! and a scan of 12 GB.
 
+mod arm;
 mod compare;
 mod endogenic;
 mod html;
@@ -15,6 +16,7 @@ mod steering;
 mod table;
 mod words;
 
+pub use arm::Arm;
 pub use compare::{Comparison, TenantChange, signed_percent};
 pub use endogenic::{ENDOGENIC_SCALE_DEFAULT, EndogenicPlan, PAPER_ENDOGENIC, endogenic_slice_ms};
 pub use html::write_report;
@@ -55,14 +57,27 @@ pub struct TenantPlan {
     pub block_bytes: u32,
     /// Order of the requests.
     pub access: Access,
+    /// Requests under way at once.
+    pub depth: u32,
     /// What it does with the data.
     pub compute: Compute,
     /// Where its data starts, as a part of the disk from 0 to 1.
     pub region: f64,
+    /// Over how many bytes its data lies; as many as its work has, unless told.
+    pub region_bytes: Option<u64>,
     /// When it comes, after the scene's start.
     pub starts_at: Nanos,
+    /// It works this long, however much it gets done; otherwise until its bytes are done.
+    pub lasts: Option<Nanos>,
     /// How it takes part in its own scheduling, where it can.
     pub part: Option<Part>,
+}
+
+impl TenantPlan {
+    /// When it is told to stop, after the scene's start; nothing for one that works until its bytes are done.
+    pub fn ends_at(&self) -> Option<Nanos> {
+        self.lasts.map(|lasts| self.starts_at + lasts)
+    }
 }
 
 /// Who comes when.
@@ -123,7 +138,10 @@ fn workloads(scale: f64) -> Vec<TenantPlan> {
         access: Access::SequentialRead,
         compute,
         region,
+        depth: 1,
+        region_bytes: None,
         starts_at: Nanos::ZERO,
+        lasts: None,
         part: None,
     };
     plans.into_iter().zip(quarters).map(tenant).collect()

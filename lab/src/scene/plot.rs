@@ -139,7 +139,7 @@ pub(super) fn completion(runs: &[&RunResult]) -> Result<String> {
             .map_err(text)?;
         let width = 0.8 / runs.len().max(1) as f64;
         for (which, run) in runs.iter().enumerate() {
-            let colour = if run.steering == "equal" { GREY } else { COLOURS[0] };
+            let colour = if run.steering == "equal" { GREY } else { COLOURS[(runs.len() - 1 - which) % COLOURS.len()] };
             let left = |index: usize| index as f64 + 0.1 + width * which as f64;
             let bar = |(index, tenant): (usize, &super::TenantResult)| {
                 let corners = [(left(index) + width * 0.05, 0.0), (left(index) + width * 0.95, tenant.completion_s)];

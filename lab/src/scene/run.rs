@@ -2,11 +2,11 @@
 
 use super::{RunResult, Scene, Steering, SteeringContext, TenantInScene, TenantPlan};
 use crate::clock::boottime;
-use crate::disk::{Disk, DiskSpec};
+use crate::disk::{Disk, DiskSpec, FileSystem, RUNTIME_DIRECTORY};
 use crate::error::{LabError, Result};
-use crate::workload::{CgroupParent, TakesPart, Worker, WorkerProgram, WorkloadSpec};
+use crate::workload::{Access, CgroupParent, TakesPart, Worker, WorkerProgram, WorkloadSpec};
 use minerva_model::Nanos;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -40,8 +40,13 @@ pub fn run_scene(
     stage: &Stage<'_>,
     watch: &mut dyn FnMut(&Live),
 ) -> Result<RunResult> {
-    let name = format!("demo-{}", std::process::id());
-    let disk = Disk::create(&DiskSpec::new(name, stage.profile))?;
+    let mut spec = DiskSpec::new(format!("demo-{}", std::process::id()), stage.profile);
+    let needs_files = scene.tenants.iter().any(|plan| plan.access == Access::Commit);
+    let contents = needs_files.then(|| Contents(Path::new(RUNTIME_DIRECTORY).join(format!("{}.contents", spec.name))));
+    spec.backing = contents.as_ref().map(|contents| contents.0.clone());
+    // Dropped in the opposite order: the file system, the disk, what the disk held.
+    let disk = Disk::create(&spec)?;
+    let files = needs_files.then(|| FileSystem::create(&disk)).transpose()?;
     let parent = CgroupParent::create("minerva-lab-demo")?;
     let groups = scene.tenants.iter().map(|plan| parent.tenant(&plan.name)).collect::<Result<Vec<_>>>()?;
     let tenants = scene.tenants.iter().map(|plan| TenantInScene { name: plan.name.clone(), weight_percent: 100 });
@@ -49,11 +54,13 @@ pub fn run_scene(
     let mut steered = steering.start(&context)?;
     let mut workers = Vec::new();
     for (plan, group) in scene.tenants.iter().zip(&groups) {
-        workers.push(Worker::spawn(stage.program, &job(plan, &disk, steered.participation_socket()), Some(group))?);
+        let job = job(plan, &disk, files.as_ref(), steered.participation_socket());
+        workers.push(Worker::spawn(stage.program, &job, Some(group))?);
     }
 
     let origin = boottime();
     let mut waiting: Vec<usize> = (0..workers.len()).collect();
+    let mut lasting = waiting.clone();
     while !(waiting.is_empty() && workers.iter().all(Worker::is_done)) {
         if stage.interrupted.load(Ordering::Relaxed) {
             return Err(LabError::Interrupted);
@@ -63,6 +70,9 @@ pub fn run_scene(
         for index in waiting.extract_if(.., |index| scene.tenants[*index].starts_at <= elapsed) {
             workers[index].start()?;
         }
+        for index in lasting.extract_if(.., |index| scene.tenants[*index].ends_at().is_some_and(|end| end <= elapsed)) {
+            workers[index].stop();
+        }
         watch(&live(scene, &workers, elapsed));
         std::thread::sleep(BEAT);
     }
@@ -70,17 +80,31 @@ pub fn run_scene(
     Ok(RunResult::new(scene, steering.name(), origin, &results))
 }
 
-fn job(plan: &TenantPlan, disk: &Disk, socket: Option<&Path>) -> WorkloadSpec {
+/// What a run's disk holds, kept in memory for as long as the run lasts.
+struct Contents(PathBuf);
+
+impl Drop for Contents {
+    fn drop(&mut self) {
+        // The disk may have failed before it made the file.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+fn job(plan: &TenantPlan, disk: &Disk, files: Option<&FileSystem>, socket: Option<&Path>) -> WorkloadSpec {
     let (size, block) = (disk.info().size_bytes, u64::from(plan.block_bytes));
     let start = ((size as f64 * plan.region.clamp(0.0, 1.0)) as u64 / block * block).min(size.saturating_sub(block));
     WorkloadSpec {
         tenant: plan.name.clone(),
-        path: disk.device().to_owned(),
+        path: match files.filter(|_| plan.access == Access::Commit) {
+            Some(files) => files.path().join(&plan.name),
+            None => disk.device().to_owned(),
+        },
         access: plan.access,
-        bytes: Some(plan.bytes),
+        bytes: plan.lasts.is_none().then_some(plan.bytes),
         block_bytes: plan.block_bytes,
         region_start: start,
-        region_bytes: plan.bytes.min((size - start) / block * block),
+        region_bytes: plan.region_bytes.unwrap_or(plan.bytes).min((size - start) / block * block),
+        depth: plan.depth,
         compute: plan.compute,
         think: Nanos::ZERO,
         part: plan.part.zip(socket).map(|(part, socket)| TakesPart { socket: socket.to_owned(), part }),

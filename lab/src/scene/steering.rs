@@ -94,6 +94,8 @@ pub struct Minervad {
     pub program: PathBuf,
     /// Length of its slice.
     pub slice_ms: u64,
+    /// What its file says of the disk, one key a line; nothing as a rule.
+    pub disk_keys: String,
 }
 
 impl Steering for Minervad {
@@ -109,13 +111,17 @@ impl Steering for Minervad {
             let (pattern, name) = (quoted(&pattern), quoted(&tenant.name));
             format!("\n[[rules]]\npattern = {pattern}\nname = {name}\nweight_percent = {}\n", tenant.weight_percent)
         });
+        let disk = match self.disk_keys.as_str() {
+            "" => String::new(),
+            keys => format!("\n[devices.{}]\n{keys}\n", context.disk.kernel_name),
+        };
         let config = DaemonConfig {
             directory: directory.path(),
             slice_ms: self.slice_ms,
             parent: context.parent,
             disk: context.disk,
             guard: true,
-            further: further.collect(),
+            further: further.chain([disk]).collect(),
         };
         config.write()?;
         let daemon = Daemon::start(&self.program, directory.path())?;

@@ -4,6 +4,7 @@
 //! ready, waits for the word, works, and reports on its standard output as JSON lines. It dies with its parent.
 
 mod cgroup;
+mod deep;
 mod latency;
 mod part;
 mod perform;
@@ -31,6 +32,9 @@ pub enum Access {
     RandomRead,
     /// Writes from the start of the region on.
     SequentialWrite,
+    /// Appends a block to a file and syncs it, block by block, through the page cache: what a database does that commits. The
+    /// path is that of the file.
+    Commit,
 }
 
 /// What a worker does with what it reads.
@@ -48,7 +52,7 @@ pub enum Compute {
 pub struct WorkloadSpec {
     /// Whose work it is, for messages and tables.
     pub tenant: String,
-    /// The block device or file. It is opened with `O_DIRECT`.
+    /// The block device or file. It is opened with `O_DIRECT`, except by one that commits.
     pub path: PathBuf,
     /// Order and direction.
     pub access: Access,
@@ -60,6 +64,8 @@ pub struct WorkloadSpec {
     pub region_start: u64,
     /// Length of the region in bytes, at least one block.
     pub region_bytes: u64,
+    /// Requests under way at once; more than one for reads without compute only.
+    pub depth: u32,
     /// What is done with the data.
     pub compute: Compute,
     /// Pause after each request.

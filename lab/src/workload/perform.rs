@@ -1,7 +1,7 @@
 //! The work itself, done in the worker process.
 
 use super::latency::Recorder;
-use super::{Access, Begin, Compute, Finished, Progress, Report, WorkloadSpec};
+use super::{Access, Begin, Compute, Finished, Progress, Report, WorkloadSpec, deep};
 use crate::clock::boottime;
 use crate::error::{At, LabError, Result};
 use crate::priority::hurry;
@@ -20,7 +20,7 @@ use std::time::Duration;
 /// Direct I/O wants buffers on the device's logical blocks; a page satisfies every device.
 const ALIGNMENT: usize = 4096;
 /// Between two progress reports. Plots show 250 ms.
-const PROGRESS_EVERY: Nanos = Nanos::from_millis(100);
+pub(super) const PROGRESS_EVERY: Nanos = Nanos::from_millis(100);
 
 /// Set to end work early.
 pub type Cancel = Arc<AtomicBool>;
@@ -35,7 +35,7 @@ pub fn worker_main(spec: &WorkloadSpec, cgroup_processes: Option<&Path>, begin: 
         std::fs::write(path, "0").at("move into the cgroup through", path)?;
     }
     hurry();
-    let file = open_direct(spec)?;
+    let file = open_for(spec)?;
     let mut output = std::io::stdout().lock();
     let mut report = |report: &Report| {
         let line = serde_json::to_string(report).unwrap_or_default();
@@ -67,7 +67,23 @@ pub fn worker_main(spec: &WorkloadSpec, cgroup_processes: Option<&Path>, begin: 
 
 /// Does the work in this process.
 pub fn perform(spec: &WorkloadSpec, cancel: &Cancel) -> Result<Finished> {
-    perform_on(spec, &open_direct(spec)?, cancel, &mut |_| Ok(()))
+    perform_on(spec, &open_for(spec)?, cancel, &mut |_| Ok(()))
+}
+
+fn open_for(spec: &WorkloadSpec) -> Result<OwnedFd> {
+    if spec.depth == 0 || (spec.depth > 1 && (spec.compute != Compute::Nothing || !is_read(spec.access))) {
+        let message = format!("{}: a depth of {} is for reads without compute, from 1", spec.tenant, spec.depth);
+        return Err(LabError::BadPlan(message));
+    }
+    if spec.access == Access::Commit {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC;
+        return rustix::fs::open(&spec.path, flags, Mode::RUSR | Mode::WUSR).at("create", &spec.path);
+    }
+    open_direct(spec)
+}
+
+const fn is_read(access: Access) -> bool {
+    matches!(access, Access::SequentialRead | Access::RandomRead)
 }
 
 fn open_direct(spec: &WorkloadSpec) -> Result<OwnedFd> {
@@ -84,7 +100,7 @@ fn open_direct(spec: &WorkloadSpec) -> Result<OwnedFd> {
             spec.tenant, spec.region_bytes
         )));
     }
-    let direction = if spec.access == Access::SequentialWrite { OFlags::WRONLY } else { OFlags::RDONLY };
+    let direction = if is_read(spec.access) { OFlags::RDONLY } else { OFlags::WRONLY };
     rustix::fs::open(&spec.path, direction | OFlags::DIRECT | OFlags::CLOEXEC, Mode::empty()).at("open", &spec.path)
 }
 
@@ -94,6 +110,9 @@ fn perform_on(
     cancel: &Cancel,
     progress: &mut dyn FnMut(Progress) -> Result<()>,
 ) -> Result<Finished> {
+    if spec.depth > 1 {
+        return deep::perform(spec, file, cancel, progress);
+    }
     let mut buffer = AlignedBuffer::new(spec.block_bytes as usize);
     let mut recorder = Recorder::new();
     let mut checksum = (spec.compute == Compute::Checksum).then(Sha256::new);
@@ -106,7 +125,10 @@ fn perform_on(
         // The last request is cut to whole blocks of direct I/O; it may move a little more than was asked for.
         let length = left.min(u64::from(spec.block_bytes)).next_multiple_of(ALIGNMENT as u64) as usize;
         let before = boottime();
-        transfer(spec, file, &mut buffer.bytes()[..length], places.next())?;
+        match spec.access {
+            Access::Commit => commit(spec, file, &buffer.bytes()[..length], done)?,
+            _ => transfer(spec, file, &mut buffer.bytes()[..length], places.next())?,
+        }
         recorder.record(boottime().since(before));
         done += (length as u64).min(left);
         if let Some(sum) = &mut checksum {
@@ -143,8 +165,18 @@ fn transfer(spec: &WorkloadSpec, file: &OwnedFd, buffer: &mut [u8], offset: u64)
     Ok(())
 }
 
+/// One transaction: a block at the end of the file, and the file with its new length on the disk. A database's log ends like this
+/// too, and makes the file system's journal write.
+fn commit(spec: &WorkloadSpec, file: &OwnedFd, block: &[u8], end: u64) -> Result<()> {
+    let mut done = 0;
+    while done < block.len() {
+        done += rustix::io::pwrite(file, &block[done..], end + done as u64).at("write to", &spec.path)?;
+    }
+    rustix::fs::fsync(file).at("sync", &spec.path)
+}
+
 /// Where the next request goes.
-struct Places {
+pub(super) struct Places {
     random: Option<fastrand::Rng>,
     start: u64,
     block: u64,
@@ -153,7 +185,7 @@ struct Places {
 }
 
 impl Places {
-    fn new(spec: &WorkloadSpec) -> Self {
+    pub(super) fn new(spec: &WorkloadSpec) -> Self {
         let block = u64::from(spec.block_bytes);
         Self {
             random: (spec.access == Access::RandomRead).then(|| fastrand::Rng::with_seed(spec.seed)),
@@ -164,7 +196,7 @@ impl Places {
         }
     }
 
-    fn next(&mut self) -> u64 {
+    pub(super) fn next(&mut self) -> u64 {
         let index = match &mut self.random {
             Some(random) => random.u64(..self.blocks),
             None => self.next,
@@ -175,13 +207,13 @@ impl Places {
 }
 
 /// Memory that direct I/O accepts.
-struct AlignedBuffer {
+pub(super) struct AlignedBuffer {
     start: *mut u8,
     layout: Layout,
 }
 
 impl AlignedBuffer {
-    fn new(length: usize) -> Self {
+    pub(super) fn new(length: usize) -> Self {
         #[expect(clippy::expect_used, reason = "a power of two and a length that came from 32 bits cannot overflow")]
         let layout = Layout::from_size_align(length.max(ALIGNMENT), ALIGNMENT).expect("a layout for the buffer");
         // SAFETY: the layout's size is not zero.
@@ -192,7 +224,7 @@ impl AlignedBuffer {
         Self { start, layout }
     }
 
-    fn bytes(&mut self) -> &mut [u8] {
+    pub(super) fn bytes(&mut self) -> &mut [u8] {
         // SAFETY: `start` is valid for `size` bytes that were zeroed, and `&mut self` makes the borrow exclusive.
         unsafe { std::slice::from_raw_parts_mut(self.start, self.layout.size()) }
     }
@@ -221,6 +253,7 @@ mod tests {
             block_bytes: 64 << 10,
             region_start: 4096,
             region_bytes: 128 << 10,
+            depth: 1,
             compute: Compute::Checksum,
             think: Nanos::ZERO,
             part: None,

@@ -165,7 +165,7 @@ impl Place {
 
 /// Whether the file is below a disk's directory in sysfs.
 pub(crate) const fn is_disk_setting(file: KnobFile) -> bool {
-    matches!(file, KnobFile::Elevator | KnobFile::BfqLowLatency)
+    matches!(file, KnobFile::Elevator | KnobFile::BfqLowLatency | KnobFile::BfqStrictGuarantees)
 }
 
 /// Reads from the start to the end. The kernel makes the text anew for each reading that starts at zero; a short answer

@@ -154,10 +154,11 @@ fn facts(
     reader: &mut Reader,
 ) -> DeviceFacts {
     let elevators = reader.path(&folder.join("queue/scheduler")).map(parse_elevators).unwrap_or_default();
-    let low_latency = match elevators.current.as_deref() {
-        Some("bfq") => Some(reader.line(&folder.join("queue/iosched/low_latency"))).filter(|text| !text.is_empty()),
+    let mut switch = |name: &str| match elevators.current.as_deref() {
+        Some("bfq") => Some(reader.line(&folder.join("queue/iosched").join(name))).filter(|text| !text.is_empty()),
         _ => None,
     };
+    let (low_latency, strict_guarantees) = (switch("low_latency"), switch("strict_guarantees"));
     DeviceFacts {
         cgroup,
         controller_enabled: shared.controller_enabled,
@@ -165,6 +166,7 @@ fn facts(
         elevator: elevators.current,
         elevators_available: elevators.available,
         bfq_low_latency: low_latency.map(|text| text != "0"),
+        bfq_strict_guarantees: strict_guarantees.map(|text| text != "0"),
         iocost_available: shared.iocost_available,
         iocost_enabled: shared.iocost_enabled.contains(&id),
         throttle_available: shared.throttle_available,

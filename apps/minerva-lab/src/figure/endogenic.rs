@@ -1,16 +1,22 @@
 //! `minerva-lab figure endogenic`: the paper's scene in pairs of runs, and other scenes once each, so that the gain is not that of
 //! one case.
 
-use super::{Line, median};
+use super::{Line, drawn_seed, median};
 use crate::cli::EndogenicArguments;
 use crate::{binaries, signals};
 use minerva_lab::scene::{
-    Comparison, EndogenicPlan, Equal, Minervad, Scene, Stage, endogenic_slice_ms, run_scene, signed_percent,
+    Comparison, EndogenicPlan, Equal, Minervad, RunResult, Scene, Stage, endogenic_slice_ms, run_scene, signed_percent,
 };
 use minerva_lab::workload::{Access, Part, WorkerProgram};
+use minerva_model::Level;
+use std::cell::RefCell;
 
 /// What the completion of the paper's tenants is to change by at most, in percent.
 const MOST: [f64; 4] = [-40.0, -40.0, -30.0, 3.0];
+/// That of a tenant that says nothing, in percent, unless one turn of the elevator is more.
+const SILENT_MOST: f64 = 5.0;
+/// For so long BFQ serves one queue before the next.
+const TURN_S: f64 = 0.125;
 /// Numbers of tenants of the other scenes.
 const TENANTS: [u32; 3] = [4, 8, 16];
 
@@ -19,51 +25,108 @@ pub(super) fn run(arguments: &EndogenicArguments) -> anyhow::Result<()> {
     let interrupted = signals::interrupt_flag()?;
     let program = WorkerProgram::own()?;
     let stage = Stage { program: &program, profile: &arguments.profile, interrupted: &interrupted };
-    let compare = |plan: &EndogenicPlan| -> anyhow::Result<(Scene, Comparison)> {
-        let steering = Minervad { program: minervad.clone(), slice_ms: endogenic_slice_ms(plan.scale) };
+    let random = RefCell::new(fastrand::Rng::with_seed(drawn_seed(arguments.seed)));
+    let compare = |plan: &EndogenicPlan| -> anyhow::Result<Pair> {
+        let slice_ms = endogenic_slice_ms(plan.scale);
+        let steering = Minervad { program: minervad.clone(), slice_ms, disk_keys: String::new() };
         let scene = plan.scene();
-        let equal = run_scene(&scene, &Equal, &stage, &mut |_| ())?;
-        let steered = run_scene(&scene, &steering, &stage, &mut |_| ())?;
+        let play = |steered: bool| match steered {
+            true => run_scene(&scene, &steering, &stage, &mut |_| ()),
+            false => run_scene(&scene, &Equal, &stage, &mut |_| ()),
+        };
+        let steered_first = random.borrow_mut().bool();
+        let (first, second) = (play(steered_first)?, play(!steered_first)?);
+        let (equal, steered) = if steered_first { (second, first) } else { (first, second) };
         let comparison = Comparison::new(&equal, &steered);
         eprintln!("{}: {}", scene.title, changes(&comparison));
-        Ok((scene, comparison))
+        Ok(Pair { scene, comparison, equal })
     };
     let json = arguments.output.json;
-    let paper = EndogenicPlan::paper(arguments.scale);
-    let pairs = (0..arguments.pairs.max(1)).map(|_| compare(&paper)).collect::<anyhow::Result<Vec<_>>>()?;
-    for (index, most) in MOST.into_iter().enumerate() {
-        let change = median(pairs.iter().map(|(_, pair)| pair.tenants[index].completion_change_percent));
-        let tenant = &pairs[0].0.tenants[index];
-        let detail = format!(
-            "{} ({}), scale {}, from launch: median of {} pairs",
-            tenant.name,
-            tenant.description,
-            arguments.scale,
-            pairs.len()
-        );
-        line(change, "% completion", format!("at most {most:+}"), change <= most, detail).print(json)?;
+    for scale in &arguments.scale {
+        for level in &arguments.level {
+            for deadline in &arguments.deadline {
+                let level = if level == "low" { Level::Low } else { Level::Lowest };
+                let done_within = deadline == "done";
+                let plan = EndogenicPlan { level, done_within, ..EndogenicPlan::paper(*scale) };
+                let pairs = (0..arguments.pairs.max(1)).map(|_| compare(&plan)).collect::<anyhow::Result<Vec<_>>>()?;
+                paper(*scale, &pairs).into_iter().try_for_each(|line| line.print(json))?;
+            }
+        }
     }
-    let disk = median(pairs.iter().map(|(_, pair)| pair.disk_percent));
-    let detail = "whole disk, of what equal weights gave".to_owned();
-    line(disk, "% of throughput", "at least 99.5, one half for noise".to_owned(), disk >= 99.5, detail).print(json)?;
     for access in [Access::SequentialRead, Access::RandomRead] {
         spread(arguments, access, &compare)?.into_iter().try_for_each(|line| line.print(json))?;
     }
     Ok(())
 }
 
+/// One pair of runs.
+struct Pair {
+    scene: Scene,
+    comparison: Comparison,
+    equal: RunResult,
+}
+
+/// The lines of the paper's scene.
+fn paper(scale: f64, pairs: &[Pair]) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for (index, most) in MOST.into_iter().enumerate() {
+        let change = median(pairs.iter().map(|pair| pair.comparison.tenants[index].completion_change_percent));
+        let tenant = &pairs[0].scene.tenants[index];
+        let detail = format!(
+            "{} ({}), scale {scale}, beside {}, from launch: median of {} pairs",
+            tenant.name,
+            tenant.description,
+            ways(&pairs[0].scene),
+            pairs.len()
+        );
+        lines.push(line(change, "% completion", format!("at most {most:+}"), change <= most, detail));
+    }
+    let disk = median(pairs.iter().map(|pair| pair.comparison.disk_percent));
+    let detail = format!("whole disk, of what equal weights gave, scale {scale}, {}", ways(&pairs[0].scene));
+    let goal = "at least 99.5, one half for noise".to_owned();
+    lines.push(line(disk, "% of throughput", goal, disk >= 99.5, detail));
+    lines
+}
+
+/// Which ways of taking part a scene has.
+fn ways(scene: &Scene) -> String {
+    let parts = scene.tenants.iter().filter_map(|tenant| tenant.part.map(Part::words));
+    parts.collect::<Vec<_>>().join(" and one that ")
+}
+
+/// Each tenant that says nothing, by name: it is to lose at most a twentieth, or one turn of the elevator if that is more.
+fn silent(pair: &Pair) -> Vec<Line> {
+    let turns_s = TURN_S * (pair.scene.tenants.len() - 1) as f64;
+    let quiet = (0..pair.scene.tenants.len()).filter(|index| pair.scene.tenants[*index].part.is_none());
+    let judge = |index: usize| {
+        let change = pair.comparison.tenants[index].completion_change_percent;
+        let equal_s = pair.equal.tenants[index].completion_s;
+        let most = (turns_s / equal_s.max(1e-3) * 100.0).max(SILENT_MOST);
+        let tenant = &pair.scene.tenants[index];
+        let detail = format!(
+            "{} ({}), silent, {equal_s:.2} s with equal weights; {}",
+            tenant.name, tenant.description, pair.scene.title
+        );
+        line(change, "% completion", format!("at most {most:+.0}"), change <= most, detail)
+    };
+    quiet.map(judge).collect()
+}
+
 /// Other sizes, orders and numbers of tenants.
 fn spread(
     arguments: &EndogenicArguments,
     access: Access,
-    compare: &dyn Fn(&EndogenicPlan) -> anyhow::Result<(Scene, Comparison)>,
+    compare: &dyn Fn(&EndogenicPlan) -> anyhow::Result<Pair>,
 ) -> anyhow::Result<Vec<Line>> {
     let (mut gains, mut back, mut disk) = (Vec::new(), Vec::new(), Vec::new());
+    let mut named = Vec::new();
     for (tenants, seed) in
         TENANTS.into_iter().flat_map(|tenants| (1..=arguments.others).map(move |seed| (tenants, seed)))
     {
         let plan = EndogenicPlan { tenants, seed, access, ..EndogenicPlan::paper(arguments.others_scale) };
-        let (scene, comparison) = compare(&plan)?;
+        let pair = compare(&plan)?;
+        named.extend(silent(&pair));
+        let Pair { scene, comparison, .. } = pair;
         let stepped_back = |index: usize| matches!(scene.tenants[index].part, Some(Part::StepsBack(_)));
         let change = |index: usize| comparison.tenants[index].completion_change_percent;
         let (those, others): (Vec<usize>, Vec<usize>) =
@@ -83,10 +146,12 @@ fn spread(
     let detail_back =
         format!("mean over those that step back, {scenes}: {}; whole disk {} %", range(&back), range(&disk));
     let all_gain = gains.iter().all(|gain| *gain < 0.0);
-    Ok(vec![
+    let mut lines = vec![
         line(gain, "% completion", "every scene shorter".to_owned(), all_gain, detail),
         line(last, "% completion", "at most +3".to_owned(), last <= 3.0, detail_back),
-    ])
+    ];
+    lines.extend(named);
+    Ok(lines)
 }
 
 fn line(value: f64, unit: &'static str, goal: String, met: bool, detail: String) -> Line {

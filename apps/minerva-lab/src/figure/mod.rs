@@ -1,5 +1,6 @@
 //! `minerva-lab figure …`: each prints one line a condition, with `--json` in the form of docs/figures.md.
 
+mod against_kernel;
 mod clients;
 mod crowd;
 mod endogenic;
@@ -11,6 +12,8 @@ mod weights_bite;
 
 use crate::cli::{FigureCommand, Output};
 use crate::{binaries, output};
+pub(crate) use against_kernel::ARMS;
+
 use minerva_lab::scene::{FixedWeights, Minervad, Steering};
 
 /// The daemon's own default.
@@ -22,6 +25,7 @@ pub(crate) fn run(command: FigureCommand) -> anyhow::Result<()> {
     match command {
         FigureCommand::Endogenic(arguments) => endogenic::run(&arguments),
         FigureCommand::WeightsBite(arguments) => weights_bite::run(&arguments),
+        FigureCommand::AgainstKernel(arguments) => against_kernel::run(&arguments),
         FigureCommand::NoisyNeighbour(arguments) => noisy_neighbour::run(&arguments),
         FigureCommand::SliceCost(arguments) => crowd::slice_cost(&arguments),
         FigureCommand::Memory(arguments) => crowd::memory(&arguments),
@@ -65,8 +69,17 @@ impl Line {
 fn steering(weights: Option<Vec<u32>>, output: &Output) -> anyhow::Result<Box<dyn Steering>> {
     Ok(match weights {
         Some(weights) => Box::new(FixedWeights(weights)),
-        None => Box::new(Minervad { program: binaries::minervad(output)?, slice_ms: SLICE_MS }),
+        None => {
+            Box::new(Minervad { program: binaries::minervad(output)?, slice_ms: SLICE_MS, disk_keys: String::new() })
+        }
     })
+}
+
+/// The seed of an order: the one that was given, or one that is drawn. It is printed.
+fn drawn_seed(given: Option<u64>) -> u64 {
+    let seed = given.unwrap_or_else(|| std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs()));
+    eprintln!("order drawn with seed {seed}");
+    seed
 }
 
 /// The middle one; of an even number, the mean of the two in the middle.

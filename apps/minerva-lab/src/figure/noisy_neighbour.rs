@@ -1,9 +1,10 @@
-//! `minerva-lab figure noisy-neighbour`: pairs of runs, equal weights and minervad in turns, because a machine's speed drifts.
+//! `minerva-lab figure noisy-neighbour`: pairs of runs, equal weights and minervad, because a machine's speed
+//! drifts, in drawn order, because who goes second may find another machine.
 
-use super::{Line, median, steering};
+use super::{Line, drawn_seed, median, steering};
 use crate::cli::NoisyNeighbourArguments;
 use crate::signals;
-use minerva_lab::scene::{Comparison, Equal, RunResult, SCALE_DEFAULT, Scene, Stage, run_scene};
+use minerva_lab::scene::{Comparison, Equal, RunResult, Scene, Stage, run_scene};
 use minerva_lab::workload::WorkerProgram;
 
 /// Completion of the short tenants is to change by at most this, in percent.
@@ -18,18 +19,27 @@ pub(super) fn run(arguments: &NoisyNeighbourArguments) -> anyhow::Result<()> {
     let interrupted = signals::interrupt_flag()?;
     let program = WorkerProgram::own()?;
     let stage = Stage { program: &program, profile: &arguments.profile, interrupted: &interrupted };
-    let scene = Scene::noisy_neighbour(arguments.scale.unwrap_or(SCALE_DEFAULT));
-    let mut pairs = Vec::new();
-    for pair in 1..=arguments.pairs.max(1) {
-        let equal = run_scene(&scene, &Equal, &stage, &mut |_| ())?;
-        let steered = run_scene(&scene, steering.as_ref(), &stage, &mut |_| ())?;
-        eprintln!("pair {pair} of {} done", arguments.pairs);
-        pairs.push((Comparison::new(&equal, &steered), equal, steered));
+    let mut random = fastrand::Rng::with_seed(drawn_seed(arguments.seed));
+    for scale in &arguments.scale {
+        let scene = Scene::noisy_neighbour(*scale);
+        let mut pairs = Vec::new();
+        for pair in 1..=arguments.pairs.max(1) {
+            let steered_first = random.bool();
+            let play = |steered: bool| match steered {
+                true => run_scene(&scene, steering.as_ref(), &stage, &mut |_| ()),
+                false => run_scene(&scene, &Equal, &stage, &mut |_| ()),
+            };
+            let (first, second) = (play(steered_first)?, play(!steered_first)?);
+            let (equal, steered) = if steered_first { (second, first) } else { (first, second) };
+            let order = if steered_first { "the daemon first" } else { "equal weights first" };
+            eprintln!("scale {scale}, pair {pair} of {} done, {order}", arguments.pairs);
+            pairs.push((Comparison::new(&equal, &steered), equal, steered));
+        }
+        for index in 0..scene.tenants.len() {
+            tenant_line(&scene, &pairs, index).print(arguments.output.json)?;
+        }
+        disk_line(*scale, &pairs).print(arguments.output.json)?;
     }
-    for index in 0..scene.tenants.len() {
-        tenant_line(&scene, &pairs, index).print(arguments.output.json)?;
-    }
-    disk_line(&pairs).print(arguments.output.json)?;
     Ok(())
 }
 
@@ -60,7 +70,7 @@ fn tenant_line(scene: &Scene, pairs: &[Pair], index: usize) -> Line {
     }
 }
 
-fn disk_line(pairs: &[Pair]) -> Line {
+fn disk_line(scale: f64, pairs: &[Pair]) -> Line {
     let percent = median(pairs.iter().map(|(comparison, ..)| comparison.disk_percent));
     Line {
         id: "noisy-neighbour",
@@ -69,7 +79,7 @@ fn disk_line(pairs: &[Pair]) -> Line {
         goal: format!("at least {DISK_LEAST}"),
         met: percent >= DISK_LEAST,
         detail: format!(
-            "whole disk: {:.2} MB/s with equal weights, {:.2} MB/s under {}; {:.0} % under contention",
+            "whole disk, scale {scale}: {:.2} MB/s with equal weights, {:.2} MB/s under {}; {:.0} % under contention",
             median(pairs.iter().map(|pair| pair.1.disk_mb_per_s)),
             median(pairs.iter().map(|pair| pair.2.disk_mb_per_s)),
             pairs[0].0.steering,

@@ -14,6 +14,7 @@ pub(crate) struct Kernel {
     /// Elevators by disk.
     pub(crate) elevators: BTreeMap<DeviceId, String>,
     pub(crate) low_latency: BTreeMap<DeviceId, bool>,
+    pub(crate) strict_guarantees: BTreeMap<DeviceId, bool>,
     /// Cgroups that are gone.
     pub(crate) vanished: BTreeSet<String>,
     /// Cgroups where every write is refused.
@@ -35,6 +36,7 @@ pub(crate) fn facts(elevator: &str, low_latency: bool, cgroup: CgroupVersion, fo
         elevator: Some(elevator.to_owned()),
         elevators_available: ["none", "mq-deadline", "bfq"].map(str::to_owned).to_vec(),
         bfq_low_latency: (elevator == "bfq").then_some(low_latency),
+        bfq_strict_guarantees: (elevator == "bfq").then_some(false),
         iocost_available: cgroup == CgroupVersion::V2,
         iocost_enabled: false,
         throttle_available: true,
@@ -78,12 +80,17 @@ impl Kernel {
                 let former = self.elevators.insert(device, text.to_owned());
                 if former.as_deref() != Some(text) {
                     self.low_latency.insert(device, true);
+                    self.strict_guarantees.insert(device, false);
                     self.lines.retain(|((_, file), on), _| *on != device || !is_bfq(*file));
                 }
                 return Ok(());
             }
             KnobFile::BfqLowLatency => {
                 self.low_latency.insert(device, text == "1");
+                return Ok(());
+            }
+            KnobFile::BfqStrictGuarantees => {
+                self.strict_guarantees.insert(device, text == "1");
                 return Ok(());
             }
             _ => {}
@@ -114,6 +121,9 @@ impl Kernel {
                 return words.join(" ");
             }
             KnobFile::BfqLowLatency => return u8::from(self.low_latency.get(&device) == Some(&true)).to_string(),
+            KnobFile::BfqStrictGuarantees => {
+                return u8::from(self.strict_guarantees.get(&device) == Some(&true)).to_string();
+            }
             _ => {}
         }
         let mut text = String::new();
