@@ -196,6 +196,7 @@ fn job(disk: &Disk, tenant: &str, index: u64, count: u64) -> WorkloadSpec {
         region_start: part * index,
         // The same outer piece of each part: readers at unlike speeds would not be equal.
         region_bytes: blocks(part / 4),
+        depth: 1,
         compute: Compute::Nothing,
         think: Nanos::ZERO,
         part: None,

@@ -67,6 +67,7 @@ impl Steering {
             elevators_available: vec![elevator.to_owned()],
             // BFQ's model has no such heuristics.
             bfq_low_latency: (elevator == "bfq").then_some(false),
+            bfq_strict_guarantees: None,
             iocost_available: false,
             iocost_enabled: false,
             // The simulated kernel has no throttle, and would take a cap for a weight.
