@@ -269,7 +269,7 @@ pub(crate) fn disk_wishes(facts: &DeviceFacts, settings: Option<&DeviceSettings>
     let in_force = facts.elevator.as_deref();
     let elevator = settings.and_then(|settings| settings.elevator.as_deref());
     let iocost = settings.is_some_and(|settings| settings.enable_iocost);
-    let strict = settings.is_some_and(|settings| settings.strict_guarantees) && in_force == Some("bfq");
+    let strict = settings.is_some_and(|settings| settings.strict_guarantees);
     [
         DiskWish {
             file: KnobFile::Elevator,
@@ -279,7 +279,7 @@ pub(crate) fn disk_wishes(facts: &DeviceFacts, settings: Option<&DeviceSettings>
         DiskWish {
             file: KnobFile::BfqStrictGuarantees,
             asked: strict.then_some(Setting::StrictGuarantees(true)),
-            due: strict && facts.bfq_strict_guarantees == Some(false),
+            due: strict && in_force == Some("bfq") && facts.bfq_strict_guarantees == Some(false),
         },
         DiskWish {
             file: KnobFile::IoCostQos,
