@@ -57,6 +57,7 @@ fn disk() -> Device {
         elevator: Some("bfq".to_owned()),
         elevators_available: vec!["bfq".to_owned()],
         bfq_low_latency: Some(false),
+        bfq_strict_guarantees: None,
         iocost_available: false,
         iocost_enabled: false,
         throttle_available: true,
