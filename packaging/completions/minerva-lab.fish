@@ -27,7 +27,7 @@ end
 complete -c minerva-lab -n "__fish_minerva_lab_needs_command" -s h -l help -d 'Print help'
 complete -c minerva-lab -n "__fish_minerva_lab_needs_command" -s V -l version -d 'Print version'
 complete -c minerva-lab -n "__fish_minerva_lab_needs_command" -f -a "disk" -d 'Make, list and remove emulated disks'
-complete -c minerva-lab -n "__fish_minerva_lab_needs_command" -f -a "demo" -d 'Run the demonstration: two scenes, each with equal weights and under minervad'
+complete -c minerva-lab -n "__fish_minerva_lab_needs_command" -f -a "demo" -d 'Run the demonstration: two scenes, each with equal weights, with the kernel\'s own default and under minervad'
 complete -c minerva-lab -n "__fish_minerva_lab_needs_command" -f -a "figure" -d 'Measure one of the figures in docs/figures.md'
 complete -c minerva-lab -n "__fish_minerva_lab_needs_command" -f -a "reproduce" -d 'Repeat an experiment of the papers on the real kernel, and print their figures beside ours'
 complete -c minerva-lab -n "__fish_minerva_lab_needs_command" -f -a "sweep" -d 'Remove what killed runs left behind: disks, mounts, loop devices, cgroups'
@@ -70,18 +70,25 @@ complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand demo" -l weights
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand demo" -l json -d 'Print JSON, one object a line'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand demo" -l equal-only -d 'Run with equal weights only'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand demo" -s h -l help -d 'Print help'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite noisy-neighbour slice-cost memory idle-writes clients kill-restore" -s h -l help -d 'Print help'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite noisy-neighbour slice-cost memory idle-writes clients kill-restore" -f -a "endogenic" -d 'What endogenic scheduling gains on the real kernel against equal weights, in the paper\'s scene and in others'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite noisy-neighbour slice-cost memory idle-writes clients kill-restore" -f -a "weights-bite" -d 'How close two equal readers at shares 800:100 get to 8:1'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite noisy-neighbour slice-cost memory idle-writes clients kill-restore" -f -a "noisy-neighbour" -d 'What scene one of the demonstration gains under minervad against equal weights'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite noisy-neighbour slice-cost memory idle-writes clients kill-restore" -f -a "slice-cost" -d 'Processor time of the daemon in each slice, with many tenants'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite noisy-neighbour slice-cost memory idle-writes clients kill-restore" -f -a "memory" -d 'Memory of the daemon with many tenants'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite noisy-neighbour slice-cost memory idle-writes clients kill-restore" -f -a "idle-writes" -d 'What the daemon writes in slices in which nothing changes'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite noisy-neighbour slice-cost memory idle-writes clients kill-restore" -f -a "clients" -d 'Answers, memory and slices with many clients connected'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite noisy-neighbour slice-cost memory idle-writes clients kill-restore" -f -a "kill-restore" -d 'Kills the daemon at random moments under load and restores'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel noisy-neighbour slice-cost memory idle-writes clients kill-restore undo-bites" -s h -l help -d 'Print help'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel noisy-neighbour slice-cost memory idle-writes clients kill-restore undo-bites" -f -a "endogenic" -d 'What endogenic scheduling gains on the real kernel against equal weights, in the paper\'s scene and in others'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel noisy-neighbour slice-cost memory idle-writes clients kill-restore undo-bites" -f -a "weights-bite" -d 'How close two equal readers at shares 800:100 get to 8:1'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel noisy-neighbour slice-cost memory idle-writes clients kill-restore undo-bites" -f -a "against-kernel" -d 'Minerva against what the kernel does by itself: each elevator as shipped, in scenes of short, committing and lasting tenants beside heavy ones'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel noisy-neighbour slice-cost memory idle-writes clients kill-restore undo-bites" -f -a "noisy-neighbour" -d 'What scene one of the demonstration gains under minervad against equal weights'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel noisy-neighbour slice-cost memory idle-writes clients kill-restore undo-bites" -f -a "slice-cost" -d 'Processor time of the daemon in each slice, with many tenants'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel noisy-neighbour slice-cost memory idle-writes clients kill-restore undo-bites" -f -a "memory" -d 'Memory of the daemon with many tenants'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel noisy-neighbour slice-cost memory idle-writes clients kill-restore undo-bites" -f -a "idle-writes" -d 'What the daemon writes in slices in which nothing changes'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel noisy-neighbour slice-cost memory idle-writes clients kill-restore undo-bites" -f -a "clients" -d 'Answers, memory and slices with many clients connected'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel noisy-neighbour slice-cost memory idle-writes clients kill-restore undo-bites" -f -a "kill-restore" -d 'Kills the daemon at random moments under load and restores'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel noisy-neighbour slice-cost memory idle-writes clients kill-restore undo-bites" -f -a "undo-bites" -d 'Whether two equal readers get after the daemon\'s end what they got before its start, for each back end'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from endogenic" -l profile -d 'Which disk to emulate' -r
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from endogenic" -l scale -d 'Multiplies the paper\'s bytes and times' -r
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from endogenic" -l pairs -d 'Pairs of runs of the paper\'s scene, equal weights and the daemon in turns; the median counts' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from endogenic" -l scale -d 'Multiply the paper\'s bytes and times; each is measured. At 1 a run takes seven minutes' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from endogenic" -l level -d 'How far the tenant steps back that does; each is measured' -r -f -a "low\t''
+lowest\t''"
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from endogenic" -l deadline -d 'What the deadline of who coordinates means: to have begun by it, or to be done; each is measured' -r -f -a "begin\t''
+done\t''"
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from endogenic" -l seed -d 'Seed of the order; drawn and printed unless given' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from endogenic" -l pairs -d 'Pairs of runs of the paper\'s scene, equal weights and the daemon, in an order that is drawn for each; the median counts' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from endogenic" -l others -d 'Other scenes: 4, 8 and 16 tenants of other sizes and orders, sequential and random, this many of each' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from endogenic" -l others-scale -d 'The scale of the other scenes' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from endogenic" -l binaries -d 'The folder of minervad and minerva-ctl; by default they are looked for beside this program, then in PATH' -r -F
@@ -101,9 +108,35 @@ complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fi
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from weights-bite" -l no-guest -d 'Leave out the guest, in which cgroup v2 is measured where this machine has v1'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from weights-bite" -l json -d 'Print JSON, one object a line'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from weights-bite" -s h -l help -d 'Print help'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from against-kernel" -l scene -d 'Only these scenes' -r -f -a "demo\t''
+short-2\t''
+short-3\t''
+commit-1\t''
+commit-2\t''
+lasting\t''
+mixed-16\t''"
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from against-kernel" -l arm -d 'Only these arms' -r -f -a "mq-deadline\t''
+kyber\t''
+none\t''
+bfq\t''
+bfq-low-0\t''
+minerva\t''
+minerva-strict\t''
+minerva-low-0\t''"
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from against-kernel" -l profile -d 'Which disks to emulate' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from against-kernel" -l rounds -d 'Rounds; in each every arm plays once, in an order that is drawn. The medians count' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from against-kernel" -l scale -d 'Multiplies the work of tenants that end and the time of those that last' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from against-kernel" -l seed -d 'Seed of the order; drawn and printed unless given' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from against-kernel" -l runs -d 'Write every single run to this file, as JSON' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from against-kernel" -l plots -d 'Write a plot of each scene into this folder' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from against-kernel" -l binaries -d 'The folder of minervad and minerva-ctl; by default they are looked for beside this program, then in PATH' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from against-kernel" -l minervad -d 'The daemon to steer with, wherever the others are' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from against-kernel" -l json -d 'Print JSON, one object a line'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from against-kernel" -s h -l help -d 'Print help'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from noisy-neighbour" -l profile -d 'Which disk to emulate' -r
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from noisy-neighbour" -l scale -d 'Multiplies the bytes of the workloads' -r
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from noisy-neighbour" -l pairs -d 'Pairs of runs, equal weights and the daemon in turns; the median counts' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from noisy-neighbour" -l scale -d 'Multiply the bytes of the workloads; each is measured. At 1 a run takes seven minutes' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from noisy-neighbour" -l pairs -d 'Pairs of runs, equal weights and the daemon, in an order that is drawn for each pair; the median counts' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from noisy-neighbour" -l seed -d 'Seed of the order; drawn and printed unless given' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from noisy-neighbour" -l weights -d 'In place of minervad let the four tenants hold these BFQ weights' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from noisy-neighbour" -l binaries -d 'The folder of minervad and minerva-ctl; by default they are looked for beside this program, then in PATH' -r -F
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from noisy-neighbour" -l minervad -d 'The daemon to steer with, wherever the others are' -r -F
@@ -136,11 +169,20 @@ complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fi
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from clients" -l json -d 'Print JSON, one object a line'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from clients" -s h -l help -d 'Print help'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from kill-restore" -l kills -d 'How many kills' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from kill-restore" -l effect-checks -d 'After so many kills it is measured what tenants of equal weight get' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from kill-restore" -l seed -d 'Seed of the moments' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from kill-restore" -l binaries -d 'The folder of minervad and minerva-ctl; by default they are looked for beside this program, then in PATH' -r -F
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from kill-restore" -l minervad -d 'The daemon to steer with, wherever the others are' -r -F
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from kill-restore" -l json -d 'Print JSON, one object a line'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from kill-restore" -s h -l help -d 'Print help'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from undo-bites" -l profile -d 'Which disk to emulate' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from undo-bites" -l back-end -d 'Only these back ends: bfq, bfq-v1, iocost, max, throttle-v1. Those of the other cgroup version are measured in a guest' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from undo-bites" -l seconds -d 'Seconds of each window: before, during and after' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from undo-bites" -l binaries -d 'The folder of minervad and minerva-ctl; by default they are looked for beside this program, then in PATH' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from undo-bites" -l minervad -d 'The daemon to steer with, wherever the others are' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from undo-bites" -l no-guest -d 'Leave out the guest, in which cgroup v2 is measured where this machine has v1'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from undo-bites" -l json -d 'Print JSON, one object a line'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from undo-bites" -s h -l help -d 'Print help'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and not __fish_seen_subcommand_from endogenic" -s h -l help -d 'Print help'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and not __fish_seen_subcommand_from endogenic" -f -a "endogenic" -d 'Minerva\'s Fig. 2: four tenants start together, one steps back, one coordinates'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from endogenic" -l profile -d 'Which disk to emulate' -r
