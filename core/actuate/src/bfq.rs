@@ -5,7 +5,7 @@
 //! is written; the writer (`linux/actuate`, `removal`) does so in place of each removal. The file stands in every group but the root, whether
 //! or not BFQ is in force anywhere; a line for a disk that is not under BFQ is refused with EOPNOTSUPP.
 
-use crate::knob::Reading;
+use crate::setting::Reading;
 use crate::weight_file;
 use minerva_model::DeviceId;
 
@@ -20,7 +20,7 @@ pub(crate) fn parse(device: DeviceId, text: &str) -> Reading {
 #[cfg(test)]
 mod tests {
     use super::parse;
-    use crate::knob::Setting;
+    use crate::setting::Setting;
     use minerva_model::DeviceId;
 
     #[test]

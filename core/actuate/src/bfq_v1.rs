@@ -18,7 +18,7 @@
 //! The file shows `default 100` even while no disk is under BFQ. When the disk leaves BFQ its lines vanish from every group
 //! and do not come back with BFQ, and BFQ comes back with `low_latency` 1.
 
-use crate::knob::Reading;
+use crate::setting::Reading;
 use crate::weight_file;
 use minerva_model::DeviceId;
 
@@ -33,7 +33,7 @@ pub(crate) fn parse(device: DeviceId, text: &str) -> Reading {
 #[cfg(test)]
 mod tests {
     use super::parse;
-    use crate::knob::{Reading, Setting};
+    use crate::setting::{Reading, Setting};
     use minerva_model::DeviceId;
 
     #[test]

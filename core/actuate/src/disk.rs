@@ -3,7 +3,7 @@
 //! `queue/scheduler` reads `none mq-deadline kyber [bfq]`, the brackets around the one in force; a disk without a choice reads
 //! `none`. Changing it loses every per-disk BFQ weight, and BFQ always starts with `low_latency` 1 (tried on Linux 6.18).
 
-use crate::knob::{Reading, Setting};
+use crate::setting::{Reading, Setting};
 
 /// What to write to one of BFQ's switches.
 pub(crate) fn render_switch(on: bool) -> String {
@@ -32,7 +32,7 @@ pub(crate) fn parse_switch(text: &str, setting: fn(bool) -> Setting) -> Option<R
 #[cfg(test)]
 mod tests {
     use super::{parse_elevator, parse_switch};
-    use crate::knob::Setting;
+    use crate::setting::Setting;
 
     #[test]
     fn the_elevator_in_force_is_read() {

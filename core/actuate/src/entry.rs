@@ -1,7 +1,7 @@
 //! One knob in the ledger, and what is to be done about it next.
 
 use crate::fights::Fights;
-use crate::knob::{Reading, Setting};
+use crate::setting::{Reading, Setting};
 use minerva_model::WriteId;
 
 /// What was asked of the driver.

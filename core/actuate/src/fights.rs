@@ -4,7 +4,8 @@
 //! A manager that resets a knob now and then (systemd at a daemon-reload) is put right for ever; one that does it
 //! round after round wins, because two programs that overwrite each other help nobody.
 
-use crate::knob::{Holder, KnobKey, Setting};
+use crate::knob::{Holder, KnobKey};
+use crate::setting::Setting;
 use minerva_model::{DeviceId, Finding, FindingKind, KnobTarget, TenantId};
 
 /// How much longer than the quickest possible fight an overwrite is remembered. Four tells a manager that resets at every

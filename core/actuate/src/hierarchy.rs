@@ -13,7 +13,7 @@
 
 use crate::groups::{GroupNumber, Groups};
 use crate::knob::Holder;
-use crate::weight_file;
+use crate::setting::WEIGHT_DEFAULT;
 use minerva_model::TenantId;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -49,7 +49,7 @@ impl Node {
         match self.own {
             None => self.beneath,
             Some(own) => Claim {
-                shares: if own.active { u64::from(own.share.unwrap_or(weight_file::DEFAULT)) } else { 0 },
+                shares: if own.active { u64::from(own.share.unwrap_or(WEIGHT_DEFAULT)) } else { 0 },
                 steered: u64::from(own.share.is_some()),
             },
         }
@@ -192,7 +192,7 @@ impl Tree {
             if weight == before {
                 continue;
             }
-            let rises = weight.unwrap_or(weight_file::DEFAULT) >= before.unwrap_or(weight_file::DEFAULT);
+            let rises = weight.unwrap_or(WEIGHT_DEFAULT) >= before.unwrap_or(WEIGHT_DEFAULT);
             let (rank, holder) = match node.own {
                 Some(own) => ((1, 0, group), Holder::Tenant(own.tenant)),
                 None if rises => ((0, known.depth, group), Holder::Group(group)),

@@ -4,7 +4,7 @@
 //! second stay, and his limits in bytes stay as upper bounds of ours ([`crate::knob::Setting::within`]). A disk without a line
 //! has no limit; when all four are `max` the kernel drops the line.
 
-use crate::knob::{Reading, Setting};
+use crate::setting::{Reading, Setting};
 use minerva_model::DeviceId;
 
 /// What to write.
@@ -35,7 +35,7 @@ pub(crate) fn parse(device: DeviceId, text: &str) -> Reading {
 #[cfg(test)]
 mod tests {
     use super::parse;
-    use crate::knob::Setting;
+    use crate::setting::Setting;
     use minerva_model::DeviceId;
 
     #[test]

@@ -4,7 +4,7 @@
 //! `MAJ:MIN default` unsets a weight. `io.cost.qos` shows a line only for disks whose iocost was ever touched; a write may
 //! name only the keys that change, so enabling and disabling leave the operator's latency targets as they are.
 
-use crate::knob::{Reading, Setting};
+use crate::setting::{Reading, Setting};
 use crate::weight_file;
 use minerva_model::DeviceId;
 
@@ -36,7 +36,7 @@ pub(crate) fn parse_qos(device: DeviceId, text: &str) -> Reading {
 #[cfg(test)]
 mod tests {
     use super::{parse, parse_qos, render_enable};
-    use crate::knob::Setting;
+    use crate::setting::Setting;
     use minerva_model::DeviceId;
 
     const DEVICE: DeviceId = DeviceId { major: 254, minor: 0 };

@@ -17,7 +17,8 @@
 
 use crate::entry::{Asked, Knob, Step};
 use crate::fights::{self, Owner, Rules};
-use crate::knob::{self, Holder, KnobKey, Reading, Setting};
+use crate::knob::{self, Holder, KnobKey};
+use crate::setting::{Reading, Setting};
 use minerva_model::{
     CgroupRef, DeviceId, Effect, FindingKind, KnobFile, KnobInspection, KnobRelease, KnobTarget, KnobWrite, Outcome,
     WriteId,

@@ -25,6 +25,7 @@ mod iocost;
 mod knob;
 mod ledger;
 mod memory;
+mod setting;
 mod steering;
 mod throttle_v1;
 mod verdict;

@@ -77,7 +77,7 @@ impl MemoryPressure {
                 self.told_absent = true;
                 (
                     FindingKind::Unreadable,
-                    "/proc/pressure/memory cannot be read, so caps are not lifted under memory pressure: boot with psi=1."
+                    "the host's memory pressure (PSI) cannot be read, so caps are not lifted under memory pressure: boot with psi=1."
                         .to_owned(),
                 )
             }

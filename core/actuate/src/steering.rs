@@ -3,8 +3,9 @@
 use crate::caps::{Cap, Dealer, DiskUse, Use};
 use crate::groups::{GroupNumber, Groups};
 use crate::hierarchy::{Own, Tree};
-use crate::knob::{self, Holder, KnobKey, Setting};
+use crate::knob::{self, Holder, KnobKey};
 use crate::ledger::Ledger;
+use crate::setting::Setting;
 use crate::verdict::{DiskWish, Verdict, disk_wishes, verdict};
 use minerva_model::{
     BackEnd, Device, DeviceId, Effect, EngineConfig, Finding, FindingKind, KnobFile, Nanos, Signals, TenantId,

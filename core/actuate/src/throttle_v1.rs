@@ -3,7 +3,7 @@
 //! Writing 0 removes a line, also one that is not there; the largest number means no limit and shows no line either (tried on
 //! Linux 6.18). Only direct I/O and reads are charged to the tenant: buffered writes escape.
 
-use crate::knob::{Reading, Setting};
+use crate::setting::{Reading, Setting};
 use minerva_model::DeviceId;
 
 /// What to write; no limit is 0.
@@ -24,7 +24,7 @@ pub(crate) fn parse(device: DeviceId, text: &str) -> Reading {
 #[cfg(test)]
 mod tests {
     use super::parse;
-    use crate::knob::Setting;
+    use crate::setting::Setting;
     use minerva_model::DeviceId;
 
     #[test]

@@ -6,7 +6,7 @@
 //! Caps are never chosen by themselves, because a cap is not work-conserving: only the operator's `back_end` sets them.
 //! The sentences hold `<disk>` where the kernel's name of the disk belongs; [`Verdict::named`] puts it in.
 
-use crate::knob::Setting;
+use crate::setting::Setting;
 use minerva_model::{BackEnd, CgroupVersion, DeviceFacts, DeviceSettings, KnobFile};
 
 /// What stands in the sentences for the disk's kernel name, which the facts do not hold.

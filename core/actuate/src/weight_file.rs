@@ -1,11 +1,8 @@
 //! The form that all three weight files share (cgroup-v2.rst, `io.weight`): a line `default N`, then lines `MAJ:MIN W`.
 //! Older kernels show a bare `N` for the default. Lines of another form are skipped.
 
-use crate::knob::{Reading, Setting};
+use crate::setting::{Reading, Setting, WEIGHT_DEFAULT};
 use minerva_model::DeviceId;
-
-/// What a group weighs that nobody ever set, in every file.
-pub(crate) const DEFAULT: u32 = 100;
 
 /// `MAJ:MIN W`.
 pub(crate) fn render(device: DeviceId, weight: u32) -> String {
@@ -14,7 +11,7 @@ pub(crate) fn render(device: DeviceId, weight: u32) -> String {
 
 /// The weight that holds for `device`: its own line, else the default's.
 pub(crate) fn parse(device: DeviceId, text: &str) -> Reading {
-    let mut default = DEFAULT;
+    let mut default = WEIGHT_DEFAULT;
     let mut own = None;
     for line in text.lines() {
         let mut words = line.split_ascii_whitespace();

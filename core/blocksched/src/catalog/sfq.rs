@@ -61,7 +61,7 @@ pub(super) const ENTRY: Entry = Entry {
     summary: "Start-time fair queueing with a bounded depth.",
     build: |disk| Box::new(Sfq::new(depth(disk), Cost::PerBytes(UNIT_BYTES))),
     options: |disk| format!("depth {}, {:?}", depth(disk), Cost::PerBytes(UNIT_BYTES)),
-    depth: depth,
+    depth,
     cost: Cost::PerBytes(UNIT_BYTES),
     promises: &[],
     discipline: None,
