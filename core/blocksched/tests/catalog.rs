@@ -69,11 +69,11 @@ fn of_flow_0(scheduler: &mut dyn Scheduler, mut now: Nanos, mut number: u64) -> 
     let mut queued = [0; 2];
     let mut count = 0;
     for _ in 0..1000 {
-        for flow in 0..2 {
-            while queued[flow] < 40 {
-                scheduler.add(now, request(number, flow as u32, now));
+        for (flow, queued) in (0..).zip(&mut queued) {
+            while *queued < 40 {
+                scheduler.add(now, request(number, flow, now));
                 number += 1;
-                queued[flow] += 1;
+                *queued += 1;
             }
         }
         let sent = loop {

@@ -14,7 +14,7 @@ impl SharePolicy for Rule {
 
     fn factor(&self, pair: &Pair<'_>, _: f64) -> Option<f64> {
         let forecast = pair.outlook.get(pair.tenant, pair.device, Horizon::NextSlice)?;
-        (forecast.skill > 0.0 && forecast.bytes() < 1e6).then(|| 1.0 + forecast.skill)
+        (forecast.skill > 0.0 && forecast.bytes() < 1e6).then_some(1.0 + forecast.skill)
     }
 
     fn reason(&self, _: &Pair<'_>, _: f64) -> Reason {

@@ -76,11 +76,10 @@ fn a_lease_is_understood_only_whole() {
 #[test]
 fn a_journal_of_an_earlier_version_is_read_and_an_addition_takes_its_entrys_place() {
     let line = |cleared: &str| {
-        format!(
-            r#"{{"held":{{"sequence":3,"target":{{"cgroup":{{"tenant":1,"cgroup":{{"path":"a","inode":9}}}}}},"inode":9,"#
-        ) + &format!(
-            r#""file":"bfq-weight","device":{{"major":7,"minor":0}},"undo":"7:0 default","before":"default 100\n"{cleared}}}}}"#
-        )
+        let target = r#"{"cgroup":{"tenant":1,"cgroup":{"path":"a","inode":9}}}"#;
+        let knob =
+            r#""file":"bfq-weight","device":{"major":7,"minor":0},"undo":"7:0 default","before":"default 100\n""#;
+        format!(r#"{{"held":{{"sequence":3,"target":{target},"inode":9,{knob}{cleared}}}}}"#)
     };
     let header = r#"{"minerva_undo_journal":1,"boot":"b"}"#;
     let earlier = parse_journal(format!("{header}\n{}\n", line("")).as_bytes());
