@@ -2,19 +2,14 @@
 
 use crate::command::Command;
 use crate::metrics::OutcomeLabel;
-use crate::recording::Tape;
+use crate::overwriters::Overwriter;
 use crate::slice_loop::Driver;
-use crate::tenants::pending::RecordAsked;
 use minerva_api::v1;
 use minerva_config::Config;
-use minerva_linux_actuate::Overwriters;
-use minerva_model::{DeviceId, Event, Finding, FindingKind, KnobFile, KnobRelease, KnobTarget, TenantHistory};
+use minerva_model::{DeviceId, Event, Finding, FindingKind, KnobRelease, KnobTarget, TenantHistory};
 use std::collections::BTreeMap;
 use tokio::sync::mpsc::Sender;
 use tokio::sync::oneshot;
-
-/// Processes that are remembered as named already. Beyond that they are named again.
-const CULPRITS_MAX: usize = 1024;
 
 impl Driver {
     /// Does what is asked. Whoever asked may have gone before the answer.
@@ -23,10 +18,10 @@ impl Driver {
             Command::Stop(_) => {}
             Command::Reload(answer) => self.reload(answer),
             Command::Status(answer) => drop(answer.send(self.status())),
-            Command::Record(client, answer) => self.ask_for_tape(client, answer),
-            Command::EndRecord => self.end_tape(),
+            Command::Record(client, answer) => self.request_recording(client, answer),
+            Command::EndRecord => self.recording.end(),
             Command::Register(request, answer) => drop(answer.send(self.register(request))),
-            Command::Tenant(ask) => self.asked(ask),
+            Command::Tenant(request) => self.asked(request),
             Command::Adjust(request, answer) => self.adjust(&request, answer),
             // What came of them is taken after each command.
             Command::StoreAnswered => {}
@@ -61,7 +56,7 @@ impl Driver {
             tracing::warn!("{warning}");
         }
         self.level.set(self.file.config.daemon.log.level);
-        let certificates = self.live_settings.set(&self.file.config.participation, self.slice_number).err();
+        let certificates = self.live_settings.set(&self.file.config.participation, self.progress.slices).err();
         self.apply_rules();
         // Also when they are the same: whoever asks for a reload may have ended a fight over a knob, which is then ours again.
         self.feed(Event::Configured(Box::new(self.file.config.engine.clone())));
@@ -95,28 +90,16 @@ impl Driver {
     ///
     /// What the old one has on its way to the ledger is waited for, so that the new one is told what is in it; what tenants
     /// ask meanwhile is held back.
-    fn ask_for_tape(&mut self, client: Sender<Vec<u8>>, answer: oneshot::Sender<Result<(), String>>) {
-        let runs = self.tape.as_ref().is_some_and(|tape| !tape.is_over());
-        if runs || self.parts.record_asked.is_some() {
-            drop(answer.send(Err("a recording runs already; end it first".to_owned())));
-            return;
+    fn request_recording(&mut self, client: Sender<Vec<u8>>, answer: oneshot::Sender<Result<(), String>>) {
+        if self.recording.request(client, answer) {
+            tracing::info!("a recording begins: every knob is put back, and a new engine decides them anew");
+            self.feed(Event::Stopping);
         }
-        self.tape = None;
-        tracing::info!("a recording begins: every knob is put back, and a new engine decides them anew");
-        self.feed(Event::Stopping);
-        self.parts.record_asked = Some(RecordAsked { client, answer });
     }
 
     /// The recording that was asked for begins, and with it another engine.
-    pub(crate) fn begin_tape(&mut self) {
-        let Some(RecordAsked { client, answer }) = self.parts.record_asked.take() else { return };
-        let outcome = match Tape::begin(client) {
-            Ok(tape) => {
-                self.tape = Some(tape);
-                Ok(())
-            }
-            Err(error) => Err(format!("the recording did not begin: {error}")),
-        };
+    pub(crate) fn begin_recording(&mut self) {
+        let Some(begun) = self.recording.begin() else { return };
         let histories = self.memory.pending().clone();
         self.engine = minerva_engine::Engine::new();
         self.feed(Event::Configured(Box::new(self.file.config.engine.clone())));
@@ -127,16 +110,7 @@ impl Driver {
             let history = self.history_of(&tenant.history_key(), &histories);
             self.introduce(tenant, history);
         }
-        drop(answer.send(outcome));
-    }
-
-    /// Ends the recording, so that its reader knows that nothing is missing.
-    pub(crate) fn end_tape(&mut self) {
-        let Some(tape) = self.tape.take() else { return };
-        match tape.finish() {
-            Ok(()) => tracing::info!("the recording has ended"),
-            Err(error) => tracing::info!(%error, "the recording has ended; its client had gone before"),
-        }
+        begun.answer();
     }
 
     /// What was just remembered of a tenant, and what the store knows of its other disks.
@@ -165,7 +139,6 @@ impl Driver {
 
     /// Somebody else wrote a knob: from now on the kernel is asked who it was.
     pub(crate) fn overwritten(&mut self, finding: &Finding) {
-        let Some(watch) = &mut self.overwriters else { return };
         let tenant = finding.tenant.and_then(|id| self.tenants.get(&id));
         let disk = finding.device.and_then(|id| self.devices.get(&id));
         let target = match (tenant, disk) {
@@ -173,11 +146,7 @@ impl Driver {
             (None, Some(disk)) => KnobTarget::Disk { name: disk.name.clone() },
             (None, None) => return,
         };
-        let device = finding.device.unwrap_or(DeviceId { major: 0, minor: 0 });
-        for file in KnobFile::ALL {
-            // Most of these files are not there: the finding does not say which one it was.
-            let _ = watch.watch(&target, file, device);
-        }
+        self.overwriters.watch(&target, finding.device);
     }
 
     /// Somebody else has won a knob: it is theirs, and who writes it is nobody's business any more.
@@ -186,24 +155,14 @@ impl Driver {
             let error = format!("{:#}", anyhow::Error::new(error));
             tracing::warn!(error, ?release, "a knob that was left to somebody else is still journalled");
         }
-        if let Some(watch) = &mut self.overwriters {
-            watch.unwatch(&release.target, release.file, release.device);
-        }
+        self.overwriters.let_go(release);
     }
 
     /// Names those who wrote watched knobs since the last slice, each process once a knob.
     pub(crate) fn name_overwriters(&mut self) {
-        let culprits = self.overwriters.as_mut().map(Overwriters::culprits).unwrap_or_default();
-        for culprit in culprits {
-            if self.culprits.len() >= CULPRITS_MAX {
-                self.culprits.clear();
-            }
-            if !self.culprits.insert((culprit.path.clone(), culprit.pid)) {
-                continue;
-            }
-            let message = format!("{} was written by {culprit}", culprit.path.display());
-            tracing::warn!(kind = FindingKind::Overwritten.as_str(), pid = culprit.pid, "{message}");
-            self.show(FindingKind::Overwritten, message);
+        for Overwriter { pid, message } in self.overwriters.take_unnamed() {
+            tracing::warn!(kind = FindingKind::Overwritten.as_str(), pid, "{message}");
+            self.findings.show(FindingKind::Overwritten, message);
         }
     }
 }

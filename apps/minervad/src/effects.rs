@@ -2,17 +2,15 @@
 
 use crate::clock::unix_ns;
 use crate::slice_loop::Driver;
-use minerva_api::v1;
+use crate::tenants::pending::{Answered, Response};
 use minerva_model::{Decision, Effect, Event, Finding, FindingKind, Granted, KnobWrite, Outcome, Refused, WriteId};
 use minerva_store::AuditRow;
 use minerva_tenant_server::request::Refusal;
 
-/// Findings that `status` shows.
-const FINDINGS_SHOWN: usize = 50;
-
 impl Driver {
-    /// Performs one effect; the answer, if it has one, goes back into the engine at once.
-    pub(crate) fn perform(&mut self, effect: Effect) -> Option<Event> {
+    /// Performs one effect; the answer, if it has one, goes back into the engine at once. What is for those who asked is added to
+    /// `response`.
+    pub(crate) fn perform(&mut self, effect: Effect, response: &mut Response) -> Option<Event> {
         match effect {
             Effect::Inspect(inspection) => {
                 self.metrics.inspections.inc();
@@ -42,11 +40,12 @@ impl Driver {
                 None
             }
             Effect::Granted(Granted { id, tenant, grant }) => {
-                self.answered(tenant, &id, Ok(grant));
+                response.answers.push(Answered { tenant, id, verdict: Ok(grant) });
                 None
             }
             Effect::Refused(Refused { id, tenant, kind, message }) => {
-                self.answered(tenant, &id, Err(Refusal::new(kind, message)));
+                let verdict = Err(Refusal::new(kind, message));
+                response.answers.push(Answered { tenant, id, verdict });
                 None
             }
             Effect::Ready { tenant, id } => {
@@ -54,7 +53,7 @@ impl Driver {
                 None
             }
             Effect::Ledger(entry) => {
-                self.enter(entry);
+                response.entries.push(entry);
                 None
             }
             Effect::Declare(declaration) => {
@@ -86,11 +85,7 @@ impl Driver {
         let (Some(tenant), Some(device)) = (tenant, device) else { return };
         let text = decision.to_string();
         tracing::debug!(tenant = tenant.name, device = device.name, share = decision.share.get(), "{text}");
-        self.digest.decisions += 1;
-        let share = decision.share.get();
-        if self.digest.smallest.as_ref().is_none_or(|(smallest, ..)| share < *smallest) {
-            self.digest.smallest = Some((share, tenant.name.clone(), device.name.clone()));
-        }
+        self.digest.decided(decision.share.get(), &tenant.name, &device.name);
         self.memory.audit(AuditRow {
             at_unix_ms: unix_ns() / 1_000_000,
             tenant_name: tenant.name.clone(),
@@ -117,19 +112,10 @@ impl Driver {
         if let Some(name) = tenant.or(device) {
             message.insert_str(0, &format!("{name}: "));
         }
-        self.show(finding.kind, message);
+        self.findings.show(finding.kind, message);
         if finding.kind == FindingKind::Overwritten {
             self.overwritten(finding);
         }
-    }
-
-    /// Keeps a finding for `status`, the latest ones.
-    pub(crate) fn show(&mut self, kind: FindingKind, message: String) {
-        if self.findings.len() == FINDINGS_SHOWN {
-            self.findings.pop_front();
-        }
-        let (unix_ns, warning) = (unix_ns(), kind.is_warning());
-        self.findings.push_back(v1::Finding { unix_ns, kind: kind.as_str().to_owned(), warning, message });
     }
 }
 

@@ -1,23 +1,25 @@
 //! The slice loop: real clock, real kernel. It turns the engine's crank and never waits for anyone but the clock.
 //!
-//! Everything that goes into the engine passes [`Driver::tell`] and everything that comes out [`Driver::drain`], so that a
+//! Everything that goes into the engine passes [`Driver::tell`] and everything that comes out [`Driver::handle`], so that a
 //! recording made there is complete.
 
 use crate::clock::{boottime, until};
 use crate::command::Command;
+use crate::findings::{Digest, Findings};
 use crate::metrics::{DeviceLabel, Metrics};
 use crate::named_tenants::NamedTenants;
 use crate::notify::ServiceManager;
 use crate::operator::service::Slices;
 use crate::operator_file::OperatorFile;
-use crate::recording::Tape;
+use crate::overwriters::OverwriterWatch;
+use crate::progress::Progress;
+use crate::recording::Recording;
 use crate::scope::Scope;
 use crate::store_thread::Memory;
-use crate::tenants::pending::Parts;
+use crate::tenants::pending::{Parts, Response};
 use anyhow::Context;
-use minerva_api::v1;
 use minerva_engine::Engine;
-use minerva_linux_actuate::{Guard, Overwriters, Writer};
+use minerva_linux_actuate::{Guard, Writer};
 use minerva_linux_observe::Observer;
 use minerva_model::{
     Device, DeviceId, Effect, Event, Finding, FindingKind, KnobWrite, Mode, Nanos, RefusalKind, Sample, Tenant,
@@ -28,29 +30,24 @@ use minerva_tenant_server::directory::Directory;
 use minerva_tenant_server::live_settings::LiveSettings;
 use minerva_tenant_server::refusals::RefusedRequest;
 use minerva_tenant_server::request::Refusal;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::path::PathBuf;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 /// The lease outlasts this many slices. Two that came late must not undo what is meant to stay.
 const LEASE_SLICES: u64 = 3;
-/// In `shadow` mode the log says this often what was decided.
-const DIGEST_PERIOD: Nanos = Nanos::from_secs(60);
 /// Named tenants whose processes have ended are looked for once in this many slices.
 const SWEEP_SLICES: u64 = 10;
 
-/// The loop's state. Its parts in other files: `effects`, `obey`, `picture`, `participation`.
+/// The loop's parts. What it does with them is in `effects`, `commands`, `tenants` and `operator::status` too.
 pub(crate) struct Driver {
     pub(crate) file: OperatorFile,
     pub(crate) engine: Engine,
     pub(crate) observer: Observer,
     pub(crate) scope: Scope,
     pub(crate) writer: Writer,
-    pub(crate) overwriters: Option<Overwriters>,
-    /// Processes that were named as writers of a knob.
-    pub(crate) culprits: BTreeSet<(PathBuf, u32)>,
+    pub(crate) overwriters: OverwriterWatch,
     pub(crate) guard: Option<Guard>,
     pub(crate) memory: Memory,
     pub(crate) named: NamedTenants,
@@ -60,30 +57,16 @@ pub(crate) struct Driver {
     pub(crate) slices: Slices,
     /// Tenants that take part.
     pub(crate) parts: Parts,
-    pub(crate) tape: Option<Tape>,
+    pub(crate) recording: Recording,
     pub(crate) tenants: BTreeMap<TenantId, Tenant>,
     /// What the server for tenants takes from a new file.
     pub(crate) live_settings: LiveSettings,
     /// The tenants, for their server.
     pub(crate) directory: Directory,
     pub(crate) devices: BTreeMap<DeviceId, Device>,
-    pub(crate) findings: VecDeque<v1::Finding>,
-    pub(crate) started: Nanos,
+    pub(crate) findings: Findings,
     pub(crate) digest: Digest,
-    pub(crate) slice_number: u64,
-    pub(crate) slice_cost: Nanos,
-    pub(crate) slice_unix_ns: i64,
-    /// End after this many slices.
-    pub(crate) slices_max: Option<u64>,
-}
-
-/// What was decided since the log last said so.
-#[derive(Debug, Default)]
-pub(crate) struct Digest {
-    since: Nanos,
-    pub(crate) decisions: u64,
-    /// The smallest share, and whose on which disk.
-    pub(crate) smallest: Option<(u32, String, String)>,
+    pub(crate) progress: Progress,
 }
 
 impl Driver {
@@ -106,7 +89,7 @@ impl Driver {
                 continue;
             }
             self.slice();
-            if self.slices_max.is_some_and(|most| self.slice_number >= most) {
+            if self.progress.is_over() {
                 break "the slices asked for are over";
             }
             next = self.following(next);
@@ -148,11 +131,11 @@ impl Driver {
         self.memory.look_for_store();
         self.recall_unread();
         self.review_claims();
-        if self.slice_number == 0 {
+        if self.progress.slices == 0 {
             self.find_unknown_disks();
         }
         // No policy goes by it yet: it is for whoever reads a recording.
-        self.observer.want_usage(self.tape.is_some());
+        self.observer.want_usage(self.recording.is_running());
         let mut sample = self.observer.sample();
         self.scope.narrow(&mut sample);
         self.measure(&sample);
@@ -166,17 +149,16 @@ impl Driver {
         self.memory.flush();
         // Those of this slice are not there yet; this is for those whose waking call found the queue full.
         self.take_acknowledgements();
-        self.slice_number += 1;
-        self.slice_unix_ns = crate::clock::unix_ns();
-        if self.slice_number.is_multiple_of(SWEEP_SLICES) {
+        self.progress.count();
+        if self.progress.slices.is_multiple_of(SWEEP_SLICES) {
             self.named.sweep();
             self.keep_guard();
         }
-        self.flush_tape();
-        self.tell_digest(started);
-        self.slice_cost = boottime().since(started);
+        self.recording.flush();
+        self.digest.end_period(started, self.engine.mode() == Mode::Shadow);
+        self.progress.cost = boottime().since(started);
         self.metrics.slices.inc();
-        self.metrics.slice_duration.observe(self.slice_cost.as_secs_f64());
+        self.metrics.slice_duration.observe(self.progress.cost.as_secs_f64());
         self.publish();
     }
 
@@ -246,8 +228,8 @@ impl Driver {
             Event::DeviceGone(id) => (None, Some(id)),
             _ => (None, None),
         };
-        self.tell(event);
-        self.drain();
+        let response = self.handle(event);
+        self.settle(response, None);
         // Only now: what the engine had to say about them needed their names.
         if let Some(id) = gone.0 {
             self.tenant_gone(id);
@@ -261,31 +243,33 @@ impl Driver {
         }
     }
 
-    fn tell(&mut self, event: Event) {
-        let now = boottime();
-        self.record(|tape| tape.event(now, &event));
-        self.engine.handle(now, event);
-    }
-
-    /// Does all that the engine wants, and all that it wants when it hears what came of it.
-    fn drain(&mut self) {
+    /// Tells the engine something, and does all that it wants, also when it hears what came of it. What it says to those who asked
+    /// is handed back, for [`Driver::settle`].
+    pub(crate) fn handle(&mut self, event: Event) -> Response {
+        self.tell(event);
+        let mut response = Response::default();
         loop {
             let mut wanted = Vec::new();
             while let Some(effect) = self.engine.poll_effect() {
-                self.record(|tape| tape.effect(boottime(), &effect));
+                self.recording.effect(boottime(), &effect);
                 wanted.push(effect);
             }
             if wanted.is_empty() {
-                self.memory.send_commits();
-                return;
+                return response;
             }
             self.prepare(&wanted);
             for effect in wanted {
-                if let Some(answer) = self.perform(effect) {
+                if let Some(answer) = self.perform(effect, &mut response) {
                     self.tell(answer);
                 }
             }
         }
+    }
+
+    fn tell(&mut self, event: Event) {
+        let now = boottime();
+        self.recording.event(now, &event);
+        self.engine.handle(now, event);
     }
 
     /// Journals all writes with one sync, instead of one each.
@@ -307,41 +291,10 @@ impl Driver {
     /// Says which tenants of `[[identities]]` are not there: whoever is to be one of them is refused.
     fn find_missing_tenants(&mut self) {
         let settings = &self.file.config.participation;
-        for tenant in self.live_settings.missing(settings, self.slice_number, &self.directory) {
+        for tenant in self.live_settings.missing(settings, self.progress.slices, &self.directory) {
             tracing::warn!(
                 tenant,
                 "an [[identities]] of the operator's file names a tenant that is not there, or there twice"
-            );
-        }
-    }
-
-    fn record(&mut self, write: impl FnOnce(&mut Tape) -> std::io::Result<()>) {
-        let Some(tape) = &mut self.tape else { return };
-        if let Err(error) = write(tape) {
-            tracing::info!(%error, "the recording ended: its client hung up or was too slow");
-            self.tape = None;
-        }
-    }
-
-    fn flush_tape(&mut self) {
-        if self.tape.as_ref().is_some_and(Tape::is_over) {
-            self.tape = None;
-        }
-        self.record(Tape::flush);
-    }
-
-    /// A shadow that says nothing would be a shadow that nobody believes; one that says everything is not read.
-    fn tell_digest(&mut self, now: Nanos) {
-        if now.since(self.digest.since) < DIGEST_PERIOD {
-            return;
-        }
-        let Digest { decisions, smallest, .. } =
-            std::mem::replace(&mut self.digest, Digest { since: now, ..Digest::default() });
-        if let Some((share, tenant, disk)) = smallest.filter(|_| self.engine.mode() == Mode::Shadow) {
-            tracing::info!(
-                decisions,
-                "nothing is written in shadow mode; the smallest share decided in the last minute was {share}, for {tenant} on \
-                 {disk} (minerva-ctl explain '{tenant}')"
             );
         }
     }
@@ -380,7 +333,7 @@ impl Driver {
         let message = "Minerva is ending; ask again when it has started anew.".to_owned();
         self.parts.give_up(None, &Refusal::new(RefusalKind::Stopping, message));
         self.memory.flush();
-        self.end_tape();
+        self.recording.end();
         self.memory.close();
         let report = self.writer.close_clean().context("failed to put everything back; run `minerva-ctl restore`")?;
         for knob in report.failed() {

@@ -1,8 +1,8 @@
 //! The start: judge the file, look at the host, take the lock, open everything, say that it is ready.
 
 use crate::arguments::Arguments;
-use crate::clock::boottime;
 use crate::command::{Commands, QUEUE_LENGTH};
+use crate::findings::{Digest, Findings};
 use crate::metrics::Metrics;
 use crate::named_tenants::NamedTenants;
 use crate::notify::ServiceManager;
@@ -12,6 +12,9 @@ use crate::operator::server::Server;
 use crate::operator::service::{Service, WATCH_QUEUE_LENGTH};
 use crate::operator::status;
 use crate::operator_file::OperatorFile;
+use crate::overwriters::OverwriterWatch;
+use crate::progress::Progress;
+use crate::recording::Recording;
 use crate::scope::Scope;
 use crate::slice_loop::Driver;
 use crate::store_thread::Memory;
@@ -20,7 +23,7 @@ use crate::{guard, logging, signals};
 use anyhow::{Context, bail};
 use minerva_config::Config;
 use minerva_engine::Engine;
-use minerva_linux_actuate::{InstanceLock, NamedGroups, Overwriters, Writer, sweep_probes};
+use minerva_linux_actuate::{InstanceLock, NamedGroups, Writer, sweep_probes};
 use minerva_linux_observe::{Observer, Roots};
 use minerva_model::{CgroupVersion, Mode};
 use minerva_tenant_server::directory::Directory;
@@ -31,7 +34,7 @@ use minerva_tenant_server::server::TenantServer;
 use minerva_tenant_server::shared::Shared;
 use rustix::io::Errno;
 use rustix::mm::{MlockAllFlags, mlockall};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
@@ -108,10 +111,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         scope: Scope::new(&config.daemon).context("failed to read daemon.include")?,
         engine: Engine::new(),
         writer,
-        overwriters: Overwriters::open(&settings)
-            .inspect_err(|error| tracing::info!("who overwrites a knob cannot be named, ignoring: {error}"))
-            .ok(),
-        culprits: BTreeSet::new(),
+        overwriters: OverwriterWatch::open(&settings),
         guard,
         memory,
         named,
@@ -120,18 +120,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         level,
         slices,
         parts,
-        tape: None,
+        recording: Recording::default(),
         tenants: BTreeMap::new(),
         directory,
         live_settings,
         devices: BTreeMap::new(),
-        findings: VecDeque::new(),
-        started: boottime(),
-        digest: crate::slice_loop::Digest::default(),
-        slice_number: 0,
-        slice_cost: minerva_model::Nanos::ZERO,
-        slice_unix_ns: 0,
-        slices_max: arguments.slices,
+        findings: Findings::default(),
+        digest: Digest::default(),
+        progress: Progress::new(arguments.slices),
         file,
     };
     tracing::info!(version = env!("CARGO_PKG_VERSION"), mode = status::mode(mode), hierarchy = place, "started");

@@ -1,6 +1,5 @@
 //! How things stand, as clients see it. Made only when somebody looks.
 
-use crate::clock::boottime;
 use crate::metrics::DeviceLabel;
 use crate::slice_loop::Driver;
 use crate::tenants::audit;
@@ -17,14 +16,14 @@ impl Driver {
         v1::StatusResponse {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             mode: mode(self.engine.mode()).to_owned(),
-            uptime_ns: boottime().since(self.started).0,
+            uptime_ns: self.progress.uptime().0,
             config_path: self.file.path_in_force(),
             config_generation: self.file.generation,
             config_error: self.file.error.clone(),
             slice: Some(self.picture(REPORT_BYTES_MAX)),
-            findings: self.findings.iter().cloned().collect(),
+            findings: self.findings.shown(),
             totals: Some(v1::Totals {
-                slices: self.slice_number,
+                slices: self.progress.slices,
                 writes: self.metrics.writes_total(),
                 writes_refused: self.metrics.writes_of("refused"),
                 inspections: self.metrics.inspections.get(),
@@ -38,10 +37,10 @@ impl Driver {
     pub(crate) fn picture(&self, mut report_bytes_max: usize) -> v1::Slice {
         let tenants = self.tenants.values().map(|tenant| self.tenant(tenant, &mut report_bytes_max)).collect();
         v1::Slice {
-            number: self.slice_number,
+            number: self.progress.slices,
             mode: mode(self.engine.mode()).to_owned(),
-            unix_ns: self.slice_unix_ns,
-            cost_ns: self.slice_cost.0,
+            unix_ns: self.progress.unix_ns,
+            cost_ns: self.progress.cost.0,
             devices: self
                 .engine
                 .device_verdicts()

@@ -19,7 +19,7 @@ impl Driver {
             Err(refusal) => return drop(answer.send(Err(refusal))),
         };
         let (tenant, id) = (adjustment.tenant, adjustment.id.clone());
-        match self.verdict_on(tenant, &id, Event::Adjusted(adjustment)) {
+        match self.consult(tenant, &id, Event::Adjusted(adjustment), None) {
             Some(Err(mut refusal)) => {
                 self.tell_refusal(tenant, &id, &text, &mut refusal);
                 drop(answer.send(Err(refusal)));
@@ -44,7 +44,7 @@ impl Driver {
             Some(Change::TakeMicroCredits(amount)) => (false, MicroCredits(amount)),
             None => return refuse(RefusalKind::OutOfRange, "Say how many credits to give or to take."),
         };
-        if self.parts.record_asked.is_some() {
+        if self.recording.is_requested() {
             return refuse(RefusalKind::NotCommitted, "A recording is about to begin; ask again in a second.");
         }
         let tenant = self.tenant_called(&request.tenant)?;

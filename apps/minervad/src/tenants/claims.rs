@@ -29,7 +29,7 @@ pub(crate) enum End {
 
 /// What outlives the daemon.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Standing {
+pub(crate) struct PersistentClaim {
     pub(crate) set: Option<Set>,
     pub(crate) table: Option<TimeTable>,
 }
@@ -46,9 +46,9 @@ struct Held {
 /// See the file's documentation.
 #[derive(Debug, Default)]
 pub(crate) struct Claims {
-    pub(crate) standing: Standing,
+    pub(crate) persistent: PersistentClaim,
     /// What the store has.
-    durable: Standing,
+    durable: PersistentClaim,
     /// The store could not be read, or not be written to: `durable` is not known.
     pub(crate) doubtful: bool,
     /// Commits under way.
@@ -58,7 +58,7 @@ pub(crate) struct Claims {
     pub(crate) in_force: Level,
 }
 
-impl Standing {
+impl PersistentClaim {
     /// What was kept of a tenant's claims. A schedule whose zone is gone is dropped, and a level whose process has ended:
     /// `bind` finds the one that still runs.
     pub(crate) fn recalled(kept: StandingClaim, bind: impl FnOnce(Process) -> Option<ProcessHandle>) -> Self {
@@ -105,28 +105,28 @@ impl Standing {
 
 impl Claims {
     /// The claims of a tenant of which the store has this.
-    pub(crate) fn recalled(standing: Standing) -> Self {
-        Self { durable: standing.clone(), standing, ..Self::default() }
+    pub(crate) fn recalled(persistent: PersistentClaim) -> Self {
+        Self { durable: persistent.clone(), persistent, ..Self::default() }
     }
 
     /// The store can be read at last. What the tenant has set meanwhile stays.
-    pub(crate) fn recall_late(&mut self, standing: Standing) {
+    pub(crate) fn recall_late(&mut self, persistent: PersistentClaim) {
         self.doubtful = false;
-        self.durable = standing.clone();
-        let Standing { set, table } = standing;
-        self.standing.set = self.standing.set.take().or(set);
-        self.standing.table = self.standing.table.take().or(table);
+        self.durable = persistent.clone();
+        let PersistentClaim { set, table } = persistent;
+        self.persistent.set = self.persistent.set.take().or(set);
+        self.persistent.table = self.persistent.table.take().or(table);
     }
 
     /// Nothing is claimed, nothing is in force, and the store has nothing.
     pub(crate) fn is_empty(&self) -> bool {
         let durable = self.durable.is_empty() && self.committing == 0 && !self.doubtful;
-        durable && self.standing.is_empty() && self.held.is_empty() && self.in_force == Level::Normal
+        durable && self.persistent.is_empty() && self.held.is_empty() && self.in_force == Level::Normal
     }
 
     /// The store has it already.
     pub(crate) fn is_durable(&self) -> bool {
-        self.committing == 0 && !self.doubtful && self.durable.kept() == self.standing.kept()
+        self.committing == 0 && !self.doubtful && self.durable.kept() == self.persistent.kept()
     }
 
     /// What stands now is on its way to the store.
@@ -135,9 +135,9 @@ impl Claims {
     }
 
     /// The store has what was on its way.
-    pub(crate) fn committed(&mut self, standing: Standing) {
+    pub(crate) fn committed(&mut self, persistent: PersistentClaim) {
         self.committing = self.committing.saturating_sub(1);
-        self.durable = standing;
+        self.durable = persistent;
         self.doubtful = false;
     }
 
@@ -148,19 +148,19 @@ impl Claims {
         if self.committing > 0 {
             return;
         }
-        self.doubtful |= self.durable.level(unix_ns) > self.standing.level(unix_ns);
+        self.doubtful |= self.durable.level(unix_ns) > self.persistent.level(unix_ns);
         if !self.doubtful {
-            self.standing = self.durable.clone();
+            self.persistent = self.durable.clone();
         }
     }
 
     /// How many there are.
     pub(crate) fn count(&self) -> usize {
-        self.held.len() + usize::from(self.standing.set.is_some()) + usize::from(self.standing.table.is_some())
+        self.held.len() + usize::from(self.persistent.set.is_some()) + usize::from(self.persistent.table.is_some())
     }
 
     pub(crate) fn table(&self) -> Option<&TimeTable> {
-        self.standing.table.as_ref()
+        self.persistent.table.as_ref()
     }
 
     /// Another one holds a level; at the limit it is told why not.
@@ -187,26 +187,26 @@ impl Claims {
     /// Ends what has ended; whether what is to be kept changed.
     pub(crate) fn end(&mut self, now: Nanos, has_ended: impl Fn(&ProcessHandle) -> bool) -> bool {
         self.held.retain(|held| !held.changes.is_closed());
-        let over = self.standing.set.as_ref().is_some_and(|set| match &set.end {
+        let over = self.persistent.set.as_ref().is_some_and(|set| match &set.end {
             End::Release => false,
             End::At(at) => *at <= now,
             End::Process(process) => has_ended(process),
         });
         if over {
-            self.standing.set = None;
+            self.persistent.set = None;
         }
         over
     }
 
     /// The level that all of them come to, at an instant in nanoseconds since 1970.
     pub(crate) fn level(&self, unix_ns: i64) -> Level {
-        self.held().max(self.standing.level(unix_ns))
+        self.held().max(self.persistent.level(unix_ns))
     }
 
     /// How long the level in force lasts, if its end is known.
     pub(crate) fn left(&self, now: Nanos, unix_ns: i64) -> Option<Nanos> {
-        let without_set = self.held().max(self.standing.scheduled(unix_ns));
-        match self.standing.set.as_ref()? {
+        let without_set = self.held().max(self.persistent.scheduled(unix_ns));
+        match self.persistent.set.as_ref()? {
             Set { level, end: End::At(at) } if without_set < *level => Some(at.since(now)),
             _ => None,
         }
@@ -235,7 +235,7 @@ impl Claims {
 
 #[cfg(test)]
 mod tests {
-    use super::{Claims, End, Set, Standing};
+    use super::{Claims, End, PersistentClaim, Set};
     use crate::tenants::schedule::TimeTable;
     use minerva_model::{Level, Nanos, RefusalKind};
     use minerva_store::{Schedule, SetLevel, Span, StandingClaim};
@@ -264,7 +264,7 @@ mod tests {
     fn the_furthest_step_back_is_in_force_and_each_ends_with_what_it_hangs_on() {
         let mut claims = Claims::default();
         let (changes, mut heard) = mpsc::channel(4);
-        claims.standing.set = set(Level::Low, End::At(Nanos(100)));
+        claims.persistent.set = set(Level::Low, End::At(Nanos(100)));
         claims.hold(Level::Idle, changes).expect("room");
         assert_eq!((claims.level(0), claims.left(Nanos(10), 0), claims.count()), (Level::Idle, None, 2));
         claims.in_force = claims.level(0);
@@ -285,12 +285,12 @@ mod tests {
     fn a_level_ends_with_its_process_also_when_that_ends_while_the_daemon_is_away() {
         let process = Process { pid: 7, start_ticks: 9 };
         let mut claims = Claims::default();
-        claims.standing.set = set(Level::Lowest, End::Process(bound(process)));
+        claims.persistent.set = set(Level::Lowest, End::Process(bound(process)));
         assert!(!claims.end(Nanos(1), NEVER));
-        let kept = claims.standing.kept();
-        let again = Standing::recalled(kept.clone(), |asked| (asked == process).then(|| bound(asked)));
+        let kept = claims.persistent.kept();
+        let again = PersistentClaim::recalled(kept.clone(), |asked| (asked == process).then(|| bound(asked)));
         assert_eq!((again.kept(), again.level(0)), (kept.clone(), Level::Lowest));
-        assert_eq!(Standing::recalled(kept, |_| None).kept(), StandingClaim::default());
+        assert_eq!(PersistentClaim::recalled(kept, |_| None).kept(), StandingClaim::default());
         assert!(claims.end(Nanos(1), |_| true));
         assert!(claims.is_empty());
     }
@@ -301,46 +301,46 @@ mod tests {
             set: Some(SetLevel { level: Level::Low, until: Some(Nanos(50)), process: None }),
             schedule: Some(whole_day(Level::Idle)),
         };
-        let mut claims = Claims::recalled(Standing::recalled(kept.clone(), |_| None));
-        assert_eq!((claims.standing.kept(), claims.level(0)), (kept, Level::Idle));
+        let mut claims = Claims::recalled(PersistentClaim::recalled(kept.clone(), |_| None));
+        assert_eq!((claims.persistent.kept(), claims.level(0)), (kept, Level::Idle));
         assert!(claims.is_durable());
-        claims.standing.table = None;
+        claims.persistent.table = None;
         assert_eq!((claims.level(0), claims.is_durable()), (Level::Low, false));
         assert!(claims.end(Nanos(50), NEVER));
-        assert!(claims.standing.kept().is_empty());
+        assert!(claims.persistent.kept().is_empty());
         assert!(!claims.is_empty(), "the store has it still");
     }
 
     #[test]
     fn what_the_store_did_not_take_is_as_before_unless_the_tenant_came_back() {
         let mut claims = Claims::default();
-        claims.standing.set = set(Level::Low, End::Release);
+        claims.persistent.set = set(Level::Low, End::Release);
         claims.commit();
-        claims.committed(claims.standing.clone());
+        claims.committed(claims.persistent.clone());
         // Two steps further back, neither of them kept.
         for level in [Level::Lowest, Level::Idle] {
-            claims.standing.set = set(level, End::Release);
+            claims.persistent.set = set(level, End::Release);
             claims.commit();
         }
         claims.not_committed(0);
         assert_eq!(claims.level(0), Level::Idle, "the later one is still on its way");
         claims.not_committed(0);
         assert_eq!((claims.level(0), claims.is_durable()), (Level::Low, true));
-        claims.standing.set = None;
+        claims.persistent.set = None;
         claims.commit();
         claims.not_committed(0);
         assert_eq!((claims.level(0), claims.doubtful), (Level::Normal, true));
         claims.commit();
-        claims.committed(claims.standing.clone());
+        claims.committed(claims.persistent.clone());
         assert!(claims.is_empty());
     }
 
     #[test]
     fn what_is_read_late_does_not_replace_what_was_set_meanwhile() {
         let mut claims = Claims { doubtful: true, ..Claims::default() };
-        claims.standing.set = set(Level::Low, End::Release);
+        claims.persistent.set = set(Level::Low, End::Release);
         let table = TimeTable::new(whole_day(Level::Lowest)).ok();
-        claims.recall_late(Standing { set: set(Level::Idle, End::Release), table });
+        claims.recall_late(PersistentClaim { set: set(Level::Idle, End::Release), table });
         assert_eq!((claims.level(0), claims.is_durable()), (Level::Lowest, false));
     }
 

@@ -3,7 +3,7 @@
 
 use crate::clock::{boottime, unix_ns};
 use crate::slice_loop::Driver;
-use crate::tenants::claims::{Claims, End, Set, Standing};
+use crate::tenants::claims::{Claims, End, PersistentClaim, Set};
 use crate::tenants::pending::Committing;
 use crate::tenants::schedule::TimeTable;
 use minerva_api::v1;
@@ -29,8 +29,8 @@ impl Driver {
             LevelLifetime::Process(process) => End::Process(process),
         };
         let set = (level != Level::Normal).then_some(Set { level, end });
-        let table = self.claims(tenant).standing.table.clone();
-        self.stand(tenant, "set", Standing { set, table }, answer)
+        let table = self.claims(tenant).persistent.table.clone();
+        self.persist(tenant, "set", PersistentClaim { set, table }, answer)
     }
 
     /// Replaces the schedule; answers what is in force. False when that is refused at once.
@@ -48,9 +48,9 @@ impl Driver {
         });
         match table {
             Ok(table) => {
-                let set = self.claims(tenant).standing.set.clone();
+                let set = self.claims(tenant).persistent.set.clone();
                 let table = (!entries.is_empty()).then_some(table);
-                self.stand(tenant, "schedule", Standing { set, table }, answer)
+                self.persist(tenant, "schedule", PersistentClaim { set, table }, answer)
             }
             Err(refusal) => {
                 // Whoever asked may have gone.
@@ -61,16 +61,16 @@ impl Driver {
     }
 
     /// Puts in force what a tenant set and scheduled, and answers when it is kept.
-    fn stand(&mut self, tenant: TenantId, origin: &str, standing: Standing, answer: Answer<Level>) -> bool {
-        let before = std::mem::replace(&mut self.claims(tenant).standing, standing);
-        let outcome = self.enforce(tenant, origin, Asking::Tenant);
+    fn persist(&mut self, tenant: TenantId, origin: &str, persistent: PersistentClaim, answer: Answer<Level>) -> bool {
+        let before = std::mem::replace(&mut self.claims(tenant).persistent, persistent);
+        let outcome = self.enforce(tenant, origin, Initiator::Tenant);
         match outcome {
             Ok(()) => {
                 self.keep_claims(tenant, Some(answer));
                 true
             }
             Err(refusal) => {
-                self.claims(tenant).standing = before;
+                self.claims(tenant).persistent = before;
                 self.tell_holders(tenant);
                 let _ = answer.send(Err(refusal));
                 false
@@ -88,7 +88,7 @@ impl Driver {
         if self.claims(tenant).hold(level, changes).is_err() {
             return false;
         }
-        let outcome = self.enforce(tenant, "hold", Asking::Tenant);
+        let outcome = self.enforce(tenant, "hold", Initiator::Tenant);
         if let Err(refusal) = &outcome {
             self.claims(tenant).unhold(refusal);
         }
@@ -131,17 +131,19 @@ impl Driver {
         let bind = |process: Process| process.again(roots).ok().map(|(bound, _)| bound);
         match self.parts.claims.get_mut(&tenant.id) {
             None => {
-                let claims = Claims::recalled(Standing::recalled(claimed, bind));
+                let claims = Claims::recalled(PersistentClaim::recalled(claimed, bind));
                 self.parts.claims.insert(tenant.id, claims);
             }
-            Some(claims) if was_unread && claims.doubtful => claims.recall_late(Standing::recalled(claimed, bind)),
+            Some(claims) if was_unread && claims.doubtful => {
+                claims.recall_late(PersistentClaim::recalled(claimed, bind))
+            }
             // Another engine begins; the claims are the same, and may be newer than what the store has.
             Some(_) => {}
         }
         let recalled = self.engine.part(tenant.id).map_or(Level::Normal, |part| part.level);
         let claims = self.claims(tenant.id);
         claims.in_force = recalled;
-        if claims.standing.kept() != before {
+        if claims.persistent.kept() != before {
             // A process has ended meanwhile, or the tenant has set something.
             claims.doubtful = true;
             self.keep_claims(tenant.id, None);
@@ -163,7 +165,7 @@ impl Driver {
         let level = claims.level(unix_ns());
         if level != claims.in_force {
             let origin = if ended || level < claims.in_force { origin } else { "schedule" };
-            if self.enforce(tenant, origin, Asking::Loop).is_err() {
+            if self.enforce(tenant, origin, Initiator::Loop).is_err() {
                 // A rule forbids it by now. It is asked for again only when it changes.
                 self.claims(tenant).in_force = level;
             }
@@ -175,11 +177,11 @@ impl Driver {
     }
 
     /// Tells the engine what the claims of a tenant come to. One that asks is judged even if nothing changes.
-    fn enforce(&mut self, tenant: TenantId, origin: &str, asking: Asking) -> Result<(), Refusal> {
+    fn enforce(&mut self, tenant: TenantId, origin: &str, initiator: Initiator) -> Result<(), Refusal> {
         let level = self.claims(tenant).level(unix_ns());
-        let wish = match (asking, level) {
+        let wish = match (initiator, level) {
             // Coming back is never refused.
-            (Asking::Loop, Level::Normal) => Wish::ReleaseLevel,
+            (Initiator::Loop, Level::Normal) => Wish::ReleaseLevel,
             _ => Wish::SetLevel { level, lifetime: Lifetime::UntilReleased },
         };
         let key = self.parts.own_key(origin);
@@ -215,18 +217,18 @@ impl Driver {
             return self.tell_holders(tenant);
         }
         claims.commit();
-        let standing = claims.standing.clone();
-        let number = self.memory.claim(known, standing.kept());
-        self.parts.committing.insert(number, Committing { tenant, standing, answer });
+        let persistent = claims.persistent.clone();
+        let number = self.memory.claim(known, persistent.kept());
+        self.parts.committing.insert(number, Committing { tenant, persistent, answer });
         self.memory.send_commits();
     }
 
     /// The store has what a tenant set and scheduled, or says why not.
     pub(crate) fn claims_kept(&mut self, number: u64, kept: Result<(), String>) {
-        let Some(Committing { tenant, standing, answer }) = self.parts.committing.remove(&number) else { return };
+        let Some(Committing { tenant, persistent, answer }) = self.parts.committing.remove(&number) else { return };
         let outcome = match kept {
             Ok(()) => {
-                self.claims(tenant).committed(standing);
+                self.claims(tenant).committed(persistent);
                 Ok(self.claims(tenant).in_force)
             }
             Err(detail) => Err(self.claims_not_kept(tenant, &detail)),
@@ -241,10 +243,10 @@ impl Driver {
     fn claims_not_kept(&mut self, tenant: TenantId, detail: &str) -> Refusal {
         let claims = self.claims(tenant);
         claims.not_committed(unix_ns());
-        let (stays, standing) = (claims.doubtful, claims.standing.kept());
+        let (stays, persistent) = (claims.doubtful, claims.persistent.kept());
         let message = if stays {
             if let Some(tenant) = self.tenants.get(&tenant) {
-                self.memory.claim_later(tenant, standing);
+                self.memory.claim_later(tenant, persistent);
             }
             format!(
                 "This is in force and could not be written down: {detail}. That is tried again with every slice; until it \
@@ -260,7 +262,7 @@ impl Driver {
 
 /// Who wants a level changed.
 #[derive(Clone, Copy)]
-enum Asking {
+enum Initiator {
     Tenant,
     Loop,
 }

@@ -1,20 +1,35 @@
 //! What the slice loop keeps for tenants that take part: their claims, who waits for which answer, and their agents' reports.
 
-use crate::tenants::claims::{Claims, Standing};
+use crate::tenants::claims::{Claims, PersistentClaim};
 use crate::tenants::reports::Reports;
 use minerva_api::v1;
-use minerva_model::{Boost, DeviceId, Grant, Level, RefusalKind, RequestId, TenantHistory, TenantId};
+use minerva_model::{DeviceId, Grant, LedgerEntry, Level, RefusalKind, RequestId, TenantHistory, TenantId};
 use minerva_tenant_server::refusals::Refusals;
-use minerva_tenant_server::request::{Answer, Refusal, TenantCall};
+use minerva_tenant_server::request::{Answer, Refusal};
 use std::collections::{BTreeMap, BTreeSet};
 use tokio::sync::mpsc::Sender;
-use tokio::sync::oneshot;
 
 /// Answers to one key that are waited for at once: a client that came back before its old connection was missed.
 const WAITING_PER_KEY_MAX: usize = 8;
 
 /// How the engine answered.
-pub(crate) type Verdict = Result<Grant, Refusal>;
+pub(crate) type EngineAnswer = Result<Grant, Refusal>;
+
+/// What the engine says to those who asked, while it handles one event. The driver hands it back, and does not interpret it.
+#[derive(Debug, Default)]
+pub(crate) struct Response {
+    pub(crate) answers: Vec<Answered>,
+    /// What is to go into the ledger.
+    pub(crate) entries: Vec<LedgerEntry>,
+}
+
+/// The answer to a request.
+#[derive(Debug)]
+pub(crate) struct Answered {
+    pub(crate) tenant: TenantId,
+    pub(crate) id: RequestId,
+    pub(crate) verdict: EngineAnswer,
+}
 
 /// Who waits for an answer that comes later.
 #[derive(Debug)]
@@ -67,15 +82,9 @@ impl Waiting {
 /// What a tenant set and scheduled, on its way to the store.
 pub(crate) struct Committing {
     pub(crate) tenant: TenantId,
-    pub(crate) standing: Standing,
+    pub(crate) persistent: PersistentClaim,
     /// Absent when it ended by itself.
     pub(crate) answer: Option<Answer<Level>>,
-}
-
-/// A recording that waits for the store.
-pub(crate) struct RecordAsked {
-    pub(crate) client: Sender<Vec<u8>>,
-    pub(crate) answer: oneshot::Sender<Result<(), String>>,
 }
 
 /// See the file's documentation.
@@ -93,15 +102,6 @@ pub(crate) struct Parts {
     usual: BTreeMap<String, BTreeMap<DeviceId, f64>>,
     /// Counts the requests that the loop makes itself.
     own_requests: u64,
-    /// The request that the engine is being asked, and its answer.
-    pub(crate) asking: Option<(TenantId, RequestId)>,
-    pub(crate) verdict: Option<Verdict>,
-    /// Of a purchase that is being asked for: what it buys.
-    pub(crate) buying: Option<(String, Boost)>,
-    /// A recording begins with a new engine, and that waits until nothing is on its way to the ledger.
-    pub(crate) record_asked: Option<RecordAsked>,
-    /// What is asked meanwhile.
-    pub(crate) held_back: Vec<TenantCall>,
 }
 
 impl Parts {

@@ -4,13 +4,13 @@ use crate::clock::{boottime, unix_ns};
 use crate::slice_loop::Driver;
 use crate::store_thread::Kept;
 use crate::tenants::describe;
-use crate::tenants::pending::{Verdict, Waiting};
+use crate::tenants::pending::{Answered, EngineAnswer, Response, Waiting};
 use crate::tenants::reports;
 use minerva_api::v1;
 use minerva_api::v1::coordinate_response::Answer as CoordinateAnswer;
 use minerva_model::{
-    Boost, Deadline, DeviceId, Event, Grant, LedgerEntry, MicroCredits, Nanos, Operation, RefusalKind, RequestId,
-    TenantId, TenantRequest, Wish,
+    Boost, Deadline, DeviceId, Event, Grant, MicroCredits, Nanos, Operation, RefusalKind, RequestId, TenantId,
+    TenantRequest, Wish,
 };
 use minerva_store::{AnswerKind, LedgerRow, RequestRow};
 use minerva_tenant_server::refusals::{Refused, Who};
@@ -18,15 +18,18 @@ use minerva_tenant_server::request::{Answer, BoostAmount, Call, Refusal, TenantC
 use prost::Message;
 use tokio::sync::mpsc::Sender;
 
+/// What a purchase buys: the key of the tenant's declaration, and the boost.
+pub(crate) type Bought = (String, Boost);
+
 /// The answers of a coordinated operation.
 type Operations = Sender<Result<v1::CoordinateResponse, Refusal>>;
 
 impl Driver {
     /// Carries out one request of a tenant.
     pub(crate) fn asked(&mut self, request: TenantCall) {
-        if self.parts.record_asked.is_some() {
+        if self.recording.is_requested() {
             // The engine is being exchanged; it takes as long as the store takes.
-            return self.parts.held_back.push(request);
+            return self.recording.hold_back(request);
         }
         let TenantCall { tenant, call } = request;
         let kind = call.kind();
@@ -36,7 +39,7 @@ impl Driver {
             return self.metrics.requested(kind, false);
         }
         if self.parts.unread.contains(&tenant) && matches!(call, Call::Boost { .. } | Call::Credits { .. }) {
-            let message = "Call the account holds is not known, because the store could not be read; that is tried again \
+            let message = "What the account holds is not known, because the store could not be read; that is tried again \
                            with every slice. Nothing was spent.";
             call.refuse(&Refusal::new(RefusalKind::NotCommitted, message.to_owned()));
             return self.metrics.requested(kind, false);
@@ -69,9 +72,21 @@ impl Driver {
     }
 
     /// Asks the engine, and keeps what was asked and answered for the audit. Nothing when the answer waits for the store.
-    pub(crate) fn request(&mut self, tenant: TenantId, id: RequestId, wish: Wish, text: &str) -> Option<Verdict> {
+    pub(crate) fn request(&mut self, tenant: TenantId, id: RequestId, wish: Wish, text: &str) -> Option<EngineAnswer> {
+        self.request_and_buy(tenant, id, wish, text, None)
+    }
+
+    /// The same, with what a purchase buys.
+    fn request_and_buy(
+        &mut self,
+        tenant: TenantId,
+        id: RequestId,
+        wish: Wish,
+        text: &str,
+        bought: Option<Bought>,
+    ) -> Option<EngineAnswer> {
         let event = Event::Requested(TenantRequest { id: id.clone(), tenant, wish });
-        let mut verdict = self.verdict_on(tenant, &id, event);
+        let mut verdict = self.consult(tenant, &id, event, bought);
         match &mut verdict {
             None => {}
             Some(Ok(grant)) => {
@@ -87,12 +102,31 @@ impl Driver {
         verdict
     }
 
-    /// What the engine says at once to a request that an event makes.
-    pub(crate) fn verdict_on(&mut self, tenant: TenantId, id: &RequestId, event: Event) -> Option<Verdict> {
-        self.parts.asking = Some((tenant, id.clone()));
-        self.feed(event);
-        self.parts.asking = None;
-        self.parts.verdict.take()
+    /// What the engine says at once to a request that an event makes. `bought` is kept with the request's entry in the ledger.
+    pub(crate) fn consult(
+        &mut self,
+        tenant: TenantId,
+        id: &RequestId,
+        event: Event,
+        bought: Option<Bought>,
+    ) -> Option<EngineAnswer> {
+        let mut response = self.handle(event);
+        let own = response.answers.iter().position(|answer| (answer.tenant, &answer.id) == (tenant, id));
+        let verdict = own.map(|index| response.answers.remove(index).verdict);
+        self.settle(response, bought);
+        verdict
+    }
+
+    /// Enters what the engine wants in the ledger, a purchase with what it buys, and answers those who wait.
+    pub(crate) fn settle(&mut self, response: Response, mut bought: Option<Bought>) {
+        for entry in response.entries {
+            let boost = bought.take_if(|(_, boost)| entry.request.as_ref() == Some(&boost.request));
+            self.memory.post(entry, boost);
+        }
+        self.memory.send_commits();
+        for Answered { tenant, id, verdict } in response.answers {
+            self.answered(tenant, &id, verdict);
+        }
     }
 
     /// Puts what the engine refused into the log and the audit, so that no door has to.
@@ -139,10 +173,8 @@ impl Driver {
             None => format!("boost of {slices} slices"),
         };
         let key = self.tenants.get(&tenant).map(minerva_model::Tenant::declaration_key).unwrap_or_default();
-        self.parts.buying = Some((key, Boost { request: id.clone(), device, slices_left: slices }));
-        let verdict = self.request(tenant, id.clone(), Wish::Boost { slices, device }, &text);
-        self.parts.buying = None;
-        match verdict {
+        let bought = (key, Boost { request: id.clone(), device, slices_left: slices });
+        match self.request_and_buy(tenant, id.clone(), Wish::Boost { slices, device }, &text, Some(bought)) {
             Some(Ok(_)) => reply(answer, Ok(self.bought(tenant, &id, slices))),
             Some(Err(refusal)) => reply(answer, Err(refusal)),
             None => {
@@ -166,13 +198,6 @@ impl Driver {
         v1::BoostResponse { slices, price_micro_credits: price.0, held_micro_credits: held }
     }
 
-    /// An entry is to go into the ledger; a purchase with what it buys.
-    pub(crate) fn enter(&mut self, entry: LedgerEntry) {
-        let bought = |(_, boost): &mut (String, Boost)| entry.request.as_ref() == Some(&boost.request);
-        let boost = self.parts.buying.take_if(bought);
-        self.memory.post(entry, boost);
-    }
-
     /// What came of entries goes into the engine. A recording that waited for the last of them begins.
     pub(crate) fn take_acknowledgements(&mut self) {
         for acknowledged in self.memory.acknowledged() {
@@ -182,10 +207,10 @@ impl Driver {
             }
         }
         self.memory.send_commits();
-        if self.parts.record_asked.is_some() && !self.memory.is_committing() {
-            self.begin_tape();
-            for ask in std::mem::take(&mut self.parts.held_back) {
-                self.asked(ask);
+        if self.recording.is_requested() && !self.memory.is_committing() {
+            self.begin_recording();
+            for request in self.recording.take_held_back() {
+                self.asked(request);
             }
         }
     }
@@ -265,12 +290,8 @@ impl Driver {
         reply(answer, verdict.map(drop))
     }
 
-    /// The engine answered: at once, or whoever waits.
-    pub(crate) fn answered(&mut self, tenant: TenantId, id: &RequestId, mut verdict: Verdict) {
-        if self.parts.asking.as_ref().is_some_and(|(asks, key)| (*asks, key) == (tenant, id)) {
-            self.parts.verdict = Some(verdict);
-            return;
-        }
+    /// The engine answered those who waited.
+    fn answered(&mut self, tenant: TenantId, id: &RequestId, mut verdict: EngineAnswer) {
         let waited = self.parts.waited(tenant, id);
         let text = waited.iter().find_map(|one| match one {
             Waiting::Boost { slices, .. } => Some(format!("boost of {slices} slices")),
