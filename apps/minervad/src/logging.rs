@@ -48,5 +48,26 @@ fn filter(level: LogLevel) -> Targets {
         LogLevel::Debug => LevelFilter::DEBUG,
         LogLevel::Trace => LevelFilter::TRACE,
     };
-    Targets::new().with_default(level.min(LevelFilter::WARN)).with_target("minervad", level)
+    // The crates that say something to operators; a prefix of their own each, since their names have none in common.
+    let own = ["minervad", "minerva_tenant_server"];
+    Targets::new().with_default(level.min(LevelFilter::WARN)).with_targets(own.map(|target| (target, level)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::filter;
+    use minerva_config::LogLevel;
+    use tracing::Level;
+
+    #[test]
+    fn what_the_server_for_tenants_says_is_in_the_log_and_what_libraries_say_is_not() {
+        let filter = filter(LogLevel::Info);
+        for target in ["minervad::slice_loop", "minerva_tenant_server::refusals"] {
+            assert!(
+                filter.would_enable(target, &Level::INFO) && !filter.would_enable(target, &Level::DEBUG),
+                "{target}"
+            );
+        }
+        assert!(filter.would_enable("h2::server", &Level::WARN) && !filter.would_enable("h2::server", &Level::INFO));
+    }
 }

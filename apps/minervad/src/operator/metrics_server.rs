@@ -76,7 +76,7 @@ where
     let connection = http.serve_connection(TokioIo::new(stream), service);
     match tokio::time::timeout(SCRAPE_MAX, connection).await {
         Ok(Ok(())) => {}
-        Ok(Err(error)) => tracing::debug!(%error, "a scrape of the metrics failed, ignoring"),
+        Ok(Err(error)) => tracing::trace!(%error, "a scrape of the metrics was not finished"),
         Err(_) => tracing::debug!("a scrape of the metrics took too long and was ended"),
     }
     drop(permit);

@@ -203,7 +203,7 @@ where
         let connection = self.http.serve_connection(TokioIo::new(stream), handler);
         tokio::spawn(async move {
             if let Err(error) = connection.await {
-                tracing::debug!(%error, "a client's connection ended, ignoring");
+                tracing::trace!(%error, "a client hung up, or was hung up on");
             }
         });
     }
