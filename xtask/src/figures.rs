@@ -81,6 +81,9 @@ const FIGURES: &[(&str, Source)] = &[
     ("sim-speed", Source::Sim),
     ("disk-model", Source::Sim),
     ("trace-memory", Source::Sim),
+    ("golden", Source::Bench("minerva-forecast", "golden")),
+    ("skill", Source::Bench("minerva-forecast", "skill")),
+    ("forecast-cost", Source::Bench("minerva-forecast", "cost")),
 ];
 
 /// One measured line. A measurement may print several for one id, one a condition.

@@ -44,15 +44,7 @@ impl Writer {
         self.body.push(value);
     }
 
-    pub(crate) fn u64(&mut self, value: u64) {
-        self.body.extend(value.to_le_bytes());
-    }
-
     pub(crate) fn f32(&mut self, value: f32) {
-        self.body.extend(value.to_le_bytes());
-    }
-
-    pub(crate) fn f64(&mut self, value: f64) {
         self.body.extend(value.to_le_bytes());
     }
 
@@ -64,11 +56,6 @@ impl Writer {
     pub(crate) fn f32s(&mut self, values: &[f32]) {
         self.count(values.len());
         values.iter().for_each(|value| self.f32(*value));
-    }
-
-    pub(crate) fn f64s(&mut self, values: &[f64]) {
-        self.count(values.len());
-        values.iter().for_each(|value| self.f64(*value));
     }
 
     /// The whole file's content.
@@ -119,17 +106,8 @@ impl<'a> Reader<'a> {
         Ok(self.take::<1>()?[0])
     }
 
-    pub(crate) fn u64(&mut self) -> Result<u64, Damaged> {
-        self.take().map(u64::from_le_bytes)
-    }
-
     pub(crate) fn finite_f32(&mut self) -> Result<f32, Damaged> {
         let value = f32::from_le_bytes(self.take()?);
-        if value.is_finite() { Ok(value) } else { Err(Damaged::Value) }
-    }
-
-    pub(crate) fn finite_f64(&mut self) -> Result<f64, Damaged> {
-        let value = f64::from_le_bytes(self.take()?);
         if value.is_finite() { Ok(value) } else { Err(Damaged::Value) }
     }
 
@@ -141,10 +119,6 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn f32s(&mut self, most: usize) -> Result<Vec<f32>, Damaged> {
         (0..self.count(most)?).map(|_| self.finite_f32()).collect()
-    }
-
-    pub(crate) fn f64s(&mut self, most: usize) -> Result<Vec<f64>, Damaged> {
-        (0..self.count(most)?).map(|_| self.finite_f64()).collect()
     }
 
     /// Nothing may follow.
@@ -177,11 +151,11 @@ mod tests {
     #[test]
     fn any_flipped_bit_and_any_cut_is_noticed() {
         let mut writer = Writer::default();
-        writer.f64s(&[1.0, 2.5]);
+        writer.f32s(&[1.0, 2.5]);
         let bytes = writer.seal(1, 2);
         let read = |bytes: &[u8]| {
             let mut reader = Reader::open(bytes, 1, 2)?;
-            let values = reader.f64s(8)?;
+            let values = reader.f32s(8)?;
             reader.end().map(|()| values)
         };
         assert_eq!(read(&bytes), Ok(vec![1.0, 2.5]));

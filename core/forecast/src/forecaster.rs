@@ -1,6 +1,7 @@
 //! All forecasts of a host: slices in, outlooks out, with bounded work a slice.
 
 mod families;
+mod nouns;
 mod sessions;
 mod tenants;
 
@@ -13,13 +14,14 @@ use crate::codec::Damaged;
 use crate::host::{Learner, LearnerSettings};
 use crate::tenant::Reading;
 use families::Families;
+use minerva_model::{DeviceId, Nanos, Outlook, TenantId};
 use sessions::Sessions;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use tenants::Tenant;
 
-/// A tenant on a device: any number that stays the same while it lives.
-pub type Key = u64;
+/// A tenant on a disk.
+pub type Key = (TenantId, DeviceId);
 
 /// Slices between two refits of the trees.
 const REFIT_SLICES: u64 = 60;
@@ -66,7 +68,7 @@ pub struct Forecaster {
     families: Families,
     buffers: (Vec<f64>, Workspace),
     /// Whose turn it was last to be fitted.
-    turn: Key,
+    turn: Option<Key>,
     slices: u64,
     refused: u64,
 }
@@ -81,7 +83,7 @@ impl Forecaster {
             sessions: Sessions::new(settings.session),
             families: Families::default(),
             buffers: (Vec::new(), Workspace::default()),
-            turn: 0,
+            turn: None,
             slices: 0,
             refused: 0,
         }
@@ -117,6 +119,15 @@ impl Forecaster {
     /// What is foreseen of a tenant; `None` if nothing is known of it.
     pub fn outlook(&self, key: Key) -> Option<TenantOutlook> {
         self.tenants.get(&key).map(|tenant| tenant.outlook(&self.next_slice, &self.sessions))
+    }
+
+    /// All forecasts as the stages after this one take them. `slice` is how long the next slice will be.
+    pub fn to_model(&self, now: Nanos, slice: Nanos) -> Outlook {
+        let rows = self.tenants.iter().flat_map(|(key, tenant)| {
+            let outlook = tenant.outlook(&self.next_slice, &self.sessions);
+            nouns::forecasts(*key, tenant, &outlook, now, slice)
+        });
+        Outlook::new(rows.collect())
     }
 
     /// The next slice alone, as [`Self::outlook`] has it.
@@ -161,8 +172,10 @@ impl Forecaster {
         let mut fits = self.settings.fits;
         let (turn, tenants, buffers) = (&mut self.turn, &mut self.tenants, &mut self.buffers);
         // From whose turn it was to the end, then from the start: everybody once at most.
-        let after = *turn;
-        let bounds = [(Bound::Excluded(after), Bound::Unbounded), (Bound::Unbounded, Bound::Included(after))];
+        let bounds = match *turn {
+            Some(after) => [(Bound::Excluded(after), Bound::Unbounded), (Bound::Unbounded, Bound::Included(after))],
+            None => [(Bound::Unbounded, Bound::Unbounded); 2],
+        };
         'turns: for range in bounds {
             for (key, tenant) in tenants.range_mut(range) {
                 for rates in tenant.rates_mut() {
@@ -171,7 +184,7 @@ impl Forecaster {
                         fits = fits.saturating_sub(1);
                     }
                 }
-                *turn = *key;
+                *turn = Some(*key);
                 if fits == 0 || budget.steps == 0 {
                     break 'turns;
                 }

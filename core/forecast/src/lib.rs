@@ -10,6 +10,7 @@ pub mod evaluate;
 mod forecaster;
 pub mod host;
 mod linear;
+mod number;
 pub mod online;
 pub mod seasonal;
 pub mod tenant;

@@ -8,7 +8,12 @@ use minerva_forecast::seasonal::{
 };
 use minerva_forecast::tenant::{Reading, Usage};
 use minerva_forecast::{Forecaster, ForecasterSettings};
+use minerva_model::{DeviceId, Nanos, TenantId};
 use proptest::prelude::*;
+
+fn key(tenant: u64) -> (TenantId, DeviceId) {
+    (TenantId(tenant), DeviceId { major: 8, minor: 0 })
+}
 
 /// Any number, among them the broken ones.
 fn number() -> impl Strategy<Value = f64> {
@@ -39,19 +44,20 @@ fn reading() -> impl Strategy<Value = Reading> {
             open_file_bytes,
         },
     ));
-    (number(), number(), number(), usage, prop::option::of(number())).prop_map(
-        |(elapsed_seconds, read_bytes, write_bytes, usage, declared_bytes)| Reading {
+    (number(), number(), number(), usage, prop::option::of(number()), prop::option::of(number())).prop_map(
+        |(elapsed_seconds, read_bytes, write_bytes, usage, declared_bytes, wall_seconds)| Reading {
             elapsed_seconds,
             read_bytes,
             write_bytes,
             usage,
             declared_bytes,
+            wall_seconds,
         },
     )
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn seconds_ahead(values in series(320)) {
@@ -118,11 +124,15 @@ proptest! {
         let settings = ForecasterSettings { tenants_max: 4, ..ForecasterSettings::default() };
         let mut forecaster = Forecaster::new(settings);
         for slice in &slices {
-            forecaster.observe(slice);
-            for key in 0..6 {
+            let slice: Vec<_> = slice.iter().map(|(number, family, reading)| (key(*number), *family, *reading)).collect();
+            forecaster.observe(&slice);
+            for row in forecaster.to_model(Nanos::SECOND, Nanos::SECOND).forecasts() {
+                prop_assert!(row.bytes() >= 0.0);
+            }
+            for key in (0..6).map(key) {
                 if let Some(outlook) = forecaster.outlook(key) {
                     let next = outlook.next_slice;
-                    prop_assert!(next.bytes_per_second >= 0.0 && (0.0..=1.0).contains(&next.skill), "{next:?}");
+                    prop_assert!(next.bytes_per_second >= 0.0 && next.skill <= 1.0, "{next:?}");
                     prop_assert!(outlook.session.is_none_or(|session| session.remaining_bytes >= 0.0));
                 }
             }

@@ -1,7 +1,12 @@
 //! A host's forecaster as a whole: it learns, it bounds its work, it does not believe who lies.
 
 use minerva_forecast::tenant::{Reading, SessionClass, Usage};
-use minerva_forecast::{Forecaster, ForecasterSettings};
+use minerva_forecast::{Family, Forecaster, ForecasterSettings, Key};
+use minerva_model::{DeviceId, Horizon, Nanos, TenantId};
+
+fn key(tenant: u64) -> Key {
+    (TenantId(tenant), DeviceId { major: 8, minor: 0 })
+}
 
 struct Draws(u64);
 
@@ -34,7 +39,7 @@ impl Host {
     }
 
     /// A slice, and which tenants began a session in it with which class.
-    fn slice(&mut self) -> (Vec<(u64, u64, Reading)>, Vec<(u64, SessionClass)>) {
+    fn slice(&mut self) -> (Vec<(Key, Family, Reading)>, Vec<(Key, SessionClass)>) {
         let (mut slice, mut begun) = (Vec::new(), Vec::new());
         for (number, (left, wait, file)) in self.tenants.iter_mut().enumerate() {
             let family = number % SIZES.len();
@@ -45,7 +50,7 @@ impl Host {
                 if self.has_liar && number == 0 {
                     (*left, *file) = (f64::INFINITY, 0.1 * MIB);
                 }
-                begun.push((number as u64, SessionClass::of(size)));
+                begun.push((key(number as u64), SessionClass::of(size)));
             }
             let bytes = f64::min(*left, (60.0 + 40.0 * self.draws.uniform()) * MIB);
             *left -= bytes;
@@ -61,7 +66,7 @@ impl Host {
                 ..Usage::default()
             };
             let reading = Reading { elapsed_seconds: 1.0, read_bytes: bytes, usage: Some(usage), ..Reading::default() };
-            slice.push((number as u64, family as u64 + 1, reading));
+            slice.push((key(number as u64), family as u64 + 1, reading));
         }
         (slice, begun)
     }
@@ -77,8 +82,8 @@ fn the_class_of_a_session_is_told_in_its_first_slice() {
         if slice < 700 {
             continue;
         }
-        for (key, class) in begun {
-            let outlook = forecaster.outlook(key).expect("known").session.expect("a session");
+        for (who, class) in begun {
+            let outlook = forecaster.outlook(who).expect("known").session.expect("a session");
             told[class as usize].0 += f64::from(u8::from(outlook.class == class));
             told[class as usize].1 += 1.0;
         }
@@ -97,8 +102,8 @@ fn who_looks_short_and_reads_for_ever_is_heavy_in_the_end_and_harms_nobody() {
         let mut error = 0.0;
         for _ in 0..600 {
             let (readings, _) = host.slice();
-            for (key, _, reading) in &readings[1..] {
-                if let Some(next) = forecaster.next_slice(*key) {
+            for (who, _, reading) in &readings[1..] {
+                if let Some(next) = forecaster.next_slice(*who) {
                     error += (next.bytes_per_second - reading.read_bytes).abs();
                 }
             }
@@ -108,7 +113,7 @@ fn who_looks_short_and_reads_for_ever_is_heavy_in_the_end_and_harms_nobody() {
     };
     let (honest, _) = forecasts(false);
     let (with_liar, forecaster) = forecasts(true);
-    let session = forecaster.outlook(0).expect("known").session.expect("a session");
+    let session = forecaster.outlook(key(0)).expect("known").session.expect("a session");
     assert!(session.class == SessionClass::Heavy && session.remaining_bytes > 1000.0 * MIB, "{session:?}");
     assert_eq!(session.skill, 0.0, "nothing is sure of it");
     assert!(with_liar < 1.1 * honest, "others' error {with_liar} against {honest}");
@@ -124,7 +129,7 @@ fn a_declaration_counts_only_once_it_has_proved_right() {
             readings[0].2.declared_bytes = Some(declared);
             forecaster.observe(&readings);
         }
-        forecaster.outlook(0)
+        forecaster.outlook(key(0))
     };
     assert_eq!(outlook(1.0), outlook(1e15), "a lie, small or large, moves nothing");
 }
@@ -135,14 +140,14 @@ fn white_noise_gives_no_skill_and_the_naive_forecast() {
     let mut earned = 0;
     for slice in 0..900 {
         let noise: Vec<_> = (0..20_u64)
-            .map(|key| {
+            .map(|tenant| {
                 let bytes = 1e6 * draws.uniform();
-                (key, 0, Reading { elapsed_seconds: 1.0, read_bytes: bytes, ..Reading::default() })
+                (key(tenant), 0, Reading { elapsed_seconds: 1.0, read_bytes: bytes, ..Reading::default() })
             })
             .collect();
         forecaster.observe(&noise);
         if slice >= 100 {
-            earned += (0..20).filter(|key| forecaster.next_slice(*key).expect("known").skill > 0.02).count();
+            earned += (0..20).filter(|tenant| forecaster.next_slice(key(*tenant)).expect("known").skill > 0.02).count();
         }
     }
     assert!(earned < 800 * 20 / 50, "{earned} of 16,000 forecasts claim skill");
@@ -162,4 +167,22 @@ fn fitted_trees_outlive_a_restart() {
     damaged[slices.len() / 2] ^= 4;
     assert!(next.decode_next_slice(&damaged).is_err());
     assert_eq!(next.encode()[0].as_deref(), Some(&slices[..]), "a damaged one changes nothing");
+}
+
+#[test]
+fn forecasts_pass_as_nouns_of_the_model() {
+    let (mut host, mut forecaster) = (Host::new(4, 12, false), Forecaster::new(ForecasterSettings::default()));
+    for _ in 0..400 {
+        forecaster.observe(&host.slice().0);
+    }
+    let outlook = forecaster.to_model(Nanos(7), Nanos::SECOND);
+    for tenant in 0..12 {
+        let (who, device) = key(tenant);
+        let next = outlook.get(who, device, Horizon::NextSlice).expect("a forecast of each");
+        let told = forecaster.next_slice(key(tenant)).expect("known");
+        assert!((next.bytes() - told.bytes_per_second).abs() <= 1e-6 * told.bytes_per_second, "{next:?}");
+        assert!(next.made_at == Nanos(7) && outlook.get(who, device, Horizon::Pattern).is_some());
+        let session = forecaster.outlook(key(tenant)).expect("known").session.is_some();
+        assert_eq!(outlook.get(who, device, Horizon::Session).is_some(), session);
+    }
 }

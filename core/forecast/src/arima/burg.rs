@@ -53,7 +53,7 @@ pub fn fit(series: &[f64], workspace: &mut Workspace) -> Option<Arima> {
             forward[index] = f - k * b;
             backward[index] = b - k * f;
         }
-        if !(sigma2 > 0.0) {
+        if sigma2 <= 0.0 || sigma2.is_nan() {
             break;
         }
         keep(&mut best, &ar, order, sigma2);

@@ -164,8 +164,7 @@ pub(crate) fn is_stable(coefficients: &[f64]) -> bool {
     a[..n].copy_from_slice(coefficients);
     for order in (1..=n).rev() {
         let k = a[order - 1];
-        // Written so that NaN is unstable.
-        if !(k.abs() < MARGIN) {
+        if k.abs() >= MARGIN || k.is_nan() {
             return false;
         }
         let scale = 1.0 - k * k;

@@ -1,5 +1,7 @@
 //! Feature values as small numbers: each feature is cut at its quantiles.
 
+use super::tree::Tree;
+
 /// Most features a model takes.
 pub const FEATURES_MAX: usize = 32;
 /// Most cuts of a feature; values then have one more bin.
@@ -30,6 +32,14 @@ impl Cuts {
     /// Features of a row.
     pub fn features(&self) -> usize {
         self.of_feature.len()
+    }
+
+    /// Turns a tree's thresholds into values.
+    pub(super) fn apply(&self, tree: &mut Tree) {
+        for ((cut, feature), threshold) in tree.cut.iter_mut().zip(&tree.feature).zip(&tree.threshold) {
+            let cuts = self.of_feature.get(usize::from(*feature));
+            *cut = cuts.and_then(|cuts| cuts.get(usize::from(*threshold))).copied().unwrap_or(f32::INFINITY);
+        }
     }
 
     /// The bin of a feature's value.

@@ -74,7 +74,8 @@ impl Training {
             return true;
         }
         if self.model.trees.len() < self.trees_wanted {
-            let tree = self.grower.grow(&mut self.residuals, self.loss);
+            let mut tree = self.grower.grow(&mut self.residuals, self.loss);
+            self.model.cuts.apply(&mut tree);
             self.model.trees.push(tree);
         }
         self.model.trees.len() < self.trees_wanted
@@ -98,11 +99,7 @@ impl Boosted {
         if row.len() != self.cuts.features() {
             return self.base;
         }
-        let mut bins = [0; FEATURES_MAX];
-        for (feature, (bin, value)) in bins.iter_mut().zip(row).enumerate() {
-            *bin = self.cuts.bin(feature, *value);
-        }
-        self.base + self.trees.iter().map(|tree| tree.predict(&bins)).sum::<f32>()
+        self.base + self.trees.iter().map(|tree| tree.predict(row)).sum::<f32>()
     }
 
     /// Trees grown.
@@ -138,11 +135,16 @@ impl Boosted {
             }
             of_feature.push(cuts);
         }
+        let cuts = Cuts { of_feature };
         let base = reader.finite_f32()?;
         let mut trees = Vec::new();
         for _ in 0..reader.count(TREES_MAX)? {
-            let mut tree =
-                Tree { feature: [0; tree::DECISIONS], threshold: [0; tree::DECISIONS], leaf: [0.0; tree::LEAVES] };
+            let mut tree = Tree {
+                feature: [0; tree::DECISIONS],
+                threshold: [0; tree::DECISIONS],
+                cut: [f32::INFINITY; tree::DECISIONS],
+                leaf: [0.0; tree::LEAVES],
+            };
             for byte in tree.feature.iter_mut().chain(&mut tree.threshold) {
                 *byte = reader.u8()?;
             }
@@ -152,8 +154,9 @@ impl Boosted {
             if tree.feature.iter().any(|feature| usize::from(*feature) >= features) {
                 return Err(Damaged::Value);
             }
+            cuts.apply(&mut tree);
             trees.push(tree);
         }
-        Ok(Self { cuts: Cuts { of_feature }, base, trees })
+        Ok(Self { cuts, base, trees })
     }
 }

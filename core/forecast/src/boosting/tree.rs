@@ -28,15 +28,17 @@ pub enum Loss {
 pub(super) struct Tree {
     pub(super) feature: [u8; DECISIONS],
     pub(super) threshold: [u8; DECISIONS],
+    /// The threshold as a value of the feature: so a row need not be binned to be judged.
+    pub(super) cut: [f32; DECISIONS],
     pub(super) leaf: [f32; LEAVES],
 }
 
 impl Tree {
-    /// The answer for a row of bins.
-    pub(super) fn predict(&self, bins: &[u8]) -> f32 {
+    /// The answer for a row. A NaN goes left, as the lowest bin does.
+    pub(super) fn predict(&self, row: &[f32]) -> f32 {
         let mut node = 0;
         for _ in 0..DEPTH {
-            let right = bins[usize::from(self.feature[node])] > self.threshold[node];
+            let right = row[usize::from(self.feature[node])] > self.cut[node];
             node = 2 * node + 1 + usize::from(right);
         }
         self.leaf[node - DECISIONS]
@@ -98,7 +100,12 @@ impl Grower {
                 Loss::Absolute => residual.signum(),
             };
         }
-        let mut tree = Tree { feature: [0; DECISIONS], threshold: [u8::MAX; DECISIONS], leaf: [0.0; LEAVES] };
+        let mut tree = Tree {
+            feature: [0; DECISIONS],
+            threshold: [u8::MAX; DECISIONS],
+            cut: [f32::INFINITY; DECISIONS],
+            leaf: [0.0; LEAVES],
+        };
         let width = self.features * BINS;
         let mut borders = [0; LEAVES + 1];
         borders[1] = self.order.len();

@@ -122,7 +122,7 @@ impl Session {
     }
 
     fn remaining_log(&self, row: &Row, sessions: &Sessions) -> Option<f64> {
-        sessions.learner.predict(row, 0.0).map(|answer| f64::from(answer.median))
+        sessions.learner.median(row, 0.0).map(f64::from)
     }
 
     /// What is foreseen of the session under way.
@@ -141,7 +141,7 @@ impl Session {
             remaining_bytes: remaining,
             low_bytes: interval.map_or(remaining, |interval| interval.low),
             high_bytes: interval.map_or(remaining, |interval| interval.high),
-            skill: if is_outgrown { 0.0 } else { sessions.skill.earned() },
+            skill: if is_outgrown { 0.0 } else { sessions.skill.told() },
         })
     }
 }

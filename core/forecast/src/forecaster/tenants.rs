@@ -3,6 +3,7 @@
 use super::families::{Families, Family};
 use super::sessions::{Session, SessionOutlook, Sessions};
 use crate::host::Learner;
+use crate::number::quantity;
 use crate::online::{Adwin, Cusum, IntervalMeter, Naive, SkillMeter};
 use crate::tenant::{FeatureState, RateForecast, Rates, Reading, Row};
 
@@ -15,7 +16,7 @@ pub struct NextSlice {
     pub low: f64,
     /// See `low`.
     pub high: f64,
-    /// Earned against the best naive forecast, 0 to 1.
+    /// As [`SkillMeter::told`]: above 0 only what is sure.
     pub skill: f64,
     /// The trees lost against the best naive forecast for this tenant, which stands in their place.
     pub is_naive: bool,
@@ -82,14 +83,14 @@ impl Tenant {
         } else {
             1.0
         };
-        let rate = |bytes: f64| if bytes.is_finite() { bytes.max(0.0) / seconds } else { 0.0 };
+        let rate = |bytes: f64| quantity(quantity(bytes) / seconds);
         let (read, write) = (rate(reading.read_bytes), rate(reading.write_bytes));
         let came = read + write;
         let came_log = libm::log1p(came);
         self.idle = if came > 0.0 { 0 } else { self.idle.saturating_add(1) };
         // A tenant that sleeps teaches nothing and needs no scores.
         if let Some(row) = self.row.filter(|_| self.idle <= 60) {
-            let answer = learner.predict(&row, row[0]).map_or(row[0], |answer| answer.median);
+            let answer = learner.median(&row, row[0]).unwrap_or(row[0]);
             let forecast = libm::expm1(f64::from(answer));
             self.skill.observe(forecast, &self.naive.forecasts(), came);
             self.interval.observe(self.value(forecast), came);
@@ -111,8 +112,7 @@ impl Tenant {
         let believed = self.session.observe(reading, self.family, sessions, families);
         let row =
             self.features.observe(&believed, self.session.cutter.progress(), families.expected_log(self.family) as f32);
-        let open = reading.usage.map_or(0.0, |usage| usage.open_file_bytes);
-        let open_log = if open.is_finite() && open > 0.0 { libm::log1p(open) } else { 0.0 };
+        let open_log = libm::log1p(quantity(reading.usage.map_or(0.0, |usage| usage.open_file_bytes)));
         self.session.note(&row, open_log, self.family, sessions, families);
         self.row = Some(row);
     }
@@ -125,13 +125,21 @@ impl Tenant {
         &mut self.rates
     }
 
+    pub(super) fn rates(&self) -> &[Rates; 2] {
+        &self.rates
+    }
+
+    pub(super) fn read_share(&self) -> f64 {
+        self.features.read_share()
+    }
+
     /// The model's forecast, or the best naive one if the model is switched off.
     fn value(&self, by_model: f64) -> f64 {
         if self.skill.is_switched_off() { self.naive.forecasts()[self.skill.best_naive()] } else { by_model }
     }
 
     pub(super) fn next_slice(&self, learner: &Learner) -> NextSlice {
-        let answer = self.row.map_or(0.0, |row| learner.predict(&row, row[0]).map_or(row[0], |answer| answer.median));
+        let answer = self.row.map_or(0.0, |row| learner.median(&row, row[0]).unwrap_or(row[0]));
         let value = self.value(libm::expm1(f64::from(answer)));
         let interval = self.interval.interval(value);
         let is_naive = self.skill.is_switched_off();
@@ -139,7 +147,7 @@ impl Tenant {
             bytes_per_second: value,
             low: interval.map_or(value, |interval| interval.low),
             high: interval.map_or(value, |interval| interval.high),
-            skill: if is_naive { 0.0 } else { self.skill.earned() },
+            skill: self.skill.told(),
             is_naive,
         }
     }

@@ -29,7 +29,7 @@ pub struct LearnerSettings {
 
 impl Default for LearnerSettings {
     fn default() -> Self {
-        Self { rows: 50_000, trees: 50, seed: 1 }
+        Self { rows: 50_000, trees: 100, seed: 1 }
     }
 }
 
@@ -117,6 +117,15 @@ impl Learner {
             None => self.ridge.predict(row).map(|difference| (difference, difference))?,
         };
         Some(Answer { median: (base + median).max(0.0), mean: (base + mean).max(0.0) })
+    }
+
+    /// The median of [`Self::predict`] alone, at half the cost.
+    pub fn median(&self, row: &Row, base: f32) -> Option<f32> {
+        let difference = match &self.trees {
+            Some([median, _]) => median.predict(row),
+            None => self.ridge.predict(row)?,
+        };
+        Some((base + difference).max(0.0))
     }
 
     /// Whether the trees speak, not ridge.

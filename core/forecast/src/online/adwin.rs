@@ -1,5 +1,7 @@
 //! Slow shifts: a window that drops its old part when the two halves differ (ADWIN2, Bifet and Gavaldà 2007).
 
+use crate::number::bounded;
+
 /// Buckets of a size before two are joined into one of the next.
 const BUCKETS: usize = 5;
 /// Sizes: 2^20 values at most.
@@ -38,9 +40,7 @@ pub struct Adwin {
 impl Adwin {
     /// Takes a value; whether the window was cut because its mean has changed.
     pub fn observe(&mut self, value: f64) -> bool {
-        if !value.is_finite() {
-            return false;
-        }
+        let Some(value) = bounded(value) else { return false };
         self.squares += if self.count > 0.0 {
             let error = value - self.sum / self.count;
             error * error * self.count / (self.count + 1.0)

@@ -1,5 +1,7 @@
 //! Sudden shifts: Page's cumulative sum (1954), two-sided, in units of the series' own noise.
 
+use crate::number::bounded;
+
 /// Shifts of less than this many deviations are drift.
 const SLACK: f64 = 0.5;
 /// The sum, in deviations, at which a shift is told.
@@ -24,9 +26,7 @@ pub struct Cusum {
 impl Cusum {
     /// Takes a value; whether the level has shifted. It then starts anew from this value.
     pub fn observe(&mut self, value: f64) -> bool {
-        if !value.is_finite() {
-            return false;
-        }
+        let Some(value) = bounded(value) else { return false };
         self.seen = self.seen.saturating_add(1);
         let error = value - self.mean;
         if self.seen > SEEN_MIN && self.deviation > 0.0 {

@@ -1,6 +1,8 @@
 //! Intervals that cover what they promise: offsets around the forecast that move with every miss (adaptive conformal inference,
 //! Gibbs and Candès 2021, on the scale of log1p).
 
+use crate::number::bounded;
+
 /// How far an offset moves at a miss, as a part of the mean size of errors.
 const STEP: f64 = 0.1;
 /// Weight of the newest error in their mean size.
@@ -36,23 +38,24 @@ impl IntervalMeter {
 
     /// Takes a forecast and what came, both at least 0.
     pub fn observe(&mut self, forecast: f64, actual: f64) {
-        if !(forecast.is_finite() && actual.is_finite()) {
-            return;
-        }
+        let (Some(forecast), Some(actual)) = (bounded(forecast), bounded(actual)) else { return };
         let error = libm::log1p(actual.max(0.0)) - libm::log1p(forecast.max(0.0));
         self.seen = self.seen.saturating_add(1);
         let held = self.interval(forecast).is_some_and(|interval| (interval.low..=interval.high).contains(&actual));
         self.covered += (f64::from(u8::from(held)) - self.covered) * WEIGHT.max(1.0 / f64::from(self.seen));
         self.size += (error.abs() - self.size) * WEIGHT.max(1.0 / f64::from(self.seen));
         // Each offset is a running quantile: it moves more, the rarer the side. Steps shrink as it settles.
-        let tail = (1.0 - self.coverage) / 2.0;
+        // Where nothing can come below the interval, because it begins at 0, all misses are above it.
+        let begins_at_zero = libm::log1p(forecast.max(0.0)) <= self.below;
+        let missed = 1.0 - self.coverage;
+        let (tail_below, tail_above) = (missed / 2.0, if begins_at_zero { missed } else { missed / 2.0 });
         let step = self.size * STEP.max(1.0 / f64::from(self.seen).sqrt());
-        let quantile = |offset: f64, error: f64| {
+        let quantile = |offset: f64, error: f64, tail: f64| {
             let moved = offset + step * if error > offset { 1.0 - tail } else { -tail };
             moved.max(0.0)
         };
-        self.above = quantile(self.above, error);
-        self.below = quantile(self.below, -error);
+        self.above = quantile(self.above, error, tail_above);
+        self.below = quantile(self.below, -error, tail_below);
     }
 
     /// The interval around a forecast; `None` until enough was seen.

@@ -1,5 +1,7 @@
 //! Forecasts that need no model. A model is worth what it is better than the best of them.
 
+use crate::number::bounded;
+
 /// Values of the short mean.
 const SHORT: usize = 16;
 /// Weight of a new value in the long mean once it has seen more than a few hundred.
@@ -20,11 +22,9 @@ pub struct Naive {
 }
 
 impl Naive {
-    /// Takes the next value; one that is not finite is passed over.
+    /// Takes the next value; one that is no number is passed over.
     pub fn observe(&mut self, value: f64) {
-        if !value.is_finite() {
-            return;
-        }
+        let Some(value) = bounded(value) else { return };
         self.recent[self.seen as usize % SHORT] = value as f32;
         // The count only matters until the short mean is full and the long one has settled; keep its place in the ring.
         self.seen = if self.seen == u32::MAX { self.seen - SHORT as u32 + 1 } else { self.seen + 1 };

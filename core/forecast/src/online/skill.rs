@@ -1,6 +1,7 @@
 //! How much better a forecast is than the best naive one, measured on what came ("prequential", Dawid 1984).
 
 use super::naive::NAIVE;
+use crate::number::bounded;
 
 /// Weight of the newest error: the last few hundred count.
 const WEIGHT: f64 = 1.0 / 200.0;
@@ -24,18 +25,15 @@ pub struct SkillMeter {
 }
 
 impl SkillMeter {
-    /// Scores a forecast and the naive ones that were made at the same time. What is not finite is passed over.
+    /// Scores a forecast and the naive ones that were made at the same time. What is no number is passed over.
     pub fn observe(&mut self, forecast: f64, naive: &[f64; NAIVE], actual: f64) {
-        let all_finite = naive.iter().chain([&forecast, &actual]).all(|value| value.is_finite());
-        if !all_finite {
-            return;
-        }
+        let (Some(forecast), Some(actual)) = (bounded(forecast), bounded(actual)) else { return };
         self.seen = self.seen.saturating_add(1);
         let weight = WEIGHT.max(1.0 / f64::from(self.seen));
         let error = (actual - forecast).abs();
         self.model += weight * (error - self.model);
         for (index, naive) in naive.iter().enumerate() {
-            let naive_error = (actual - naive).abs();
+            let naive_error = (actual - bounded(*naive).unwrap_or(0.0)).abs();
             let gain = naive_error - error;
             self.naive[index] += weight * (naive_error - self.naive[index]);
             self.squares[index] += weight * (gain * gain - self.squares[index]);
@@ -75,6 +73,11 @@ impl SkillMeter {
             least = least.min(part);
         }
         least.clamp(0.0, 1.0)
+    }
+
+    /// What is told of the forecast: the skill that is sure, or how much worse than the best naive one it is.
+    pub fn told(&self) -> f64 {
+        if self.seen < SEEN_MIN { 0.0 } else { self.skill().min(0.0) + self.earned() }
     }
 
     /// The model does worse than the best naive forecast: use that instead.

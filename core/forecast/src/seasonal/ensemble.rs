@@ -4,6 +4,7 @@
 //! better of the two seasonal naive ones is switched off until it does better.
 
 use super::{ArrivalStates, BINS_PER_DAY, BINS_PER_WEEK, DayClusters, HoltWinters, LongArma, Seasonal, SeasonalNaive};
+use crate::codec::{Damaged, Reader, Writer};
 use std::collections::VecDeque;
 
 /// Weeks that the members which need a history are fitted on.
@@ -14,6 +15,10 @@ const REFIT_DAYS: u32 = 7;
 const ERROR_WEIGHT: f64 = 0.15;
 /// The weight of a member is its error to this power.
 const SHARPNESS: i32 = -4;
+
+/// As a file.
+const KIND: u16 = 2;
+const VERSION: u16 = 1;
 
 /// Who takes part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -136,6 +141,36 @@ impl Ensemble {
         true
     }
 
+    /// The history as bytes, versioned and checksummed. `next_bin` is the number in its week of the bin that comes next.
+    pub fn encode(&self, next_bin: usize) -> Vec<u8> {
+        let mut writer = Writer::default();
+        writer.count(next_bin % BINS_PER_WEEK);
+        writer.f32s(self.history.as_slices().0);
+        writer.f32s(self.history.as_slices().1);
+        writer.seal(KIND, VERSION)
+    }
+
+    /// An ensemble that has seen the encoded history, and the number in its week of the bin that comes next. Members that have to be
+    /// fitted are due, and errors are those of the replayed history.
+    ///
+    /// # Errors
+    /// Bytes that are damaged or of another version.
+    pub fn decode(bytes: &[u8]) -> Result<(Self, usize), Damaged> {
+        let mut reader = Reader::open(bytes, KIND, VERSION)?;
+        let next_bin = reader.count(BINS_PER_WEEK - 1)?;
+        let most = (HISTORY_WEEKS + 1) * BINS_PER_WEEK;
+        let mut history = reader.f32s(most)?;
+        history.extend(reader.f32s(most)?);
+        reader.end()?;
+        let weeks = history.len().div_ceil(BINS_PER_WEEK);
+        let first = weeks * BINS_PER_WEEK + next_bin - history.len();
+        let mut ensemble = Self::default();
+        for (at, value) in history.iter().enumerate() {
+            ensemble.observe((first + at) % BINS_PER_WEEK, f64::from(*value));
+        }
+        Ok((ensemble, next_bin))
+    }
+
     fn naive_error(&self) -> Option<f64> {
         let day = self.entries[Member::NaiveDay as usize].error;
         let week = self.entries[Member::NaiveWeek as usize].error;
@@ -221,5 +256,48 @@ impl Seasonal for Ensemble {
             part.iter_mut().for_each(|value| *value = libm::expm1(*value / sum));
         }
         known
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A weekday's and a weekend's shape, with a little that differs from day to day.
+    fn value(bin: usize) -> f64 {
+        let (day, slot) = (bin / BINS_PER_DAY, (bin % BINS_PER_DAY) as f64);
+        let level = if day % 7 < 5 { 1000.0 } else { 100.0 };
+        level * (2.0 + libm::sin(slot / 23.0)) * (1.0 + 0.02 * (day * 7 % 5) as f64)
+    }
+
+    #[test]
+    fn a_week_is_forecast_and_the_history_outlives_a_restart() {
+        let mut ensemble = Ensemble::default();
+        let bins = 5 * BINS_PER_WEEK + 200;
+        for bin in 0..bins {
+            ensemble.observe(bin % BINS_PER_WEEK, value(bin));
+            ensemble.refit();
+        }
+        assert!(
+            ensemble.skill() >= 0.0 && ensemble.error_percent(Member::DayClusters).is_some(),
+            "{}",
+            ensemble.skill()
+        );
+        let parts: f64 = Member::ALL.iter().map(|member| ensemble.weight(*member)).sum();
+        assert!((parts - 1.0).abs() < 1e-9);
+        let bytes = ensemble.encode(bins % BINS_PER_WEEK);
+        let (mut again, next) = Ensemble::decode(&bytes).expect("whole");
+        while again.refit() {}
+        assert_eq!(next, bins % BINS_PER_WEEK);
+        let mut ahead = [[0.0; BINS_PER_WEEK]; 2];
+        assert!(ensemble.forecast(next, &mut ahead[0]) && again.forecast(next, &mut ahead[1]));
+        for (step, (before, after)) in ahead[0].iter().zip(&ahead[1]).enumerate() {
+            let came = value(bins + step);
+            assert!(
+                (before - came).abs() < 0.25 * came && (after - came).abs() < 0.25 * came,
+                "{step}: {before} {after} {came}"
+            );
+        }
+        assert!(Ensemble::decode(&bytes[..bytes.len() - 1]).is_err());
     }
 }

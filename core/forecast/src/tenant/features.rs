@@ -1,6 +1,9 @@
 //! What the next slice is told from (seed 000, section 4.1): processor, memory, network, open files and their sizes, connections,
 //! and the tenant's past slices.
 
+use crate::number::quantity;
+use crate::seasonal::{BIN_SECONDS, BINS_PER_DAY};
+
 /// What a slice says of a tenant. Values that are not finite or below 0 count as 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Reading {
@@ -10,6 +13,8 @@ pub struct Reading {
     pub read_bytes: f64,
     /// Bytes written in it.
     pub write_bytes: f64,
+    /// When it ended, in seconds since 1970 in the host's time zone, where known: work is often started by the clock.
+    pub wall_seconds: Option<f64>,
     /// What its processes use besides the disk; `None` if they were not looked at in this slice.
     pub usage: Option<Usage>,
     /// What the tenant itself says that the session will transfer, in bytes; believed only as far as it was right before.
@@ -34,20 +39,22 @@ pub struct Usage {
 }
 
 /// Features of a row.
-pub const FEATURES: usize = 27;
+pub const FEATURES: usize = 30;
 
 /// What a model is asked about. The first entry is log1p of the last slice's bytes a second.
 pub type Row = [f32; FEATURES];
 
-/// Seconds over which the moving averages of the rate reach.
+/// Slices over which the moving averages of the rate reach.
 const HORIZONS: [f64; 3] = [4.0, 16.0, 64.0];
 /// Slices whose rates are kept.
 const RECENT: usize = 16;
 /// Weight of a new slice in the long mean, and how far the running median of the logarithm moves.
 const LONG_WEIGHT: f32 = 1.0 / 600.0;
 const MEDIAN_STEP: f32 = 0.05;
+/// Weight of the newest day in the daily profile.
+const USUAL_WEIGHT: f32 = 0.4;
 
-/// The running values behind a tenant's features. 250 bytes.
+/// The running values behind a tenant's features. 0.9 kB.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FeatureState {
     /// log1p of bytes a second, newest at `slices % RECENT`.
@@ -63,6 +70,48 @@ pub struct FeatureState {
     usage: Usage,
     before: Usage,
     declared_log: f32,
+    /// Seconds of the day and of the hour.
+    clock: [f32; 2],
+    /// log1p of what is usual at this time of the day; the bin under way with its sum and count.
+    usual: Usual,
+}
+
+/// A running daily profile in bins of ten minutes. 0.6 kB.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Usual {
+    profile: [f32; BINS_PER_DAY],
+    bin: usize,
+    sum: f32,
+    count: f32,
+    /// Bins that were complete, ever.
+    seen: usize,
+}
+
+impl Default for Usual {
+    fn default() -> Self {
+        Self { profile: [0.0; BINS_PER_DAY], bin: 0, sum: 0.0, count: 0.0, seen: 0 }
+    }
+}
+
+impl Usual {
+    /// Takes a rate at a time of the day, in seconds.
+    fn observe(&mut self, seconds: f64, rate: f32) {
+        let bin = (seconds / BIN_SECONDS as f64) as usize % BINS_PER_DAY;
+        if bin != self.bin && self.count > 0.0 {
+            let weight = if self.seen < BINS_PER_DAY { 1.0 } else { USUAL_WEIGHT };
+            self.profile[self.bin] += weight * (self.sum / self.count - self.profile[self.bin]);
+            (self.seen, self.sum, self.count) = (self.seen.saturating_add(1), 0.0, 0.0);
+        }
+        self.bin = bin;
+        self.sum += rate;
+        self.count += 1.0;
+    }
+
+    /// What is usual at a time; `otherwise` on the first day.
+    fn at(&self, seconds: f64, otherwise: f32) -> f32 {
+        let bin = (seconds / BIN_SECONDS as f64) as usize % BINS_PER_DAY;
+        if self.seen < BINS_PER_DAY { otherwise } else { self.profile[bin] }
+    }
 }
 
 impl FeatureState {
@@ -70,12 +119,12 @@ impl FeatureState {
     /// lasts; `family_log` what sessions of its like transferred, as log1p of bytes.
     pub fn observe(&mut self, reading: &Reading, session: (f64, f64), family_log: f32) -> Row {
         let seconds = if reading.elapsed_seconds > 0.0 { reading.elapsed_seconds } else { 1.0 };
-        let (read, write) = (sane(reading.read_bytes) / seconds, sane(reading.write_bytes) / seconds);
+        let (read, write) = (quantity(reading.read_bytes) / seconds, quantity(reading.write_bytes) / seconds);
         let rate = log(read + write);
         self.slices = self.slices.wrapping_add(1);
         self.recent[self.slices as usize % RECENT] = rate;
         for (average, horizon) in self.averages.iter_mut().zip(HORIZONS) {
-            *average += (rate - *average) * (1.0 - libm::exp(-seconds / horizon)) as f32;
+            *average += (rate - *average) * (1.0 - libm::exp(-1.0 / horizon)) as f32;
         }
         self.long += (rate - self.long) * LONG_WEIGHT.max(1.0 / self.slices.max(1) as f32);
         self.median += (rate - self.median).clamp(-MEDIAN_STEP, MEDIAN_STEP);
@@ -92,13 +141,23 @@ impl FeatureState {
         } else {
             self.before = self.usage;
         }
-        if let Some(declared) = reading.declared_bytes {
-            self.declared_log = log(declared);
+        if let Some(wall) = reading.wall_seconds.map(quantity) {
+            self.clock = [86_400.0, 3600.0].map(|period| (wall % period) as f32);
+            self.usual.observe(wall % 86_400.0, rate);
         }
-        self.row(session, family_log)
+        self.declared_log = reading.declared_bytes.map_or(0.0, log);
+        // The next slice is told from what is usual when it ends.
+        let next = reading.wall_seconds.map_or(0.0, quantity) % 86_400.0 + seconds;
+        let usual = if reading.wall_seconds.is_some() { self.usual.at(next, rate) } else { rate };
+        self.row(session, family_log, usual)
     }
 
-    fn row(&self, (attained, age): (f64, f64), family_log: f32) -> Row {
+    /// The part of reads in what the tenant transfers, 0 to 1, over its last busy slices.
+    pub fn read_share(&self) -> f64 {
+        f64::from(self.read_share).clamp(0.0, 1.0)
+    }
+
+    fn row(&self, (attained, age): (f64, f64), family_log: f32, usual: f32) -> Row {
         let (usage, before) = (&self.usage, &self.before);
         let lag = |back: u32| self.recent[self.slices.wrapping_sub(back) as usize % RECENT];
         let last = lag(0);
@@ -133,6 +192,9 @@ impl FeatureState {
             log(attained),
             log(age),
             if self.declared_log > 0.0 { self.declared_log } else { family_log },
+            self.clock[0],
+            self.clock[1],
+            usual - last,
         ]
     }
 }
@@ -140,21 +202,16 @@ impl FeatureState {
 impl Usage {
     fn sane(self) -> Self {
         Self {
-            cpus: sane(self.cpus),
-            memory_bytes: sane(self.memory_bytes),
-            network_bytes_per_second: sane(self.network_bytes_per_second),
-            open_files: sane(self.open_files),
-            open_sockets: sane(self.open_sockets),
-            open_file_bytes: sane(self.open_file_bytes),
+            cpus: quantity(self.cpus),
+            memory_bytes: quantity(self.memory_bytes),
+            network_bytes_per_second: quantity(self.network_bytes_per_second),
+            open_files: quantity(self.open_files),
+            open_sockets: quantity(self.open_sockets),
+            open_file_bytes: quantity(self.open_file_bytes),
         }
     }
 }
 
-/// At least 0 and finite.
-pub(crate) fn sane(value: f64) -> f64 {
-    if value.is_finite() && value > 0.0 { value } else { 0.0 }
-}
-
 fn log(value: f64) -> f32 {
-    libm::log1p(sane(value)) as f32
+    libm::log1p(quantity(value)) as f32
 }

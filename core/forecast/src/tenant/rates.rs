@@ -1,7 +1,8 @@
 //! A tenant's rate over the last minutes, one series for reads and one for writes, and its next 15 s.
 
 use crate::arima::{self, AR_MAX, Arima, Budget, Workspace};
-use crate::online::{IntervalMeter, Naive, SkillMeter};
+use crate::number::quantity;
+use crate::online::{Interval, IntervalMeter, Naive, SkillMeter};
 
 /// Seconds ahead (seed 000, section 4.2).
 pub const AHEAD: usize = 15;
@@ -25,7 +26,7 @@ pub struct RateForecast {
     pub high: [f32; AHEAD],
     /// Probability that the second has I/O.
     pub busy: [f32; AHEAD],
-    /// Of the sum over all seconds, against the best naive forecast: what is earned, 0 to 1.
+    /// Of the sum over all seconds, as [`SkillMeter::told`].
     pub skill: f64,
     /// The model lost against the best naive forecast, which stands in its place.
     pub is_naive: bool,
@@ -75,7 +76,7 @@ impl Default for Rates {
 impl Rates {
     /// Takes the rate of the next second, in bytes; one that is not finite or below 0 counts as 0.
     pub fn observe(&mut self, bytes_per_second: f64) {
-        let value = super::features::sane(bytes_per_second);
+        let value = quantity(bytes_per_second);
         if let Some((forecast, naive, came, left)) = &mut self.pending {
             *came += value;
             *left -= 1;
@@ -169,8 +170,14 @@ impl Rates {
             }
             _ => (low, high) = ([spread.0; AHEAD], [spread.1; AHEAD]),
         }
-        let skill = if is_naive { 0.0 } else { self.skill.earned() };
+        let skill = if self.model.is_none() { 0.0 } else { self.skill.told() };
         Some(RateForecast { mean, low, high, busy: self.busy_ahead(), skill, is_naive })
+    }
+
+    /// What the seconds of a forecast bring together, in bytes, with its interval.
+    pub fn sum(&self, forecast: &RateForecast) -> (f64, Interval) {
+        let sum = forecast.mean.iter().copied().map(f64::from).sum();
+        (sum, self.interval.interval(sum).unwrap_or(Interval { low: sum, high: sum }))
     }
 
     /// Skill as measured, and the part of intervals of the sum that held.

@@ -1,6 +1,7 @@
 //! I/O sessions: cut at a new open file, a sharp rise in memory or new connections (seed 000, section 4.1).
 
-use super::features::{Reading, Usage, sane};
+use super::features::{Reading, Usage};
+use crate::number::quantity;
 
 /// A session ends when the tenant did no I/O for so long.
 const IDLE_SECONDS: f64 = 10.0;
@@ -56,8 +57,8 @@ impl Cutter {
     /// Takes a slice; the bytes that the session transferred which has just ended, if one has. The slice itself belongs to the new
     /// session.
     pub fn observe(&mut self, reading: &Reading) -> Option<f64> {
-        let bytes = sane(reading.read_bytes) + sane(reading.write_bytes);
-        let seconds = sane(reading.elapsed_seconds);
+        let bytes = quantity(reading.read_bytes) + quantity(reading.write_bytes);
+        let seconds = quantity(reading.elapsed_seconds);
         let begins = reading.usage.is_some_and(|usage| self.before.is_some_and(|before| is_new(&before, &usage)));
         self.before = reading.usage.or(self.before);
         self.idle = if bytes > 0.0 { 0.0 } else { self.idle + seconds };

@@ -74,3 +74,13 @@ pub(crate) fn cloudphysics() -> Option<[Vec<f64>; 2]> {
     }
     Some(rates)
 }
+
+/// Prints a figure as `cargo xtask figures` reads it.
+pub(crate) fn print(id: &str, measures: impl Iterator<Item = Measure>) {
+    for Measure { what, value, unit, goal, met } in measures {
+        let value = if value.is_finite() { serde_json::json!(value) } else { serde_json::Value::Null };
+        let line =
+            serde_json::json!({ "id": id, "value": value, "unit": unit, "goal": goal, "met": met, "detail": what });
+        println!("{line}");
+    }
+}

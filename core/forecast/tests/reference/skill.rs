@@ -102,7 +102,7 @@ fn prequential(series: &[Series], settings: LearnerSettings, refit_rows: usize) 
     outcome
 }
 
-/// Thirty real VMs at five minutes: a reading is a mean over its five minutes and counts as a second.
+/// Thirty real VMs at five minutes.
 fn bitbrains() -> Option<Vec<Series>> {
     let text = unpacked(&shared("metrics/bitbrains_rnd_30vm_5min.csv.gz")?);
     let mut series: Vec<(u32, Series)> = Vec::new();
@@ -119,8 +119,14 @@ fn bitbrains() -> Option<Vec<Series>> {
             ..Usage::default()
         };
         let (read_bytes, write_bytes) = (cells[6] * 1e3, cells[7] * 1e3);
-        let reading =
-            Reading { elapsed_seconds: 1.0, read_bytes, write_bytes, usage: Some(usage), declared_bytes: None };
+        let reading = Reading {
+            elapsed_seconds: 1.0,
+            read_bytes,
+            write_bytes,
+            usage: Some(usage),
+            wall_seconds: Some(cells[1] + 7200.0),
+            declared_bytes: None,
+        };
         series.last_mut().unwrap().1.readings.push(reading);
     }
     Some(series.into_iter().map(|(_, series)| series).collect())

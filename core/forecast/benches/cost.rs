@@ -1,0 +1,166 @@
+//! The figure `forecast-cost`: time and memory of all forecasts of a host, and of single fits beside those of Python's libraries.
+//! `cargo bench -p minerva-forecast --bench cost` prints it as JSON lines.
+//!
+//! The peers need a Python with statsforecast and LightGBM: `MINERVA_FORECAST_PYTHON`, else `python3`. Without them their lines say
+//! so.
+
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_macros,
+    reason = "a measurement reads the clock and is printed"
+)]
+
+#[path = "../tests/reference/mod.rs"]
+#[expect(dead_code, reason = "other figures print the rest")]
+mod reference;
+
+use minerva_forecast::arima::{self, Budget, Workspace};
+use minerva_forecast::tenant::{Reading, Usage};
+use minerva_forecast::{Family, Forecaster, ForecasterSettings, Key};
+use minerva_model::{DeviceId, TenantId};
+use reference::boosting::{FEATURES, drawn, fit};
+use reference::data::{Measure, median, print, shared};
+use std::process::Command;
+use std::time::Instant;
+
+const TENANTS: u64 = 1_200;
+const BUSY: u64 = 200;
+const SLICES_BEFORE: u64 = 400;
+const SLICES: u64 = 400;
+
+fn main() {
+    let mut measures = host();
+    measures.extend(fits());
+    print("forecast-cost", measures.into_iter());
+}
+
+/// Tenants that burst, each with its period; which of them are busy moves slowly over all.
+fn slice(at: u64, seed: &mut u64) -> Vec<(Key, Family, Reading)> {
+    let mut draw = || {
+        *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (*seed >> 11) as f64 / 2.0_f64.powi(53)
+    };
+    let first = at / 4 % TENANTS;
+    (0..BUSY)
+        .map(|number| {
+            let tenant = (first + number * TENANTS / BUSY) % TENANTS;
+            let is_on = (at + tenant) % (10 + tenant % 30) < 6;
+            let bytes = if is_on { 1e7 * draw() } else { 1e3 * draw() };
+            let usage = Usage {
+                cpus: draw(),
+                memory_bytes: 1e9,
+                network_bytes_per_second: 1e5 * draw(),
+                open_files: 20.0,
+                open_sockets: 3.0,
+                open_file_bytes: 1e8 * draw(),
+            };
+            let reading = Reading {
+                elapsed_seconds: 1.0,
+                read_bytes: bytes,
+                write_bytes: bytes / 3.0,
+                usage: Some(usage),
+                wall_seconds: Some(at as f64),
+                declared_bytes: None,
+            };
+            ((TenantId(tenant), DeviceId { major: 8, minor: 0 }), tenant % 50, reading)
+        })
+        .collect()
+}
+
+fn resident_mib() -> Option<f64> {
+    let process = std::process::id().to_string();
+    let output = Command::new("ps").args(["-o", "rss=", "-p", &process]).output().ok()?;
+    String::from_utf8_lossy(&output.stdout).trim().parse::<f64>().ok().map(|kib| kib / 1024.0)
+}
+
+fn host() -> Vec<Measure> {
+    let before = resident_mib();
+    let (mut forecaster, mut seed) = (Forecaster::new(ForecasterSettings::default()), 1);
+    let mut took = Vec::new();
+    for at in 0..SLICES_BEFORE + SLICES {
+        let slice = slice(at, &mut seed);
+        let started = Instant::now();
+        forecaster.observe(&slice);
+        let outlook = forecaster.to_model(minerva_model::Nanos(at), minerva_model::Nanos::SECOND);
+        if at >= SLICES_BEFORE {
+            took.push(started.elapsed().as_secs_f64() * 1000.0);
+        }
+        std::hint::black_box(outlook);
+    }
+    let mean = took.iter().sum::<f64>() / took.len() as f64;
+    let worst = took.iter().copied().fold(0.0, f64::max);
+    let known = forecaster.tenants();
+    let started = Instant::now();
+    for tenant in 0..TENANTS {
+        std::hint::black_box(forecaster.next_slice((TenantId(tenant), DeviceId { major: 8, minor: 0 })));
+    }
+    let predictions = started.elapsed().as_secs_f64() * 1000.0;
+    let what = |text: &str| format!("{text}, {known} tenants of which {BUSY} are busy");
+    let mut measures = vec![
+        Measure::at_most(&what("part of one core at slices of 1 s"), mean / 10.0, "%", 10.0, "at most 10 %"),
+        Measure::at_most(&what("slowest slice"), worst, "ms", 1000.0, "no slice late: below 1 s"),
+        Measure::at_most(&what("the next slice of all"), predictions, "ms", 1.0, "at most 1 ms"),
+    ];
+    match (before, resident_mib()) {
+        (Some(before), Some(after)) => {
+            measures.push(Measure::at_most(
+                &what("resident memory more"),
+                after - before,
+                "MiB",
+                150.0,
+                "at most 150 MiB",
+            ));
+        }
+        _ => println!("not measured: resident memory needs ps"),
+    }
+    measures
+}
+
+fn fits() -> Vec<Measure> {
+    let Some(path) = shared("golden/arima_series.csv") else { return Vec::new() };
+    let text = std::fs::read_to_string(&path).unwrap();
+    let mut workspace = Workspace::default();
+    let mut took: Vec<f64> = text
+        .lines()
+        .map(|line| {
+            let series: Vec<f64> = line.split(',').skip(1).map(|cell| cell.parse().unwrap()).take(300).collect();
+            let started = Instant::now();
+            std::hint::black_box(arima::fit(&series, &mut workspace, &mut Budget::default()));
+            started.elapsed().as_secs_f64() * 1000.0
+        })
+        .collect();
+    let mean = took.iter().sum::<f64>() / took.len() as f64;
+    let middle = median(&mut took);
+    let (rows, targets) = drawn();
+    let best = (0..5).map(|_| {
+        let started = Instant::now();
+        std::hint::black_box(fit(&rows, &targets));
+        started.elapsed().as_secs_f64() * 1000.0
+    });
+    let boosting = best.fold(f64::INFINITY, f64::min);
+    let python = std::env::var("MINERVA_FORECAST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden-generate/cost.py");
+    let peers = Command::new(&python).args(["-W", "ignore", script]).arg(&path).output();
+    let answer = peers.ok().filter(|output| output.status.success());
+    let Some(peers) = answer.and_then(|output| serde_json::from_slice::<serde_json::Value>(&output.stdout).ok()) else {
+        let why = "needs a Python with statsforecast and LightGBM in MINERVA_FORECAST_PYTHON";
+        println!("not measured: {why}; ours: ARIMA mean {mean:.2} ms, {FEATURES} features of trees {boosting:.0} ms");
+        return vec![Measure {
+            what: format!("peers: {why}"),
+            value: f64::NAN,
+            unit: "",
+            goal: "measured",
+            met: false,
+        }];
+    };
+    let number = |key: &str| peers[key].as_f64().unwrap_or(f64::NAN);
+    let (times_mean, times_median) = (number("arima_mean_ms") / mean, number("arima_median_ms") / middle);
+    let what = format!("ARIMA and Burg on 300 values: mean {mean:.2} ms, times faster than statsforecast");
+    let what_median = format!("the same: median {middle:.2} ms");
+    let what_boosting = format!("200 trees on 10,000 rows: {boosting:.0} ms, to LightGBM's 100 of 31 leaves");
+    vec![
+        Measure::at_least(&what, times_mean, "", 50.0, "at least 50"),
+        Measure::at_least(&what_median, times_median, "", 50.0, "at least 50"),
+        Measure::at_most(&what_boosting, boosting / number("boosting_fit_ms"), "", 1.0, "at most 1"),
+    ]
+}
