@@ -31,17 +31,7 @@ pub fn fit(series: &[f64], workspace: &mut Workspace) -> Option<Arima> {
     };
     keep(&mut best, &ar, 0, sigma2);
     for order in 1..=order_max {
-        // Errors of the two predictions: `forward[t]` and, one step older, `backward[t - 1]`.
-        let (f, b) = (&mut forward[order..], &mut backward[order - 1..n - 1]);
-        let (mut cross, mut energy) = (0.0, 0.0);
-        for (f, b) in f.iter().zip(b.iter()) {
-            cross += f * b;
-            energy += f * f + b * b;
-        }
-        if energy <= 0.0 {
-            break;
-        }
-        let k = 2.0 * cross / energy;
+        let Some(k) = reflection(&forward[order..], &backward[order - 1..n - 1]) else { break };
         let before = ar;
         for (index, coefficient) in ar[..order - 1].iter_mut().enumerate() {
             *coefficient -= k * before[order - 2 - index];
@@ -61,4 +51,15 @@ pub fn fit(series: &[f64], workspace: &mut Workspace) -> Option<Arima> {
     (best.mean, best.constant) = (mean, true);
     best.restart(series);
     best.aicc.is_finite().then_some(best)
+}
+
+/// The coefficient of the next order, from the errors of the predictions forward and, one step older, backward. `None` if there are
+/// no errors left.
+fn reflection(forward: &[f64], backward: &[f64]) -> Option<f64> {
+    let (mut cross, mut energy) = (0.0, 0.0);
+    for (f, b) in forward.iter().zip(backward) {
+        cross += f * b;
+        energy += f * f + b * b;
+    }
+    (energy > 0.0).then_some(2.0 * cross / energy)
 }

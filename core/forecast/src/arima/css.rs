@@ -85,7 +85,21 @@ pub(crate) fn fit(
     if n < 2 * (p + q + 2) || !budget.take_model() {
         return None;
     }
-    let mut at = start(series, p, q, constant);
+    let (at, sum) = descend(start(series, p, q, constant), series, workspace, budget);
+    let sigma2 = sum / (n - p) as f64;
+    if !(sigma2 > 0.0 && sigma2.is_finite()) {
+        return None;
+    }
+    let mut model = Arima::new(0, p, q);
+    model.ar[..p].copy_from_slice(at.ar());
+    model.ma[..q].copy_from_slice(at.ma());
+    (model.mean, model.constant, model.sigma2) = (at.mean(), constant, sigma2);
+    model.aicc = Criterion { values: n, parameters: at.len() + 1 }.aicc(sigma2);
+    Some(model)
+}
+
+/// Levenberg and Marquardt's search from a point; where it ended, and the sum of squares there.
+fn descend(mut at: Point, series: &[f64], workspace: &mut Workspace, budget: &mut Budget) -> (Point, f64) {
     let mut sum = at.residuals(series, &mut workspace.residuals);
     let mut damping = DAMPING_START;
     let mut gram = [0.0; PARAMETERS_MAX * PARAMETERS_MAX];
@@ -123,16 +137,7 @@ pub(crate) fn fit(
             damping *= DAMPING_FACTOR;
         }
     }
-    let sigma2 = sum / (n - p) as f64;
-    if !(sigma2 > 0.0 && sigma2.is_finite()) {
-        return None;
-    }
-    let mut model = Arima::new(0, p, q);
-    model.ar[..p].copy_from_slice(at.ar());
-    model.ma[..q].copy_from_slice(at.ma());
-    (model.mean, model.constant, model.sigma2) = (at.mean(), constant, sigma2);
-    model.aicc = Criterion { values: n, parameters: at.len() + 1 }.aicc(sigma2);
-    Some(model)
+    (at, sum)
 }
 
 /// Yule and Walker's equations give the autoregression; the moving average starts at nothing.

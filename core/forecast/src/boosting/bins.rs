@@ -1,7 +1,5 @@
 //! Feature values as small numbers: each feature is cut at its quantiles.
 
-use super::tree::Tree;
-
 /// Most features a model takes.
 pub const FEATURES_MAX: usize = 32;
 /// Most cuts of a feature; values then have one more bin.
@@ -34,12 +32,10 @@ impl Cuts {
         self.of_feature.len()
     }
 
-    /// Turns a tree's thresholds into values.
-    pub(super) fn apply(&self, tree: &mut Tree) {
-        for ((cut, feature), threshold) in tree.cut.iter_mut().zip(&tree.feature).zip(&tree.threshold) {
-            let cuts = self.of_feature.get(usize::from(*feature));
-            *cut = cuts.and_then(|cuts| cuts.get(usize::from(*threshold))).copied().unwrap_or(f32::INFINITY);
-        }
+    /// The value at which a bin of a feature ends; infinite beyond the last.
+    pub(super) fn value(&self, feature: u8, bin: u8) -> f32 {
+        let cuts = self.of_feature.get(usize::from(feature));
+        cuts.and_then(|cuts| cuts.get(usize::from(bin))).copied().unwrap_or(f32::INFINITY)
     }
 
     /// The bin of a feature's value.

@@ -75,7 +75,7 @@ impl Training {
         }
         if self.model.trees.len() < self.trees_wanted {
             let mut tree = self.grower.grow(&mut self.residuals, self.loss);
-            self.model.cuts.apply(&mut tree);
+            tree.set_cuts(&self.model.cuts);
             self.model.trees.push(tree);
         }
         self.model.trees.len() < self.trees_wanted
@@ -154,7 +154,7 @@ impl Boosted {
             if tree.feature.iter().any(|feature| usize::from(*feature) >= features) {
                 return Err(Damaged::Value);
             }
-            cuts.apply(&mut tree);
+            tree.set_cuts(&cuts);
             trees.push(tree);
         }
         Ok(Self { cuts, base, trees })

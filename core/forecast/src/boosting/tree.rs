@@ -1,6 +1,6 @@
 //! One regression tree of four levels, grown on histograms (Ke et al. 2017, without its sampling).
 
-use super::bins::CUTS_MAX;
+use super::bins::{CUTS_MAX, Cuts};
 
 /// Levels of decisions.
 pub(super) const DEPTH: usize = 4;
@@ -34,6 +34,13 @@ pub(super) struct Tree {
 }
 
 impl Tree {
+    /// Turns the thresholds into values.
+    pub(super) fn set_cuts(&mut self, cuts: &Cuts) {
+        for ((cut, feature), threshold) in self.cut.iter_mut().zip(&self.feature).zip(&self.threshold) {
+            *cut = cuts.value(*feature, *threshold);
+        }
+    }
+
     /// The answer for a row. A NaN goes left, as the lowest bin does.
     pub(super) fn predict(&self, row: &[f32]) -> f32 {
         let mut node = 0;
@@ -93,13 +100,7 @@ impl Grower {
     /// Grows a tree on the residuals and takes its answers from them. Each level adds at most half of the rows to histograms,
     /// because that of a sibling is what is left of the parent's.
     pub(super) fn grow(&mut self, residuals: &mut [f32], loss: Loss) -> Tree {
-        for (gradient, residual) in self.gradients.iter_mut().zip(residuals.iter()) {
-            *gradient = match loss {
-                Loss::Squared => *residual,
-                Loss::Absolute if *residual == 0.0 => 0.0,
-                Loss::Absolute => residual.signum(),
-            };
-        }
+        self.set_gradients(residuals, loss);
         let mut tree = Tree {
             feature: [0; DECISIONS],
             threshold: [u8::MAX; DECISIONS],
@@ -134,6 +135,22 @@ impl Grower {
             borders = split_borders;
             std::mem::swap(&mut self.histograms, &mut self.next);
         }
+        self.set_leaves(&mut tree, &borders, residuals, loss);
+        tree
+    }
+
+    fn set_gradients(&mut self, residuals: &[f32], loss: Loss) {
+        for (gradient, residual) in self.gradients.iter_mut().zip(residuals.iter()) {
+            *gradient = match loss {
+                Loss::Squared => *residual,
+                Loss::Absolute if *residual == 0.0 => 0.0,
+                Loss::Absolute => residual.signum(),
+            };
+        }
+    }
+
+    /// Each leaf's answer, which the residuals of its rows lose.
+    fn set_leaves(&mut self, tree: &mut Tree, borders: &[usize; LEAVES + 1], residuals: &mut [f32], loss: Loss) {
         for leaf in 0..LEAVES {
             let rows = &self.order[borders[leaf]..borders[leaf + 1]];
             if rows.is_empty() {
@@ -157,7 +174,6 @@ impl Grower {
                 residuals[*row as usize] -= tree.leaf[leaf];
             }
         }
-        tree
     }
 
     fn fill(histogram: &mut [Bin], bins: &[u8], features: usize, rows: &[u32], residuals: &[f32]) {

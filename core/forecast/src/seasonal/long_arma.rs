@@ -53,25 +53,7 @@ impl LongArma {
         let mut b = [0.0; N];
         b[..P].copy_from_slice(&own[1..]);
         b[P..].copy_from_slice(&with[1..]);
-        for row in 0..N {
-            for column in 0..=row {
-                let (late, early) = (row.max(column), row.min(column));
-                let value = match (early < P, late < P) {
-                    (_, true) => own[late - early],
-                    (false, _) => {
-                        if late == early {
-                            noise
-                        } else {
-                            0.0
-                        }
-                    }
-                    // The innovation of lag `late - P + 1` and the value of lag `early + 1`.
-                    _ => (late - P).checked_sub(early).map_or(0.0, |lag| with[lag]),
-                };
-                let ridge = if row == column { RIDGE * if late < P { own[0] } else { noise } } else { 0.0 };
-                matrix[row * N + column] = value + ridge;
-            }
-        }
+        fill(&mut matrix, &own, &with, noise);
         if !solve_in_place(&mut matrix, &mut b, N) {
             return None;
         }
@@ -113,4 +95,27 @@ impl Seasonal for LongArma {
 /// Mean product of `x` and of `y` so many bins earlier.
 fn covariance(x: &[f64], y: &[f64], lag: usize) -> f64 {
     x[lag..].iter().zip(y).map(|(x, y)| x * y).sum::<f64>() / x.len() as f64
+}
+
+/// Covariances of the regressors with each other: a day of values, then two innovations.
+fn fill(matrix: &mut [f64], own: &[f64], with: &[f64], noise: f64) {
+    for row in 0..N {
+        for column in 0..=row {
+            let (late, early) = (row.max(column), row.min(column));
+            let value = match (early < P, late < P) {
+                (_, true) => own[late - early],
+                (false, _) => {
+                    if late == early {
+                        noise
+                    } else {
+                        0.0
+                    }
+                }
+                // The innovation of lag `late - P + 1` and the value of lag `early + 1`.
+                _ => (late - P).checked_sub(early).map_or(0.0, |lag| with[lag]),
+            };
+            let ridge = if row == column { RIDGE * if late < P { own[0] } else { noise } } else { 0.0 };
+            matrix[row * N + column] = value + ridge;
+        }
+    }
 }
