@@ -9,6 +9,7 @@
     clippy::disallowed_macros,
     reason = "a measurement reads the clock and is printed"
 )]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a figure stops at golden data that are damaged")]
 
 #[path = "../tests/reference/mod.rs"]
 #[expect(dead_code, reason = "other figures print the rest")]

@@ -8,6 +8,9 @@ fn key(tenant: u64) -> Key {
     (TenantId(tenant), DeviceId { major: 8, minor: 0 })
 }
 
+/// A tenant's slice as the forecaster takes it.
+type Named = (Key, Family, Reading);
+
 struct Draws(u64);
 
 impl Draws {
@@ -39,7 +42,7 @@ impl Host {
     }
 
     /// A slice, and which tenants began a session in it with which class.
-    fn slice(&mut self) -> (Vec<(Key, Family, Reading)>, Vec<(Key, SessionClass)>) {
+    fn slice(&mut self) -> (Vec<Named>, Vec<(Key, SessionClass)>) {
         let (mut slice, mut begun) = (Vec::new(), Vec::new());
         for (number, (left, wait, file)) in self.tenants.iter_mut().enumerate() {
             let family = number % SIZES.len();
@@ -90,7 +93,6 @@ fn the_class_of_a_session_is_told_in_its_first_slice() {
     }
     let rates: Vec<f64> = told.iter().filter(|(_, count)| *count > 0.0).map(|(right, count)| right / count).collect();
     let balanced = rates.iter().sum::<f64>() / rates.len() as f64;
-    println!("right {told:?}, balanced {balanced:.3}");
     assert!(rates.len() == 3 && balanced >= 0.8, "{told:?}");
 }
 
