@@ -392,3 +392,7 @@ impl Account {
 #[cfg(test)]
 #[path = "credits_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "credits_conserved_tests.rs"]
+mod conserved_tests;

@@ -384,19 +384,3 @@ fn a_boost_is_spent_and_begins_only_with_the_commit() {
     }
     assert_eq!(share(&engine), 100, "two slices later it is over");
 }
-
-/// What a daemon of the first version recorded is understood: settings without the tables that came later.
-#[test]
-fn settings_of_an_older_recording_are_read() {
-    let mut old = serde_json::to_value(EngineConfig::default()).unwrap();
-    for table in ["credits", "levels", "coordination"] {
-        assert!(old.as_object_mut().unwrap().remove(table).is_some());
-    }
-    assert_eq!(serde_json::from_value::<EngineConfig>(old).unwrap(), EngineConfig::default());
-    let Event::TenantSeen { tenant, .. } = seen(1, Vec::new()) else { unreachable!("it is seen") };
-    let mut old = serde_json::to_value(&tenant).unwrap();
-    for term in ["role", "price_percent", "quota_percent", "credits_expiry"] {
-        assert!(old.as_object_mut().unwrap().remove(term).is_some());
-    }
-    assert_eq!(serde_json::from_value::<Tenant>(old).unwrap(), tenant);
-}

@@ -4,6 +4,7 @@ mod adjust;
 pub(crate) mod audit;
 pub(crate) mod claims;
 mod describe;
+mod disks;
 mod levels;
 pub(crate) mod pending;
 mod reports;

@@ -5,5 +5,6 @@
 mod fake_host;
 mod fuzzed;
 mod kernel;
+mod resting;
 mod v1;
 mod v2;

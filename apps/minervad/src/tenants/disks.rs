@@ -1,0 +1,42 @@
+//! Which disk a tenant means.
+
+use crate::slice_loop::Driver;
+use minerva_model::{DeviceId, RefusalKind, TenantId};
+use minerva_tenant_server::request::Refusal;
+
+impl Driver {
+    /// The watched disk that a number names; a partition stands for its disk.
+    pub(crate) fn disk_named(&mut self, device: DeviceId) -> Result<DeviceId, Refusal> {
+        let whole = if self.devices.contains_key(&device) { Some(device) } else { self.observer.whole_disk(device) };
+        whole.filter(|whole| self.devices.contains_key(whole)).ok_or_else(|| {
+            let message = format!("There is no disk {device} that Minerva watches; there are {}.", self.disks());
+            Refusal::new(RefusalKind::UnknownDevice, message)
+        })
+    }
+
+    /// The watched disk on which a block device lies; none if it lies on none, or on several.
+    pub(crate) fn disk_below(&mut self, device: DeviceId) -> Option<DeviceId> {
+        let below = self.observer.disks_below(device);
+        let mut watched = below.into_iter().filter(|disk| self.devices.contains_key(disk));
+        // A device that is watched itself is steered itself, whatever is below it.
+        watched.next()
+    }
+
+    /// The disk that the tenant uses most, or the only one.
+    pub(crate) fn disk_of(&self, tenant: TenantId) -> Result<DeviceId, Refusal> {
+        let own = self.engine.signals().io.iter().filter(|row| row.tenant == tenant && row.active);
+        let now = own.max_by_key(|row| row.transferred.bytes()).map(|row| row.device);
+        let usual = || self.parts.usual_disk(&self.tenants.get(&tenant)?.history_key());
+        let only = || self.devices.keys().next().copied().filter(|_| self.devices.len() == 1);
+        let found = now.or_else(usual).filter(|device| self.devices.contains_key(device)).or_else(only);
+        found.ok_or_else(|| {
+            let message = format!("This tenant has used no disk yet, so say which one: {}.", self.disks());
+            Refusal::new(RefusalKind::UnknownDevice, message)
+        })
+    }
+
+    fn disks(&self) -> String {
+        let disks: Vec<String> = self.devices.values().map(|disk| format!("{} ({})", disk.id, disk.name)).collect();
+        if disks.is_empty() { "none".to_owned() } else { disks.join(", ") }
+    }
+}

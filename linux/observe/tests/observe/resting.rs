@@ -1,0 +1,157 @@
+//! Tenants that rest, users that make groups, and what is read only when it is wanted.
+
+use crate::fake_host::{FakeHost, rows, seen};
+use crate::v1::BFQ;
+use minerva_model::{CgroupVersion, TenantKind, TenantRule};
+use std::fs;
+
+#[test]
+fn ten_thousand_groups_cost_one_file_each_while_idle() {
+    let host = FakeHost::new(CgroupVersion::V1);
+    host.disk("sda", "8:0", BFQ, &[]);
+    for index in 0..10_000 {
+        let group = format!("g{}/t{index}", index % 10);
+        host.write_group(&group, "blkio.bfq.io_service_bytes_recursive", "Total 0\n");
+    }
+    let mut observer = host.observer(&[]);
+    observer.want_usage(false);
+    assert_eq!(seen(&observer.discover()).len(), 10_000);
+    observer.sample();
+    let mut cost = || {
+        let before = observer.read_counts().files;
+        observer.discover();
+        let discovered = observer.read_counts().files - before;
+        observer.sample();
+        (discovered, observer.read_counts().files - before - discovered)
+    };
+    let (discovered, sampled) = cost();
+    // Ten inner groups and one disk to look at; then one file a group, and what is read of a few tenants' processes.
+    assert!(discovered <= 40, "{discovered} files to find nothing new");
+    assert!((10_000..10_000 + 100).contains(&sampled), "{sampled} files for a sample");
+    // With counters of the groups above, those that rest cost a file each for all that is below.
+    for index in 0..10 {
+        host.write_group(&format!("g{index}"), "blkio.bfq.io_service_bytes_recursive", "Total 0\n");
+    }
+    cost();
+    let (_, sampled) = cost();
+    assert!(sampled < 100, "{sampled} files while nobody moves");
+    host.write_group("g3", "blkio.bfq.io_service_bytes_recursive", "8:0 Read 1\n8:0 Write 0\nTotal 1\n");
+    let (_, sampled) = cost();
+    assert!((1_000..1_100).contains(&sampled), "{sampled} files when somebody below one of ten moves");
+}
+
+#[test]
+fn whoever_starts_below_a_parent_that_rested_is_seen_at_once() {
+    let host = FakeHost::new(CgroupVersion::V1);
+    host.disk("sda", "8:0", BFQ, &[]);
+    let total = |read: u64| host.blkio("p", "bfq", "_recursive", "8:0", [read, 0], [read, 0]);
+    host.group("p", "");
+    (0..10).for_each(|index| host.group(&format!("p/t{index}"), ""));
+    let mut observer = host.observer(&[]);
+    observer.discover();
+    total(0);
+    let mut expected: Vec<String> = Vec::new();
+    for step in 0..40_u64 {
+        // Nobody moves in two of three slices, and then one that rested, or never was there before.
+        if step % 3 == 2 {
+            let number = step / 3 % 12;
+            if number >= 10 {
+                host.group(&format!("p/t{number}"), "");
+            }
+            host.blkio(&format!("p/t{number}"), "bfq", "_recursive", "8:0", [step, 0], [step, 0]);
+            total((0..=step).sum());
+            expected.retain(|row| !row.starts_with(&format!("t{} ", number + 1)));
+            expected.push(format!("t{} 8:0 {step}+0 {step}+0", number + 1));
+            expected.sort_by_key(|row| row[1..].split(' ').next().unwrap().parse::<u64>().unwrap());
+        }
+        observer.discover();
+        assert_eq!(rows(&observer.sample()), expected, "slice {step}");
+    }
+}
+
+#[test]
+fn what_tenants_use_besides_the_disk_is_read_only_when_it_is_wanted() {
+    let host = FakeHost::new(CgroupVersion::V1);
+    host.group("a", "50\n");
+    host.process(50, "x", 5, 10, 4096);
+    let mut observer = host.observer(&[]);
+    observer.discover();
+    assert_eq!(observer.sample().usage.len(), 1);
+    let mut files = |wanted| {
+        observer.want_usage(wanted);
+        let before = observer.read_counts().files;
+        let sample = observer.sample();
+        (sample.usage.len(), observer.read_counts().files - before)
+    };
+    let ((some, more), (none, fewer)) = (files(true), files(false));
+    assert_eq!((some, none), (1, 0));
+    assert!(fewer < more, "{fewer} and {more} files");
+}
+
+#[test]
+fn a_name_from_a_command_line_is_for_people_only() {
+    let host = FakeHost::new(CgroupVersion::V1);
+    host.group("vm1", "41\n");
+    host.process(41, "qemu-kvm", 5, 0, 0);
+    host.write("proc/41/cmdline", "qemu-kvm\0-name\0victim\0");
+    let group = TenantRule {
+        pattern: "*".into(),
+        name: Some("vm {name}".into()),
+        group: Some("{name}".into()),
+        ..TenantRule::default()
+    };
+    for (rules, name, group) in [(vec![], "vm1", None), (vec![group], "vm vm1", Some("vm1"))] {
+        let tenant = seen(&host.observer(&rules).discover()).remove(0);
+        assert_eq!((tenant.name.as_str(), tenant.group.as_deref()), (name, group));
+        assert_eq!((tenant.kind, tenant.origin.guest_name.as_deref()), (TenantKind::VirtualMachine, Some("victim")));
+        assert!(!tenant.history_key().contains("victim"));
+    }
+}
+
+#[test]
+fn what_was_delegated_to_a_user_is_one_account_from_when_it_was() {
+    let host = FakeHost::new(CgroupVersion::V1);
+    for group in ["user", "user/run", "user/run/a.scope", "user/run/b.scope", "other.scope"] {
+        host.group(group, "");
+    }
+    let mut observer = host.observer(&[]);
+    let before = seen(&observer.discover());
+    assert!(before.iter().all(|tenant| tenant.origin.is_plain()), "{before:?}");
+
+    if std::os::unix::fs::chown(host.group_path("user/run"), Some(1_000), None).is_err() {
+        return println!("skipped: needs the right to give a directory away");
+    }
+    let after = seen(&observer.discover());
+    let names: Vec<&str> = after.iter().map(|tenant| tenant.name.as_str()).collect();
+    assert_eq!(names, ["run/a.scope", "run/b.scope"]);
+    let run = after[0].origin.delegated_from.clone().unwrap();
+    assert_eq!(run.path, "user/run");
+    assert_eq!(
+        [after[0].history_key(), after[1].history_key()],
+        [0; 2].map(|_| format!("cgroup:user/run#{}", run.inode))
+    );
+    // Whatever it makes from now on.
+    host.group("user/run/machine/qemu-1-other.scope.libvirt-qemu", "");
+    let late = seen(&observer.discover()).remove(0);
+    assert_eq!((late.name.as_str(), late.history_key()), ("run/other.scope", after[0].history_key()));
+}
+
+#[test]
+fn one_user_cannot_make_so_many_groups_that_others_are_not_seen() {
+    let host = FakeHost::new(CgroupVersion::V1);
+    host.group("user", "");
+    if std::os::unix::fs::chown(host.group_path("user"), Some(1_000), None).is_err() {
+        return println!("skipped: needs the right to give a directory away");
+    }
+    (0..2_010).for_each(|number| fs::create_dir(host.group_path(&format!("user/{number}"))).unwrap());
+    host.group("zebra", "");
+    let mut observer = host.observer(&[]);
+    let seen = seen(&observer.discover());
+    assert_eq!(seen.len(), 2_001);
+    assert_eq!(seen.last().map(|tenant| tenant.name.as_str()), Some("zebra"));
+    let skipped = observer.sample().skipped;
+    assert!(
+        skipped.iter().any(|row| row.count == 10 && row.why.contains("more than 2000 groups below user")),
+        "{skipped:?}"
+    );
+}
