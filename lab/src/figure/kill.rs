@@ -137,8 +137,31 @@ fn kill_once(
     race: Option<Race<'_>>,
     result: &mut KillResult,
 ) -> Result<Vec<String>> {
-    let mut wrong = Vec::new();
     let store = DaemonConfig::store(bed.directory.path());
+    let rows = || if store.exists() { read_store(&store) } else { Ok(StoreRows::default()) };
+    let before = live_and_die(plan, bed, life, rows, result)?;
+    let mut wrong = restore_and_compare(plan, bed, race, result)?;
+    match (before, rows()) {
+        (Ok(before), Ok(after)) => {
+            result.rows = before.histories.len() + before.audit_rows as usize;
+            wrong.extend(lost_rows(&before, &after));
+        }
+        // A kill may come before the first daemon has made the tables.
+        (Err(_), Ok(_)) => {}
+        (_, Err(error)) => wrong.push(format!("the store cannot be read: {error}")),
+    }
+    wrong.extend(clean_run(plan, bed)?);
+    Ok(wrong)
+}
+
+/// Runs a daemon for `life` and kills it; the answer is what `rows` said just before.
+fn live_and_die<T>(
+    plan: &KillPlan,
+    bed: &Bed,
+    life: Duration,
+    rows: impl Fn() -> T,
+    result: &mut KillResult,
+) -> Result<T> {
     let mut daemon = Daemon::launch(&plan.daemon, bed.directory.path())?;
     let begin = Instant::now();
     let mut ready = false;
@@ -147,10 +170,20 @@ fn kill_once(
         ready = true;
     }
     std::thread::sleep(life.saturating_sub(begin.elapsed()));
-    let before = if store.exists() { read_store(&store) } else { Ok(StoreRows::default()) };
+    let before = rows();
     daemon.kill()?;
     result.during_start += u32::from(!ready);
+    Ok(before)
+}
 
+/// Restores, with the load standing still, and says what differs from before the daemon.
+fn restore_and_compare(
+    plan: &KillPlan,
+    bed: &Bed,
+    race: Option<Race<'_>>,
+    result: &mut KillResult,
+) -> Result<Vec<String>> {
+    let mut wrong = Vec::new();
     let still = bed.still();
     result.held += u32::from(bed.differences(&still) > 0);
     let mut restore = Command::new(&plan.tool);
@@ -170,17 +203,6 @@ fn kill_once(
             wrong.push(format!("tenants of equal weight were {:.0} % apart after the restore", error * 100.0));
         }
     }
-    drop(still);
-    match (before, if store.exists() { read_store(&store) } else { Ok(StoreRows::default()) }) {
-        (Ok(before), Ok(after)) => {
-            result.rows = before.histories.len() + before.audit_rows as usize;
-            wrong.extend(lost_rows(&before, &after));
-        }
-        // A kill may come before the first daemon has made the tables.
-        (Err(_), Ok(_)) => {}
-        (_, Err(error)) => wrong.push(format!("the store cannot be read: {error}")),
-    }
-    wrong.extend(clean_run(plan, bed)?);
     Ok(wrong)
 }
 

@@ -274,31 +274,10 @@ impl<'a> GuestBuilder<'a> {
         let arguments = "console=ttyS0 quiet panic=-1 nokaslr mitigations=off random.trust_cpu=on";
         let more = if self.is_debian { debian::KERNEL_ARGUMENTS } else { "" };
         command.arg("-append").arg(format!("{arguments} {more}"));
-        command.arg("-serial").arg(format!("file:{}", place.show("console")));
-        command.args(["-device", "virtio-serial-pci"]);
-        for (number, name) in [(1, "stdout"), (2, "stderr"), (3, "status")] {
-            command.arg("-chardev").arg(format!("file,id={name},path={}", place.show(name)));
-            command.arg("-device").arg(format!("virtserialport,nr={number},chardev={name},name={name}"));
-        }
-        for (number, size_mib) in self.disks_mib.iter().enumerate() {
-            let path = place.at(&format!("disk{number}"));
-            let disk = File::create(&path).and_then(|file| file.set_len(size_mib << 20));
-            disk.map_err(GuestError::at("make", &path))?;
-            let file = path.display();
-            command.arg("-drive").arg(format!("if=none,id=disk{number},format=raw,cache=unsafe,file={file}"));
-            command.arg("-device").arg(format!("virtio-blk-pci,drive=disk{number}"));
-        }
-        for (number, socket) in self.lossy_disks.iter().enumerate() {
-            let socket = socket.to_string_lossy().replace(',', ",,");
-            let drive = format!("if=none,id=lossy{number},format=raw,cache=writeback,file.driver=nbd");
-            command.arg("-drive").arg(format!("{drive},file.server.type=unix,file.server.path={socket}"));
-            command.arg("-device").arg(format!("virtio-blk-pci,drive=lossy{number},write-cache=on"));
-        }
+        add_outputs(&mut command, place);
+        self.add_disks(&mut command, place)?;
         if let Some(image) = debian {
-            // What the guest writes goes to a file without a name, and the image stays as it was made.
-            let file = image.to_string_lossy().replace(',', ",,");
-            command.arg("-drive").arg(format!("if=none,id=debian,format=raw,cache=unsafe,snapshot=on,file={file}"));
-            command.arg("-device").arg(format!("virtio-blk-pci,drive=debian,serial={}", debian::SERIAL));
+            add_debian(&mut command, image);
         }
         if let Some(name) = &self.name {
             command.args(["-name", &format!("guest={name}")]);
@@ -319,6 +298,25 @@ impl<'a> GuestBuilder<'a> {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors);
         die_with_this_thread(&mut command);
         Ok(command)
+    }
+
+    /// The disks that were asked for, then those that lose what was not flushed.
+    fn add_disks(&self, command: &mut Command, place: &Place<'_>) -> Result<(), GuestError> {
+        for (number, size_mib) in self.disks_mib.iter().enumerate() {
+            let path = place.at(&format!("disk{number}"));
+            let disk = File::create(&path).and_then(|file| file.set_len(size_mib << 20));
+            disk.map_err(GuestError::at("make", &path))?;
+            let file = path.display();
+            command.arg("-drive").arg(format!("if=none,id=disk{number},format=raw,cache=unsafe,file={file}"));
+            command.arg("-device").arg(format!("virtio-blk-pci,drive=disk{number}"));
+        }
+        for (number, socket) in self.lossy_disks.iter().enumerate() {
+            let socket = socket.to_string_lossy().replace(',', ",,");
+            let drive = format!("if=none,id=lossy{number},format=raw,cache=writeback,file.driver=nbd");
+            command.arg("-drive").arg(format!("{drive},file.server.type=unix,file.server.path={socket}"));
+            command.arg("-device").arg(format!("virtio-blk-pci,drive=lossy{number},write-cache=on"));
+        }
+        Ok(())
     }
 
     /// Waits for the machine's end, or kills it when it is time to; nothing when neither came in time.
@@ -363,6 +361,23 @@ enum Ended {
     ByItself,
     /// Killed, because it was time to.
     ByCut,
+}
+
+/// The console, and what the script writes and ends with, each to a file in `place`.
+fn add_outputs(command: &mut Command, place: &Place<'_>) {
+    command.arg("-serial").arg(format!("file:{}", place.show("console")));
+    command.args(["-device", "virtio-serial-pci"]);
+    for (number, name) in [(1, "stdout"), (2, "stderr"), (3, "status")] {
+        command.arg("-chardev").arg(format!("file,id={name},path={}", place.show(name)));
+        command.arg("-device").arg(format!("virtserialport,nr={number},chardev={name},name={name}"));
+    }
+}
+
+/// Debian's disk. What the guest writes goes to a file without a name, and the image stays as it was made.
+fn add_debian(command: &mut Command, image: &Path) {
+    let file = image.to_string_lossy().replace(',', ",,");
+    command.arg("-drive").arg(format!("if=none,id=debian,format=raw,cache=unsafe,snapshot=on,file={file}"));
+    command.arg("-device").arg(format!("virtio-blk-pci,drive=debian,serial={}", debian::SERIAL));
 }
 
 /// What the command starts is killed when the calling thread ends, however it ends.

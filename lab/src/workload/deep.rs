@@ -1,10 +1,10 @@
 //! Reads with several requests of one process under way, through io_uring. Threads would each have a queue of their own in BFQ;
 //! requests of one ring come from one process, as those of a program with asynchronous I/O do.
 
-use super::WorkloadSpec;
+use super::buffer::AlignedBuffer;
 use super::latency::Recorder;
-use super::perform::{AlignedBuffer, Cancel, PROGRESS_EVERY, Places};
-use super::{Finished, Progress};
+use super::places::Places;
+use super::{Cancel, Finished, PROGRESS_EVERY, Progress, WorkloadSpec};
 use crate::clock::boottime;
 use crate::error::{At, LabError, Result};
 use io_uring::{IoUring, opcode, types};
@@ -22,6 +22,22 @@ struct Slot {
     since: Nanos,
 }
 
+/// The ring, and what is under way in it.
+struct Reads<'a> {
+    spec: &'a WorkloadSpec,
+    file: &'a OwnedFd,
+    ring: IoUring,
+    slots: Vec<Slot>,
+    /// Indices of slots without a request.
+    free: Vec<usize>,
+    under_way: u32,
+    places: Places,
+    recorder: Recorder,
+    /// Bytes asked for, and those that came.
+    asked: u64,
+    done: u64,
+}
+
 /// Reads what `spec` says, `spec.depth` requests at once, until it is done or cancelled. Each whole block counts when it is there.
 pub(super) fn perform(
     spec: &WorkloadSpec,
@@ -29,78 +45,112 @@ pub(super) fn perform(
     cancel: &Cancel,
     progress: &mut dyn FnMut(Progress) -> Result<()>,
 ) -> Result<Finished> {
-    let mut ring = IoUring::new(spec.depth).at("make a ring for", &spec.path)?;
-    let mut slots: Vec<Slot> = Vec::new();
-    let (mut recorder, mut places) = (Recorder::new(), Places::new(spec));
+    let mut reads = Reads::new(spec, file)?;
     let started = boottime();
     let (mut ended, mut reported) = (started, started);
-    let (mut asked, mut done, mut under_way) = (0, 0, 0_u32);
-    let mut free: Vec<usize> = (0..spec.depth as usize).collect();
-    for _ in 0..spec.depth {
-        let buffer = AlignedBuffer::new(spec.block_bytes as usize);
-        slots.push(Slot { buffer, offset: 0, length: 0, since: started });
-    }
     progress(Progress { at: started, bytes: 0 })?;
     // From here on nothing returns early: the kernel writes into the buffers until every request is done.
     let mut failure: Option<LabError> = None;
     loop {
-        let is_wanted = |asked: u64| spec.bytes.is_none_or(|bytes| asked < bytes) && !cancel.load(Ordering::Relaxed);
-        while failure.is_none() && is_wanted(asked) {
-            let Some(index) = free.pop() else { break };
-            let slot = &mut slots[index];
-            (slot.offset, slot.length, slot.since) = (places.next(), spec.block_bytes, boottime());
-            let buffer = slot.buffer.bytes().as_mut_ptr();
-            let read = opcode::Read::new(types::Fd(file.as_raw_fd()), buffer, slot.length).offset(slot.offset);
-            // SAFETY: the buffer holds `length` bytes, belongs to this request alone until its completion is seen, and outlives
-            // it, as the function returns only when nothing is under way. The file stays open as long.
-            let pushed = unsafe { ring.submission().push(&read.build().user_data(index as u64)) };
-            if pushed.is_err() {
-                // It has as many places as there are slots.
-                failure = Some(LabError::BadPlan(format!("{}: the ring is full", spec.tenant)));
-                break;
-            }
-            asked += u64::from(slot.length);
-            under_way += 1;
+        if failure.is_none() {
+            failure = reads.fill(cancel).err();
         }
-        if under_way == 0 {
+        if reads.under_way == 0 {
             break;
         }
-        if let Err(error) = ring.submit_and_wait(1) {
-            let again = [Errno::INTR, Errno::AGAIN, Errno::BUSY].map(|errno| Some(errno.raw_os_error()));
-            if !again.contains(&error.raw_os_error()) {
-                // What is under way cannot be waited for, so its memory is never given back.
-                slots.into_iter().for_each(std::mem::forget);
-                return Err(error).at("wait for the reads from", &spec.path);
-            }
+        if let Err(error) = reads.wait() {
+            reads.abandon();
+            return Err(error);
         }
         let now = boottime();
-        for entry in ring.completion() {
-            let index = entry.user_data() as usize;
-            let slot = &slots[index];
-            under_way -= 1;
-            free.push(index);
-            match u32::try_from(entry.result()) {
-                Ok(read) if read == slot.length => {
-                    recorder.record(now.since(slot.since));
-                    done += u64::from(read);
-                }
-                Ok(_) => failure = read_failed(spec, Error::from(std::io::ErrorKind::UnexpectedEof)),
-                Err(_) => failure = read_failed(spec, Error::from_raw_os_error(-entry.result())),
-            }
-        }
+        failure = reads.take_completed(now).err().or(failure);
         ended = now;
         if now.since(reported) >= PROGRESS_EVERY {
             reported = now;
-            failure = failure.or(progress(Progress { at: now, bytes: done }).err());
+            failure = failure.or(progress(Progress { at: now, bytes: reads.done }).err());
         }
     }
     if let Some(failure) = failure {
         return Err(failure);
     }
-    progress(Progress { at: ended, bytes: done })?;
-    Ok(Finished { started, ended, bytes: done, latency: recorder.finish(), checksum: None })
+    progress(Progress { at: ended, bytes: reads.done })?;
+    Ok(Finished { started, ended, bytes: reads.done, latency: reads.recorder.finish(), checksum: None })
 }
 
-fn read_failed(spec: &WorkloadSpec, error: Error) -> Option<LabError> {
-    Err::<(), Error>(error).at("read from", &spec.path).err()
+impl<'a> Reads<'a> {
+    fn new(spec: &'a WorkloadSpec, file: &'a OwnedFd) -> Result<Self> {
+        let slot = |_| {
+            let buffer = AlignedBuffer::new(spec.block_bytes as usize);
+            Slot { buffer, offset: 0, length: 0, since: Nanos::ZERO }
+        };
+        Ok(Self {
+            spec,
+            file,
+            ring: IoUring::new(spec.depth).at("make a ring for", &spec.path)?,
+            slots: (0..spec.depth).map(slot).collect(),
+            free: (0..spec.depth as usize).collect(),
+            under_way: 0,
+            places: Places::new(spec),
+            recorder: Recorder::new(),
+            asked: 0,
+            done: 0,
+        })
+    }
+
+    /// Gives every free slot a request, as long as more is wanted.
+    fn fill(&mut self, cancel: &Cancel) -> Result<()> {
+        while self.spec.bytes.is_none_or(|bytes| self.asked < bytes) && !cancel.load(Ordering::Relaxed) {
+            let Some(index) = self.free.pop() else { break };
+            let slot = &mut self.slots[index];
+            (slot.offset, slot.length, slot.since) = (self.places.next(), self.spec.block_bytes, boottime());
+            let buffer = slot.buffer.bytes().as_mut_ptr();
+            let read = opcode::Read::new(types::Fd(self.file.as_raw_fd()), buffer, slot.length).offset(slot.offset);
+            // SAFETY: the buffer holds `length` bytes, belongs to this request alone until its completion is seen, and outlives
+            // it, as `perform` returns only when nothing is under way or the buffers were abandoned. The file stays open as long.
+            let pushed = unsafe { self.ring.submission().push(&read.build().user_data(index as u64)) };
+            if pushed.is_err() {
+                // It has as many places as there are slots.
+                return Err(LabError::BadPlan(format!("{}: the ring is full", self.spec.tenant)));
+            }
+            self.asked += u64::from(slot.length);
+            self.under_way += 1;
+        }
+        Ok(())
+    }
+
+    /// Hands over what is new and waits for a completion, unless it is to be tried again.
+    fn wait(&mut self) -> Result<()> {
+        let Err(error) = self.ring.submit_and_wait(1) else { return Ok(()) };
+        let again = [Errno::INTR, Errno::AGAIN, Errno::BUSY].map(|errno| Some(errno.raw_os_error()));
+        if again.contains(&error.raw_os_error()) {
+            Ok(())
+        } else {
+            Err(error).at("wait for the reads from", &self.spec.path)
+        }
+    }
+
+    /// What is under way cannot be waited for, so its memory is never given back.
+    fn abandon(self) {
+        self.slots.into_iter().for_each(std::mem::forget);
+    }
+
+    /// Counts what was done by `now`; the error is that of the last request that failed.
+    fn take_completed(&mut self, now: Nanos) -> Result<()> {
+        let mut outcome = Ok(());
+        for entry in self.ring.completion() {
+            let index = entry.user_data() as usize;
+            let slot = &self.slots[index];
+            self.under_way -= 1;
+            self.free.push(index);
+            match u32::try_from(entry.result()) {
+                Ok(read) if read == slot.length => {
+                    self.recorder.record(now.since(slot.since));
+                    self.done += u64::from(read);
+                }
+                Ok(_) => outcome = Err(Error::from(std::io::ErrorKind::UnexpectedEof)),
+                Err(_) => outcome = Err(Error::from_raw_os_error(-entry.result())),
+            }
+        }
+        outcome.at("read from", &self.spec.path)
+    }
 }

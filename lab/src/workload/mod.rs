@@ -3,17 +3,19 @@
 //! A [`Worker`] is a child process (`minerva-lab worker`) that moves itself into its tenant's cgroup, says that it is
 //! ready, waits for the word, works, and reports on its standard output as JSON lines. It dies with its parent.
 
+mod buffer;
 mod cgroup;
 mod deep;
 mod latency;
 mod part;
 mod perform;
+mod places;
 mod worker;
 
 pub use cgroup::{CgroupParent, TenantCgroup, blkio_version};
 pub use latency::Latency;
 pub use part::{Begin, Part, TakesPart};
-pub use perform::{Cancel, perform, worker_main};
+pub use perform::{perform, worker_main};
 pub use worker::{Worker, WorkerProgram, WorkerResult};
 
 pub(crate) use cgroup::remove_leftover_cgroups;
@@ -21,6 +23,14 @@ pub(crate) use cgroup::remove_leftover_cgroups;
 use minerva_model::Nanos;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// Between two progress reports. Plots show 250 ms.
+const PROGRESS_EVERY: Nanos = Nanos::from_millis(100);
+
+/// Set to end work early.
+pub type Cancel = Arc<AtomicBool>;
 
 /// In which order and direction a worker touches its region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

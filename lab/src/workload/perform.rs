@@ -1,7 +1,9 @@
 //! The work itself, done in the worker process.
 
+use super::buffer::{ALIGNMENT, AlignedBuffer};
 use super::latency::Recorder;
-use super::{Access, Begin, Compute, Finished, Progress, Report, WorkloadSpec, deep};
+use super::places::Places;
+use super::{Access, Begin, Cancel, Compute, Finished, PROGRESS_EVERY, Progress, Report, WorkloadSpec, deep};
 use crate::clock::boottime;
 use crate::error::{At, LabError, Result};
 use crate::priority::hurry;
@@ -10,20 +12,11 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Signal, set_parent_process_death_signal};
 use sha2::{Digest, Sha256};
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::io::{BufRead, Write};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
-
-/// Direct I/O wants buffers on the device's logical blocks; a page satisfies every device.
-const ALIGNMENT: usize = 4096;
-/// Between two progress reports. Plots show 250 ms.
-pub(super) const PROGRESS_EVERY: Nanos = Nanos::from_millis(100);
-
-/// Set to end work early.
-pub type Cancel = Arc<AtomicBool>;
 
 /// What `minerva-lab worker` does: move into the cgroup, say ready, wait for a line, work, report.
 ///
@@ -175,72 +168,10 @@ fn commit(spec: &WorkloadSpec, file: &OwnedFd, block: &[u8], end: u64) -> Result
     rustix::fs::fsync(file).at("sync", &spec.path)
 }
 
-/// Where the next request goes.
-pub(super) struct Places {
-    random: Option<fastrand::Rng>,
-    start: u64,
-    block: u64,
-    blocks: u64,
-    next: u64,
-}
-
-impl Places {
-    pub(super) fn new(spec: &WorkloadSpec) -> Self {
-        let block = u64::from(spec.block_bytes);
-        Self {
-            random: (spec.access == Access::RandomRead).then(|| fastrand::Rng::with_seed(spec.seed)),
-            start: spec.region_start,
-            block,
-            blocks: spec.region_bytes / block,
-            next: 0,
-        }
-    }
-
-    pub(super) fn next(&mut self) -> u64 {
-        let index = match &mut self.random {
-            Some(random) => random.u64(..self.blocks),
-            None => self.next,
-        };
-        self.next = (index + 1) % self.blocks;
-        self.start + index * self.block
-    }
-}
-
-/// Memory that direct I/O accepts.
-pub(super) struct AlignedBuffer {
-    start: *mut u8,
-    layout: Layout,
-}
-
-impl AlignedBuffer {
-    pub(super) fn new(length: usize) -> Self {
-        #[expect(clippy::expect_used, reason = "a power of two and a length that came from 32 bits cannot overflow")]
-        let layout = Layout::from_size_align(length.max(ALIGNMENT), ALIGNMENT).expect("a layout for the buffer");
-        // SAFETY: the layout's size is not zero.
-        let start = unsafe { alloc_zeroed(layout) };
-        if start.is_null() {
-            handle_alloc_error(layout);
-        }
-        Self { start, layout }
-    }
-
-    pub(super) fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: `start` is valid for `size` bytes that were zeroed, and `&mut self` makes the borrow exclusive.
-        unsafe { std::slice::from_raw_parts_mut(self.start, self.layout.size()) }
-    }
-}
-
-impl Drop for AlignedBuffer {
-    fn drop(&mut self) {
-        // SAFETY: allocated with this very layout, and freed once.
-        unsafe { dealloc(self.start, self.layout) };
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Cancel, Places, perform};
-    use crate::workload::{Access, Compute, WorkloadSpec};
+    use super::perform;
+    use crate::workload::{Access, Cancel, Compute, WorkloadSpec};
     use minerva_model::Nanos;
     use sha2::{Digest, Sha256};
 
@@ -259,15 +190,6 @@ mod tests {
             part: None,
             seed: 7,
         }
-    }
-
-    #[test]
-    fn sequential_places_wrap_and_random_ones_stay_inside() {
-        let spec = spec("/dev/zero".as_ref());
-        let mut places = Places::new(&spec);
-        assert_eq!([places.next(), places.next(), places.next()], [4096, 4096 + 65536, 4096]);
-        let mut places = Places::new(&WorkloadSpec { access: Access::RandomRead, ..spec });
-        assert!((0..100).all(|_| [4096, 4096 + 65536].contains(&places.next())));
     }
 
     #[test]
