@@ -7,6 +7,7 @@ use anyhow::bail;
 use minerva_lab::figure::{UndoPlan, undo_bites};
 use minerva_lab::workload::{WorkerProgram, blkio_version};
 use minerva_model::{BackEnd, CgroupVersion, Nanos};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// Within this part of what it was, the first reader's share is back.
@@ -37,41 +38,57 @@ pub(super) fn run(arguments: &UndoBitesArguments) -> anyhow::Result<()> {
             continue;
         }
         if blkio_version() == version {
-            let plan = UndoPlan {
-                back_end,
-                profile: arguments.profile.clone(),
-                window: Nanos::from_secs(arguments.seconds.max(1)),
-                daemon: binaries::minervad(&arguments.output)?,
-            };
-            let result = undo_bites(&plan, &program, &interrupted)?;
-            let of = |rates: [f64; 2]| format!("{:.2} and {:.2} MB/s", rates[0], rates[1]);
-            let line = Line {
-                id: "undo-bites",
-                value: result.error() * 100.0,
-                unit: "% off",
-                goal: "10, and at least 3:1 while steered".to_owned(),
-                met: result.error() <= ERROR_MAX && result.ratio_during() >= RATIO_MIN,
-                detail: format!(
-                    "{name}, windows of {} s on {}: {} before the first write, {} at shares 8:1, {} after the end",
-                    arguments.seconds,
-                    arguments.profile,
-                    of(result.before),
-                    of(result.during),
-                    of(result.after),
-                ),
-            };
-            line.print(arguments.output.json)?;
+            measure(arguments, back_end, &program, &interrupted)?;
         } else if arguments.no_guest || version == CgroupVersion::V1 {
             // In a guest the unified hierarchy is all there is.
             not_measured(arguments, &format!("{name}: not measured, it needs cgroup {version:?} here"))?;
         } else {
-            let figure =
-                format!("undo-bites --back-end {name} --seconds {} --profile {}", arguments.seconds, arguments.profile);
-            match in_guest::figure(&figure, &arguments.output, GUEST_PATIENCE)? {
-                Ok(lines) => output::line(lines)?,
-                Err(why) => not_measured(arguments, &format!("{name}: not measured, as there is no guest: {why}"))?,
-            }
+            measure_in_guest(arguments, name)?;
         }
+    }
+    Ok(())
+}
+
+/// On this machine.
+fn measure(
+    arguments: &UndoBitesArguments,
+    back_end: BackEnd,
+    program: &WorkerProgram,
+    interrupted: &AtomicBool,
+) -> anyhow::Result<()> {
+    let plan = UndoPlan {
+        back_end,
+        profile: arguments.profile.clone(),
+        window: Nanos::from_secs(arguments.seconds.max(1)),
+        daemon: binaries::minervad(&arguments.output)?,
+    };
+    let result = undo_bites(&plan, program, interrupted)?;
+    let of = |rates: [f64; 2]| format!("{:.2} and {:.2} MB/s", rates[0], rates[1]);
+    let line = Line {
+        id: "undo-bites",
+        value: result.error() * 100.0,
+        unit: "% off",
+        goal: "10, and at least 3:1 while steered".to_owned(),
+        met: result.error() <= ERROR_MAX && result.ratio_during() >= RATIO_MIN,
+        detail: format!(
+            "{}, windows of {} s on {}: {} before the first write, {} at shares 8:1, {} after the end",
+            back_end.as_str(),
+            arguments.seconds,
+            arguments.profile,
+            of(result.before),
+            of(result.during),
+            of(result.after),
+        ),
+    };
+    line.print(arguments.output.json)
+}
+
+fn measure_in_guest(arguments: &UndoBitesArguments, name: &str) -> anyhow::Result<()> {
+    let UndoBitesArguments { seconds, profile, .. } = arguments;
+    let figure = format!("undo-bites --back-end {name} --seconds {seconds} --profile {profile}");
+    match in_guest::figure(&figure, &arguments.output, GUEST_PATIENCE)? {
+        Ok(lines) => output::line(lines)?,
+        Err(why) => not_measured(arguments, &format!("{name}: not measured, as there is no guest: {why}"))?,
     }
     Ok(())
 }
