@@ -12,44 +12,11 @@ const SPAN_MAX: Nanos = Nanos::from_secs(10 * 365 * 86_400);
 pub fn messages(input: &[u8]) {
     let [call, message @ ..] = input else { return };
     match call % 6 {
-        0 => judge(message, |one: v1::SetLevelRequest| {
-            let (level, lifetime) = decode::set_level(&one)?;
-            assert_eq!(decode::level_number(level), one.level);
-            if let decode::AskedLifetime::For(span) = lifetime {
-                assert_span(span);
-            }
-            Ok(())
-        }),
-        1 => judge(message, |one: v1::SetScheduleRequest| {
-            let (entries, _) = decode::schedule(one)?;
-            assert!(
-                entries.iter().all(|entry| entry.begin_minute < 1440 && entry.end_minute < 1440 && entry.days < 128)
-            );
-            Ok(())
-        }),
-        2 => judge(message, |one: v1::BoostRequest| {
-            let decode::Purchase { id, amount, .. } = decode::boost(one)?;
-            assert_key(&id);
-            match amount {
-                request::BoostAmount::Slices(slices) => assert!(slices > 0),
-                request::BoostAmount::For(span) => assert_span(span),
-            }
-            Ok(())
-        }),
-        3 => judge(message, |one: v1::CoordinateRequest| {
-            let one = decode::coordinate(one)?;
-            assert_key(&one.id);
-            assert!((1..=1 << 60).contains(&one.size_bytes));
-            if let Some(request::Within::Begin(span) | request::Within::Done(span)) = one.within {
-                assert_span(span);
-            }
-            Ok(())
-        }),
-        4 => judge(message, |one: v1::ReportRequest| {
-            decode::report(&one)?;
-            assert!(one.processes.len() <= 256 && one.processes.iter().all(|process| process.files.len() <= 32));
-            Ok(())
-        }),
+        0 => judge(message, set_level),
+        1 => judge(message, set_schedule),
+        2 => judge(message, boost),
+        3 => judge(message, coordinate),
+        4 => judge(message, report),
         // Begin, Finish and Cancel are a key; HoldLevel is a level; Credits a number.
         _ => {
             judge(message, |one: v1::FinishRequest| decode::request_id(one.request_id).map(|id| assert_key(&id)));
@@ -60,6 +27,47 @@ pub fn messages(input: &[u8]) {
             });
         }
     }
+}
+
+fn set_level(one: v1::SetLevelRequest) -> Result<(), request::Refusal> {
+    let (level, lifetime) = decode::set_level(&one)?;
+    assert_eq!(decode::level_number(level), one.level);
+    if let decode::AskedLifetime::For(span) = lifetime {
+        assert_span(span);
+    }
+    Ok(())
+}
+
+fn set_schedule(one: v1::SetScheduleRequest) -> Result<(), request::Refusal> {
+    let (entries, _) = decode::schedule(one)?;
+    assert!(entries.iter().all(|entry| entry.begin_minute < 1440 && entry.end_minute < 1440 && entry.days < 128));
+    Ok(())
+}
+
+fn boost(one: v1::BoostRequest) -> Result<(), request::Refusal> {
+    let decode::Purchase { id, amount, .. } = decode::boost(one)?;
+    assert_key(&id);
+    match amount {
+        request::BoostAmount::Slices(slices) => assert!(slices > 0),
+        request::BoostAmount::For(span) => assert_span(span),
+    }
+    Ok(())
+}
+
+fn coordinate(one: v1::CoordinateRequest) -> Result<(), request::Refusal> {
+    let one = decode::coordinate(one)?;
+    assert_key(&one.id);
+    assert!((1..=1 << 60).contains(&one.size_bytes));
+    if let Some(request::Within::Begin(span) | request::Within::Done(span)) = one.within {
+        assert_span(span);
+    }
+    Ok(())
+}
+
+fn report(one: v1::ReportRequest) -> Result<(), request::Refusal> {
+    decode::report(&one)?;
+    assert!(one.processes.len() <= 256 && one.processes.iter().all(|process| process.files.len() <= 32));
+    Ok(())
 }
 
 /// A message is judged; a refusal is a sentence that fits into the header that carries it.
