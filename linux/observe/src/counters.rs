@@ -91,6 +91,9 @@ const BFQ_TIMES: [usize; 2] = [9, 11];
 /// From a group's own to that with what is below.
 const RECURSIVE: usize = 1;
 
+/// Disks that the throttle counts, and those that BFQ does.
+type Sources = (BTreeSet<DeviceId>, BTreeSet<DeviceId>);
+
 /// Reads the counters of all tenants.
 #[derive(Debug)]
 pub(crate) struct Counters {
@@ -100,8 +103,7 @@ pub(crate) struct Counters {
     descriptors: Descriptors,
     /// The tenants' generation for which parents are arranged.
     generation: Option<u64>,
-    /// Disks that the throttle counted, and BFQ.
-    sources: (BTreeSet<DeviceId>, BTreeSet<DeviceId>),
+    sources: Sources,
 }
 
 /// What one reading gave.
@@ -145,29 +147,18 @@ impl Counters {
     ) -> Reading {
         self.descriptors.begin_slice();
         if self.descriptors.is_above() {
-            self.states.values_mut().for_each(|state| state.files.clear());
-            self.parents.forget();
-            self.descriptors.kept = 0;
+            self.close_all();
         }
         if self.generation != Some(generation) {
             self.generation = Some(generation);
-            self.states.retain(|id, _| tenants.contains_key(id));
-            self.descriptors.kept = self.states.values().map(|state| state.files.len() as u64).sum();
-            self.parents.arrange(tenants);
+            self.rearrange(tenants);
         }
-        let mut armed = if version == CgroupVersion::V1 { armed(root, reader, skips) } else { BTreeSet::new() };
-        // A loop device stays armed after its file is gone; nobody's counters of it are wanted.
-        armed.retain(|id| disks.contains_key(id));
-        let bfq: BTreeSet<DeviceId> = disks
-            .iter()
-            .filter(|(id, disk)| !armed.contains(id) && disk.device.facts.elevator.as_deref() == Some("bfq"))
-            .map(|(id, _)| *id)
-            .collect();
-        let sources = (armed, bfq);
+        let sources = find_sources(root, version, disks, reader, skips);
         if sources != self.sources {
             self.parents.forget();
+            self.sources = sources;
         }
-        let resting = self.parents.resting(root, &parents_files(version, &sources), reader);
+        let resting = self.parents.resting(root, &parents_files(version, &self.sources), reader);
         let mut reading = Reading { rows: Vec::new(), active: BTreeSet::new() };
         let mut raw = Vec::new();
         for (id, known) in tenants {
@@ -177,37 +168,52 @@ impl Counters {
                 self.states.insert(*id, state);
                 continue;
             }
-            if state.extent != Some(known.extent) {
-                self.descriptors.kept = self.descriptors.kept.saturating_sub(state.files.len() as u64);
-                state.files.clear();
-            }
             let descriptors = &mut self.descriptors;
             let mut place =
                 Place { root, known, group: None, state: &mut state, descriptors, failed: false, reader, skips };
             raw.clear();
-            if version == CgroupVersion::V2 {
-                place.read_io_stat(&mut raw);
-            } else {
-                for (file, source, wanted) in [
-                    (THROTTLE_BYTES, Source::Throttle(known.extent), &sources.0),
-                    (BFQ_BYTES, Source::Bfq(known.extent), &sources.1),
-                ] {
-                    let times = self.has_bfq_times && matches!(source, Source::Bfq(_));
-                    place.read_blkio(file, source, wanted, times, &mut raw);
-                }
-            }
-            let failed = place.failed;
-            // Whose reading failed is read again, whatever its parent says.
-            state.extent = (!failed).then_some(known.extent);
+            place.read_sources(version, &self.sources, self.has_bfq_times, &mut raw);
             raw.retain(|row| disks.contains_key(&row.device));
             raw.sort_by_key(|row| row.device);
             raw.dedup_by_key(|row| row.device);
             report(*id, &mut state, &raw, &mut reading, skips);
             self.states.insert(*id, state);
         }
-        self.sources = sources;
         reading
     }
+
+    /// Lets go of every file that stayed open.
+    fn close_all(&mut self) {
+        self.states.values_mut().for_each(|state| state.files.clear());
+        self.parents.forget();
+        self.descriptors.kept = 0;
+    }
+
+    /// Forgets tenants that are gone, and arranges the parents of those that are there.
+    fn rearrange(&mut self, tenants: &BTreeMap<TenantId, Known>) {
+        self.states.retain(|id, _| tenants.contains_key(id));
+        self.descriptors.kept = self.states.values().map(|state| state.files.len() as u64).sum();
+        self.parents.arrange(tenants);
+    }
+}
+
+/// Which source counts which disk now.
+fn find_sources(
+    root: &OwnedFd,
+    version: CgroupVersion,
+    disks: &BTreeMap<DeviceId, KnownDisk>,
+    reader: &mut Reader,
+    skips: &mut Skips,
+) -> Sources {
+    let mut armed = if version == CgroupVersion::V1 { armed(root, reader, skips) } else { BTreeSet::new() };
+    // A loop device stays armed after its file is gone; nobody's counters of it are wanted.
+    armed.retain(|id| disks.contains_key(id));
+    let bfq = disks
+        .iter()
+        .filter(|(id, disk)| !armed.contains(id) && disk.device.facts.elevator.as_deref() == Some("bfq"))
+        .map(|(id, _)| *id)
+        .collect();
+    (armed, bfq)
 }
 
 impl State {
@@ -224,7 +230,7 @@ impl State {
 }
 
 /// What of a parent holds all that its tenants' counters can say.
-fn parents_files(version: CgroupVersion, (armed, bfq): &(BTreeSet<DeviceId>, BTreeSet<DeviceId>)) -> Vec<&'static str> {
+fn parents_files(version: CgroupVersion, (armed, bfq): &Sources) -> Vec<&'static str> {
     if version == CgroupVersion::V2 {
         return vec![FILES[IO_STAT]];
     }
@@ -309,6 +315,23 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
+    /// Reads the tenant's counters of the disks that each source counts into `raw`.
+    fn read_sources(&mut self, version: CgroupVersion, sources: &Sources, has_bfq_times: bool, raw: &mut Vec<Raw>) {
+        let extent = self.known.extent;
+        if self.state.extent != Some(extent) {
+            self.descriptors.kept = self.descriptors.kept.saturating_sub(self.state.files.len() as u64);
+            self.state.files.clear();
+        }
+        if version == CgroupVersion::V2 {
+            self.read_io_stat(raw);
+        } else {
+            self.read_blkio(THROTTLE_BYTES, Source::Throttle(extent), &sources.0, false, raw);
+            self.read_blkio(BFQ_BYTES, Source::Bfq(extent), &sources.1, has_bfq_times, raw);
+        }
+        // Whose reading failed is read again, whatever its parent says.
+        self.state.extent = (!self.failed).then_some(extent);
+    }
+
     /// Reads one of [`FILES`] and keeps it open if that may be.
     fn read<T>(&mut self, file: usize, parse: fn(&[u8]) -> Parsed<T>) -> Vec<T> {
         let path = &self.known.tenant.cgroup.path;

@@ -67,6 +67,20 @@ impl Disks {
                 return Vec::new();
             }
         };
+        let now = self.look_at(names, roots, hierarchy, reader, skips);
+        let before = std::mem::replace(&mut self.known, now);
+        differences(&before, &self.known)
+    }
+
+    /// The disks among `names` as they are now. Of one whose number cannot be read, what was known stays.
+    fn look_at(
+        &self,
+        names: Vec<String>,
+        roots: &Roots,
+        hierarchy: &OwnedFd,
+        reader: &mut Reader,
+        skips: &mut Skips,
+    ) -> BTreeMap<DeviceId, KnownDisk> {
         let shared = hierarchy_facts(roots, hierarchy, reader, skips);
         let mut mounts: Option<Vec<MountRow>> = None;
         let mut now = BTreeMap::new();
@@ -97,20 +111,24 @@ impl Disks {
             let facts = facts(&folder, id, roots.version, &shared, stacked_on, reader);
             now.insert(id, KnownDisk { device: Device { id, name, facts }, incarnation });
         }
-        let mut events = Vec::new();
-        for (id, was) in &self.known {
-            if now.get(id).is_none_or(|is| is.incarnation.sequence != was.incarnation.sequence) {
-                events.push(Event::DeviceGone(*id));
-            }
-        }
-        for (id, is) in &now {
-            if self.known.get(id) != Some(is) {
-                events.push(Event::DeviceSeen(is.device.clone()));
-            }
-        }
-        self.known = now;
-        events
+        now
     }
+}
+
+/// Disks that went or were replaced, then those that came or changed.
+fn differences(before: &BTreeMap<DeviceId, KnownDisk>, now: &BTreeMap<DeviceId, KnownDisk>) -> Vec<Event> {
+    let mut events = Vec::new();
+    for (id, was) in before {
+        if now.get(id).is_none_or(|is| is.incarnation.sequence != was.incarnation.sequence) {
+            events.push(Event::DeviceGone(*id));
+        }
+    }
+    for (id, is) in now {
+        if before.get(id) != Some(is) {
+            events.push(Event::DeviceSeen(is.device.clone()));
+        }
+    }
+    events
 }
 
 /// The kernel's names of all disks but those that hold memory, sorted.

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `roots` | where are this host's trees? |
 //! | `tree`, `classify`, `rules`, `tenants` | which cgroups are tenants, of what kind, under what name? |
+//! | `guests` | which of them are QEMU guests? |
 //! | `hidden` | which could be and are not, because the controller ends above them? |
 //! | `disks`, `stack` | which disks are there, what do they stand on, which knob bites? |
 //! | `mounts` | what does the controller see of each file system? |
@@ -25,6 +26,7 @@ mod descriptors;
 mod disk_stats;
 mod disks;
 mod error;
+mod guests;
 mod hidden;
 mod machines;
 mod mounts;

@@ -2,7 +2,7 @@
 //! [`FILES_A_SLICE`] of them: processes have turns, and of one whose turn it is not, sockets and sizes are those of its last
 //! turn. Their number is always that of now.
 
-use crate::processes::for_each_entry;
+use crate::read::for_each_entry;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, StatxFlags};
 use std::ops::ControlFlow;

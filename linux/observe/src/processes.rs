@@ -5,18 +5,16 @@
 //! are summed over processes by their growth, so that they stand still when a process ends and do not fall. A pid that was
 //! given to another process is told by its start time. Open files have turns of their own (`open_files.rs`).
 
+use crate::guests::{guest_in, may_be_guest};
 use crate::open_files::{FileTurns, Files};
-use crate::parse::{
-    parse_network_bytes, parse_pids, parse_pressure, parse_process_io, parse_process_stat, parse_qemu_name,
-};
-use crate::read::{Reader, open_below};
+use crate::parse::{parse_network_bytes, parse_pids, parse_pressure, parse_process_io, parse_process_stat};
+use crate::read::{Reader, for_each_entry, open_below};
 use crate::skips::Skips;
-use crate::tenants::{Extent, Known, may_be_guest};
+use crate::tenants::{Extent, Known};
 use minerva_model::{TenantId, TenantPressure, TenantUsage};
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{FileType, OFlags, RawDir};
+use rustix::fs::{FileType, OFlags};
 use std::collections::{BTreeMap, BTreeSet};
-use std::mem::MaybeUninit;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -28,8 +26,6 @@ const PROCESSES_A_TENANT_MAX: usize = 512;
 const GROUPS_A_TENANT_MAX: usize = 256;
 /// Tenants that are looked at in one slice for whether they are QEMU guests: half of them such whose counters just moved.
 const GUESTS_A_SLICE: usize = 16;
-/// A guest has one QEMU process, and few beside it.
-const GUEST_PROCESSES_MAX: usize = 4;
 
 /// Looks at processes in turns.
 #[derive(Debug)]
@@ -307,40 +303,6 @@ fn groups_in(root: &OwnedFd, path: &str) -> Vec<String> {
         ControlFlow::Continue(())
     });
     names
-}
-
-pub(crate) fn for_each_entry(directory: OwnedFd, mut with: impl FnMut(&str, FileType) -> ControlFlow<()>) {
-    // For each entry of `/proc/<pid>/fd` the kernel makes an inode: no more are asked for at once than are soon looked at.
-    let mut room = [MaybeUninit::uninit(); 4 << 10];
-    let mut entries = RawDir::new(directory, &mut room);
-    while let Some(Ok(entry)) = entries.next() {
-        if let Some(name) = entry.file_name().to_str().ok().filter(|name| !matches!(*name, "." | ".."))
-            && with(name, entry.file_type()).is_break()
-        {
-            return;
-        }
-    }
-}
-
-/// The guest's name when one of the few processes of a group is QEMU.
-pub(crate) fn guest_in(root: &OwnedFd, proc: &Path, group: &str, reader: &mut Reader) -> Option<String> {
-    let text = reader.below(root.as_fd(), &format!("{group}/cgroup.procs")).ok()?;
-    // A group with thousands of processes is no guest's, and need not be understood.
-    if text.iter().filter(|byte| **byte == b'\n').count() > GUEST_PROCESSES_MAX {
-        return None;
-    }
-    parse_pids(text).rows.into_iter().find_map(|pid| guest_name(&proc.join(pid.to_string()), pid, reader))
-}
-
-/// The guest's name if the process in `folder` is QEMU: what `-name` says, else `qemu-<pid>`.
-fn guest_name(folder: &Path, pid: u32, reader: &mut Reader) -> Option<String> {
-    let stat = parse_process_stat(reader.path(&folder.join("stat")).ok()?)?;
-    // The kernel cuts a program's name to 15 bytes: qemu-system-x86_64 is qemu-system-x86.
-    if !stat.name.starts_with("qemu-system") && stat.name != "qemu-kvm" {
-        return None;
-    }
-    let command_line = reader.path(&folder.join("cmdline")).unwrap_or_default();
-    Some(parse_qemu_name(command_line).unwrap_or_else(|| format!("qemu-{pid}")))
 }
 
 const fn empty_usage(tenant: TenantId) -> TenantUsage {

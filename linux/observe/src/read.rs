@@ -1,8 +1,10 @@
 //! Reading small kernel files without following links, into one buffer that is used again and again.
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, StatxFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, StatxFlags};
 use rustix::io::Errno;
+use std::mem::MaybeUninit;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 /// Longest text that is read; what is longer is cut. `/proc/diskstats` of a thousand disks has 120 KiB.
@@ -143,4 +145,18 @@ pub(crate) fn directory_facts(root: impl AsFd, path: &str) -> Option<DirectoryFa
 /// Whether the error only says that the thing went away: a group removed between two looks, a process that ended.
 pub(crate) const fn is_vanished(error: Errno) -> bool {
     matches!(error, Errno::NOENT | Errno::NODEV | Errno::SRCH | Errno::NXIO)
+}
+
+/// Calls `with` for each entry of a directory until it breaks off. Names that are no text are passed over.
+pub(crate) fn for_each_entry(directory: OwnedFd, mut with: impl FnMut(&str, FileType) -> ControlFlow<()>) {
+    // For each entry of `/proc/<pid>/fd` the kernel makes an inode: no more are asked for at once than are soon looked at.
+    let mut room = [MaybeUninit::uninit(); 4 << 10];
+    let mut entries = RawDir::new(directory, &mut room);
+    while let Some(Ok(entry)) = entries.next() {
+        if let Some(name) = entry.file_name().to_str().ok().filter(|name| !matches!(*name, "." | ".."))
+            && with(name, entry.file_type()).is_break()
+        {
+            return;
+        }
+    }
 }

@@ -2,8 +2,8 @@
 
 use crate::ObserveError;
 use crate::classify::Part;
+use crate::guests::{guest_in, may_be_guest};
 use crate::hidden::HiddenGroups;
-use crate::processes::guest_in;
 use crate::read::Reader;
 use crate::rules::{Rules, Ruling};
 use crate::skips::Skips;
@@ -195,9 +195,4 @@ impl Tenants {
         }
         changed
     }
-}
-
-/// Whether a kind is so general that its processes may say more.
-pub(crate) const fn may_be_guest(kind: TenantKind) -> bool {
-    matches!(kind, TenantKind::Service | TenantKind::Scope | TenantKind::Cgroup)
 }

@@ -176,17 +176,7 @@ impl Tree {
             if self.nodes.contains_key(&child) {
                 continue;
             }
-            if self.nodes.len() >= NODES_MAX {
-                skips
-                    .note("cgroup directories", 1, || format!("more than {NODES_MAX} groups, first left out: {child}"));
-                continue;
-            }
-            if let Some(delegated) = &delegated_from
-                && !self.has_room_below(delegated)
-            {
-                skips.note("cgroup directories", 1, || {
-                    format!("more than {DELEGATED_NODES_MAX} groups below {delegated}, first left out: {child}")
-                });
+            if !self.has_room(&child, delegated_from.as_deref(), skips) {
                 continue;
             }
             let Some(facts) = directory_facts(&self.root, &child) else { continue };
@@ -205,6 +195,19 @@ impl Tree {
             }
             self.nodes.insert(child, node);
         }
+    }
+
+    /// Whether `child` may be added; if not, that is noted.
+    fn has_room(&mut self, child: &str, delegated_from: Option<&str>, skips: &mut Skips) -> bool {
+        if self.nodes.len() >= NODES_MAX {
+            skips.note("cgroup directories", 1, || format!("more than {NODES_MAX} groups, first left out: {child}"));
+            return false;
+        }
+        let Some(delegated) = delegated_from.filter(|delegated| !self.has_room_below(delegated)) else { return true };
+        skips.note("cgroup directories", 1, || {
+            format!("more than {DELEGATED_NODES_MAX} groups below {delegated}, first left out: {child}")
+        });
+        false
     }
 
     /// Counts one more group below a delegated one, unless there are too many.

@@ -1,0 +1,36 @@
+//! Which groups are QEMU guests, told by their processes, and under what name.
+
+use crate::parse::{parse_pids, parse_process_stat, parse_qemu_name};
+use crate::read::Reader;
+use minerva_model::TenantKind;
+use rustix::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+/// A guest has one QEMU process, and few beside it.
+const GUEST_PROCESSES_MAX: usize = 4;
+
+/// Whether a kind is so general that its processes may say more.
+pub(crate) const fn may_be_guest(kind: TenantKind) -> bool {
+    matches!(kind, TenantKind::Service | TenantKind::Scope | TenantKind::Cgroup)
+}
+
+/// The guest's name when one of the few processes of a group is QEMU.
+pub(crate) fn guest_in(root: &OwnedFd, proc: &Path, group: &str, reader: &mut Reader) -> Option<String> {
+    let text = reader.below(root.as_fd(), &format!("{group}/cgroup.procs")).ok()?;
+    // A group with thousands of processes is no guest's, and need not be understood.
+    if text.iter().filter(|byte| **byte == b'\n').count() > GUEST_PROCESSES_MAX {
+        return None;
+    }
+    parse_pids(text).rows.into_iter().find_map(|pid| guest_name(&proc.join(pid.to_string()), pid, reader))
+}
+
+/// The guest's name if the process in `folder` is QEMU: what `-name` says, else `qemu-<pid>`.
+fn guest_name(folder: &Path, pid: u32, reader: &mut Reader) -> Option<String> {
+    let stat = parse_process_stat(reader.path(&folder.join("stat")).ok()?)?;
+    // The kernel cuts a program's name to 15 bytes: qemu-system-x86_64 is qemu-system-x86.
+    if !stat.name.starts_with("qemu-system") && stat.name != "qemu-kvm" {
+        return None;
+    }
+    let command_line = reader.path(&folder.join("cmdline")).unwrap_or_default();
+    Some(parse_qemu_name(command_line).unwrap_or_else(|| format!("qemu-{pid}")))
+}
