@@ -1,41 +1,12 @@
 //! What the operator gives accounts and takes from them. It counts, and is answered, once it is committed; the ledger itself sees to
 //! it that nothing is entered twice under one key.
 
+use crate::adjusting::{known, refused};
 use crate::participation::Participation;
-use minerva_model::{
-    Adjustment, Effect, EntryNumber, Grant, Granted, LedgerEntry, MicroCredits, Nanos, RefusalKind, Refused, RequestId,
-    TenantId,
-};
-use std::collections::BTreeMap;
+use minerva_model::{Adjustment, Effect, LedgerEntry, MicroCredits, Nanos, RefusalKind};
 
 /// An account can be given credits up to this, far below what sums can hold.
 const HELD_MAX: MicroCredits = MicroCredits::credits(1_000_000_000);
-
-/// Adjustments that wait for their commit.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Adjusting(BTreeMap<EntryNumber, (TenantId, RequestId)>);
-
-impl Adjusting {
-    pub(crate) fn tenant_gone(&mut self, tenant: TenantId) {
-        self.0.retain(|_, (of, _)| *of != tenant);
-    }
-
-    /// The answer, if the entry is an adjustment.
-    pub(crate) fn committed(&mut self, number: EntryNumber, fresh: bool) -> Option<Effect> {
-        let (tenant, id) = self.0.remove(&number)?;
-        Some(match fresh {
-            true => Effect::Granted(Granted { id, tenant, grant: Grant::Now }),
-            false => known(tenant, id, "has an entry under this key already"),
-        })
-    }
-
-    /// The same when it could not be committed.
-    pub(crate) fn failed(&mut self, number: EntryNumber, detail: &str) -> Option<Effect> {
-        let (tenant, id) = self.0.remove(&number)?;
-        let text = format!("It could not be written to the ledger: {detail}. Nothing was changed; ask again.");
-        Some(refused(tenant, id, RefusalKind::NotCommitted, text))
-    }
-}
 
 impl Participation {
     /// The entry, or why there is none.
@@ -44,7 +15,7 @@ impl Participation {
         let Some(member) = self.members.get(&tenant) else {
             return vec![refused(tenant, id, RefusalKind::UnknownTenant, format!("There is no tenant {tenant}."))];
         };
-        if self.adjusting.0.values().any(|waiting| *waiting == (tenant, id.clone())) {
+        if self.adjusting.waits(tenant, &id) {
             return vec![known(tenant, id, "is being given an entry under this key")];
         }
         let account = member.account.clone();
@@ -60,7 +31,7 @@ impl Participation {
         effects.push(match entry {
             Err((kind, text)) => refused(tenant, id, kind, text),
             Ok(entry) => {
-                self.adjusting.0.insert(entry.number, (tenant, id.clone()));
+                self.adjusting.add(entry.number, tenant, id.clone());
                 Effect::Ledger(LedgerEntry { request: Some(id), ..entry })
             }
         });
@@ -99,13 +70,4 @@ impl Participation {
             (RefusalKind::NotEnoughCredits, text)
         })
     }
-}
-
-fn known(tenant: TenantId, id: RequestId, why: &str) -> Effect {
-    let text = format!("The account {why}, so nothing was changed now; `minerva-ctl audit` shows it.");
-    refused(tenant, id, RefusalKind::KeyReused, text)
-}
-
-fn refused(tenant: TenantId, id: RequestId, kind: RefusalKind, message: String) -> Effect {
-    Effect::Refused(Refused { id, tenant, kind, message })
 }

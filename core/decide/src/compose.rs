@@ -12,8 +12,8 @@
 //!
 //! A policy is a file with a type `Rule` that implements [`SharePolicy`], and a line in the list in `lib.rs` (`mod` and name).
 
-use crate::fennel::Fennel;
-use crate::floor::Floor;
+use crate::floor_level::Floor;
+use crate::past_use::Fennel;
 use crate::stance::Stance;
 use crate::usage::{Averages, Usage};
 use minerva_model::{Decision, DeviceId, Factor, Nanos, Outlook, PolicyName, Reason, Share, Signals, TenantId};

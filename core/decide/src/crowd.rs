@@ -3,7 +3,7 @@
 use crate::bandwidth::Bandwidths;
 use crate::coordination::Surroundings;
 use crate::disk::Present;
-use crate::participation::Member;
+use crate::member::Member;
 use minerva_model::{CoordinationSettings, DeviceId, Nanos, Operation, TenantId};
 use std::collections::BTreeMap;
 

@@ -1,9 +1,9 @@
 //! One disk: the histories that compete on it and the tenants that have a claim.
 
 use crate::compose::{self, Pair, SharePolicy};
-use crate::fennel::Fennel;
-use crate::floor::{Active, Floor};
+use crate::floor_level::{Active, Floor};
 use crate::keys::Key;
+use crate::past_use::Fennel;
 use crate::room::{Room, SLICES_LINGERING};
 use crate::stance::Stance;
 use crate::usage::{Averages, Usage};

@@ -4,14 +4,15 @@
 //!
 //! | file | says |
 //! |---|---|
-//! | `fennel` | sparing tenants rise, heavy ones sink |
-//! | `floor` | everyone who uses the disk keeps a part of it |
+//! | `fennel`, `past_use` | sparing tenants rise, heavy ones sink |
+//! | `floor`, `floor_level` | everyone who uses the disk keeps a part of it |
 //! | `levels` | who steps back, how far and until when |
 //! | `credits`, `boosts` | what stepping back earns, and the slices of high priority that it buys |
 //! | `coordination`, `operation`, `queue`, `turns` | who waits with an operation, who begins now, and for how long it goes ahead |
+//! | `adjustments`, `adjusting` | what the operator gives accounts and takes from them |
 //! | `bandwidth` | what each disk delivers |
 //! | `crowd`, `demand` | who is beside whom, and who would have used the disk |
-//! | `participation`, `requests` | tenants that take part, and what they are answered |
+//! | `participation`, `member`, `requests`, `answers` | tenants that take part, and what they are answered |
 //! | `stance` | what a tenant's own requests say of its share |
 //! | `room` | room below heavy tenants for those that step back |
 //! | `operator` | the operator's weight |
@@ -25,7 +26,9 @@
 //!
 //! To add a policy: a file with a type `Rule`, and its line in the list below (docs/extending.md).
 
+mod adjusting;
 mod adjustments;
+mod answers;
 mod bandwidth;
 mod boosts;
 mod compose;
@@ -36,12 +39,15 @@ mod demand;
 mod disk;
 mod fennel;
 mod floor;
+mod floor_level;
 mod keys;
 mod levels;
+mod member;
 mod operation;
 mod operator;
 mod part;
 mod participation;
+mod past_use;
 mod queue;
 mod requests;
 mod room;
@@ -56,9 +62,9 @@ pub use part::Part;
 
 use crate::compose::SharePolicy;
 use crate::disk::{Deciding, Disk, Standing};
-use crate::fennel::Fennel;
 use crate::keys::{Key, Keys};
 use crate::participation::Participation;
+use crate::past_use::Fennel;
 use crate::stance::Stance;
 use crate::usage::{Averages, Usage};
 use minerva_model::{

@@ -1,6 +1,7 @@
 //! Tenants that take part: one place for what they asked for, and what a slice does to it.
 
-use crate::adjustments::Adjusting;
+use crate::adjusting::Adjusting;
+use crate::answers::{Answers, key_reused};
 use crate::bandwidth::Bandwidths;
 use crate::boosts::Boosts;
 use crate::coordination::{Coordination, OperationKey, Rank};
@@ -9,25 +10,15 @@ use crate::crowd::{Around, Crowd, Neighbour};
 use crate::demand::demand_ppm;
 use crate::disk::Present;
 use crate::levels::Levels;
+use crate::member::Member;
 use crate::operation::{Asked, Stage};
-use crate::requests::{Answers, key_reused};
 use crate::stance::{OperationStance, Stance};
 use minerva_model::{
     Boost, Decision, Declaration, DeclaredOperation, DeviceId, Effect, EngineConfig, EntryNumber, Grant, Granted,
     IoSignals, LedgerEntry, Level, Lifetime, Mode, Nanos, Purchase, Reason, Recalled, RefusalKind, Refused, RequestId,
-    Role, Signals, Tenant, TenantId, Terms,
+    Role, Signals, Tenant, TenantId,
 };
 use std::collections::{BTreeMap, BTreeSet};
-
-/// What is known of a tenant that may ask.
-#[derive(Clone, Debug)]
-pub(crate) struct Member {
-    pub(crate) account: String,
-    pub(crate) has_group: bool,
-    pub(crate) declaration_key: String,
-    pub(crate) excluded: bool,
-    pub(crate) terms: Terms,
-}
 
 /// A purchase that waits for its commit.
 #[derive(Clone, Debug)]

@@ -1,6 +1,7 @@
 //! Requests judged, carried out and answered. Whatever is refused has changed nothing, and a request that comes again under
 //! its key is answered again and not done again.
 
+use crate::answers::key_reused;
 use crate::coordination::OperationKey;
 use crate::crowd::Around;
 use crate::operation::Stage;
@@ -9,10 +10,8 @@ use minerva_model::{
     Boost, Deadline, DeviceId, Effect, Grant, Granted, Lifetime, Nanos, Operation, Purchase, RefusalKind, Refused,
     RequestId, Role, TenantId, TenantRequest, Wish,
 };
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 
-/// Answers that are kept for each tenant. Purchases are known for as long as credits last, whatever else was asked.
-const ANSWERS_KEPT: usize = 32;
 /// No operation is larger: a mebibyte short of what the size of a device can be.
 const BYTES_MAX: u64 = 1 << 60;
 /// Nor does one take the disk longer than this: that is a load, and not something to fit in.
@@ -22,50 +21,6 @@ const OPERATION_LONGEST: Nanos = Nanos::from_secs(86_400);
 const FASTER_AT_MOST: f64 = 2.0;
 /// No level or deadline lies further ahead: ten years, which is a mistake and not a plan.
 const AHEAD_MAX: Nanos = Nanos::from_secs(10 * 365 * 86_400);
-
-/// The last answers, for requests that come again.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Answers {
-    /// The answer is absent while it waits for a commit.
-    by_tenant: BTreeMap<TenantId, VecDeque<(RequestId, Wish, Option<Effect>)>>,
-}
-
-impl Answers {
-    fn find(&self, tenant: TenantId, id: &RequestId) -> Option<&(RequestId, Wish, Option<Effect>)> {
-        self.by_tenant.get(&tenant)?.iter().find(|(known, _, _)| known == id)
-    }
-
-    fn keep(&mut self, request: TenantRequest, answer: Option<Effect>) {
-        let kept = self.by_tenant.entry(request.tenant).or_default();
-        if kept.len() == ANSWERS_KEPT {
-            kept.pop_front();
-        }
-        kept.push_back((request.id, request.wish, answer));
-    }
-
-    /// Answers that came later.
-    pub(crate) fn note(&mut self, effects: &[Effect]) {
-        for effect in effects {
-            let Effect::Granted(Granted { id, tenant, .. }) = effect else { continue };
-            let kept =
-                self.by_tenant.get_mut(tenant).and_then(|kept| kept.iter_mut().find(|(known, _, _)| known == id));
-            if let Some((_, _, answer)) = kept {
-                *answer = Some(effect.clone());
-            }
-        }
-    }
-
-    /// As if the request had never come.
-    pub(crate) fn forget(&mut self, tenant: TenantId, id: &RequestId) {
-        if let Some(kept) = self.by_tenant.get_mut(&tenant) {
-            kept.retain(|(known, _, _)| known != id);
-        }
-    }
-
-    pub(crate) fn tenant_gone(&mut self, tenant: TenantId) {
-        self.by_tenant.remove(&tenant);
-    }
-}
 
 /// What became of a request.
 #[derive(Clone, Debug, Default)]
@@ -221,18 +176,27 @@ impl Participation {
                 known.then_some(Some(Grant::Now)).ok_or_else(|| unknown_operation(id))
             }
             Wish::Finish(id) | Wish::Cancel(id) => {
-                let key: OperationKey = (tenant, id.clone());
-                let device = self.coordination.get(&key).map(|one| one.operation.device);
-                let device = device.ok_or_else(|| unknown_operation(id))?;
-                // Whoever waited for it need not wait for the end of the slice.
-                let around =
-                    Around { crowd: &self.crowd, bandwidths: &self.bandwidths, members: &self.members, history };
-                self.coordination.end(now, &key, &around);
-                let due = self.coordination.release(now, device, &around);
-                effects.extend(due.into_iter().map(|(tenant, id)| Effect::Ready { tenant, id }));
+                self.end_operation(now, (tenant, id.clone()), history, effects)?;
                 Ok(Some(Grant::Now))
             }
         }
+    }
+
+    /// An operation is over. Whoever waited for it need not wait for the end of the slice.
+    fn end_operation(
+        &mut self,
+        now: Nanos,
+        key: OperationKey,
+        history: History<'_>,
+        effects: &mut Vec<Effect>,
+    ) -> Result<(), Refusal> {
+        let device = self.coordination.get(&key).map(|one| one.operation.device);
+        let device = device.ok_or_else(|| unknown_operation(&key.1))?;
+        let around = Around { crowd: &self.crowd, bandwidths: &self.bandwidths, members: &self.members, history };
+        self.coordination.end(now, &key, &around);
+        let due = self.coordination.release(now, device, &around);
+        effects.extend(due.into_iter().map(|(tenant, id)| Effect::Ready { tenant, id }));
+        Ok(())
     }
 
     fn buy(
@@ -340,11 +304,6 @@ fn is_same(before: &Wish, wish: &Wish) -> bool {
         (Wish::Coordinate(before), Wish::Coordinate(now)) => (before.bytes, before.access) == (now.bytes, now.access),
         _ => before == wish,
     }
-}
-
-pub(crate) fn key_reused(tenant: TenantId, id: &RequestId) -> Effect {
-    let message = format!("The key {id} stands for another request; choose a new key for a new request.");
-    Effect::Refused(Refused { id: id.clone(), tenant, kind: RefusalKind::KeyReused, message })
 }
 
 const fn key_of(wish: &Wish) -> Option<&RequestId> {
