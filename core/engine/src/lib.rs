@@ -23,7 +23,8 @@ use crate::unreadable::Unreadable;
 use minerva_actuate::Actuator;
 use minerva_decide::{DecideInput, Decided, Decider, Part};
 use minerva_model::{
-    BackEnd, Decision, DeviceId, Effect, EngineConfig, Event, Finding, Mode, Nanos, Outlook, Sample, Signals, TenantId,
+    BackEnd, Decision, Device, DeviceId, Effect, EngineConfig, Event, Finding, Mode, Nanos, Outlook, Sample, Signals,
+    Tenant, TenantHistory, TenantId,
 };
 use minerva_observe::Observer;
 use std::collections::{BTreeSet, VecDeque};
@@ -56,29 +57,10 @@ impl Engine {
         self.now = self.now.max(now);
         match event {
             Event::Configured(config) => self.configured(&config),
-            Event::DeviceSeen(device) => {
-                self.devices.insert(device.id);
-                self.decider.device_seen(device.id);
-                self.actuator.device_seen(&device);
-            }
-            Event::DeviceGone(id) => {
-                self.devices.remove(&id);
-                self.observer.device_gone(id);
-                let called_back = self.decider.device_gone(id);
-                self.effects.extend(called_back);
-                self.actuator.device_gone(id);
-            }
-            Event::TenantSeen { tenant, history } => {
-                let findings = self.decider.tenant_seen(self.now, &tenant, &history);
-                self.found(findings);
-                self.actuator.tenant_seen(&tenant);
-            }
-            Event::TenantGone(id) => {
-                self.observer.tenant_gone(id);
-                let forgotten = self.decider.tenant_gone(id);
-                self.effects.extend(forgotten);
-                self.actuator.tenant_gone(id);
-            }
+            Event::DeviceSeen(device) => self.device_seen(&device),
+            Event::DeviceGone(id) => self.device_gone(id),
+            Event::TenantSeen { tenant, history } => self.tenant_seen(&tenant, &history),
+            Event::TenantGone(id) => self.tenant_gone(id),
             Event::Sampled(sample) => self.sampled(&sample),
             Event::Reported(report) => {
                 // Of a tenant that is not there nothing is kept, so that reports cannot pile up.
@@ -150,6 +132,33 @@ impl Engine {
     /// What happened in the last slice.
     pub fn signals(&self) -> &Signals {
         &self.signals
+    }
+
+    fn device_seen(&mut self, device: &Device) {
+        self.devices.insert(device.id);
+        self.decider.device_seen(device.id);
+        self.actuator.device_seen(device);
+    }
+
+    fn device_gone(&mut self, id: DeviceId) {
+        self.devices.remove(&id);
+        self.observer.device_gone(id);
+        let called_back = self.decider.device_gone(id);
+        self.effects.extend(called_back);
+        self.actuator.device_gone(id);
+    }
+
+    fn tenant_seen(&mut self, tenant: &Tenant, histories: &[TenantHistory]) {
+        let findings = self.decider.tenant_seen(self.now, tenant, histories);
+        self.found(findings);
+        self.actuator.tenant_seen(tenant);
+    }
+
+    fn tenant_gone(&mut self, id: TenantId) {
+        self.observer.tenant_gone(id);
+        let forgotten = self.decider.tenant_gone(id);
+        self.effects.extend(forgotten);
+        self.actuator.tenant_gone(id);
     }
 
     fn configured(&mut self, config: &EngineConfig) {
