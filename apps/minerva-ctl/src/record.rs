@@ -7,8 +7,11 @@ use minerva_api::client::Operator;
 use minerva_api::v1;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tokio::fs::File;
 use tokio::io::AsyncWriteExt;
+use tokio::sync::mpsc::Sender;
 use tokio_stream::wrappers::ReceiverStream;
+use tonic::Streaming;
 
 /// Records for `duration`, or until a signal comes; either way the recording is whole.
 pub(crate) async fn run(
@@ -34,9 +37,29 @@ pub(crate) async fn run(
             return Ok(Verdict::Signalled(came.number));
         }
     };
-    let mut pieces = begun.inspect_err(|_| remove(&file))?.into_inner();
+    let pieces = begun.inspect_err(|_| remove(&file))?.into_inner();
     let shown = file.display();
     eprintln!("recording to {shown}; interrupt to end. The daemon put back what it held, and decides anew from here");
+    let bytes = receive(pieces, asking, &mut out, &file, duration, &mut signals).await?;
+    out.flush().await.and(out.sync_all().await).with_context(|| format!("failed to finish {}", file.display()))?;
+    if json {
+        output::json(&serde_json::json!({ "file": file, "bytes": bytes }))?;
+    } else {
+        eprintln!("recorded {bytes} bytes to {}", file.display());
+    }
+    Ok(Verdict::Well)
+}
+
+/// Writes what comes until the daemon ends the recording, which it is asked to after `duration` or at a signal by dropping
+/// `asking`; how many bytes came.
+async fn receive(
+    mut pieces: Streaming<v1::RecordResponse>,
+    asking: Sender<v1::RecordRequest>,
+    out: &mut File,
+    file: &Path,
+    duration: Option<Duration>,
+    signals: &mut Signals,
+) -> anyhow::Result<u64> {
     let end = async {
         match duration {
             Some(duration) => tokio::time::sleep(duration).await,
@@ -44,7 +67,7 @@ pub(crate) async fn run(
         }
     };
     tokio::pin!(end);
-    let mut asking: Option<tokio::sync::mpsc::Sender<v1::RecordRequest>> = Some(asking);
+    let mut asking = Some(asking);
     let mut bytes: u64 = 0;
     loop {
         tokio::select! {
@@ -53,7 +76,7 @@ pub(crate) async fn run(
                     out.write_all(&piece).await.with_context(|| format!("failed to write {}", file.display()))?;
                     bytes += piece.len() as u64;
                 }
-                None if asking.is_none() => break,
+                None if asking.is_none() => return Ok(bytes),
                 None => bail!(
                     "the daemon ended the recording: it stopped, another recording runs, or this disk was too slow for it; \
                      {} holds what came",
@@ -68,13 +91,6 @@ pub(crate) async fn run(
             }
         }
     }
-    out.flush().await.and(out.sync_all().await).with_context(|| format!("failed to finish {}", file.display()))?;
-    if json {
-        output::json(&serde_json::json!({ "file": file, "bytes": bytes }))?;
-    } else {
-        eprintln!("recorded {bytes} bytes to {}", file.display());
-    }
-    Ok(Verdict::Well)
 }
 
 /// The empty file of a recording that did not begin, so that it is not in the way of the next one.

@@ -164,46 +164,11 @@ fn tag_inversions(profile: &Profile) -> Vec<Line> {
         (percent, ours, measure(tag::Stack::Passed(Name::Noop), &streams, percent))
     });
     bar.finish_and_clear();
-    let line = |value, unit, goal: &str, met, detail| Line {
-        id: "tag-inversions",
-        value,
-        unit,
-        goal: goal.to_owned(),
-        met,
-        detail,
-    };
     let mut lines = Vec::new();
     for (percent, ours, noop) in beside_noop {
-        let what = format!("{percent} % reads, 100 runs");
-        lines.push(line(
-            ours.0 as f64,
-            "inversions",
-            "0 in 100 seeds",
-            ours.0 == 0,
-            format!(
-                "{what}; noop {} of 100 x 12 pairs; reads without plug and depth (the seed's) {}",
-                noop.0, seeds_own.0
-            ),
-        ));
-        lines.push(line(
-            100.0 * ours.1,
-            "%",
-            "at most 5 % from proportional",
-            ours.1 <= 0.05,
-            format!(
-                "{what}: the worst process of all; reads with the bounded depth but no plug {:.1} %",
-                100.0 * depth_alone.1
-            ),
-        ));
-        lines.push(line(
-            ours.2 / noop.2,
-            "of noop's",
-            "at least 0.98",
-            ours.2 / noop.2 >= 0.98,
-            format!("{what}: {:.1} of {:.1} MB/s", ours.2 / 1e6, noop.2 / 1e6),
-        ));
+        lines.extend(tag_beside_noop(percent, ours, noop, seeds_own, depth_alone));
     }
-    lines.push(line(
+    lines.push(tag_line(
         nested.0 as f64,
         "inversions",
         "more than 0: those of the seed's Fig. 7",
@@ -212,6 +177,47 @@ fn tag_inversions(profile: &Profile) -> Vec<Line> {
             .to_owned(),
     ));
     lines
+}
+
+/// Of all runs of a stack: inversions, the largest error of proportion, and bytes a second on average.
+type TagRuns = (usize, f64, f64);
+
+/// Our Tag beside noop at `percent` reads. `seeds_own` are the seed's settings, `depth_alone` those without a plug.
+fn tag_beside_noop(percent: u8, ours: TagRuns, noop: TagRuns, seeds_own: TagRuns, depth_alone: TagRuns) -> [Line; 3] {
+    let what = format!("{percent} % reads, 100 runs");
+    [
+        tag_line(
+            ours.0 as f64,
+            "inversions",
+            "0 in 100 seeds",
+            ours.0 == 0,
+            format!(
+                "{what}; noop {} of 100 x 12 pairs; reads without plug and depth (the seed's) {}",
+                noop.0, seeds_own.0
+            ),
+        ),
+        tag_line(
+            100.0 * ours.1,
+            "%",
+            "at most 5 % from proportional",
+            ours.1 <= 0.05,
+            format!(
+                "{what}: the worst process of all; reads with the bounded depth but no plug {:.1} %",
+                100.0 * depth_alone.1
+            ),
+        ),
+        tag_line(
+            ours.2 / noop.2,
+            "of noop's",
+            "at least 0.98",
+            ours.2 / noop.2 >= 0.98,
+            format!("{what}: {:.1} of {:.1} MB/s", ours.2 / 1e6, noop.2 / 1e6),
+        ),
+    ]
+}
+
+fn tag_line(value: f64, unit: &'static str, goal: &str, met: bool, detail: String) -> Line {
+    Line { id: "tag-inversions", value, unit, goal: goal.to_owned(), met, detail }
 }
 
 fn queueing_means() -> Vec<Line> {

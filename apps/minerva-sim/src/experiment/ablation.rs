@@ -193,8 +193,12 @@ pub(crate) fn part_beside_greedy(profile: &Profile, readers: usize, seed: u64, s
 
 /// Tenants with several requests on their way, large ones, long thoughts, or places in common.
 fn asking_otherwise(of: &Builder<'_>) -> Vec<Scene> {
+    every_two_seconds(of).into_iter().chain(thinking(of)).chain(large_shared_or_many(of)).collect()
+}
+
+/// Tenants that ask for something every two seconds.
+fn every_two_seconds(of: &Builder<'_>) -> [Scene; 2] {
     let seconds = of.seconds;
-    let deep = |depth, plan| Plan { when: Loop::Closed { depth }, pause: None, ..plan };
     let at_ms = |ms, plan| Part { from: Nanos::from_millis(ms), plan };
     let every_2_s = || (0..seconds as u64 / 2).map(|n| 2000 * n);
     let once = Plan { block_bytes: 1 << 20, total_bytes: Some(1 << 20), ..of.seeks(0) };
@@ -210,10 +214,7 @@ fn asking_otherwise(of: &Builder<'_>) -> Vec<Scene> {
             at_ms(ms, deep(32, Plan { total_bytes: Some(2 << 20), ends_at, ..of.reads(0) }))
         })
         .collect();
-    let large = Plan { block_bytes: 512 * 1024, ..of.reads(0) };
-    let batches = Plan { when: Loop::Closed { depth: 32 }, ..of.seeks(0) };
-    let four = deep(4, Plan { block_bytes: 16_384, ..of.reads(1) });
-    vec![
+    [
         Scene {
             name: "large, then small",
             what: "one large read and, half a second of silence later, small ones at random; a reader",
@@ -231,6 +232,14 @@ fn asking_otherwise(of: &Builder<'_>) -> Vec<Scene> {
                 of.client("reader", 2000, 300, vec![part(0, of.reads(2))], 2),
             ],
         },
+    ]
+}
+
+/// Tenants that think between requests.
+fn thinking(of: &Builder<'_>) -> [Scene; 2] {
+    let seconds = of.seconds;
+    let four = deep(4, Plan { block_bytes: 16_384, ..of.reads(1) });
+    [
         // Those that think this long do not ask all the time, so they are not judged by the second.
         Scene {
             name: "thinks long",
@@ -249,6 +258,14 @@ fn asking_otherwise(of: &Builder<'_>) -> Vec<Scene> {
                 of.client("four", 8000, 500, vec![part(0, four)], 2),
             ],
         },
+    ]
+}
+
+/// Tenants with large requests, places in common, or many requests at a time.
+fn large_shared_or_many(of: &Builder<'_>) -> [Scene; 3] {
+    let large = Plan { block_bytes: 512 * 1024, ..of.reads(0) };
+    let batches = Plan { when: Loop::Closed { depth: 32 }, ..of.seeks(0) };
+    [
         Scene {
             name: "large share",
             what: "a reader that is promised 20 MB/s within half a second; a random reader",
@@ -274,6 +291,11 @@ fn asking_otherwise(of: &Builder<'_>) -> Vec<Scene> {
             ],
         },
     ]
+}
+
+/// A plan with `depth` requests on their way.
+fn deep(depth: u32, plan: Plan) -> Plan {
+    Plan { when: Loop::Closed { depth }, pause: None, ..plan }
 }
 
 /// Every option in its scene, in the order of [`mends`].

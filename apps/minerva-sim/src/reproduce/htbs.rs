@@ -134,6 +134,11 @@ fn options(profile: &Profile, seed: u64) {
 }
 
 fn besides(fio: &[Vec<Outcome>], dd: &[Vec<Outcome>], greedy: &[Outcome], modest: &[Outcome]) -> Vec<Beside> {
+    throughputs(fio, dd).into_iter().chain(guarantees(greedy, modest)).collect()
+}
+
+/// By number of readers, of `fio` and of `dd`.
+fn throughputs(fio: &[Vec<Outcome>], dd: &[Vec<Outcome>]) -> [Beside; 2] {
     let times = |runs: &[Vec<Outcome>], column: usize| {
         let ratios = runs.iter().map(|outcomes| outcomes[column].bytes_per_second / outcomes[0].bytes_per_second);
         ratios.map(|ratio| format!("{ratio:.1}")).collect::<Vec<_>>().join(", ")
@@ -142,19 +147,11 @@ fn besides(fio: &[Vec<Outcome>], dd: &[Vec<Outcome>], greedy: &[Outcome], modest
         let counts = COUNTS.map(|count| count.to_string()).join(", ");
         format!("{} times pClock's at {counts} readers; as published {} times", times(runs, 2), times(runs, 1))
     };
-    let missed = |outcomes: &[Outcome], index: usize| {
-        outcomes[index].verdicts.iter().map(|verdict| verdict.missed.to_string()).collect::<Vec<_>>().join(", ")
-    };
-    let means = |outcomes: &[Outcome], index: usize| {
-        let verdicts = outcomes[index].verdicts.iter();
-        verdicts.map(|verdict| format!("{:.0}", verdict.mean_bytes / 1e3)).collect::<Vec<_>>().join(", ")
-    };
     let gains = |runs: &[Vec<Outcome>]| {
         runs.iter().all(|outcomes| outcomes[2].bytes_per_second >= outcomes[0].bytes_per_second)
             && runs.iter().any(|outcomes| outcomes[2].bytes_per_second > outcomes[0].bytes_per_second)
     };
-    let seconds = SECONDS - 1;
-    vec![
+    [
         Beside {
             figure: "Aggregate bandwidth of pClock and HTBS, fio (slide without numbers)",
             paper: "HTBS increases throughput: its curve lies above pClock's",
@@ -173,6 +170,20 @@ fn besides(fio: &[Vec<Outcome>], dd: &[Vec<Outcome>], greedy: &[Outcome], modest
             why: "With requests that are there already pClock seeks half as often, and the published \
                   scheduler, out of tokens, has nothing left to gain.",
         },
+    ]
+}
+
+/// Four synchronous jobs that take all they can get, and four that ask for a tenth more than their promise.
+fn guarantees(greedy: &[Outcome], modest: &[Outcome]) -> [Beside; 2] {
+    let missed = |outcomes: &[Outcome], index: usize| {
+        outcomes[index].verdicts.iter().map(|verdict| verdict.missed.to_string()).collect::<Vec<_>>().join(", ")
+    };
+    let means = |outcomes: &[Outcome], index: usize| {
+        let verdicts = outcomes[index].verdicts.iter();
+        verdicts.map(|verdict| format!("{:.0}", verdict.mean_bytes / 1e3)).collect::<Vec<_>>().join(", ")
+    };
+    let seconds = SECONDS - 1;
+    [
         Beside {
             figure: "pClock, four synchronous jobs (slide without numbers)",
             paper: "guarantees are missed",

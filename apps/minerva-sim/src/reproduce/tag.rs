@@ -67,43 +67,57 @@ fn mean(report: &Report) -> String {
 
 /// `kinds`: ours with reads only, half of each, and writes only.
 fn besides(fig7: &[Stream], fig8: &[Stream], seventh: &[Report], eighth: &[Report], kinds: &[Report]) -> Vec<Beside> {
-    let inverted = |streams: &[Stream], report: &Report| {
-        let pairs = tag::inversions(streams, report);
-        let listed: Vec<String> = pairs.iter().map(|(worse, better)| format!("{worse} before {better}")).collect();
-        if listed.is_empty() { "none".to_owned() } else { format!("{}: {}", listed.len(), listed.join(", ")) }
-    };
     let [noop, cfq, published, _, _, ours] = eighth else { return Vec::new() };
-    let to_noop = |report: &Report| format!("{:.3}", report.bytes_per_second / noop.bytes_per_second);
-    let off = |report: &Report| format!("{:.1} %", 100.0 * tag::proportion_error(fig8, report));
-    vec![
-        Beside {
-            figure: "Fig. 7: inversions with CFQ in the guests and on the host",
-            paper: "two: the processes of VM 1 at 6 and 4 against those of VM 2 at the same and lesser priorities",
-            ours: format!("{}; with our Tag {}", inverted(fig7, &seventh[0]), inverted(fig7, &seventh[1])),
-            agrees: Some(!tag::inversions(fig7, &seventh[0]).is_empty()),
-            explained: Some(true),
-            why: "The host divides by VM before a guest's priorities count. How many pairs turn around depends on how far \
+    let mut all = vec![nested_schedulers(fig7, seventh), mean_throughput(noop, cfq, ours)];
+    all.extend(order_of_priorities(fig8, published, ours, kinds));
+    all
+}
+
+/// The pairs that turned around, for people.
+fn inverted(streams: &[Stream], report: &Report) -> String {
+    let pairs = tag::inversions(streams, report);
+    let listed: Vec<String> = pairs.iter().map(|(worse, better)| format!("{worse} before {better}")).collect();
+    if listed.is_empty() { "none".to_owned() } else { format!("{}: {}", listed.len(), listed.join(", ")) }
+}
+
+fn nested_schedulers(fig7: &[Stream], seventh: &[Report]) -> Beside {
+    Beside {
+        figure: "Fig. 7: inversions with CFQ in the guests and on the host",
+        paper: "two: the processes of VM 1 at 6 and 4 against those of VM 2 at the same and lesser priorities",
+        ours: format!("{}; with our Tag {}", inverted(fig7, &seventh[0]), inverted(fig7, &seventh[1])),
+        agrees: Some(!tag::inversions(fig7, &seventh[0]).is_empty()),
+        explained: Some(true),
+        why: "The host divides by VM before a guest's priorities count. How many pairs turn around depends on how far \
                   apart the VMs' priorities are, which the paper sets as CFQ's levels and we as weights of 200 and 500.",
-        },
-        Beside {
-            figure: "Fig. 8 and 5.2: throughput of a process on average",
-            paper: "noop 62.9 MB/s, CFQ 59.5, Tag 61.1: CFQ 0.946 and Tag 0.971 of noop's",
-            ours: format!(
-                "noop {} MB/s, CFQ {}, Tag {}: CFQ {} and Tag {} of noop's",
-                mean(noop),
-                mean(cfq),
-                mean(ours),
-                to_noop(cfq),
-                to_noop(ours)
-            ),
-            agrees: Some(
-                cfq.bytes_per_second < ours.bytes_per_second && ours.bytes_per_second < 1.01 * noop.bytes_per_second,
-            ),
-            explained: Some(true),
-            why: "The modelled disk is faster than theirs through QEMU on an ARM board: compare the ratios. Tag costs less here \
+    }
+}
+
+fn mean_throughput(noop: &Report, cfq: &Report, ours: &Report) -> Beside {
+    let to_noop = |report: &Report| format!("{:.3}", report.bytes_per_second / noop.bytes_per_second);
+    Beside {
+        figure: "Fig. 8 and 5.2: throughput of a process on average",
+        paper: "noop 62.9 MB/s, CFQ 59.5, Tag 61.1: CFQ 0.946 and Tag 0.971 of noop's",
+        ours: format!(
+            "noop {} MB/s, CFQ {}, Tag {}: CFQ {} and Tag {} of noop's",
+            mean(noop),
+            mean(cfq),
+            mean(ours),
+            to_noop(cfq),
+            to_noop(ours)
+        ),
+        agrees: Some(
+            cfq.bytes_per_second < ours.bytes_per_second && ours.bytes_per_second < 1.01 * noop.bytes_per_second,
+        ),
+        explained: Some(true),
+        why: "The modelled disk is faster than theirs through QEMU on an ARM board: compare the ratios. Tag costs less here \
                   because its own work takes no time in a simulation. CFQ costs more: on both levels it keeps the disk idle for \
                   one synchronous reader at a time, and the modelled disk needs several to be busy.",
-        },
+    }
+}
+
+fn order_of_priorities(fig8: &[Stream], published: &Report, ours: &Report, kinds: &[Report]) -> [Beside; 3] {
+    let off = |report: &Report| format!("{:.1} %", 100.0 * tag::proportion_error(fig8, report));
+    [
         Beside {
             figure: "Fig. 8: throughput by priority",
             paper: "in the order of the priorities in one of the best runs, for reads",
