@@ -101,7 +101,36 @@ fn parse_line(line: &str) -> anyhow::Result<Entry> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Entry, parse_line};
+    use super::{Entry, Process, job_file, parse_line};
+    use crate::draw::{COUNT, draw};
+    use crate::job::region;
+    use std::path::Path;
+    use std::process::Command;
+
+    /// fio itself reads the files; it opens no disk for that.
+    #[test]
+    fn fio_accepts_every_job_drawn() {
+        if Command::new("fio").arg("--version").output().is_err() {
+            println!("skipped: needs fio");
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("job.fio");
+        for job in (0..2).flat_map(|seed| draw(seed, COUNT)) {
+            let processes: Vec<Process<'_>> = job
+                .tenants
+                .iter()
+                .enumerate()
+                .map(|(index, tenant)| {
+                    let (offset_bytes, region_bytes) = region(&job, index, 64 << 30);
+                    Process { tenant, offset_bytes, region_bytes, cgroup: Some(format!("drawn/{index}")) }
+                })
+                .collect();
+            std::fs::write(&path, job_file(Path::new("/dev/drawn"), &processes, 1000)).unwrap();
+            let output = Command::new("fio").arg("--parse-only").arg(&path).current_dir(&folder).output().unwrap();
+            assert!(output.status.success(), "{job}: {}", String::from_utf8_lossy(&output.stderr));
+        }
+    }
 
     #[test]
     fn a_line_of_the_log_is_understood_or_shown() {

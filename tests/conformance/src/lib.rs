@@ -3,6 +3,8 @@
 //! | file | what |
 //! |---|---|
 //! | `job` | the jobs, as data |
+//! | `draw` | jobs that nobody has seen, by a seed |
+//! | `parse` | a job from its description |
 //! | `host` | what this host adds to a request: measured, and a disk model that adds it |
 //! | `stalls` | short times in which the host does nothing for the disk |
 //! | `simulated` | a job on the simulator |
@@ -16,11 +18,13 @@
 //! was measured of a job.
 
 pub mod compare;
+pub mod draw;
 mod fio;
 pub mod host;
 pub mod hosted_disk;
 pub mod job;
 mod log;
+mod parse;
 pub mod real;
 pub mod recorded;
 pub mod simulated;

@@ -1,5 +1,6 @@
 //! The simulated arm in full, and a few short jobs of the real one: bytes and the order of shares, never wall time.
 
+use minerva_conformance::draw::{COUNT, draw};
 use minerva_conformance::host::Host;
 use minerva_conformance::job::{Elevator, HDD, Job, TenantJob, jobs};
 use minerva_conformance::real::{Run, check_machine};
@@ -15,6 +16,17 @@ fn every_job_runs_on_the_simulator_and_runs_the_same_again() {
     for job in jobs() {
         let outcome = simulated::run(&job, &host(), 3, 2, 3).unwrap();
         assert_eq!(outcome, simulated::run(&job, &host(), 3, 2, 3).unwrap(), "{job}");
+        for tenant in &outcome.whole.tenants {
+            assert!(tenant.bytes_per_second > 0.0 && tenant.p99_ms > 0.0, "{job}: {outcome:?}");
+        }
+    }
+}
+
+/// Fixed seeds, so that every run of the tests is alike; the figure draws a seed of its own.
+#[test]
+fn drawn_jobs_run_on_the_simulator() {
+    for job in (0..3).flat_map(|seed| draw(seed, COUNT)) {
+        let outcome = simulated::run(&job, &host(), 3, 2, 1).unwrap();
         for tenant in &outcome.whole.tenants {
             assert!(tenant.bytes_per_second > 0.0 && tenant.p99_ms > 0.0, "{job}: {outcome:?}");
         }
