@@ -135,7 +135,7 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
 
 fn measure(id: &str, source: &Source, cases: Option<u32>) -> Result<Vec<Line>> {
     if let Source::Test(arguments, (variable, tries)) = source {
-        return Ok(vec![proved(id, arguments, (variable, cases.unwrap_or(*tries)))?]);
+        return proved(id, arguments, (variable, cases.unwrap_or(*tries)));
     }
     let mut command = match source {
         Source::Lab => {
@@ -202,11 +202,17 @@ fn pass_on(errors: ChildStderr) -> String {
     Vec::from(last).join("; ")
 }
 
-/// A figure that tests prove: how many promises were broken.
-fn proved(id: &str, arguments: &[&str], tries: (&str, u32)) -> Result<Line> {
-    let Proof { holds, detail } = proof::run(arguments, tries)?;
+/// A figure that tests prove: how many promises were broken, and what the tests measured beside it.
+fn proved(id: &str, arguments: &[&str], tries: (&str, u32)) -> Result<Vec<Line>> {
+    let Proof { holds, detail, measured } = proof::run(arguments, tries)?;
     let unit = "promises broken".to_owned();
-    Ok(Line { id: id.to_owned(), value: u32::from(!holds).into(), unit, goal: BROKEN_GOAL.into(), met: holds, detail })
+    let promises =
+        Line { id: id.to_owned(), value: u32::from(!holds).into(), unit, goal: BROKEN_GOAL.into(), met: holds, detail };
+    let mut lines = vec![promises];
+    for line in measured {
+        lines.push(serde_json::from_str(&line).with_context(|| format!("the tests of `{id}` printed `{line}`"))?);
+    }
+    Ok(lines)
 }
 
 fn print(line: &Line, json: bool) -> Result<()> {

@@ -1,5 +1,6 @@
 //! Figures that tests prove: the tests run more often than in every test run, with a seed of their own, and what they say is
-//! judged. A machine on which they are skipped has shown nothing, nor has a filter that matches no test.
+//! judged. A machine on which they are skipped has shown nothing, nor has a filter that matches no test. What a test measures
+//! beside that it prints as a figure's JSON line.
 
 use crate::shell::{cargo, display};
 use crate::skips;
@@ -14,6 +15,8 @@ pub(crate) struct Proof {
     pub(crate) holds: bool,
     /// What they printed, or why nothing is shown.
     pub(crate) detail: String,
+    /// Lines of JSON that they printed, each a figure's.
+    pub(crate) measured: Vec<String>,
 }
 
 /// Runs `cargo test --release` with `arguments`; `tries` is how often they try, in the environment variable of that name.
@@ -51,13 +54,14 @@ fn judge(succeeded: bool, output: &str, errors: &str) -> Proof {
     let skipped: Vec<&str> = output.lines().chain(errors.lines()).filter_map(skips::reason).collect();
     let said = |line: &&str| !line.is_empty() && !line.starts_with("running ");
     let told: Vec<&str> = output.lines().map(|line| line.trim_start_matches('.').trim()).filter(said).collect();
+    let (measured, told): (Vec<&str>, Vec<&str>) = told.into_iter().partition(|line| line.starts_with('{'));
     let (holds, detail) = match (succeeded, skipped.as_slice(), passed(output)) {
         (false, ..) => (false, format!("the tests failed: {}", told.join("; "))),
         (true, [], 0) => (false, "no test ran: the filter matches none".to_owned()),
         (true, [], _) => (true, told.join("; ")),
         (true, skipped, _) => (false, format!("skipped: {}", skipped.join("; "))),
     };
-    Proof { holds, detail }
+    Proof { holds, detail, measured: measured.into_iter().map(str::to_owned).collect() }
 }
 
 /// How many tests passed, of all the programs that ran.
@@ -95,5 +99,12 @@ mod tests {
             assert_eq!(proof.holds, holds, "{output} {errors}");
             assert!(proof.detail.contains(part), "{}", proof.detail);
         }
+    }
+    #[test]
+    fn what_tests_measure_is_told_apart_from_what_they_say() {
+        let line = r#"{"id":"deadlines","value":2.5}"#;
+        let proof = judge(true, &PASSED.replace(".0 lost", &format!(".{line}\n0 lost")), "");
+        assert_eq!(proof.measured, [line]);
+        assert!(proof.holds && proof.detail.contains("0 lost") && !proof.detail.contains("2.5"), "{}", proof.detail);
     }
 }
