@@ -52,19 +52,19 @@ complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l trace-we
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l trace-tag -d 'Priority of a volume\'s requests under tag, 1 to 254; may be given several times' -r
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l trace-depth -d 'Replay as fast as the disk allows, with so many requests of each tenant under way, instead of at the trace\'s instants' -r
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l report -d 'Write a report with plots' -r -F
-complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l scheduler -d 'The host\'s scheduler' -r -f -a "noop\t'First come, first served.'
-mq-deadline\t'The kernel\'s mq-deadline: expiry times and sorted batches.'
-anticipatory\t'The anticipatory scheduler that left the kernel with 2.6.33.'
-cfq\t'Completely fair queueing, by time; left the kernel with 5.0.'
-bfq\t'Budget fair queueing.'
-sfq\t'Start-time fair queueing with a bounded depth.'
-pclock\t'pClock: burst, rate and delay, work-conserving.'
-htbs\t'HTBS as Minerva mended it.'
-htbs-original\t'HTBS as it was published; its contracts count requests.'
-mclock\t'mClock: reservation, limit and weight.'
-mclock-allow\t'mClock whose limits may be passed while the disk would idle.'
-tag\t'The Tag Scheduler with plug and bounded depth.'
-tag-seed\t'The Tag Scheduler as in Bai and Huang: neither plug nor bounded depth.'"
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l scheduler -d 'The host\'s scheduler' -r -f -a "noop\t'First come, first served'
+mq-deadline\t'The kernel\'s mq-deadline: expiry times and sorted batches'
+anticipatory\t'The anticipatory scheduler that left the kernel with 2.6.33'
+cfq\t'Completely fair queueing, by time; left the kernel with 5.0'
+bfq\t'Budget fair queueing'
+sfq\t'Start-time fair queueing with a bounded depth'
+pclock\t'pClock: burst, rate and delay, work-conserving'
+htbs\t'HTBS as Minerva mended it'
+htbs-original\t'HTBS as it was published; its contracts count requests'
+mclock\t'mClock: reservation, limit and weight'
+mclock-allow\t'mClock whose limits may be passed while the disk would idle'
+tag\t'The Tag Scheduler with plug and bounded depth'
+tag-seed\t'The Tag Scheduler as in Bai and Huang: neither plug nor bounded depth'"
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l engine -d 'Minerva\'s engine steers the tenants\' weights, as minervad does'
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l in-order -d 'Stop when a request is earlier than the one before, instead of sorting'
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l fold -d 'Fold a trace\'s addresses past the disk\'s end onto it, instead of stopping at the first'
@@ -88,19 +88,19 @@ complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l trac
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l trace-tag -d 'Priority of a volume\'s requests under tag, 1 to 254; may be given several times' -r
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l trace-depth -d 'Replay as fast as the disk allows, with so many requests of each tenant under way, instead of at the trace\'s instants' -r
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l report -d 'Write a report with plots' -r -F
-complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l schedulers -d 'The host\'s schedulers' -r -f -a "noop\t'First come, first served.'
-mq-deadline\t'The kernel\'s mq-deadline: expiry times and sorted batches.'
-anticipatory\t'The anticipatory scheduler that left the kernel with 2.6.33.'
-cfq\t'Completely fair queueing, by time; left the kernel with 5.0.'
-bfq\t'Budget fair queueing.'
-sfq\t'Start-time fair queueing with a bounded depth.'
-pclock\t'pClock: burst, rate and delay, work-conserving.'
-htbs\t'HTBS as Minerva mended it.'
-htbs-original\t'HTBS as it was published; its contracts count requests.'
-mclock\t'mClock: reservation, limit and weight.'
-mclock-allow\t'mClock whose limits may be passed while the disk would idle.'
-tag\t'The Tag Scheduler with plug and bounded depth.'
-tag-seed\t'The Tag Scheduler as in Bai and Huang: neither plug nor bounded depth.'"
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l schedulers -d 'The host\'s schedulers' -r -f -a "noop\t'First come, first served'
+mq-deadline\t'The kernel\'s mq-deadline: expiry times and sorted batches'
+anticipatory\t'The anticipatory scheduler that left the kernel with 2.6.33'
+cfq\t'Completely fair queueing, by time; left the kernel with 5.0'
+bfq\t'Budget fair queueing'
+sfq\t'Start-time fair queueing with a bounded depth'
+pclock\t'pClock: burst, rate and delay, work-conserving'
+htbs\t'HTBS as Minerva mended it'
+htbs-original\t'HTBS as it was published; its contracts count requests'
+mclock\t'mClock: reservation, limit and weight'
+mclock-allow\t'mClock whose limits may be passed while the disk would idle'
+tag\t'The Tag Scheduler with plug and bounded depth'
+tag-seed\t'The Tag Scheduler as in Bai and Huang: neither plug nor bounded depth'"
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l threads -d 'Threads to simulate on; the answers do not depend on it. 0 for one a processor' -r
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l engine -d 'Minerva\'s engine steers the tenants\' weights, as minervad does'
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l in-order -d 'Stop when a request is earlier than the one before, instead of sorting'
@@ -108,19 +108,19 @@ complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l fold
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l json -d 'Print JSON'
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand admit" -l profile -d 'The disk: a built-in profile or a file that ends in `.toml`' -r
-complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand admit" -l scheduler -d 'The scheduler that is to keep them: pclock or htbs' -r -f -a "noop\t'First come, first served.'
-mq-deadline\t'The kernel\'s mq-deadline: expiry times and sorted batches.'
-anticipatory\t'The anticipatory scheduler that left the kernel with 2.6.33.'
-cfq\t'Completely fair queueing, by time; left the kernel with 5.0.'
-bfq\t'Budget fair queueing.'
-sfq\t'Start-time fair queueing with a bounded depth.'
-pclock\t'pClock: burst, rate and delay, work-conserving.'
-htbs\t'HTBS as Minerva mended it.'
-htbs-original\t'HTBS as it was published; its contracts count requests.'
-mclock\t'mClock: reservation, limit and weight.'
-mclock-allow\t'mClock whose limits may be passed while the disk would idle.'
-tag\t'The Tag Scheduler with plug and bounded depth.'
-tag-seed\t'The Tag Scheduler as in Bai and Huang: neither plug nor bounded depth.'"
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand admit" -l scheduler -d 'The scheduler that is to keep them: pclock or htbs' -r -f -a "noop\t'First come, first served'
+mq-deadline\t'The kernel\'s mq-deadline: expiry times and sorted batches'
+anticipatory\t'The anticipatory scheduler that left the kernel with 2.6.33'
+cfq\t'Completely fair queueing, by time; left the kernel with 5.0'
+bfq\t'Budget fair queueing'
+sfq\t'Start-time fair queueing with a bounded depth'
+pclock\t'pClock: burst, rate and delay, work-conserving'
+htbs\t'HTBS as Minerva mended it'
+htbs-original\t'HTBS as it was published; its contracts count requests'
+mclock\t'mClock: reservation, limit and weight'
+mclock-allow\t'mClock whose limits may be passed while the disk would idle'
+tag\t'The Tag Scheduler with plug and bounded depth'
+tag-seed\t'The Tag Scheduler as in Bai and Huang: neither plug nor bounded depth'"
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand admit" -l every -d 'Take each contract\'s rate as what a job that asks all the time is to have in every interval this long, such as 1s; print the contract that it has to buy for that, and judge those' -r
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand admit" -l htbs-turn -d 'HTBS: serve one flow at most this many cost units in a row, B_max of the paper. A unit is 4 KiB, under htbs-original a request. Without it 512, and 20 under htbs-original' -r
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand admit" -l htbs-wait -d 'HTBS: keep the disk idle this long for the flow in service, T_wait of the paper, such as 10ms. Without it 10ms; 0 for never' -r
