@@ -21,6 +21,7 @@
 //! without following a link or leaving the hierarchy.
 
 mod classify;
+mod counter_files;
 mod counters;
 mod descriptors;
 mod disk_stats;
