@@ -30,14 +30,14 @@ fn a_scene_is_played_measured_and_reported() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let page = std::fs::read_to_string(&report).unwrap();
     std::fs::remove_file(&report).unwrap();
-    assert_eq!(page.matches("<svg").count(), 5, "one of completion, two for each of two runs");
+    assert_eq!(page.matches("<svg").count(), 7, "one of completion, two for each of three runs");
     let results: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let steerings: Vec<_> = results["runs"].as_array().unwrap().iter().map(|run| run["steering"].clone()).collect();
-    assert_eq!(steerings, ["equal", "fixed"]);
+    assert_eq!(steerings, ["equal", "kernel", "fixed"]);
     for tenant in results["runs"][0]["tenants"].as_array().unwrap() {
         assert_eq!(tenant["bytes"], 256 << 10);
     }
-    assert_eq!(results["comparisons"].as_array().unwrap().len(), 1);
+    assert_eq!(results["comparisons"].as_array().unwrap().len(), 2);
 }
 
 #[test]

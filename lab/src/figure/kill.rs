@@ -1,6 +1,7 @@
 //! `kill -9` of the daemon at random moments under load: `minerva-ctl restore` must undo every knob and its effect, no row that the
 //! store had acknowledged may be lost, and the next start must be clean.
 
+use super::store_rows::{StoreRows, lost_rows};
 use super::undo::race as race_of_readers;
 use super::weight_files::{weigh, weight_files};
 use crate::daemon::{Daemon, DaemonConfig};
@@ -32,8 +33,6 @@ const STEER_PATIENCE: Duration = Duration::from_secs(20);
 /// How long tenants of equal weight are compared, and how far one may be from their mean.
 const EFFECT_WINDOW: Nanos = Nanos::from_secs(3);
 const EFFECT_ERROR_MAX: f64 = 0.1;
-/// Wall clock rounding of a row's instant.
-const ROUNDING_MS: i64 = 10;
 /// Changes of use are followed at once.
 const QUICK: &str = "\n[fennel]\nrecent_half_life = \"1s\"\nlong_term_half_life = \"2s\"\nverdicts_needed = 1\n\
                      \n[actuation]\nverify_every_slices = 3\n";
@@ -52,15 +51,6 @@ pub struct KillPlan {
     pub daemon: PathBuf,
     /// `minerva-ctl`.
     pub tool: PathBuf,
-}
-
-/// What the store has committed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct StoreRows {
-    /// For each history, when it was true, in milliseconds since 1970.
-    pub histories: BTreeMap<String, i64>,
-    /// Decisions kept.
-    pub audit_rows: u64,
 }
 
 /// What came of it.
@@ -210,14 +200,6 @@ fn failed_output(command: &mut Command) -> Result<Option<String>> {
     let output = command.output().at("start", command.get_program())?;
     let said = [output.stdout.as_slice(), output.stderr.as_slice()].concat();
     Ok((!output.status.success()).then(|| String::from_utf8_lossy(&said).trim().to_owned()))
-}
-
-/// Acknowledged rows that are missing or older than they were.
-fn lost_rows(before: &StoreRows, after: &StoreRows) -> Option<String> {
-    let kept = |key: &str, at: i64| after.histories.get(key).is_some_and(|now| *now >= at - ROUNDING_MS);
-    let lost = before.histories.iter().filter(|(key, at)| !kept(key, **at)).count();
-    let audit = before.audit_rows.saturating_sub(after.audit_rows);
-    (lost > 0 || audit > 0).then(|| format!("{lost} histories and {audit} decisions were lost"))
 }
 
 /// The next start: ready, steers, ends with status 0, leaves nothing, and finds its store whole.
@@ -404,19 +386,5 @@ fn job(disk: &Disk, index: u64, think_ms: u64) -> WorkloadSpec {
         think: Nanos::from_millis(think_ms),
         part: None,
         seed: index,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{StoreRows, lost_rows};
-
-    #[test]
-    fn a_row_that_went_or_went_back_is_lost() {
-        let rows = |at, audit_rows| StoreRows { histories: [("a".to_owned(), at)].into(), audit_rows };
-        assert_eq!(lost_rows(&rows(1000, 5), &rows(999, 6)), None);
-        assert!(lost_rows(&rows(1000, 5), &rows(900, 5)).is_some());
-        assert!(lost_rows(&rows(1000, 5), &rows(1000, 4)).is_some());
-        assert!(lost_rows(&rows(1000, 5), &StoreRows { audit_rows: 5, ..StoreRows::default() }).is_some());
     }
 }

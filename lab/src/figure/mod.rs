@@ -4,13 +4,15 @@ mod bite;
 mod clients;
 mod crowd;
 mod kill;
+mod store_rows;
 mod undo;
 mod weight_files;
 
 pub use bite::{BitePlan, BiteResult, SHARES, weights_bite};
 pub use clients::{CallersReport, CallersSpec, ClientsPlan, ClientsResult, clients};
 pub use crowd::{CrowdPlan, CrowdResult, crowd};
-pub use kill::{KillPlan, KillResult, ReadStore, StoreRows, kill_restore};
+pub use kill::{KillPlan, KillResult, ReadStore, kill_restore};
+pub use store_rows::StoreRows;
 pub use undo::{UndoPlan, UndoResult, undo_bites};
 
 use crate::workload::Progress;

@@ -65,7 +65,8 @@ impl Host {
             "mode = \"enforce\"\n[observe]\nslice = \"100ms\"\n\
              [daemon]\nruntime_dir = \"{at}/run\"\nstate_dir = \"{at}/state\"\nsocket = \"{at}/minervad.sock\"\n\
              include = [\"{name}\"]\ndevices_only = [\"minerva-test-none\"]\n\
-             [named]\nparent = \"{name}-named\"\n[participation]\n{participation}"
+             [named]\nparent = \"{name}-named\"\n[[rules]]\npattern = \"{name}/{TENANT}\"\nname = \"{TENANT}\"\n\
+             [participation]\n{participation}"
         );
         let config = self.path("minerva.toml");
         fs::write(&config, text).expect("the operator's file");
