@@ -46,7 +46,7 @@ impl Skips {
         let output = tests.stdout.take().context("tests without an output")?;
         let errors = tests.stderr.take().context("tests without an output for errors")?;
         // What a program that a test starts says there is not caught by the test.
-        let beside = std::thread::spawn(move || pass_on_errors(BufReader::new(errors)));
+        let beside = std::thread::spawn(move || pass_on_errors(BufReader::new(errors), &mut std::io::stderr()));
         self.read(BufReader::new(output), &mut std::io::stdout().lock()).context("read what the tests print")?;
         self.told.extend(beside.join().unwrap_or_default());
         Ok(tests.wait().with_context(|| format!("wait for `{line}`"))?.success())
@@ -94,11 +94,12 @@ impl Skips {
 }
 
 /// Passes on what is said there; the skips in it.
-fn pass_on_errors(errors: impl BufRead) -> Vec<String> {
+fn pass_on_errors(errors: impl BufRead, shown: &mut impl Write) -> Vec<String> {
     let mut skipped = Vec::new();
     for line in errors.split(b'\n').map_while(std::io::Result::ok) {
         let line = String::from_utf8_lossy(&line);
-        eprintln!("{line}");
+        // What nobody can be shown is counted all the same.
+        let _ = writeln!(shown, "{line}");
         skipped.extend(reason(&line).map(str::to_owned));
     }
     skipped
@@ -113,7 +114,7 @@ mod tests {
         let mut skips = Skips::default();
         skips.read("running\n..skipped: needs X\n".as_bytes(), &mut Vec::new()).expect("read");
         assert_eq!(skips.told, ["needs X"]);
-        assert_eq!(pass_on_errors("warning: y\nskipped: needs Z\n".as_bytes()), ["needs Z"]);
+        assert_eq!(pass_on_errors("warning: y\nskipped: needs Z\n".as_bytes(), &mut Vec::new()), ["needs Z"]);
     }
 
     #[test]
