@@ -317,7 +317,7 @@ pub(crate) struct AgainstKernelArguments {
     #[arg(long, value_delimiter = ',', value_parser = minerva_lab::contest::CONTESTS)]
     pub(crate) scene: Vec<String>,
     /// Only these arms.
-    #[arg(long, value_delimiter = ',', value_parser = crate::figure::ARMS)]
+    #[arg(long, value_delimiter = ',', value_parser = crate::arms::ARMS)]
     pub(crate) arm: Vec<String>,
     /// Which disks to emulate.
     #[arg(long, value_delimiter = ',', default_value = "sata7200-80g,sata-ssd")]

@@ -1,5 +1,6 @@
 //! The laboratory's command line.
 
+mod arms;
 mod binaries;
 mod callers;
 mod cli;

@@ -1,6 +1,7 @@
 //! `minerva-lab figure against-kernel`: Minerva against each elevator as the kernel ships it, in one run, in drawn order.
 
 use super::{Line, SLICE_MS, drawn_seed, median};
+use crate::arms::{ARMS, STEERED};
 use crate::cli::AgainstKernelArguments;
 use crate::{binaries, signals};
 use anyhow::Context as _;
@@ -10,12 +11,6 @@ use minerva_lab::workload::WorkerProgram;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The arms: elevators as the kernel ships them, BFQ without its `low_latency`, and Minerva on BFQ as shipped.
-pub(crate) const ARMS: [&str; 8] =
-    ["mq-deadline", "kyber", "none", "bfq", "bfq-low-0", STEERED, "minerva-strict", "minerva-low-0"];
-/// Minerva on BFQ as shipped. The further two are shown beside it and judged by nothing: with `strict_guarantees = true` in its
-/// file, and on BFQ with `low_latency` 0.
-const STEERED: &str = "minerva";
 /// The arm under which the times alone are taken.
 const ALONE: &str = "bfq";
 

@@ -12,7 +12,6 @@ mod weights_bite;
 
 use crate::cli::{FigureCommand, Output};
 use crate::{binaries, output};
-pub(crate) use against_kernel::ARMS;
 
 use minerva_lab::scene::{FixedWeights, Minervad, Steering};
 

@@ -158,12 +158,12 @@ fn who_is_in_no_tenants_cgroup_is_told_what_to_do() {
 fn a_crowd_of_strangers_keeps_no_new_cgroup_out() {
     let Some((bed, daemon, socket)) = open("") else { return };
     // This process is in no tenant's group, and of the same user as the others.
-    let knock = || UnixStream::connect(&socket).expect("a door");
-    let mut crowd: Vec<UnixStream> = (0..600).map(|_| knock()).collect();
+    let connect = || UnixStream::connect(&socket).expect("a listener");
+    let mut crowd: Vec<UnixStream> = (0..600).map(|_| connect()).collect();
     until("the crowd is too large", || daemon.log().contains("It was hung up on to make room"));
     std::thread::scope(|scope| {
         // More come while those who have something to say wait for their cgroups to be seen.
-        scope.spawn(|| (0..600).for_each(|_| crowd.push(knock())));
+        scope.spawn(|| (0..600).for_each(|_| crowd.push(connect())));
         for name in ["young", "younger"] {
             let group = bed.cgroup(name);
             fs::create_dir(&group).expect("a cgroup");
