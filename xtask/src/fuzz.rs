@@ -1,9 +1,11 @@
 //! Fuzzing with libFuzzer on stable Rust: the coverage passes are compiler flags, the driver is a crate.
 
-use crate::shell::{cargo, root, succeeds};
-use anyhow::{Context, Result};
-use std::path::PathBuf;
-use std::process::Command;
+use crate::shell::{cargo, display, program, root, succeeds};
+use anyhow::{Context, Result, anyhow};
+use std::collections::BTreeMap;
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// What to run, and for how long.
 #[derive(clap::Args)]
@@ -47,20 +49,9 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     }
     let targets = if options.targets.is_empty() { all_targets(&folder)? } else { options.targets.clone() };
     let mut failed = Vec::new();
-    for target in &targets {
-        let scratch = target_folder.join("corpus").join(target);
-        std::fs::create_dir_all(&scratch).with_context(|| format!("make {}", scratch.display()))?;
-        // One program holds all targets: linking one for each would take most of the build.
-        let program = target_folder.join("x86_64-unknown-linux-gnu/release/minerva-fuzz");
-        let mut command = Command::new(program);
-        command
-            .env("MINERVA_FUZZ_TARGET", target)
-            .arg(format!("-runs={}", options.runs))
-            .args(["-rss_limit_mb=512", "-malloc_limit_mb=64", "-timeout=10", "-verbosity=0", "-print_final_stats=1"])
-            .arg(format!("-artifact_prefix={}/", target_folder.display()))
-            .args([&scratch, &folder.join("corpus").join(target)]);
-        if !succeeds(&mut command)? {
-            failed.push(target.clone());
+    for (target, passed) in fuzz_all(&targets, &folder, options.runs)? {
+        if !passed {
+            failed.push(target);
         }
     }
     if options.json {
@@ -74,8 +65,51 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     Ok(failed.is_empty())
 }
 
+/// Fuzzes as many targets at once as there are processors, since each takes one; whether each passed, in order of their names.
+fn fuzz_all(targets: &[String], folder: &Path, runs: u64) -> Result<BTreeMap<String, bool>> {
+    let waiting = Mutex::new(targets.iter());
+    let workers = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let worker = || {
+        let mut passed = Vec::new();
+        // Nothing panics while it holds the lock, and if it did, the list would still be whole.
+        while let Some(target) = { waiting.lock().unwrap_or_else(PoisonError::into_inner).next() } {
+            passed.push((target.clone(), fuzz_one(target, folder, runs)?));
+        }
+        Ok(passed)
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(worker)).collect();
+        let mut all = BTreeMap::new();
+        for worker in workers {
+            let passed: Result<Vec<_>> = worker.join().map_err(|_| anyhow!("a thread that fuzzes panicked"))?;
+            all.extend(passed?);
+        }
+        Ok(all)
+    })
+}
+
+/// Fuzzes one target and then prints at once what it said, so that lines of two never mix; whether it passed.
+fn fuzz_one(target: &str, folder: &Path, runs: u64) -> Result<bool> {
+    let target_folder = folder.join("target");
+    let scratch = target_folder.join("corpus").join(target);
+    std::fs::create_dir_all(&scratch).with_context(|| format!("make {}", scratch.display()))?;
+    // One program holds all targets: linking one for each would take most of the build.
+    let mut command = program(&target_folder.join("x86_64-unknown-linux-gnu/release/minerva-fuzz").to_string_lossy());
+    command
+        .env("MINERVA_FUZZ_TARGET", target)
+        .arg(format!("-runs={runs}"))
+        .args(["-rss_limit_mb=512", "-malloc_limit_mb=64", "-timeout=10", "-verbosity=0", "-print_final_stats=1"])
+        .arg(format!("-artifact_prefix={}/", target_folder.display()))
+        .args([&scratch, &folder.join("corpus").join(target)]);
+    let line = display(&command);
+    let output = command.output().with_context(|| format!("start `{line}`"))?;
+    let said = [output.stdout, output.stderr].concat();
+    eprintln!("> {line}\n{}", String::from_utf8_lossy(&said));
+    Ok(output.status.success())
+}
+
 /// Every target has a folder of seeds.
-fn all_targets(folder: &std::path::Path) -> Result<Vec<String>> {
+fn all_targets(folder: &Path) -> Result<Vec<String>> {
     let corpus: PathBuf = folder.join("corpus");
     let mut names = Vec::new();
     for entry in std::fs::read_dir(&corpus).with_context(|| format!("list {}", corpus.display()))? {
