@@ -6,6 +6,7 @@
 //! A second `held` line of the same number adds what an undo is about to clear for a moment (`removal`). A Minerva that does not
 //! know of it passes over the addition and puts back all the same.
 
+use crate::elevator;
 use crate::error::ActuateError;
 use crate::open_beneath::Place;
 use minerva_model::{DeviceId, KnobFile, KnobTarget, KnobWrite};
@@ -53,6 +54,9 @@ pub struct JournalEntry {
     /// Lines of other disks, held by nobody, which the undo clears for a moment: whoever goes on with it writes them again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cleared: Vec<String>,
+    /// Of an elevator: the queue's other settings, which a change of elevator sets anew, as paths below the disk's directory and texts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub queue: Vec<(String, String)>,
 }
 
 /// Something wrong with a journal, such as a line that is not understood.
@@ -68,6 +72,7 @@ impl JournalEntry {
     /// What is to be journalled before `request` is performed at `place`, where the knob now reads `before`. The journal
     /// numbers it.
     pub(crate) fn new(place: &Place, request: &KnobWrite, before: String) -> Self {
+        let is_elevator = request.file == KnobFile::Elevator;
         Self {
             sequence: 0,
             target: request.target.clone(),
@@ -77,6 +82,7 @@ impl JournalEntry {
             undo: request.undo.clone(),
             before,
             cleared: Vec::new(),
+            queue: if is_elevator { elevator::queue_settings(place) } else { Vec::new() },
         }
     }
 }

@@ -22,6 +22,7 @@
 //! | `records` | journal and lease of a running writer, in step |
 //! | `restore` | [`restore`]; `report` what it tells |
 //! | `removal` | what it takes that a removed BFQ weight of one disk loses its effect too |
+//! | `elevator` | what a change of a disk's elevator loses besides it |
 //! | `open_beneath` | from a target to a directory that cannot be another one; reading and writing a knob |
 //! | `lease` | until when limits are valid without being renewed |
 //! | `guard` | the process that restores when the daemon is killed or stuck |
@@ -31,6 +32,7 @@
 //! | `overwriters` | who else writes a knob |
 //! | `runtime_dir` | the directory that all this lives in |
 
+mod elevator;
 mod error;
 #[cfg(test)]
 mod failpoint;

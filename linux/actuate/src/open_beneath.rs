@@ -6,10 +6,10 @@
 use crate::error::{KnobFailure, name_of};
 use crate::settings::WriterSettings;
 use minerva_model::{CgroupRef, DeviceId, KnobFile, KnobTarget};
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The most that is read of a knob. A cgroup file with a line for each of 10,000 disks has a tenth of this.
 const KNOB_BYTES_MAX: usize = 4 << 20;
@@ -23,6 +23,7 @@ pub(crate) struct Roots {
     cgroup: Result<OwnedFd, Errno>,
     block: Result<OwnedFd, Errno>,
     devices: Result<OwnedFd, Errno>,
+    cgroup_root: PathBuf,
     cgroup_shown: String,
     sys_shown: String,
 }
@@ -44,9 +45,15 @@ impl Roots {
             cgroup: open_root(&settings.cgroup_root),
             block: open_root(&settings.sys_root.join("block")),
             devices: open_root(&settings.sys_root.join("devices")),
+            cgroup_root: settings.cgroup_root.clone(),
             cgroup_shown: settings.cgroup_root.display().to_string(),
             sys_shown: settings.sys_root.display().to_string(),
         }
+    }
+
+    /// Where the hierarchy is mounted.
+    pub(crate) fn cgroup_root(&self) -> &Path {
+        &self.cgroup_root
     }
 
     /// Opens the directory in which `file` of `target` is.
@@ -140,8 +147,25 @@ impl Place {
         read_whole(&fd).map_err(|errno| self.failure("reading back", file, errno))
     }
 
-    fn read_relative(&self, name: &str) -> Result<String, Errno> {
+    /// The whole text of another file of this directory.
+    pub(crate) fn read_relative(&self, name: &str) -> Result<String, Errno> {
         read_whole(&open_file_beneath(&self.dir, name, OFlags::RDONLY)?)
+    }
+
+    /// Writes another file of this directory with one `write(2)`.
+    pub(crate) fn write_relative(&self, name: &str, text: &str) -> Result<(), Errno> {
+        let fd = open_file_beneath(&self.dir, name, OFlags::WRONLY)?;
+        rustix::io::retry_on_intr(|| rustix::io::write(&fd, text.as_bytes())).map(drop)
+    }
+
+    /// The files of a directory in this one, in order; none if it is not there.
+    pub(crate) fn names_in(&self, directory: &str) -> Vec<String> {
+        let opened = open2(&self.dir, directory, OFlags::RDONLY | OFlags::DIRECTORY);
+        let entries = opened.and_then(Dir::new).into_iter().flatten().flatten();
+        let files = entries.filter(|entry| entry.file_type() == FileType::RegularFile);
+        let mut names: Vec<String> = files.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
     }
 
     fn failure(&self, action: &str, file: KnobFile, errno: Errno) -> KnobFailure {

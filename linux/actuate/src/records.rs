@@ -1,5 +1,6 @@
 //! What the writer remembers: the runtime directory with the journal and its lease, kept in step. Callers hold the gate.
 
+use crate::elevator;
 use crate::error::{ActuateError, KnobFailure};
 use crate::journal::Journal;
 use crate::journal_lines::JournalEntry;
@@ -73,9 +74,13 @@ impl Records {
         let Some(entry) = journal.entry(place, request).cloned() else {
             return Err(KnobFailure::guard(format!("{} is not journalled", place.shown(request.file))));
         };
-        removal::write_and_read_back(place, &entry, &request.text, |lines| {
+        let text = removal::write_and_read_back(place, &entry, &request.text, |lines| {
             journal.note_cleared(dir, &entry, lines).map(drop)
-        })
+        })?;
+        if request.text == entry.undo {
+            elevator::put_back_queue_settings(place, &entry.queue).map_err(KnobFailure::guard)?;
+        }
+        Ok(text)
     }
 
     /// Releases a knob that was put back, or whose first write was refused: what others write there from now on is

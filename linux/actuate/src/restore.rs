@@ -1,6 +1,7 @@
 //! Puts back what the journal says. Needs no daemon, may be killed and repeated at any point, and touches nothing that
 //! Minerva did not journal.
 
+use crate::elevator;
 use crate::error::{ActuateError, KnobFailure};
 use crate::journal::{self, Journal};
 use crate::journal_lines::{JournalEntry, JournalProblem, parse_journal};
@@ -26,7 +27,8 @@ pub enum RestoreWhen {
     IfDaemonGone,
 }
 
-/// Puts back every journalled knob: the newest first, disks last, because weights are lost with an elevator. The journal
+/// Puts back every journalled knob: the newest first, disks last, because weights are lost with an elevator; but an elevator that
+/// weighs comes before all, because weights need it. The journal
 /// is removed when everything is restored or gone; otherwise what failed stays in it for the next attempt.
 pub fn restore(settings: &WriterSettings, when: RestoreWhen) -> Result<RestoreReport, ActuateError> {
     let Some(dir) = RuntimeDir::open(&settings.runtime_dir)? else { return Ok(RestoreReport::default()) };
@@ -66,7 +68,9 @@ pub(crate) fn restore_behind_gate(dir: &RuntimeDir, roots: &Roots) -> Result<Res
         return Ok(RestoreReport { earlier_boot: Some(boot), ..RestoreReport::default() });
     }
     let mut entries = content.entries;
-    entries.sort_by_key(|entry| (is_disk_setting(entry.file), Reverse(entry.sequence)));
+    entries.sort_by_key(|entry| {
+        (!elevator::is_needed_first(entry.file, &entry.undo), is_disk_setting(entry.file), Reverse(entry.sequence))
+    });
     let mut report = RestoreReport { problems: content.problems, ..RestoreReport::default() };
     let mut journal = Journal::open(dir)?;
     let mut failed = Vec::new();
@@ -145,10 +149,14 @@ fn try_put_back(
     // A BFQ weight may be removed and in force all the same: then the file does not tell.
     let tells = !removal::is_removal(entry.file, entry.device, &entry.undo);
     let was_so = holds_undone_state(&found, entry);
-    if was_so && tells {
+    if was_so && tells && entry.queue.is_empty() {
         return Ok(RestoreResult::AlreadySo);
     }
     let text = removal::write_and_read_back(&place, entry, &entry.undo, note_cleared)?;
+    if let Err(refused) = elevator::put_back_queue_settings(&place, &entry.queue) {
+        let shown = place.shown(entry.file);
+        return Ok(RestoreResult::Failed(format!("{shown} is as it was, but beside it the kernel refused: {refused}")));
+    }
     if was_so && text == found {
         return Ok(RestoreResult::AlreadySo);
     }

@@ -1,5 +1,6 @@
 //! Journal, write, read back.
 
+use crate::elevator;
 use crate::error::{ActuateError, KnobFailure};
 use crate::journal_lines::JournalEntry;
 use crate::lock::{Gate, InstanceLock};
@@ -111,7 +112,9 @@ impl Writer {
         self.records.take_note_of_restores().map_err(not_written)?;
         if self.records.entry(&place, request).is_none() {
             let entry = JournalEntry::new(&place, request, place.read(request.file)?);
-            self.records.hold(vec![entry], &self.roots).map_err(not_written)?;
+            let mut entries = self.lost_with(&entry);
+            entries.push(entry);
+            self.records.hold(entries, &self.roots).map_err(not_written)?;
         }
         #[cfg(test)]
         crate::failpoint::reach();
@@ -119,6 +122,22 @@ impl Writer {
         // A knob that stays journalled although it was put back costs no more than a look at the next restore.
         drop(self.records.release_if_undone(&place, request, &written));
         written
+    }
+
+    /// What the groups lose when the elevator of this entry gives way to another. Their own entries put it back.
+    fn lost_with(&self, entry: &JournalEntry) -> Vec<JournalEntry> {
+        if !elevator::is_needed_first(entry.file, &entry.undo) {
+            return Vec::new();
+        }
+        let weights = elevator::weights_of_groups(&self.roots, entry.device).into_iter();
+        let entries = weights.filter_map(|weight| {
+            // A group that has just gone has lost its weight with itself.
+            let place = self.roots.place(&weight.target, weight.file, weight.device).ok()?;
+            let is_held = self.records.entry(&place, &weight).is_some();
+            let before = place.read(weight.file).ok()?;
+            (!is_held).then(|| JournalEntry::new(&place, &weight, before))
+        });
+        entries.collect()
     }
 
     /// Forgets what undoes a knob that was left to somebody else: neither the end of the daemon nor a restore writes over

@@ -18,7 +18,7 @@ fn entries() -> impl Strategy<Value = Vec<JournalEntry>> {
     let entry = (numbers, target, sample::select(KnobFile::ALL.to_vec()), texts).prop_map(
         |((sequence, inode, major, minor), target, file, (undo, before))| {
             let device = DeviceId { major, minor };
-            JournalEntry { sequence, target, inode, file, device, undo, before, cleared: Vec::new() }
+            JournalEntry { sequence, target, inode, file, device, undo, before, cleared: Vec::new(), queue: Vec::new() }
         },
     );
     collection::vec(entry, 0..8)
@@ -116,6 +116,7 @@ fn tenants_that_are_gone_do_not_stay_in_the_journal() {
             undo: "8:0 default".to_owned(),
             before: "default 100\n".to_owned(),
             cleared: Vec::new(),
+            queue: Vec::new(),
         };
         journal.add(&dir, (there..there + BATCH).map(entry).collect()).unwrap();
         most = most.max(journal.len());

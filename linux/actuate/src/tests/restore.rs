@@ -210,6 +210,7 @@ fn the_undone_state_is_recognised() {
         undo: undo.into(),
         before: before.into(),
         cleared: Vec::new(),
+        queue: Vec::new(),
     };
     let table = [
         // Lines of other disks do not count.
@@ -232,4 +233,43 @@ fn the_undone_state_is_recognised() {
     for (file, undo, before, now, expected) in table {
         assert_eq!(holds_undone_state(now, &entry(file, undo, before)), expected, "{undo} {before:?} {now:?}");
     }
+}
+
+#[test]
+fn what_a_change_of_elevator_loses_comes_back_with_it() {
+    if !ready() {
+        return;
+    }
+    let (runtime, group, nested, disk) = (Runtime::new(), Cgroup::new(), Cgroup::new(), Disk::new());
+    let inner = nested.dir().join("inner");
+    fs::create_dir(&inner).unwrap();
+    for (dir, weight) in [(group.dir(), 700), (inner.clone(), 300)] {
+        fs::write(dir.join(WEIGHTS.file_name()), format!("{} {weight}", disk.id)).unwrap();
+    }
+    disk.set_queue("nr_requests", "77");
+    disk.set_queue("iosched/slice_idle", "3");
+    disk.set_queue("iosched/low_latency", "0");
+    let state = || {
+        let weights =
+            [group.dir(), inner.clone()].map(|dir| fs::read_to_string(dir.join(WEIGHTS.file_name())).unwrap());
+        let queue = ["nr_requests", "iosched/slice_idle", "iosched/low_latency"].map(|name| disk.queue(name));
+        (disk.text(KnobFile::Elevator), weights, queue)
+    };
+    let before = state();
+    let elevator = |text| knob_write(&disk.target(), KnobFile::Elevator, disk.id, text, "bfq");
+    let (lock, mut writer, _) = runtime.start();
+    // A crash after a change, a clean end after one, and a change taken back by hand.
+    assert!(matches!(writer.write(&elevator("none")), Outcome::Text(_)));
+    assert!(!group.text(WEIGHTS).contains("700"));
+    drop((lock, writer));
+    let (_lock, mut writer, report) = runtime.start();
+    assert!(report.is_complete(), "{report}");
+    assert_eq!(state(), before);
+    for last in ["mq-deadline", "bfq"] {
+        assert!(matches!(writer.write(&elevator("none")), Outcome::Text(_)));
+        assert!(matches!(writer.write(&elevator(last)), Outcome::Text(_)));
+    }
+    assert!(writer.close_clean().unwrap().is_complete());
+    assert_eq!(state(), before);
+    fs::remove_dir(inner).unwrap();
 }

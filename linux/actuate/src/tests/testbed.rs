@@ -141,6 +141,15 @@ impl Disk {
         fs::read_to_string(self.knob(file)).unwrap()
     }
 
+    /// A setting of the queue that is no knob of Minerva's.
+    pub(super) fn queue(&self, name: &str) -> String {
+        fs::read_to_string(format!("/sys/block/loop{}/queue/{name}", self.number)).unwrap()
+    }
+
+    pub(super) fn set_queue(&self, name: &str, text: &str) {
+        fs::write(format!("/sys/block/loop{}/queue/{name}", self.number), text).unwrap();
+    }
+
     pub(super) fn set(&self, file: KnobFile, text: &str) {
         fs::write(self.knob(file), text).unwrap();
     }
