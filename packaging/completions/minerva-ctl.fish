@@ -46,7 +46,7 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "boost" -d '
 complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "when" -d 'Ask when an operation may begin, and wait until then'
 complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "whoami" -d 'Show who the server takes the caller for, and what is in force for it'
 complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "audit" -d 'Show what tenants asked for and were answered, and every credit earned and spent'
-complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "probe-reader" -d 'One of the probe\'s two readers'
+complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "probe-reader" -d 'One of the readers of a probe or a comparison'
 complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "generate" -d 'Write manual pages and shell completions, for packagers'
 complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand status" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
@@ -63,12 +63,15 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand explain" -l sock
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand explain" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand explain" -l json -d 'Print JSON, one object a line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand explain" -s h -l help -d 'Print help'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l rounds -d 'How often the comparison goes through all arms' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l device -d 'Only this disk, such as sda' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l mount -d 'Only the disk under this path' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l seconds -d 'How long the probe reads' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l seconds -d 'How long the probe reads, or each arm of the comparison in each round' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l probe -d 'Prove it: two tenants read from the disk at 8:1 for some seconds. Nothing is written to the disk'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l compare -d 'What each elevator would give here: two heavy readers beside a light one under each arm. Nothing is written to the disk'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l change-elevator -d 'Let the comparison try the other elevators as well, and put back the one in force, with its settings and weights'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l json -d 'Print JSON, one object a line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -s h -l help -d 'Print help'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand restore" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
@@ -207,7 +210,7 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach priority credits boost when whoami audit probe-reader generate help" -f -a "when" -d 'Ask when an operation may begin, and wait until then'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach priority credits boost when whoami audit probe-reader generate help" -f -a "whoami" -d 'Show who the server takes the caller for, and what is in force for it'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach priority credits boost when whoami audit probe-reader generate help" -f -a "audit" -d 'Show what tenants asked for and were answered, and every credit earned and spent'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach priority credits boost when whoami audit probe-reader generate help" -f -a "probe-reader" -d 'One of the probe\'s two readers'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach priority credits boost when whoami audit probe-reader generate help" -f -a "probe-reader" -d 'One of the readers of a probe or a comparison'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach priority credits boost when whoami audit probe-reader generate help" -f -a "generate" -d 'Write manual pages and shell completions, for packagers'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain doctor restore record replay config reload run attach priority credits boost when whoami audit probe-reader generate help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "check" -d 'Judge a file; errors point at the place'

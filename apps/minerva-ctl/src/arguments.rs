@@ -58,13 +58,22 @@ pub(crate) enum Command {
         /// Prove it: two tenants read from the disk at 8:1 for some seconds. Nothing is written to the disk
         #[arg(long)]
         probe: bool,
+        /// What each elevator would give here: two heavy readers beside a light one under each arm. Nothing is written to the disk
+        #[arg(long, conflicts_with = "probe")]
+        compare: bool,
+        /// Let the comparison try the other elevators as well, and put back the one in force, with its settings and weights
+        #[arg(long, requires = "compare")]
+        change_elevator: bool,
+        /// How often the comparison goes through all arms
+        #[arg(long, value_name = "NUMBER", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=100))]
+        rounds: u32,
         /// Only this disk, such as sda
         #[arg(long, value_name = "NAME", conflicts_with = "mount")]
         device: Option<String>,
         /// Only the disk under this path
         #[arg(long, value_name = "PATH")]
         mount: Option<PathBuf>,
-        /// How long the probe reads
+        /// How long the probe reads, or each arm of the comparison in each round
         #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "4s")]
         seconds: Duration,
     },
@@ -210,17 +219,13 @@ pub(crate) enum Command {
         #[arg(long, value_name = "COUNT", default_value_t = 1000)]
         entries: u32,
     },
-    /// One of the probe's two readers
+    /// One of the readers of a probe or a comparison
     #[command(hide = true)]
     ProbeReader {
         /// The disk
         node: PathBuf,
-        /// First byte
-        start: u64,
-        /// Bytes to read round and round in
-        length: u64,
-        /// How long
-        milliseconds: u64,
+        /// What to read, as JSON
+        job: String,
     },
     /// Write manual pages and shell completions, for packagers
     #[command(hide = true)]

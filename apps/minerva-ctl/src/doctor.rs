@@ -1,6 +1,7 @@
 //! `minerva-ctl doctor`: will a weight bite here? For each disk and mount, with the reason and the remedy, from what the kernel
 //! says. Nothing is changed, and no daemon is needed.
 
+use crate::compare;
 use crate::output::{self, Verdict};
 use crate::place::{self, OperatorFile};
 use crate::probe;
@@ -18,11 +19,18 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(crate) struct Request {
     pub(crate) file: OperatorFile,
-    pub(crate) probe: bool,
+    pub(crate) proof: Option<Proof>,
     pub(crate) device: Option<String>,
     pub(crate) mount: Option<PathBuf>,
     pub(crate) duration: Duration,
     pub(crate) json: bool,
+}
+
+/// What is to be tried on the disk itself.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Proof {
+    Probe,
+    Compare { change_elevator: bool, rounds: u32 },
 }
 
 /// One disk, judged.
@@ -76,17 +84,32 @@ pub(crate) fn run(request: &Request) -> anyhow::Result<Verdict> {
     let slices: Vec<SliceLine> = hidden.iter().map(slice_line).collect();
     print(&shown, &mounts, &slices, request.json)?;
     let mut found = shown.iter().any(|line| !line.bites) || !slices.is_empty();
-    if request.probe {
+    if let Some(proof) = request.proof {
         let [id] = wanted.probed(&devices)[..] else {
-            bail!("name the disk to prove it on: --device NAME or --mount PATH")
+            bail!("name the disk to read from: --device NAME or --mount PATH")
         };
-        match probe::run(&config, &roots, &devices[&id], request.duration, request.json)? {
+        match try_on(&devices[&id], proof, request, (&config, &roots))? {
             Verdict::Well => {}
             Verdict::Found => found = true,
             interrupted => return Ok(interrupted),
         }
     }
     Ok(Verdict::found_if(found))
+}
+
+fn try_on(
+    device: &Device,
+    proof: Proof,
+    request: &Request,
+    (config, roots): (&Config, &Roots),
+) -> anyhow::Result<Verdict> {
+    let (duration, json) = (request.duration, request.json);
+    match proof {
+        Proof::Probe => probe::run(config, roots, device, duration, json),
+        Proof::Compare { change_elevator, rounds } => {
+            compare::run(config, roots, &compare::Request { device, change_elevator, duration, rounds, json })
+        }
+    }
 }
 
 /// Every disk of the host, and the slices that hide groups.

@@ -4,6 +4,7 @@
 mod adjust;
 mod arguments;
 mod audit;
+mod compare;
 mod config;
 mod doctor;
 mod explain;
@@ -15,6 +16,7 @@ mod output;
 mod part;
 mod place;
 mod probe;
+mod probe_place;
 mod probe_reader;
 mod quantity;
 mod record;
@@ -39,7 +41,6 @@ use signal_hook::consts::SIGPIPE;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
 
 fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
@@ -85,8 +86,13 @@ fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
             with_daemon(Box::new(move |client| Box::pin(audit::run(client, tenant, since, entries, json))))
         }
         Command::Reload => with_daemon(Box::new(move |client| Box::pin(reload::run(client, json)))),
-        Command::Doctor { probe, device, mount, seconds } => {
-            doctor::run(&doctor::Request { file, probe, device, mount, duration: seconds, json })
+        Command::Doctor { probe, compare, change_elevator, rounds, device, mount, seconds } => {
+            let proof = match (probe, compare) {
+                (true, _) => Some(doctor::Proof::Probe),
+                (_, true) => Some(doctor::Proof::Compare { change_elevator, rounds }),
+                _ => None,
+            };
+            doctor::run(&doctor::Request { file, proof, device, mount, duration: seconds, json })
         }
         Command::Restore { if_daemon_gone } => restore::run(&file, if_daemon_gone, json),
         Command::Replay { file: tape } => replay::run(&tape, json),
@@ -115,9 +121,7 @@ fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
         Command::Boost { amount, device } => block_on(tenant::boost(&file, amount, device.as_deref(), json)),
         Command::When { bytes, bounds, no_wait } => block_on(when::run(&file, bounds.operation(bytes), !no_wait, json)),
         Command::Whoami => block_on(tenant::whoami(&file, json)),
-        Command::ProbeReader { node, start, length, milliseconds } => {
-            probe_reader::read(&node, start, length, Duration::from_millis(milliseconds))
-        }
+        Command::ProbeReader { node, job } => probe_reader::read(&node, &job),
         Command::Generate { directory } => generate::run(&directory),
     }
 }

@@ -1,26 +1,20 @@
 //! `minerva-ctl doctor --probe`: proves on the disk itself that a weight or a cap bites. Two tenants of the probe's own read from the
 //! disk. Where weights bite they have 800 and 100, and what each got is compared; where caps do, both read freely at first, then one
-//! of them under a cap of a quarter of what it got, and its two rates are compared. Nothing is written to the disk; the tenants and their weights are
-//! gone afterwards, also after SIGINT, SIGTERM and SIGHUP. If the probe is killed its readers end by themselves, and the next probe,
-//! restore or start of the daemon removes the rest.
+//! of them under a cap of a quarter of what it got, and its two rates are compared. Nothing is written to the disk.
 
 use crate::output::{self, Verdict};
-use crate::place;
-use crate::probe_reader::{READ_BYTES, reader};
-use anyhow::{Context, bail};
+use crate::probe_place::{ProbePlace, weight, write_group};
+use crate::probe_reader::ReaderJob;
+use anyhow::bail;
 use minerva_actuate::verdict;
 use minerva_config::Config;
-use minerva_linux_actuate::{InstanceLock, NamedGroups, Writer, WriterSettings, probe_place, sweep_probes};
 use minerva_linux_observe::Roots;
-use minerva_model::{BackEnd, CgroupRef, Device, DeviceId, KnobFile, KnobTarget, KnobWrite, Outcome, WriteId};
+use minerva_model::{BackEnd, Device, DeviceId, KnobFile};
 use serde::Serialize;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use std::io::{Read, Write};
-use std::process::Child;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+/// What one read asks for.
+const READ_BYTES: usize = 64 * 1024;
 /// Weights of the two readers: 8:1, as in the figure `weights-bite`.
 const WEIGHTS: [u32; 2] = [800, 100];
 /// Of the asked ratio this part must be reached. A busy disk and a short probe cost some; a knob that does nothing gives 1:1.
@@ -29,9 +23,6 @@ const PART_NEEDED: f64 = 0.6;
 const CAP_DIVISOR: u64 = 4;
 /// The kernel deals a cap out in pieces: with a smaller one a short probe would see none.
 const CAP_BYTES_PER_SECOND_MIN: u64 = 256 * 1024;
-/// How often it is looked whether the readers have ended or a signal has come.
-const BEAT: Duration = Duration::from_millis(20);
-
 /// What came of it.
 #[derive(Debug, Serialize)]
 struct Probed {
@@ -84,14 +75,14 @@ pub(crate) fn run(
     if region == 0 {
         bail!("{} is too small to read from", device.name);
     }
-    let signal = signal_that_came()?;
-    let raced =
-        prove(knob, device, duration, &|set| Scratch::new(config, roots).race(device, region, duration, &signal, set));
-    if let number @ 1.. = signal.load(Ordering::Relaxed) {
+    let mut place = ProbePlace::open(config, roots)?;
+    let raced = prove(knob, device, duration, &mut |set| race(&mut place, device, region, duration, set));
+    if let Some(number) = place.signal() {
         eprintln!("minerva-ctl: interrupted; the probe's tenants and weights are removed");
-        return Ok(Verdict::Signalled(i32::try_from(number).unwrap_or_default()));
+        return Ok(Verdict::Signalled(number));
     }
     let (asked_ratio, bytes) = raced?;
+    place.close()?;
     let got_ratio = bytes[0] as f64 / (bytes[1].max(1)) as f64;
     // A disk slower than the least cap would pass whatever the knob does.
     anyhow::ensure!(asked_ratio > 1.0 / PART_NEEDED, "{} is too slow or too busy for a proof; try again", device.name);
@@ -108,48 +99,57 @@ pub(crate) fn run(
     Ok(Verdict::found_if(!bites))
 }
 
-/// Writes the knob of a reader's group, given by its number and path.
-type Set<'a> = &'a dyn Fn(&mut Writer, usize, String) -> anyhow::Result<()>;
+/// What a reader's knob is given and what undoes it, by the reader's number; and in which file.
+type Knobs<'a> = (KnobFile, &'a dyn Fn(usize) -> Option<[String; 2]>);
+
+/// Lets the two readers race under these knobs; the bytes that each read.
+fn race(
+    place: &mut ProbePlace,
+    device: &Device,
+    region: u64,
+    duration: Duration,
+    (file, texts): Knobs<'_>,
+) -> anyhow::Result<[u64; 2]> {
+    let names = WEIGHTS.map(|weight| format!("reader-{weight}"));
+    let duration_milliseconds = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    let job = |index: usize| ReaderJob {
+        start: region * index as u64,
+        length: region,
+        read_bytes: READ_BYTES,
+        depth: 1,
+        random_seed: None,
+        duration_milliseconds,
+    };
+    let jobs = [(&*names[0], job(0)), (&*names[1], job(1))];
+    let readings = place.race(device, &jobs, &|writer, index, path| match texts(index) {
+        Some([text, undo]) => write_group(writer, file, device.id, path, text, undo),
+        None => Ok(()),
+    })?;
+    Ok([readings[0].bytes, readings[1].bytes])
+}
 
 /// Lets the readers race as the knob asks; the ratio that it is to bring about, and the bytes whose ratio it did.
 fn prove(
     knob: Knob,
     device: &Device,
     duration: Duration,
-    run: &dyn Fn(Set<'_>) -> anyhow::Result<[u64; 2]>,
+    race: &mut dyn FnMut(Knobs<'_>) -> anyhow::Result<[u64; 2]>,
 ) -> anyhow::Result<(f64, [u64; 2])> {
-    let race = |set: &dyn Fn(usize) -> Option<[String; 2]>, file| {
-        run(&|writer, index, path| match set(index) {
-            Some([text, undo]) => write(writer, file, device.id, path, text, undo),
-            None => Ok(()),
-        })
-    };
     match knob {
         Knob::Weight(file) => {
             eprintln!("two readers at 8:1 on {} for {} s", device.name, duration.as_secs_f64());
             let asked_ratio = f64::from(WEIGHTS[0]) / f64::from(WEIGHTS[1]);
-            race(&|index| Some(weight(file, WEIGHTS[index])), file).map(|bytes| (asked_ratio, bytes))
+            race((file, &|index| Some(weight(file, WEIGHTS[index])))).map(|bytes| (asked_ratio, bytes))
         }
         Knob::Cap(file) => {
             eprintln!("two readers on {}, for {} s freely and then with a cap", device.name, duration.as_secs_f64());
-            race(&|_| None, file).and_then(|free| {
-                let rate = (free[1] as f64 / duration.as_secs_f64()) as u64;
-                let cap = (rate / CAP_DIVISOR).max(CAP_BYTES_PER_SECOND_MIN);
-                let capped = race(&|index| (index == 1).then(|| self::cap(file, device.id, cap)), file)?;
-                Ok((rate as f64 / cap as f64, [free[1], capped[1]]))
-            })
+            let free = race((file, &|_| None))?;
+            let rate = (free[1] as f64 / duration.as_secs_f64()) as u64;
+            let cap = (rate / CAP_DIVISOR).max(CAP_BYTES_PER_SECOND_MIN);
+            let capped = race((file, &|index| (index == 1).then(|| self::cap(file, device.id, cap))))?;
+            Ok((rate as f64 / cap as f64, [free[1], capped[1]]))
         }
     }
-}
-
-/// The number of the signal that came; 0 until one has.
-fn signal_that_came() -> anyhow::Result<Arc<AtomicUsize>> {
-    let came = Arc::new(AtomicUsize::new(0));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        let number = usize::try_from(signal).context("signals have numbers")?;
-        signal_hook::flag::register_usize(signal, Arc::clone(&came), number).context("failed to catch signals")?;
-    }
-    Ok(came)
 }
 
 fn page(probed: &Probed) -> String {
@@ -170,113 +170,10 @@ fn page(probed: &Probed) -> String {
     )
 }
 
-/// The probe's own tenants; dropping it removes them, with all they hold.
-struct Scratch {
-    groups: NamedGroups,
-    settings: WriterSettings,
-    readers: Vec<Child>,
-}
-
-impl Scratch {
-    fn new(config: &Config, roots: &Roots) -> Self {
-        let daemons = place::writer_settings(config, roots);
-        sweep_probes(&daemons);
-        let (settings, groups) = probe_place(&daemons);
-        Self { groups, settings, readers: Vec::new() }
-    }
-
-    /// Lets the two race, and tells what each read; ends early when `signal` is no longer 0. `set` writes the knob of a reader's
-    /// group.
-    fn race(
-        mut self,
-        device: &Device,
-        region: u64,
-        duration: Duration,
-        signal: &AtomicUsize,
-        set: Set<'_>,
-    ) -> anyhow::Result<[u64; 2]> {
-        let lock = InstanceLock::acquire(&self.settings.runtime_dir).context("failed to prepare; be root")?;
-        let (mut writer, _) = Writer::open(&self.settings, &lock).context("failed to prepare")?;
-        for (index, weight) in WEIGHTS.into_iter().enumerate() {
-            let start = region * index as u64;
-            let reader = reader(device, start, region, duration)?;
-            let pid = reader.id();
-            self.readers.push(reader);
-            let path = self.groups.place(&format!("reader-{weight}"), pid, None).context("failed to make a tenant")?;
-            set(&mut writer, index, path)?;
-        }
-        for reader in &mut self.readers {
-            let mut start = reader.stdin.take().context("a reader has no standard input")?;
-            start.write_all(b"go\n").context("a reader ended early")?;
-        }
-        while self.readers.iter_mut().any(|reader| matches!(reader.try_wait(), Ok(None))) {
-            if signal.load(Ordering::Relaxed) != 0 {
-                bail!("interrupted");
-            }
-            std::thread::sleep(BEAT);
-        }
-        let mut bytes = [0; 2];
-        for (slot, reader) in bytes.iter_mut().zip(&mut self.readers) {
-            let mut text = String::new();
-            let out = reader.stdout.as_mut().context("a reader has no standard output")?;
-            out.read_to_string(&mut text).context("failed to hear from a reader")?;
-            *slot = text.trim().parse().with_context(|| format!("failed to read from {}", device.name))?;
-        }
-        writer.close_clean().context("failed to put the knobs back")?;
-        Ok(bytes)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        for reader in &mut self.readers {
-            // It has ended, or does now.
-            let _ = reader.kill();
-            let _ = reader.wait();
-        }
-        // A zombie's group counts as empty only some moments after the wait.
-        let patience = Instant::now() + Duration::from_secs(2);
-        while !self.groups.dissolve() && Instant::now() < patience {
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        let _ = std::fs::remove_dir_all(&self.settings.runtime_dir);
-    }
-}
-
-/// The text that sets a weight in a group of the probe's own, and the one that undoes it.
-fn weight(file: KnobFile, weight: u32) -> [String; 2] {
-    let prefix = if file == KnobFile::BfqV1Weight { "" } else { "default " };
-    [format!("{prefix}{weight}"), format!("{prefix}100")]
-}
-
-/// The same for a cap on reads.
+/// The text that caps reads in a group of the probe's own, and the one that undoes it.
 fn cap(file: KnobFile, device: DeviceId, bytes_per_second: u64) -> [String; 2] {
     match file {
         KnobFile::IoMax => [format!("{device} rbps={bytes_per_second}"), format!("{device} rbps=max")],
         _ => [format!("{device} {bytes_per_second}"), format!("{device} 0")],
-    }
-}
-
-fn write(
-    writer: &mut Writer,
-    file: KnobFile,
-    device: DeviceId,
-    path: String,
-    text: String,
-    undo: String,
-) -> anyhow::Result<()> {
-    let write = KnobWrite {
-        id: WriteId(0),
-        // The group was made a moment ago by this process: whichever stands there is the one.
-        target: KnobTarget::Cgroup { tenant: None, cgroup: CgroupRef { path, inode: 0 } },
-        file,
-        device,
-        text,
-        undo,
-    };
-    match writer.write(&write) {
-        Outcome::Text(_) => Ok(()),
-        Outcome::Vanished => bail!("the probe's tenant vanished"),
-        Outcome::Refused { detail, .. } => bail!("the knob was refused: {detail}"),
     }
 }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::expect_used, reason = "a test bed that cannot be made is a failed test")]
 
+mod doctor;
 mod trouble;
 
 use minerva_engine::Engine;
@@ -254,92 +255,4 @@ fn with_loop_under_bfq(directory: &Path, tag: &str, work: impl FnOnce(&str)) {
     if disk.set_elevator("bfq") {
         work(&disk.0);
     }
-}
-
-#[test]
-fn the_doctor_names_slices_that_hide_their_services() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let cgroups = directory.path().join("cgroup");
-    let groups =
-        [("", "io memory\n"), ("system.slice", ""), ("system.slice/a.service", ""), ("system.slice/b.service", "")];
-    for (group, enabled) in groups {
-        fs::create_dir_all(cgroups.join(group)).expect("a group");
-        fs::write(cgroups.join(group).join("cgroup.subtree_control"), enabled).expect("written");
-    }
-    fs::write(cgroups.join("cgroup.controllers"), "io memory\n").expect("written");
-    let file = directory.path().join("minerva.toml");
-    fs::write(&file, format!("[daemon]\ncgroup_root = {cgroups:?}\n")).expect("written");
-    let output = tool(directory.path(), &["doctor"]);
-    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
-    let told = text(&output.stdout);
-    let at = told.find("slice system.slice: its services are not told apart").expect(&told);
-    assert!(told[at..].contains("system.slice holds 2 groups that io does not reach"), "{told}");
-    assert!(told[at..].contains("to do: set DefaultIOAccounting=yes in /etc/systemd/system.conf"), "{told}");
-}
-
-#[test]
-fn the_probe_leaves_nothing_behind() {
-    let directory = place("minerva");
-    let Some(disk) = Loop::new(directory.path(), "probe") else { return };
-    let (directory, name) = (directory.path(), disk.0.as_str());
-    if !disk.set_elevator("none") {
-        return;
-    }
-    let before = tool(directory, &["--json", "doctor", "--device", name]);
-    assert_eq!(before.status.code(), Some(1), "{}", text(&before.stderr));
-    let line: serde_json::Value = serde_json::from_slice(&before.stdout).expect("one object");
-    assert_eq!(line["bites"], false);
-    assert!(line["remedy"].is_string(), "{line}");
-    if !disk.set_elevator("bfq") {
-        return;
-    }
-    // What a killed probe left is gone with the next one. No process has a number above the kernel's greatest.
-    let left = Path::new("/sys/fs/cgroup/blkio/minerva-probe-4194305");
-    if left.parent().is_some_and(|root| root.join("cgroup.procs").exists()) {
-        fs::create_dir_all(left.join("reader-800")).expect("a group");
-    }
-    fs::create_dir_all(directory.join("minerva-probe-4194305")).expect("a directory");
-    kill_a_probe(directory, name);
-    let probe = tool(directory, &["--json", "doctor", "--device", name, "--probe", "--seconds", "1s"]);
-    let lines: Vec<serde_json::Value> =
-        text(&probe.stdout).lines().map(|line| serde_json::from_str(line).expect("an object")).collect();
-    assert_eq!(lines[0]["bites"], true, "{}", text(&probe.stderr));
-    let bytes = |index: usize| lines[1]["bytes"][index].as_u64().expect("a number");
-    assert!(bytes(0) > bytes(1) && bytes(1) > 0, "{}", lines[1]);
-    // Caps are proved as well, where the file asks for them.
-    let config = directory.join("minerva.toml");
-    let before = fs::read_to_string(&config).unwrap_or_default();
-    fs::write(&config, format!("{before}\n[devices.{name}]\nback_end = \"throttle-v1\"\n")).expect("a file");
-    if left.with_file_name("cgroup.procs").exists() {
-        let probe = tool(directory, &["--json", "doctor", "--device", name, "--probe", "--seconds", "1s"]);
-        let last = text(&probe.stdout).lines().last().map(str::to_owned).unwrap_or_default();
-        let line: serde_json::Value = serde_json::from_str(&last).unwrap_or_else(|_| panic!("{}", text(&probe.stderr)));
-        assert_eq!((&line["knob"], &line["bites"]), (&"cap".into(), &true.into()), "{line}");
-        assert!(line["got_ratio"].as_f64() > Some(2.4), "{line}");
-    }
-    for at in ["/sys/fs/cgroup/blkio", "/sys/fs/cgroup", directory.to_str().expect("a path")] {
-        let left = fs::read_dir(at).into_iter().flatten().flatten().map(|entry| entry.file_name());
-        let is_ended = |name: &str| !Path::new("/proc").join(name).exists();
-        // Other tests probe at the same time.
-        let left: Vec<_> =
-            left.filter(|name| name.to_string_lossy().strip_prefix("minerva-probe-").is_some_and(is_ended)).collect();
-        assert!(left.is_empty(), "{left:?} in {at}");
-    }
-}
-
-/// Its readers end with it; what else it leaves is for the next one.
-fn kill_a_probe(directory: &Path, name: &str) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_minerva-ctl"));
-    command.arg("--config").arg(directory.join("minerva.toml"));
-    command.args(["doctor", "--device", name, "--probe", "--seconds", "600"]).stdout(std::process::Stdio::null());
-    let mut probe = command.spawn().expect("the tool");
-    let group = Path::new("/sys/fs/cgroup/blkio").join(format!("minerva-probe-{}", probe.id()));
-    if !group.with_file_name("cgroup.procs").exists() {
-        probe.kill().and_then(|()| probe.wait()).expect("an end");
-        return;
-    }
-    let readers = || fs::read_to_string(group.join("reader-100/cgroup.procs")).unwrap_or_default();
-    until("the probe reads", || !readers().is_empty());
-    probe.kill().and_then(|()| probe.wait()).expect("an end");
-    until("its readers have ended", || readers().is_empty());
 }

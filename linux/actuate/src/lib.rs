@@ -28,7 +28,7 @@
 //! | `guard` | the process that restores when the daemon is killed or stuck |
 //! | `lock` | [`InstanceLock`], and the gate that keeps a restore and a write apart |
 //! | `named` | [`NamedGroups`]: groups that the operator names |
-//! | `probes` | where `minerva-ctl doctor --probe` works, and what a killed one left |
+//! | `probes` | where `minerva-ctl doctor --probe` and `--compare` work, and what a killed one left |
 //! | `overwriters` | who else writes a knob |
 //! | `runtime_dir` | the directory that all this lives in |
 

@@ -1,7 +1,8 @@
-//! Where `minerva-ctl doctor --probe` works: with groups and a runtime directory of its own beside the daemon's, so that a running
+//! Where `minerva-ctl doctor --probe` and `--compare` work: with groups and a runtime directory of its own beside the daemon's, so that a running
 //! daemon is not disturbed. Both carry the probe's process id, so that what a killed one left is known and removed.
 
 use crate::named::NamedGroups;
+use crate::restore::{RestoreWhen, restore};
 use crate::settings::WriterSettings;
 use std::path::{Path, PathBuf};
 
@@ -17,7 +18,7 @@ pub fn probe_place(settings: &WriterSettings) -> (WriterSettings, NamedGroups) {
     (own, groups)
 }
 
-/// Removes what killed probes left: their groups, and with them the weights, and the directories of their journals; the answer
+/// Puts back and removes what killed probes left: elevators, groups and with them weights, and the directories of their journals; the answer
 /// names each. What belongs to a process that lives stays, also when it has only come by the number of a dead one.
 pub fn sweep_probes(settings: &WriterSettings) -> Vec<PathBuf> {
     let mut removed = Vec::new();
@@ -31,7 +32,7 @@ pub fn sweep_probes(settings: &WriterSettings) -> Vec<PathBuf> {
             let is_gone = if directory == settings.cgroup_root {
                 NamedGroups::new(settings, name).dissolve()
             } else {
-                std::fs::remove_dir_all(entry.path()).is_ok()
+                restored(settings, entry.path()) && std::fs::remove_dir_all(entry.path()).is_ok()
             };
             if is_gone {
                 removed.push(entry.path());
@@ -39,6 +40,13 @@ pub fn sweep_probes(settings: &WriterSettings) -> Vec<PathBuf> {
         }
     }
     removed
+}
+
+/// Puts back what the journal of a killed probe holds: the elevator of a disk that was compared, and what went with it. What could
+/// not be put back stays journalled for the next try.
+fn restored(settings: &WriterSettings, runtime_dir: PathBuf) -> bool {
+    let of_probe = WriterSettings { runtime_dir, ..settings.clone() };
+    restore(&of_probe, RestoreWhen::Always).is_ok_and(|report| report.is_complete())
 }
 
 fn above(settings: &WriterSettings) -> &Path {
