@@ -24,7 +24,8 @@ pub use ledger::{LedgerRow, Posted, Posting};
 pub use open::{Damage, StoreNote};
 pub use prune::{AuditLimits, Pruned};
 pub use recording::{
-    Entry, LINE_BYTES_MAX, Recorder, Recording, RecordingError, RecordingErrorKind, WINDOW_LOG_MAX, read_entries,
+    Entry, LINE_BYTES_MAX, Recorder, Recording, RecordingError, RecordingErrorKind, SNAPSHOT_BYTES_MAX, WINDOW_LOG_MAX,
+    read_entries,
 };
 pub use requests::{AnswerKind, RequestRow, Whose};
 

@@ -4,7 +4,7 @@
 
 use expect_test::{Expect, expect};
 use minerva_model::{DeviceId, Effect, EngineConfig, Event, Nanos, Sample, TenantHistory, TenantId, UsageAverage};
-use minerva_store::{Entry, LINE_BYTES_MAX, Recorder, Recording, RecordingErrorKind, read_entries};
+use minerva_store::{Entry, LINE_BYTES_MAX, Recorder, Recording, RecordingErrorKind, SNAPSHOT_BYTES_MAX, read_entries};
 use std::io::Write;
 
 fn entries(count: u64) -> Vec<Entry> {
@@ -22,8 +22,11 @@ fn entries(count: u64) -> Vec<Entry> {
     all
 }
 
+/// Any bytes, ends of lines among them.
+const SNAPSHOT: &[u8] = b"a state\n{\0}\n";
+
 fn record(entries: &[Entry]) -> Recorder<Vec<u8>> {
-    let mut recorder = Recorder::new(Vec::new()).expect("starts");
+    let mut recorder = Recorder::from_snapshot(Vec::new(), SNAPSHOT).expect("starts");
     for entry in entries {
         match entry {
             Entry::Event { at, what } => recorder.event(*at, what).expect("written"),
@@ -55,7 +58,7 @@ fn shows(bytes: &[u8], good: usize, expected: Expect) {
     expected.assert_eq(&text);
 }
 
-const HEADER: &str = "{\"minerva_recording\":1,\"version\":\"0.1.0\"}\n";
+const HEADER: &str = "{\"minerva_recording\":2,\"version\":\"0.1.0\"}\n";
 
 #[test]
 fn what_is_recorded_comes_back_exactly() {
@@ -73,6 +76,32 @@ fn what_is_recorded_comes_back_exactly() {
     let read: Result<Vec<Entry>, _> = Recording::open(&path).expect("opens").collect();
     assert_eq!(read.expect("good"), written);
     assert!(Recorder::create(&path).is_err(), "a recording is never overwritten");
+}
+
+#[test]
+fn a_snapshot_comes_back_before_the_entries() {
+    let written = entries(3);
+    let bytes = record(&written).finish().expect("ended");
+    let mut recording = Recording::new(&bytes[..]).expect("opens");
+    assert_eq!(recording.take_snapshot().as_deref(), Some(SNAPSHOT));
+    assert_eq!(recording.by_ref().collect::<Result<Vec<_>, _>>().expect("good"), written);
+    let new = Recorder::new(Vec::new()).expect("starts").finish().expect("ended");
+    assert_eq!(Recording::new(&new[..]).expect("opens").take_snapshot(), None);
+    let earlier = compressed(b"{\"minerva_recording\":1,\"version\":\"0.1.0\"}\n");
+    let mut earlier = Recording::new(&earlier[..]).expect("the first format had no snapshots");
+    assert_eq!((earlier.take_snapshot(), earlier.next().is_none()), (None, true));
+}
+
+#[test]
+fn a_snapshot_that_is_too_long_or_cut_off_is_refused() {
+    let header = |length: u64| {
+        compressed(
+            format!("{{\"minerva_recording\":2,\"version\":\"0.1.0\",\"snapshot_bytes\":{length}}}\n{{}}").as_bytes(),
+        )
+    };
+    assert_eq!(fault(&header(SNAPSHOT_BYTES_MAX + 1)).2, RecordingErrorKind::SnapshotTooLong);
+    assert_eq!(fault(&header(u64::MAX)).2, RecordingErrorKind::SnapshotTooLong);
+    assert_eq!(fault(&header(3)).2, RecordingErrorKind::Truncated);
 }
 
 #[test]
@@ -131,9 +160,9 @@ fn faults_are_shown_with_their_place() {
         expect!["recording, line 1 (byte 0 of the text): this is not a recording of Minerva"],
     );
     shows(
-        &compressed(b"{\"minerva_recording\":2,\"version\":\"9.0.0\"}\n"),
+        &compressed(b"{\"minerva_recording\":3,\"version\":\"9.0.0\"}\n"),
         0,
-        expect!["recording, line 1 (byte 0 of the text): its format is 2, this program reads 1; use the newer program"],
+        expect!["recording, line 1 (byte 0 of the text): its format is 3, this program reads 2; use the newer program"],
     );
     let gone = "{\"event\":{\"at\":1,\"what\":{\"tenant-gone\":7}}}\n";
     let text = format!("{HEADER}{gone}{gone}{{\"event\":{{\"at\":1,\"what\":\"earthquake\"}}}}\n{gone}");

@@ -87,9 +87,8 @@ pub(crate) enum Command {
     },
     /// Record what the engine is told and what it wants, to replay it later
     ///
-    /// A recording begins where an engine does. So the daemon puts every knob back and begins a new engine that takes over what the
-    /// old one remembered: for a moment all tenants stand equal, and the first slices of the recording show how they are steered
-    /// anew. SIGINT and SIGTERM end a recording in order, with --for too.
+    /// A recording begins with a snapshot of the engine's state, so that nothing that is steered is disturbed. SIGINT and SIGTERM
+    /// end a recording in order, with --for too.
     Record {
         /// Where to write the recording
         file: PathBuf,

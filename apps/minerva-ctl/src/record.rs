@@ -39,7 +39,7 @@ pub(crate) async fn run(
     };
     let pieces = begun.inspect_err(|_| remove(&file))?.into_inner();
     let shown = file.display();
-    eprintln!("recording to {shown}; interrupt to end. The daemon put back what it held, and decides anew from here");
+    eprintln!("recording to {shown}; interrupt to end");
     let bytes = receive(pieces, asking, &mut out, &file, duration, &mut signals).await?;
     out.flush().await.and(out.sync_all().await).with_context(|| format!("failed to finish {}", file.display()))?;
     if json {

@@ -1,4 +1,5 @@
-//! `minerva-ctl replay`: a recording through the engine again. Its effects must come out as recorded, byte for byte.
+//! `minerva-ctl replay`: a recording through the engine again, from the state that it begins with. Its effects must come out as
+//! recorded, byte for byte.
 
 use crate::output::{self, Verdict};
 use anyhow::Context;
@@ -6,6 +7,7 @@ use minerva_engine::Engine;
 use minerva_model::{Effect, Event};
 use minerva_store::{Entry, Recording, RecordingErrorKind};
 use serde::Serialize;
+use std::io::BufRead;
 use std::path::Path;
 
 /// What came of a replay.
@@ -31,8 +33,9 @@ struct Difference {
 
 /// Replays and compares; a difference is a finding.
 pub(crate) fn run(file: &Path, json: bool) -> anyhow::Result<Verdict> {
-    let recording = Recording::open(file).with_context(|| format!("failed to open {}", file.display()))?;
-    let replayed = replay(recording).with_context(|| format!("failed to read {}", file.display()))?;
+    let mut recording = Recording::open(file).with_context(|| format!("failed to open {}", file.display()))?;
+    let engine = engine(&mut recording).with_context(|| format!("failed to replay {}", file.display()))?;
+    let replayed = replay(engine, recording).with_context(|| format!("failed to read {}", file.display()))?;
     if json {
         output::json(&replayed)?;
     } else {
@@ -41,8 +44,21 @@ pub(crate) fn run(file: &Path, json: bool) -> anyhow::Result<Verdict> {
     Ok(Verdict::found_if(replayed.difference.is_some()))
 }
 
-fn replay(entries: impl Iterator<Item = Result<Entry, minerva_store::RecordingError>>) -> anyhow::Result<Replayed> {
-    let mut engine = Engine::new();
+/// The engine that the recording begins with.
+fn engine<R: BufRead>(recording: &mut Recording<R>) -> anyhow::Result<Engine> {
+    let Some(snapshot) = recording.take_snapshot() else { return Ok(Engine::new()) };
+    Engine::restored(&snapshot).with_context(|| {
+        let (theirs, ours) = (recording.version(), env!("CARGO_PKG_VERSION"));
+        format!(
+            "it was made by version {theirs} of Minerva, and this is {ours}: replay it with the program that made it"
+        )
+    })
+}
+
+fn replay(
+    mut engine: Engine,
+    entries: impl Iterator<Item = Result<Entry, minerva_store::RecordingError>>,
+) -> anyhow::Result<Replayed> {
     let mut result = Replayed::default();
     // The header is the first line.
     let mut line = 1;

@@ -6,8 +6,7 @@ use crate::overwriters::Overwriter;
 use crate::slice_loop::Driver;
 use minerva_api::v1;
 use minerva_config::Config;
-use minerva_model::{DeviceId, Event, Finding, FindingKind, KnobRelease, KnobTarget, TenantHistory};
-use std::collections::BTreeMap;
+use minerva_model::{Event, Finding, FindingKind, KnobRelease, KnobTarget};
 use tokio::sync::mpsc::Sender;
 use tokio::sync::oneshot;
 
@@ -18,7 +17,7 @@ impl Driver {
             Command::Stop(_) => {}
             Command::Reload(answer) => self.reload(answer),
             Command::Status(answer) => drop(answer.send(self.status())),
-            Command::Record(client, answer) => self.request_recording(client, answer),
+            Command::Record(client, answer) => self.begin_recording(client, answer),
             Command::EndRecord => self.recording.end(),
             Command::Register(request, answer) => drop(answer.send(self.register(request))),
             Command::Tenant(request) => self.asked(request),
@@ -85,42 +84,15 @@ impl Driver {
         }
     }
 
-    /// Begins a recording. It must begin where the engine does, so the engine is begun anew: everything is put back, and the
-    /// new engine takes over with what the old one remembered. For a moment all tenants stand equal.
-    ///
-    /// What the old one has on its way to the ledger is waited for, so that the new one is told what is in it; what tenants
-    /// ask meanwhile is held back.
-    fn request_recording(&mut self, client: Sender<Vec<u8>>, answer: oneshot::Sender<Result<(), String>>) {
-        if self.recording.request(client, answer) {
-            tracing::info!("a recording begins: every knob is put back, and a new engine decides them anew");
-            self.feed(Event::Stopping);
+    /// Begins a recording where the engine is: nothing is written to the kernel, and nobody is told anything.
+    fn begin_recording(&mut self, client: Sender<Vec<u8>>, answer: oneshot::Sender<Result<(), String>>) {
+        let outcome = self.recording.begin(client, || self.engine.snapshot());
+        match &outcome {
+            Ok(()) => tracing::info!("a recording begins"),
+            Err(message) => tracing::info!("a recording was refused: {message}"),
         }
-    }
-
-    /// The recording that was asked for begins, and with it another engine.
-    pub(crate) fn begin_recording(&mut self) {
-        let Some(begun) = self.recording.begin() else { return };
-        let histories = self.memory.pending().clone();
-        self.engine = minerva_engine::Engine::new();
-        self.feed(Event::Configured(Box::new(self.file.config.engine.clone())));
-        for device in self.devices.values().cloned().collect::<Vec<_>>() {
-            self.introduce_disk(device);
-        }
-        for tenant in self.tenants.values().cloned().collect::<Vec<_>>() {
-            let history = self.history_of(&tenant.history_key(), &histories);
-            self.introduce(tenant, history);
-        }
-        begun.answer();
-    }
-
-    /// What was just remembered of a tenant, and what the store knows of its other disks.
-    fn history_of(&self, key: &str, newest: &BTreeMap<(String, DeviceId), TenantHistory>) -> Vec<TenantHistory> {
-        let mut rows: BTreeMap<DeviceId, TenantHistory> =
-            self.memory.recall(key).into_iter().map(|history| (history.device, history)).collect();
-        let first = (key.to_owned(), DeviceId { major: 0, minor: 0 });
-        let of_key = newest.range(first..).take_while(|((other, _), _)| other == key);
-        rows.extend(of_key.map(|((_, device), history)| (*device, history.clone())));
-        rows.into_values().collect()
+        // Whoever asked may have gone.
+        drop(answer.send(outcome));
     }
 
     fn register(&mut self, request: v1::RegisterRequest) -> Result<v1::RegisterResponse, String> {

@@ -1,12 +1,11 @@
-//! A recording on its way to a client, from being asked for to its end. The client's queue is bounded; when it is full the
-//! recording ends there, because one with a hole could not be replayed.
+//! A recording on its way to a client, from its begin to its end. It begins with a snapshot of the engine's state, so nothing that
+//! is steered notices it. The client's queue is bounded; when it is full the recording ends there, because one with a hole could
+//! not be replayed.
 
 use minerva_model::{Effect, Event, Nanos};
 use minerva_store::Recorder;
-use minerva_tenant_server::request::TenantCall;
 use std::io::{self, Write};
 use tokio::sync::mpsc::Sender;
-use tokio::sync::oneshot;
 
 /// Pieces are sent when they are this long, or at the end of a slice.
 const PIECE_BYTES: usize = 256 * 1024;
@@ -41,65 +40,26 @@ impl Write for Pieces {
     }
 }
 
-/// The recording that runs, and the one that waits for the store. There is one of both at most.
+/// The recording that runs. There is one at most.
 #[derive(Default)]
 pub(crate) struct Recording {
     running: Option<Tape>,
-    requested: Option<Requested>,
-    /// What tenants ask while one waits.
-    held_back: Vec<TenantCall>,
-}
-
-/// A recording begins with a new engine, and that waits until nothing is on its way to the ledger.
-struct Requested {
-    client: Sender<Vec<u8>>,
-    answer: oneshot::Sender<Result<(), String>>,
 }
 
 impl Recording {
-    /// Asks for one that [`Self::begin`] begins; the answer is sent then. False if another runs or waits, which is answered.
-    pub(crate) fn request(&mut self, client: Sender<Vec<u8>>, answer: oneshot::Sender<Result<(), String>>) -> bool {
-        let runs = self.running.as_ref().is_some_and(|tape| !tape.is_over());
-        if runs || self.requested.is_some() {
-            drop(answer.send(Err("a recording runs already; end it first".to_owned())));
-            return false;
+    /// Begins one with the engine's state, unless another runs. The error is a sentence.
+    pub(crate) fn begin(&mut self, client: Sender<Vec<u8>>, snapshot: impl FnOnce() -> Vec<u8>) -> Result<(), String> {
+        if self.running.as_ref().is_some_and(|tape| !tape.is_over()) {
+            return Err("a recording runs already; end it first".to_owned());
         }
-        self.running = None;
-        self.requested = Some(Requested { client, answer });
-        true
+        let tape = Tape::begin(client, &snapshot());
+        self.running = Some(tape.map_err(|error| format!("the recording did not begin: {error}"))?);
+        Ok(())
     }
 
     /// One is being written.
     pub(crate) const fn is_running(&self) -> bool {
         self.running.is_some()
-    }
-
-    /// One was asked for and has not begun.
-    pub(crate) const fn is_requested(&self) -> bool {
-        self.requested.is_some()
-    }
-
-    /// Keeps what a tenant asks until the recording has begun.
-    pub(crate) fn hold_back(&mut self, request: TenantCall) {
-        self.held_back.push(request);
-    }
-
-    /// What was held back.
-    pub(crate) fn take_held_back(&mut self) -> Vec<TenantCall> {
-        std::mem::take(&mut self.held_back)
-    }
-
-    /// Begins the one that was asked for. What it gives is to be handed to [`Begun::answer`] when the new engine knows everything.
-    pub(crate) fn begin(&mut self) -> Option<Begun> {
-        let Requested { client, answer } = self.requested.take()?;
-        let outcome = match Tape::begin(client) {
-            Ok(tape) => {
-                self.running = Some(tape);
-                Ok(())
-            }
-            Err(error) => Err(format!("the recording did not begin: {error}")),
-        };
-        Some(Begun { answer, outcome })
     }
 
     /// What the engine is told.
@@ -138,19 +98,6 @@ impl Recording {
     }
 }
 
-/// A recording that has begun, or could not, and who is to hear of it.
-pub(crate) struct Begun {
-    answer: oneshot::Sender<Result<(), String>>,
-    outcome: Result<(), String>,
-}
-
-impl Begun {
-    /// Tells the client, which may have gone.
-    pub(crate) fn answer(self) {
-        drop(self.answer.send(self.outcome));
-    }
-}
-
 /// One recording.
 struct Tape {
     recorder: Recorder<Pieces>,
@@ -159,8 +106,8 @@ struct Tape {
 
 impl Tape {
     /// Begins a recording for a client.
-    fn begin(client: Sender<Vec<u8>>) -> io::Result<Self> {
-        let recorder = Recorder::new(Pieces { buffer: Vec::new(), client: client.clone() })?;
+    fn begin(client: Sender<Vec<u8>>, snapshot: &[u8]) -> io::Result<Self> {
+        let recorder = Recorder::from_snapshot(Pieces { buffer: Vec::new(), client: client.clone() }, snapshot)?;
         Ok(Self { recorder, client })
     }
 

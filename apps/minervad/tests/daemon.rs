@@ -8,11 +8,10 @@ mod taking_part;
 mod trouble;
 mod unified;
 
+use bed::replay::replayed;
 use bed::{Bed, Daemon, until};
 use minerva_api::v1;
-use minerva_engine::Engine;
 use minerva_linux_actuate::{RestoreWhen, WriterSettings, restore};
-use minerva_store::{Entry, read_entries};
 use std::fs;
 use tokio_stream::wrappers::ReceiverStream;
 
@@ -200,7 +199,7 @@ fn a_disk_that_is_removed_under_load_is_named_and_takes_nothing_with_it() {
 
 #[test]
 fn a_recording_replays_byte_for_byte() {
-    let Some((bed, daemon)) = steered(ENFORCE) else { return };
+    let Some((_bed, daemon)) = steered(ENFORCE) else { return };
     let bytes = daemon.ask(async |mut client| {
         let (asking, asked) = tokio::sync::mpsc::channel::<v1::RecordRequest>(1);
         let mut pieces = client.record(ReceiverStream::new(asked)).await.expect("a recording").into_inner();
@@ -221,22 +220,46 @@ fn a_recording_replays_byte_for_byte() {
         drop(asking);
         bytes
     });
-    let entries: Vec<Entry> =
-        read_entries(&bytes.expect("a daemon")).collect::<Result<_, _>>().expect("a whole recording");
-    let mut engine = Engine::new();
-    let mut effects = 0;
-    for entry in entries {
-        match entry {
-            Entry::Event { at, what } => engine.handle(at, what),
-            Entry::Effect { what, .. } => {
-                let replayed = serde_json::to_string(&engine.poll_effect()).expect("JSON");
-                assert_eq!(replayed, serde_json::to_string(&Some(what)).expect("JSON"));
-                effects += 1;
+    let effects = replayed(&bytes.expect("a daemon"));
+    assert!(effects.len() > 2, "{effects:?}");
+}
+
+#[test]
+fn a_recording_disturbs_nothing() {
+    let Some((mut bed, daemon)) = steered(ENFORCE) else { return };
+    bed.stop_readers();
+    let journal = bed.directory.path().join("run/undo.journal");
+    let state = || {
+        let written = fs::metadata(&journal).and_then(|data| data.modified()).expect("the journal of what is held");
+        let text = fs::read(&journal).expect("the journal");
+        let writes = bed.metric("minerva_knob_writes_total{outcome=\"done\"}");
+        (bed.weight("heavy"), bed.weight("sparing"), writes.to_bits(), written, text)
+    };
+    until("twenty slices pass without a write", || {
+        let before = state();
+        daemon.pass_slices(20);
+        state() == before
+    });
+    let before = state();
+    assert!(before.0 < 50, "the heavy tenant is held down: {}", before.0);
+    let bytes = daemon.ask(async |mut client| {
+        let (asking, asked) = tokio::sync::mpsc::channel::<v1::RecordRequest>(1);
+        let mut pieces = client.record(ReceiverStream::new(asked)).await.expect("a recording").into_inner();
+        let (mut asking, mut bytes, mut slices) = (Some(asking), Vec::new(), 0);
+        while let Some(v1::RecordResponse { piece }) = pieces.message().await.expect("a piece") {
+            bytes.extend(piece);
+            slices += 1;
+            if slices == 10 {
+                asking = None;
             }
         }
-    }
-    assert!(effects > 2, "{effects} effects");
-    until("it is steered as before", || bed.weight("heavy") < 50);
+        drop(asking);
+        bytes
+    });
+    daemon.pass_slices(10);
+    assert_eq!(state(), before, "{}", daemon.log());
+    let effects = replayed(&bytes.expect("a daemon"));
+    assert!(!effects.iter().any(|effect| effect.starts_with("{\"write\"")), "{effects:?}");
 }
 
 #[test]

@@ -15,6 +15,7 @@
 //! short of memory (`memory`).
 
 use minerva_model::{Nanos, TenantId};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// How much more than measured a tenant may need in the next slice.
@@ -63,14 +64,14 @@ pub(crate) struct DiskUse {
 }
 
 /// Limits for one tenant, in bytes a second.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Cap {
     pub(crate) read: u64,
     pub(crate) write: u64,
 }
 
 /// The caps of one disk.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Dealer {
     dealt: BTreeMap<TenantId, (Cap, Nanos)>,
     fastest_bytes_per_second: f64,

@@ -3,9 +3,10 @@
 use crate::fights::Fights;
 use crate::setting::{Reading, Setting};
 use minerva_model::WriteId;
+use serde::{Deserialize, Serialize};
 
 /// What was asked of the driver.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Asked {
     Inspect,
     /// `first`: this is what made the knob held.
@@ -16,7 +17,7 @@ pub(crate) enum Asked {
     Undo,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Knob {
     /// `None`: as it was before Minerva.
     pub(crate) wish: Option<Setting>,

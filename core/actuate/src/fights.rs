@@ -7,13 +7,15 @@
 use crate::knob::{Holder, KnobKey};
 use crate::setting::Setting;
 use minerva_model::{DeviceId, Finding, FindingKind, KnobTarget, TenantId};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// How much longer than the quickest possible fight an overwrite is remembered. Four tells a manager that resets at every
 /// other round from one that does it by the day.
 const WINDOW_ROUNDS: u64 = 4;
 
 /// How often to look, and how often to put right.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Rules {
     /// Every held knob is read again once in this many slices; at least 1.
     pub(crate) verify_every_slices: u64,
@@ -22,7 +24,7 @@ pub(crate) struct Rules {
 }
 
 /// The overwrites of one knob that still count, by slice.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Fights {
     slices: Vec<u64>,
 }
@@ -38,12 +40,12 @@ impl Fights {
 }
 
 /// Who holds a knob, for requests and for sentences.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Owner {
     /// Where its knobs are.
     pub(crate) target: KnobTarget,
     /// Who is likely to write them besides Minerva.
-    pub(crate) manager: &'static str,
+    pub(crate) manager: Cow<'static, str>,
 }
 
 /// A finding about one knob: what it is about is read off the key.
@@ -57,7 +59,7 @@ pub(crate) fn finding(kind: FindingKind, key: KnobKey, message: String) -> Findi
 
 /// The sentences about an overwritten knob.
 pub(crate) fn overwritten(key: KnobKey, owner: &Owner, asked: &Setting, found: &Setting, gives_up: bool) -> Finding {
-    let manager = owner.manager;
+    let manager = &*owner.manager;
     let what = format!(
         "{} was set to '{}' by somebody else, likely {manager}, while Minerva asks for '{}'",
         knob_name(key, owner),

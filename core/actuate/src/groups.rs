@@ -3,14 +3,15 @@
 //! knobs of the former are being put back, so that one directory never has two holders.
 
 use minerva_model::TenantId;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// A group's number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct GroupNumber(u64);
 
 /// One group.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Group {
     /// Below the root of the hierarchy; empty for the root.
     pub(crate) path: String,
@@ -24,7 +25,7 @@ pub(crate) struct Group {
 }
 
 /// All of them.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Groups {
     by_path: BTreeMap<String, GroupNumber>,
     by_number: BTreeMap<GroupNumber, Group>,

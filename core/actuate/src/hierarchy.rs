@@ -15,10 +15,11 @@ use crate::groups::{GroupNumber, Groups};
 use crate::knob::Holder;
 use crate::setting::WEIGHT_DEFAULT;
 use minerva_model::TenantId;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A tenant's part on this disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Own {
     pub(crate) tenant: TenantId,
     /// The decided share; without a decision nothing is written and 100 counts.
@@ -28,7 +29,7 @@ pub(crate) struct Own {
 }
 
 /// What a group's tenants claim of the groups above it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Claim {
     /// Sum of the active tenants' shares.
     shares: u64,
@@ -36,7 +37,7 @@ struct Claim {
     steered: u64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct Node {
     own: Option<Own>,
     beneath: Claim,
@@ -57,7 +58,7 @@ impl Node {
 }
 
 /// The children of one group that are steered.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct Siblings {
     /// What each is to weigh before the division.
     claims: BTreeMap<GroupNumber, u64>,
@@ -105,7 +106,7 @@ impl Siblings {
 pub(crate) type Change = (Holder, Option<u32>);
 
 /// The weights of one disk.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Tree {
     weight_max: u32,
     manage_ancestors: bool,

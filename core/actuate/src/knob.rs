@@ -5,9 +5,10 @@ use crate::groups::GroupNumber;
 use crate::setting::{Reading, Setting};
 use crate::{bfq, bfq_v1, disk, io_max, iocost, throttle_v1, weight_file};
 use minerva_model::{BackEnd, DeviceId, KnobFile, TenantId};
+use serde::{Deserialize, Serialize};
 
 /// Whose knob it is, as a number: the ledger compares these thousands of times a slice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum Holder {
     /// A tenant's cgroup.
     Tenant(TenantId),
@@ -18,7 +19,7 @@ pub(crate) enum Holder {
 }
 
 /// One knob: a holder's file, for one disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct KnobKey {
     pub(crate) holder: Holder,
     pub(crate) device: DeviceId,

@@ -23,6 +23,7 @@ use minerva_model::{
     CgroupRef, DeviceId, Effect, FindingKind, KnobFile, KnobInspection, KnobRelease, KnobTarget, KnobWrite, Outcome,
     WriteId,
 };
+use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound::{Excluded, Unbounded};
@@ -31,7 +32,7 @@ use std::ops::Bound::{Excluded, Unbounded};
 const RETRY_SLICES_MAX: u64 = 64;
 
 /// The ledger, and the effects that come of it.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Ledger {
     owners: BTreeMap<Holder, Owner>,
     /// Holders that are forgotten as soon as their last knob is put back.

@@ -43,6 +43,7 @@ use minerva_model::{
     BackEnd, CgroupRef, Decision, Device, DeviceId, Effect, EngineConfig, KnobTarget, Mode, Nanos, Outcome, Pressure,
     Share, Signals, Tenant, TenantId, WriteId,
 };
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use steering::Steering;
@@ -52,14 +53,14 @@ use steering::Steering;
 const ACTIVE_LINGER_SLICES: u64 = 10;
 
 /// A tenant, as far as its knobs matter.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Known {
     group: GroupNumber,
     excluded: bool,
 }
 
 /// A tenant on a disk.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct Pair {
     /// As decided; without it nothing is written.
     share: Option<Share>,
@@ -69,7 +70,7 @@ struct Pair {
 }
 
 /// Turns decisions into inspections and writes of knobs.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Actuator {
     config: EngineConfig,
     slice: u64,
@@ -138,7 +139,7 @@ impl Actuator {
             }
         }
         let target = KnobTarget::Disk { name: device.name.clone() };
-        self.ledger.own(Holder::Disk(device.id), Owner { target, manager: "another program" });
+        self.ledger.own(Holder::Disk(device.id), Owner { target, manager: "another program".into() });
         self.refresh(device.id);
         self.tell();
     }
@@ -172,11 +173,11 @@ impl Actuator {
         // Until now the group may have been one above tenants.
         self.ledger.release_holder(Holder::Group(group));
         let target = KnobTarget::Cgroup { tenant: Some(tenant.id), cgroup: tenant.cgroup.clone() };
-        self.ledger.own(Holder::Tenant(tenant.id), Owner { target, manager: tenant.kind.manager() });
+        self.ledger.own(Holder::Tenant(tenant.id), Owner { target, manager: tenant.kind.manager().into() });
         let mut next = self.groups.parent(group);
         while let Some((number, above)) = next.and_then(|number| Some((number, self.groups.get(number)?))) {
             let cgroup = CgroupRef { path: above.path.clone(), inode: 0 };
-            let manager = manager_of_group(&above.path);
+            let manager = manager_of_group(&above.path).into();
             let target = KnobTarget::Cgroup { tenant: None, cgroup };
             self.ledger.own(Holder::Group(number), Owner { target, manager });
             next = above.parent;

@@ -6,6 +6,7 @@
 //! seconds as the kernel's own `avg10` is. `some` would let one tenant that thrashes in its own group lift everybody's caps.
 
 use minerva_model::{Finding, FindingKind, Nanos, Pressure};
+use serde::{Deserialize, Serialize};
 
 /// The time constant of the average.
 const AVERAGE_OVER_SECONDS: f64 = 10.0;
@@ -13,7 +14,7 @@ const AVERAGE_OVER_SECONDS: f64 = 10.0;
 const CALM: Nanos = Nanos::from_secs(10);
 
 /// The pressure as far as caps are concerned.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct MemoryPressure {
     last: Option<(Nanos, Pressure)>,
     average_permille: f64,

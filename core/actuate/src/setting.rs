@@ -1,10 +1,12 @@
 //! What a knob can hold, whichever file it is.
 
+use serde::{Deserialize, Serialize};
+
 /// The weight of a group that nobody set: BFQ's, iocost's and the block controller's alike.
 pub(crate) const WEIGHT_DEFAULT: u32 = 100;
 
 /// A value in a knob. A limit of `None` is the kernel's `max`: no limit.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Setting {
     /// Relative to siblings; 100 is the kernel's default.
     Weight(u32),
@@ -50,7 +52,7 @@ impl Setting {
 }
 
 /// What a file's text says of one disk.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Reading {
     /// What holds now.
     pub(crate) setting: Setting,

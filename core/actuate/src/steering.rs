@@ -10,10 +10,11 @@ use crate::verdict::{DiskWish, Verdict, disk_wishes, verdict};
 use minerva_model::{
     BackEnd, Device, DeviceId, Effect, EngineConfig, Finding, FindingKind, KnobFile, Nanos, Signals, TenantId,
 };
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// How shares are made to bite.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Means {
     /// Not at all: nothing bites, or the mode is not `enforce`.
     Watch,
@@ -28,7 +29,7 @@ pub(crate) enum Means {
 }
 
 /// One disk.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Steering {
     device: Device,
     verdict: Verdict,

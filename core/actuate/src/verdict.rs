@@ -8,6 +8,7 @@
 
 use crate::setting::Setting;
 use minerva_model::{BackEnd, CgroupVersion, DeviceFacts, DeviceSettings, KnobFile};
+use serde::{Deserialize, Serialize};
 
 /// What stands in the sentences for the disk's kernel name, which the facts do not hold.
 const DISK: &str = "<disk>";
@@ -19,7 +20,7 @@ const ARM: &str = "once a boot, because without bfq the kernel counts what tenan
      /sys/fs/cgroup/blkio/blkio.throttle.read_bps_device; done";
 
 /// Whether and how shares bite on a disk.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
     /// The way shares are made to bite; [`BackEnd::Observe`] if there is none.
     pub back_end: BackEnd,

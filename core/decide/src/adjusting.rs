@@ -1,10 +1,11 @@
 //! Adjustments of accounts that wait for their commit, and what they are answered.
 
 use minerva_model::{Effect, EntryNumber, Grant, Granted, RefusalKind, Refused, RequestId, TenantId};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Adjustments that wait for their commit.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Adjusting(BTreeMap<EntryNumber, (TenantId, RequestId)>);
 
 impl Adjusting {

@@ -1,13 +1,14 @@
 //! What tenants were answered, so that a request that comes again is not done again.
 
 use minerva_model::{Effect, Granted, RefusalKind, Refused, RequestId, TenantId, TenantRequest, Wish};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Answers that are kept for each tenant. Purchases are known for as long as credits last, whatever else was asked.
 const ANSWERS_KEPT: usize = 32;
 
 /// The last answers, for requests that come again.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Answers {
     /// The answer is absent while it waits for a commit.
     by_tenant: BTreeMap<TenantId, VecDeque<(RequestId, Wish, Option<Effect>)>>,

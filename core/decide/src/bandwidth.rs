@@ -2,6 +2,7 @@
 //! operator's half-life, one for each kind of access. Two slices of a new disk already outweigh what is assumed.
 
 use minerva_model::{AccessKind, DeviceId, DeviceSignals, LearntBandwidth, Nanos};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// A disk is busy in a slice in which it had a request for this part of it, in thousandths.
@@ -17,7 +18,7 @@ const STORE_AGAIN_AT: f64 = 0.1;
 /// No disk delivers more; a stored number beyond it is damaged.
 const BYTES_PER_SECOND_MAX: f64 = 1e15;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Measured {
     bytes_per_second: f64,
     seconds: f64,
@@ -26,7 +27,7 @@ struct Measured {
 }
 
 /// What was learnt.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Bandwidths {
     half_life: Nanos,
     learnt: BTreeMap<(DeviceId, AccessKind), Measured>,

@@ -4,13 +4,14 @@
 
 use crate::compose::{Pair, SharePolicy};
 use minerva_model::{Boost, DeviceId, PolicyName, Reason, TenantId};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// While a boost runs its progress is remembered once in this many slices; a crash gives the tenant at most so many again.
 const SLICES_BETWEEN_DECLARATIONS: u32 = 10;
 
 /// A boost as a factor: history does not count while it runs.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Rule;
 
 impl SharePolicy for Rule {
@@ -34,7 +35,7 @@ impl SharePolicy for Rule {
 }
 
 /// Boosts under way.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Boosts {
     by_tenant: BTreeMap<TenantId, Vec<Boost>>,
 }

@@ -14,6 +14,7 @@ use crate::operation::{Asked, Running, Stage};
 use crate::queue::{Moment, Waiting, begin_now, can_wait};
 use crate::turns::Turns;
 use minerva_model::{CoordinationSettings, Deadline, DeviceId, Grant, Nanos, Operation, RequestId, TenantId};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A tenant that waits this long for its turn is told to wait for a callback instead of counting slices.
@@ -63,7 +64,7 @@ pub(crate) struct Turn {
 }
 
 /// The operations of all disks.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Coordination {
     settings: CoordinationSettings,
     slice: Nanos,

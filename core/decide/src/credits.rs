@@ -23,6 +23,7 @@ use minerva_model::{
     ContentionCounting, CreditLot, CreditSettings, EntryKind, EntryNumber, LedgerEntry, MicroCredits, Nanos, Purchase,
     RequestId,
 };
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// One tenant's claim to credits for a slice.
@@ -40,13 +41,13 @@ pub(crate) struct Earning {
     pub(crate) expiry: Nanos,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Lot {
     amount: MicroCredits,
     expires_at: Nanos,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Account {
     /// Committed and not used, oldest first.
     lots: VecDeque<Lot>,
@@ -64,7 +65,7 @@ struct Account {
 }
 
 /// An entry that the store has not acknowledged.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct UnderWay {
     account: String,
     kind: EntryKind,
@@ -84,7 +85,7 @@ pub(crate) struct Settled {
 }
 
 /// The accounts.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Credits {
     settings: CreditSettings,
     accounts: BTreeMap<String, Account>,

@@ -5,6 +5,7 @@ use crate::coordination::Surroundings;
 use crate::disk::Present;
 use crate::member::Member;
 use minerva_model::{CoordinationSettings, DeviceId, Nanos, Operation, TenantId};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// For how long BFQ serves a tenant before the next, an eighth of a second, and a request. Within a short slice not every busy
@@ -14,7 +15,7 @@ const SERVICE: Nanos = Nanos::from_millis(150);
 const UNSERVED_MAX: Nanos = Nanos::from_millis(500);
 
 /// Who used which disk in the last slice, or shortly before. Kept while somebody takes part.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Crowd {
     assumed_bytes_per_second: u64,
     raise_percent: u32,
@@ -75,7 +76,7 @@ fn unserved_max(one: &Neighbour, total: u64) -> Nanos {
 }
 
 /// One of them.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Neighbour {
     pub(crate) present: Present,
     /// It did not step back.

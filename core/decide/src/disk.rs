@@ -8,9 +8,10 @@ use crate::room::{Room, SLICES_LINGERING};
 use crate::stance::Stance;
 use crate::usage::{Averages, Usage};
 use minerva_model::{Decision, DeviceId, Nanos, Outlook, Share, TenantId};
+use serde::{Deserialize, Serialize};
 
 /// What is remembered of one disk.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Disk {
     /// By [`Key`].
     usages: Vec<Usage>,
@@ -25,7 +26,7 @@ pub(crate) struct Disk {
 }
 
 /// A tenant that has used the disk, or is remembered to have.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Claim {
     tenant: TenantId,
     key: Key,
@@ -40,7 +41,7 @@ struct Claim {
 }
 
 /// The part of a tenant's record that a claim repeats, so that a slice reads one vector only.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Standing {
     pub(crate) key: Key,
     pub(crate) weight_percent: u32,
@@ -72,7 +73,7 @@ pub(crate) struct Deciding<'a> {
 }
 
 /// A tenant that used the disk in the last slice, as those who coordinate see it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Present {
     pub(crate) tenant: TenantId,
     pub(crate) key: Key,

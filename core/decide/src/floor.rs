@@ -5,12 +5,13 @@
 
 use crate::compose::{Pair, SharePolicy};
 use minerva_model::{PolicyName, Reason, Share};
+use serde::{Deserialize, Serialize};
 
 /// No product of factors that settings let through is below this.
 const PRODUCT_MIN: f64 = 1e-9;
 
 /// The floor as a factor: what raises the share to it, never at level `idle`.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Rule;
 
 impl SharePolicy for Rule {

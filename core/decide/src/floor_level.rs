@@ -1,11 +1,13 @@
 //! One disk's least share: which is needed for the guarantee, and when it changes.
 
+use serde::{Deserialize, Serialize};
+
 /// Slices in which a lower floor would do before it is lowered. Tenants come and go within seconds; raising is for them,
 /// lowering only saves a little of the others' share and costs a write for everyone on the floor.
 const SLICES_BEFORE_LOWERING: u32 = 10;
 
 /// The parts of one disk's shares that the floor must know.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Active {
     /// Shares that the floor can raise.
     pub(crate) steered: Vec<u32>,
@@ -14,7 +16,7 @@ pub(crate) struct Active {
 }
 
 /// One disk's floor: no steered share is below `level`.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Floor {
     /// The least share.
     pub(crate) level: u32,

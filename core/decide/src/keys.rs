@@ -1,19 +1,20 @@
 //! Names of histories as small numbers, so that a disk finds a history by its place in a vector.
 
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The number of a history; it may be used again once nobody refers to it.
 pub(crate) type Key = usize;
 
 /// Who shares which history.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Keys {
     by_name: BTreeMap<String, Key>,
     rows: Vec<Row>,
     free: Vec<Key>,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Row {
     name: String,
     members: u32,

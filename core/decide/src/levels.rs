@@ -8,10 +8,11 @@ use crate::compose::{Pair, SharePolicy};
 use minerva_model::{
     Level, LevelMeaning, LevelSettings, Lifetime, Nanos, PolicyName, Reason, RequestId, Share, TenantId,
 };
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The level as a factor. At `idle` it is what brings the share down to the least there is.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Rule;
 
 impl SharePolicy for Rule {
@@ -40,7 +41,7 @@ impl SharePolicy for Rule {
 }
 
 /// Tenants below `normal`.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Levels {
     settings: LevelSettings,
     /// With the request that set it; of one that an older Minerva stored it is not known.

@@ -71,6 +71,7 @@ use minerva_model::{
     Decision, DeviceId, Effect, EngineConfig, Finding, FindingKind, Nanos, Outlook, Signals, Tenant, TenantHistory,
     TenantId, UsageAverage,
 };
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A history is stored at most once in this many slices, however fast it changes: what a crash may cost is bounded by
@@ -83,7 +84,7 @@ const BYTES_PER_SECOND_MAX: f64 = 1e15;
 macro_rules! policies {
     ($($(#[$attribute:meta])* $policy:ident,)+) => {
         /// What the policies keep from slice to slice.
-        #[derive(Clone, Debug, Default)]
+        #[derive(Clone, Debug, Default, Serialize, Deserialize)]
         struct Policies {
             $($(#[$attribute])* $policy: $policy::Rule,)+
         }
@@ -124,7 +125,7 @@ pub struct Decided {
 }
 
 /// Decides shares. See the crate's documentation.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Decider {
     policies: Policies,
     outlook: Outlook,

@@ -2,6 +2,7 @@
 
 use crate::compose::{Pair, SharePolicy};
 use minerva_model::{DeviceId, Nanos, Operation, PolicyName, Reason};
+use serde::{Deserialize, Serialize};
 
 /// An operation that takes so many times as long as it should has had its turn, and then is taken for over.
 const OVERRUN_TIMES: u64 = 4;
@@ -11,7 +12,7 @@ const TURN_SLICES_LEAST: u64 = 10;
 const OVERRUN_LEAST: Nanos = Nanos::from_secs(60);
 
 /// The turn of an operation as a factor.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Rule;
 
 impl SharePolicy for Rule {
@@ -35,7 +36,7 @@ impl SharePolicy for Rule {
 }
 
 /// An operation that was asked for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Asked {
     pub(crate) operation: Operation,
     pub(crate) asked_at: Nanos,
@@ -43,7 +44,7 @@ pub(crate) struct Asked {
 }
 
 /// How far it is.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Stage {
     /// `promised`: it was told that it can begin then.
     Waiting {
@@ -53,7 +54,7 @@ pub(crate) enum Stage {
 }
 
 /// Under way.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Running {
     pub(crate) begun_at: Nanos,
     /// Until when its turn was charged.

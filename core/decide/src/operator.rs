@@ -2,9 +2,10 @@
 
 use crate::compose::{Pair, SharePolicy};
 use minerva_model::{PolicyName, Reason};
+use serde::{Deserialize, Serialize};
 
 /// The weight as a factor.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Rule;
 
 impl SharePolicy for Rule {

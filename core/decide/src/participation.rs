@@ -18,17 +18,18 @@ use minerva_model::{
     IoSignals, LedgerEntry, Level, Lifetime, Mode, Nanos, Purchase, Reason, Recalled, RefusalKind, Refused, RequestId,
     Role, Signals, Tenant, TenantId,
 };
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A purchase that waits for its commit.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Buying {
     pub(crate) tenant: TenantId,
     pub(crate) boost: Boost,
 }
 
 /// See the file's documentation.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Participation {
     pub(crate) levels: Levels,
     pub(crate) credits: Credits,

@@ -18,6 +18,7 @@
 
 use crate::usage::{Averages, Usage};
 use minerva_model::{FennelSettings, Nanos, Reason, UsageAverage};
+use serde::{Deserialize, Serialize};
 
 /// The scale of an epoch, as a power of two, at which values are converted to a new one.
 const REBASE_AT_EXPONENT: f64 = 32.0;
@@ -26,7 +27,7 @@ const REBASE_AT_EXPONENT: f64 = 32.0;
 const DEAD_BAND: f64 = 0.25;
 
 /// The policy with its settings and the epochs of its averages.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Fennel {
     settings: FennelSettings,
     /// Factor on the share by group: geometric, because weights are compared by their ratio.
@@ -36,7 +37,7 @@ pub(crate) struct Fennel {
 }
 
 /// One time scale.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Horizon {
     half_life: Nanos,
     epoch: Nanos,

@@ -5,9 +5,10 @@
 
 use crate::compose::{Pair, SharePolicy};
 use minerva_model::{PolicyName, Reason, Share};
+use serde::{Deserialize, Serialize};
 
 /// The room as a factor on everyone who is not idle.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Rule;
 
 impl SharePolicy for Rule {
@@ -30,7 +31,7 @@ const SLICES_BEFORE_RAISING: u32 = 5;
 pub(crate) const SLICES_LINGERING: u64 = 10;
 
 /// One disk's room.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Room {
     times: u32,
     more_would_do: u32,

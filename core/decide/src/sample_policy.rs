@@ -2,9 +2,10 @@
 
 use crate::compose::{Pair, SharePolicy};
 use minerva_model::{Horizon, PolicyName, Reason};
+use serde::{Deserialize, Serialize};
 
 /// Who is expected to move little in the next slice goes ahead, as far as the forecast has skill.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Rule;
 
 impl SharePolicy for Rule {

@@ -1,9 +1,10 @@
 //! What a tenant's own requests say of its share on one disk.
 
 use minerva_model::Level;
+use serde::{Deserialize, Serialize};
 
 /// See the file's documentation. The default is a tenant that asked for nothing.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Stance {
     /// It steps back, to this part of its share in percent.
     pub(crate) level: Option<(Level, u32)>,
@@ -13,7 +14,7 @@ pub(crate) struct Stance {
 }
 
 /// A coordinated operation under way.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct OperationStance {
     pub(crate) bytes: u64,
     /// Raised to this while others use the disk.

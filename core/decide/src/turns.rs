@@ -2,17 +2,18 @@
 //! turn takes from, and that time gives back. A turn that costs nobody anything costs nothing.
 
 use minerva_model::Nanos;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What accounts have left. One that is not here has all of it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Turns {
     whole: Nanos,
     window: Nanos,
     left: BTreeMap<String, Left>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Left {
     left: Nanos,
     at: Nanos,
@@ -22,7 +23,7 @@ impl Turns {
     /// `whole` can be used up at once, and is given back within `window`.
     pub(crate) fn configure(&mut self, whole: Nanos, window: Nanos) {
         self.whole = whole;
-        self.window = Nanos(window.0.max(1));
+        self.window = window;
     }
 
     /// What an account has left.
@@ -44,7 +45,7 @@ impl Turns {
     }
 
     fn given_back(&self, now: Nanos, one: Left) -> Nanos {
-        let back = u128::from(now.since(one.at).0) * u128::from(self.whole.0) / u128::from(self.window.0);
+        let back = u128::from(now.since(one.at).0) * u128::from(self.whole.0) / u128::from(self.window.0.max(1));
         (one.left + Nanos(u64::try_from(back).unwrap_or(u64::MAX))).min(self.whole)
     }
 }
@@ -53,6 +54,13 @@ impl Turns {
 mod tests {
     use super::Turns;
     use minerva_model::Nanos;
+
+    #[test]
+    fn before_it_is_configured_nobody_has_a_turn_and_nothing_breaks() {
+        let mut turns = Turns::default();
+        turns.take(Nanos(1), "a", Nanos(7));
+        assert_eq!(turns.left(Nanos(9), "a"), Nanos::ZERO);
+    }
 
     #[test]
     fn what_is_used_up_comes_back_within_the_window_and_no_more_of_it() {

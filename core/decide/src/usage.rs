@@ -1,17 +1,19 @@
 //! One history on one disk: its averages, its group, and what the store has of it.
 
+use serde::{Deserialize, Serialize};
+
 /// A stored average is stored again when it is off by more than this part.
 const STORE_AGAIN_AT: f64 = 0.05;
 
 /// Two averages in the units of the epochs. Comparable with each other, not a rate until `Fennel::rates` made it one.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Averages {
     pub(crate) recent: f64,
     pub(crate) long_term: f64,
 }
 
 /// One history on one disk.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Usage {
     pub(crate) averages: Averages,
     /// Nothing until the first use.
@@ -24,7 +26,7 @@ pub(crate) struct Usage {
     stored: Option<Stored>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Stored {
     averages: Averages,
     group: u8,

@@ -7,7 +7,7 @@
 #![expect(clippy::disallowed_methods, reason = "a measurement reads the clock")]
 #![expect(clippy::disallowed_macros, reason = "a figure is printed")]
 
-use criterion::{BenchmarkId, Criterion};
+use criterion::{BenchmarkId, Criterion, Throughput};
 use minerva_engine::Engine;
 use minerva_model::{
     CgroupRef, CgroupVersion, Device, DeviceFacts, DeviceId, DeviceSample, Effect, EngineConfig, Event, IoCounters,
@@ -177,6 +177,13 @@ fn criterion_benches() {
                 bencher.iter_custom(|count| (0..count).map(|_| world.tick()).sum());
             });
         }
+    }
+    group.finish();
+    let mut group = criterion.benchmark_group("snapshot");
+    for tenants in SIZES {
+        let engine = World::new(tenants, Load::AllActive).engine;
+        group.throughput(Throughput::Bytes(engine.snapshot().len() as u64));
+        group.bench_function(BenchmarkId::from_parameter(tenants), |bencher| bencher.iter(|| engine.snapshot()));
     }
     group.finish();
     criterion.final_summary();

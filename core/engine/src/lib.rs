@@ -11,12 +11,18 @@
 //! | shadow | yes | yes | no |
 //! | enforce | yes | yes | yes |
 //!
+//! [`Engine::snapshot`] is the whole of it as bytes, and [`Engine::restored`] goes on from there. Each stage's state serialises for
+//! that; what a stage would keep elsewhere would be missing.
+//!
 //! Events may come in any order. What refers to something unknown is passed over, and an instant before the last one
 //! counts as the last one.
 
 mod requests;
 mod slices;
+mod snapshot;
 mod unreadable;
+
+pub use snapshot::SnapshotError;
 
 use crate::slices::Slices;
 use crate::unreadable::Unreadable;
@@ -27,10 +33,11 @@ use minerva_model::{
     Tenant, TenantHistory, TenantId,
 };
 use minerva_observe::Observer;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, VecDeque};
 
 /// The whole of Minerva's thinking. See the crate's documentation.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Engine {
     mode: Mode,
     observer: Observer,

@@ -1,10 +1,11 @@
 //! When the next slice ends.
 
 use minerva_model::Nanos;
+use serde::{Deserialize, Serialize};
 
 /// Instants at multiples of the slice from an anchor. A slice that ends late is followed by the next multiple, so a driver
 /// that was held up does not catch up with a burst, and slices do not drift.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Slices {
     slice: Nanos,
     anchor: Nanos,

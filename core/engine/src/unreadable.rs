@@ -2,19 +2,20 @@
 //! a factor of ten.
 
 use minerva_model::{Finding, FindingKind, Skipped};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Slices without trouble after which a place is forgotten, so that it is reported again when it comes back.
 const SLICES_UNTIL_FORGOTTEN: u64 = 600;
 
 /// What was reported of which place.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Unreadable {
     places: BTreeMap<String, Place>,
     turn: u64,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Place {
     digits: u32,
     last_turn: u64,

@@ -1,6 +1,7 @@
 //! How a row of cumulative counters moved between two readings.
 
 use minerva_model::{IoCounters, WaitCounters};
+use serde::{Deserialize, Serialize};
 
 /// A 32-bit kernel keeps its counts in 32 bits.
 const COUNT_WRAP: u64 = 1 << 32;
@@ -9,7 +10,7 @@ const COUNT_WRAP: u64 = 1 << 32;
 const TIME_WRAP_NS: u64 = (1 << 32) * 1_000_000;
 
 /// One row of counters, of a disk or of a tenant on it.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Row {
     pub(crate) io: IoCounters,
     pub(crate) wait: Option<WaitCounters>,

@@ -19,6 +19,7 @@ use minerva_model::{
     AgentReport, DeviceId, DeviceSample, DeviceSignals, Finding, FindingKind, IoCounters, IoSignals, Nanos,
     ObserveSettings, Sample, Signals, TenantId, TenantIo, WaitCounters,
 };
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
@@ -27,13 +28,14 @@ use std::cmp::Ordering;
 const READING_SKEW_BYTES: u64 = 1 << 20;
 
 /// Turns samples into signals. See the crate's documentation.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Observer {
     settings: ObserveSettings,
     last: Option<Nanos>,
     devices: Vec<(DeviceId, Reading)>,
     pairs: Vec<(PairKey, Reading)>,
     /// The vector that `pairs` had before, kept for its memory.
+    #[serde(skip)]
     spare: Vec<(PairKey, Reading)>,
     tenants: TenantReadings,
 }
@@ -41,7 +43,7 @@ pub struct Observer {
 type PairKey = (TenantId, DeviceId);
 
 /// Counters and when they were read.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Reading {
     at: Nanos,
     row: Row,

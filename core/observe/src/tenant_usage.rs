@@ -6,10 +6,11 @@
 use minerva_model::{
     AgentReport, Nanos, Pressure, PressureSignals, Sample, Signals, TenantId, TenantPressure, TenantUsage, UsageSignals,
 };
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Last readings by tenant, and reports that wait for the end of the slice.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct TenantReadings {
     usage: BTreeMap<TenantId, (Nanos, TenantUsage)>,
     pressure: BTreeMap<TenantId, (Nanos, Pressure)>,

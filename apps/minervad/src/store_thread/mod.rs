@@ -213,11 +213,6 @@ impl Memory {
         self.pending.histories.insert((history.key.clone(), history.device), history);
     }
 
-    /// What is still to be kept.
-    pub(crate) const fn pending(&self) -> &BTreeMap<(String, DeviceId), TenantHistory> {
-        &self.pending.histories
-    }
-
     /// To be kept with the next [`Memory::flush`].
     pub(crate) fn audit(&mut self, row: AuditRow) {
         self.pending.audit.push(row);

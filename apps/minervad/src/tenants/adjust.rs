@@ -44,9 +44,6 @@ impl Driver {
             Some(Change::TakeMicroCredits(amount)) => (false, MicroCredits(amount)),
             None => return refuse(RefusalKind::OutOfRange, "Say how many credits to give or to take."),
         };
-        if self.recording.is_requested() {
-            return refuse(RefusalKind::NotCommitted, "A recording is about to begin; ask again in a second.");
-        }
         let tenant = self.tenant_called(&request.tenant)?;
         if self.parts.unread.contains(&tenant.id) {
             let text = "What the account holds is not known, because the store could not be read; ask again.";

@@ -137,7 +137,7 @@ impl Driver {
             Some(claims) if was_unread && claims.doubtful => {
                 claims.recall_late(PersistentClaim::recalled(claimed, bind))
             }
-            // Another engine begins; the claims are the same, and may be newer than what the store has.
+            // The tenant's rule changed; the claims are the same, and may be newer than what the store has.
             Some(_) => {}
         }
         let recalled = self.engine.part(tenant.id).map_or(Level::Normal, |part| part.level);

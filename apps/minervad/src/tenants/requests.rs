@@ -27,10 +27,6 @@ type Operations = Sender<Result<v1::CoordinateResponse, Refusal>>;
 impl Driver {
     /// Carries out one request of a tenant.
     pub(crate) fn asked(&mut self, request: TenantCall) {
-        if self.recording.is_requested() {
-            // The engine is being exchanged; it takes as long as the store takes.
-            return self.recording.hold_back(request);
-        }
         let TenantCall { tenant, call } = request;
         let kind = call.kind();
         if !self.tenants.contains_key(&tenant) {
@@ -198,7 +194,7 @@ impl Driver {
         v1::BoostResponse { slices, price_micro_credits: price.0, held_micro_credits: held }
     }
 
-    /// What came of entries goes into the engine. A recording that waited for the last of them begins.
+    /// What came of entries goes into the engine.
     pub(crate) fn take_acknowledgements(&mut self) {
         for acknowledged in self.memory.acknowledged() {
             match acknowledged {
@@ -207,12 +203,6 @@ impl Driver {
             }
         }
         self.memory.send_commits();
-        if self.recording.is_requested() && !self.memory.is_committing() {
-            self.begin_recording();
-            for request in self.recording.take_held_back() {
-                self.asked(request);
-            }
-        }
     }
 
     /// The operation with its disk and its deadline. One that is asked for again keeps those that it had: the engine sees to that.

@@ -2,6 +2,7 @@
 //! looks at these only. Everything is named `minerva-test-…`, and dropping the bed removes it.
 
 mod hierarchy;
+pub(crate) mod replay;
 
 use hierarchy::Hierarchy;
 use minerva_api::v1;

@@ -7,12 +7,12 @@ mod bad_input;
 mod kept;
 
 use crate::ENFORCE;
+use crate::bed::replay::replayed;
 use crate::bed::{Bed, Daemon, until};
 use crate::doors::{Client, Relay, at, describe};
 use minerva_api::v1;
-use minerva_engine::Engine;
 use minerva_model::{EntryKind, EntryNumber, LedgerEntry, MicroCredits, Nanos, RequestId};
-use minerva_store::{Entry, Posting, Store, read_entries, system_clock};
+use minerva_store::{Posting, Store, system_clock};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -320,18 +320,7 @@ fn a_recording_with_requests_replays_byte_for_byte() {
         tenant.join().expect("the tenant's part");
         bytes
     });
-    let entries = read_entries(&recorded.expect("a daemon")).collect::<Result<Vec<_>, _>>().expect("a whole recording");
-    let (mut engine, mut effects) = (Engine::new(), String::new());
-    for entry in entries {
-        match entry {
-            Entry::Event { at, what } => engine.handle(at, what),
-            Entry::Effect { what, .. } => {
-                let replayed = serde_json::to_string(&engine.poll_effect()).expect("JSON");
-                assert_eq!(replayed, serde_json::to_string(&Some(what)).expect("JSON"));
-                effects.push_str(&replayed);
-            }
-        }
-    }
+    let effects = replayed(&recorded.expect("a daemon")).concat();
     for effect in ["ledger", "granted", "ready", "declare", "refused"] {
         assert!(effects.contains(&format!("{{\"{effect}\":")), "no {effect} in {effects}");
     }

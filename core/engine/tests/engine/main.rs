@@ -1,13 +1,14 @@
 //! The loop as a whole: modes, wake-ups, silence when nothing changes, and what holds for any order of events.
 
-use minerva_engine::{Engine, replay};
+mod any_order;
+
+use minerva_engine::Engine;
 use minerva_model::{
-    AccessKind, BackEnd, CgroupRef, CgroupVersion, CreditLot, Deadline, Device, DeviceFacts, DeviceId, DeviceSample,
-    Effect, EngineConfig, EntryNumber, Event, Grant, Granted, IoCounters, Level, Lifetime, MicroCredits, Mode, Nanos,
-    Operation, Outcome, Recalled, RefusalKind, Refused, RequestId, Sample, Skipped, Tenant, TenantHistory, TenantId,
-    TenantIo, TenantKind, TenantRequest, UsageAverage, WaitCounters, Wish, WriteId,
+    BackEnd, CgroupRef, CgroupVersion, CreditLot, Device, DeviceFacts, DeviceId, DeviceSample, Effect, EngineConfig,
+    EntryNumber, Event, Grant, Granted, IoCounters, Level, Lifetime, MicroCredits, Mode, Nanos, Outcome, Recalled,
+    RefusalKind, Refused, RequestId, Sample, Skipped, Tenant, TenantHistory, TenantId, TenantIo, TenantKind,
+    TenantRequest, WaitCounters, Wish,
 };
-use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 use std::collections::BTreeMap;
 
 const DISK: DeviceId = DeviceId { major: 8, minor: 0 };
@@ -226,109 +227,6 @@ fn enforce_writes_what_changed_and_leaving_it_puts_everything_back() {
     }
 }
 
-fn any_device() -> impl Strategy<Value = DeviceId> {
-    (0..3_u32).prop_map(|minor| DeviceId { major: 8, minor })
-}
-
-fn any_history() -> impl Strategy<Value = Vec<TenantHistory>> {
-    let row = (0..4_u64, any_device(), any::<f64>(), any::<u8>(), any::<u64>());
-    let row = row.prop_map(|(number, device, rate, group, age)| TenantHistory {
-        key: format!("cgroup:{}#{number}", path(number)),
-        device,
-        usage: UsageAverage { recent_bytes_per_second: rate.abs(), long_term_bytes_per_second: rate / 3.0 },
-        group,
-        age: Nanos(age),
-    });
-    proptest::collection::vec(row, 0..3)
-}
-
-fn any_wish() -> impl Strategy<Value = Wish> {
-    let level = (0..4_usize, any::<Option<u64>>()).prop_map(|(level, until)| Wish::SetLevel {
-        level: Level::ALL[level],
-        lifetime: until.map_or(Lifetime::UntilReleased, |at| Lifetime::Until(Nanos(at))),
-    });
-    let deadline = proptest::option::of((any::<bool>(), 0..200_u64).prop_map(|(start, seconds)| match start {
-        true => Deadline::StartBefore(Nanos::from_secs(seconds)),
-        false => Deadline::DoneBefore(Nanos::from_secs(seconds)),
-    }));
-    let coordinate =
-        (any_device(), 0..4_usize, any::<u64>(), deadline).prop_map(|(device, access, bytes, deadline)| {
-            let bytes = bytes >> (bytes % 64);
-            Wish::Coordinate(Operation { device, access: AccessKind::ALL[access], bytes, deadline })
-        });
-    let named = (0..3_u8, "[0-9]{0,2}").prop_map(|(which, id)| match which {
-        0 => Wish::Start(RequestId(id)),
-        1 => Wish::Finish(RequestId(id)),
-        _ => Wish::Cancel(RequestId(id)),
-    });
-    prop_oneof![
-        level,
-        Just(Wish::ReleaseLevel),
-        (any::<u32>(), proptest::option::of(any_device()))
-            .prop_map(|(slices, device)| Wish::Boost { slices: slices >> (slices % 32), device }),
-        coordinate,
-        named,
-    ]
-}
-
-fn any_event() -> impl Strategy<Value = Event> {
-    let mode = prop_oneof![Just(Mode::Observe), Just(Mode::Shadow), Just(Mode::Enforce)];
-    let outcome = prop_oneof![
-        "(default [0-9]{1,4}\n)?(8:0 [0-9]{1,5}\n)?".prop_map(Outcome::Text),
-        ".{0,20}".prop_map(Outcome::Text),
-        Just(Outcome::Vanished),
-        Just(Outcome::Refused { errno: Some(22), detail: "no".to_owned() }),
-    ];
-    prop_oneof![
-        1 => mode.prop_map(config),
-        2 => (any_device(), any::<bool>()).prop_map(|(id, bfq)| Event::DeviceSeen(device(id, bfq))),
-        1 => any_device().prop_map(Event::DeviceGone),
-        3 => (0..5_u64, any_history()).prop_map(|(number, history)| seen(number, history)),
-        1 => (0..5_u64).prop_map(|number| Event::TenantGone(TenantId(number))),
-        8 => proptest::collection::vec(0..2_000_u64, 0..5).prop_map(|megabytes| sampled(&megabytes)),
-        8 => (0..40_u64, outcome).prop_map(|(id, outcome)| Event::Answered { id: WriteId(id), outcome }),
-        8 => (0..5_u64, 0..12_u8, any_wish()).prop_map(|(number, key, wish)| {
-            Event::Requested(TenantRequest { id: RequestId(key.to_string()), tenant: TenantId(number), wish })
-        }),
-        3 => (0..12_u64, any::<bool>()).prop_map(|(entry, fresh)| {
-            Event::Committed { entry: EntryNumber(entry), fresh, known: None }
-        }),
-        1 => (0..12_u64).prop_map(|entry| Event::CommitFailed { entry: EntryNumber(entry), detail: "full".to_owned() }),
-        1 => (0..5_u64, any::<u64>(), any::<u64>()).prop_map(|(number, amount, left)| {
-            let lots = vec![CreditLot { amount: MicroCredits(amount), expires_in: Nanos(left) }];
-            let recalled = Recalled { tenant: TenantId(number), lots, purchases: Vec::new(), declaration: None };
-            Event::Recalled(Box::new(recalled))
-        }),
-        1 => Just(Event::Stopping),
-    ]
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(100))]
-
-    /// Unknown ids, devices twice, answers to nothing, time that goes back: no panic, and twice the same is the same.
-    #[test]
-    fn any_order_of_events_is_handled_and_replays_byte_for_byte(
-        events in proptest::collection::vec((0..100_u64, any_event()), 0..120),
-    ) {
-        let run = || {
-            let events = events.iter().map(|(seconds, event)| (Nanos::from_secs(*seconds), event.clone()));
-            serde_json::to_string(&replay(events)).unwrap()
-        };
-        prop_assert_eq!(run(), run());
-    }
-
-    /// Only `enforce` touches the kernel.
-    #[test]
-    fn shadow_never_touches_the_kernel(events in proptest::collection::vec((0..100_u64, any_event()), 0..80)) {
-        let events = events.into_iter().map(|(seconds, event)| match event {
-            Event::Configured(_) => (Nanos::from_secs(seconds), config(Mode::Shadow)),
-            event => (Nanos::from_secs(seconds), event),
-        });
-        prop_assert!(replay(events).iter().all(|(_, effect)| !touches_kernel(effect)));
-    }
-}
-
 fn ask(key: &str, wish: Wish) -> Event {
     Event::Requested(TenantRequest { id: RequestId(key.to_owned()), tenant: TenantId(1), wish })
 }
@@ -383,4 +281,32 @@ fn a_boost_is_spent_and_begins_only_with_the_commit() {
         engine.handle(Nanos::from_secs(second), sampled(&[0, 0]));
     }
     assert_eq!(share(&engine), 100, "two slices later it is over");
+}
+
+#[test]
+fn steering_goes_on_from_a_snapshot_without_a_write() {
+    let (mut original, mut files) = (engine(Mode::Enforce), BTreeMap::new());
+    for second in 2..30 {
+        let now = Nanos::from_secs(second);
+        original.handle(now, sampled(&[20 * second, second / 3]));
+        serve(&mut original, now, &mut files);
+    }
+    let mut restored = Engine::restored(&original.snapshot()).expect("a state");
+    let mut theirs = files.clone();
+    for second in 30..40 {
+        let now = Nanos::from_secs(second);
+        restored.handle(now, sampled(&[20 * second, second / 3]));
+        assert_eq!(serve(&mut restored, now, &mut theirs), 0, "what is held stays");
+    }
+    restored.handle(Nanos::from_secs(40), Event::Stopping);
+    serve(&mut restored, Nanos::from_secs(40), &mut theirs);
+    assert!(theirs.values().all(|file| file == "default 100\n"), "what the original wrote is put back: {theirs:?}");
+}
+
+#[test]
+fn bytes_that_are_no_state_are_refused() {
+    let snapshot = engine(Mode::Enforce).snapshot();
+    assert!(Engine::restored(&snapshot[..snapshot.len() - 1]).is_err());
+    assert!(Engine::restored(&[&snapshot[..], b"more"].concat()).is_err());
+    assert!(Engine::restored(b"{}").is_err());
 }
