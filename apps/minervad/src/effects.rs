@@ -31,7 +31,6 @@ impl Driver {
                 None
             }
             Effect::Remember(history) => {
-                self.parts.used(&history);
                 self.memory.remember(history);
                 None
             }

@@ -187,7 +187,6 @@ impl Driver {
 
     /// Tells the engine of a tenant and all that is remembered of it.
     pub(crate) fn introduce(&mut self, tenant: Tenant, history: Vec<TenantHistory>) {
-        history.iter().for_each(|history| self.parts.used(history));
         self.tenants.insert(tenant.id, tenant.clone());
         self.directory.enter(&tenant);
         self.feed(Event::TenantSeen { tenant: tenant.clone(), history });
@@ -214,11 +213,6 @@ impl Driver {
         self.parts.unread.remove(&id);
         self.memory.tenant_gone(&tenant, !self.observer.is_there(&tenant.cgroup));
         self.tenants.remove(&id);
-        let key = tenant.history_key();
-        let is_shared = || self.tenants.values().any(|other| other.history_key() == key);
-        if tenant.group.is_none() && (tenant.origin.delegated_from.is_none() || !is_shared()) {
-            self.parts.forget_use(&key);
-        }
     }
 
     /// Tells the engine something, and does all that it then wants.

@@ -4,9 +4,11 @@
 //! tenant uses at a level counts in `fennel` per percent of the level while the level lasts: otherwise a history that
 //! became sparing would give back what the tenant gave up. The history itself is not touched, so coming back costs nothing.
 
+use crate::claims;
 use crate::compose::{Pair, SharePolicy};
 use minerva_model::{
-    Level, LevelMeaning, LevelSettings, Lifetime, Nanos, PolicyName, Reason, RequestId, Share, TenantId,
+    Level, LevelClaims, LevelMeaning, LevelSettings, Lifetime, Nanos, PolicyName, Reason, RequestId, SetClaim, Share,
+    TenantId,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -44,8 +46,14 @@ impl SharePolicy for Rule {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Levels {
     settings: LevelSettings,
-    /// With the request that set it; of one that an older Minerva stored it is not known.
-    declared: BTreeMap<TenantId, (Level, Lifetime, Option<RequestId>)>,
+    claimed: BTreeMap<TenantId, Claimed>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Claimed {
+    claims: LevelClaims,
+    /// The request that they came with; of those that an older Minerva stored it is not known.
+    request: Option<RequestId>,
 }
 
 impl Levels {
@@ -53,50 +61,63 @@ impl Levels {
         self.settings = settings;
     }
 
-    /// A tenant steps back, or comes back.
+    /// A tenant steps back by this alone, or comes back.
     pub(crate) fn set(&mut self, tenant: TenantId, level: Level, lifetime: Lifetime, request: Option<&RequestId>) {
-        match level {
-            Level::Normal => self.release(tenant),
-            level => drop(self.declared.insert(tenant, (level, lifetime, request.cloned()))),
-        }
+        let until = match lifetime {
+            Lifetime::Until(at) => Some(at),
+            Lifetime::UntilReleased => None,
+        };
+        let claims = LevelClaims { set: Some(SetClaim { level, until }), ..LevelClaims::default() };
+        self.claim(tenant, claims, request);
     }
 
-    /// The request that set a tenant's level.
+    /// A tenant steps back by these claims in place of those before.
+    pub(crate) fn claim(&mut self, tenant: TenantId, claims: LevelClaims, request: Option<&RequestId>) {
+        if claims::is_empty(&claims) {
+            return self.release(tenant);
+        }
+        self.claimed.insert(tenant, Claimed { claims, request: request.cloned() });
+    }
+
+    /// The request that a tenant's claims came with.
     pub(crate) fn request(&self, tenant: TenantId) -> Option<&RequestId> {
-        self.declared.get(&tenant)?.2.as_ref()
+        self.claimed.get(&tenant)?.request.as_ref().filter(|_| self.get(tenant) != Level::Normal)
     }
 
     pub(crate) fn release(&mut self, tenant: TenantId) {
-        self.declared.remove(&tenant);
+        self.claimed.remove(&tenant);
     }
 
     pub(crate) fn get(&self, tenant: TenantId) -> Level {
-        self.declared.get(&tenant).map_or(Level::Normal, |(level, ..)| *level)
+        self.claimed.get(&tenant).map_or(Level::Normal, |claimed| claims::level(&claimed.claims))
     }
 
-    /// When the level ends by itself.
+    /// When the level ends by itself, if that is known.
     pub(crate) fn until(&self, tenant: TenantId) -> Option<Nanos> {
-        match self.declared.get(&tenant)?.1 {
-            Lifetime::Until(at) => Some(at),
-            Lifetime::UntilReleased => None,
-        }
+        claims::until(&self.claimed.get(&tenant)?.claims)
     }
 
     pub(crate) fn meaning(&self, level: Level) -> Option<LevelMeaning> {
         self.settings.meaning(level)
     }
 
+    /// Nobody steps back.
     pub(crate) fn is_empty(&self) -> bool {
-        self.declared.is_empty()
+        self.claimed.values().all(|claimed| claims::level(&claimed.claims) == Level::Normal)
     }
 
-    /// Ends what has lasted its time; the tenants that came back.
-    pub(crate) fn expire(&mut self, now: Nanos) -> Vec<TenantId> {
-        let over = |lifetime: &Lifetime| matches!(lifetime, Lifetime::Until(at) if *at <= now);
-        let back: Vec<TenantId> =
-            self.declared.iter().filter(|(_, (_, lifetime, _))| over(lifetime)).map(|(tenant, _)| *tenant).collect();
-        back.iter().for_each(|tenant| self.release(*tenant));
-        back
+    /// Ends what has lasted its time, and goes over to what is scheduled; the tenants whose level is another now.
+    pub(crate) fn advance(&mut self, now: Nanos) -> Vec<TenantId> {
+        let mut changed = Vec::new();
+        self.claimed.retain(|tenant, Claimed { claims, .. }| {
+            let before = claims::level(claims);
+            claims::advance(claims, now);
+            if claims::level(claims) != before {
+                changed.push(*tenant);
+            }
+            !claims::is_empty(claims)
+        });
+        changed
     }
 }
 
@@ -110,8 +131,8 @@ mod tests {
         let mut levels = Levels::default();
         levels.set(TenantId(1), Level::Low, Lifetime::Until(Nanos(10)), None);
         levels.set(TenantId(2), Level::Idle, Lifetime::UntilReleased, None);
-        assert_eq!(levels.expire(Nanos(9)), []);
-        assert_eq!(levels.expire(Nanos(10)), [TenantId(1)]);
+        assert_eq!(levels.advance(Nanos(9)), []);
+        assert_eq!(levels.advance(Nanos(10)), [TenantId(1)]);
         assert_eq!((levels.get(TenantId(1)), levels.get(TenantId(2))), (Level::Normal, Level::Idle));
         levels.set(TenantId(2), Level::Normal, Lifetime::UntilReleased, None);
         assert!(levels.is_empty());

@@ -31,6 +31,7 @@ mod adjustments;
 mod answers;
 mod bandwidth;
 mod boosts;
+mod claims;
 mod compose;
 mod coordination;
 mod credits;
@@ -56,6 +57,7 @@ mod sample_policy;
 mod stance;
 mod turns;
 mod usage;
+mod usual_disk;
 
 pub use compose::DecideInput;
 pub use part::Part;

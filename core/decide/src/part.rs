@@ -1,10 +1,11 @@
 //! The decider's doors for tenants that take part.
 
 use crate::disk::Present;
+use crate::usual_disk::usual_disk;
 use crate::{Decider, Deciding, Standing};
 use minerva_model::{
-    Adjustment, Boost, Decision, DeviceId, Effect, EntryNumber, LearntBandwidth, Level, MicroCredits, Nanos, Operation,
-    Purchase, Recalled, RequestId, Share, Signals, TenantId, TenantRequest,
+    Adjustment, Boost, Decision, DeviceId, Effect, EntryNumber, LearntBandwidth, Level, LevelClaims, MicroCredits,
+    Nanos, Operation, Purchase, Recalled, RequestId, Share, Signals, TenantId, TenantRequest, Wish,
 };
 use std::collections::BTreeMap;
 
@@ -41,11 +42,35 @@ impl Decider {
             let present = self.present(signals);
             self.participation.take_crowd(now, present);
         }
+        let request = &self.with_disk(request, signals);
         let Self { participation, fennel, disks, tenants, devices, .. } = self;
         let history = |tenant, device| history(fennel, disks, tenants, tenant, device);
         let handled = participation.requested(now, request, devices, &history);
         let news = handled.changed.iter().flat_map(|tenant| self.reconsider(*tenant)).collect();
         (handled.effects, news)
+    }
+
+    /// An operation for no disk in particular is for the tenant's usual one, if it has one.
+    fn with_disk(&self, request: &TenantRequest, signals: &Signals) -> TenantRequest {
+        let mut request = request.clone();
+        if let Wish::Coordinate(operation) = &mut request.wish {
+            let tenant = (request.tenant, standing(&self.tenants, request.tenant));
+            let usual = || usual_disk(tenant, signals, &self.disks, &self.devices);
+            operation.device = operation.device.or_else(usual);
+        }
+        request
+    }
+
+    /// What a tenant claims without having asked anew: what is to be remembered, and the shares that change at once.
+    pub fn claims_changed(
+        &mut self,
+        now: Nanos,
+        tenant: TenantId,
+        claims: LevelClaims,
+    ) -> (Option<Effect>, Vec<Decision>) {
+        self.advance(now);
+        let declaration = self.participation.claims_changed(tenant, claims);
+        (declaration, self.reconsider(tenant))
     }
 
     /// The operator adjusts what an account holds: the entry, or why there is none.

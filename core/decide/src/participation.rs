@@ -15,8 +15,8 @@ use crate::operation::{Asked, Stage};
 use crate::stance::{OperationStance, Stance};
 use minerva_model::{
     Boost, Decision, Declaration, DeclaredOperation, DeviceId, Effect, EngineConfig, EntryNumber, Grant, Granted,
-    IoSignals, LedgerEntry, Level, Lifetime, Mode, Nanos, Purchase, Reason, Recalled, RefusalKind, Refused, RequestId,
-    Role, Signals, Tenant, TenantId,
+    IoSignals, LedgerEntry, Level, LevelClaims, Lifetime, Mode, Nanos, Purchase, Reason, Recalled, RefusalKind,
+    Refused, RequestId, Role, Signals, Tenant, TenantId,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -188,6 +188,14 @@ impl Participation {
         }
     }
 
+    /// What a tenant claims without having asked anew; what is to be remembered of it.
+    pub(crate) fn claims_changed(&mut self, tenant: TenantId, claims: LevelClaims) -> Option<Effect> {
+        let before = self.declaration(tenant)?;
+        let request = self.levels.request(tenant).cloned();
+        self.levels.claim(tenant, claims, request.as_ref());
+        self.declaration(tenant).filter(|declaration| *declaration != before).map(Effect::Declare)
+    }
+
     /// A disk is gone; who waited for it is told to go on.
     pub(crate) fn device_gone(&mut self, device: DeviceId) -> Vec<Effect> {
         self.bandwidths.device_gone(device);
@@ -218,8 +226,8 @@ impl Participation {
             changed.extend(turn.over.iter().chain(&turn.ready).map(|(tenant, _)| *tenant));
             effects.extend(turn.ready.into_iter().map(ready));
             changed.extend(self.boosts.slice());
-            changed.extend(self.levels.expire(now));
         }
+        changed.extend(self.levels.advance(now));
         effects.extend(self.credits.entries(now, false).into_iter().map(Effect::Ledger));
         effects.extend(changed.into_iter().filter_map(|tenant| self.declaration(tenant)).map(Effect::Declare));
         effects

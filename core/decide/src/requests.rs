@@ -68,7 +68,8 @@ impl Participation {
         effects.extend(answer.clone());
         // Levels are set, not counted: what comes again is done again, to no effect. And what the driver asks under a key of
         // its own never comes again; it would take the place of answers to clients.
-        if !matches!(request.wish, Wish::SetLevel { .. } | Wish::ReleaseLevel) && !request.id.is_own() {
+        let is_level = matches!(request.wish, Wish::ClaimLevels(_) | Wish::SetLevel { .. } | Wish::ReleaseLevel);
+        if !is_level && !request.id.is_own() {
             self.answers.keep(request.clone(), answer);
         }
         Handled { effects, changed }
@@ -95,7 +96,7 @@ impl Participation {
         }
         if let Wish::Coordinate(operation) = wish {
             return match self.coordination.get(&(*tenant, id.clone())) {
-                Some(one) if !is_same(&Wish::Coordinate(one.operation), &Wish::Coordinate(*operation)) => {
+                Some(one) if !is_same(&Wish::Coordinate(one.operation.into()), &Wish::Coordinate(*operation)) => {
                     Some(vec![key_reused(*tenant, id)])
                 }
                 Some(one) => Some(granted(match one.stage {
@@ -146,6 +147,12 @@ impl Participation {
     ) -> Result<Option<Grant>, Refusal> {
         let tenant = request.tenant;
         match &request.wish {
+            Wish::ClaimLevels(claims) => {
+                let lifetime = claims.set.and_then(|set| set.until).map_or(Lifetime::UntilReleased, Lifetime::Until);
+                check_lifetime(now, lifetime)?;
+                self.levels.claim(tenant, claims.clone(), Some(&request.id));
+                Ok(Some(Grant::Now))
+            }
             Wish::SetLevel { level, lifetime } => {
                 check_lifetime(now, *lifetime)?;
                 self.levels.set(tenant, *level, *lifetime, Some(&request.id));
@@ -164,10 +171,11 @@ impl Participation {
                 Ok(None)
             }
             Wish::Coordinate(operation) => {
-                self.check_operation(now, tenant, operation, devices)?;
+                let operation = operation.on(operation.device.ok_or_else(|| no_usual_disk(devices))?);
+                self.check_operation(now, tenant, &operation, devices)?;
                 let around =
                     Around { crowd: &self.crowd, bandwidths: &self.bandwidths, members: &self.members, history };
-                Ok(Some(self.coordination.ask(now, (tenant, request.id.clone()), *operation, &around)))
+                Ok(Some(self.coordination.ask(now, (tenant, request.id.clone()), operation, &around)))
             }
             Wish::Start(id) => {
                 let around =
@@ -338,6 +346,13 @@ fn check_device(device: Option<DeviceId>, devices: &BTreeSet<DeviceId>) -> Resul
         }
         _ => Ok(()),
     }
+}
+
+/// The request names no disk, and none can be told from what the tenant does.
+fn no_usual_disk(devices: &BTreeSet<DeviceId>) -> Refusal {
+    let disks: Vec<String> = devices.iter().map(ToString::to_string).collect();
+    let disks = if disks.is_empty() { "none".to_owned() } else { disks.join(", ") };
+    (RefusalKind::UnknownDevice, format!("This tenant has used no disk yet, so say which one: {disks}."))
 }
 
 fn unknown_operation(id: &RequestId) -> Refusal {

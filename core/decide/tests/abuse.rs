@@ -19,7 +19,7 @@ fn world(sizes: &[f64]) -> World {
 
 fn operation(bytes: u64, begin_within: Nanos, now: Nanos) -> Wish {
     let deadline = Some(Deadline::StartBefore(now + begin_within));
-    Wish::Coordinate(Operation { device: DISK, access: AccessKind::SequentialRead, bytes, deadline })
+    Wish::Coordinate(Operation { device: DISK, access: AccessKind::SequentialRead, bytes, deadline }.into())
 }
 
 fn has_its_turn(world: &World, tenant: u64) -> bool {
@@ -115,7 +115,7 @@ fn sizes_that_cannot_be_meant_are_refused_with_a_sentence() {
     // Before the disk was measured nobody can say what does not fit.
     let within = |bytes, seconds, now| {
         let deadline = Some(Deadline::DoneBefore(now + Nanos::from_secs(seconds)));
-        Wish::Coordinate(Operation { device: DISK, access: AccessKind::SequentialRead, bytes, deadline })
+        Wish::Coordinate(Operation { device: DISK, access: AccessKind::SequentialRead, bytes, deadline }.into())
     };
     let id = world.ask(0, within(5_000_000_000, 5, world.now));
     assert_eq!(refusals(&world).len(), 1);

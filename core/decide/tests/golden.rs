@@ -154,7 +154,7 @@ impl Script {
                     (_, text) => Deadline::DoneBefore(ahead(text)),
                 });
                 let (device, bytes) = (DeviceId { major: 8, minor: 0 }, words[3].parse::<u64>().unwrap() * 1_000_000);
-                Wish::Coordinate(Operation { device, access: AccessKind::SequentialRead, bytes, deadline })
+                Wish::Coordinate(Operation { device, access: AccessKind::SequentialRead, bytes, deadline }.into())
             }
             _ => {
                 let own = words.get(3).map_or_else(|| format!("finish-{}", words[2]), |own| (*own).to_owned());

@@ -77,6 +77,10 @@ impl Engine {
             }
             Event::Answered { id, outcome } => self.actuator.answered(self.now, id, &outcome),
             Event::Requested(request) => self.requested(request),
+            Event::LevelClaimsChanged { tenant, claims } => {
+                let (declaration, decisions) = self.decider.claims_changed(self.now, tenant, claims);
+                self.asked_for(declaration.into_iter().collect(), decisions);
+            }
             Event::Adjusted(adjustment) => self.effects.extend(self.decider.adjusted(self.now, &adjustment)),
             Event::Committed { entry, fresh, known } => {
                 let (effects, decisions) = self.decider.committed(self.now, entry, fresh, known);

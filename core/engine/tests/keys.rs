@@ -151,7 +151,7 @@ fn a_purchase_that_only_the_ledger_remembers_is_told_as_it_was() {
 fn operation(engine: &mut Engine, number: u32) {
     let id = RequestId(format!("operation-{number}"));
     let wish = Operation { device: DISK, access: AccessKind::SequentialRead, bytes: 1 << 20, deadline: None };
-    assert_eq!(ask(engine, 1, &id.0, Wish::Coordinate(wish)), granted(1));
+    assert_eq!(ask(engine, 1, &id.0, Wish::Coordinate(wish.into())), granted(1));
     for (word, wish) in [("begin", Wish::Start(id.clone())), ("finish", Wish::Finish(id))] {
         ask(engine, 1, &format!("minerva:{word}-{number}"), wish);
     }
@@ -164,6 +164,6 @@ fn an_operation_that_is_over_does_not_begin_again_when_its_announcement_comes_ag
         operation(&mut engine, number);
     }
     let wish = Operation { device: DISK, access: AccessKind::SequentialRead, bytes: 1 << 20, deadline: None };
-    assert_eq!(ask(&mut engine, 1, "operation-0", Wish::Coordinate(wish)), granted(1));
+    assert_eq!(ask(&mut engine, 1, "operation-0", Wish::Coordinate(wish.into())), granted(1));
     assert_eq!(engine.part(TenantId(1)).map(|part| part.operations.len()), Some(0), "no ghost holds the place");
 }

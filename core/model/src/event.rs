@@ -3,8 +3,8 @@
 
 use crate::{
     Adjustment, AgentReport, Decision, Declaration, Device, DeviceId, EngineConfig, EntryNumber, Finding, Granted,
-    KnobInspection, KnobRelease, KnobWrite, LearntBandwidth, LedgerEntry, Outcome, Purchase, Recalled, Refused,
-    RequestId, Sample, Tenant, TenantHistory, TenantId, TenantRequest, WriteId,
+    KnobInspection, KnobRelease, KnobWrite, LearntBandwidth, LedgerEntry, LevelClaims, Outcome, Purchase, Recalled,
+    Refused, RequestId, Sample, Tenant, TenantHistory, TenantId, TenantRequest, WriteId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -41,6 +41,13 @@ pub enum Event {
     },
     /// A tenant asks for something.
     Requested(TenantRequest),
+    /// Claims of a tenant ended, or its schedule goes on, without anybody having asked: these are what it has now. Never refused.
+    LevelClaimsChanged {
+        /// Whose.
+        tenant: TenantId,
+        /// All that it has now.
+        claims: LevelClaims,
+    },
     /// The operator adjusts what an account holds.
     Adjusted(Adjustment),
     /// The store has committed an entry of the ledger.

@@ -21,6 +21,7 @@
 //! | [`EngineConfig`] | `settings` | `config` | `core/engine` |
 
 mod back_end;
+mod claim;
 mod credit;
 mod decision;
 mod device;
@@ -39,6 +40,7 @@ mod tenant;
 mod time;
 
 pub use back_end::BackEnd;
+pub use claim::{LevelClaims, ScheduledClaim, SetClaim};
 pub use credit::{
     Adjustment, Boost, CreditLot, Declaration, DeclaredOperation, EntryKind, EntryNumber, LearntBandwidth, LedgerEntry,
     MicroCredits, Purchase, Recalled,
@@ -53,8 +55,8 @@ pub use participation::{ContentionCounting, CoordinationSettings, CreditSettings
 pub use plan::{KnobFile, KnobInspection, KnobRelease, KnobTarget, KnobWrite, Outcome, WriteId};
 pub use report::AgentReport;
 pub use request::{
-    AccessKind, Deadline, Grant, Granted, Level, Lifetime, Operation, RefusalKind, Refused, RequestId, TenantRequest,
-    Wish,
+    AccessKind, Deadline, Grant, Granted, Level, Lifetime, Operation, OperationRequest, RefusalKind, Refused,
+    RequestId, TenantRequest, Wish,
 };
 pub use sample::{
     DeviceSample, IoCounters, Pressure, Sample, Skipped, TenantIo, TenantPressure, TenantUsage, WaitCounters,

@@ -1,6 +1,6 @@
 //! What tenants ask for and what they are answered (Malensek et al. 2016, section 3). Nobody has to ask, and nobody pays for silence.
 
-use crate::{DeviceId, Nanos, TenantId};
+use crate::{DeviceId, LevelClaims, Nanos, TenantId};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -64,7 +64,7 @@ impl fmt::Display for RequestId {
     }
 }
 
-/// How long a level lasts. Schedules, processes and connections are the driver's: it sends [`Wish::ReleaseLevel`].
+/// How long a level lasts that is set alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Lifetime {
@@ -136,18 +136,49 @@ pub struct Operation {
     pub deadline: Option<Deadline>,
 }
 
+/// An operation as it is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OperationRequest {
+    /// On which disk; absent: on the one that the tenant uses most, or the only one.
+    pub device: Option<DeviceId>,
+    /// See [`Operation`].
+    pub access: AccessKind,
+    /// See [`Operation`].
+    pub bytes: u64,
+    /// See [`Operation`].
+    pub deadline: Option<Deadline>,
+}
+
+impl OperationRequest {
+    /// The operation, on this disk.
+    pub const fn on(self, device: DeviceId) -> Operation {
+        let Self { device: _, access, bytes, deadline } = self;
+        Operation { device, access, bytes, deadline }
+    }
+}
+
+impl From<Operation> for OperationRequest {
+    fn from(Operation { device, access, bytes, deadline }: Operation) -> Self {
+        Self { device: Some(device), access, bytes, deadline }
+    }
+}
+
 /// What a tenant asks for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Wish {
-    /// Step back, or come back with [`Level::Normal`].
+    /// Step back by these claims, in place of those before. What ends or begins without being asked for comes as
+    /// [`crate::Event::LevelClaimsChanged`].
+    ClaimLevels(LevelClaims),
+    /// Step back, or come back with [`Level::Normal`]: the only claim from now on. Older recordings have this and
+    /// [`Self::ReleaseLevel`] alone.
     SetLevel {
         /// How far.
         level: Level,
         /// For how long.
         lifetime: Lifetime,
     },
-    /// Come back to [`Level::Normal`].
+    /// Come back to [`Level::Normal`]: no claim is left.
     ReleaseLevel,
     /// Buy slices of high priority, from now on and one after the other, whether used or not.
     Boost {
@@ -157,7 +188,7 @@ pub enum Wish {
         device: Option<DeviceId>,
     },
     /// When should this be done?
-    Coordinate(Operation),
+    Coordinate(OperationRequest),
     /// The operation asked for under this key has begun. One that was told [`Grant::Now`] or was called back counts as begun
     /// without it.
     Start(RequestId),

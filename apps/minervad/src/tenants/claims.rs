@@ -1,8 +1,9 @@
-//! A tenant's claims on a level: one that it set, those that it holds, and its schedule. In force is the furthest step back of
-//! them. Pure but for the ends that they hang on: instants are arguments, and whether a process has ended is asked by a function.
+//! A tenant's claims on a level: one that it set, those that its connections hold, and its schedule. What they come to is the
+//! engine's to say; here is what they hang on, who is to hear what is in force, and what the store has of them. Instants are
+//! arguments, and whether a process has ended is asked by a function.
 
 use crate::tenants::schedule::TimeTable;
-use minerva_model::{Level, Nanos, RefusalKind};
+use minerva_model::{Level, LevelClaims, Nanos, RefusalKind, SetClaim};
 use minerva_store::{BoundProcess, SetLevel, StandingClaim};
 use minerva_tenant_server::process::{Process, ProcessHandle};
 use minerva_tenant_server::request::{Call, Refusal};
@@ -54,7 +55,9 @@ pub(crate) struct Claims {
     /// Commits under way.
     committing: u32,
     held: Vec<Held>,
-    /// What the engine was told.
+    /// What the engine was told; absent when that is not known.
+    pub(crate) told: Option<LevelClaims>,
+    /// What the engine said that they come to.
     pub(crate) in_force: Level,
 }
 
@@ -88,14 +91,10 @@ impl PersistentClaim {
         StandingClaim { set, schedule: self.table.as_ref().map(|table| table.schedule().clone()) }
     }
 
-    /// The level that it comes to, at an instant in nanoseconds since 1970.
+    /// The level that it comes to without the levels that are held, at an instant in nanoseconds since 1970.
     fn level(&self, unix_ns: i64) -> Level {
         let set = self.set.as_ref().map_or(Level::Normal, |set| set.level);
-        set.max(self.scheduled(unix_ns))
-    }
-
-    fn scheduled(&self, unix_ns: i64) -> Level {
-        self.table.as_ref().map_or(Level::Normal, |table| table.level_at(unix_ns))
+        set.max(self.table.as_ref().map_or(Level::Normal, |table| table.level_at(unix_ns)))
     }
 
     fn is_empty(&self) -> bool {
@@ -198,22 +197,23 @@ impl Claims {
         over
     }
 
-    /// The level that all of them come to, at an instant in nanoseconds since 1970.
-    pub(crate) fn level(&self, unix_ns: i64) -> Level {
-        self.held().max(self.persistent.level(unix_ns))
+    /// All of them as the engine is to know them, at an instant of both clocks.
+    pub(crate) fn all(&self, now: Nanos, unix_ns: i64) -> LevelClaims {
+        let set = self.persistent.set.as_ref().map(|Set { level, end }| {
+            let until = if let End::At(at) = end { Some(*at) } else { None };
+            SetClaim { level: *level, until }
+        });
+        let held = self.held.iter().map(|held| held.level).collect();
+        let scheduled = self.persistent.table.as_ref().map(|table| table.claim_at(now, unix_ns));
+        LevelClaims { set, held, scheduled }
     }
 
-    /// How long the level in force lasts, if its end is known.
-    pub(crate) fn left(&self, now: Nanos, unix_ns: i64) -> Option<Nanos> {
-        let without_set = self.held().max(self.persistent.scheduled(unix_ns));
-        match self.persistent.set.as_ref()? {
-            Set { level, end: End::At(at) } if without_set < *level => Some(at.since(now)),
-            _ => None,
+    /// The engine was told something else, or is not known to know anything.
+    pub(crate) fn is_news(&self, all: &LevelClaims) -> bool {
+        match &self.told {
+            None => *all != LevelClaims::default() || self.in_force != Level::Normal,
+            Some(told) => !is_same(told, all),
         }
-    }
-
-    fn held(&self) -> Level {
-        self.held.iter().map(|held| held.level).max().unwrap_or_default()
     }
 
     /// Tells those who hold a level what is in force, if they have not heard. One that does not read is told the next time.
@@ -233,11 +233,27 @@ impl Claims {
     }
 }
 
+/// The same claims. Between two looks the clocks drift by less than a second, unless the one on the wall was set.
+fn is_same(told: &LevelClaims, all: &LevelClaims) -> bool {
+    let scheduled = match (told.scheduled, all.scheduled) {
+        (Some(told), Some(now)) => {
+            let near = |one: Nanos, other: Nanos| one.since(other).max(other.since(one)) < Nanos::SECOND;
+            let next = match (told.next, now.next) {
+                (Some((one, to)), Some((other, level))) => to == level && near(one, other),
+                (one, other) => one == other,
+            };
+            told.level == now.level && next
+        }
+        (one, other) => one == other,
+    };
+    scheduled && (told.set, &told.held) == (all.set, &all.held)
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Claims, End, PersistentClaim, Set};
     use crate::tenants::schedule::TimeTable;
-    use minerva_model::{Level, Nanos, RefusalKind};
+    use minerva_model::{Level, LevelClaims, Nanos, RefusalKind, ScheduledClaim, SetClaim};
     use minerva_store::{Schedule, SetLevel, Span, StandingClaim};
     use minerva_tenant_server::process::{Process, ProcessHandle};
     use minerva_tenant_server::request::Refusal;
@@ -260,25 +276,57 @@ mod tests {
         Schedule { time_zone: "UTC".to_owned(), spans: vec![span] }
     }
 
+    /// The furthest step back, as the engine has it.
+    fn level(claims: &Claims) -> Level {
+        let all = claims.all(Nanos::ZERO, 0);
+        let levels = all.set.iter().map(|set| set.level).chain(all.held).chain(all.scheduled.map(|one| one.level));
+        levels.max().unwrap_or_default()
+    }
+
     #[test]
-    fn the_furthest_step_back_is_in_force_and_each_ends_with_what_it_hangs_on() {
+    fn who_holds_a_level_hears_once_what_is_in_force_and_each_claim_ends_with_what_it_hangs_on() {
         let mut claims = Claims::default();
         let (changes, mut heard) = mpsc::channel(4);
         claims.persistent.set = set(Level::Low, End::At(Nanos(100)));
         claims.hold(Level::Idle, changes).expect("room");
-        assert_eq!((claims.level(0), claims.left(Nanos(10), 0), claims.count()), (Level::Idle, None, 2));
-        claims.in_force = claims.level(0);
+        let all = claims.all(Nanos(10), 0);
+        let set = Some(SetClaim { level: Level::Low, until: Some(Nanos(100)) });
+        let expected = LevelClaims { set, held: vec![Level::Idle], scheduled: None };
+        assert_eq!((&all, claims.count(), claims.is_news(&all)), (&expected, 2, true));
+        claims.told = Some(all);
+        claims.in_force = Level::Idle;
         claims.tell();
         claims.tell();
         assert_eq!(heard.try_recv().expect("heard").expect("a level"), Level::Idle);
         assert!(heard.try_recv().is_err(), "once is enough");
         drop(heard);
         assert!(!claims.end(Nanos(99), NEVER), "what is kept is the same");
-        assert_eq!((claims.level(0), claims.left(Nanos(10), 0)), (Level::Low, Some(Nanos(90))));
+        let all = claims.all(Nanos(99), 0);
+        assert_eq!((&all.held[..], claims.is_news(&all)), (&[][..], true));
         assert!(claims.end(Nanos(100), NEVER));
-        assert_eq!(claims.level(0), Level::Normal);
+        assert_eq!(claims.all(Nanos(100), 0), LevelClaims::default());
         // In force until the engine was told.
         assert!(!claims.is_empty());
+    }
+
+    #[test]
+    fn a_schedule_is_news_when_it_goes_on_or_the_clock_was_set_and_not_when_clocks_drift() {
+        let span = Span { begin_minute: 60, end_minute: 120, days: 0, level: Level::Low };
+        let schedule = Schedule { time_zone: "UTC".to_owned(), spans: vec![span] };
+        let table = TimeTable::new(schedule).ok();
+        let mut claims = Claims { persistent: PersistentClaim { set: None, table }, ..Claims::default() };
+        let at = |claims: &Claims, boot_seconds: u64, unix_ms: i64| {
+            claims.all(Nanos::from_secs(boot_seconds), unix_ms * 1_000_000)
+        };
+        let told = at(&claims, 1_000, 0);
+        let next = Some((Nanos::from_secs(1_000 + 3_600), Level::Low));
+        assert_eq!(told.scheduled, Some(ScheduledClaim { level: Level::Normal, next }));
+        claims.told = Some(told);
+        for (boot_seconds, unix_ms, news) in
+            [(1_500, 500_000, false), (1_500, 500_400, false), (1_500, 560_000, true), (4_600, 3_600_000, true)]
+        {
+            assert_eq!(claims.is_news(&at(&claims, boot_seconds, unix_ms)), news, "{boot_seconds} {unix_ms}");
+        }
     }
 
     #[test]
@@ -302,10 +350,10 @@ mod tests {
             schedule: Some(whole_day(Level::Idle)),
         };
         let mut claims = Claims::recalled(PersistentClaim::recalled(kept.clone(), |_| None));
-        assert_eq!((claims.persistent.kept(), claims.level(0)), (kept, Level::Idle));
+        assert_eq!((claims.persistent.kept(), level(&claims)), (kept, Level::Idle));
         assert!(claims.is_durable());
         claims.persistent.table = None;
-        assert_eq!((claims.level(0), claims.is_durable()), (Level::Low, false));
+        assert_eq!((level(&claims), claims.is_durable()), (Level::Low, false));
         assert!(claims.end(Nanos(50), NEVER));
         assert!(claims.persistent.kept().is_empty());
         assert!(!claims.is_empty(), "the store has it still");
@@ -323,13 +371,13 @@ mod tests {
             claims.commit();
         }
         claims.not_committed(0);
-        assert_eq!(claims.level(0), Level::Idle, "the later one is still on its way");
+        assert_eq!(level(&claims), Level::Idle, "the later one is still on its way");
         claims.not_committed(0);
-        assert_eq!((claims.level(0), claims.is_durable()), (Level::Low, true));
+        assert_eq!((level(&claims), claims.is_durable()), (Level::Low, true));
         claims.persistent.set = None;
         claims.commit();
         claims.not_committed(0);
-        assert_eq!((claims.level(0), claims.doubtful), (Level::Normal, true));
+        assert_eq!((level(&claims), claims.doubtful), (Level::Normal, true));
         claims.commit();
         claims.committed(claims.persistent.clone());
         assert!(claims.is_empty());
@@ -341,7 +389,7 @@ mod tests {
         claims.persistent.set = set(Level::Low, End::Release);
         let table = TimeTable::new(whole_day(Level::Lowest)).ok();
         claims.recall_late(PersistentClaim { set: set(Level::Idle, End::Release), table });
-        assert_eq!((claims.level(0), claims.is_durable()), (Level::Lowest, false));
+        assert_eq!((level(&claims), claims.is_durable()), (Level::Lowest, false));
     }
 
     #[test]

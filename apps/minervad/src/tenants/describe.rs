@@ -1,6 +1,6 @@
 //! What a tenant takes part in, as it and the operator see it. Made only when somebody looks.
 
-use crate::clock::{boottime, unix_ns};
+use crate::clock::boottime;
 use crate::operator::status::mode;
 use crate::slice_loop::Driver;
 use minerva_api::v1;
@@ -17,7 +17,7 @@ impl Driver {
             return Err(Refusal::new(RefusalKind::UnknownTenant, message));
         };
         let claims = self.parts.claims.get(&tenant);
-        let left = claims.and_then(|claims| claims.left(boottime(), unix_ns()));
+        let left = part.level_until.map(|until| until.since(boottime()));
         let spans = claims.and_then(|claims| claims.table()).map_or(&[][..], |table| &table.schedule().spans);
         Ok(v1::DescribeResponse {
             version: env!("CARGO_PKG_VERSION").to_owned(),

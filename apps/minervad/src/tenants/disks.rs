@@ -1,7 +1,7 @@
-//! Which disk a tenant means.
+//! Which disk a tenant names. Where it names none the engine chooses.
 
 use crate::slice_loop::Driver;
-use minerva_model::{DeviceId, RefusalKind, TenantId};
+use minerva_model::{DeviceId, RefusalKind};
 use minerva_tenant_server::request::Refusal;
 
 impl Driver {
@@ -20,19 +20,6 @@ impl Driver {
         let mut watched = below.into_iter().filter(|disk| self.devices.contains_key(disk));
         // A device that is watched itself is steered itself, whatever is below it.
         watched.next()
-    }
-
-    /// The disk that the tenant uses most, or the only one.
-    pub(crate) fn disk_of(&self, tenant: TenantId) -> Result<DeviceId, Refusal> {
-        let own = self.engine.signals().io.iter().filter(|row| row.tenant == tenant && row.active);
-        let now = own.max_by_key(|row| row.transferred.bytes()).map(|row| row.device);
-        let usual = || self.parts.usual_disk(&self.tenants.get(&tenant)?.history_key());
-        let only = || self.devices.keys().next().copied().filter(|_| self.devices.len() == 1);
-        let found = now.or_else(usual).filter(|device| self.devices.contains_key(device)).or_else(only);
-        found.ok_or_else(|| {
-            let message = format!("This tenant has used no disk yet, so say which one: {}.", self.disks());
-            Refusal::new(RefusalKind::UnknownDevice, message)
-        })
     }
 
     fn disks(&self) -> String {

@@ -1,5 +1,5 @@
-//! Claims on levels, carried out: what is in force for a tenant is what its claims come to, and the engine is told when that
-//! changes. What a tenant sets and schedules is in force at once and answered when the store has it.
+//! Claims on levels, handed to the engine, which says what they come to. What a tenant sets and schedules is in force at once and
+//! answered when the store has it.
 
 use crate::clock::{boottime, unix_ns};
 use crate::slice_loop::Driver;
@@ -7,8 +7,8 @@ use crate::tenants::claims::{Claims, End, PersistentClaim, Set};
 use crate::tenants::pending::Committing;
 use crate::tenants::schedule::TimeTable;
 use minerva_api::v1;
-use minerva_model::{Event, Level, Lifetime, RefusalKind, Tenant, TenantId, Wish};
-use minerva_store::{Schedule, Span, StandingClaim};
+use minerva_model::{Event, Level, RefusalKind, Tenant, TenantId, Wish};
+use minerva_store::{AnswerKind, Schedule, Span, StandingClaim};
 use minerva_tenant_server::decode;
 use minerva_tenant_server::process::{Process, ProcessHandle};
 use minerva_tenant_server::request::{Answer, LevelLifetime, Refusal};
@@ -30,7 +30,8 @@ impl Driver {
         };
         let set = (level != Level::Normal).then_some(Set { level, end });
         let table = self.claims(tenant).persistent.table.clone();
-        self.persist(tenant, "set", PersistentClaim { set, table }, answer)
+        let text = format!("level {level} (set)");
+        self.persist(tenant, ("set", &text), PersistentClaim { set, table }, answer)
     }
 
     /// Replaces the schedule; answers what is in force. False when that is refused at once.
@@ -50,7 +51,8 @@ impl Driver {
             Ok(table) => {
                 let set = self.claims(tenant).persistent.set.clone();
                 let table = (!entries.is_empty()).then_some(table);
-                self.persist(tenant, "schedule", PersistentClaim { set, table }, answer)
+                let text = format!("levels by a schedule of {} spans", entries.len());
+                self.persist(tenant, ("schedule", &text), PersistentClaim { set, table }, answer)
             }
             Err(refusal) => {
                 // Whoever asked may have gone.
@@ -61,10 +63,15 @@ impl Driver {
     }
 
     /// Puts in force what a tenant set and scheduled, and answers when it is kept.
-    fn persist(&mut self, tenant: TenantId, origin: &str, persistent: PersistentClaim, answer: Answer<Level>) -> bool {
+    fn persist(
+        &mut self,
+        tenant: TenantId,
+        what: (&str, &str),
+        persistent: PersistentClaim,
+        answer: Answer<Level>,
+    ) -> bool {
         let before = std::mem::replace(&mut self.claims(tenant).persistent, persistent);
-        let outcome = self.enforce(tenant, origin, Initiator::Tenant);
-        match outcome {
+        match self.claim(tenant, what) {
             Ok(()) => {
                 self.keep_claims(tenant, Some(answer));
                 true
@@ -88,7 +95,7 @@ impl Driver {
         if self.claims(tenant).hold(level, changes).is_err() {
             return false;
         }
-        let outcome = self.enforce(tenant, "hold", Initiator::Tenant);
+        let outcome = self.claim(tenant, ("hold", &format!("level {level} (held)")));
         if let Err(refusal) = &outcome {
             self.claims(tenant).unhold(refusal);
         }
@@ -140,9 +147,11 @@ impl Driver {
             // The tenant's rule changed; the claims are the same, and may be newer than what the store has.
             Some(_) => {}
         }
-        let recalled = self.engine.part(tenant.id).map_or(Level::Normal, |part| part.level);
+        let recalled = self.level_in_force(tenant.id);
         let claims = self.claims(tenant.id);
         claims.in_force = recalled;
+        // The engine recalled the level, not what it came from.
+        claims.told = claims.told.take().filter(|_| !was_unread);
         if claims.persistent.kept() != before {
             // A process has ended meanwhile, or the tenant has set something.
             claims.doubtful = true;
@@ -151,7 +160,7 @@ impl Driver {
         self.review_claim(tenant.id, "recalled");
     }
 
-    /// Once a slice: ends what has ended, and puts in force what the claims come to now.
+    /// Once a slice: ends what has ended, and tells the engine what is claimed now.
     pub(crate) fn review_claims(&mut self) {
         let tenants: Vec<TenantId> = self.parts.claims.keys().copied().collect();
         for tenant in tenants {
@@ -160,14 +169,21 @@ impl Driver {
     }
 
     fn review_claim(&mut self, tenant: TenantId, origin: &str) {
-        let ended = self.claims(tenant).end(boottime(), ProcessHandle::has_ended);
+        let in_force = self.level_in_force(tenant);
         let claims = self.claims(tenant);
-        let level = claims.level(unix_ns());
-        if level != claims.in_force {
-            let origin = if ended || level < claims.in_force { origin } else { "schedule" };
-            if self.enforce(tenant, origin, Initiator::Loop).is_err() {
-                // A rule forbids it by now. It is asked for again only when it changes.
-                self.claims(tenant).in_force = level;
+        // The engine ends a level and goes on in a schedule by itself.
+        claims.in_force = in_force;
+        let ended = claims.end(boottime(), ProcessHandle::has_ended);
+        let all = claims.all(boottime(), unix_ns());
+        if claims.is_news(&all) {
+            claims.told = Some(all.clone());
+            self.feed(Event::LevelClaimsChanged { tenant, claims: all });
+            let level = self.level_in_force(tenant);
+            let before = std::mem::replace(&mut self.claims(tenant).in_force, level);
+            if level != before {
+                let origin = if ended || level < before { origin } else { "schedule" };
+                let key = self.parts.own_key(origin);
+                self.audit_request(tenant, AnswerKind::Granted, &key, format!("level {level} ({origin})"));
             }
         }
         if ended {
@@ -176,22 +192,24 @@ impl Driver {
         self.tell_holders(tenant);
     }
 
-    /// Tells the engine what the claims of a tenant come to. One that asks is judged even if nothing changes.
-    fn enforce(&mut self, tenant: TenantId, origin: &str, initiator: Initiator) -> Result<(), Refusal> {
-        let level = self.claims(tenant).level(unix_ns());
-        let wish = match (initiator, level) {
-            // Coming back is never refused.
-            (Initiator::Loop, Level::Normal) => Wish::ReleaseLevel,
-            _ => Wish::SetLevel { level, lifetime: Lifetime::UntilReleased },
-        };
+    /// A tenant asks for what it claims now; it is judged even if nothing changes. `what` is the origin of the key, and the words
+    /// of the audit.
+    fn claim(&mut self, tenant: TenantId, (origin, text): (&str, &str)) -> Result<(), Refusal> {
+        let all = self.claims(tenant).all(boottime(), unix_ns());
         let key = self.parts.own_key(origin);
-        let verdict = self.request(tenant, key, wish, &format!("level {level} ({origin})"));
-        if let Some(Err(refusal)) = verdict {
+        if let Some(Err(refusal)) = self.request(tenant, key, Wish::ClaimLevels(all.clone()), text) {
             return Err(refusal);
         }
-        self.claims(tenant).in_force = level;
+        let in_force = self.level_in_force(tenant);
+        let claims = self.claims(tenant);
+        claims.told = Some(all);
+        claims.in_force = in_force;
         self.tell_holders(tenant);
         Ok(())
+    }
+
+    fn level_in_force(&self, tenant: TenantId) -> Level {
+        self.engine.part(tenant).map_or(Level::Normal, |part| part.level)
     }
 
     fn claims(&mut self, tenant: TenantId) -> &mut Claims {
@@ -258,13 +276,6 @@ impl Driver {
         };
         Refusal::new(RefusalKind::NotCommitted, message)
     }
-}
-
-/// Who wants a level changed.
-#[derive(Clone, Copy)]
-enum Initiator {
-    Tenant,
-    Loop,
 }
 
 fn span(entry: &v1::ScheduleEntry) -> Result<Span, Refusal> {

@@ -3,7 +3,7 @@
 use crate::tenants::claims::{Claims, PersistentClaim};
 use crate::tenants::reports::Reports;
 use minerva_api::v1;
-use minerva_model::{DeviceId, Grant, LedgerEntry, Level, RefusalKind, RequestId, TenantHistory, TenantId};
+use minerva_model::{Grant, LedgerEntry, Level, RefusalKind, RequestId, TenantId};
 use minerva_tenant_server::refusals::Refusals;
 use minerva_tenant_server::request::{Answer, Refusal};
 use std::collections::{BTreeMap, BTreeSet};
@@ -98,8 +98,6 @@ pub(crate) struct Parts {
     pub(crate) unread: BTreeSet<TenantId>,
     pub(crate) reports: Reports,
     waiting: BTreeMap<(TenantId, RequestId), Vec<Waiting>>,
-    /// How much each history says of each disk, in bytes a second.
-    usual: BTreeMap<String, BTreeMap<DeviceId, f64>>,
     /// Counts the requests that the loop makes itself.
     own_requests: u64,
 }
@@ -156,22 +154,5 @@ impl Parts {
         self.claims = stay;
         let gone: BTreeMap<TenantId, Claims> = gone;
         gone.into_values().for_each(|claims| claims.close(refusal));
-    }
-
-    /// A history says how much its tenants use a disk.
-    pub(crate) fn used(&mut self, history: &TenantHistory) {
-        let disks = self.usual.entry(history.key.clone()).or_default();
-        disks.insert(history.device, history.usage.long_term_bytes_per_second);
-    }
-
-    /// The disk that a history says most of.
-    pub(crate) fn usual_disk(&self, key: &str) -> Option<DeviceId> {
-        let disks = self.usual.get(key)?;
-        disks.iter().max_by(|one, other| one.1.total_cmp(other.1)).map(|(device, _)| *device)
-    }
-
-    /// A tenant's history is needed no more.
-    pub(crate) fn forget_use(&mut self, key: &str) {
-        self.usual.remove(key);
     }
 }

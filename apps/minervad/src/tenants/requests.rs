@@ -9,7 +9,7 @@ use crate::tenants::reports;
 use minerva_api::v1;
 use minerva_api::v1::coordinate_response::Answer as CoordinateAnswer;
 use minerva_model::{
-    Boost, Deadline, DeviceId, Event, Grant, MicroCredits, Nanos, Operation, RefusalKind, RequestId, TenantId,
+    Boost, Deadline, DeviceId, Event, Grant, MicroCredits, Nanos, OperationRequest, RefusalKind, RequestId, TenantId,
     TenantRequest, Wish,
 };
 use minerva_store::{AnswerKind, LedgerRow, RequestRow};
@@ -51,7 +51,7 @@ impl Driver {
             Call::Credits { entries_max, answer } => self.tell_credits(tenant, entries_max, answer),
             Call::Boost { id, amount, device, answer } => self.boost(tenant, id, amount, device, answer),
             Call::Coordinate { id, size_bytes, access, within, disk, answers } => {
-                let operation = self.operation(tenant, (size_bytes, access), within, disk);
+                let operation = self.operation((size_bytes, access), within, disk);
                 self.coordinate(tenant, id, operation, answers)
             }
             Call::Begin(id, answer) => self.about_operation(tenant, "begin", Wish::Start(id), answer),
@@ -205,40 +205,39 @@ impl Driver {
         self.memory.send_commits();
     }
 
-    /// The operation with its disk and its deadline. One that is asked for again keeps those that it had: the engine sees to that.
+    /// The operation with its disk, if one was named, and its deadline. One that is asked for again keeps those that it had: the
+    /// engine sees to that.
     fn operation(
         &mut self,
-        tenant: TenantId,
         (bytes, access): (u64, minerva_model::AccessKind),
         within: Option<Within>,
         disk: WantedDisk,
-    ) -> Result<Operation, Refusal> {
+    ) -> Result<OperationRequest, Refusal> {
         let device = match disk {
-            WantedDisk::Named(device) => self.disk_named(device)?,
-            WantedDisk::Below(device) => match self.disk_below(device) {
-                Some(disk) => disk,
-                None => self.disk_of(tenant)?,
-            },
-            WantedDisk::Usual => self.disk_of(tenant)?,
+            WantedDisk::Named(device) => Some(self.disk_named(device)?),
+            WantedDisk::Below(device) => self.disk_below(device),
+            WantedDisk::Usual => None,
         };
         let now = boottime();
         let deadline = within.map(|within| match within {
             Within::Begin(span) => Deadline::StartBefore(now + span),
             Within::Done(span) => Deadline::DoneBefore(now + span),
         });
-        Ok(Operation { device, access, bytes, deadline })
+        Ok(OperationRequest { device, access, bytes, deadline })
     }
 
     fn coordinate(
         &mut self,
         tenant: TenantId,
         id: RequestId,
-        operation: Result<Operation, Refusal>,
+        operation: Result<OperationRequest, Refusal>,
         answers: Operations,
     ) -> bool {
         let verdict = operation.and_then(|operation| {
             let megabytes = operation.bytes as f64 / 1e6;
-            let (access, device) = (operation.access.as_str(), operation.device);
+            let access = operation.access.as_str();
+            let device =
+                operation.device.map_or_else(|| "the disk it uses most".to_owned(), |device| device.to_string());
             let text = format!("operation of {megabytes:.1} MB, {access} on {device}{}", Until(operation.deadline));
             // The engine answers at once.
             self.request(tenant, id.clone(), Wish::Coordinate(operation), &text).unwrap_or(Ok(Grant::OnCallback))

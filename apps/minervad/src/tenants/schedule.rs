@@ -3,8 +3,11 @@
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
-use minerva_model::Level;
+use minerva_model::{Level, Nanos, ScheduledClaim};
 use minerva_store::{Schedule, Span};
+
+/// Yesterday, whose spans may last until now, and all days of a week with the one that is like today.
+const DAYS_AHEAD: usize = 10;
 
 /// A schedule in its time zone.
 #[derive(Clone, Debug)]
@@ -36,32 +39,53 @@ impl TimeTable {
         let now = now.to_zoned(self.zone.clone());
         // A span that began yesterday may last until now.
         let days = [Some(now.date()), now.date().yesterday().ok()];
-        let within = |span: &&Span| days.iter().flatten().any(|day| self.is_within(&now, span, *day));
+        let is_between = |(begin, end): (Zoned, Zoned)| begin <= now && now < end;
+        let within = |span: &&Span| days.iter().flatten().filter_map(|day| self.bounds(span, *day)).any(is_between);
         self.schedule.spans.iter().filter(within).map(|span| span.level).max().unwrap_or_default()
     }
 
-    /// Both ends are instants of the zone's own clock, so a span that the clock is put back or forward in is longer or shorter.
-    fn is_within(&self, now: &Zoned, span: &Span, day: Date) -> bool {
+    /// What it says at an instant of both clocks, with its next change in the clock that the engine knows.
+    pub(crate) fn claim_at(&self, now: Nanos, unix_ns: i64) -> ScheduledClaim {
+        let next = self.next_change(unix_ns).map(|(at, level)| (now + Nanos(at.abs_diff(unix_ns)), level));
+        ScheduledClaim { level: self.level_at(unix_ns), next }
+    }
+
+    /// When the level changes next, within a week and a day, and to what: at an end of a span, as nothing changes between.
+    fn next_change(&self, unix_ns: i64) -> Option<(i64, Level)> {
+        let today = Timestamp::from_nanosecond(unix_ns.into()).ok()?.to_zoned(self.zone.clone()).date();
+        let days = std::iter::successors(today.yesterday().ok(), |day| day.tomorrow().ok()).take(DAYS_AHEAD);
+        let bounds = days.flat_map(|day| self.schedule.spans.iter().filter_map(move |span| self.bounds(span, day)));
+        let mut ends: Vec<i64> = bounds
+            .flat_map(|(begin, end)| [begin, end])
+            .filter_map(|at| i64::try_from(at.timestamp().as_nanosecond()).ok())
+            .filter(|at| *at > unix_ns)
+            .collect();
+        ends.sort_unstable();
+        let level = self.level_at(unix_ns);
+        ends.into_iter().map(|at| (at, self.level_at(at))).find(|(_, next)| *next != level)
+    }
+
+    /// Begin and end of a span that begins on a day. Both are instants of the zone's own clock, so a span that the clock is put back
+    /// or forward in is longer or shorter.
+    fn bounds(&self, span: &Span, day: Date) -> Option<(Zoned, Zoned)> {
         let weekday = day.weekday().to_monday_zero_offset();
         if span.days != 0 && span.days >> weekday & 1 == 0 {
-            return false;
+            return None;
         }
-        let last = if span.end_minute > span.begin_minute { Some(day) } else { day.tomorrow().ok() };
+        let last = if span.end_minute > span.begin_minute { day } else { day.tomorrow().ok()? };
         let instant = |day: Date, minute: u16| {
             let (hour, minute) = (i8::try_from(minute / 60).ok()?, i8::try_from(minute % 60).ok()?);
-            self.zone
-                .to_zoned(jiff::civil::DateTime::from_parts(day, jiff::civil::Time::new(hour, minute, 0, 0).ok()?))
-                .ok()
+            let time = jiff::civil::Time::new(hour, minute, 0, 0).ok()?;
+            self.zone.to_zoned(jiff::civil::DateTime::from_parts(day, time)).ok()
         };
-        let (begin, end) = (instant(day, span.begin_minute), last.and_then(|day| instant(day, span.end_minute)));
-        begin.is_some_and(|begin| begin <= *now) && end.is_some_and(|end| *now < end)
+        Some((instant(day, span.begin_minute)?, instant(last, span.end_minute)?))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::TimeTable;
-    use minerva_model::Level;
+    use minerva_model::{Level, Nanos};
     use minerva_store::{Schedule, Span};
 
     fn table(spans: &[(u16, u16, u8, Level)]) -> Option<TimeTable> {
@@ -126,5 +150,35 @@ mod tests {
         let wrong = Schedule { time_zone: "Europe/Atlantis".to_owned(), spans: Vec::new() };
         assert!(TimeTable::new(wrong).expect_err("refused").contains("Europe/Atlantis"));
         assert_eq!(table.level_at(i64::MIN), table.level_at(i64::MIN), "the ends of time are no trouble");
+    }
+
+    #[test]
+    fn the_next_change_is_where_the_level_is_another() {
+        // Low on Friday from 22:00 to 06:00, and every day from 00:00 to 01:00 idle.
+        let Some(table) = table(&[(1320, 360, 0b1_0000, Level::Low), (0, 60, 0, Level::Idle)]) else { return };
+        let unix = |instant: &str| {
+            let instant: jiff::Timestamp = instant.parse().expect("an instant");
+            i64::try_from(instant.as_nanosecond()).expect("this century")
+        };
+        let mut at = unix("2026-11-20T12:00:00Z");
+        for (instant, level) in [
+            ("2026-11-20T21:00:00Z", Level::Low),
+            ("2026-11-20T23:00:00Z", Level::Idle),
+            ("2026-11-21T00:00:00Z", Level::Low),
+            ("2026-11-21T05:00:00Z", Level::Normal),
+            ("2026-11-21T23:00:00Z", Level::Idle),
+        ] {
+            let claim = table.claim_at(Nanos::from_secs(5), at);
+            let next = unix(instant);
+            let after = Nanos(u64::try_from(next - at).expect("later"));
+            assert_eq!(claim.next, Some((Nanos::from_secs(5) + after, level)), "{instant}");
+            assert_eq!(claim.level, table.level_at(at));
+            at = next;
+        }
+        let Some(always) = self::table(&[(0, 0, 0, Level::Low)]) else { return };
+        let claim = always.claim_at(Nanos::ZERO, at);
+        assert_eq!((claim.level, claim.next), (Level::Low, None), "day after day without a change");
+        let Some(empty) = self::table(&[]) else { return };
+        assert_eq!(empty.claim_at(Nanos::ZERO, i64::MAX).next, None);
     }
 }

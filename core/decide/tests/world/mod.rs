@@ -87,7 +87,7 @@ impl World {
         self.jobs[tenant].held = true;
         let bytes = self.jobs[tenant].left as u64;
         let operation = Operation { device: DISK, access: AccessKind::SequentialRead, bytes, deadline };
-        self.ask(tenant, Wish::Coordinate(operation))
+        self.ask(tenant, Wish::Coordinate(operation.into()))
     }
 
     fn obey(&mut self, news: &[Decision]) {

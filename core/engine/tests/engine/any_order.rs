@@ -3,8 +3,9 @@
 use crate::{config, device, drain, path, sampled, seen, touches_kernel};
 use minerva_engine::{Engine, replay};
 use minerva_model::{
-    AccessKind, CreditLot, Deadline, DeviceId, EntryNumber, Event, Level, Lifetime, MicroCredits, Mode, Nanos,
-    Operation, Outcome, Recalled, RequestId, TenantHistory, TenantId, TenantRequest, UsageAverage, Wish, WriteId,
+    AccessKind, CreditLot, Deadline, DeviceId, EntryNumber, Event, Level, LevelClaims, Lifetime, MicroCredits, Mode,
+    Nanos, OperationRequest, Outcome, Recalled, RequestId, ScheduledClaim, SetClaim, TenantHistory, TenantId,
+    TenantRequest, UsageAverage, Wish, WriteId,
 };
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 
@@ -24,6 +25,17 @@ fn any_history() -> impl Strategy<Value = Vec<TenantHistory>> {
     proptest::collection::vec(row, 0..3)
 }
 
+fn any_claims() -> impl Strategy<Value = LevelClaims> {
+    let level = || (0..4_usize).prop_map(|index| Level::ALL[index]);
+    let at = || (0..200_u64).prop_map(Nanos::from_secs);
+    let set = (level(), proptest::option::of(at())).prop_map(|(level, until)| SetClaim { level, until });
+    let scheduled = (level(), proptest::option::of((at(), level())));
+    let scheduled = scheduled.prop_map(|(level, next)| ScheduledClaim { level, next });
+    let held = proptest::collection::vec(level(), 0..3);
+    let all = (proptest::option::of(set), held, proptest::option::of(scheduled));
+    all.prop_map(|(set, held, scheduled)| LevelClaims { set, held, scheduled })
+}
+
 fn any_wish() -> impl Strategy<Value = Wish> {
     let level = (0..4_usize, any::<Option<u64>>()).prop_map(|(level, until)| Wish::SetLevel {
         level: Level::ALL[level],
@@ -33,11 +45,12 @@ fn any_wish() -> impl Strategy<Value = Wish> {
         true => Deadline::StartBefore(Nanos::from_secs(seconds)),
         false => Deadline::DoneBefore(Nanos::from_secs(seconds)),
     }));
-    let coordinate =
-        (any_device(), 0..4_usize, any::<u64>(), deadline).prop_map(|(device, access, bytes, deadline)| {
+    let coordinate = (proptest::option::of(any_device()), 0..4_usize, any::<u64>(), deadline).prop_map(
+        |(device, access, bytes, deadline)| {
             let bytes = bytes >> (bytes % 64);
-            Wish::Coordinate(Operation { device, access: AccessKind::ALL[access], bytes, deadline })
-        });
+            Wish::Coordinate(OperationRequest { device, access: AccessKind::ALL[access], bytes, deadline })
+        },
+    );
     let named = (0..3_u8, "[0-9]{0,2}").prop_map(|(which, id)| match which {
         0 => Wish::Start(RequestId(id)),
         1 => Wish::Finish(RequestId(id)),
@@ -45,6 +58,7 @@ fn any_wish() -> impl Strategy<Value = Wish> {
     });
     prop_oneof![
         level,
+        any_claims().prop_map(Wish::ClaimLevels),
         Just(Wish::ReleaseLevel),
         (any::<u32>(), proptest::option::of(any_device()))
             .prop_map(|(slices, device)| Wish::Boost { slices: slices >> (slices % 32), device }),
@@ -80,6 +94,9 @@ fn any_event() -> impl Strategy<Value = Event> {
             let lots = vec![CreditLot { amount: MicroCredits(amount), expires_in: Nanos(left) }];
             let recalled = Recalled { tenant: TenantId(number), lots, purchases: Vec::new(), declaration: None };
             Event::Recalled(Box::new(recalled))
+        }),
+        3 => (0..5_u64, any_claims()).prop_map(|(number, claims)| {
+            Event::LevelClaimsChanged { tenant: TenantId(number), claims }
         }),
         1 => Just(Event::Stopping),
     ]

@@ -1,0 +1,88 @@
+//! What tenants claim, and which disk they mean, from events alone: so a replay and a simulation see it as the daemon does.
+
+use crate::{DISK, ask, config, device, drain, engine, sample, sampled, seen};
+use minerva_engine::Engine;
+use minerva_model::{
+    AccessKind, DeviceId, Effect, Event, Level, LevelClaims, Mode, Nanos, OperationRequest, RefusalKind, Refused,
+    ScheduledClaim, SetClaim, TenantHistory, TenantId, UsageAverage, Wish,
+};
+
+const OTHER: DeviceId = DeviceId { major: 8, minor: 16 };
+
+fn level(engine: &Engine) -> Level {
+    engine.part(TenantId(1)).map_or(Level::Normal, |part| part.level)
+}
+
+#[test]
+fn several_connections_a_set_level_and_a_schedule_are_one_level_and_each_ends_alone() {
+    let mut engine = engine(Mode::Enforce);
+    let set = Some(SetClaim { level: Level::Low, until: Some(Nanos::from_secs(5)) });
+    let scheduled = Some(ScheduledClaim { level: Level::Normal, next: Some((Nanos::from_secs(7), Level::Idle)) });
+    let claims = |held: &[Level]| LevelClaims { set, held: held.to_vec(), scheduled };
+    let tell = |engine: &mut Engine, at: u64, held: &[Level]| {
+        let event = Event::LevelClaimsChanged { tenant: TenantId(1), claims: claims(held) };
+        engine.handle(Nanos::from_secs(at), event);
+        level(engine)
+    };
+    engine.handle(Nanos::SECOND, ask("a", Wish::ClaimLevels(claims(&[Level::Lowest, Level::Low]))));
+    assert!(drain(&mut engine).iter().any(|effect| matches!(effect, Effect::Granted(_))));
+    assert_eq!(level(&engine), Level::Lowest);
+    assert_eq!(tell(&mut engine, 2, &[Level::Low]), Level::Low, "one connection has gone");
+    assert_eq!(engine.part(TenantId(1)).and_then(|part| part.level_until), None, "the other may last longer");
+    assert_eq!(tell(&mut engine, 3, &[]), Level::Low);
+    assert_eq!(engine.part(TenantId(1)).and_then(|part| part.level_until), Some(Nanos::from_secs(5)));
+    drain(&mut engine);
+    // Nobody tells the engine anything more: the level ends, and the schedule goes on, with the slices.
+    let levels: Vec<Level> = (4..9)
+        .map(|second| {
+            engine.handle(Nanos::from_secs(second), sampled(&[second, second]));
+            level(&engine)
+        })
+        .collect();
+    assert_eq!(levels, [Level::Low, Level::Normal, Level::Normal, Level::Idle, Level::Idle]);
+    let declared = drain(&mut engine).into_iter().filter_map(|effect| match effect {
+        Effect::Declare(declaration) => Some(declaration.level),
+        _ => None,
+    });
+    assert_eq!(declared.collect::<Vec<_>>(), [Level::Normal, Level::Idle], "each change is remembered");
+}
+
+/// What two tenants of two disks are told of an operation on no disk in particular.
+#[test]
+fn an_operation_without_a_disk_is_for_the_one_that_the_tenant_uses() {
+    let operation = || OperationRequest { device: None, access: AccessKind::default(), bytes: 1 << 20, deadline: None };
+    let asked = |engine: &mut Engine, key: &str| {
+        engine.handle(Nanos::SECOND, ask(key, Wish::Coordinate(operation())));
+        let refused = drain(engine).into_iter().find_map(|effect| match effect {
+            Effect::Refused(Refused { kind, message, .. }) => Some((kind, message)),
+            _ => None,
+        });
+        let part = engine.part(TenantId(1)).expect("known");
+        refused.map_or(Ok(part.operations.last().map(|(_, operation, _)| operation.device)), Err)
+    };
+    // The only disk there is.
+    let mut alone = engine(Mode::Enforce);
+    assert_eq!(asked(&mut alone, "a"), Ok(Some(DISK)));
+    // Two, and nothing to go by.
+    let mut two = Engine::new();
+    two.handle(Nanos::SECOND, config(Mode::Enforce));
+    for id in [DISK, OTHER] {
+        two.handle(Nanos::SECOND, Event::DeviceSeen(device(id, true)));
+    }
+    two.handle(Nanos::SECOND, seen(1, Vec::new()));
+    let message = "This tenant has used no disk yet, so say which one: 8:0, 8:16.".to_owned();
+    assert_eq!(asked(&mut two, "a"), Err((RefusalKind::UnknownDevice, message)));
+    // What is remembered of it.
+    let usage = UsageAverage { recent_bytes_per_second: 0.0, long_term_bytes_per_second: 5e6 };
+    let key = "cgroup:tenant-1#1".to_owned();
+    let history = TenantHistory { key, device: OTHER, usage, group: 0, age: Nanos::ZERO };
+    two.handle(Nanos::SECOND, seen(1, vec![history]));
+    drain(&mut two);
+    assert_eq!(asked(&mut two, "b"), Ok(Some(OTHER)));
+    // What it does now counts more.
+    for megabytes in [0, 30] {
+        two.handle(Nanos::from_secs(2 + megabytes), Event::Sampled(Box::new(sample(&[megabytes]))));
+    }
+    drain(&mut two);
+    assert_eq!(asked(&mut two, "c"), Ok(Some(DISK)));
+}
