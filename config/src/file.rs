@@ -169,8 +169,8 @@ impl Judge<'_> {
             return;
         };
         if *rule == (TenantRule { pattern: rule.pattern.clone(), ..TenantRule::default() }) {
-            let help = "set `name`, `group`, `exclude`, `weight_percent`, `role`, `price_percent`, `quota_percent` or \
-                        `credits_expiry`, or remove the rule";
+            let help = "set `name`, `group`, `exclude`, `weight_percent`, `role`, `price_percent`, `quota_percent`, \
+                        `credits_expiry` or `forecast`, or remove the rule";
             let help = help.to_owned();
             self.problem(false, span, "a rule that changes nothing".into(), "no effect".into(), Some(help));
         }

@@ -10,7 +10,7 @@ use crate::key::{Key, Kind, show_duration, show_size, show_text, show_texts};
 use crate::listener_keys::PARTICIPATION;
 use crate::part_keys::{COORDINATION, CREDITS, LEVELS};
 use crate::settings::{Config, LogFormat, LogLevel};
-use minerva_model::{BackEnd, DeviceSettings, Mode, Nanos, Role, Share, TenantRule};
+use minerva_model::{BackEnd, DeviceSettings, ForecastMode, Mode, Nanos, Role, Share, TenantRule};
 
 /// A table of the file that fills a part of the [`Config`].
 pub(crate) struct Section {
@@ -94,6 +94,7 @@ pub(crate) const SECTIONS: &[Section] = &[
         doc: "Where tenants ask. All but the limits, the last six, takes a restart.",
         keys: PARTICIPATION,
     },
+    Section { name: "forecast", doc: "What tenants are expected to do.", keys: FORECAST },
     Section { name: "actuation", doc: "How knobs are written.", keys: ACTUATION },
     Section { name: "daemon", doc: "Where the daemon keeps its things, and what it looks at.", keys: DAEMON },
     Section {
@@ -206,6 +207,27 @@ const FENNEL: &[Key<Config>] = &[
         doc: "Part of the disk that every active tenant keeps, in thousandths, as far as their number allows.",
         kind: Kind::Whole { least: 0, most: 1000, set: |c, v| c.engine.fennel.floor_permille = v as u32 },
         show: |c| Some(c.engine.fennel.floor_permille.to_string()),
+        example: "",
+    },
+];
+
+const FORECAST: &[Key<Config>] = &[
+    Key {
+        name: "mode",
+        doc: "`off`: no forecasts. `shadow`: they are made, measured and shown. `on`: shares also go by them, as far as their measured skill has earned.",
+        kind: Kind::Choice { words: &FORECAST_WORDS, set: |c, at| c.engine.forecast.mode = ForecastMode::ALL[at] },
+        show: |c| show_text(c.engine.forecast.mode.as_str()),
+        example: "",
+    },
+    Key {
+        name: "keep_every",
+        doc: "Fitted models are kept for the next start once in this time, and at the end.",
+        kind: Kind::Duration {
+            least: MINUTE,
+            most: Nanos::from_secs(24 * 3600),
+            set: |c, v| c.engine.forecast.keep_every = v,
+        },
+        show: |c| show_duration(c.engine.forecast.keep_every),
         example: "",
     },
 ];
@@ -448,8 +470,17 @@ pub(crate) const RULE: &[Key<TenantRule>] = &[
         show: |_| None,
         example: "\"12h\"",
     },
+    Key {
+        name: "forecast",
+        doc: "What becomes of its forecasts, in place of `mode` in `[forecast]`.",
+        kind: Kind::Choice { words: &FORECAST_WORDS, set: |r, at| r.forecast = Some(ForecastMode::ALL[at]) },
+        show: |_| None,
+        example: "\"off\"",
+    },
 ];
 
+const FORECAST_WORDS: [&str; 3] =
+    [ForecastMode::ALL[0].as_str(), ForecastMode::ALL[1].as_str(), ForecastMode::ALL[2].as_str()];
 const ROLE_WORDS: [&str; 3] = [Role::ALL[0].as_str(), Role::ALL[1].as_str(), Role::ALL[2].as_str()];
 
 /// The table in which a key of exactly this name exists.

@@ -464,7 +464,7 @@ pattern = \"ct/*\"
             9 | [[rules]]
               | ^^^^^^^^^ no effect
               |
-              = help: set `name`, `group`, `exclude`, `weight_percent`, `role`, `price_percent`, `quota_percent` or `credits_expiry`, or remove the rule"#]],
+              = help: set `name`, `group`, `exclude`, `weight_percent`, `role`, `price_percent`, `quota_percent`, `credits_expiry` or `forecast`, or remove the rule"#]],
     );
 }
 

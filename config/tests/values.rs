@@ -4,7 +4,9 @@ use expect_test::expect_file;
 use minerva_config::{
     Config, Identity, KnownBy, LogFormat, LogLevel, Metrics, PORT_DEFAULT, default_file, json_schema, load, parse,
 };
-use minerva_model::{BackEnd, ContentionCounting, MicroCredits, Mode, Nanos, Share, TenantRule};
+use minerva_model::{
+    BackEnd, ContentionCounting, ForecastMode, ForecastSettings, MicroCredits, Mode, Nanos, Share, TenantRule,
+};
 use std::path::{Path, PathBuf};
 
 #[test]
@@ -81,6 +83,10 @@ role = "guest"
 price_percent = 150
 quota_percent = 20
 credits_expiry = "12h"
+forecast = "on"
+[forecast]
+mode = "off"
+keep_every = "1h"
 "#;
     let config = parse(text, Path::new("minerva.toml")).unwrap_or_else(|errors| panic!("{errors}"));
     assert_eq!(config.engine.mode, Mode::Enforce);
@@ -107,8 +113,11 @@ credits_expiry = "12h"
         price_percent: Some(150),
         quota_percent: Some(20),
         credits_expiry: Some(Nanos::from_secs(12 * 3600)),
+        forecast: Some(ForecastMode::On),
     };
     assert_eq!(config.rules, [rule]);
+    let forecast = ForecastSettings { mode: ForecastMode::Off, keep_every: Nanos::from_secs(3600) };
+    assert_eq!(config.engine.forecast, forecast);
 }
 
 #[test]

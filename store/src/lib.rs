@@ -1,5 +1,6 @@
 //! What Minerva remembers: the tenants' histories, the audit of decisions and of requests, the ledger of credits, what tenants
-//! declared and claimed, and what disks deliver in SQLite ([`Store`]), and recordings of events and effects ([`Recorder`], [`Recording`]).
+//! declared and claimed, and what disks deliver in SQLite ([`Store`]), recordings of events and effects ([`Recorder`], [`Recording`]), and
+//! fitted models ([`ModelFiles`]).
 //!
 //! The database has one writer, the daemon. A method that returned has made its rows durable (WAL with `synchronous=FULL`, but
 //! for claims, which end with the boot); one that failed has changed nothing, and the store can be used on. A damaged file is
@@ -12,6 +13,7 @@ mod carry;
 mod claims;
 mod error;
 mod ledger;
+mod models;
 mod open;
 mod prune;
 mod recording;
@@ -21,6 +23,7 @@ mod schema;
 pub use claims::{BoundProcess, Schedule, SetLevel, Span, StandingClaim};
 pub use error::{StoreError, StoreErrorKind};
 pub use ledger::{LedgerRow, Posted, Posting};
+pub use models::{MODEL_GENERATIONS, ModelFileError, ModelFiles};
 pub use open::{Damage, StoreNote};
 pub use prune::{AuditLimits, Pruned};
 pub use recording::{

@@ -59,6 +59,10 @@ impl Driver {
                 self.memory.declare(declaration);
                 None
             }
+            Effect::KeepModel(model) => {
+                self.memory.models.keep(model);
+                None
+            }
             Effect::Learnt(row) => {
                 self.memory.learn(row);
                 None

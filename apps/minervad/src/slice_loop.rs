@@ -3,7 +3,7 @@
 //! Everything that goes into the engine passes [`Driver::tell`] and everything that comes out [`Driver::handle`], so that a
 //! recording made there is complete.
 
-use crate::clock::{boottime, until};
+use crate::clock::{boottime, local_seconds, until};
 use crate::command::Command;
 use crate::findings::{Digest, Findings};
 use crate::metrics::{DeviceLabel, Metrics};
@@ -73,6 +73,10 @@ impl Driver {
     /// Runs until told to stop, then puts everything back.
     pub(crate) fn run(mut self, commands: &Receiver<Command>) -> anyhow::Result<()> {
         self.feed(Event::Configured(Box::new(self.file.config.engine.clone())));
+        for finding in self.memory.models.take_damaged() {
+            self.found(&finding);
+        }
+        self.recall_models();
         let mut next = self.engine.next_wakeup().map_or_else(boottime, |(first, _)| first);
         let why = loop {
             match commands.recv_timeout(self.patience(next)) {
@@ -134,9 +138,9 @@ impl Driver {
         if self.progress.slices == 0 {
             self.find_unknown_disks();
         }
-        // No policy goes by it yet: it is for whoever reads a recording.
-        self.observer.want_usage(self.recording.is_running());
+        self.observer.want_usage(self.engine.makes_forecasts() || self.recording.is_running());
         let mut sample = self.observer.sample();
+        sample.wall_seconds = local_seconds();
         self.scope.narrow(&mut sample);
         self.measure(&sample);
         self.feed(Event::Sampled(Box::new(sample)));
@@ -199,6 +203,13 @@ impl Driver {
         self.feed(Event::DeviceSeen(device));
         for row in self.memory.bandwidths(id) {
             self.feed(Event::BandwidthRecalled(row));
+        }
+    }
+
+    /// Tells the engine what an earlier one learnt.
+    fn recall_models(&mut self) {
+        for model in self.memory.models.latest() {
+            self.feed(Event::ModelRecalled(model));
         }
     }
 

@@ -1,9 +1,9 @@
 //! The loop: events in, effects out (docs/ARCHITECTURE.md, section 1).
 //!
-//! [`Engine`] owns one of each stage and passes the nouns along: a sample becomes signals (`core/observe`), signals become
-//! decisions (`core/decide`), decisions become inspections and writes (`core/actuate`). It never blocks, cannot fail, and
-//! knows no clock but the instants it is given, so the same events give the same effects, byte for byte: live, replayed
-//! and simulated.
+//! [`Engine`] owns one of each stage and passes the nouns along: a sample becomes signals (`core/observe`), signals become an
+//! outlook (`core/forecast`) and with it decisions (`core/decide`), decisions become inspections and writes
+//! (`core/actuate`). It never blocks, cannot fail, and knows no clock but the instants it is given, so the same events give
+//! the same effects, byte for byte: live, replayed and simulated.
 //!
 //! | mode | learns and remembers | says what it decides | writes |
 //! |---|---|---|---|
@@ -17,20 +17,27 @@
 //! Events may come in any order. What refers to something unknown is passed over, and an instant before the last one
 //! counts as the last one.
 
+mod family;
+mod forecasts;
+mod readings;
 mod requests;
 mod slices;
 mod snapshot;
 mod unreadable;
 
+pub use minerva_forecast::TenantOutlook;
+pub use minerva_forecast::tenant::{RateForecast, SessionClass};
 pub use snapshot::SnapshotError;
 
+use crate::forecasts::Forecasts;
+use crate::readings::Ended;
 use crate::slices::Slices;
 use crate::unreadable::Unreadable;
 use minerva_actuate::Actuator;
 use minerva_decide::{DecideInput, Decided, Decider, Part};
 use minerva_model::{
-    BackEnd, Decision, Device, DeviceId, Effect, EngineConfig, Event, Finding, Mode, Nanos, Outlook, Sample, Signals,
-    Tenant, TenantHistory, TenantId,
+    BackEnd, Decision, Device, DeviceId, Effect, EngineConfig, Event, Finding, ForecastMode, Mode, Nanos, Outlook,
+    Sample, Signals, Tenant, TenantHistory, TenantId,
 };
 use minerva_observe::Observer;
 use serde::{Deserialize, Serialize};
@@ -41,6 +48,7 @@ use std::collections::{BTreeSet, VecDeque};
 pub struct Engine {
     mode: Mode,
     observer: Observer,
+    forecasts: Forecasts,
     decider: Decider,
     actuator: Actuator,
     devices: BTreeSet<DeviceId>,
@@ -92,6 +100,10 @@ impl Engine {
                 self.asked_for(Vec::new(), decisions);
             }
             Event::BandwidthRecalled(row) => self.decider.bandwidth_recalled(self.now, &row),
+            Event::ModelRecalled(model) => {
+                let finding = self.forecasts.recalled(&model);
+                self.found(finding.into_iter().collect());
+            }
             Event::Stopping => self.stop(),
         }
         // At once, so that effects stand in the order of the events that caused them.
@@ -145,6 +157,26 @@ impl Engine {
         &self.signals
     }
 
+    /// What each tenant is expected to do, also where [`Self::forecast_mode`] is `shadow` and decisions do not go by it.
+    pub fn outlook(&self) -> &Outlook {
+        self.forecasts.outlook()
+    }
+
+    /// What one pair is expected to do, slice by slice; nothing if nothing is known of it.
+    pub fn tenant_outlook(&self, tenant: TenantId, device: DeviceId) -> Option<TenantOutlook> {
+        self.forecasts.of(tenant, device)
+    }
+
+    /// Whether any are made: then samples should tell what tenants use besides the disk.
+    pub fn makes_forecasts(&self) -> bool {
+        self.forecasts.are_wanted()
+    }
+
+    /// What becomes of a tenant's forecasts.
+    pub fn forecast_mode(&self, tenant: TenantId) -> ForecastMode {
+        self.forecasts.mode(tenant)
+    }
+
     fn device_seen(&mut self, device: &Device) {
         self.devices.insert(device.id);
         self.decider.device_seen(device.id);
@@ -154,6 +186,7 @@ impl Engine {
     fn device_gone(&mut self, id: DeviceId) {
         self.devices.remove(&id);
         self.observer.device_gone(id);
+        self.forecasts.device_gone(id);
         let called_back = self.decider.device_gone(id);
         self.effects.extend(called_back);
         self.actuator.device_gone(id);
@@ -162,11 +195,13 @@ impl Engine {
     fn tenant_seen(&mut self, tenant: &Tenant, histories: &[TenantHistory]) {
         let findings = self.decider.tenant_seen(self.now, tenant, histories);
         self.found(findings);
+        self.forecasts.tenant_seen(tenant);
         self.actuator.tenant_seen(tenant);
     }
 
     fn tenant_gone(&mut self, id: TenantId) {
         self.observer.tenant_gone(id);
+        self.forecasts.tenant_gone(id);
         let forgotten = self.decider.tenant_gone(id);
         self.effects.extend(forgotten);
         self.actuator.tenant_gone(id);
@@ -177,6 +212,7 @@ impl Engine {
             return;
         }
         self.observer.configure(&config.observe);
+        self.forecasts.configure(config.forecast, config.observe.slice);
         self.decider.configure(self.now, config);
         self.actuator.configure(config);
         let slice = config.observe.slice;
@@ -195,7 +231,7 @@ impl Engine {
         if self.stopping || self.last_sample.is_some_and(|last| self.now <= last) {
             return;
         }
-        self.last_sample = Some(self.now);
+        let elapsed = self.last_sample.replace(self.now).map_or(Nanos::ZERO, |last| self.now.since(last));
         if let Some(slices) = &mut self.slices {
             slices.sampled(self.now);
         }
@@ -203,7 +239,10 @@ impl Engine {
         self.found(findings);
         let findings = self.unreadable.findings(&sample.skipped);
         self.found(findings);
-        let input = DecideInput { signals: &signals, outlook: Outlook::default() };
+        let ended = Ended { now: self.now, elapsed, wall_seconds: sample.wall_seconds, signals: &signals };
+        let outlook = self.forecasts.slice(ended);
+        self.effects.extend(self.forecasts.due(self.now));
+        let input = DecideInput { signals: &signals, outlook };
         // Also in `observe`: what is learnt there is what the first decision in another mode is made from.
         let Decided { effects, mut decisions, histories } = self.decider.slice(self.now, input);
         self.effects.extend(effects);
@@ -225,6 +264,7 @@ impl Engine {
         self.effects.extend(self.decider.all_histories(self.now).into_iter().map(Effect::Remember));
         let earned = self.decider.all_entries(self.now);
         self.effects.extend(earned);
+        self.effects.extend(self.forecasts.keep(self.now));
         self.actuator.stop();
     }
 

@@ -1,15 +1,16 @@
 //! What an earlier version recorded.
 
-use minerva_model::{CgroupRef, EngineConfig, Origin, Tenant, TenantId, TenantKind, Terms};
+use minerva_model::{CgroupRef, EngineConfig, ForecastSettings, Origin, Tenant, TenantId, TenantKind, Terms};
 
 /// What a daemon of the first version recorded is understood: settings without the tables that came later.
 #[test]
 fn settings_of_an_older_recording_are_read() {
     let mut old = serde_json::to_value(EngineConfig::default()).unwrap();
-    for table in ["credits", "levels", "coordination"] {
+    for table in ["credits", "levels", "coordination", "forecast"] {
         assert!(old.as_object_mut().unwrap().remove(table).is_some());
     }
-    assert_eq!(serde_json::from_value::<EngineConfig>(old).unwrap(), EngineConfig::default());
+    let without_forecasts = EngineConfig { forecast: ForecastSettings::absent(), ..EngineConfig::default() };
+    assert_eq!(serde_json::from_value::<EngineConfig>(old).unwrap(), without_forecasts);
     let tenant = Tenant {
         id: TenantId(1),
         name: "tenant".to_owned(),
@@ -22,7 +23,7 @@ fn settings_of_an_older_recording_are_read() {
         origin: Origin::default(),
     };
     let mut old = serde_json::to_value(&tenant).unwrap();
-    for term in ["role", "price_percent", "quota_percent", "credits_expiry"] {
+    for term in ["role", "price_percent", "quota_percent", "credits_expiry", "forecast"] {
         assert!(old.as_object_mut().unwrap().remove(term).is_some());
     }
     assert_eq!(serde_json::from_value::<Tenant>(old).unwrap(), tenant);

@@ -17,7 +17,7 @@ mod reference;
 
 use minerva_forecast::arima::{self, Budget, Workspace};
 use minerva_forecast::tenant::{Reading, Usage};
-use minerva_forecast::{Family, Forecaster, ForecasterSettings, Key};
+use minerva_forecast::{Family, Forecaster, ForecasterSettings, Key, SliceTime};
 use minerva_model::{DeviceId, TenantId};
 use reference::boosting::{FEATURES, drawn, fit};
 use reference::data::{Measure, median, print, shared};
@@ -81,7 +81,7 @@ fn host() -> Vec<Measure> {
     for at in 0..SLICES_BEFORE + SLICES {
         let slice = slice(at, &mut seed);
         let started = Instant::now();
-        forecaster.observe(&slice);
+        forecaster.observe(SliceTime::default(), &slice);
         let outlook = forecaster.to_model(minerva_model::Nanos(at), minerva_model::Nanos::SECOND);
         if at >= SLICES_BEFORE {
             took.push(started.elapsed().as_secs_f64() * 1000.0);

@@ -48,9 +48,17 @@ impl Writer {
         self.body.extend(value.to_le_bytes());
     }
 
+    pub(crate) fn u32(&mut self, value: u32) {
+        self.body.extend(value.to_le_bytes());
+    }
+
+    pub(crate) fn u64(&mut self, value: u64) {
+        self.body.extend(value.to_le_bytes());
+    }
+
     /// A length; more than 2^32 entries no model has.
     pub(crate) fn count(&mut self, value: usize) {
-        self.body.extend((value as u32).to_le_bytes());
+        self.u32(value as u32);
     }
 
     pub(crate) fn f32s(&mut self, values: &[f32]) {
@@ -106,6 +114,14 @@ impl<'a> Reader<'a> {
         Ok(self.take::<1>()?[0])
     }
 
+    pub(crate) fn u32(&mut self) -> Result<u32, Damaged> {
+        Ok(u32::from_le_bytes(self.take()?))
+    }
+
+    pub(crate) fn u64(&mut self) -> Result<u64, Damaged> {
+        Ok(u64::from_le_bytes(self.take()?))
+    }
+
     pub(crate) fn finite_f32(&mut self) -> Result<f32, Damaged> {
         let value = f32::from_le_bytes(self.take()?);
         if value.is_finite() { Ok(value) } else { Err(Damaged::Value) }
@@ -113,7 +129,7 @@ impl<'a> Reader<'a> {
 
     /// A length of at most `most`.
     pub(crate) fn count(&mut self, most: usize) -> Result<usize, Damaged> {
-        let count = u32::from_le_bytes(self.take()?) as usize;
+        let count = self.u32()? as usize;
         if count <= most { Ok(count) } else { Err(Damaged::Value) }
     }
 

@@ -1,40 +1,45 @@
 //! All forecasts of a host: slices in, outlooks out, with bounded work a slice.
 
 mod families;
+mod models;
 mod nouns;
 mod sessions;
 mod tenants;
+mod work;
 
 pub use families::Family;
+pub use models::check;
 pub use sessions::SessionOutlook;
-pub use tenants::{NextSlice, TenantOutlook};
+pub use tenants::{NextSlice, Source, TenantOutlook};
 
-use crate::arima::{Budget, MODELS_MAX, Workspace};
-use crate::codec::Damaged;
+use crate::arima::Workspace;
 use crate::host::{Learner, LearnerSettings};
-use crate::tenant::Reading;
+use crate::tenant::{AHEAD, Reading};
 use families::Families;
 use minerva_model::{DeviceId, Nanos, Outlook, TenantId};
+use nouns::{Made, PATTERN_SECONDS, ROWS_A_TENANT};
+use serde::{Deserialize, Serialize};
 use sessions::Sessions;
 use std::collections::BTreeMap;
-use std::ops::Bound;
 use tenants::Tenant;
 
 /// A tenant on a disk.
 pub type Key = (TenantId, DeviceId);
 
-/// Slices between two refits of the trees.
-const REFIT_SLICES: u64 = 60;
+/// Slices without I/O after which nothing is told of a tenant: the history that forecasts are made from is empty.
+const SILENT_SLICES: u32 = 300;
 /// Slices without I/O after which a tenant's state is dropped.
 const FORGET_SLICES: u32 = 900;
 
 /// How large a forecaster may become and how much it may do in a slice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForecasterSettings {
     /// Of the trees for the next slice.
     pub next_slice: LearnerSettings,
     /// Of the trees for sessions.
     pub session: LearnerSettings,
+    /// How long the slices are that it observes.
+    pub slice: Nanos,
     /// Tenants with a state of about 8 kB each; of more there is no forecast.
     pub tenants_max: usize,
     /// Series for which a model is fitted in a slice.
@@ -50,6 +55,7 @@ impl Default for ForecasterSettings {
         Self {
             next_slice: LearnerSettings::default(),
             session: LearnerSettings { rows: 8_000, trees: 50, seed: 2 },
+            slice: Nanos::SECOND,
             tenants_max: 10_000,
             fits: 4,
             steps: 1_500,
@@ -58,14 +64,38 @@ impl Default for ForecasterSettings {
     }
 }
 
+impl ForecasterSettings {
+    /// Slices that make up the 15 s ahead, of which no more than [`AHEAD`] are forecast, and no less than one.
+    fn ahead(&self) -> usize {
+        ((PATTERN_SECONDS / self.slice.as_secs_f64().max(1e-9)).round() as usize).clamp(1, AHEAD)
+    }
+}
+
+/// When a slice was, for those of which it says nothing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SliceTime {
+    /// How long it was.
+    pub seconds: f64,
+    /// When it ended, in seconds since 1970 in the host's time zone, where known.
+    pub wall_seconds: Option<f64>,
+}
+
+impl Default for SliceTime {
+    fn default() -> Self {
+        Self { seconds: 1.0, wall_seconds: None }
+    }
+}
+
 /// The forecasts of a host.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Forecaster {
     settings: ForecasterSettings,
     tenants: BTreeMap<Key, Tenant>,
     next_slice: Learner,
     sessions: Sessions,
     families: Families,
+    /// Memory that is only kept to be used again.
+    #[serde(skip)]
     buffers: (Vec<f64>, Workspace),
     /// Whose turn it was last to be fitted.
     turn: Option<Key>,
@@ -89,10 +119,20 @@ impl Forecaster {
         }
     }
 
+    /// From now on slices are this long. Of another length than before, the series of all tenants begin anew; what the host's models
+    /// learnt stays.
+    pub fn set_slice(&mut self, slice: Nanos) {
+        if std::mem::replace(&mut self.settings.slice, slice) != slice {
+            self.tenants.clear();
+        }
+    }
+
     /// Takes what a slice said of the tenants that did I/O or are about to: who, of which family (a hash of name, unit or image), and
     /// the reading. Of one that is not named nothing happened. A tenant named twice counts twice. Then does the slice's work.
-    pub fn observe(&mut self, slice: &[(Key, Family, Reading)]) {
+    pub fn observe(&mut self, time: SliceTime, slice: &[(Key, Family, Reading)]) {
         self.slices += 1;
+        let ahead = self.settings.ahead();
+        let (next_slice, sessions, families) = (&mut self.next_slice, &mut self.sessions, &mut self.families);
         for tenant in self.tenants.values_mut() {
             tenant.is_named = false;
         }
@@ -102,37 +142,69 @@ impl Forecaster {
                 continue;
             }
             let tenant = self.tenants.entry(*key).or_insert_with(|| Tenant::new(*family));
-            tenant.observe(reading, &mut self.next_slice, &mut self.sessions, &mut self.families);
+            tenant.observe(reading, ahead, next_slice, (sessions, families));
         }
-        let (next_slice, sessions, families) = (&mut self.next_slice, &mut self.sessions, &mut self.families);
+        let nothing = Reading { elapsed_seconds: time.seconds, wall_seconds: time.wall_seconds, ..Reading::default() };
         self.tenants.retain(|_, tenant| {
             if !tenant.is_named {
-                let nothing = Reading { elapsed_seconds: 1.0, ..Reading::default() };
-                tenant.observe(&nothing, next_slice, sessions, families);
-                tenant.is_named = false;
+                tenant.observe(&nothing, ahead, next_slice, (sessions, families));
             }
             tenant.idle_slices() < FORGET_SLICES
         });
         self.work();
     }
 
-    /// What is foreseen of a tenant; `None` if nothing is known of it.
+    /// The tenant is gone: its sessions are over, and nothing of it is kept but what they taught.
+    pub fn tenant_gone(&mut self, id: TenantId) {
+        const FIRST: DeviceId = DeviceId { major: 0, minor: 0 };
+        const LAST: DeviceId = DeviceId { major: u32::MAX, minor: u32::MAX };
+        let keys: Vec<Key> = self.tenants.range((id, FIRST)..=(id, LAST)).map(|(key, _)| *key).collect();
+        keys.into_iter().for_each(|key| self.end(key));
+    }
+
+    /// The disk is gone: its number may come back as another disk.
+    pub fn device_gone(&mut self, id: DeviceId) {
+        let keys: Vec<Key> = self.tenants.keys().filter(|(_, device)| *device == id).copied().collect();
+        keys.into_iter().for_each(|key| self.end(key));
+    }
+
+    fn end(&mut self, key: Key) {
+        if let Some(tenant) = self.tenants.remove(&key) {
+            tenant.end(&mut self.sessions, &mut self.families);
+        }
+    }
+
+    /// What is foreseen of a tenant; `None` if nothing is known of it, or it did nothing for minutes.
     pub fn outlook(&self, key: Key) -> Option<TenantOutlook> {
-        self.tenants.get(&key).map(|tenant| tenant.outlook(&self.next_slice, &self.sessions))
+        let tenant = self.tenants.get(&key).filter(|tenant| tenant.idle_slices() < SILENT_SLICES)?;
+        Some(tenant.outlook(&self.next_slice, &self.sessions))
     }
 
     /// All forecasts as the stages after this one take them. `slice` is how long the next slice will be.
     pub fn to_model(&self, now: Nanos, slice: Nanos) -> Outlook {
-        let rows = self.tenants.iter().flat_map(|(key, tenant)| {
+        let made = Made { at: now, seconds: slice.as_secs_f64(), ahead: self.settings.ahead() };
+        let mut rows = Vec::with_capacity(self.tenants.len() * ROWS_A_TENANT);
+        for (key, tenant) in self.tenants.iter().filter(|(_, tenant)| tenant.idle_slices() < SILENT_SLICES) {
             let outlook = tenant.outlook(&self.next_slice, &self.sessions);
-            nouns::forecasts(*key, tenant, &outlook, now, slice)
-        });
-        Outlook::new(rows.collect())
+            nouns::forecasts(*key, tenant, &outlook, made, &mut rows);
+        }
+        Outlook::new(rows)
     }
 
     /// The next slice alone, as [`Self::outlook`] has it.
     pub fn next_slice(&self, key: Key) -> Option<NextSlice> {
         self.tenants.get(&key).map(|tenant| tenant.next_slice(&self.next_slice))
+    }
+
+    /// Whether anything is known of the tenant on the disk.
+    pub fn knows(&self, key: Key) -> bool {
+        self.tenants.contains_key(&key)
+    }
+
+    /// The disks on which something is known of a tenant.
+    pub fn devices_of(&self, id: TenantId) -> impl Iterator<Item = DeviceId> + '_ {
+        let first = (id, DeviceId { major: 0, minor: 0 });
+        self.tenants.range(first..).take_while(move |((tenant, _), _)| *tenant == id).map(|((_, device), _)| *device)
     }
 
     /// Tenants with a state.
@@ -143,60 +215,5 @@ impl Forecaster {
     /// Readings that found no place, ever.
     pub fn refused(&self) -> u64 {
         self.refused
-    }
-
-    /// The fitted trees of slices and of sessions as bytes; `None` for what was never fitted.
-    pub fn encode(&self) -> [Option<Vec<u8>>; 2] {
-        [self.next_slice.encode(), self.sessions.learner.encode()]
-    }
-
-    /// Takes over the trees for the next slice.
-    ///
-    /// # Errors
-    /// Damaged bytes, which change nothing.
-    pub fn decode_next_slice(&mut self, bytes: &[u8]) -> Result<(), Damaged> {
-        self.next_slice.decode(bytes)
-    }
-
-    /// Takes over the trees for sessions.
-    ///
-    /// # Errors
-    /// Damaged bytes, which change nothing.
-    pub fn decode_sessions(&mut self, bytes: &[u8]) -> Result<(), Damaged> {
-        self.sessions.learner.decode(bytes)
-    }
-
-    /// The slice's share of fitting: some series in turns, a part of the trees.
-    fn work(&mut self) {
-        let mut budget = Budget { models: self.settings.fits * MODELS_MAX, steps: self.settings.steps };
-        let mut fits = self.settings.fits;
-        let (turn, tenants, buffers) = (&mut self.turn, &mut self.tenants, &mut self.buffers);
-        // From whose turn it was to the end, then from the start: everybody once at most.
-        let bounds = match *turn {
-            Some(after) => [(Bound::Excluded(after), Bound::Unbounded), (Bound::Unbounded, Bound::Included(after))],
-            None => [(Bound::Unbounded, Bound::Unbounded); 2],
-        };
-        'turns: for range in bounds {
-            for (key, tenant) in tenants.range_mut(range) {
-                for rates in tenant.rates_mut() {
-                    if rates.wants_fit() && rates.since_fit() >= REFIT_SLICES as u32 {
-                        rates.fit(buffers, &mut budget);
-                        fits = fits.saturating_sub(1);
-                    }
-                }
-                *turn = Some(*key);
-                if fits == 0 || budget.steps == 0 {
-                    break 'turns;
-                }
-            }
-        }
-        for (learner, offset) in [(&mut self.next_slice, 0), (&mut self.sessions.learner, REFIT_SLICES / 2)] {
-            if !learner.is_training() && (self.slices + offset).is_multiple_of(REFIT_SLICES) {
-                learner.begin_refit();
-            }
-            for _ in 0..self.settings.parts {
-                learner.advance();
-            }
-        }
     }
 }

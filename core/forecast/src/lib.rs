@@ -13,7 +13,10 @@ mod linear;
 mod number;
 pub mod online;
 pub mod seasonal;
+mod state;
 pub mod tenant;
 
 pub use codec::Damaged;
-pub use forecaster::{Family, Forecaster, ForecasterSettings, Key, NextSlice, SessionOutlook, TenantOutlook};
+pub use forecaster::{
+    Family, Forecaster, ForecasterSettings, Key, NextSlice, SessionOutlook, SliceTime, Source, TenantOutlook, check,
+};

@@ -7,8 +7,8 @@ use minerva_forecast::seasonal::{
     ArrivalStates, BINS_PER_DAY, Bins, DayClusters, Ensemble, HoltWinters, LongArma, Seasonal, SeasonalNaive, Totals,
 };
 use minerva_forecast::tenant::{Reading, Usage};
-use minerva_forecast::{Forecaster, ForecasterSettings};
-use minerva_model::{DeviceId, Nanos, TenantId};
+use minerva_forecast::{Forecaster, ForecasterSettings, SliceTime, check};
+use minerva_model::{DeviceId, FittedModel, ModelKind, Nanos, TenantId};
 use proptest::prelude::*;
 
 fn key(tenant: u64) -> (TenantId, DeviceId) {
@@ -125,7 +125,7 @@ proptest! {
         let mut forecaster = Forecaster::new(settings);
         for slice in &slices {
             let slice: Vec<_> = slice.iter().map(|(number, family, reading)| (key(*number), *family, *reading)).collect();
-            forecaster.observe(&slice);
+            forecaster.observe(SliceTime::default(), &slice);
             for row in forecaster.to_model(Nanos::SECOND, Nanos::SECOND).forecasts() {
                 prop_assert!(row.bytes() >= 0.0);
             }
@@ -142,7 +142,9 @@ proptest! {
 
     #[test]
     fn damaged_models_are_refused(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-        let mut forecaster = Forecaster::new(ForecasterSettings::default());
-        prop_assert!(forecaster.decode_next_slice(&bytes).is_err());
+        for kind in ModelKind::ALL {
+            let model = FittedModel { kind, bytes: bytes.clone() };
+            prop_assert!(check(&model).is_err());
+        }
     }
 }

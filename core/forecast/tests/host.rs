@@ -1,8 +1,8 @@
 //! A host's forecaster as a whole: it learns, it bounds its work, it does not believe who lies.
 
 use minerva_forecast::tenant::{Reading, SessionClass, Usage};
-use minerva_forecast::{Family, Forecaster, ForecasterSettings, Key};
-use minerva_model::{DeviceId, Horizon, Nanos, TenantId};
+use minerva_forecast::{Damaged, Family, Forecaster, ForecasterSettings, Key, SliceTime, Source, check};
+use minerva_model::{DeviceId, FittedModel, Horizon, ModelKind, Nanos, TenantId};
 
 fn key(tenant: u64) -> Key {
     (TenantId(tenant), DeviceId { major: 8, minor: 0 })
@@ -81,7 +81,7 @@ fn the_class_of_a_session_is_told_in_its_first_slice() {
     let mut told = [(0.0, 0.0); 4];
     for slice in 0..1500 {
         let (readings, begun) = host.slice();
-        forecaster.observe(&readings);
+        forecaster.observe(SliceTime::default(), &readings);
         if slice < 700 {
             continue;
         }
@@ -109,7 +109,7 @@ fn who_looks_short_and_reads_for_ever_is_heavy_in_the_end_and_harms_nobody() {
                     error += (next.bytes_per_second - reading.read_bytes).abs();
                 }
             }
-            forecaster.observe(&readings);
+            forecaster.observe(SliceTime::default(), &readings);
         }
         (error, forecaster)
     };
@@ -129,7 +129,7 @@ fn a_declaration_counts_only_once_it_has_proved_right() {
         for _ in 0..400 {
             let (mut readings, _) = host.slice();
             readings[0].2.declared_bytes = Some(declared);
-            forecaster.observe(&readings);
+            forecaster.observe(SliceTime::default(), &readings);
         }
         forecaster.outlook(key(0))
     };
@@ -147,7 +147,7 @@ fn white_noise_gives_no_skill_and_the_naive_forecast() {
                 (key(tenant), 0, Reading { elapsed_seconds: 1.0, read_bytes: bytes, ..Reading::default() })
             })
             .collect();
-        forecaster.observe(&noise);
+        forecaster.observe(SliceTime::default(), &noise);
         if slice >= 100 {
             earned += (0..20).filter(|tenant| forecaster.next_slice(key(*tenant)).expect("known").skill > 0.02).count();
         }
@@ -159,23 +159,103 @@ fn white_noise_gives_no_skill_and_the_naive_forecast() {
 fn fitted_trees_outlive_a_restart() {
     let (mut host, mut forecaster) = (Host::new(2, 20, false), Forecaster::new(ForecasterSettings::default()));
     for _ in 0..300 {
-        forecaster.observe(&host.slice().0);
+        forecaster.observe(SliceTime::default(), &host.slice().0);
     }
-    let [Some(slices), _] = forecaster.encode() else { panic!("trees after 300 slices") };
+    let models = forecaster.models();
+    assert!(models.iter().map(|model| model.kind).eq(ModelKind::ALL), "all are fitted after 300 slices");
     let mut next = Forecaster::new(ForecasterSettings::default());
-    next.decode_next_slice(&slices).expect("whole");
-    assert_eq!(next.encode()[0].as_deref(), Some(&slices[..]));
-    let mut damaged = slices.clone();
-    damaged[slices.len() / 2] ^= 4;
-    assert!(next.decode_next_slice(&damaged).is_err());
-    assert_eq!(next.encode()[0].as_deref(), Some(&slices[..]), "a damaged one changes nothing");
+    assert_eq!(next.models(), []);
+    for model in &models {
+        next.recall(model).expect("whole");
+    }
+    assert_eq!(next.models(), models);
+    for (place, model) in models.iter().enumerate() {
+        let mut damaged = model.clone();
+        damaged.bytes[model.bytes.len() / 2] ^= 4;
+        assert_eq!((check(&damaged), next.recall(&damaged)), (Err(Damaged::Checksum), Err(Damaged::Checksum)));
+        let another = FittedModel { kind: ModelKind::ALL[(place + 1) % ModelKind::ALL.len()], ..model.clone() };
+        assert_eq!(next.recall(&another), Err(Damaged::Version), "under another's name");
+    }
+    assert_eq!(next.models(), models, "a damaged one changes nothing");
+}
+
+#[test]
+fn a_tenant_that_ends_with_its_work_teaches_what_its_like_transfer() {
+    let mut forecaster = Forecaster::new(ForecasterSettings::default());
+    let reading = Reading { elapsed_seconds: 1.0, read_bytes: 100.0 * MIB, ..Reading::default() };
+    for tenant in 0..5 {
+        for _ in 0..20 {
+            forecaster.observe(SliceTime::default(), &[(key(tenant), 7, reading)]);
+        }
+        forecaster.tenant_gone(TenantId(tenant));
+        assert_eq!((forecaster.tenants(), forecaster.outlook(key(tenant))), (0, None));
+    }
+    forecaster.observe(SliceTime::default(), &[(key(9), 7, reading)]);
+    let session = forecaster.outlook(key(9)).expect("known").session.expect("one has begun");
+    assert!(session.class == SessionClass::Heavy, "2,000 MiB as those before: {session:?}");
+    forecaster.device_gone(DeviceId { major: 8, minor: 0 });
+    assert_eq!(forecaster.tenants(), 0);
+}
+
+#[test]
+fn the_pattern_reaches_fifteen_seconds_whatever_the_slice() {
+    for slice_seconds in [1, 5, 60] {
+        let mut forecaster = Forecaster::new(ForecasterSettings::default());
+        forecaster.set_slice(Nanos::from_secs(slice_seconds));
+        let seconds = slice_seconds as f64;
+        let reading = Reading { elapsed_seconds: seconds, read_bytes: seconds * MIB, ..Reading::default() };
+        for _ in 0..200 {
+            forecaster.observe(SliceTime { seconds, wall_seconds: None }, &[(key(0), 0, reading)]);
+        }
+        let outlook = forecaster.to_model(Nanos::SECOND, Nanos::from_secs(slice_seconds));
+        let of = |horizon| outlook.get(key(0).0, key(0).1, horizon).expect("forecast").bytes() / MIB;
+        let (next, pattern) = (of(Horizon::NextSlice), of(Horizon::Pattern));
+        assert!((next - seconds).abs() < 0.01 * seconds && (pattern - 15.0).abs() < 0.15, "{next} and {pattern}");
+    }
+}
+
+#[test]
+fn a_cycle_that_is_longer_than_the_trees_look_back_is_foreseen_by_the_series() {
+    let mut forecaster = Forecaster::new(ForecasterSettings::default());
+    let mut errors = 0.0;
+    for second in 0..700 {
+        let reading = Reading {
+            elapsed_seconds: 1.0,
+            read_bytes: if second % 24 < 4 { 50.0 * MIB } else { 0.0 },
+            ..Reading::default()
+        };
+        if let Some(next) = forecaster.next_slice(key(0)).filter(|_| second >= 400) {
+            errors += (next.bytes_per_second - reading.read_bytes).abs() / MIB;
+        }
+        forecaster.observe(SliceTime::default(), &[(key(0), 0, reading)]);
+    }
+    let next = forecaster.next_slice(key(0)).expect("known");
+    assert_eq!(next.source, Source::Series);
+    // Last value errs by 100 MiB in each of the twelve and a half cycles.
+    assert!(next.skill > 0.3 && errors < 0.05 * 1_250.0, "{next:?}, {errors} MiB");
+}
+
+#[test]
+fn who_is_silent_for_minutes_is_not_told_of_and_then_forgotten() {
+    let mut forecaster = Forecaster::new(ForecasterSettings::default());
+    let reading = Reading { elapsed_seconds: 1.0, read_bytes: MIB, ..Reading::default() };
+    forecaster.observe(SliceTime::default(), &[(key(0), 0, reading)]);
+    let mut told = 0;
+    let mut known = 0;
+    while forecaster.knows(key(0)) {
+        let outlook = forecaster.to_model(Nanos::SECOND, Nanos::SECOND);
+        told += usize::from(!outlook.is_empty());
+        known += 1;
+        forecaster.observe(SliceTime::default(), &[]);
+    }
+    assert_eq!((told, known), (300, 900));
 }
 
 #[test]
 fn forecasts_pass_as_nouns_of_the_model() {
     let (mut host, mut forecaster) = (Host::new(4, 12, false), Forecaster::new(ForecasterSettings::default()));
     for _ in 0..400 {
-        forecaster.observe(&host.slice().0);
+        forecaster.observe(SliceTime::default(), &host.slice().0);
     }
     let outlook = forecaster.to_model(Nanos(7), Nanos::SECOND);
     for tenant in 0..12 {

@@ -2,9 +2,9 @@
 //! A recording is the list of both, and replaying its events must give its effects byte for byte.
 
 use crate::{
-    Adjustment, AgentReport, Decision, Declaration, Device, DeviceId, EngineConfig, EntryNumber, Finding, Granted,
-    KnobInspection, KnobRelease, KnobWrite, LearntBandwidth, LedgerEntry, LevelClaims, Outcome, Purchase, Recalled,
-    Refused, RequestId, Sample, Tenant, TenantHistory, TenantId, TenantRequest, WriteId,
+    Adjustment, AgentReport, Decision, Declaration, Device, DeviceId, EngineConfig, EntryNumber, Finding, FittedModel,
+    Granted, KnobInspection, KnobRelease, KnobWrite, LearntBandwidth, LedgerEntry, LevelClaims, Outcome, Purchase,
+    Recalled, Refused, RequestId, Sample, Tenant, TenantHistory, TenantId, TenantRequest, WriteId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -71,6 +71,8 @@ pub enum Event {
     Recalled(Box<Recalled>),
     /// What the store knows of a disk; after its `DeviceSeen`.
     BandwidthRecalled(LearntBandwidth),
+    /// A model that was kept before this start; after the first `Configured`.
+    ModelRecalled(FittedModel),
     /// The driver is about to end: everything that was written is to be put back.
     Stopping,
 }
@@ -109,4 +111,6 @@ pub enum Effect {
     Declare(Declaration),
     /// Remember this for the next start.
     Learnt(LearntBandwidth),
+    /// Keep this for the next start, in place of the model of this kind before it.
+    KeepModel(FittedModel),
 }

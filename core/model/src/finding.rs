@@ -32,6 +32,8 @@ pub enum FindingKind {
     HiddenTenants,
     /// A disk is gone, and what was written for it.
     DiskGone,
+    /// A fitted model that was kept for this start is damaged, or of another version.
+    ModelDamaged,
     /// Caps are lifted while the host is short of memory.
     CapsLifted,
     /// The host is no longer short of memory, and caps are dealt again.
@@ -54,6 +56,7 @@ impl FindingKind {
             Self::UnknownDisk => "unknown-disk",
             Self::HiddenTenants => "hidden-tenants",
             Self::DiskGone => "disk-gone",
+            Self::ModelDamaged => "model-damaged",
             Self::CapsLifted => "caps-lifted",
             Self::CapsBack => "caps-back",
         }

@@ -14,6 +14,7 @@
 //! | [`Outlook`] | `outlook` | `core/forecast` | `core/decide` |
 //! | [`TenantRequest`], [`Granted`], [`Refused`] | `request` | tenants, `core/engine` | `core/decide`, tenants |
 //! | [`LedgerEntry`], [`Declaration`] | `credit` | `core/decide` | `store` |
+//! | [`FittedModel`] | `forecasting` | `core/forecast` | `store` |
 //! | [`Decision`] | `decision` | `core/decide` | `core/actuate`, people |
 //! | [`KnobWrite`], [`KnobInspection`] | `plan` | `core/actuate` | `linux/actuate` |
 //! | [`Event`], [`Effect`] | `event` | drivers, `core/engine` | `core/engine`, drivers |
@@ -27,6 +28,7 @@ mod decision;
 mod device;
 mod event;
 mod finding;
+mod forecasting;
 mod history;
 mod outlook;
 mod participation;
@@ -49,6 +51,7 @@ pub use decision::{Decision, Factor, PolicyName, Reason, Share};
 pub use device::{CgroupVersion, Device, DeviceFacts, DeviceId};
 pub use event::{Effect, Event};
 pub use finding::{Finding, FindingKind};
+pub use forecasting::{FittedModel, ForecastMode, ForecastSettings, ModelKind};
 pub use history::{TenantHistory, UsageAverage};
 pub use outlook::{Forecast, Horizon, Interval, Outlook};
 pub use participation::{ContentionCounting, CoordinationSettings, CreditSettings, LevelMeaning, LevelSettings};

@@ -19,6 +19,10 @@ pub struct Sample {
     /// The host's own `/proc/pressure/memory`. Recordings of earlier versions have none.
     #[serde(default)]
     pub memory_pressure: Option<Pressure>,
+    /// The wall clock at that instant in the host's time zone, in seconds since 1970 there; absent where nobody knows it. For
+    /// forecasts only: work is often started by the clock.
+    #[serde(default)]
+    pub wall_seconds: Option<u64>,
     /// What could not be read, by kind of place.
     pub skipped: Vec<Skipped>,
 }

@@ -1,6 +1,6 @@
 //! The operator's settings as the engine sees them: an immutable snapshot, already validated by `config`.
 
-use crate::{BackEnd, CoordinationSettings, CreditSettings, LevelSettings, Nanos, Share};
+use crate::{BackEnd, CoordinationSettings, CreditSettings, ForecastSettings, LevelSettings, Nanos, Share};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -39,6 +39,9 @@ pub struct EngineConfig {
     /// Temporally-coordinated scheduling.
     #[serde(default)]
     pub coordination: CoordinationSettings,
+    /// Forecasts.
+    #[serde(default = "ForecastSettings::absent")]
+    pub forecast: ForecastSettings,
 }
 
 /// What counts as use.

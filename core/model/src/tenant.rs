@@ -1,6 +1,6 @@
 //! Who uses the disk.
 
-use crate::Nanos;
+use crate::{ForecastMode, Nanos};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -136,7 +136,7 @@ impl Origin {
     }
 }
 
-/// On what terms a tenant takes part, as the operator's rules say.
+/// On what terms a tenant takes part and is forecast, as the operator's rules say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Terms {
     /// What it may ask for.
@@ -151,6 +151,9 @@ pub struct Terms {
     /// How long credits last that its account earns from now on; absent: as long as everyone's.
     #[serde(default)]
     pub credits_expiry: Option<Nanos>,
+    /// What becomes of its forecasts; absent: what becomes of everyone's.
+    #[serde(default)]
+    pub forecast: Option<ForecastMode>,
 }
 
 const fn whole() -> u32 {
@@ -159,7 +162,13 @@ const fn whole() -> u32 {
 
 impl Default for Terms {
     fn default() -> Self {
-        Self { role: Role::default(), price_percent: whole(), quota_percent: whole(), credits_expiry: None }
+        Self {
+            role: Role::default(),
+            price_percent: whole(),
+            quota_percent: whole(),
+            credits_expiry: None,
+            forecast: None,
+        }
     }
 }
 
@@ -234,6 +243,9 @@ pub struct TenantRule {
     /// [`Terms::credits_expiry`].
     #[serde(default)]
     pub credits_expiry: Option<Nanos>,
+    /// [`Terms::forecast`].
+    #[serde(default)]
+    pub forecast: Option<ForecastMode>,
 }
 
 #[cfg(test)]

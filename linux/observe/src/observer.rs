@@ -161,6 +161,8 @@ impl Observer {
             pressure: round.pressure,
             host_pressure,
             memory_pressure,
+            // This is the kernel's side; whoever knows the time zone adds it.
+            wall_seconds: None,
             skipped: self.skips.take(),
         }
     }

@@ -71,12 +71,13 @@ impl Rules {
             }
             ruling.weight_percent = rule.weight_percent.unwrap_or(ruling.weight_percent);
             ruling.excluded |= rule.exclude;
-            let Terms { role, price_percent, quota_percent, credits_expiry } = ruling.terms;
+            let Terms { role, price_percent, quota_percent, credits_expiry, forecast } = ruling.terms;
             ruling.terms = Terms {
                 role: rule.role.unwrap_or(role),
                 price_percent: rule.price_percent.unwrap_or(price_percent),
                 quota_percent: rule.quota_percent.unwrap_or(quota_percent),
                 credits_expiry: rule.credits_expiry.or(credits_expiry),
+                forecast: rule.forecast.or(forecast),
             };
         }
         ruling

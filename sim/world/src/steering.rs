@@ -148,7 +148,8 @@ impl Steering {
                 | Effect::Refused(_)
                 | Effect::Ready { .. }
                 | Effect::Declare(_)
-                | Effect::Learnt(_) => continue,
+                | Effect::Learnt(_)
+                | Effect::KeepModel(_) => continue,
             };
             let outcome = self.answer(&target, text.as_deref());
             self.engine.handle(now, Event::Answered { id, outcome });

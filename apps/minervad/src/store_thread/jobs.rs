@@ -1,6 +1,8 @@
 //! What the loop asks of the store's thread, and what comes back.
 
-use minerva_model::{AccessKind, Declaration, DeviceId, Event, LearntBandwidth, Purchase, TenantHistory};
+use minerva_model::{
+    AccessKind, Declaration, DeviceId, Event, FittedModel, LearntBandwidth, ModelKind, Purchase, TenantHistory,
+};
 use minerva_store::{AuditRow, Posting, RequestRow, StandingClaim, Store};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -139,6 +141,7 @@ pub(super) enum Job {
     Keep(Box<Batch>),
     Commit(Commits),
     Look(Look),
+    Models(BTreeMap<ModelKind, FittedModel>),
     End,
 }
 

@@ -6,9 +6,11 @@
 //! order given and each is acknowledged; what cannot be committed is told to the loop, which takes it back.
 
 mod jobs;
+mod models;
 mod thread;
 
 pub(crate) use jobs::Kept;
+pub(crate) use models::Models;
 
 use crate::command::Commands;
 use crate::metrics::Metrics;
@@ -19,7 +21,7 @@ use minerva_model::{
     AccessKind, Boost, Declaration, DeviceId, Event, LearntBandwidth, LedgerEntry, Nanos, Recalled, Tenant,
     TenantHistory,
 };
-use minerva_store::{AuditRow, Posting, RequestRow, StandingClaim, Store, StoreError};
+use minerva_store::{AuditRow, ModelFiles, Posting, RequestRow, StandingClaim, Store, StoreError};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, channel, sync_channel};
@@ -92,6 +94,8 @@ pub(crate) struct Memory {
     health: Arc<Mutex<String>>,
     thread: JoinHandle<()>,
     metrics: Metrics,
+    /// Fitted models.
+    pub(crate) models: Models,
 }
 
 impl Memory {
@@ -108,9 +112,11 @@ impl Memory {
         let (queue, jobs) = sync_channel(QUEUE_LENGTH);
         let (sender, acknowledgements) = channel();
         let path = settings.state_dir.join("minerva.db");
+        let files = ModelFiles::new(settings.state_dir.join("models"));
+        let models = Models::read(&files);
         let (give_reader, readers) = channel();
         let mut keeper = Keeper::new(
-            (path, Duration::from_nanos(ledger_keep.0)),
+            (path, files, Duration::from_nanos(ledger_keep.0)),
             Arc::clone(&health),
             metrics.clone(),
             (sender, give_reader),
@@ -137,6 +143,7 @@ impl Memory {
             health,
             thread,
             metrics: metrics.clone(),
+            models,
         })
     }
 
@@ -323,6 +330,7 @@ impl Memory {
     /// Hands this slice's rows to the thread. When the thread is behind they wait here for the next slice.
     pub(crate) fn flush(&mut self) {
         self.send_commits();
+        self.send_models();
         if self.pending.is_empty() {
             return;
         }
@@ -334,6 +342,17 @@ impl Memory {
         if let Err(TrySendError::Full(Job::Keep(mut batch)) | TrySendError::Disconnected(Job::Keep(mut batch))) = sent {
             self.metrics.store_rows_dropped.inc_by(batch.merge(std::mem::take(&mut self.pending)));
             self.pending = *batch;
+        }
+    }
+
+    fn send_models(&mut self) {
+        let models = self.models.take_unsent();
+        if models.is_empty() {
+            return;
+        }
+        let sent = self.queue.try_send(Job::Models(models));
+        if let Err(TrySendError::Full(Job::Models(models)) | TrySendError::Disconnected(Job::Models(models))) = sent {
+            self.models.give_back(models);
         }
     }
 
@@ -349,7 +368,8 @@ impl Memory {
         // What was declared before a purchase under way would take its boost back.
         last.declarations.retain(|key, _| !self.buying.contains_key(key));
         // The thread takes jobs as long as this end lives, so the wait ends.
-        let jobs = [Job::Commit(commits), Job::Keep(Box::new(last)), Job::End];
+        let models = self.models.take_unsent();
+        let jobs = [Job::Commit(commits), Job::Keep(Box::new(last)), Job::Models(models), Job::End];
         if jobs.into_iter().try_for_each(|job| self.queue.send(job)).is_err() {
             tracing::error!("the store's thread had ended: the last slice is not remembered");
         }

@@ -4,8 +4,9 @@ use super::in_full;
 use super::jobs::{Acknowledged, Batch, ClaimCommit, Commits, Entered, Job};
 use crate::command::{Command, Commands};
 use crate::metrics::Metrics;
-use minerva_model::{Purchase, TenantHistory};
-use minerva_store::{AuditLimits, Damage, Posted, Posting, Store, StoreError, StoreNote, system_clock};
+use minerva_model::{FittedModel, ModelKind, Purchase, TenantHistory};
+use minerva_store::{AuditLimits, Damage, ModelFiles, Posted, Posting, Store, StoreError, StoreNote, system_clock};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,6 +27,7 @@ pub(super) struct Keeper {
     store: Option<Store>,
     opened_last: Option<Instant>,
     path: PathBuf,
+    models: ModelFiles,
     /// Older entries of the ledger are carried forward.
     ledger_keep: Duration,
     held: Batch,
@@ -45,7 +47,7 @@ impl Keeper {
     /// With the store open, if it opens. What came of commits goes to the first sender, to the second a further connection
     /// whenever the store has been opened.
     pub(super) fn new(
-        (path, ledger_keep): (PathBuf, Duration),
+        (path, models, ledger_keep): (PathBuf, ModelFiles, Duration),
         health: Arc<Mutex<String>>,
         metrics: Metrics,
         (acknowledgements, readers): (Sender<Acknowledged>, Sender<Store>),
@@ -55,6 +57,7 @@ impl Keeper {
             store: None,
             opened_last: None,
             path,
+            models,
             ledger_keep,
             held: Batch::default(),
             health,
@@ -99,6 +102,7 @@ impl Keeper {
                 Ok(Job::Look(look)) => {
                     look(self.store.as_ref().ok_or("the store does not work; see `minerva-ctl status`"));
                 }
+                Ok(Job::Models(models)) => self.keep_models(models),
                 Err(RecvTimeoutError::Timeout) => {}
                 // Said by the loop: clients may hold the queue for longer.
                 Ok(Job::End) | Err(RecvTimeoutError::Disconnected) => return,
@@ -116,6 +120,16 @@ impl Keeper {
         match keep_all(store, &mut self.held) {
             Ok(()) => self.works(),
             Err(error) => self.fails(&error),
+        }
+    }
+
+    /// Writes fitted models. One that could not be written is not tried again: the next is due in minutes.
+    fn keep_models(&self, models: BTreeMap<ModelKind, FittedModel>) {
+        for model in models.values() {
+            if let Err(error) = self.models.keep(model) {
+                self.metrics.store_failures.inc();
+                tracing::warn!("a fitted model is not kept for the next start: {error}");
+            }
         }
     }
 

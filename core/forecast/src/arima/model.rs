@@ -1,5 +1,7 @@
 //! A fitted ARIMA model that follows its series value by value and forecasts without allocating.
 
+use serde::{Deserialize, Serialize};
+
 /// Longest autoregression: Burg's candidate.
 pub const AR_MAX: usize = 40;
 /// Longest moving average.
@@ -10,7 +12,7 @@ pub const HORIZON_MAX: usize = 64;
 const D_MAX: usize = 2;
 
 /// Differences of order `d` follow an ARMA process around `mean`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Arima {
     /// Order of differencing, 0 to 2.
     pub d: usize,
@@ -23,6 +25,7 @@ pub struct Arima {
     /// Mean of the differenced series, in its units.
     pub mean: f64,
     /// Autoregressive coefficients, the first `p` count.
+    #[serde(with = "crate::state::array")]
     pub ar: [f64; AR_MAX],
     /// Moving-average coefficients, the first `q` count.
     pub ma: [f64; MA_MAX],
@@ -34,9 +37,10 @@ pub struct Arima {
 }
 
 /// What the next forecast starts from: most recent first.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct State {
     /// Differenced values less the mean.
+    #[serde(with = "crate::state::array")]
     recent: [f64; AR_MAX],
     innovations: [f64; MA_MAX],
     /// Last value of the series and of its first difference.

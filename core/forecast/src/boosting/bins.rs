@@ -1,5 +1,7 @@
 //! Feature values as small numbers: each feature is cut at its quantiles.
 
+use serde::{Deserialize, Serialize};
+
 /// Most features a model takes.
 pub const FEATURES_MAX: usize = 32;
 /// Most cuts of a feature; values then have one more bin.
@@ -8,7 +10,7 @@ pub const CUTS_MAX: usize = 64;
 const SAMPLE_MAX: usize = 10_000;
 
 /// Where each feature is cut. The bin of a value is how many cuts lie below it; a NaN is in the lowest.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cuts {
     /// Of each feature, ascending and distinct.
     pub(super) of_feature: Vec<Vec<f32>>,

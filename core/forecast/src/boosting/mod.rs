@@ -11,12 +11,13 @@ pub use tree::Loss;
 use tree::{Grower, Tree};
 
 use crate::codec::{Damaged, Reader, Writer};
+use serde::{Deserialize, Serialize};
 
 /// Most trees of a model that is read back.
 const TREES_MAX: usize = 4096;
 
 /// A fitted model.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Boosted {
     cuts: Cuts,
     base: f32,
@@ -24,13 +25,15 @@ pub struct Boosted {
 }
 
 /// A fit under way: it owns its rows until each feature is one byte, and those then.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Training {
     model: Boosted,
     /// Row by row; emptied once binned.
+    #[serde(with = "crate::state::packed")]
     rows: Vec<f32>,
     features: usize,
     grower: Grower,
+    #[serde(with = "crate::state::packed")]
     residuals: Vec<f32>,
     trees_wanted: usize,
     loss: Loss,

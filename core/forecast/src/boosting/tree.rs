@@ -1,6 +1,7 @@
 //! One regression tree of four levels, grown on histograms (Ke et al. 2017, without its sampling).
 
 use super::bins::{CUTS_MAX, Cuts};
+use serde::{Deserialize, Serialize};
 
 /// Levels of decisions.
 pub(super) const DEPTH: usize = 4;
@@ -15,7 +16,7 @@ const LAMBDA: f64 = 1.0;
 const RATE: f64 = 0.1;
 
 /// What the trees bring down, which decides what they say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Loss {
     /// Squared error: the answer is a mean.
     Squared,
@@ -24,7 +25,7 @@ pub enum Loss {
 }
 
 /// A row goes left at decision `i`, to `2 i + 1`, if its feature's bin is at most the threshold; else to `2 i + 2`.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Tree {
     pub(super) feature: [u8; DECISIONS],
     pub(super) threshold: [u8; DECISIONS],
@@ -60,19 +61,44 @@ struct Bin {
 }
 
 /// Rows of bins, row by row, and what grows trees on them; kept from tree to tree.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(from = "Kept")]
 pub(super) struct Grower {
     features: usize,
+    #[serde(with = "crate::state::packed")]
     bins: Vec<u8>,
+    /// Sums of floats depend on it, so that it is part of the state.
+    #[serde(with = "crate::state::packed")]
     order: Vec<u32>,
+    #[serde(skip)]
     moved: Vec<u32>,
     /// What the histograms sum: residuals, or their signs.
+    #[serde(skip)]
     gradients: Vec<f32>,
     /// One histogram for each node of a level, and of the level below.
+    #[serde(skip)]
     histograms: Vec<Bin>,
+    #[serde(skip)]
     next: Vec<Bin>,
     /// Bins added to histograms so far: what growing costs, as a count.
     pub(super) additions: u64,
+}
+
+/// What of a grower is not memory for the next tree.
+#[derive(Deserialize)]
+struct Kept {
+    features: usize,
+    #[serde(with = "crate::state::packed")]
+    bins: Vec<u8>,
+    #[serde(with = "crate::state::packed")]
+    order: Vec<u32>,
+    additions: u64,
+}
+
+impl From<Kept> for Grower {
+    fn from(Kept { features, bins, order, additions }: Kept) -> Self {
+        Self { order, additions, ..Self::new(bins, features.max(1)) }
+    }
 }
 
 struct Split {

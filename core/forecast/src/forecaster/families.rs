@@ -1,5 +1,7 @@
 //! What sessions of the same name, unit or image transferred.
 
+use crate::codec::{Damaged, Reader, Writer};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// A hash of what tenants of a kind have in common; 0 for those of which nothing is known.
@@ -9,16 +11,35 @@ pub type Family = u64;
 const FAMILIES_MAX: usize = 4096;
 /// Weight of the newest session.
 const WEIGHT: f64 = 0.2;
+/// No session transfers more, as log1p of bytes.
+const LOG_MAX: f32 = 64.0;
+/// As a file.
+const VERSION: u16 = 1;
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Past {
     mean_log: f64,
     sessions: u32,
     last: u64,
 }
 
+impl Past {
+    fn write(&self, writer: &mut Writer) {
+        writer.f32(self.mean_log as f32);
+        writer.u32(self.sessions);
+    }
+
+    fn read(reader: &mut Reader<'_>, last: u64) -> Result<Self, Damaged> {
+        let mean_log = reader.finite_f32()?;
+        if !(0.0..=LOG_MAX).contains(&mean_log) {
+            return Err(Damaged::Value);
+        }
+        Ok(Self { mean_log: f64::from(mean_log), sessions: reader.u32()?, last })
+    }
+}
+
 /// Moving means of log1p of bytes.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Families {
     past: BTreeMap<Family, Past>,
     host: Past,
@@ -45,6 +66,34 @@ impl Families {
     /// log1p of what a session of the family transfers; of any on the host if none of it was seen; 0 if none at all.
     pub(super) fn expected_log(&self, family: Family) -> f64 {
         self.past.get(&family).filter(|_| family != 0).unwrap_or(&self.host).mean_log
+    }
+
+    /// As bytes, versioned and checksummed; `None` before the first session ended.
+    pub(super) fn encode(&self, kind: u16) -> Option<Vec<u8>> {
+        let mut writer = Writer::default();
+        self.host.write(&mut writer);
+        let mut oldest_first: Vec<_> = self.past.iter().collect();
+        oldest_first.sort_by_key(|(_, past)| past.last);
+        writer.count(oldest_first.len());
+        for (family, past) in oldest_first {
+            writer.u64(*family);
+            past.write(&mut writer);
+        }
+        (self.host.sessions > 0).then(|| writer.seal(kind, VERSION))
+    }
+
+    /// From bytes.
+    pub(super) fn decode(bytes: &[u8], kind: u16) -> Result<Self, Damaged> {
+        let mut reader = Reader::open(bytes, kind, VERSION)?;
+        let host = Past::read(&mut reader, 0)?;
+        let count = reader.count(FAMILIES_MAX)?;
+        let mut families = Self { past: BTreeMap::new(), host, clock: count as u64 };
+        for last in 1..=count as u64 {
+            let family = reader.u64()?;
+            families.past.insert(family, Past::read(&mut reader, last)?);
+        }
+        reader.end()?;
+        Ok(families)
     }
 
     /// The same for any session on the host.

@@ -7,15 +7,29 @@ use minerva_model::{Forecast, Horizon, Interval, Nanos};
 /// All intervals hold so much of what comes.
 const COVERAGE_PERMILLE: u32 = 800;
 
-/// A tenant's forecasts within each horizon of which something is known.
+/// The most that is told of a tenant: the next slice, the pattern, the session.
+pub(super) const ROWS_A_TENANT: usize = 3;
+/// How far [`Horizon::Pattern`] reaches.
+pub(super) const PATTERN_SECONDS: f64 = 15.0;
+
+/// When forecasts are made, and for how long.
+#[derive(Clone, Copy)]
+pub(super) struct Made {
+    pub(super) at: Nanos,
+    /// Length of the next slice.
+    pub(super) seconds: f64,
+    /// Slices that make up [`Horizon::Pattern`].
+    pub(super) ahead: usize,
+}
+
+/// Adds a tenant's forecasts within each horizon of which something is known.
 pub(super) fn forecasts(
     (tenant, device): Key,
     state: &Tenant,
     outlook: &TenantOutlook,
-    now: Nanos,
-    slice: Nanos,
-) -> Vec<Forecast> {
-    let seconds = slice.as_secs_f64();
+    Made { at: now, seconds, ahead }: Made,
+    rows: &mut Vec<Forecast>,
+) {
     let (share, rest) = (state.read_share(), 1.0 - state.read_share());
     let forecast = |horizon, read_bytes, write_bytes, busy: f64, skill| Forecast {
         tenant,
@@ -34,14 +48,14 @@ pub(super) fn forecasts(
             |rates: &Option<crate::tenant::RateForecast>| 1.0 - rates.map_or(0.0, |rates| f64::from(rates.busy[at]));
         1.0 - idle(&outlook.reads) * idle(&outlook.writes)
     };
-    let mut rows = vec![forecast(Horizon::NextSlice, of_slice(share), of_slice(rest), busy_next(0), next.skill)];
+    rows.push(forecast(Horizon::NextSlice, of_slice(share), of_slice(rest), busy_next(0), next.skill));
     if let (Some(reads), Some(writes)) = (&outlook.reads, &outlook.writes) {
         let sums = state.rates().each_ref();
         let of = |index: usize, forecast| {
-            let (sum, bounds) = sums[index].sum(forecast);
-            interval(sum, bounds.low, bounds.high, 1.0)
+            let (sum, bounds) = sums[index].sum(forecast, ahead);
+            interval(sum, bounds.low, bounds.high, PATTERN_SECONDS / ahead as f64)
         };
-        let idle: f64 = (0..reads.busy.len()).map(|at| 1.0 - busy_next(at)).product();
+        let idle: f64 = (0..ahead).map(|at| 1.0 - busy_next(at)).product();
         // Of two series the less certain counts, unless there is nothing to foresee of it.
         let skill =
             if reads.skill * writes.skill == 0.0 { reads.skill + writes.skill } else { reads.skill.min(writes.skill) };
@@ -52,7 +66,6 @@ pub(super) fn forecasts(
         let busy = f64::from(u8::from(session.remaining_bytes > 0.0));
         rows.push(forecast(Horizon::Session, of(share), of(rest), busy, session.skill));
     }
-    rows
 }
 
 fn interval(value: f64, low: f64, high: f64, factor: f64) -> Interval {

@@ -4,6 +4,7 @@ use super::families::{Families, Family};
 use crate::host::{Learner, LearnerSettings};
 use crate::online::{IntervalMeter, NAIVE, SkillMeter};
 use crate::tenant::{Cutter, Reading, Row, SessionClass};
+use serde::{Deserialize, Serialize};
 
 /// Moments of a session that are learnt from: after 1, 2, 4, ... slices.
 const MOMENTS: usize = 12;
@@ -27,7 +28,7 @@ pub struct SessionOutlook {
 }
 
 /// The host's model of sessions.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Sessions {
     pub(super) learner: Learner,
     skill: SkillMeter,
@@ -35,7 +36,7 @@ pub(super) struct Sessions {
 }
 
 /// The session of one tenant.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Session {
     pub(super) cutter: Cutter,
     slices: u32,
@@ -94,6 +95,14 @@ impl Session {
         let is_proved = count >= PROVED_SESSIONS && error < PROVED_ERROR;
         let declared_bytes = self.declared_log.filter(|_| is_proved && self.cutter.is_open()).map(libm::expm1);
         Reading { declared_bytes, ..*reading }
+    }
+
+    /// The tenant is gone: what its session transferred so far is all.
+    pub(super) fn end(&mut self, family: Family, sessions: &mut Sessions, families: &mut Families) {
+        let (attained, _) = self.cutter.progress();
+        if self.cutter.is_open() && attained > 0.0 {
+            sessions.learn(self, family, attained, families);
+        }
     }
 
     /// Takes the row made of the slice.

@@ -6,6 +6,32 @@ use crate::host::Learner;
 use crate::number::quantity;
 use crate::online::{Adwin, Cusum, IntervalMeter, Naive, SkillMeter};
 use crate::tenant::{FeatureState, RateForecast, Rates, Reading, Row};
+use serde::{Deserialize, Serialize};
+
+/// Slices over which a series' own model is scored before it may speak.
+const SCORED_MIN: u32 = 30;
+
+/// Who speaks of the next slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The host's trees.
+    Trees,
+    /// The autoregression of the tenant's own series, which sees cycles that are longer than what trees look back.
+    Series,
+    /// The best naive forecast, because neither did better for this tenant.
+    Naive,
+}
+
+impl Source {
+    /// The word people see.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Trees => "trees",
+            Self::Series => "series",
+            Self::Naive => "naive",
+        }
+    }
+}
 
 /// The rate of the next slice.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,8 +44,8 @@ pub struct NextSlice {
     pub high: f64,
     /// As [`SkillMeter::told`]: above 0 only what is sure.
     pub skill: f64,
-    /// The trees lost against the best naive forecast for this tenant, which stands in their place.
-    pub is_naive: bool,
+    /// Who said it: of those that beat every naive forecast for this tenant lately, the better.
+    pub source: Source,
 }
 
 /// All that is foreseen of a tenant.
@@ -35,7 +61,7 @@ pub struct TenantOutlook {
     pub session: Option<SessionOutlook>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Tenant {
     pub(super) is_named: bool,
     family: Family,
@@ -43,7 +69,11 @@ pub(super) struct Tenant {
     session: Session,
     row: Option<Row>,
     naive: Naive,
+    /// Of the trees.
     skill: SkillMeter,
+    /// Of the series' own models, and what they say of the next slice.
+    series: SkillMeter,
+    by_series: Option<f64>,
     interval: IntervalMeter,
     /// For sudden shifts of the rate and slow ones of the forecast's error, both as logarithms.
     shift: Cusum,
@@ -62,6 +92,8 @@ impl Tenant {
             row: None,
             naive: Naive::default(),
             skill: SkillMeter::default(),
+            series: SkillMeter::default(),
+            by_series: None,
             interval: IntervalMeter::new(0.8),
             shift: Cusum::default(),
             drift: Adwin::default(),
@@ -73,9 +105,9 @@ impl Tenant {
     pub(super) fn observe(
         &mut self,
         reading: &Reading,
+        ahead: usize,
         learner: &mut Learner,
-        sessions: &mut Sessions,
-        families: &mut Families,
+        (sessions, families): (&mut Sessions, &mut Families),
     ) {
         self.is_named = true;
         let seconds = if reading.elapsed_seconds > 0.0 && reading.elapsed_seconds.is_finite() {
@@ -88,33 +120,49 @@ impl Tenant {
         let came = read + write;
         let came_log = libm::log1p(came);
         self.idle = if came > 0.0 { 0 } else { self.idle.saturating_add(1) };
-        // A tenant that sleeps teaches nothing and needs no scores.
-        if let Some(row) = self.row.filter(|_| self.idle <= 60) {
-            let answer = learner.median(&row, row[0]).unwrap_or(row[0]);
-            let forecast = libm::expm1(f64::from(answer));
-            self.skill.observe(forecast, &self.naive.forecasts(), came);
-            self.interval.observe(self.value(forecast), came);
-            learner.observe(&row, row[0], came_log as f32);
-            if self.drift.observe(f64::from(answer) - came_log) {
-                // The forecast has changed its error: what it earned is no longer true.
-                self.skill = SkillMeter::default();
-                self.interval = IntervalMeter::new(0.8);
-            }
-        }
+        self.score(came, learner);
         let has_shifted = self.shift.observe(came_log);
         self.naive.observe(came);
         for (rates, value) in self.rates.iter_mut().zip([read, write]) {
-            rates.observe(value);
+            rates.observe(value, ahead);
             if has_shifted {
                 rates.reset();
             }
         }
+        self.by_series = self.rates[0].next().zip(self.rates[1].next()).map(|(reads, writes)| reads + writes);
         let believed = self.session.observe(reading, self.family, sessions, families);
         let row =
             self.features.observe(&believed, self.session.cutter.progress(), families.expected_log(self.family) as f32);
         let open_log = libm::log1p(quantity(reading.usage.map_or(0.0, |usage| usage.open_file_bytes)));
         self.session.note(&row, open_log, self.family, sessions, families);
         self.row = Some(row);
+    }
+
+    /// Scores what was said of the slice that ended, and learns from it.
+    fn score(&mut self, came: f64, learner: &mut Learner) {
+        let came_log = libm::log1p(came);
+        // A tenant that sleeps teaches nothing and needs no scores.
+        if let Some(row) = self.row.filter(|_| self.idle <= 60) {
+            let answer = learner.median(&row, row[0]).unwrap_or(row[0]);
+            let forecast = libm::expm1(f64::from(answer));
+            self.interval.observe(self.value(forecast).0, came);
+            let naive = self.naive.forecasts();
+            self.skill.observe(forecast, &naive, came);
+            if let Some(by_series) = self.by_series {
+                self.series.observe(by_series, &naive, came);
+            }
+            learner.observe(&row, row[0], came_log as f32);
+            if self.drift.observe(f64::from(answer) - came_log) {
+                // The forecast has changed its error: what it earned is no longer true.
+                (self.skill, self.series) = (SkillMeter::default(), SkillMeter::default());
+                self.interval = IntervalMeter::new(0.8);
+            }
+        }
+    }
+
+    /// The tenant is gone, and its session over.
+    pub(super) fn end(mut self, sessions: &mut Sessions, families: &mut Families) {
+        self.session.end(self.family, sessions, families);
     }
 
     pub(super) fn idle_slices(&self) -> u32 {
@@ -133,22 +181,30 @@ impl Tenant {
         self.features.read_share()
     }
 
-    /// The model's forecast, or the best naive one if the model is switched off.
-    fn value(&self, by_model: f64) -> f64 {
-        if self.skill.is_switched_off() { self.naive.forecasts()[self.skill.best_naive()] } else { by_model }
+    /// The forecast that did best for this tenant lately, given that of the trees.
+    fn value(&self, by_trees: f64) -> (f64, Source) {
+        let series = self.by_series.filter(|_| self.series.seen() >= SCORED_MIN);
+        match series {
+            Some(by_series) if self.series.skill() > self.skill.skill().max(0.0) => (by_series, Source::Series),
+            _ if self.skill.is_switched_off() => (self.naive.forecasts()[self.skill.best_naive()], Source::Naive),
+            _ => (by_trees, Source::Trees),
+        }
     }
 
     pub(super) fn next_slice(&self, learner: &Learner) -> NextSlice {
         let answer = self.row.map_or(0.0, |row| learner.median(&row, row[0]).unwrap_or(row[0]));
-        let value = self.value(libm::expm1(f64::from(answer)));
+        let (value, source) = self.value(libm::expm1(f64::from(answer)));
         let interval = self.interval.interval(value);
-        let is_naive = self.skill.is_switched_off();
+        let skill = match source {
+            Source::Series => self.series.told(),
+            Source::Trees | Source::Naive => self.skill.told(),
+        };
         NextSlice {
             bytes_per_second: value,
             low: interval.map_or(value, |interval| interval.low),
             high: interval.map_or(value, |interval| interval.high),
-            skill: self.skill.told(),
-            is_naive,
+            skill,
+            source,
         }
     }
 

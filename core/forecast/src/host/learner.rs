@@ -8,16 +8,16 @@ use super::{Reservoir, Ridge};
 use crate::boosting::{Boosted, Loss, Training};
 use crate::codec::{Damaged, Reader, Writer};
 use crate::tenant::{FEATURES, Row};
+use serde::{Deserialize, Serialize};
 
 /// Rows before the first ridge solution, between later ones, and before the trees.
 const RIDGE_EVERY: u64 = 64;
 const TREES_FROM: usize = 400;
 /// As a file.
-const KIND: u16 = 1;
 const VERSION: u16 = 1;
 
 /// How large a learner is and how often it is refitted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LearnerSettings {
     /// Rows of the reservoir.
     pub rows: usize,
@@ -43,7 +43,7 @@ pub struct Answer {
 }
 
 /// The model of the host. Targets are log1p of bytes a second, or of bytes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Learner {
     settings: LearnerSettings,
     reservoir: Reservoir,
@@ -133,19 +133,20 @@ impl Learner {
         self.trees.is_some()
     }
 
-    /// The fitted model as bytes, versioned and checksummed; `None` before the first fit. The reservoir is not part of it.
-    pub fn encode(&self) -> Option<Vec<u8>> {
+    /// The fitted model as bytes, versioned and checksummed, with the mark `kind` of what it is of; `None` before the first fit. The
+    /// reservoir is not part of it.
+    pub fn encode(&self, kind: u16) -> Option<Vec<u8>> {
         let mut writer = Writer::default();
         self.trees.as_ref()?.iter().for_each(|trees| trees.encode(&mut writer));
-        Some(writer.seal(KIND, VERSION))
+        Some(writer.seal(kind, VERSION))
     }
 
     /// Takes over a model that was encoded.
     ///
     /// # Errors
-    /// Bytes that are damaged, of another version, or of a model with other features; the learner is then as before.
-    pub fn decode(&mut self, bytes: &[u8]) -> Result<(), Damaged> {
-        let mut reader = Reader::open(bytes, KIND, VERSION)?;
+    /// Bytes that are damaged, of another kind or version, or of a model with other features; the learner is then as before.
+    pub fn decode(&mut self, bytes: &[u8], kind: u16) -> Result<(), Damaged> {
+        let mut reader = Reader::open(bytes, kind, VERSION)?;
         let trees = [Boosted::decode(&mut reader)?, Boosted::decode(&mut reader)?];
         reader.end()?;
         if trees.iter().any(|trees| trees.features() != FEATURES) {

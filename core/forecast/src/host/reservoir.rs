@@ -1,15 +1,18 @@
 //! A bounded sample of all rows ever seen, with a lean to the recent ones (Vitter 1985; Aggarwal 2006).
 
 use crate::tenant::{FEATURES, Row};
+use serde::{Deserialize, Serialize};
 
 /// The sample reaches back over so many times its size.
 const REACH: u64 = 20;
 
 /// Rows and their targets.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Reservoir {
     capacity: usize,
+    #[serde(with = "crate::state::packed")]
     rows: Vec<f32>,
+    #[serde(with = "crate::state::packed")]
     targets: Vec<f32>,
     seen: u64,
     random: u64,

@@ -2,6 +2,7 @@
 
 use crate::linear::solve_in_place;
 use crate::tenant::{FEATURES, Row};
+use serde::{Deserialize, Serialize};
 
 /// Features and the constant.
 const N: usize = FEATURES + 1;
@@ -11,7 +12,7 @@ const PENALTY: f64 = 1e-3;
 const MEMORY: f64 = 1.0 - 1e-4;
 
 /// Sums of products, and the coefficients of the last solution. 6 kB.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ridge {
     gram: Vec<f64>,
     with_target: [f64; N],

@@ -1,6 +1,7 @@
 //! Slow shifts: a window that drops its old part when the two halves differ (ADWIN2, Bifet and Gavaldà 2007).
 
 use crate::number::bounded;
+use serde::{Deserialize, Serialize};
 
 /// Buckets of a size before two are joined into one of the next.
 const BUCKETS: usize = 5;
@@ -13,7 +14,7 @@ const CLOCK: u32 = 32;
 /// Values in each part, at least.
 const PART_MIN: f64 = 5.0;
 
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Bucket {
     sum: f32,
     /// Sum of squared deviations from the bucket's mean.
@@ -21,14 +22,14 @@ struct Bucket {
 }
 
 /// Buckets of one size, oldest first.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Level {
     buckets: [Bucket; BUCKETS + 1],
     count: usize,
 }
 
 /// The window. 1.3 kB.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Adwin {
     levels: [Level; LEVELS],
     count: f64,

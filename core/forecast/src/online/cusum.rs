@@ -1,6 +1,7 @@
 //! Sudden shifts: Page's cumulative sum (1954), two-sided, in units of the series' own noise.
 
 use crate::number::bounded;
+use serde::{Deserialize, Serialize};
 
 /// Shifts of less than this many deviations are drift.
 const SLACK: f64 = 0.5;
@@ -14,7 +15,7 @@ const SEEN_MIN: u32 = 10;
 const STEP_MAX: f64 = 6.0;
 
 /// Tells when the level of a series has shifted.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cusum {
     mean: f64,
     deviation: f64,

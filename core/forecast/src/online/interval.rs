@@ -2,6 +2,7 @@
 //! Gibbs and Candès 2021, on the scale of log1p).
 
 use crate::number::bounded;
+use serde::{Deserialize, Serialize};
 
 /// How far an offset moves at a miss, as a part of the mean size of errors.
 const STEP: f64 = 0.1;
@@ -20,7 +21,7 @@ pub struct Interval {
 }
 
 /// Learns the interval around a forecast that holds a given part of what comes.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct IntervalMeter {
     coverage: f64,
     below: f64,

@@ -1,6 +1,7 @@
 //! Forecasts that need no model. A model is worth what it is better than the best of them.
 
 use crate::number::bounded;
+use serde::{Deserialize, Serialize};
 
 /// Values of the short mean.
 const SHORT: usize = 16;
@@ -13,7 +14,7 @@ const MEDIAN_STEP: f64 = 0.05;
 pub const NAIVE: usize = 5;
 
 /// Zero, the last value, the mean of the last 16, the long mean and the median.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Naive {
     recent: [f32; SHORT],
     seen: u32,

@@ -2,6 +2,7 @@
 
 use super::naive::NAIVE;
 use crate::number::bounded;
+use serde::{Deserialize, Serialize};
 
 /// Weight of the newest error: the last few hundred count.
 const WEIGHT: f64 = 1.0 / 200.0;
@@ -13,7 +14,7 @@ const STANDARD_ERRORS: f64 = 2.0;
 const CORRELATION_MAX: f64 = 0.95;
 
 /// Moving means of absolute errors. 150 bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SkillMeter {
     seen: u32,
     model: f64,

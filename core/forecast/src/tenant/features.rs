@@ -3,9 +3,10 @@
 
 use crate::number::quantity;
 use crate::seasonal::{BIN_SECONDS, BINS_PER_DAY};
+use serde::{Deserialize, Serialize};
 
 /// What a slice says of a tenant. Values that are not finite or below 0 count as 0.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Reading {
     /// How long the slice was.
     pub elapsed_seconds: f64,
@@ -22,7 +23,7 @@ pub struct Reading {
 }
 
 /// What a tenant's processes use besides the disk.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
     /// Processors in use.
     pub cpus: f64,
@@ -55,7 +56,7 @@ const MEDIAN_STEP: f32 = 0.05;
 const USUAL_WEIGHT: f32 = 0.4;
 
 /// The running values behind a tenant's features. 0.9 kB.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FeatureState {
     /// log1p of bytes a second, newest at `slices % RECENT`.
     recent: [f32; RECENT],
@@ -77,8 +78,9 @@ pub struct FeatureState {
 }
 
 /// A running daily profile in bins of ten minutes. 0.6 kB.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Usual {
+    #[serde(with = "crate::state::array")]
     profile: [f32; BINS_PER_DAY],
     bin: usize,
     sum: f32,

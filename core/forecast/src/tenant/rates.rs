@@ -2,7 +2,8 @@
 
 use crate::arima::{self, AR_MAX, Arima, Budget, Workspace};
 use crate::number::quantity;
-use crate::online::{Interval, IntervalMeter, Naive, SkillMeter};
+use crate::online::{Interval, IntervalMeter, NAIVE, Naive, SkillMeter};
+use serde::{Deserialize, Serialize};
 
 /// Seconds ahead (seed 000, section 4.2).
 pub const AHEAD: usize = 15;
@@ -15,42 +16,45 @@ const BUSY_BYTES_PER_SECOND: f32 = 4096.0;
 /// What is above this part of the history is cut off before a fit: a single burst would be all that the model sees.
 const WINSOR: f64 = 0.99;
 
-/// The next seconds of one series.
+/// The next slices of one series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RateForecast {
-    /// Bytes a second, for each second ahead.
+    /// Bytes a second, for each slice ahead.
     pub mean: [f32; AHEAD],
     /// 80 % of what comes is between these.
     pub low: [f32; AHEAD],
     /// See `low`.
     pub high: [f32; AHEAD],
-    /// Probability that the second has I/O.
+    /// Probability that the slice has I/O.
     pub busy: [f32; AHEAD],
-    /// Of the sum over all seconds, as [`SkillMeter::told`].
+    /// Of the sum over the slices that are scored, as [`SkillMeter::told`].
     pub skill: f64,
     /// The model lost against the best naive forecast, which stands in its place.
     pub is_naive: bool,
 }
 
 /// Busy or idle, as a linear probability model: an autoregression of the indicator by Burg's method.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BusyModel {
     mean: f32,
     ar: Box<[f32]>,
 }
 
 /// One series with its models.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Rates {
+    #[serde(with = "crate::state::boxed_array")]
     history: Box<[f32; HISTORY]>,
     seen: usize,
     model: Option<Box<Arima>>,
     busy: Option<BusyModel>,
     naive: Naive,
+    /// Which of the naive forecasts was best lately; the last value at first.
+    best_naive: usize,
     skill: SkillMeter,
     interval: IntervalMeter,
     /// A forecast of the sum over the next seconds that waits to be scored: model's, naive ones', what came so far, seconds left.
-    pending: Option<(f64, [f64; crate::online::NAIVE], f64, u32)>,
+    pending: Option<(f64, [f64; NAIVE], f64, u32)>,
     since_fit: u32,
     /// The rate above which values are cut off before they are followed.
     ceiling: f64,
@@ -64,6 +68,7 @@ impl Default for Rates {
             model: None,
             busy: None,
             naive: Naive::default(),
+            best_naive: 1,
             skill: SkillMeter::default(),
             interval: IntervalMeter::new(0.8),
             pending: None,
@@ -74,14 +79,16 @@ impl Default for Rates {
 }
 
 impl Rates {
-    /// Takes the rate of the next second, in bytes; one that is not finite or below 0 counts as 0.
-    pub fn observe(&mut self, bytes_per_second: f64) {
+    /// Takes the rate of the next slice, in bytes a second; one that is not finite or below 0 counts as 0. Forecasts are scored on
+    /// the sum of the next `ahead` slices, at most [`AHEAD`].
+    pub fn observe(&mut self, bytes_per_second: f64, ahead: usize) {
         let value = quantity(bytes_per_second);
         if let Some((forecast, naive, came, left)) = &mut self.pending {
             *came += value;
             *left -= 1;
             if *left == 0 {
                 self.skill.observe(*forecast, naive, *came);
+                self.best_naive = self.skill.best_naive();
                 self.interval.observe(*forecast, *came);
                 self.pending = None;
             }
@@ -92,12 +99,23 @@ impl Rates {
         self.naive.observe(value);
         if let Some(model) = &mut self.model {
             model.update(value.min(self.ceiling));
-            if self.pending.is_none() {
-                let path = model.forecast(AHEAD);
-                let sum = path.mean[..AHEAD].iter().map(|mean| mean.max(0.0)).sum();
-                let naive = self.naive.forecasts().map(|value| value * AHEAD as f64);
-                self.pending = Some((sum, naive, 0.0, AHEAD as u32));
-            }
+        }
+        if self.pending.is_none() {
+            let ahead = ahead.clamp(1, AHEAD);
+            let naive = self.naive.forecasts().map(|value| value * ahead as f64);
+            let sum = match &self.model {
+                Some(model) => model.forecast(ahead).mean[..ahead].iter().map(|mean| mean.max(0.0)).sum(),
+                None => naive[self.best_naive],
+            };
+            self.pending = Some((sum, naive, 0.0, ahead as u32));
+        }
+    }
+
+    /// The rate of the next slice as the series' own model has it; `None` before the first fit. Where there never was I/O, 0.
+    pub fn next(&self) -> Option<f64> {
+        match &self.model {
+            Some(model) => Some(model.next().clamp(0.0, self.ceiling)),
+            None => (self.naive.forecasts() == [0.0; NAIVE]).then_some(0.0),
         }
     }
 
@@ -124,6 +142,10 @@ impl Rates {
             self.ceiling = sorted[sorted.len() - 1];
         }
         series.iter_mut().for_each(|value| *value = value.min(self.ceiling));
+        if self.model.is_none() {
+            // What was scored so far is a naive forecast's.
+            (self.skill, self.interval, self.pending) = (SkillMeter::default(), IntervalMeter::new(0.8), None);
+        }
         self.model = arima::fit(series, workspace, budget).map(Box::new);
         series.iter_mut().for_each(|value| *value = f64::from(u8::from(*value >= f64::from(BUSY_BYTES_PER_SECOND))));
         self.busy = arima::fit_burg(series, workspace).map(|model| BusyModel {
@@ -151,7 +173,7 @@ impl Rates {
             return None;
         }
         let is_naive = self.model.is_none() || self.skill.is_switched_off();
-        let level = self.naive.forecasts()[self.skill.best_naive()];
+        let level = self.naive.forecasts()[self.best_naive];
         let mut mean = [level as f32; AHEAD];
         let mut low = [0.0; AHEAD];
         let mut high = [0.0; AHEAD];
@@ -174,9 +196,9 @@ impl Rates {
         Some(RateForecast { mean, low, high, busy: self.busy_ahead(), skill, is_naive })
     }
 
-    /// What the seconds of a forecast bring together, in bytes, with its interval.
-    pub fn sum(&self, forecast: &RateForecast) -> (f64, Interval) {
-        let sum = forecast.mean.iter().copied().map(f64::from).sum();
+    /// The rates of the first `ahead` slices of a forecast together, with its interval.
+    pub fn sum(&self, forecast: &RateForecast, ahead: usize) -> (f64, Interval) {
+        let sum = forecast.mean.iter().take(ahead).copied().map(f64::from).sum();
         (sum, self.interval.interval(sum).unwrap_or(Interval { low: sum, high: sum }))
     }
 

@@ -2,6 +2,7 @@
 
 use super::features::{Reading, Usage};
 use crate::number::quantity;
+use serde::{Deserialize, Serialize};
 
 /// A session ends when the tenant did no I/O for so long.
 const IDLE_SECONDS: f64 = 10.0;
@@ -44,7 +45,7 @@ impl SessionClass {
 }
 
 /// Tells where a tenant's sessions begin and what the one under way has transferred.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cutter {
     before: Option<Usage>,
     attained: f64,

@@ -1,7 +1,7 @@
 //! A v1 host.
 
 use crate::fake_host::{FakeHost, rows, seen, words};
-use minerva_model::{CgroupVersion, Nanos, TenantKind, TenantRule};
+use minerva_model::{CgroupVersion, ForecastMode, Nanos, TenantKind, TenantRule};
 use std::fs;
 
 pub(crate) const BFQ: &str = "none mq-deadline [bfq]\n";
@@ -210,6 +210,7 @@ fn rules_name_group_exclude_and_weigh_and_can_be_replaced() {
         price_percent: Some(150),
         quota_percent: None,
         credits_expiry: Some(Nanos::from_secs(3600)),
+        forecast: Some(ForecastMode::On),
     };
     let mut observer = host.observer(&[rule]);
     let tenants = seen(&observer.discover());
@@ -218,6 +219,7 @@ fn rules_name_group_exclude_and_weigh_and_can_be_replaced() {
     let terms = tenants[0].terms;
     assert_eq!((terms.role, terms.price_percent, terms.quota_percent), (minerva_model::Role::Guest, 150, 100));
     assert_eq!(terms.credits_expiry, Some(Nanos::from_secs(3600)));
+    assert_eq!(terms.forecast, Some(ForecastMode::On));
     assert_eq!((tenants[1].name.as_str(), tenants[1].weight_percent), ("web", 100));
 
     observer.set_rules(&[]).unwrap();

@@ -1,0 +1,185 @@
+//! Forecasts in the loop: what a slice says of each pair goes to the forecaster, its outlook to decisions and to people.
+//!
+//! Work is bounded by counts within each slice: some series are fitted in turns, and a part of the host's trees is. So there is no
+//! thread beside the loop whose results would have to be recorded, and a replay computes what the live engine did.
+
+use crate::family::family;
+use crate::readings::{Ended, Readings};
+use minerva_forecast::{Family, Forecaster, ForecasterSettings, SliceTime, TenantOutlook};
+use minerva_model::{
+    DeviceId, Effect, Finding, FindingKind, FittedModel, ForecastMode, ForecastSettings, ModelKind, Nanos, Outlook,
+    Tenant, TenantId,
+};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A forecaster takes seconds: shorter slices are summed to one.
+const STEP: Nanos = Nanos::SECOND;
+
+/// Who is forecast.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Watched {
+    family: Family,
+    rule: Option<ForecastMode>,
+}
+
+/// See the file's documentation.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Forecasts {
+    settings: ForecastSettings,
+    slice: Nanos,
+    tenants: BTreeMap<TenantId, Watched>,
+    /// Tenants whose rule asks for forecasts.
+    wanted_by_rule: usize,
+    forecaster: Forecaster,
+    readings: Readings,
+    outlook: Outlook,
+    last_kept: Option<Nanos>,
+    /// What ends the bytes of each model that was kept last: its checksum.
+    kept: BTreeMap<ModelKind, [u8; 4]>,
+}
+
+impl Default for Forecasts {
+    fn default() -> Self {
+        Self {
+            settings: ForecastSettings::default(),
+            slice: Nanos::SECOND,
+            tenants: BTreeMap::new(),
+            wanted_by_rule: 0,
+            forecaster: Forecaster::new(ForecasterSettings::default()),
+            readings: Readings::default(),
+            outlook: Outlook::default(),
+            last_kept: None,
+            kept: BTreeMap::new(),
+        }
+    }
+}
+
+impl Forecasts {
+    pub(crate) fn configure(&mut self, settings: ForecastSettings, slice: Nanos) {
+        self.settings = settings;
+        self.slice = slice.max(Nanos(1));
+        self.forecaster.set_slice(self.slice.max(STEP));
+        let unwanted: Vec<TenantId> =
+            self.tenants.keys().copied().filter(|id| self.mode(*id) == ForecastMode::Off).collect();
+        unwanted.into_iter().for_each(|id| self.forecaster.tenant_gone(id));
+        self.readings.clear();
+        self.outlook = Outlook::default();
+    }
+
+    pub(crate) fn tenant_seen(&mut self, tenant: &Tenant) {
+        let rule = tenant.terms.forecast;
+        let before = self.tenants.insert(tenant.id, Watched { family: family(tenant), rule });
+        self.count_rules(before.and_then(|before| before.rule), rule);
+        if self.mode(tenant.id) == ForecastMode::Off {
+            self.forecaster.tenant_gone(tenant.id);
+        }
+    }
+
+    pub(crate) fn tenant_gone(&mut self, id: TenantId) {
+        if let Some(watched) = self.tenants.remove(&id) {
+            self.count_rules(watched.rule, None);
+        }
+        self.forecaster.tenant_gone(id);
+        self.readings.tenant_gone(id);
+    }
+
+    pub(crate) fn device_gone(&mut self, id: DeviceId) {
+        self.forecaster.device_gone(id);
+        self.readings.device_gone(id);
+    }
+
+    fn count_rules(&mut self, before: Option<ForecastMode>, now: Option<ForecastMode>) {
+        let wants = |rule: Option<ForecastMode>| usize::from(rule.is_some_and(|mode| mode != ForecastMode::Off));
+        self.wanted_by_rule = self.wanted_by_rule + wants(now) - wants(before);
+    }
+
+    /// What becomes of a tenant's forecasts.
+    pub(crate) fn mode(&self, id: TenantId) -> ForecastMode {
+        self.tenants.get(&id).and_then(|watched| watched.rule).unwrap_or(self.settings.mode)
+    }
+
+    /// Somebody is to be forecast.
+    pub(crate) fn are_wanted(&self) -> bool {
+        self.settings.mode != ForecastMode::Off || self.wanted_by_rule > 0
+    }
+
+    /// Takes a slice, and gives the forecasts that decisions may see.
+    pub(crate) fn slice(&mut self, ended: Ended<'_>) -> Outlook {
+        if !self.are_wanted() {
+            self.outlook = Outlook::default();
+            return Outlook::default();
+        }
+        let (tenants, default) = (&self.tenants, self.settings.mode);
+        let watched = |id: TenantId| {
+            let watched = tenants.get(&id)?;
+            (watched.rule.unwrap_or(default) != ForecastMode::Off).then_some(watched.family)
+        };
+        self.readings.add(&ended, &self.forecaster, watched);
+        if let Some((seconds, readings)) = self.readings.step(STEP, self.slice) {
+            let wall_seconds = ended.wall_seconds.map(|seconds| seconds as f64);
+            self.forecaster.observe(SliceTime { seconds, wall_seconds }, readings);
+            self.readings.clear();
+            self.outlook = self.forecaster.to_model(ended.now, self.slice);
+        }
+        self.seen_by_decisions()
+    }
+
+    fn seen_by_decisions(&self) -> Outlook {
+        if self.wanted_by_rule == 0 && self.settings.mode == ForecastMode::Shadow {
+            return Outlook::default();
+        }
+        let rows = self.outlook.forecasts().iter().copied();
+        Outlook::new(rows.filter(|row| self.mode(row.tenant) == ForecastMode::On).collect())
+    }
+
+    /// Every forecast that stands, also those that decisions do not see.
+    pub(crate) fn outlook(&self) -> &Outlook {
+        &self.outlook
+    }
+
+    /// What is foreseen of one pair, second by second.
+    pub(crate) fn of(&self, tenant: TenantId, device: DeviceId) -> Option<TenantOutlook> {
+        self.forecaster.outlook((tenant, device))
+    }
+
+    /// Takes over a model from before this start.
+    pub(crate) fn recalled(&mut self, model: &FittedModel) -> Option<Finding> {
+        match self.forecaster.recall(model) {
+            Ok(()) => {
+                self.kept.extend(checksum(model).map(|checksum| (model.kind, checksum)));
+                None
+            }
+            Err(damaged) => Some(Finding {
+                kind: FindingKind::ModelDamaged,
+                device: None,
+                tenant: None,
+                message: format!(
+                    "the model {} of an earlier run is not used: {damaged}. It is learnt anew; nothing is to be done.",
+                    model.kind.as_str()
+                ),
+            }),
+        }
+    }
+
+    /// The models that are to be kept now, if it is time.
+    pub(crate) fn due(&mut self, now: Nanos) -> Vec<Effect> {
+        let last = *self.last_kept.get_or_insert(now);
+        if now.since(last) < self.settings.keep_every { Vec::new() } else { self.keep(now) }
+    }
+
+    /// The models that changed since they were kept.
+    pub(crate) fn keep(&mut self, now: Nanos) -> Vec<Effect> {
+        self.last_kept = Some(now);
+        let mut models = self.forecaster.models();
+        models.retain(|model| {
+            let Some(checksum) = checksum(model) else { return false };
+            self.kept.insert(model.kind, checksum) != Some(checksum)
+        });
+        models.into_iter().map(Effect::KeepModel).collect()
+    }
+}
+
+fn checksum(model: &FittedModel) -> Option<[u8; 4]> {
+    model.bytes.last_chunk().copied()
+}

@@ -1,0 +1,46 @@
+//! What outlives a restart: the fitted trees of slices and of sessions, and what is known of families.
+
+use super::families::Families;
+use super::{Forecaster, ForecasterSettings};
+use crate::codec::Damaged;
+use minerva_model::{FittedModel, ModelKind};
+
+/// Marks in the files; 2 are seasonal ensembles.
+const NEXT_SLICE: u16 = 1;
+const FAMILIES: u16 = 3;
+const SESSIONS: u16 = 4;
+
+/// Whether the bytes are a whole model of its kind and of this version.
+///
+/// # Errors
+/// What is wrong with them.
+pub fn check(model: &FittedModel) -> Result<(), Damaged> {
+    Forecaster::new(ForecasterSettings::default()).recall(model)
+}
+
+impl Forecaster {
+    /// All that is fitted; a kind of which nothing is known yet is left out.
+    pub fn models(&self) -> Vec<FittedModel> {
+        let bytes = |kind| match kind {
+            ModelKind::NextSlice => self.next_slice.encode(NEXT_SLICE),
+            ModelKind::Sessions => self.sessions.learner.encode(SESSIONS),
+            ModelKind::Families => self.families.encode(FAMILIES),
+        };
+        ModelKind::ALL.into_iter().filter_map(|kind| Some(FittedModel { kind, bytes: bytes(kind)? })).collect()
+    }
+
+    /// Takes over a model that was kept.
+    ///
+    /// # Errors
+    /// Damaged bytes, which change nothing.
+    pub fn recall(&mut self, model: &FittedModel) -> Result<(), Damaged> {
+        match model.kind {
+            ModelKind::NextSlice => self.next_slice.decode(&model.bytes, NEXT_SLICE),
+            ModelKind::Sessions => self.sessions.learner.decode(&model.bytes, SESSIONS),
+            ModelKind::Families => {
+                self.families = Families::decode(&model.bytes, FAMILIES)?;
+                Ok(())
+            }
+        }
+    }
+}

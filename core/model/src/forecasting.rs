@@ -1,0 +1,129 @@
+//! How far forecasts are made and used, and fitted models as they outlive a restart.
+
+use crate::Nanos;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// What becomes of forecasts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ForecastMode {
+    /// None are made.
+    Off,
+    /// They are made, measured and shown, and no decision sees them.
+    #[default]
+    Shadow,
+    /// Decisions see them too.
+    On,
+}
+
+impl ForecastMode {
+    /// Every mode, from the narrowest.
+    pub const ALL: [Self; 3] = [Self::Off, Self::Shadow, Self::On];
+
+    /// The word of the operator's file.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Shadow => "shadow",
+            Self::On => "on",
+        }
+    }
+}
+
+/// The operator's settings for forecasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ForecastSettings {
+    /// For every tenant of which no rule says something else.
+    pub mode: ForecastMode,
+    /// Fitted models are kept for the next start once in this time, and at the end.
+    pub keep_every: Nanos,
+}
+
+impl Default for ForecastSettings {
+    fn default() -> Self {
+        Self { mode: ForecastMode::default(), keep_every: Nanos::from_secs(600) }
+    }
+}
+
+impl ForecastSettings {
+    /// As they were before there were forecasts: what was recorded then replays as it ran.
+    pub fn absent() -> Self {
+        Self { mode: ForecastMode::Off, ..Self::default() }
+    }
+}
+
+/// What a fitted model is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ModelKind {
+    /// The host's trees for the next slice.
+    NextSlice,
+    /// The host's trees for what is left of a session.
+    Sessions,
+    /// What sessions of the same name, unit or image transferred.
+    Families,
+}
+
+impl ModelKind {
+    /// Every kind.
+    pub const ALL: [Self; 3] = [Self::NextSlice, Self::Sessions, Self::Families];
+
+    /// The word people see, and the name of its file.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::NextSlice => "next-slice",
+            Self::Sessions => "sessions",
+            Self::Families => "families",
+        }
+    }
+}
+
+/// A fitted model as bytes: versioned and checksummed by `core/forecast`, and opaque to everyone else.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FittedModel {
+    /// Of what.
+    pub kind: ModelKind,
+    /// The content of its file. In a recording they are hexadecimal digits.
+    #[serde(serialize_with = "to_hexadecimal", deserialize_with = "from_hexadecimal")]
+    pub bytes: Vec<u8>,
+}
+
+fn to_hexadecimal<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+    let digit = |nibble: u8| char::from(if nibble < 10 { b'0' + nibble } else { b'a' + nibble - 10 });
+    let text: String = bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]).collect();
+    serializer.serialize_str(&text)
+}
+
+fn from_hexadecimal<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let nibble = |digit: u8| char::from(digit).to_digit(16).map(|value| value as u8);
+    let byte = |pair: &[u8]| match *pair {
+        [high, low] => Some(nibble(high)? << 4 | nibble(low)?),
+        _ => None,
+    };
+    let bytes: Option<Vec<u8>> = text.as_bytes().chunks(2).map(byte).collect();
+    bytes.ok_or_else(|| de::Error::custom("not an even number of hexadecimal digits"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FittedModel, ForecastMode, ModelKind};
+
+    #[test]
+    fn the_bytes_of_a_model_are_digits_in_a_recording() {
+        let model = FittedModel { kind: ModelKind::NextSlice, bytes: vec![0, 0x4d, 0xff] };
+        let text = serde_json::to_string(&model).unwrap();
+        assert_eq!(text, r#"{"kind":"next-slice","bytes":"004dff"}"#);
+        assert_eq!(serde_json::from_str::<FittedModel>(&text).unwrap(), model);
+        for damaged in ["4d4", "xy", "ää"] {
+            let text = format!(r#"{{"kind":"next-slice","bytes":"{damaged}"}}"#);
+            assert!(serde_json::from_str::<FittedModel>(&text).is_err(), "{damaged}");
+        }
+    }
+
+    #[test]
+    fn modes_stand_from_the_narrowest_to_the_widest() {
+        assert!(ForecastMode::ALL.is_sorted());
+    }
+}
