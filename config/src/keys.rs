@@ -312,7 +312,7 @@ const DAEMON: &[Key<Config>] = &[
     },
     Key {
         name: "viewer_group",
-        doc: "The group whose members may look: status, watch, explain, audit, and nothing else; unset: nobody.",
+        doc: "The group whose members may look: status, watch, explain, forecast, audit, and nothing else; unset: nobody.",
         kind: Kind::Text {
             form: "a group",
             set: |c, v| group_name(v).map(|group| c.daemon.viewer_group = Some(group)),

@@ -53,6 +53,18 @@ pub(crate) enum Command {
         #[arg(long, value_name = "TIME")]
         at: Option<String>,
     },
+    /// Show what a tenant is expected to do on each disk, and what it was expected to do before beside what then came
+    ///
+    /// Reads and writes together, slice by slice, with the interval that four of five slices are to be within; what is expected of
+    /// the next slice, the next 15 s and the rest of its session; and the skill of each forecast, measured on what came: 1 is
+    /// perfect, 0 no better than the best naive forecast. The exit status is 1 where nothing is forecast.
+    Forecast {
+        /// Its name, its id (t4) or its cgroup path
+        tenant: String,
+        /// Write it as a page to this file
+        #[arg(long, value_name = "FILE")]
+        html: Option<PathBuf>,
+    },
     /// Say for each disk and mount whether a weight will bite, why, and what to do; works without the daemon
     Doctor {
         /// Prove it: two tenants read from the disk at 8:1 for some seconds. Nothing is written to the disk

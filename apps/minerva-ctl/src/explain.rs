@@ -1,5 +1,6 @@
 //! `minerva-ctl explain`: why a tenant has its shares.
 
+use crate::forecast;
 use crate::moment;
 use crate::output::{self, Verdict};
 use crate::part;
@@ -16,6 +17,8 @@ enum Line<'a> {
     Part { tenant: &'a str, part: &'a v1::Part },
     /// Its share of one disk.
     Explanation(&'a v1::Explanation),
+    /// What it is expected to do on one disk now.
+    Forecast { tenant: &'a str, device: &'a str, forecast: &'a v1::Forecast },
     /// There is no share to explain.
     Nothing { tenant: &'a str, message: &'a str },
 }
@@ -32,12 +35,13 @@ pub(crate) async fn run(
     let at_unix_ns = instant.and_then(|instant| i64::try_from(instant.as_nanosecond()).ok());
     let answer = client.explain(v1::ExplainRequest { tenant: tenant.clone(), at_unix_ns }).await?.into_inner();
     if instant.is_none()
-        && let Some((name, part)) = part_of(&mut client, &tenant).await?
+        && let Some(tenant) = present(&mut client, &tenant).await?
     {
+        let lines = as_it_is(&tenant);
         if json {
-            output::json(&Line::Part { tenant: &name, part: &part })?;
+            lines.iter().try_for_each(output::json)?;
         } else {
-            output::text(&format!("{name}: {}\n", part::full(&part)))?;
+            output::text(&lines.iter().map(words).collect::<String>())?;
         }
     }
     for explanation in &answer.explanations {
@@ -57,13 +61,33 @@ pub(crate) async fn run(
     Ok(Verdict::found_if(answer.explanations.is_empty()))
 }
 
-/// What the tenant takes part in now, and its name.
-async fn part_of(client: &mut Operator, asked: &str) -> anyhow::Result<Option<(String, v1::Part)>> {
+/// The tenant as it is now.
+async fn present(client: &mut Operator, asked: &str) -> anyhow::Result<Option<v1::Tenant>> {
     let slice = client.status(v1::StatusRequest {}).await?.into_inner().slice.unwrap_or_default();
     let path = asked.trim_matches('/');
-    let is_asked = |tenant: &&v1::Tenant| tenant.name == asked || tenant.id == asked || tenant.cgroup == path;
-    let tenant = slice.tenants.iter().find(is_asked);
-    Ok(tenant.and_then(|tenant| Some((tenant.name.clone(), tenant.part.clone()?))))
+    let is_asked = |tenant: &v1::Tenant| tenant.name == asked || tenant.id == asked || tenant.cgroup == path;
+    Ok(slice.tenants.into_iter().find(is_asked))
+}
+
+/// What it takes part in, and what it is expected to do.
+fn as_it_is(tenant: &v1::Tenant) -> Vec<Line<'_>> {
+    let name = &tenant.name;
+    let part = tenant.part.iter().map(|part| Line::Part { tenant: name, part });
+    let forecasts = tenant.uses.iter().flat_map(|used| {
+        used.forecasts.iter().map(|forecast| Line::Forecast { tenant: name, device: &used.device, forecast })
+    });
+    part.chain(forecasts).collect()
+}
+
+fn words(line: &Line<'_>) -> String {
+    match line {
+        Line::Part { tenant, part } => format!("{tenant}: {}\n", part::full(part)),
+        Line::Forecast { tenant, device, forecast } => {
+            format!("{tenant} on {device}, expected: {}\n", forecast::sentence(forecast))
+        }
+        Line::Explanation(explanation) => page(explanation),
+        Line::Nothing { message, .. } => format!("{message}\n"),
+    }
 }
 
 fn page(explanation: &v1::Explanation) -> String {
@@ -84,6 +108,16 @@ mod tests {
         assert_eq!((explained["kind"].as_str(), explained["tenant"].as_str()), (Some("explanation"), Some("copy")));
         let taking_part = line(Line::Part { tenant: "copy", part: &part });
         assert_eq!((taking_part["kind"].as_str(), taking_part["part"]["level"].as_str()), (Some("part"), Some("idle")));
+        let expected = v1::Forecast { horizon: "pattern".to_owned(), skill: 0.5, ..v1::Forecast::default() };
+        let used = v1::Use { device: "8:0".to_owned(), forecasts: vec![expected], ..v1::Use::default() };
+        let tenant = v1::Tenant { name: "copy".to_owned(), uses: vec![used], ..v1::Tenant::default() };
+        let lines = super::as_it_is(&tenant);
+        assert_eq!(
+            lines.iter().map(super::words).collect::<String>(),
+            "copy on 8:0, expected: next 15 s: reads nothing, writes nothing, busy with 0 %, skill 0.50, not seen by decisions\n"
+        );
+        let foreseen = serde_json::to_value(&lines[0]).expect("an object");
+        assert_eq!((foreseen["kind"].as_str(), foreseen["device"].as_str()), (Some("forecast"), Some("8:0")));
         let nothing = line(Line::Nothing { tenant: "copy", message: "why" });
         assert_eq!((nothing["kind"].as_str(), nothing["message"].as_str()), (Some("nothing"), Some("why")));
     }

@@ -12,6 +12,16 @@ pub(crate) fn rate(bytes_per_second: u64) -> String {
     }
 }
 
+/// Bytes, in decimal units as disks are sold.
+pub(crate) fn size(bytes: f64) -> String {
+    match bytes {
+        bytes if bytes < 1e3 => format!("{bytes:.0} B"),
+        bytes if bytes < 1e6 => format!("{:.1} kB", bytes / 1e3),
+        bytes if bytes < 1e9 => format!("{:.1} MB", bytes / 1e6),
+        bytes => format!("{:.2} GB", bytes / 1e9),
+    }
+}
+
 /// A duration in nanoseconds.
 pub(crate) fn span(nanoseconds: Option<u64>) -> String {
     match nanoseconds {
@@ -61,11 +71,12 @@ pub(crate) fn table(header: &[&str], rows: &[Vec<String>], right: &[usize]) -> S
 
 #[cfg(test)]
 mod tests {
-    use super::{long_span, rate, span, table};
+    use super::{long_span, rate, size, span, table};
 
     #[test]
     fn numbers_read_in_the_unit_a_person_would_choose() {
         assert_eq!([rate(0), rate(999), rate(1_500), rate(22_400_000)], ["-", "999 B/s", "1.5 kB/s", "22.4 MB/s"]);
+        assert_eq!([size(0.0), size(2.25e3), size(50e6), size(3e12)], ["0 B", "2.2 kB", "50.0 MB", "3000.00 GB"]);
         assert_eq!([span(None), span(Some(85_000)), span(Some(13_100_000))], ["-", "85 us", "13.1 ms"]);
         assert_eq!([long_span(59_000_000_000), long_span(93_600_000_000_000)], ["59 s", "1 d 2 h"]);
     }

@@ -9,6 +9,7 @@ mod config;
 mod doctor;
 mod explain;
 mod figures;
+mod forecast;
 mod generate;
 mod moment;
 mod named;
@@ -78,6 +79,9 @@ fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
         Command::Top { once } => with_daemon(Box::new(move |client| Box::pin(top::run(client, once, json)))),
         Command::Explain { tenant, at } => {
             with_daemon(Box::new(move |client| Box::pin(explain::run(client, tenant, at, json))))
+        }
+        Command::Forecast { tenant, html } => {
+            with_daemon(Box::new(move |client| Box::pin(forecast::run(client, tenant, html, json))))
         }
         Command::Record { file: tape, duration } => {
             with_daemon(Box::new(move |client| Box::pin(record::run(client, tape, duration, json))))

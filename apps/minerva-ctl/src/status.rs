@@ -38,6 +38,14 @@ fn page(status: &v1::StatusResponse) -> String {
         totals.inspections
     );
     let _ = writeln!(text, "tenants:  {}", slice.tenants.len());
+    let forecasts = || slice.tenants.iter().flat_map(|tenant| &tenant.uses).flat_map(|used| &used.forecasts);
+    let pattern = || forecasts().filter(|forecast| forecast.horizon == "pattern");
+    let skilled = pattern().filter(|forecast| forecast.skill > 0.0).count();
+    let _ = writeln!(
+        text,
+        "forecasts: {} of the next 15 s, {skilled} of them surely better than naive ones",
+        pattern().count()
+    );
     if !status.config_error.is_empty() {
         let _ = writeln!(text, "\nthe operator's file was refused, the one before it holds:\n{}", status.config_error);
     }

@@ -2,6 +2,7 @@
 //! what the terminal shows.
 
 use crate::figures::{rate, span};
+use crate::forecast;
 use crate::output::{self, Verdict};
 use crate::part;
 use anyhow::Context;
@@ -23,7 +24,7 @@ const KEY_PERIOD: Duration = Duration::from_millis(50);
 const WIDTH_ONCE: u16 = 160;
 
 /// Lines at the foot for the selected line in full.
-const FOOT_LINES: u16 = 5;
+const FOOT_LINES: u16 = 7;
 
 /// Shows slices until `q` is pressed, or one.
 pub(crate) async fn run(mut client: Operator, once: bool, json: bool) -> anyhow::Result<Verdict> {
@@ -155,6 +156,7 @@ fn draw(frame: &mut Frame<'_>, slice: &v1::Slice, selected: Option<usize>) {
         let text = vec![
             Line::styled(format!("{} ({}, {}{guest}){part}", tenant.name, tenant.kind, tenant.cgroup), bold),
             Line::raw(if used.why.is_empty() { "nothing was decided about it" } else { &used.why }),
+            Line::raw(used.forecasts.iter().map(forecast::sentence).collect::<Vec<_>>().join("; ")),
             Line::raw(disk.map_or_else(String::new, |disk| format!("{}: {}", disk.name, disk.reason))),
         ];
         frame.render_widget(Paragraph::new(text).wrap(Wrap { trim: true }), areas[3]);
@@ -205,8 +207,8 @@ fn disk_table(slice: &v1::Slice) -> Table<'_> {
 }
 
 fn tenant_table<'a>(slice: &'a v1::Slice, uses: &[(&'a v1::Tenant, &'a v1::Use)]) -> Table<'a> {
-    let widths = [28, 12, 11, 11, 9, 6, 10].map(Constraint::Length).into_iter().chain([Constraint::Fill(1)]);
-    let numbers = ["READ", "WRITE", "LATENCY", "SHARE"].map(right);
+    let widths = [28, 12, 11, 11, 9, 6, 16, 10].map(Constraint::Length).into_iter().chain([Constraint::Fill(1)]);
+    let numbers = ["READ", "WRITE", "LATENCY", "SHARE", "NEXT 15 S SKILL"].map(right);
     let words = ["PART", "WHY"].map(Cell::new);
     let head = [Cell::new("TENANT"), Cell::new("DISK")].into_iter().chain(numbers).chain(words);
     Table::new(uses.iter().map(|(tenant, used)| tenant_row(slice, tenant, used)), widths.collect::<Vec<_>>())
@@ -232,6 +234,7 @@ fn tenant_row<'a>(slice: &'a v1::Slice, tenant: &'a v1::Tenant, used: &'a v1::Us
         right(rate(used.write_bytes_per_second)),
         right(span(used.latency_ns)),
         right(used.share.map_or("-".to_owned(), |share| share.to_string())),
+        right(forecast::brief(&used.forecasts)),
         Cell::new(tenant.part.as_ref().map_or_else(String::new, part::brief)),
         Cell::new(brief(&used.why)),
     ])
@@ -256,6 +259,12 @@ mod tests {
             share: Some(share),
             why: format!("t1 on 7:0: share {share} = 100 * fennel (group 9)"),
             active: read > 0,
+            forecasts: vec![v1::Forecast {
+                horizon: "pattern".to_owned(),
+                read_bytes: Some(v1::Interval { value: 3e9, ..v1::Interval::default() }),
+                skill: 0.25,
+                ..v1::Forecast::default()
+            }],
             ..v1::Use::default()
         };
         let tenant = |name: &str, used| v1::Tenant { name: name.to_owned(), uses: vec![used], ..v1::Tenant::default() };
@@ -275,7 +284,7 @@ mod tests {
         assert!(heavy < text.find("sparing").expect("the sparing tenant"), "{text}");
         assert!(text.contains("22.4 MB/s"), "{text}");
         assert!(text.contains("loop0"), "{text}");
-        assert!(text.contains("4 idle       100 * fennel (group 9)"), "{text}");
+        assert!(text.contains("4    3.00 GB  0.25 idle       100 * fennel (group 9)"), "{text}");
         assert!(text.contains("observe: nothing is decided"), "{text}");
     }
 }

@@ -20,6 +20,8 @@ pub(crate) enum Command {
     Reload(Option<oneshot::Sender<Result<String, String>>>),
     /// Tell how things stand.
     Status(oneshot::Sender<v1::StatusResponse>),
+    /// Tell what a tenant is expected to do; nothing if there is no such tenant.
+    Forecast(String, oneshot::Sender<Option<v1::ForecastResponse>>),
     /// Start a recording into this queue, unless one runs.
     Record(mpsc::Sender<Vec<u8>>, oneshot::Sender<Result<(), String>>),
     /// End the recording, whole. Said by the client whose recording it is.

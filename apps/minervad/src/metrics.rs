@@ -19,6 +19,12 @@ pub(crate) struct DeviceLabel {
     pub(crate) device: String,
 }
 
+/// Label `horizon`: how far ahead.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct HorizonLabel {
+    pub(crate) horizon: &'static str,
+}
+
 /// Label `kind`: a [`FindingKind`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(crate) struct KindLabel {
@@ -65,6 +71,11 @@ pub(crate) struct Metrics {
     pub(crate) refusals_dropped: Counter,
     pub(crate) credits_held: Ratio,
     pub(crate) level_claims: Gauge,
+    pub(crate) forecasts: Family<HorizonLabel, Gauge>,
+    pub(crate) forecasts_skilled: Family<HorizonLabel, Gauge>,
+    pub(crate) forecast_skill: Family<HorizonLabel, Ratio>,
+    pub(crate) forecast_intervals: Family<OutcomeLabel, Counter>,
+    pub(crate) device_forecast: Family<DeviceLabel, Ratio>,
 }
 
 impl Metrics {
@@ -93,6 +104,11 @@ impl Metrics {
             refusals_dropped: Counter::default(),
             credits_held: Ratio::default(),
             level_claims: Gauge::default(),
+            forecasts: Family::default(),
+            forecasts_skilled: Family::default(),
+            forecast_skill: Family::default(),
+            forecast_intervals: Family::default(),
+            device_forecast: Family::default(),
         };
         // A counter that appears only with its first failure cannot be alerted on: show the zeros from the start.
         for outcome in ["done", "refused", "vanished"] {
@@ -139,7 +155,32 @@ impl Metrics {
         registry.register("credits_held", "Credits that all accounts hold together", self.credits_held.clone());
         let text = "Levels that tenants set, hold or have a schedule for";
         registry.register("level_claims", text, self.level_claims.clone());
+        self.register_forecasts(&mut registry);
         registry
+    }
+
+    fn register_forecasts(&self, registry: &mut Registry) {
+        registry.register("forecasts", "Forecasts that stand, by horizon", self.forecasts.clone());
+        let text = "Forecasts that stand and are surely better than every naive one, by horizon";
+        registry.register("forecasts_skilled", text, self.forecasts_skilled.clone());
+        let text = "Mean skill of the forecasts that stand, by horizon: 1 is perfect, 0 no better than naive";
+        registry.register("forecast_skill_ratio", text, self.forecast_skill.clone());
+        let text = "Intervals around forecasts of a slice, by whether what came was within: 80 of 100 are to hold";
+        registry.register("forecast_intervals", text, self.forecast_intervals.clone());
+        let text = "Bytes that all tenants together are expected to transfer on the disk in the next 15 s";
+        registry.register("device_forecast_bytes", text, self.device_forecast.clone());
+    }
+
+    /// Counts one interval.
+    pub(crate) fn interval_held(&self, held: bool) {
+        let outcome = if held { "held" } else { "missed" };
+        self.forecast_intervals.get_or_create(&OutcomeLabel { outcome }).inc();
+    }
+
+    /// Intervals of one outcome.
+    #[cfg(test)]
+    pub(crate) fn intervals_of(&self, outcome: &'static str) -> u64 {
+        self.forecast_intervals.get_or_create(&OutcomeLabel { outcome }).get()
     }
 
     /// Counts one request of a tenant. A purchase that waits for the store counts as granted.
@@ -178,7 +219,7 @@ pub(crate) fn render(registry: &Registry) -> Result<String, fmt::Error> {
 
 #[cfg(test)]
 mod tests {
-    use super::{DeviceLabel, Metrics, render};
+    use super::{DeviceLabel, HorizonLabel, Metrics, render};
     use minerva_model::FindingKind;
 
     #[test]
@@ -202,11 +243,17 @@ mod tests {
         metrics.contention.get_or_create(&label).set(1);
         metrics.requested("boost", true);
         metrics.busy.get_or_create(&label).set(1.0);
+        metrics.device_forecast.get_or_create(&label).set(1.0);
+        metrics.interval_held(true);
+        let label = HorizonLabel { horizon: "pattern" };
+        metrics.forecasts.get_or_create(&label).set(1);
+        metrics.forecasts_skilled.get_or_create(&label).set(1);
+        metrics.forecast_skill.get_or_create(&label).set(1.0);
         let text = render(&registry).expect("a string takes everything");
         let handbook = include_str!("../../../docs/operator.md");
         let names = text.lines().filter_map(|line| line.strip_prefix("# HELP ")?.split(' ').next());
         let names: Vec<&str> = names.collect();
-        assert!(names.len() == 22, "{names:?}");
+        assert!(names.len() == 27, "{names:?}");
         for name in names {
             assert!(handbook.contains(&format!("`{name}")), "docs/operator.md does not have {name}");
         }

@@ -9,6 +9,7 @@ use crate::findings::{Digest, Findings};
 use crate::metrics::{DeviceLabel, Metrics};
 use crate::named_tenants::NamedTenants;
 use crate::notify::ServiceManager;
+use crate::operator::foreseen::Foreseen;
 use crate::operator::service::Slices;
 use crate::operator_file::OperatorFile;
 use crate::overwriters::OverwriterWatch;
@@ -64,6 +65,7 @@ pub(crate) struct Driver {
     /// The tenants, for their server.
     pub(crate) directory: Directory,
     pub(crate) devices: BTreeMap<DeviceId, Device>,
+    pub(crate) foreseen: Foreseen,
     pub(crate) findings: Findings,
     pub(crate) digest: Digest,
     pub(crate) progress: Progress,
@@ -76,7 +78,9 @@ impl Driver {
         for finding in self.memory.models.take_damaged() {
             self.found(&finding);
         }
-        self.recall_models();
+        for model in self.memory.models.take_recalled() {
+            self.feed(Event::ModelRecalled(model));
+        }
         let mut next = self.engine.next_wakeup().map_or_else(boottime, |(first, _)| first);
         let why = loop {
             match commands.recv_timeout(self.patience(next)) {
@@ -163,6 +167,7 @@ impl Driver {
         self.progress.cost = boottime().since(started);
         self.metrics.slices.inc();
         self.metrics.slice_duration.observe(self.progress.cost.as_secs_f64());
+        self.note_forecasts();
         self.publish();
     }
 
@@ -206,13 +211,6 @@ impl Driver {
         }
     }
 
-    /// Tells the engine what an earlier one learnt.
-    fn recall_models(&mut self) {
-        for model in self.memory.models.latest() {
-            self.feed(Event::ModelRecalled(model));
-        }
-    }
-
     /// A tenant is gone: nothing of it is needed any more, and whoever waits for an answer waits in vain.
     fn tenant_gone(&mut self, id: TenantId) {
         let Some(tenant) = self.tenants.get(&id).cloned() else { return };
@@ -244,6 +242,7 @@ impl Driver {
             self.found(&Finding { kind: FindingKind::DiskGone, device: None, tenant: None, message });
             self.memory.device_gone(device.id);
             self.metrics.contention.remove(&DeviceLabel { device: device.name.clone() });
+            self.metrics.device_forecast.remove(&DeviceLabel { device: device.name.clone() });
             self.metrics.busy.remove(&DeviceLabel { device: device.name });
         }
     }

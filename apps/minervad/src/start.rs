@@ -7,6 +7,7 @@ use crate::metrics::Metrics;
 use crate::named_tenants::NamedTenants;
 use crate::notify::ServiceManager;
 use crate::operator::explain::Explainer;
+use crate::operator::foreseen::Foreseen;
 use crate::operator::listen::OperatorListeners;
 use crate::operator::server::Server;
 use crate::operator::service::{Service, WATCH_QUEUE_LENGTH};
@@ -125,6 +126,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         directory,
         live_settings,
         devices: BTreeMap::new(),
+        foreseen: Foreseen::default(),
         findings: Findings::default(),
         digest: Digest::default(),
         progress: Progress::new(arguments.slices),

@@ -4,6 +4,7 @@
 
 mod bed;
 mod doors;
+mod forecasts;
 mod taking_part;
 mod trouble;
 mod unified;

@@ -9,6 +9,7 @@ mod work;
 
 pub use families::Family;
 pub use models::check;
+pub use nouns::COVERAGE_PERMILLE;
 pub use sessions::SessionOutlook;
 pub use tenants::{NextSlice, Source, TenantOutlook};
 

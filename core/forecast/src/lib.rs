@@ -18,5 +18,6 @@ pub mod tenant;
 
 pub use codec::Damaged;
 pub use forecaster::{
-    Family, Forecaster, ForecasterSettings, Key, NextSlice, SessionOutlook, SliceTime, Source, TenantOutlook, check,
+    COVERAGE_PERMILLE, Family, Forecaster, ForecasterSettings, Key, NextSlice, SessionOutlook, SliceTime, Source,
+    TenantOutlook, check,
 };

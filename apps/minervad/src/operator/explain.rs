@@ -41,7 +41,7 @@ impl Explainer {
 }
 
 /// By id, cgroup path or name, in this order: the first two are unique.
-fn find<'a>(slice: &'a v1::Slice, tenant: &str) -> Option<&'a v1::Tenant> {
+pub(crate) fn find<'a>(slice: &'a v1::Slice, tenant: &str) -> Option<&'a v1::Tenant> {
     let by = |same: fn(&v1::Tenant, &str) -> bool| slice.tenants.iter().find(|known| same(known, tenant));
     by(|known, text| known.id == text)
         .or_else(|| by(|known, text| known.cgroup == text.trim_start_matches('/')))

@@ -2,6 +2,8 @@
 
 pub(crate) mod access;
 pub(crate) mod explain;
+mod forecast;
+pub(crate) mod foreseen;
 mod idle;
 pub(crate) mod listen;
 mod metrics_server;

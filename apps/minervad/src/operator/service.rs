@@ -64,6 +64,16 @@ impl Operator for Service {
         self.explainer.explain(request, status).await.map(Response::new)
     }
 
+    async fn forecast(&self, request: Request<v1::ForecastRequest>) -> Result<Response<v1::ForecastResponse>, Status> {
+        let tenant = request.into_inner().tenant;
+        if tenant.is_empty() {
+            return Err(Status::invalid_argument("no tenant named: give its name, its id or its cgroup path"));
+        }
+        let found = self.ask(|answer| Command::Forecast(tenant.clone(), answer)).await?;
+        let unknown = || Status::not_found(format!("no tenant has the name, id or cgroup path '{tenant}'"));
+        found.map(Response::new).ok_or_else(unknown)
+    }
+
     async fn record(
         &self,
         request: Request<Streaming<v1::RecordRequest>>,

@@ -106,6 +106,7 @@ impl Driver {
             active: row.active,
             share: decision.as_ref().map(|decision| decision.share.get()),
             why: decision.map(|decision| decision.to_string()).unwrap_or_default(),
+            forecasts: self.forecasts_of(row.tenant, row.device),
         }
     }
 

@@ -5,10 +5,10 @@ use minerva_model::{Finding, FindingKind, FittedModel, ModelKind};
 use minerva_store::ModelFiles;
 use std::collections::BTreeMap;
 
-/// Those that an engine which begins would be told.
+/// Those on their way from the files, and to them.
 #[derive(Debug, Default)]
 pub(crate) struct Models {
-    latest: BTreeMap<ModelKind, FittedModel>,
+    recalled: Vec<FittedModel>,
     unsent: BTreeMap<ModelKind, FittedModel>,
     damaged: Vec<Finding>,
 }
@@ -29,7 +29,7 @@ impl Models {
                 tenant: None,
                 message: format!("{error}; {instead}. Nothing is to be done."),
             }));
-            models.latest.extend(model.map(|model| (kind, model)));
+            models.recalled.extend(model);
         }
         models
     }
@@ -39,14 +39,13 @@ impl Models {
         std::mem::take(&mut self.damaged)
     }
 
-    /// The newest of each kind.
-    pub(crate) fn latest(&self) -> Vec<FittedModel> {
-        self.latest.values().cloned().collect()
+    /// The newest of each kind that an earlier run kept.
+    pub(crate) fn take_recalled(&mut self) -> Vec<FittedModel> {
+        std::mem::take(&mut self.recalled)
     }
 
     /// To be written.
     pub(crate) fn keep(&mut self, model: FittedModel) {
-        self.latest.insert(model.kind, model.clone());
         self.unsent.insert(model.kind, model);
     }
 

@@ -5,7 +5,7 @@ use super::tenants::{Tenant, TenantOutlook};
 use minerva_model::{Forecast, Horizon, Interval, Nanos};
 
 /// All intervals hold so much of what comes.
-const COVERAGE_PERMILLE: u32 = 800;
+pub const COVERAGE_PERMILLE: u32 = 800;
 
 /// The most that is told of a tenant: the next slice, the pattern, the session.
 pub(super) const ROWS_A_TENANT: usize = 3;

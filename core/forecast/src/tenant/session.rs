@@ -33,6 +33,16 @@ pub enum SessionClass {
 }
 
 impl SessionClass {
+    /// The word people see.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Light => "light",
+            Self::Moderate => "moderate",
+            Self::Heavy => "heavy",
+        }
+    }
+
     /// The class of a session that transfers so many bytes in all.
     pub fn of(bytes: f64) -> Self {
         match CLASS_LIMITS.iter().filter(|limit| bytes > **limit).count() {
