@@ -69,7 +69,9 @@ pub(crate) fn run(
         BackEnd::IoCost => Knob::Weight(KnobFile::IoWeight),
         BackEnd::Max => Knob::Cap(KnobFile::IoMax),
         BackEnd::ThrottleV1 => Knob::Cap(KnobFile::ThrottleReadBps),
-        BackEnd::Observe => bail!("there is nothing to prove on {}: no weight bites there, as said above", device.name),
+        BackEnd::Blk | BackEnd::Observe => {
+            bail!("there is nothing to prove on {}: no weight bites there, as said above", device.name)
+        }
     };
     let region = device.facts.size_bytes / 2 / READ_BYTES as u64 * READ_BYTES as u64;
     if region == 0 {

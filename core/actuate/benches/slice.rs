@@ -104,6 +104,7 @@ fn place(target: &KnobTarget) -> String {
     match target {
         KnobTarget::Cgroup { cgroup, .. } => cgroup.path.clone(),
         KnobTarget::Disk { name } => name.clone(),
+        KnobTarget::Server { disk, .. } => disk.clone(),
     }
 }
 

@@ -52,7 +52,7 @@ pub(crate) struct Owner {
 pub(crate) fn finding(kind: FindingKind, key: KnobKey, message: String) -> Finding {
     let tenant: Option<TenantId> = match key.holder {
         Holder::Tenant(tenant) => Some(tenant),
-        Holder::Group(_) | Holder::Disk(_) => None,
+        Holder::Group(_) | Holder::Disk(_) | Holder::Served(_) => None,
     };
     Finding { kind, device: Some(key.device), tenant, message }
 }
@@ -98,5 +98,6 @@ pub(crate) fn knob_name(key: KnobKey, owner: &Owner) -> String {
             format!("{} of {} for {major}:{minor}", key.file.file_name(), cgroup.path)
         }
         KnobTarget::Disk { name } => format!("{} of {name}", key.file.file_name()),
+        KnobTarget::Server { server, disk } => format!("{} of {disk} at {server}", key.file.file_name()),
     }
 }

@@ -2,8 +2,9 @@
 //! which file has which.
 
 use crate::groups::GroupNumber;
+use crate::served::ServedNumber;
 use crate::setting::{Reading, Setting};
-use crate::{bfq, bfq_v1, disk, io_max, iocost, throttle_v1, weight_file};
+use crate::{bfq, bfq_v1, disk, io_max, iocost, served, throttle_v1, weight_file};
 use minerva_model::{BackEnd, DeviceId, KnobFile, TenantId};
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +17,8 @@ pub(crate) enum Holder {
     Group(GroupNumber),
     /// A disk's own settings, in sysfs or in the root group.
     Disk(DeviceId),
+    /// A guest's disk at a server of ours.
+    Served(ServedNumber),
 }
 
 /// One knob: a holder's file, for one disk.
@@ -27,6 +30,11 @@ pub(crate) struct KnobKey {
 }
 
 impl KnobKey {
+    /// It is one of a cgroup.
+    pub(crate) fn is_of_cgroup(&self) -> bool {
+        matches!(self.holder, Holder::Tenant(_) | Holder::Group(_))
+    }
+
     /// It belongs to a disk, so weights may depend on it: set before them and put back after them.
     pub(crate) fn is_of_disk(&self) -> bool {
         matches!(self.holder, Holder::Disk(_))
@@ -38,6 +46,7 @@ impl Setting {
     pub(crate) fn render(&self, device: DeviceId) -> String {
         match self {
             Self::Weight(weight) => weight_file::render(device, *weight),
+            Self::ServerWeight(weight) => weight.to_string(),
             Self::Limits { read, write } => io_max::render(device, *read, *write),
             Self::Limit(limit) => throttle_v1::render(device, *limit),
             Self::Elevator(name) => name.clone(),
@@ -59,6 +68,7 @@ pub(crate) fn parse(file: KnobFile, device: DeviceId, text: &str) -> Option<Read
         KnobFile::Elevator => disk::parse_elevator(text),
         KnobFile::BfqLowLatency => disk::parse_switch(text, Setting::LowLatency),
         KnobFile::BfqStrictGuarantees => disk::parse_switch(text, Setting::StrictGuarantees),
+        KnobFile::ServerWeight => served::parse(text),
         // The group's weight on every disk is never written: decisions are per disk.
         KnobFile::BfqV1Weight => None,
     }
@@ -70,7 +80,7 @@ pub(crate) fn weight_knob(back_end: BackEnd) -> Option<(KnobFile, u32)> {
         BackEnd::Bfq => Some((KnobFile::BfqWeight, bfq::WEIGHT_MAX)),
         BackEnd::BfqV1 => Some((KnobFile::BfqV1WeightDevice, bfq_v1::WEIGHT_MAX)),
         BackEnd::IoCost => Some((KnobFile::IoWeight, iocost::WEIGHT_MAX)),
-        BackEnd::Max | BackEnd::ThrottleV1 | BackEnd::Observe => None,
+        BackEnd::Blk | BackEnd::Max | BackEnd::ThrottleV1 | BackEnd::Observe => None,
     }
 }
 
@@ -82,6 +92,6 @@ pub(crate) fn cap_settings(back_end: BackEnd, read: Option<u64>, write: Option<u
         BackEnd::ThrottleV1 => {
             vec![(KnobFile::ThrottleReadBps, Setting::Limit(read)), (KnobFile::ThrottleWriteBps, Setting::Limit(write))]
         }
-        BackEnd::Bfq | BackEnd::BfqV1 | BackEnd::IoCost | BackEnd::Observe => Vec::new(),
+        BackEnd::Bfq | BackEnd::BfqV1 | BackEnd::IoCost | BackEnd::Blk | BackEnd::Observe => Vec::new(),
     }
 }

@@ -146,7 +146,7 @@ impl Ledger {
 
     /// [`Self::release`] for every cgroup's knob for a disk.
     pub(crate) fn release_cgroups(&mut self, device: DeviceId) {
-        let keys = self.knobs.keys().filter(|key| key.device == device && !key.is_of_disk());
+        let keys = self.knobs.keys().filter(|key| key.device == device && key.is_of_cgroup());
         let keys: Vec<KnobKey> = keys.copied().collect();
         keys.into_iter().for_each(|key| self.release(key));
     }

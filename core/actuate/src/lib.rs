@@ -25,6 +25,7 @@ mod iocost;
 mod knob;
 mod ledger;
 mod memory;
+mod served;
 mod setting;
 mod steering;
 mod throttle_v1;
@@ -41,9 +42,10 @@ use ledger::Ledger;
 use memory::MemoryPressure;
 use minerva_model::{
     BackEnd, CgroupRef, Decision, Device, DeviceId, Effect, EngineConfig, KnobTarget, Mode, Nanos, Outcome, Pressure,
-    Share, Signals, Tenant, TenantId, WriteId,
+    ServedDisks, Share, Signals, Tenant, TenantId, WriteId,
 };
 use serde::{Deserialize, Serialize};
+use served::Served;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use steering::Steering;
@@ -81,6 +83,7 @@ pub struct Actuator {
     pairs: BTreeMap<(TenantId, DeviceId), Pair>,
     ledger: Ledger,
     memory: MemoryPressure,
+    served: Served,
 }
 
 impl Default for Actuator {
@@ -103,6 +106,7 @@ impl Actuator {
             disks: BTreeMap::new(),
             pairs: BTreeMap::new(),
             memory: MemoryPressure::default(),
+            served: Served::default(),
         }
     }
 
@@ -127,6 +131,7 @@ impl Actuator {
             }
             self.refresh(id);
         }
+        self.wish_served();
         self.tell();
     }
 
@@ -150,6 +155,17 @@ impl Actuator {
         self.pairs.retain(|(_, device), _| *device != id);
         self.ledger.forget_device(id);
         self.ledger.disown(Holder::Disk(id));
+    }
+
+    /// A server of ours serves these disks on a device. What was wished is wished again: it may have started anew.
+    pub fn server_seen(&mut self, seen: &ServedDisks) {
+        self.served.seen(seen, &mut self.ledger);
+        self.wish_served();
+    }
+
+    /// A server of ours has ended: nothing is written.
+    pub fn server_gone(&mut self, server: &str) {
+        self.served.gone(server, &mut self.ledger);
     }
 
     /// A tenant appeared, or its rule changed. One that a rule newly excludes gets its knobs put back.
@@ -192,6 +208,7 @@ impl Actuator {
             self.pairs.remove(&(id, device));
         }
         self.disks.values_mut().for_each(|disk| disk.unset(&self.groups, known.group, id));
+        self.wish_served();
         self.ledger.retire(Holder::Tenant(id));
         let forgotten = self.groups.leave(known.group);
         self.disks.values_mut().for_each(|disk| disk.forget(&forgotten));
@@ -291,8 +308,22 @@ impl Actuator {
         }
     }
 
-    /// Tells the disk what the pair has there now.
+    /// Wants of every served disk what its tenant's share is.
+    fn wish_served(&mut self) {
+        for pair in self.served.pairs() {
+            self.wish_served_of(pair);
+        }
+    }
+
+    fn wish_served_of(&mut self, pair: (TenantId, DeviceId)) {
+        let steered = self.enforces() && is_steered(&self.tenants, pair.0);
+        let share = self.pairs.get(&pair).and_then(|pair| pair.share).filter(|_| steered);
+        self.served.wish(pair, share.map(Share::get), &mut self.ledger);
+    }
+
+    /// Tells the disk, and servers of ours, what the pair has there now.
     fn enter_pair(&mut self, (tenant, device): (TenantId, DeviceId)) {
+        self.wish_served_of((tenant, device));
         let (Some(known), Some(pair), Some(disk)) =
             (self.tenants.get(&tenant), self.pairs.get(&(tenant, device)), self.disks.get_mut(&device))
         else {

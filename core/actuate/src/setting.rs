@@ -10,6 +10,8 @@ pub(crate) const WEIGHT_DEFAULT: u32 = 100;
 pub(crate) enum Setting {
     /// Relative to siblings; 100 is the kernel's default.
     Weight(u32),
+    /// Of a guest's disk at a server of ours, relative to the others there; 100 is the default.
+    ServerWeight(u32),
     /// `io.max`, in bytes a second.
     Limits { read: Option<u64>, write: Option<u64> },
     /// One of the files of `blkio.throttle`, in bytes a second.
@@ -28,7 +30,7 @@ impl Setting {
     /// It is what a group has that nobody ever set.
     pub(crate) fn is_default(&self) -> bool {
         match self {
-            Self::Weight(weight) => *weight == WEIGHT_DEFAULT,
+            Self::Weight(weight) | Self::ServerWeight(weight) => *weight == WEIGHT_DEFAULT,
             Self::Limits { read, write } => read.is_none() && write.is_none(),
             Self::Limit(limit) => limit.is_none(),
             Self::Elevator(_) | Self::LowLatency(_) | Self::StrictGuarantees(_) | Self::IoCost(_) => false,

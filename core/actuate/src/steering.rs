@@ -69,7 +69,11 @@ impl Steering {
             Setting::LowLatency(on) => facts.bfq_low_latency = Some(on),
             Setting::StrictGuarantees(on) => facts.bfq_strict_guarantees = Some(on),
             Setting::IoCost(enabled) => facts.iocost_enabled = enabled,
-            Setting::Elevator(_) | Setting::Weight(_) | Setting::Limits { .. } | Setting::Limit(_) => {}
+            Setting::Elevator(_)
+            | Setting::Weight(_)
+            | Setting::ServerWeight(_)
+            | Setting::Limits { .. }
+            | Setting::Limit(_) => {}
         }
     }
 

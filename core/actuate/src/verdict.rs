@@ -98,7 +98,7 @@ fn forced(facts: &DeviceFacts, settings: Option<&DeviceSettings>, back_end: Back
     let wanted_version = match back_end {
         BackEnd::Bfq | BackEnd::IoCost | BackEnd::Max => Some(CgroupVersion::V2),
         BackEnd::BfqV1 | BackEnd::ThrottleV1 => Some(CgroupVersion::V1),
-        BackEnd::Observe => None,
+        BackEnd::Blk | BackEnd::Observe => None,
     };
     if wanted_version.is_some_and(|version| version != facts.cgroup) {
         let (has, instead) = match facts.cgroup {
@@ -129,8 +129,9 @@ fn forced(facts: &DeviceFacts, settings: Option<&DeviceSettings>, back_end: Back
              escape them",
             (facts.elevator.as_deref() != Some("bfq")).then_some(ARM),
         ),
-        BackEnd::Observe => Verdict {
-            back_end,
+        // What a server of ours serves is steered there, whatever steers the device: no file asks for it.
+        BackEnd::Blk | BackEnd::Observe => Verdict {
+            back_end: BackEnd::Observe,
             bites: false,
             reason: "minerva.toml asks to watch <disk> only".to_owned(),
             remedy: None,

@@ -61,7 +61,7 @@ type Knob = (String, u64, KnobFile);
 fn knob(target: &KnobTarget, file: KnobFile) -> Knob {
     let inode = match target {
         KnobTarget::Cgroup { cgroup, .. } => cgroup.inode,
-        KnobTarget::Disk { .. } => 0,
+        KnobTarget::Disk { .. } | KnobTarget::Server { .. } => 0,
     };
     (place(target), inode, file)
 }

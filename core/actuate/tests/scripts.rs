@@ -5,6 +5,7 @@
 //! | `config MODE [verify=N] [fights=N] [ancestors=BOOL] [sda.elevator=NAME]` | the operator's settings |
 //! | `disk NAME MAJ:MIN ELEVATOR LOW_LATENCY VERSION [BACK_END]` | a disk is seen |
 //! | `tenant N KIND PATH [excluded]`, `gone N` | a tenant is seen, or gone |
+//! | `server NAME MAJ:MIN N:DISK...`, `server NAME gone` | a server of ours serves disks of tenants, or has ended |
 //! | `decide N MAJ:MIN SHARE` | a decision for the next slice |
 //! | `uses N MAJ:MIN MBPS` | a tenant reads that much in the next slice, and the disk is busy |
 //! | `memory PERMILLE`, `memory absent` | in that part of each further slice all wait for memory |
@@ -23,7 +24,8 @@ use kernel::{Kernel, facts, place};
 use minerva_actuate::Actuator;
 use minerva_model::{
     BackEnd, CgroupRef, CgroupVersion, Decision, Device, DeviceId, DeviceSettings, DeviceSignals, Effect, EngineConfig,
-    IoCounters, IoSignals, KnobFile, Mode, Nanos, Outcome, Pressure, Share, Signals, Tenant, TenantId, TenantKind,
+    IoCounters, IoSignals, KnobFile, Mode, Nanos, Outcome, Pressure, ServedDisk, ServedDisks, Share, Signals, Tenant,
+    TenantId, TenantKind,
 };
 
 #[derive(Default)]
@@ -78,6 +80,11 @@ impl World {
                 origin: minerva_model::Origin::default(),
             }),
             ["gone", id] => self.actuator.tenant_gone(TenantId(id.parse().unwrap())),
+            ["server", name, "gone"] => {
+                self.kernel.served.retain(|at, _| !at.starts_with(&format!("{name}:")));
+                self.actuator.server_gone(name);
+            }
+            ["server", name, device, ref disks @ ..] => self.actuator.server_seen(&served(name, device, disks)),
             ["decide", tenant, device, share] => self.decisions.push(Decision {
                 tenant: TenantId(tenant.parse().unwrap()),
                 device: device.parse().unwrap(),
@@ -146,6 +153,14 @@ impl World {
     }
 }
 
+fn served(server: &str, device: &str, disks: &[&str]) -> ServedDisks {
+    let disk = |words: &&str| {
+        let (tenant, name) = words.split_once(':').unwrap();
+        ServedDisk { name: name.to_owned(), tenant: TenantId(tenant.parse().unwrap()) }
+    };
+    ServedDisks { server: server.to_owned(), device: device.parse().unwrap(), disks: disks.iter().map(disk).collect() }
+}
+
 fn config(mode: &str, rest: &[&str]) -> EngineConfig {
     let mode = match mode {
         "enforce" => Mode::Enforce,
@@ -211,5 +226,6 @@ scripts! {
     nested_groups
     neutral_costs_nothing
     refused_and_vanished
+    served_disks_have_their_tenants_shares
     sibling_sets_are_scaled
 }

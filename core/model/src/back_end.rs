@@ -17,6 +17,8 @@ pub enum BackEnd {
     Max,
     /// v1 `blkio.throttle.*`.
     ThrottleV1,
+    /// Messages to a server of ours, for the guests' disks that it serves; beside whatever steers the device.
+    Blk,
     /// None: watch only.
     Observe,
 }
@@ -30,6 +32,7 @@ impl BackEnd {
             Self::IoCost => "iocost",
             Self::Max => "max",
             Self::ThrottleV1 => "throttle-v1",
+            Self::Blk => "blk",
             Self::Observe => "observe",
         }
     }

@@ -4,7 +4,7 @@
 use crate::{
     Adjustment, AgentReport, Decision, Declaration, Device, DeviceId, EngineConfig, EntryNumber, Finding, FittedModel,
     Granted, KnobInspection, KnobRelease, KnobWrite, LearntBandwidth, LedgerEntry, LevelClaims, Outcome, Purchase,
-    Recalled, Refused, RequestId, Sample, Tenant, TenantHistory, TenantId, TenantRequest, WriteId,
+    Recalled, Refused, RequestId, Sample, ServedDisks, Tenant, TenantHistory, TenantId, TenantRequest, WriteId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +18,10 @@ pub enum Event {
     DeviceSeen(Device),
     /// A disk is gone.
     DeviceGone(DeviceId),
+    /// A server of ours serves these disks of guests on a device, and no others there. What it was told before it started holds no more.
+    ServerSeen(ServedDisks),
+    /// A server of ours has ended.
+    ServerGone(String),
     /// A tenant appeared, or its rule changed; `history` is what the store remembers of it, already aged by the time
     /// the daemon was away.
     TenantSeen {

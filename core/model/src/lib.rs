@@ -36,6 +36,7 @@ mod plan;
 mod report;
 mod request;
 mod sample;
+mod served;
 mod settings;
 mod signals;
 mod tenant;
@@ -64,6 +65,7 @@ pub use request::{
 pub use sample::{
     DeviceSample, IoCounters, Pressure, Sample, Skipped, TenantIo, TenantPressure, TenantUsage, WaitCounters,
 };
+pub use served::{SERVED_NAME_BYTES_MAX, ServedDisk, ServedDisks, ServerAnswer, ServerRequest, is_served_name};
 pub use settings::{ActuationSettings, DeviceSettings, EngineConfig, FennelSettings, Mode, ObserveSettings};
 pub use signals::{DeviceSignals, IoSignals, PressureSignals, Signals, UsageSignals};
 pub use tenant::{CgroupRef, Origin, Role, Tenant, TenantId, TenantKind, TenantRule, Terms};

@@ -1,4 +1,4 @@
-//! What is to be written to the kernel, and what came of it. A plan is data: `core/actuate` makes it, `linux/actuate`
+//! What is to be written to the kernel or told a server of ours, and what came of it. A plan is data: `core/actuate` makes it, `linux/actuate`
 //! performs it, and in between it can be shown, recorded and refused.
 
 use crate::{CgroupRef, DeviceId, TenantId};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[serde(transparent)]
 pub struct WriteId(pub u64);
 
-/// Every file that Minerva may write. The list is closed: the privileged writer accepts no other.
+/// Every file that Minerva may write, and every knob of a server of ours. The list is closed: the privileged writer accepts no other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum KnobFile {
@@ -35,11 +35,13 @@ pub enum KnobFile {
     BfqLowLatency,
     /// `queue/iosched/strict_guarantees` of a disk under BFQ.
     BfqStrictGuarantees,
+    /// The weight of a guest's disk at a server of ours: no file, but a message ([`crate::ServerRequest`]).
+    ServerWeight,
 }
 
 impl KnobFile {
     /// Every knob, for allow-lists and tests.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::BfqWeight,
         Self::BfqV1Weight,
         Self::BfqV1WeightDevice,
@@ -51,9 +53,10 @@ impl KnobFile {
         Self::Elevator,
         Self::BfqLowLatency,
         Self::BfqStrictGuarantees,
+        Self::ServerWeight,
     ];
 
-    /// The path below the cgroup directory, or below the disk's directory in sysfs.
+    /// The path below the cgroup directory, or below the disk's directory in sysfs; of a server's knob its word in messages.
     pub const fn file_name(self) -> &'static str {
         match self {
             Self::BfqWeight => "io.bfq.weight",
@@ -67,6 +70,7 @@ impl KnobFile {
             Self::Elevator => "queue/scheduler",
             Self::BfqLowLatency => "queue/iosched/low_latency",
             Self::BfqStrictGuarantees => "queue/iosched/strict_guarantees",
+            Self::ServerWeight => "weight",
         }
     }
 }
@@ -86,6 +90,13 @@ pub enum KnobTarget {
     Disk {
         /// The kernel name, such as `sda`.
         name: String,
+    },
+    /// A guest's disk at a server of ours, which is told by a message.
+    Server {
+        /// The server's name: that of its socket.
+        server: String,
+        /// The disk's name there.
+        disk: String,
     },
 }
 

@@ -1,4 +1,4 @@
-//! The privileged writer: the only part of Minerva that writes to the kernel.
+//! The privileged writer: the only part of Minerva that writes to the kernel, and tells servers of ours what they are to do.
 //!
 //! What it does with a [`minerva_model::KnobWrite`], always in this order:
 //!
@@ -24,6 +24,7 @@
 //! | `removal` | what it takes that a removed BFQ weight of one disk loses its effect too |
 //! | `elevator` | what a change of a disk's elevator loses besides it |
 //! | `open_beneath` | from a target to a directory that cannot be another one; reading and writing a knob |
+//! | `served` | a knob of a server of ours: a message in place of a file |
 //! | `lease` | until when limits are valid without being renewed |
 //! | `guard` | the process that restores when the daemon is killed or stuck |
 //! | `lock` | [`InstanceLock`], and the gate that keeps a restore and a write apart |
@@ -50,6 +51,7 @@ mod removal;
 mod report;
 mod restore;
 mod runtime_dir;
+mod served;
 mod settings;
 #[cfg(test)]
 mod tests;

@@ -1,15 +1,17 @@
 //! From a target to its directory, in such a way that it cannot be another one: a cgroup is opened strictly beneath the
 //! root of the hierarchy, following no link, and its inode is compared; a disk is looked up by name, the kernel's own
 //! link is followed by hand into `devices`, and its number is compared. Then a knob is read or written relative to that
-//! directory, by a file name from the closed list.
+//! directory, by a file name from the closed list. What a server of ours holds is asked and told over its socket (`served`).
 
 use crate::error::{KnobFailure, name_of};
+use crate::served::{ServedKnob, Servers};
 use crate::settings::WriterSettings;
 use minerva_model::{CgroupRef, DeviceId, KnobFile, KnobTarget};
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The most that is read of a knob. A cgroup file with a line for each of 10,000 disks has a tenth of this.
 const KNOB_BYTES_MAX: usize = 4 << 20;
@@ -24,19 +26,28 @@ pub(crate) struct Roots {
     block: Result<OwnedFd, Errno>,
     devices: Result<OwnedFd, Errno>,
     cgroup_root: PathBuf,
+    servers: Arc<Servers>,
     cgroup_shown: String,
     sys_shown: String,
 }
 
-/// A cgroup's or disk's directory, open.
+/// Where knobs are: a cgroup's or disk's directory, open, or a disk at a server of ours.
 #[derive(Debug)]
 pub(crate) struct Place {
-    dir: OwnedFd,
-    /// Tells this directory from every other one of this boot.
+    way: Way,
+    /// Tells this directory or server from every other one of this boot.
     pub(crate) inode: u64,
     shown: String,
-    /// A file that such a directory has for as long as it is in the tree.
-    sentinel: &'static str,
+}
+
+#[derive(Debug)]
+enum Way {
+    Directory {
+        dir: OwnedFd,
+        /// A file that such a directory has for as long as it is in the tree.
+        sentinel: &'static str,
+    },
+    Server(Arc<Servers>, ServedKnob),
 }
 
 impl Roots {
@@ -46,6 +57,7 @@ impl Roots {
             block: open_root(&settings.sys_root.join("block")),
             devices: open_root(&settings.sys_root.join("devices")),
             cgroup_root: settings.cgroup_root.clone(),
+            servers: Arc::new(Servers::open(&settings.runtime_dir)),
             cgroup_shown: settings.cgroup_root.display().to_string(),
             sys_shown: settings.sys_root.display().to_string(),
         }
@@ -56,18 +68,21 @@ impl Roots {
         &self.cgroup_root
     }
 
-    /// Opens the directory in which `file` of `target` is.
+    /// Finds the place in which `file` of `target` is.
     pub(crate) fn place(&self, target: &KnobTarget, file: KnobFile, device: DeviceId) -> Result<Place, KnobFailure> {
         match target {
-            KnobTarget::Cgroup { cgroup, .. } if !is_disk_setting(file) => self.cgroup(cgroup),
+            KnobTarget::Server { server, disk } if is_of_server(file) => self.served(server, disk),
+            KnobTarget::Cgroup { cgroup, .. } if !is_disk_setting(file) && !is_of_server(file) => self.cgroup(cgroup),
             KnobTarget::Disk { name } if is_disk_setting(file) => self.disk(name, device),
-            KnobTarget::Cgroup { .. } => {
-                Err(KnobFailure::guard(format!("{} is a setting of a disk, not of a cgroup", file.file_name())))
-            }
-            KnobTarget::Disk { .. } => {
-                Err(KnobFailure::guard(format!("{} is a file of a cgroup, not of a disk", file.file_name())))
-            }
+            KnobTarget::Cgroup { .. } => Err(not_its(file, "a cgroup")),
+            KnobTarget::Disk { .. } => Err(not_its(file, "a disk")),
+            KnobTarget::Server { .. } => Err(not_its(file, "a server")),
         }
+    }
+
+    fn served(&self, server: &str, disk: &str) -> Result<Place, KnobFailure> {
+        let (knob, inode, shown) = self.servers.find(server, disk)?;
+        Ok(Place { way: Way::Server(Arc::clone(&self.servers), knob), inode, shown })
     }
 
     fn cgroup(&self, cgroup: &CgroupRef) -> Result<Place, KnobFailure> {
@@ -84,7 +99,7 @@ impl Roots {
             let why = format!("{shown} is another cgroup now (inode {inode}, not {})", cgroup.inode);
             return Err(KnobFailure::Vanished { why });
         }
-        Ok(Place { dir, inode, shown, sentinel: "cgroup.procs" })
+        Ok(Place { way: Way::Directory { dir, sentinel: "cgroup.procs" }, inode, shown })
     }
 
     fn disk(&self, name: &str, device: DeviceId) -> Result<Place, KnobFailure> {
@@ -100,8 +115,10 @@ impl Roots {
             return Err(KnobFailure::guard(format!("{shown} leads to {link}, which is not below devices")));
         };
         let dir = open_dir_beneath(devices, relative).map_err(|errno| not_a_directory(&shown, errno))?;
-        let place = Place { inode: inode_of(&dir, &shown)?, dir, shown, sentinel: "dev" };
-        match place.read_relative("dev") {
+        let inode = inode_of(&dir, &shown)?;
+        let number = read_relative(&dir, "dev");
+        let place = Place { way: Way::Directory { dir, sentinel: "dev" }, inode, shown };
+        match number {
             Ok(text) if text.trim().parse() == Ok(device) => Ok(place),
             Ok(text) => {
                 let why = format!("{} is device {} now, not {device}", place.shown, text.trim());
@@ -118,21 +135,33 @@ impl Place {
         format!("{}/{}", self.shown.trim_end_matches('/'), file.file_name())
     }
 
-    /// The directory, for calls that take one.
-    pub(crate) fn dir(&self) -> &OwnedFd {
-        &self.dir
+    /// The directory, for calls that take one; none at a server.
+    pub(crate) fn dir(&self) -> Option<&OwnedFd> {
+        match &self.way {
+            Way::Directory { dir, .. } => Some(dir),
+            Way::Server(..) => None,
+        }
     }
 
     /// The whole text of a knob.
     pub(crate) fn read(&self, file: KnobFile) -> Result<String, KnobFailure> {
-        self.read_relative(file.file_name()).map_err(|errno| self.failure("reading", file, errno))
+        match &self.way {
+            Way::Directory { dir, .. } => {
+                read_relative(dir, file.file_name()).map_err(|errno| self.failure("reading", file, errno))
+            }
+            Way::Server(servers, knob) => servers.say(knob, file, None),
+        }
     }
 
-    /// Writes a knob with one `write(2)`, which the kernel takes or refuses as a whole, and reads what it holds then.
+    /// Writes a knob with one `write(2)` or one message, which is taken or refused as a whole, and reads what it holds then.
     pub(crate) fn write_and_read_back(&self, file: KnobFile, text: &str) -> Result<String, KnobFailure> {
+        let dir = match &self.way {
+            Way::Directory { dir, .. } => dir,
+            Way::Server(servers, knob) => return servers.say(knob, file, Some(text)),
+        };
         let action = format!("writing `{text}` to");
         let refused = |errno| self.failure(&action, file, errno);
-        let fd = open_file_beneath(&self.dir, file.file_name(), OFlags::RDWR).map_err(refused)?;
+        let fd = open_file_beneath(dir, file.file_name(), OFlags::RDWR).map_err(refused)?;
         let line = format!("{text}\n");
         let count = rustix::io::retry_on_intr(|| rustix::io::write(&fd, line.as_bytes())).map_err(refused)?;
         if count != line.len() {
@@ -149,18 +178,19 @@ impl Place {
 
     /// The whole text of another file of this directory.
     pub(crate) fn read_relative(&self, name: &str) -> Result<String, Errno> {
-        read_whole(&open_file_beneath(&self.dir, name, OFlags::RDONLY)?)
+        read_relative(self.dir().ok_or(Errno::NOTDIR)?, name)
     }
 
     /// Writes another file of this directory with one `write(2)`.
     pub(crate) fn write_relative(&self, name: &str, text: &str) -> Result<(), Errno> {
-        let fd = open_file_beneath(&self.dir, name, OFlags::WRONLY)?;
+        let fd = open_file_beneath(self.dir().ok_or(Errno::NOTDIR)?, name, OFlags::WRONLY)?;
         rustix::io::retry_on_intr(|| rustix::io::write(&fd, text.as_bytes())).map(drop)
     }
 
     /// The files of a directory in this one, in order; none if it is not there.
     pub(crate) fn names_in(&self, directory: &str) -> Vec<String> {
-        let opened = open2(&self.dir, directory, OFlags::RDONLY | OFlags::DIRECTORY);
+        let opened = self.dir().ok_or(Errno::NOTDIR);
+        let opened = opened.and_then(|dir| open2(dir, directory, OFlags::RDONLY | OFlags::DIRECTORY));
         let entries = opened.and_then(Dir::new).into_iter().flatten().flatten();
         let files = entries.filter(|entry| entry.file_type() == FileType::RegularFile);
         let mut names: Vec<String> = files.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
@@ -171,7 +201,12 @@ impl Place {
     fn failure(&self, action: &str, file: KnobFile, errno: Errno) -> KnobFailure {
         let shown = self.shown(file);
         // A directory that was removed while it was held open has no files any more; one that lacks only the knob has.
-        if errno == Errno::NOENT && rustix::fs::statat(&self.dir, self.sentinel, AtFlags::empty()).is_err() {
+        let is_there = |(dir, sentinel)| rustix::fs::statat(dir, sentinel, AtFlags::empty()).is_ok();
+        let directory = match &self.way {
+            Way::Directory { dir, sentinel } => Some((dir, *sentinel)),
+            Way::Server(..) => None,
+        };
+        if errno == Errno::NOENT && !directory.is_some_and(is_there) {
             return KnobFailure::Vanished { why: format!("{shown} was removed just now") };
         }
         if errno == Errno::NOENT {
@@ -185,6 +220,20 @@ impl Place {
         }
         KnobFailure::kernel(action, &shown, file, errno)
     }
+}
+
+/// Whether it is no file but a knob of a server of ours.
+const fn is_of_server(file: KnobFile) -> bool {
+    matches!(file, KnobFile::ServerWeight)
+}
+
+fn not_its(file: KnobFile, whose: &str) -> KnobFailure {
+    let owner = match file {
+        _ if is_of_server(file) => "knob of a server",
+        _ if is_disk_setting(file) => "setting of a disk",
+        _ => "file of a cgroup",
+    };
+    KnobFailure::guard(format!("{} is a {owner}, not of {whose}", file.file_name()))
 }
 
 /// Whether the file is below a disk's directory in sysfs.
@@ -206,6 +255,10 @@ fn read_whole(fd: &OwnedFd) -> Result<String, Errno> {
         }
     }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn read_relative(dir: &OwnedFd, name: &str) -> Result<String, Errno> {
+    read_whole(&open_file_beneath(dir, name, OFlags::RDONLY)?)
 }
 
 fn open_root(path: &Path) -> Result<OwnedFd, Errno> {

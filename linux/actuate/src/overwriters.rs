@@ -113,7 +113,9 @@ impl Overwriters {
 
     fn mark(&self, action: MarkFlags, place: &Place, file: KnobFile) -> nix::Result<()> {
         let flags = action | MarkFlags::FAN_MARK_DONT_FOLLOW;
-        self.group.mark(flags, MaskFlags::FAN_MODIFY, place.dir(), Some(file.file_name()))
+        // A server of ours has no file that could be watched.
+        let dir = place.dir().ok_or(Errno::EOPNOTSUPP)?;
+        self.group.mark(flags, MaskFlags::FAN_MODIFY, dir, Some(file.file_name()))
     }
 
     /// Who wrote watched knobs since the last call, each process once a knob, sorted. This process is not a culprit.

@@ -71,6 +71,7 @@ impl fmt::Display for KnobRestore {
         let place = match &self.target {
             KnobTarget::Cgroup { cgroup, .. } => &cgroup.path,
             KnobTarget::Disk { name } => name,
+            KnobTarget::Server { disk, .. } => disk,
         };
         write!(f, "{place} {} {}: ", self.file.file_name(), self.device)?;
         match &self.result {

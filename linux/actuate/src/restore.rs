@@ -142,7 +142,7 @@ fn try_put_back(
 ) -> Result<RestoreResult, KnobFailure> {
     let place = roots.place(&entry.target, entry.file, entry.device)?;
     if place.inode != entry.inode {
-        let why = format!("{} belongs to another cgroup or disk of the same name now", place.shown(entry.file));
+        let why = format!("{} belongs to another cgroup, disk or server of the same name now", place.shown(entry.file));
         return Err(KnobFailure::Vanished { why });
     }
     let found = place.read(entry.file)?;

@@ -11,6 +11,8 @@ pub(crate) type Place = (String, KnobFile);
 pub(crate) struct Kernel {
     /// Per-disk lines, without the number of the disk.
     pub(crate) lines: BTreeMap<(Place, DeviceId), String>,
+    /// Weights at servers of ours.
+    pub(crate) served: BTreeMap<String, String>,
     /// Elevators by disk.
     pub(crate) elevators: BTreeMap<DeviceId, String>,
     pub(crate) low_latency: BTreeMap<DeviceId, bool>,
@@ -25,6 +27,7 @@ pub(crate) fn place(target: &KnobTarget) -> String {
     match target {
         KnobTarget::Cgroup { cgroup, .. } => cgroup.path.clone(),
         KnobTarget::Disk { name } => format!("disk:{name}"),
+        KnobTarget::Server { server, disk } => format!("{server}:{disk}"),
     }
 }
 
@@ -89,6 +92,10 @@ impl Kernel {
                 self.low_latency.insert(device, text == "1");
                 return Ok(());
             }
+            KnobFile::ServerWeight => {
+                self.served.insert(at.to_owned(), text.to_owned());
+                return Ok(());
+            }
             KnobFile::BfqStrictGuarantees => {
                 self.strict_guarantees.insert(device, text == "1");
                 return Ok(());
@@ -120,6 +127,7 @@ impl Kernel {
                 });
                 return words.join(" ");
             }
+            KnobFile::ServerWeight => return self.served.get(at).cloned().unwrap_or_else(|| "100".to_owned()),
             KnobFile::BfqLowLatency => return u8::from(self.low_latency.get(&device) == Some(&true)).to_string(),
             KnobFile::BfqStrictGuarantees => {
                 return u8::from(self.strict_guarantees.get(&device) == Some(&true)).to_string();

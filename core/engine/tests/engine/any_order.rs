@@ -4,8 +4,8 @@ use crate::{config, device, drain, path, sampled, seen, touches_kernel};
 use minerva_engine::{Engine, replay};
 use minerva_model::{
     AccessKind, CreditLot, Deadline, DeviceId, EntryNumber, Event, Level, LevelClaims, Lifetime, MicroCredits, Mode,
-    Nanos, OperationRequest, Outcome, Recalled, RequestId, ScheduledClaim, SetClaim, TenantHistory, TenantId,
-    TenantRequest, UsageAverage, Wish, WriteId,
+    Nanos, OperationRequest, Outcome, Recalled, RequestId, ScheduledClaim, ServedDisk, ServedDisks, SetClaim,
+    TenantHistory, TenantId, TenantRequest, UsageAverage, Wish, WriteId,
 };
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 
@@ -98,6 +98,11 @@ fn any_event() -> impl Strategy<Value = Event> {
         3 => (0..5_u64, any_claims()).prop_map(|(number, claims)| {
             Event::LevelClaimsChanged { tenant: TenantId(number), claims }
         }),
+        2 => (0..2_u8, any_device(), proptest::collection::vec((0..5_u64, "[ab]"), 0..3)).prop_map(|(server, device, disks)| {
+            let disks = disks.into_iter().map(|(tenant, name)| ServedDisk { name, tenant: TenantId(tenant) }).collect();
+            Event::ServerSeen(ServedDisks { server: server.to_string(), device, disks })
+        }),
+        1 => (0..2_u8).prop_map(|server| Event::ServerGone(server.to_string())),
         1 => Just(Event::Stopping),
     ]
 }

@@ -6,5 +6,6 @@ mod journal;
 mod kill;
 mod overwriters;
 mod restore;
+mod served;
 mod testbed;
 mod writer;
