@@ -22,7 +22,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("lab", &["core/model", "linux/", "sim/device"]),
     ("data/", &["core/model", "core/blocksched"]),
     ("store", &["core/model"]),
-    ("config", &["core/model", "quantity"]),
+    ("config", &["core/model", "core/blocksched", "quantity"]),
     ("quantity", &[]),
     ("api/client", &["api"]),
     ("api", &[]),
