@@ -1,4 +1,36 @@
 //! Minerva's own data path: a vhost-user-blk server for the disks of unmodified QEMU guests, in which the schedulers of
 //! `core/blocksched` order single requests.
+//!
+//! | file | question |
+//! |---|---|
+//! | `server` | which disks are there, and who serves them? |
+//! | `session` | what does a front end say over its socket? |
+//! | `device` | what is a guest offered? |
+//! | `worker` | one thread for each physical disk: from rings to the scheduler, to the disk, and back |
+//! | `ring`, `chain` | what did a guest make available? Judged, and copied once |
+//! | `request`, `tag` | what does a request ask for, and how urgent is it? Pure |
+//! | `inflight` | what was under way when a process was killed? |
+//! | `image`, `transfer` | how do bytes get to the disk and back? |
+//!
+//! A guest is hostile: whatever it writes to its rings is answered with an error or not at all, and touches neither another
+//! disk nor the thread that serves it. A front end is trusted with what a process can do to another one that maps its memory:
+//! QEMU has to share memory whose length is sealed (`memory-backend-memfd`), as one that shortens it kills this process.
 
+mod chain;
+mod device;
+mod error;
+mod image;
+mod inflight;
+mod memory;
+pub mod request;
+mod ring;
+mod server;
+mod session;
 pub mod tag;
+mod transfer;
+mod worker;
+
+pub use error::{ImageError, ServerError};
+pub use image::{Image, ImageOptions};
+pub use server::{PhysicalDisk, Server, VmDisk};
+pub use worker::DiskCounters;

@@ -1,0 +1,182 @@
+//! A descriptor chain of a guest: walked once, each descriptor judged and copied, and its buffers found in this process's
+//! memory. The guest may write to its rings at any time, so nothing is read twice.
+
+use crate::memory::Memory;
+use crate::request::{HEADER_BYTES, Lengths, RANGE_BYTES};
+use libc::iovec;
+use virtio_queue::desc::split::Descriptor;
+use vm_memory::{Address, Bytes, GuestAddress, GuestMemory, Permissions};
+
+/// Descriptors of one chain. Drivers keep to [`crate::request::SEGMENTS_MAX`] buffers and two more; more than a system call takes can never be
+/// served.
+const DESCRIPTORS_MAX: u32 = 1024;
+const DESCRIPTOR_BYTES: u32 = 16;
+
+/// A part of the guest's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Buffer {
+    address: GuestAddress,
+    length: u32,
+}
+
+/// What is wrong with a chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Malformed {
+    /// There is no place for an answer: it is given back without one.
+    NoStatus,
+    /// It is answered with an error here.
+    Status(GuestAddress),
+}
+
+/// The chain that was read last; kept, so that the next one allocates nothing.
+#[derive(Debug, Default)]
+pub(crate) struct Chain {
+    readable: Vec<Buffer>,
+    writable: Vec<Buffer>,
+    header: [u8; HEADER_BYTES],
+    header_length: usize,
+}
+
+/// What a chain holds besides its data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Frame {
+    pub(crate) header: [u8; HEADER_BYTES],
+    /// Where the answer goes.
+    pub(crate) status: GuestAddress,
+    /// Of the data.
+    pub(crate) lengths: Lengths,
+}
+
+/// Which of a chain's buffers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    /// What the device reads.
+    Readable,
+    /// What the device writes.
+    Writable,
+}
+
+impl Chain {
+    /// Reads the chain that begins at `head` of a table with `size` descriptors.
+    pub(crate) fn read(
+        &mut self,
+        memory: &Memory,
+        table: GuestAddress,
+        size: u16,
+        head: u16,
+    ) -> Result<Frame, Malformed> {
+        self.readable.clear();
+        self.writable.clear();
+        self.header_length = 0;
+        self.walk(memory, table, size, head).ok_or(Malformed::NoStatus)?;
+        let last = self.writable.last_mut().ok_or(Malformed::NoStatus)?;
+        last.length -= 1;
+        let status = last.address.checked_add(u64::from(last.length)).ok_or(Malformed::NoStatus)?;
+        if !memory.check_range(status, 1, Permissions::Write) {
+            return Err(Malformed::NoStatus);
+        }
+        if self.header_length < HEADER_BYTES {
+            return Err(Malformed::Status(status));
+        }
+        let sum = |buffers: &[Buffer]| buffers.iter().map(|buffer| u64::from(buffer.length)).sum();
+        let lengths = Lengths { readable: sum(&self.readable), writable: sum(&self.writable) };
+        Ok(Frame { header: self.header, status, lengths })
+    }
+
+    /// The readable data, if it is as long as one range.
+    pub(crate) fn range(&self, memory: &Memory) -> Option<[u8; RANGE_BYTES]> {
+        let mut bytes = [0; RANGE_BYTES];
+        let mut filled = 0;
+        for buffer in &self.readable {
+            let end = filled + buffer.length as usize;
+            memory.read_slice(bytes.get_mut(filled..end)?, buffer.address).ok()?;
+            filled = end;
+        }
+        (filled == RANGE_BYTES).then_some(bytes)
+    }
+
+    /// Writes to the beginning of the writable data; false where it is not in the guest's memory, or shorter.
+    pub(crate) fn fill(&self, memory: &Memory, mut bytes: &[u8]) -> bool {
+        for buffer in &self.writable {
+            let (now, later) = bytes.split_at(bytes.len().min(buffer.length as usize));
+            if memory.write_slice(now, buffer.address).is_err() {
+                return false;
+            }
+            bytes = later;
+        }
+        bytes.is_empty()
+    }
+
+    /// Where the data lies in this process, one piece after the other. None where a buffer is not in the guest's memory.
+    /// The pieces are valid as long as `memory` is.
+    pub(crate) fn locate(&self, memory: &Memory, direction: Direction, pieces: &mut Vec<iovec>) -> Option<()> {
+        pieces.clear();
+        let (buffers, access) = match direction {
+            Direction::Readable => (&self.readable, Permissions::Read),
+            Direction::Writable => (&self.writable, Permissions::Write),
+        };
+        for buffer in buffers.iter().filter(|buffer| buffer.length > 0) {
+            for slice in memory.get_slices(buffer.address, buffer.length as usize, access).ok()? {
+                let slice = slice.ok()?;
+                pieces.push(iovec { iov_base: slice.ptr_guard_mut().as_ptr().cast(), iov_len: slice.len() });
+            }
+        }
+        (pieces.len() <= DESCRIPTORS_MAX as usize).then_some(())
+    }
+
+    /// None where the chain does not end as it should.
+    fn walk(&mut self, memory: &Memory, table: GuestAddress, size: u16, head: u16) -> Option<()> {
+        let (mut table, mut size) = (table, u32::from(size));
+        let (mut next, mut left, mut is_indirect) = (u32::from(head), size.min(DESCRIPTORS_MAX), false);
+        loop {
+            // A chain of more descriptors than there are goes in a circle.
+            if next >= size || left == 0 {
+                return None;
+            }
+            left -= 1;
+            let descriptor: Descriptor =
+                memory.read_obj(table.checked_add(u64::from(next * DESCRIPTOR_BYTES))?).ok()?;
+            if descriptor.refers_to_indirect_table() {
+                let is_whole = descriptor.len() > 0 && descriptor.len().is_multiple_of(DESCRIPTOR_BYTES);
+                if is_indirect || !is_whole || descriptor.has_next() {
+                    return None;
+                }
+                (table, size, is_indirect) = (descriptor.addr(), descriptor.len() / DESCRIPTOR_BYTES, true);
+                (next, left) = (0, size.min(DESCRIPTORS_MAX));
+                continue;
+            }
+            self.take(memory, &descriptor)?;
+            if !descriptor.has_next() {
+                return Some(());
+            }
+            next = u32::from(descriptor.next());
+        }
+    }
+
+    fn take(&mut self, memory: &Memory, descriptor: &Descriptor) -> Option<()> {
+        let mut buffer = Buffer { address: descriptor.addr(), length: descriptor.len() };
+        if buffer.length == 0 {
+            return None;
+        }
+        if descriptor.is_write_only() {
+            self.writable.push(buffer);
+            return Some(());
+        }
+        // What the device reads comes before what it writes.
+        if !self.writable.is_empty() {
+            return None;
+        }
+        let of_header = (HEADER_BYTES - self.header_length).min(buffer.length as usize);
+        if of_header > 0 {
+            let into = &mut self.header[self.header_length..self.header_length + of_header];
+            memory.read_slice(into, buffer.address).ok()?;
+            self.header_length += of_header;
+            buffer.address = buffer.address.checked_add(of_header as u64)?;
+            buffer.length -= of_header as u32;
+        }
+        if buffer.length > 0 {
+            self.readable.push(buffer);
+        }
+        Some(())
+    }
+}

@@ -1,0 +1,60 @@
+//! What can go wrong at the start, and what to do about it. Once it runs nothing that a guest does is an error here.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why an image cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub enum ImageError {
+    /// It cannot be opened.
+    #[error("open the image {}", path.display())]
+    Open {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It is not what a guest can have for a disk.
+    #[error("{}: {why}; {remedy}", path.display())]
+    Refused {
+        /// Which.
+        path: PathBuf,
+        /// What it is instead.
+        why: String,
+        /// What to do.
+        remedy: &'static str,
+    },
+}
+
+/// Why the server cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerError {
+    /// A socket cannot be listened at.
+    #[error("listen at {}", path.display())]
+    Listen {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Somebody answers at a socket already.
+    #[error("{} is in use: another server listens there; end it, or choose another `socket`", path.display())]
+    InUse {
+        /// Where.
+        path: PathBuf,
+    },
+    /// The kernel refuses what the server needs to run.
+    #[error("{what}")]
+    System {
+        /// What it was asked for.
+        what: &'static str,
+        /// Why not.
+        source: io::Error,
+    },
+}
+
+impl ServerError {
+    pub(crate) fn system<E: Into<io::Error>>(what: &'static str) -> impl FnOnce(E) -> Self {
+        move |source| Self::System { what, source: source.into() }
+    }
+}

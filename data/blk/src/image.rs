@@ -1,0 +1,204 @@
+//! The image or block device behind a VM disk: opened once, locked, and measured.
+
+use crate::error::ImageError;
+use crate::request::{Geometry, SECTOR_BYTES};
+use rustix::fs::{AtFlags, OFlags, StatxFlags};
+use std::fs::{File, OpenOptions};
+use std::io::{Seek, SeekFrom};
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How long a lock is waited for: a process that was killed holds its locks until its last request has come back from the
+/// disk, and until then nobody else may write.
+const LOCK_PATIENCE: Duration = Duration::from_secs(10);
+const LOCK_STEP: Duration = Duration::from_millis(20);
+/// A guest's blocks are no larger: its file system could not be mounted.
+const BLOCK_BYTES_MAX: u32 = 4096;
+/// Formats that are not raw, by their first bytes: a guest would see their headers as its disk.
+const FORMATS: [(&[u8], &str); 4] =
+    [(b"QFI\xfb", "qcow2"), (b"KDMV", "VMDK"), (b"vhdxfile", "VHDX"), (b"QED\0", "QED")];
+
+/// How an image is to be opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ImageOptions {
+    /// Nothing is written to it, and others may read it too.
+    pub is_read_only: bool,
+    /// Past the page cache (`O_DIRECT`). Without it what tenants read and write stays in the host's memory, and the schedulers order
+    /// copies and not the disk.
+    pub is_direct: bool,
+}
+
+/// An open image. The lock goes with it, and with the last request that the kernel still has of it.
+#[derive(Debug)]
+pub struct Image {
+    file: File,
+    geometry: Geometry,
+    /// What addresses of buffers must be multiples of; 1 through the page cache.
+    memory_alignment: usize,
+    /// The device it is or lies on, as `stat` tells it.
+    device: u64,
+}
+
+impl Image {
+    /// Opens and locks it.
+    pub fn open(path: &Path, options: ImageOptions) -> Result<Self, ImageError> {
+        let failed = |source| ImageError::Open { path: path.to_owned(), source };
+        let refused = |why: String, remedy: &'static str| ImageError::Refused { path: path.to_owned(), why, remedy };
+        let metadata = std::fs::metadata(path).map_err(failed)?;
+        let kind = metadata.file_type();
+        if !kind.is_file() && !kind.is_block_device() {
+            return Err(refused("neither a file nor a block device".to_owned(), "name a raw image or a block device"));
+        }
+        let mut flags = OFlags::NONBLOCK;
+        if options.is_direct {
+            flags |= OFlags::DIRECT;
+        }
+        if kind.is_block_device() && !options.is_read_only {
+            // Neither mounted nor opened by others who say so too.
+            flags |= OFlags::EXCL;
+        }
+        let mut open = OpenOptions::new();
+        open.read(true).write(!options.is_read_only).custom_flags(flags.bits() as i32);
+        let mut file = open.open(path).map_err(|source| match source.raw_os_error() {
+            Some(libc::EINVAL) if options.is_direct => refused(
+                "its file system has no direct I/O".to_owned(),
+                "set `direct = false`, or move the image to a file system of a disk",
+            ),
+            Some(libc::EBUSY) => refused("in use, mounted perhaps".to_owned(), "unmount it, or end who else uses it"),
+            _ => failed(source),
+        })?;
+        lock(&file, path, options.is_read_only)?;
+        let length = file.seek(SeekFrom::End(0)).map_err(failed)?;
+        if length == 0 || !length.is_multiple_of(SECTOR_BYTES) {
+            let remedy = "make it a multiple of 512 bytes: `truncate --size=%4096 IMAGE`";
+            return Err(refused(format!("{length} bytes long, which is no disk's length"), remedy));
+        }
+        if let Some(format) = other_format(path) {
+            return Err(refused(format!("a {format} image"), "convert it: `qemu-img convert -O raw IMAGE NEW`"));
+        }
+        let (block_bytes, memory_alignment) = if options.is_direct { alignment(&file) } else { (512, 1) };
+        if block_bytes > BLOCK_BYTES_MAX || !length.is_multiple_of(u64::from(block_bytes)) {
+            let why = format!("its disk has blocks of {block_bytes} bytes, and it is no multiple of them");
+            return Err(refused(why, "make it a multiple, or set `direct = false`"));
+        }
+        let geometry = Geometry { sectors: length / SECTOR_BYTES, block_bytes, is_read_only: options.is_read_only };
+        let device = if kind.is_block_device() { metadata.rdev() } else { metadata.dev() };
+        Ok(Self { file, geometry, memory_alignment, device })
+    }
+
+    /// As the guest sees it.
+    pub fn geometry(&self) -> Geometry {
+        self.geometry
+    }
+
+    /// The number of the block device that it is, or that holds it.
+    pub fn device(&self) -> u64 {
+        self.device
+    }
+
+    pub(crate) fn memory_alignment(&self) -> usize {
+        self.memory_alignment
+    }
+
+    pub(crate) fn descriptor(&self) -> RawFd {
+        self.file.as_raw_fd()
+    }
+}
+
+/// A lock of the open file description, over the whole image: it ends when the last reference to the description does, those
+/// of requests in the kernel included.
+fn lock(file: &File, path: &Path, is_read_only: bool) -> Result<(), ImageError> {
+    use nix::fcntl::{FcntlArg, fcntl};
+    let kind = if is_read_only { libc::F_RDLCK } else { libc::F_WRLCK };
+    let whole = libc::flock {
+        l_type: kind as libc::c_short,
+        l_whence: libc::SEEK_SET as libc::c_short,
+        l_start: 0,
+        l_len: 0,
+        l_pid: 0,
+    };
+    let begun = Instant::now();
+    loop {
+        match fcntl(file, FcntlArg::F_OFD_SETLK(&whole)) {
+            Ok(_) => return Ok(()),
+            Err(nix::errno::Errno::EAGAIN | nix::errno::Errno::EACCES) if begun.elapsed() < LOCK_PATIENCE => {
+                std::thread::sleep(LOCK_STEP);
+            }
+            Err(nix::errno::Errno::EAGAIN | nix::errno::Errno::EACCES) => {
+                return Err(ImageError::Refused {
+                    path: path.to_owned(),
+                    why: "locked by another process, which writes it".to_owned(),
+                    remedy: "end that process (`lslocks` shows it), or name another image",
+                });
+            }
+            Err(error) => return Err(ImageError::Open { path: path.to_owned(), source: error.into() }),
+        }
+    }
+}
+
+/// What direct I/O asks of offsets and of addresses, as the kernel says it (since 6.1); else what every disk takes.
+fn alignment(file: &File) -> (u32, usize) {
+    let facts = rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::from_bits_retain(libc::STATX_DIOALIGN));
+    let told = facts.ok().filter(|facts| facts.stx_mask & libc::STATX_DIOALIGN != 0);
+    match told.map(|facts| (facts.stx_dio_offset_align, facts.stx_dio_mem_align)) {
+        Some((offset, memory)) if offset > 0 && memory > 0 => (offset.max(512), memory as usize),
+        _ => (512, 512),
+    }
+}
+
+fn other_format(path: &Path) -> Option<&'static str> {
+    use std::io::Read;
+    let mut first = [0; 8];
+    // Through the page cache, which takes any length.
+    File::open(path).and_then(|mut file| file.read_exact(&mut first)).ok()?;
+    FORMATS.iter().find(|(magic, _)| first.starts_with(magic)).map(|(_, name)| *name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Image, ImageOptions};
+    use std::fs::File;
+    use std::io::Write;
+
+    const OPTIONS: ImageOptions = ImageOptions { is_read_only: false, is_direct: false };
+
+    #[test]
+    fn images_that_are_no_raw_disks_are_refused_with_a_remedy() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("disk");
+        let refusal = |path: &std::path::Path| Image::open(path, OPTIONS).expect_err("refused").to_string();
+        assert!(refusal(&path).contains("open the image"), "{}", refusal(&path));
+        assert!(refusal(folder.path()).contains("neither a file nor a block device"));
+        let mut file = File::create(&path).unwrap();
+        assert!(refusal(&path).contains("0 bytes long"));
+        file.set_len(1000).unwrap();
+        assert!(refusal(&path).contains("1000 bytes long"));
+        file.set_len(4096).unwrap();
+        file.write_all(b"QFI\xfb").unwrap();
+        assert!(refusal(&path).contains("a qcow2 image; convert it"), "{}", refusal(&path));
+    }
+
+    #[test]
+    fn an_image_is_written_by_one_and_read_by_many() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("disk");
+        File::create(&path).unwrap().set_len(1 << 20).unwrap();
+        let reading = ImageOptions { is_read_only: true, ..OPTIONS };
+        let one = Image::open(&path, reading).unwrap();
+        let other = Image::open(&path, reading).unwrap();
+        assert_eq!(one.geometry().sectors, 2048);
+        drop((one, other));
+        let _writer = Image::open(&path, OPTIONS).unwrap();
+        // The patience of `open` would hold up the test: the lock itself is looked at.
+        let probe = File::open(&path).unwrap();
+        let mut read_lock = libc_read_lock();
+        nix::fcntl::fcntl(&probe, nix::fcntl::FcntlArg::F_OFD_GETLK(&mut read_lock)).unwrap();
+        assert_eq!(i32::from(read_lock.l_type), libc::F_WRLCK, "held by the writer");
+    }
+
+    fn libc_read_lock() -> libc::flock {
+        libc::flock { l_type: libc::F_RDLCK as libc::c_short, l_whence: 0, l_start: 0, l_len: 0, l_pid: 0 }
+    }
+}

@@ -1,0 +1,194 @@
+//! The server: a socket for each VM disk, a worker for each physical one.
+
+use crate::error::ServerError;
+use crate::image::Image;
+use crate::session::{Attachment, Session};
+use crate::tag::TagBounds;
+use crate::worker::{self, Command, DiskCounters, NewDisk, QUEUES_MAX, WorkerHandle, WorkerOptions};
+use minerva_blocksched::{BuildOptions, FlowParameters, SchedulerName};
+use std::io;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use vhost::vhost_user::BackendReqHandler;
+
+/// A disk of this host, on which VM disks lie.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PhysicalDisk {
+    /// For the names of threads.
+    pub name: String,
+    /// What orders requests to it.
+    pub scheduler: SchedulerName,
+    /// What the scheduler is built for.
+    pub build: BuildOptions,
+    /// Threads and `preadv2` where the kernel would have io_uring too.
+    pub is_pool_wanted: bool,
+}
+
+/// A disk of a guest.
+#[derive(Clone, Debug)]
+pub struct VmDisk {
+    /// Its name, which is also what the guest sees as serial number.
+    pub name: String,
+    /// What it is made of.
+    pub image: Arc<Image>,
+    /// Which of the physical disks it lies on, as the index in what [`Server::start`] is given.
+    pub physical: usize,
+    /// Where the front end connects.
+    pub socket: PathBuf,
+    /// What its scheduler promises it.
+    pub parameters: FlowParameters,
+    /// How the tags of its guest are bounded.
+    pub tags: TagBounds,
+    /// Rings that its guest may have, 1 to 64.
+    pub queues: u16,
+}
+
+/// All that is served.
+pub struct Server {
+    workers: Vec<(WorkerHandle, JoinHandle<()>)>,
+    disks: Vec<Served>,
+}
+
+struct Served {
+    socket: PathBuf,
+    shared: Arc<Shared>,
+    thread: JoinHandle<()>,
+    counters: Arc<DiskCounters>,
+}
+
+/// Between a disk's thread and who ends it.
+#[derive(Default)]
+struct Shared {
+    state: Mutex<Listening>,
+}
+
+#[derive(Default)]
+struct Listening {
+    is_ending: bool,
+    connection: Option<UnixStream>,
+}
+
+impl Server {
+    /// Listens at every socket, and serves whoever connects, one front end a disk at a time.
+    pub fn start(physical: &[PhysicalDisk], disks: Vec<VmDisk>) -> Result<Self, ServerError> {
+        // First all that can fail for what the operator did.
+        let listeners = disks.iter().map(|disk| listen(&disk.socket)).collect::<Result<Vec<_>, _>>()?;
+        let options = |disk: &PhysicalDisk| WorkerOptions {
+            scheduler: disk.scheduler,
+            disk: disk.build,
+            is_pool_wanted: disk.is_pool_wanted,
+        };
+        let workers =
+            physical.iter().map(|disk| worker::start(&disk.name, options(disk))).collect::<Result<Vec<_>, _>>()?;
+        let mut server = Self { workers, disks: Vec::new() };
+        for (disk, listener) in disks.into_iter().zip(listeners) {
+            server.serve(disk, listener)?;
+        }
+        Ok(server)
+    }
+
+    fn serve(&mut self, disk: VmDisk, listener: UnixListener) -> Result<(), ServerError> {
+        let gone = || ServerError::System { what: "start a worker", source: io::ErrorKind::BrokenPipe.into() };
+        let (worker, _) = self.workers.get(disk.physical).ok_or_else(gone)?;
+        let queues = disk.queues.clamp(1, QUEUES_MAX as u16);
+        let counters = Arc::new(DiskCounters::default());
+        let new = NewDisk {
+            image: Arc::clone(&disk.image),
+            serial: disk.name.clone(),
+            parameters: disk.parameters,
+            bounds: disk.tags,
+            queues: usize::from(queues),
+            counters: Arc::clone(&counters),
+        };
+        let number = worker.ask(|answer| Command::Add(new, answer)).ok_or_else(gone)?;
+        let attachment = Attachment { image: disk.image, worker: worker.clone(), disk: number, queues };
+        let shared = Arc::new(Shared::default());
+        let thread = std::thread::Builder::new().name(format!("blk-{}", disk.name));
+        let run = {
+            let shared = Arc::clone(&shared);
+            move || accept_all(&listener, &attachment, &shared)
+        };
+        let thread = thread.spawn(run).map_err(ServerError::system("start a thread"))?;
+        self.disks.push(Served { socket: disk.socket, shared, thread, counters });
+        Ok(())
+    }
+
+    /// What each disk was asked for so far, in the order in which they were given.
+    pub fn counters(&self) -> impl Iterator<Item = &DiskCounters> {
+        self.disks.iter().map(|disk| &*disk.counters)
+    }
+
+    /// Ends: what guests sent is done and answered, and then nobody is served any more.
+    pub fn stop(self) {
+        for (worker, thread) in self.workers {
+            worker.ask(Command::End);
+            // A worker that panicked has answered nothing; its guests find that out by themselves.
+            let _ = thread.join();
+        }
+        for disk in self.disks {
+            disk.shared.end(&disk.socket);
+            let _ = disk.thread.join();
+            // It may be gone already.
+            let _ = std::fs::remove_file(&disk.socket);
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Listening> {
+        // Nothing in between can be half done.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes a connection; false when it is too late for one.
+    fn begin(&self, connection: &UnixStream) -> bool {
+        let mut state = self.lock();
+        state.connection = connection.try_clone().ok();
+        !state.is_ending && state.connection.is_some()
+    }
+
+    fn end(&self, socket: &Path) {
+        let mut state = self.lock();
+        state.is_ending = true;
+        if let Some(connection) = state.connection.take() {
+            // It has been hung up otherwise.
+            let _ = connection.shutdown(std::net::Shutdown::Both);
+        }
+        drop(state);
+        // Whoever waits for a connection gets one, and sees that it is the last.
+        let _ = UnixStream::connect(socket);
+    }
+}
+
+/// A socket of our own at `path`. One that a killed server left is removed; one at which somebody listens is not.
+fn listen(path: &Path) -> Result<UnixListener, ServerError> {
+    let failed = |source| ServerError::Listen { path: path.to_owned(), source };
+    match UnixStream::connect(path) {
+        Ok(_) => return Err(ServerError::InUse { path: path.to_owned() }),
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            std::fs::remove_file(path).map_err(failed)?;
+        }
+        // Nothing there, or something that `bind` will refuse.
+        Err(_) => {}
+    }
+    UnixListener::bind(path).map_err(failed)
+}
+
+fn accept_all(listener: &UnixListener, attachment: &Attachment, shared: &Shared) {
+    loop {
+        let Ok((connection, _)) = listener.accept() else {
+            // Out of descriptors, perhaps: not for ever.
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            continue;
+        };
+        if !shared.begin(&connection) {
+            return;
+        }
+        let session = Arc::new(Mutex::new(Session::new(attachment.clone())));
+        let mut handler = BackendReqHandler::from_stream(connection, session);
+        // The first message that makes no sense is the last: the front end is hung up on.
+        while handler.handle_request().is_ok() {}
+    }
+}

@@ -1,0 +1,138 @@
+//! One connection of a front end, QEMU as a rule: the vhost-user protocol for one VM disk. A message that makes no sense is
+//! refused, which ends the connection and nothing else.
+
+mod protocol;
+mod rings;
+
+use crate::device;
+use crate::image::Image;
+use crate::inflight::InflightRegion;
+use crate::memory::MemoryTable;
+use crate::ring::RING_SIZE_MAX;
+use crate::worker::{Command, RingKey, WorkerHandle};
+use rings::RingConfig;
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
+use std::fs::File;
+use std::sync::Arc;
+use vhost::vhost_user::message::{VhostUserInflight, VhostUserMemoryRegion, VhostUserProtocolFeatures};
+use vhost::vhost_user::{Error, Result};
+
+/// A disk, as its connections see it.
+#[derive(Clone)]
+pub(crate) struct Attachment {
+    pub(crate) image: Arc<Image>,
+    pub(crate) worker: WorkerHandle,
+    /// The worker's number of the disk.
+    pub(crate) disk: usize,
+    pub(crate) queues: u16,
+}
+
+/// The state of one connection.
+pub(crate) struct Session {
+    attachment: Attachment,
+    features: u64,
+    has_writeback: bool,
+    memory: Option<MemoryTable>,
+    inflight: Option<InflightRegion>,
+    rings: Vec<RingConfig>,
+}
+
+impl Session {
+    pub(crate) fn new(attachment: Attachment) -> Self {
+        let rings = (0..attachment.queues).map(|_| RingConfig::default()).collect();
+        Self { attachment, features: 0, has_writeback: true, memory: None, inflight: None, rings }
+    }
+
+    /// Asks the worker; an error when there is none any more.
+    fn ask<T>(&self, command: impl FnOnce(std::sync::mpsc::Sender<T>) -> Command) -> Result<T> {
+        self.attachment.worker.ask(command).ok_or(Error::BackendInternalError)
+    }
+
+    fn key(&self, index: u32) -> Result<RingKey> {
+        let queue = index as usize;
+        (queue < self.rings.len()).then_some(RingKey { disk: self.attachment.disk, queue }).ok_or(Error::InvalidParam)
+    }
+
+    fn offered(&self) -> u64 {
+        device::features(&self.attachment.image.geometry())
+    }
+
+    fn set_durable(&self) -> Result<()> {
+        let is_durable = device::is_durable(self.features, self.has_writeback);
+        self.ask(|answer| Command::SetDurable(self.attachment.disk, is_durable, answer))
+    }
+
+    fn accept_features(&mut self, features: u64) -> Result<()> {
+        if features & !self.offered() != 0 {
+            return Err(Error::FeatureMismatch);
+        }
+        self.features = features;
+        self.set_durable()
+    }
+
+    fn map_memory(&mut self, table: &[VhostUserMemoryRegion], files: Vec<File>) -> Result<()> {
+        let memory = MemoryTable::map(table, files).ok_or(Error::InvalidParam)?;
+        let shared = Arc::clone(&memory.memory);
+        self.ask(|answer| Command::SetMemory(self.attachment.disk, shared, answer))?;
+        self.memory = Some(memory);
+        Ok(())
+    }
+
+    fn read_config(&self, offset: u32, size: u32) -> Result<Vec<u8>> {
+        let config = device::config(&self.attachment.image.geometry(), self.attachment.queues, self.has_writeback);
+        // A front end may know of fields that come later; they are zero, as in a device without them.
+        let config = config.into_iter().chain(std::iter::repeat(0));
+        Ok(config.skip(offset as usize).take(size as usize).collect())
+    }
+
+    fn write_config(&mut self, offset: u32, bytes: &[u8]) -> Result<()> {
+        match bytes {
+            [value] if offset == device::CONFIG_AT_WRITEBACK => {
+                self.has_writeback = *value != 0;
+                self.set_durable()
+            }
+            _ => Err(Error::InvalidParam),
+        }
+    }
+
+    /// Makes memory for what is under way, for the front end to keep.
+    fn make_inflight(&mut self, wanted: &VhostUserInflight) -> Result<(VhostUserInflight, File)> {
+        let (queues, queue_size) = self.judge_inflight(wanted)?;
+        let length = InflightRegion::length_bytes(queues, queue_size) as u64;
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let file = memfd_create("minerva-blk-inflight", flags).map_err(|_| Error::MemFdCreateError)?;
+        ftruncate(&file, length).map_err(|_| Error::FileTruncateError)?;
+        let seals = SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
+        fcntl_add_seals(&file, seals).map_err(|_| Error::MemFdSealError)?;
+        Ok((VhostUserInflight::new(length, 0, queues, queue_size), File::from(file)))
+    }
+
+    fn keep_inflight(&mut self, given: &VhostUserInflight, file: File) -> Result<()> {
+        let (queues, queue_size) = self.judge_inflight(given)?;
+        let is_long_enough = given.mmap_size >= InflightRegion::length_bytes(queues, queue_size) as u64;
+        let region = InflightRegion::map(file, given.mmap_offset, queues, queue_size).filter(|_| is_long_enough);
+        self.inflight = Some(region.ok_or(Error::InvalidParam)?);
+        Ok(())
+    }
+
+    fn judge_inflight(&self, inflight: &VhostUserInflight) -> Result<(u16, u16)> {
+        let (queues, queue_size) = (inflight.num_queues, inflight.queue_size);
+        let fits = queues <= self.attachment.queues && queue_size <= RING_SIZE_MAX;
+        fits.then_some((queues, queue_size)).ok_or(Error::InvalidParam)
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // The next connection must not find requests of this one at the disk.
+        self.attachment.worker.ask(|answer| Command::Detach(self.attachment.disk, answer));
+    }
+}
+
+/// What of the protocol is spoken here.
+fn protocol_features() -> VhostUserProtocolFeatures {
+    VhostUserProtocolFeatures::MQ
+        | VhostUserProtocolFeatures::CONFIG
+        | VhostUserProtocolFeatures::INFLIGHT_SHMFD
+        | VhostUserProtocolFeatures::REPLY_ACK
+}

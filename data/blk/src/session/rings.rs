@@ -1,0 +1,132 @@
+//! The rings of a connection: collected piece by piece, in service once all is there.
+
+use super::Session;
+use crate::device;
+use crate::ring::{RING_SIZE_MAX, RingSetup};
+use crate::worker::Command;
+use std::fs::File;
+use vhost::vhost_user::message::VhostUserVringState;
+use vhost::vhost_user::{Error, Result};
+
+/// What the front end said of one ring.
+#[derive(Debug, Default)]
+pub(super) struct RingConfig {
+    size: u16,
+    /// Of the front end's own: descriptors, available, used.
+    addresses: Option<[u64; 3]>,
+    next_available: u16,
+    kick: Option<File>,
+    call: Option<File>,
+    is_enabled: bool,
+    is_running: bool,
+}
+
+impl Session {
+    fn ring(&mut self, index: u32) -> Result<&mut RingConfig> {
+        self.rings.get_mut(index as usize).ok_or(Error::InvalidParam)
+    }
+
+    /// Of a ring that is not in service; how it is served cannot be changed under it.
+    fn idle_ring(&mut self, index: u32) -> Result<&mut RingConfig> {
+        self.ring(index).and_then(|ring| if ring.is_running { Err(Error::InvalidParam) } else { Ok(ring) })
+    }
+
+    pub(super) fn size_ring(&mut self, index: u32, size: u32) -> Result<()> {
+        let size = u16::try_from(size).ok().filter(|size| size.is_power_of_two() && *size <= RING_SIZE_MAX);
+        self.idle_ring(index)?.size = size.ok_or(Error::InvalidParam)?;
+        Ok(())
+    }
+
+    pub(super) fn place_ring(&mut self, index: u32, addresses: [u64; 3]) -> Result<()> {
+        let ring = self.ring(index)?;
+        if ring.is_running && ring.addresses != Some(addresses) {
+            return Err(Error::InvalidParam);
+        }
+        ring.addresses = Some(addresses);
+        Ok(())
+    }
+
+    pub(super) fn set_base(&mut self, index: u32, base: u32) -> Result<()> {
+        let base = u16::try_from(base).map_err(|_| Error::InvalidParam)?;
+        self.idle_ring(index)?.next_available = base;
+        Ok(())
+    }
+
+    /// Stops a ring: everything of it is answered, and the kick is forgotten.
+    pub(super) fn stop_for_base(&mut self, index: u32) -> Result<VhostUserVringState> {
+        self.stop_ring(index)?;
+        let ring = self.ring(index)?;
+        ring.kick = None;
+        Ok(VhostUserVringState::new(index, u32::from(ring.next_available)))
+    }
+
+    pub(super) fn set_kick(&mut self, index: u32, kick: Option<File>) -> Result<()> {
+        // Without a descriptor the ring would have to be polled.
+        let kick = kick.ok_or(Error::InvalidParam)?;
+        self.stop_ring(index)?;
+        self.ring(index)?.kick = Some(kick);
+        self.start_ring(index)
+    }
+
+    pub(super) fn set_call(&mut self, index: u32, call: Option<File>) -> Result<()> {
+        if let Some(call) = &call {
+            // Nobody is to hold up the worker by not listening.
+            rustix::io::ioctl_fionbio(call, true).map_err(|_| Error::InvalidParam)?;
+        }
+        let given = call.as_ref().map(File::try_clone).transpose().map_err(Error::ReqHandlerError)?;
+        let key = self.key(index)?;
+        let ring = self.ring(index)?;
+        ring.call = call;
+        if ring.is_running {
+            self.ask(|answer| Command::SetCall(key, given, answer))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn enable_ring(&mut self, index: u32, is_enabled: bool) -> Result<()> {
+        self.ring(index)?.is_enabled = is_enabled;
+        if is_enabled { self.start_ring(index) } else { self.stop_ring(index) }
+    }
+
+    /// Serves a ring, if it may be and is not.
+    fn start_ring(&mut self, index: u32) -> Result<()> {
+        let key = self.key(index)?;
+        // Without protocol features a ring is enabled from its first kick on.
+        let is_always_enabled = self.features & device::PROTOCOL_FEATURES == 0;
+        let ring = &self.rings[key.queue];
+        let may_run = (ring.is_enabled || is_always_enabled) && !ring.is_running;
+        let (Some(kick), Some(addresses), Some(memory), true) = (&ring.kick, ring.addresses, &self.memory, may_run)
+        else {
+            return Ok(());
+        };
+        let address = |user: u64| memory.guest_address(user).ok_or(Error::InvalidParam);
+        let clone = |file: &File| file.try_clone().map_err(Error::ReqHandlerError);
+        let setup = RingSetup {
+            size: ring.size,
+            descriptors: address(addresses[0])?,
+            available: address(addresses[1])?,
+            used: address(addresses[2])?,
+            next_available: ring.next_available,
+            has_event_index: device::has_event_index(self.features),
+            memory: memory.memory.clone(),
+            kick: clone(kick)?,
+            call: ring.call.as_ref().map(clone).transpose()?,
+            inflight: self.inflight.as_ref().and_then(|region| region.queue(key.queue as u16)),
+        };
+        match self.ask(|answer| Command::Start(key, Box::new(setup), answer))? {
+            true => self.rings[key.queue].is_running = true,
+            false => return Err(Error::InvalidParam),
+        }
+        Ok(())
+    }
+
+    fn stop_ring(&mut self, index: u32) -> Result<()> {
+        let key = self.key(index)?;
+        if self.rings[key.queue].is_running {
+            let next_available = self.ask(|answer| Command::Stop(key, answer))?;
+            let ring = &mut self.rings[key.queue];
+            (ring.next_available, ring.is_running) = (next_available, false);
+        }
+        Ok(())
+    }
+}

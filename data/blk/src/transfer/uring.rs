@@ -1,0 +1,81 @@
+//! io_uring: one system call begins many jobs.
+
+use super::{Action, Done, Job, Transfer};
+use io_uring::squeue::Entry;
+use io_uring::types::{Fd, FsyncFlags};
+use io_uring::{IoUring, opcode};
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+const ENTRIES_MIN: u32 = 64;
+const ENTRIES_MAX: u32 = 1024;
+
+/// A ring of the kernel's.
+pub(crate) struct Uring {
+    ring: IoUring,
+    /// What did not fit any more.
+    waiting: VecDeque<Entry>,
+}
+
+impl Uring {
+    /// Fails where the kernel, a container's filter or `kernel.io_uring_disabled` refuses it.
+    pub(crate) fn open(jobs: u32) -> io::Result<Self> {
+        let entries = jobs.clamp(ENTRIES_MIN, ENTRIES_MAX);
+        let ring = IoUring::builder().setup_coop_taskrun().build(entries).or_else(|_| IoUring::new(entries))?;
+        Ok(Self { ring, waiting: VecDeque::new() })
+    }
+
+    fn push_waiting(&mut self) {
+        while let Some(entry) = self.waiting.pop_front() {
+            // SAFETY: whoever called `begin` keeps file and memory valid until the job is done.
+            if unsafe { self.ring.submission().push(&entry) }.is_err() {
+                self.waiting.push_front(entry);
+                return;
+            }
+        }
+    }
+}
+
+impl Transfer for Uring {
+    unsafe fn begin(&mut self, job: Job) {
+        let file = Fd(job.file);
+        let entry = match job.action {
+            Action::Read(pieces) => opcode::Readv::new(file, pieces.first, pieces.count).offset(pieces.offset).build(),
+            Action::Write(pieces, durable) => {
+                let flags = if durable { libc::RWF_DSYNC } else { 0 };
+                opcode::Writev::new(file, pieces.first, pieces.count).offset(pieces.offset).rw_flags(flags).build()
+            }
+            Action::Sync => opcode::Fsync::new(file).flags(FsyncFlags::DATASYNC).build(),
+            Action::Allocate { mode, offset, length } => {
+                opcode::Fallocate::new(file, length).offset(offset).mode(mode).build()
+            }
+        };
+        self.waiting.push_back(entry.user_data(u64::from(job.number)));
+    }
+
+    fn submit(&mut self) -> io::Result<()> {
+        loop {
+            self.push_waiting();
+            if self.ring.submission().is_empty() {
+                return Ok(());
+            }
+            match self.ring.submit() {
+                Ok(_) if self.waiting.is_empty() => return Ok(()),
+                Ok(_) => {}
+                Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn collect(&mut self, done: &mut Vec<Done>) {
+        let completions = self.ring.completion();
+        done.extend(completions.map(|entry| Done { number: entry.user_data() as u32, result: entry.result() }));
+    }
+
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        // SAFETY: the ring is open as long as `self` is.
+        unsafe { BorrowedFd::borrow_raw(self.ring.as_raw_fd()) }
+    }
+}

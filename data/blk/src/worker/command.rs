@@ -1,0 +1,131 @@
+//! What other threads ask of a worker. Each question is answered, and nobody waits for one longer than the disk takes.
+
+use crate::image::Image;
+use crate::memory::Memory;
+use crate::ring::RingSetup;
+use crate::tag::TagBounds;
+use minerva_blocksched::FlowParameters;
+use rustix::event::{EventfdFlags, eventfd};
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::slots::RingKey;
+
+/// A VM disk, as a worker gets it.
+pub(crate) struct NewDisk {
+    pub(crate) image: Arc<Image>,
+    /// What the guest sees as the disk's serial number.
+    pub(crate) serial: String,
+    pub(crate) parameters: FlowParameters,
+    pub(crate) bounds: TagBounds,
+    pub(crate) queues: usize,
+    pub(crate) counters: Arc<DiskCounters>,
+}
+
+/// What a disk was asked for, since the server began.
+#[derive(Debug, Default)]
+pub struct DiskCounters {
+    /// Reads, writes, flushes, discards and write-zeroes that were done.
+    pub requests: AtomicU64,
+    /// Bytes that reads and writes moved.
+    pub bytes: AtomicU64,
+    /// Requests with a tag of their own.
+    pub tagged: AtomicU64,
+    /// Requests that the image's file or disk failed.
+    pub failed: AtomicU64,
+    /// Requests that no disk could serve: malformed, outside the disk, unknown.
+    pub refused: AtomicU64,
+}
+
+impl DiskCounters {
+    pub(crate) fn add(counter: &AtomicU64, count: u64) {
+        counter.fetch_add(count, Ordering::Relaxed);
+    }
+}
+
+pub(crate) enum Command {
+    /// Takes a disk; answers with its number.
+    Add(NewDisk, Sender<usize>),
+    /// Serves a ring; whether it can be.
+    Start(RingKey, Box<RingSetup>, Sender<bool>),
+    /// Sends all that is queued of the disk at once, past the scheduler, answers the ring's requests, and serves it no more;
+    /// from where the next server goes on.
+    Stop(RingKey, Sender<u16>),
+    /// The front end has gone: what is not at the disk is forgotten, and what is there is waited for.
+    Detach(usize, Sender<()>),
+    /// The guest's memory lies elsewhere now.
+    SetMemory(usize, Arc<Memory>, Sender<()>),
+    /// Who is told of answers.
+    SetCall(RingKey, Option<File>, Sender<()>),
+    /// Whether each write is to be durable when it is answered.
+    SetDurable(usize, bool, Sender<()>),
+    /// Stops every ring of every disk as `Stop` does, and ends the worker.
+    End(Sender<()>),
+}
+
+/// How other threads reach a worker.
+#[derive(Clone)]
+pub(crate) struct WorkerHandle {
+    inbox: Arc<Inbox>,
+}
+
+struct Inbox {
+    /// None once the worker has ended.
+    commands: Mutex<Option<VecDeque<Command>>>,
+    signal: OwnedFd,
+}
+
+/// The worker's end. With it ends everybody's waiting.
+pub(super) struct InboxReader(Arc<Inbox>);
+
+impl WorkerHandle {
+    /// A handle, and the inbox for the worker.
+    pub(super) fn new() -> io::Result<(Self, InboxReader)> {
+        let signal = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
+        let inbox = Arc::new(Inbox { commands: Mutex::new(Some(VecDeque::new())), signal });
+        Ok((Self { inbox: Arc::clone(&inbox) }, InboxReader(inbox)))
+    }
+
+    /// Asks, and waits for the answer; none when the worker has ended.
+    pub(crate) fn ask<T>(&self, command: impl FnOnce(Sender<T>) -> Command) -> Option<T> {
+        let (answer, answered) = channel();
+        self.inbox.lock().as_mut()?.push_back(command(answer));
+        // It fails only with the count at its greatest, when the signal is given already.
+        let _ = rustix::io::write(&self.inbox.signal, &1u64.to_ne_bytes());
+        answered.recv().ok()
+    }
+}
+
+impl Inbox {
+    /// A thread that panicked with the lock held had pushed or popped, or not.
+    fn lock(&self) -> MutexGuard<'_, Option<VecDeque<Command>>> {
+        self.commands.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl InboxReader {
+    pub(super) fn signal(&self) -> BorrowedFd<'_> {
+        self.0.signal.as_fd()
+    }
+
+    /// The next command, until there is none.
+    pub(super) fn next(&self) -> Option<Command> {
+        self.0.lock().as_mut()?.pop_front()
+    }
+
+    /// To be called before [`InboxReader::next`]: what comes later signals again.
+    pub(super) fn clear_signal(&self) {
+        let _ = rustix::io::read(&self.0.signal, &mut [0u8; 8]);
+    }
+}
+
+impl Drop for InboxReader {
+    fn drop(&mut self) {
+        *self.0.lock() = None;
+    }
+}

@@ -1,0 +1,165 @@
+//! A worker obeys: disks and rings come and go.
+
+use super::{Command, Disk, EVENT_RINGS, NewDisk, QUEUES_MAX, RingKey, Served, Stopping, Worker, now};
+use crate::ring::{Ring, RingSetup};
+use rustix::event::epoll;
+
+impl Worker {
+    /// Does what others asked for.
+    pub(super) fn obey(&mut self) {
+        self.inbox.clear_signal();
+        // Nobody waits for an answer that cannot be sent.
+        while let Some(command) = self.inbox.next() {
+            match command {
+                Command::Add(disk, answer) => {
+                    let _ = answer.send(self.add_disk(disk));
+                }
+                Command::Start(key, setup, answer) => {
+                    let _ = answer.send(self.start_ring(key, *setup));
+                }
+                Command::Stop(key, answer) => match self.served(key) {
+                    Some(served) => {
+                        served.stopping = Some(Stopping::Asked(answer));
+                        self.send_all_queued(key.disk);
+                    }
+                    // It was never in service, or is stopped: who asks knows from where it goes on.
+                    None => drop(answer),
+                },
+                Command::Detach(disk, answer) => self.detach(disk, answer),
+                Command::SetMemory(disk, memory, answer) => {
+                    for served in self.disks.get_mut(disk).into_iter().flat_map(|disk| disk.rings.iter_mut().flatten())
+                    {
+                        served.ring.set_memory(memory.clone());
+                    }
+                    let _ = answer.send(());
+                }
+                Command::SetCall(key, call, answer) => {
+                    if let Some(served) = self.served(key) {
+                        served.ring.set_call(call);
+                    }
+                    let _ = answer.send(());
+                }
+                Command::SetDurable(disk, is_durable, answer) => {
+                    if let Some(disk) = self.disks.get_mut(disk) {
+                        disk.is_durable = is_durable;
+                    }
+                    let _ = answer.send(());
+                }
+                Command::End(answer) => self.end(answer),
+            }
+        }
+    }
+
+    fn add_disk(&mut self, new: NewDisk) -> usize {
+        let number = self.disks.len();
+        for flow in self.flows(number) {
+            self.scheduler.set_flow(now(), flow, new.parameters);
+        }
+        let rings = (0..new.queues.min(QUEUES_MAX)).map(|_| None).collect();
+        self.disks.push(Disk { new, rings, is_durable: true, detached: None });
+        number
+    }
+
+    fn start_ring(&mut self, key: RingKey, setup: RingSetup) -> bool {
+        if self.ending.is_some() {
+            return false;
+        }
+        let Some(place) = self.disks.get_mut(key.disk).and_then(|disk| disk.rings.get_mut(key.queue)) else {
+            return false;
+        };
+        let Some(ring) = Ring::start(setup).filter(|_| place.is_none()) else { return false };
+        // Each kick is an edge, so nobody has to read the counter. What cannot be waited for is no kick.
+        let data = epoll::EventData::new_u64(EVENT_RINGS + (key.disk * QUEUES_MAX + key.queue) as u64);
+        if epoll::add(&self.epoll, ring.kick(), data, epoll::EventFlags::IN | epoll::EventFlags::ET).is_err() {
+            return false;
+        }
+        *place = Some(Served { ring, stopping: None });
+        // What became available before is not kicked again.
+        self.kicked.push(key);
+        true
+    }
+
+    fn served(&mut self, key: RingKey) -> Option<&mut Served> {
+        self.disks.get_mut(key.disk)?.rings.get_mut(key.queue)?.as_mut()
+    }
+
+    /// Everything that the scheduler holds of a disk goes to the disk at once: a guest that stops its disk waits for it, and must not
+    /// wait for anybody's turn.
+    fn send_all_queued(&mut self, disk: usize) {
+        for request in self.take_back(disk) {
+            let number = request.id.0 as u32;
+            if let Some(slot) = self.slots.get(number) {
+                slot.is_scheduled = false;
+            }
+            self.begin(number);
+        }
+    }
+
+    /// The front end has gone, and its guest with it, or it comes back: then it knows what was not answered.
+    fn detach(&mut self, disk: usize, answer: std::sync::mpsc::Sender<()>) {
+        for request in self.take_back(disk) {
+            let number = request.id.0 as u32;
+            let Some(key) = self.slots.get(number).map(|slot| slot.key) else { continue };
+            self.slots.release(number);
+            if let Some(served) = self.served(key) {
+                served.ring.abandon();
+            }
+        }
+        let Some(disk) = self.disks.get_mut(disk) else { return };
+        for served in disk.rings.iter_mut().flatten() {
+            served.stopping = Some(Stopping::Unasked);
+        }
+        disk.detached = Some(answer);
+    }
+
+    fn end(&mut self, answer: std::sync::mpsc::Sender<()>) {
+        for number in 0..self.disks.len() {
+            for served in self.disks[number].rings.iter_mut().flatten() {
+                served.stopping.get_or_insert(Stopping::Unasked);
+            }
+            self.send_all_queued(number);
+        }
+        self.ending = Some(answer);
+    }
+
+    fn take_back(&mut self, disk: usize) -> Vec<minerva_blocksched::Request> {
+        let mut cancelled = std::mem::take(&mut self.cancelled);
+        for flow in self.flows(disk) {
+            self.scheduler.cancel(now(), flow, &mut cancelled);
+        }
+        cancelled.sort_by_key(|request| (request.arrived, request.id));
+        cancelled
+    }
+
+    /// Rings of which nothing is under way any more leave service, and who asked for that is told.
+    pub(super) fn end_stops(&mut self) {
+        for disk in &mut self.disks {
+            for place in &mut disk.rings {
+                let is_over = |served: &mut Served| served.stopping.is_some() && served.ring.under_way() == 0;
+                let Some(served) = place.take_if(is_over) else { continue };
+                // A front end that closed its counter has taken it from the set itself.
+                let _ = epoll::delete(&self.epoll, served.ring.kick());
+                if let Some(Stopping::Asked(answer)) = served.stopping {
+                    let _ = answer.send(served.ring.next_available());
+                }
+            }
+            if disk.rings.iter().all(Option::is_none)
+                && let Some(answer) = disk.detached.take()
+            {
+                let _ = answer.send(());
+            }
+        }
+    }
+
+    /// Whether the worker was told to end, and nothing is left to do.
+    pub(super) fn has_ended(&mut self) -> bool {
+        let is_idle = self.disks.iter().all(|disk| disk.rings.iter().all(Option::is_none));
+        match self.ending.take_if(|_| is_idle) {
+            Some(answer) => {
+                let _ = answer.send(());
+                true
+            }
+            None => false,
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! The thread of one physical disk: takes requests from the rings of all VM disks that lie on it, lets one scheduler order them,
+//! sends as many at once as the scheduler wants, and answers. One thread, so nothing on a request's way is locked.
+
+mod command;
+mod commands;
+mod send;
+mod serve;
+mod slots;
+
+pub use command::DiskCounters;
+pub(crate) use command::{Command, NewDisk, WorkerHandle};
+pub(crate) use slots::RingKey;
+
+use crate::chain::Chain;
+use crate::error::ServerError;
+use crate::ring::Ring;
+use crate::tag::STREAMS;
+use crate::transfer::{self, Done, Transfer};
+use command::InboxReader;
+use minerva_blocksched::{BuildOptions, FlowId, Promise, Request, Scheduler, SchedulerName};
+use minerva_model::Nanos;
+use rustix::event::{Timespec, epoll};
+use rustix::fd::OwnedFd;
+use rustix::time::{ClockId, clock_gettime};
+use slots::Slots;
+use std::sync::mpsc::Sender;
+use std::thread::JoinHandle;
+
+/// Jobs that the kernel has at once beside those that the scheduler wants there: of disks that are being stopped.
+const JOBS_BESIDE: u32 = 64;
+/// After how long what the kernel refused for want of memory is tried again.
+const RETRY: Nanos = Nanos::from_millis(1);
+const EVENTS_AT_ONCE: usize = 64;
+
+const EVENT_COMMAND: u64 = 0;
+const EVENT_DONE: u64 = 1;
+const EVENT_RINGS: u64 = 2;
+/// Rings of one disk; see [`RingKey`].
+pub(crate) const QUEUES_MAX: usize = 64;
+
+/// What a worker is made for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct WorkerOptions {
+    pub(crate) scheduler: SchedulerName,
+    pub(crate) disk: BuildOptions,
+    /// Threads in place of io_uring.
+    pub(crate) is_pool_wanted: bool,
+}
+
+/// A VM disk in service.
+struct Disk {
+    new: NewDisk,
+    rings: Vec<Option<Served>>,
+    /// A write is durable when it is answered.
+    is_durable: bool,
+    /// The front end has gone; told when nothing of it is under way any more.
+    detached: Option<Sender<()>>,
+}
+
+struct Served {
+    ring: Ring,
+    /// It is being stopped; told when nothing of it is under way any more. Nothing more is taken from it.
+    stopping: Option<Stopping>,
+}
+
+enum Stopping {
+    Asked(Sender<u16>),
+    /// By the end of the connection or of the worker.
+    Unasked,
+}
+
+struct Worker {
+    scheduler: Box<dyn Scheduler>,
+    depth: u32,
+    has_tags: bool,
+    transfer: Box<dyn Transfer>,
+    epoll: OwnedFd,
+    inbox: InboxReader,
+    disks: Vec<Disk>,
+    slots: Slots,
+    /// Sent by the scheduler and not done.
+    at_disk: u32,
+    chain: Chain,
+    done: Vec<Done>,
+    cancelled: Vec<Request>,
+    /// Rings whose guests kicked.
+    kicked: Vec<RingKey>,
+    ending: Option<Sender<()>>,
+    /// The transfer has jobs that the kernel did not take yet.
+    must_retry: bool,
+}
+
+/// Starts the thread.
+pub(crate) fn start(name: &str, options: WorkerOptions) -> Result<(WorkerHandle, JoinHandle<()>), ServerError> {
+    let (handle, inbox) = WorkerHandle::new().map_err(ServerError::system("make an event counter"))?;
+    let depth = options.scheduler.depth(options.disk).max(1);
+    // Made here, so that what the kernel refuses is told to who starts the server.
+    let transfer = transfer::open(depth + JOBS_BESIDE, options.is_pool_wanted)
+        .map_err(ServerError::system("start threads for input and output"))?;
+    let thread = std::thread::Builder::new().name(format!("blk-{name}"));
+    let run = move || {
+        // Where it cannot be made nobody is served: whoever asks hears that there is no worker.
+        if let Ok(mut worker) = Worker::new(options, depth, inbox, transfer) {
+            worker.run();
+        }
+    };
+    let thread = thread.spawn(run).map_err(ServerError::system("start a thread"))?;
+    Ok((handle, thread))
+}
+
+/// The instant, on the clock of schedulers.
+fn now() -> Nanos {
+    let time = clock_gettime(ClockId::Monotonic);
+    Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
+impl Worker {
+    fn new(
+        options: WorkerOptions,
+        depth: u32,
+        inbox: InboxReader,
+        transfer: Box<dyn Transfer + Send>,
+    ) -> rustix::io::Result<Self> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let inputs = epoll::EventFlags::IN;
+        epoll::add(&epoll, inbox.signal(), epoll::EventData::new_u64(EVENT_COMMAND), inputs)?;
+        epoll::add(&epoll, transfer.descriptor(), epoll::EventData::new_u64(EVENT_DONE), inputs)?;
+        Ok(Self {
+            scheduler: options.scheduler.build(options.disk),
+            depth,
+            has_tags: options.scheduler.keeps(Promise::Tags),
+            transfer,
+            epoll,
+            inbox,
+            disks: Vec::new(),
+            slots: Slots::default(),
+            at_disk: 0,
+            chain: Chain::default(),
+            done: Vec::new(),
+            cancelled: Vec::new(),
+            kicked: Vec::new(),
+            ending: None,
+            must_retry: false,
+        })
+    }
+
+    fn run(&mut self) {
+        let mut events: Vec<epoll::Event> = Vec::with_capacity(EVENTS_AT_ONCE);
+        loop {
+            let wake = self.serve();
+            if self.has_ended() {
+                return;
+            }
+            let wait = wake.map(|wake| {
+                let wait = wake.since(now());
+                Timespec { tv_sec: (wait.0 / 1_000_000_000) as i64, tv_nsec: (wait.0 % 1_000_000_000) as i64 }
+            });
+            events.clear();
+            // A signal only wakes it up early.
+            let _ = epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), wait.as_ref());
+            for event in &events {
+                match event.data.u64() {
+                    EVENT_COMMAND => self.obey(),
+                    EVENT_DONE => {}
+                    ring => {
+                        let ring = (ring - EVENT_RINGS) as usize;
+                        self.kicked.push(RingKey { disk: ring / QUEUES_MAX, queue: ring % QUEUES_MAX });
+                    }
+                }
+            }
+        }
+    }
+
+    /// Does what there is to do; the instant at which the scheduler wants to be asked again.
+    fn serve(&mut self) -> Option<Nanos> {
+        while let Some(key) = self.kicked.pop() {
+            self.take_all(key);
+        }
+        let wake = loop {
+            let wake = self.dispatch();
+            self.must_retry = self.transfer.submit().is_err();
+            let mut done = std::mem::take(&mut self.done);
+            self.transfer.collect(&mut done);
+            let has_done = !done.is_empty();
+            for done in done.drain(..) {
+                self.complete(done);
+            }
+            self.done = done;
+            if !has_done {
+                break wake;
+            }
+            self.notify();
+        };
+        self.notify();
+        self.end_stops();
+        let retry = self.must_retry.then(|| now() + RETRY);
+        [wake, retry].into_iter().flatten().min()
+    }
+
+    /// Tells guests what was answered.
+    fn notify(&mut self) {
+        for served in self.disks.iter_mut().flat_map(|disk| disk.rings.iter_mut().flatten()) {
+            served.ring.notify();
+        }
+    }
+
+    /// The flow of a stream of a disk. A contract is for a disk as a whole, a tag for a stream of its guest.
+    fn flow(&self, disk: usize, stream: u8) -> FlowId {
+        let flow = if self.has_tags { disk * usize::from(STREAMS) + usize::from(stream) } else { disk };
+        FlowId(u32::try_from(flow).unwrap_or(u32::MAX))
+    }
+
+    fn flows(&self, disk: usize) -> impl Iterator<Item = FlowId> + use<> {
+        let count = if self.has_tags { u32::from(STREAMS) } else { 1 };
+        let first = self.flow(disk, 0).0;
+        (first..first + count).map(FlowId)
+    }
+}

@@ -1,0 +1,143 @@
+//! From a ring to the scheduler.
+
+use super::slots::RingKey;
+use super::{DiskCounters, Worker, now};
+use crate::chain::{Direction, Malformed};
+use crate::request::{Header, Lengths, Operation, Refusal, SERIAL_BYTES};
+use crate::ring::Taken;
+use crate::tag::Priority;
+use minerva_blocksched::{Kind, Request, RequestId};
+use std::sync::Arc;
+use vm_memory::{Bytes, GuestAddress};
+
+/// Answers of the specification.
+pub(super) const STATUS_OK: u8 = 0;
+pub(super) const STATUS_FAILED: u8 = 1;
+const STATUS_UNSUPPORTED: u8 = 2;
+
+/// What a request is to the scheduler.
+struct Work {
+    kind: Kind,
+    offset_bytes: u64,
+    length_bytes: u64,
+}
+
+impl Work {
+    fn of(operation: Operation, lengths: Lengths) -> Self {
+        let (kind, offset_bytes, length_bytes) = match operation {
+            Operation::Read { offset_bytes } => (Kind::Read, offset_bytes, lengths.writable),
+            Operation::Write { offset_bytes } => (Kind::Write, offset_bytes, lengths.readable),
+            Operation::Flush | Operation::GetId => (Kind::Flush, 0, 0),
+            Operation::Discard { offset_bytes, length_bytes }
+            | Operation::WriteZeroes { offset_bytes, length_bytes, .. } => (Kind::Discard, offset_bytes, length_bytes),
+        };
+        Self { kind, offset_bytes, length_bytes }
+    }
+}
+
+/// As the guest gets it: cut off, or filled up with zeroes.
+fn serial(name: &str) -> [u8; SERIAL_BYTES] {
+    let mut serial = [0; SERIAL_BYTES];
+    let length = name.len().min(SERIAL_BYTES);
+    serial[..length].copy_from_slice(&name.as_bytes()[..length]);
+    serial
+}
+
+impl Worker {
+    /// Takes what a guest made available in a ring, and queues it.
+    pub(super) fn take_all(&mut self, key: RingKey) {
+        loop {
+            let ring = self.disks.get_mut(key.disk).and_then(|disk| disk.rings.get_mut(key.queue)?.as_mut());
+            let Some(served) = ring.filter(|served| served.stopping.is_none()) else { return };
+            let Some(taken) = served.ring.take(&mut self.chain) else { return };
+            self.take(key, taken);
+        }
+    }
+
+    fn take(&mut self, key: RingKey, taken: Taken) {
+        match self.queue(key, taken) {
+            Ok(()) => {}
+            Err((status, answer)) => {
+                if answer != STATUS_OK {
+                    DiskCounters::add(&self.disks[key.disk].new.counters.refused, 1);
+                }
+                let written = u32::from(status.is_some());
+                self.answer(key, taken.head, status, answer, written);
+            }
+        }
+    }
+
+    /// Queues a request, or says with what and where it is answered at once.
+    fn queue(&mut self, key: RingKey, taken: Taken) -> Result<(), (Option<GuestAddress>, u8)> {
+        let frame = taken.frame.map_err(|malformed| match malformed {
+            Malformed::NoStatus => (None, STATUS_FAILED),
+            Malformed::Status(status) => (Some(status), STATUS_FAILED),
+        })?;
+        let answer = |status: u8| (Some(frame.status), status);
+        let disk = &self.disks[key.disk];
+        let served = disk.rings[key.queue].as_ref().ok_or(answer(STATUS_FAILED))?;
+        let memory = Arc::clone(served.ring.memory());
+        let header = Header::parse(&frame.header);
+        let range = if header.has_range() { self.chain.range(&memory) } else { None };
+        let geometry = disk.new.image.geometry();
+        let operation =
+            Operation::judge(&header, frame.lengths, range.as_ref(), &geometry).map_err(|refusal| match refusal {
+                Refusal::Unsupported => answer(STATUS_UNSUPPORTED),
+                Refusal::Invalid => answer(STATUS_FAILED),
+            })?;
+        if operation == Operation::GetId {
+            let is_told = self.chain.fill(&memory, &serial(&disk.new.serial));
+            return Err(answer(if is_told { STATUS_OK } else { STATUS_FAILED }));
+        }
+        let request = self.request(key, header.ioprio, Work::of(operation, frame.lengths));
+        let number = self.slots.reserve(request);
+        let request = Request { id: RequestId(u64::from(number)), ..request };
+        let Some(slot) = self.slots.get(number) else { return Err(answer(STATUS_FAILED)) };
+        slot.pieces.clear();
+        let direction = match operation {
+            Operation::Read { .. } => Some(Direction::Writable),
+            Operation::Write { .. } => Some(Direction::Readable),
+            _ => None,
+        };
+        let pieces = &mut slot.pieces;
+        if direction.is_some_and(|direction| self.chain.locate(&memory, direction, pieces).is_none()) {
+            self.slots.release(number);
+            return Err(answer(STATUS_FAILED));
+        }
+        (slot.key, slot.head, slot.status) = (key, taken.head, frame.status);
+        (slot.operation, slot.request, slot.is_scheduled) = (operation, request, true);
+        slot.memory = Some(memory);
+        self.scheduler.add(request.arrived, request);
+        Ok(())
+    }
+
+    /// As the scheduler gets it; its number is not known yet.
+    fn request(&self, key: RingKey, ioprio: u16, work: Work) -> Request {
+        let disk = &self.disks[key.disk].new;
+        let priority = Priority::of(ioprio, disk.bounds);
+        if priority.stream > 0 {
+            DiskCounters::add(&disk.counters.tagged, 1);
+        }
+        Request {
+            id: RequestId(0),
+            flow: self.flow(key.disk, priority.stream),
+            kind: work.kind,
+            // A guest says of no write whether somebody waits for it; one that an application gave a stream is its own.
+            sync: !matches!(work.kind, Kind::Write) || priority.stream > 0,
+            tag: Some(priority.tag),
+            offset_bytes: work.offset_bytes,
+            length_bytes: u32::try_from(work.length_bytes).unwrap_or(u32::MAX),
+            arrived: now(),
+        }
+    }
+
+    /// Answers a request: a status byte where there is room for one, and its place in the used ring.
+    pub(super) fn answer(&mut self, key: RingKey, head: u16, status: Option<GuestAddress>, answer: u8, written: u32) {
+        let Some(served) = self.disks[key.disk].rings[key.queue].as_mut() else { return };
+        if let Some(status) = status {
+            // The address was judged, in this memory or in one before it; a guest that gave its memory away hears nothing.
+            let _ = served.ring.memory().write_obj(answer, status);
+        }
+        served.ring.publish(head, written);
+    }
+}

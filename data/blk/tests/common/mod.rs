@@ -1,0 +1,93 @@
+//! A server in this process, with sockets and images of a test's own.
+
+#![allow(dead_code, reason = "each test program uses a part of it")]
+
+use minerva_blk::tag::TagBounds;
+use minerva_blk::{Image, ImageOptions, PhysicalDisk, Server, VmDisk};
+use minerva_blocksched::{BuildOptions, FlowParameters, SchedulerName};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// One VM disk of a test.
+pub(crate) struct TestDisk {
+    pub(crate) image: PathBuf,
+    pub(crate) options: ImageOptions,
+    pub(crate) parameters: FlowParameters,
+    pub(crate) queues: u16,
+}
+
+/// A folder, and what is served from it.
+pub(crate) struct Bench {
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) server: Option<Server>,
+}
+
+pub(crate) const IMAGE_BYTES: u64 = 8 << 20;
+
+impl Bench {
+    pub(crate) fn folder() -> tempfile::TempDir {
+        tempfile::Builder::new().prefix("minerva-test-blk-").tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+    }
+
+    /// One disk of [`IMAGE_BYTES`] without a scheduler's order, past the page cache where the file system can.
+    pub(crate) fn one(queues: u16) -> Self {
+        let folder = Self::folder();
+        let disk = TestDisk { queues, ..disk(&folder.path().join("disk0")) };
+        Self::start(folder, SchedulerName::Noop, 32, false, vec![disk])
+    }
+
+    /// Disks on one physical disk.
+    pub(crate) fn start(
+        folder: tempfile::TempDir,
+        scheduler: SchedulerName,
+        depth: u32,
+        is_pool_wanted: bool,
+        disks: Vec<TestDisk>,
+    ) -> Self {
+        let build = BuildOptions::for_disk(false, depth);
+        let physical = [PhysicalDisk { name: "test".to_owned(), scheduler, build, is_pool_wanted }];
+        let disks = disks.into_iter().enumerate().map(|(number, disk)| VmDisk {
+            name: format!("disk{number}"),
+            image: Arc::new(Image::open(&disk.image, disk.options).unwrap()),
+            physical: 0,
+            socket: socket(folder.path(), number),
+            parameters: disk.parameters,
+            tags: TagBounds { default: 64, max: 254 },
+            queues: disk.queues,
+        });
+        let server = Some(Server::start(&physical, disks.collect()).unwrap());
+        Self { folder, server }
+    }
+
+    pub(crate) fn socket(&self, number: usize) -> PathBuf {
+        socket(self.folder.path(), number)
+    }
+
+    pub(crate) fn image(&self) -> PathBuf {
+        self.folder.path().join("disk0")
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        if let Some(server) = self.server.take() {
+            server.stop();
+        }
+    }
+}
+
+fn socket(folder: &Path, number: usize) -> PathBuf {
+    folder.join(format!("socket{number}"))
+}
+
+/// A new image.
+pub(crate) fn disk(image: &Path) -> TestDisk {
+    File::create(image).unwrap().set_len(IMAGE_BYTES).unwrap();
+    let direct = ImageOptions { is_read_only: false, is_direct: true };
+    let options = match Image::open(image, direct) {
+        Ok(_) => direct,
+        Err(_) => ImageOptions { is_direct: false, ..direct },
+    };
+    TestDisk { image: image.to_owned(), options, parameters: FlowParameters::default(), queues: 1 }
+}
