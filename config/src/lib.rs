@@ -1,4 +1,5 @@
-//! The operator's TOML file: parse, validate, point at the line.
+//! The operator's TOML files: parse, validate, point at the line. `minerva.toml` is the daemon's, `blk.toml` (module `blk`) that of the
+//! server for VM disks.
 //!
 //! Every key is one row of `keys`; from these rows come the parser, the commented default file ([`default_file`]) and the
 //! JSON schema ([`json_schema`]). A file is judged as a whole: all its errors are shown, each with its line, and nothing of
@@ -6,6 +7,7 @@
 //!
 //! Limits: a file is at most [`FILE_BYTES_MAX`] long.
 
+mod blk;
 mod file;
 mod forms;
 mod identities;
@@ -20,6 +22,10 @@ mod settings;
 mod template;
 mod value;
 
+pub use blk::{
+    BlkConfig, BlkDeviceSettings, BlkServerSettings, DEVICE_OTHER, VmDiskSettings, blk_default_file, load_blk,
+    parse_blk,
+};
 pub use participation::{Identity, KnownBy, PORT_DEFAULT, ParticipationSettings, TenantLimits};
 pub use problem::{ConfigError, ConfigErrors, Problem};
 pub use settings::{Config, DaemonSettings, LogFormat, LogLevel, LogSettings, Metrics, NamedSettings};
@@ -40,12 +46,17 @@ pub fn parse(text: &str, origin: &Path) -> Result<Config, ConfigErrors> {
 
 /// Judges the file at `path` and its drop-ins, `path` + `.d/*.toml`, in the order of their names.
 pub fn load(path: &Path) -> Result<Config, ConfigError> {
+    Ok(parse_all(read_with_drop_ins(path)?)?)
+}
+
+/// The file, and its drop-ins in the order of their names.
+fn read_with_drop_ins(path: &Path) -> Result<Vec<(PathBuf, String)>, ConfigError> {
     let mut files = vec![(path.to_owned(), read(path)?)];
     for drop_in in drop_ins(path)? {
         let text = read(&drop_in)?;
         files.push((drop_in, text));
     }
-    Ok(parse_all(files)?)
+    Ok(files)
 }
 
 fn parse_all(files: impl IntoIterator<Item = (PathBuf, String)>) -> Result<Config, ConfigErrors> {

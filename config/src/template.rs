@@ -44,7 +44,7 @@ pub fn default_file() -> String {
     out
 }
 
-fn write_keys<T>(out: &mut String, keys: &[Key<T>], value: &T, commented: bool) {
+pub(crate) fn write_keys<T>(out: &mut String, keys: &[Key<T>], value: &T, commented: bool) {
     for key in keys {
         let shown = (key.show)(value);
         let mark = if commented || shown.is_none() { "# " } else { "" };

@@ -59,8 +59,8 @@ struct Served {
 }
 
 /// Between a disk's thread and who ends it.
-#[derive(Default)]
 struct Shared {
+    listener: UnixListener,
     state: Mutex<Listening>,
 }
 
@@ -104,11 +104,11 @@ impl Server {
         };
         let number = worker.ask(|answer| Command::Add(new, answer)).ok_or_else(gone)?;
         let attachment = Attachment { image: disk.image, worker: worker.clone(), disk: number, queues };
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(Shared { listener, state: Mutex::default() });
         let thread = std::thread::Builder::new().name(format!("blk-{}", disk.name));
         let run = {
             let shared = Arc::clone(&shared);
-            move || accept_all(&listener, &attachment, &shared)
+            move || shared.accept_all(&attachment)
         };
         let thread = thread.spawn(run).map_err(ServerError::system("start a thread"))?;
         self.disks.push(Served { socket: disk.socket, shared, thread, counters });
@@ -128,7 +128,7 @@ impl Server {
             let _ = thread.join();
         }
         for disk in self.disks {
-            disk.shared.end(&disk.socket);
+            disk.shared.end();
             let _ = disk.thread.join();
             // It may be gone already.
             let _ = std::fs::remove_file(&disk.socket);
@@ -149,16 +149,36 @@ impl Shared {
         !state.is_ending && state.connection.is_some()
     }
 
-    fn end(&self, socket: &Path) {
+    fn end(&self) {
         let mut state = self.lock();
         state.is_ending = true;
         if let Some(connection) = state.connection.take() {
             // It has been hung up otherwise.
             let _ = connection.shutdown(std::net::Shutdown::Both);
         }
-        drop(state);
-        // Whoever waits for a connection gets one, and sees that it is the last.
-        let _ = UnixStream::connect(socket);
+        // Ends the wait for the next one.
+        let _ = rustix::net::shutdown(&self.listener, rustix::net::Shutdown::Both);
+    }
+
+    fn accept_all(&self, attachment: &Attachment) {
+        loop {
+            let connection = self.listener.accept();
+            if self.lock().is_ending {
+                return;
+            }
+            let Ok((connection, _)) = connection else {
+                // Out of descriptors, perhaps: not for ever.
+                std::thread::sleep(std::time::Duration::from_millis(100));
+                continue;
+            };
+            if !self.begin(&connection) {
+                return;
+            }
+            let session = Arc::new(Mutex::new(Session::new(attachment.clone())));
+            let mut handler = BackendReqHandler::from_stream(connection, session);
+            // The first message that makes no sense is the last: the front end is hung up on.
+            while handler.handle_request().is_ok() {}
+        }
     }
 }
 
@@ -174,21 +194,4 @@ fn listen(path: &Path) -> Result<UnixListener, ServerError> {
         Err(_) => {}
     }
     UnixListener::bind(path).map_err(failed)
-}
-
-fn accept_all(listener: &UnixListener, attachment: &Attachment, shared: &Shared) {
-    loop {
-        let Ok((connection, _)) = listener.accept() else {
-            // Out of descriptors, perhaps: not for ever.
-            std::thread::sleep(std::time::Duration::from_millis(100));
-            continue;
-        };
-        if !shared.begin(&connection) {
-            return;
-        }
-        let session = Arc::new(Mutex::new(Session::new(attachment.clone())));
-        let mut handler = BackendReqHandler::from_stream(connection, session);
-        // The first message that makes no sense is the last: the front end is hung up on.
-        while handler.handle_request().is_ok() {}
-    }
 }

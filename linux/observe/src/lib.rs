@@ -49,5 +49,5 @@ pub use error::ObserveError;
 pub use hidden::HiddenGroups;
 pub use machines::{Machines, NoMachine};
 pub use mounts::{MountFacts, read_mount_facts};
-pub use observer::{Observer, ReadCounts};
+pub use observer::{Observer, ReadCounts, disks_below};
 pub use roots::Roots;

@@ -15,6 +15,7 @@ use crate::tenants::Tenants;
 use minerva_model::{CgroupRef, CgroupVersion, DeviceId, Event, Sample, TenantRule};
 use rustix::fs::{Mode, OFlags};
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// Watches tenants, disks and processes of one host.
 #[derive(Debug)]
@@ -98,12 +99,9 @@ impl Observer {
         Stack { sys: &self.roots.sys, mounts: &[] }.whole_disk(device, &mut self.reader)
     }
 
-    /// The whole disks on which a block device lies: its own first, then those at the bottom of its stack (`dm`, `md`, loop).
-    pub fn disks_below(&mut self, device: DeviceId) -> Vec<DeviceId> {
-        let stack = Stack { sys: &self.roots.sys, mounts: &[] };
-        let Some(whole) = stack.whole_disk(device, &mut self.reader) else { return Vec::new() };
-        let bottom = stack.bottom(whole, &mut self.reader);
-        std::iter::once(whole).chain(bottom).collect()
+    /// The whole disks on which a block device lies: see [`disks_below`].
+    pub fn disks_below(&self, device: DeviceId) -> Vec<DeviceId> {
+        disks_below(&self.roots.sys, device)
     }
 
     /// Whether a group is there, and still the one that was met. One that is may have ceased to be a tenant all the same.
@@ -171,4 +169,14 @@ impl Observer {
     pub fn read_counts(&self) -> ReadCounts {
         ReadCounts { files: self.reader.files_read, opened: self.reader.files_opened }
     }
+}
+
+/// The whole disks on which a block device lies, by sysfs at `sys`: its own first, then those at the bottom of its stack (`dm`, `md`,
+/// loop). None for a number that is no block device's.
+pub fn disks_below(sys: &Path, device: DeviceId) -> Vec<DeviceId> {
+    let mut reader = Reader::new();
+    let stack = Stack { sys, mounts: &[] };
+    let Some(whole) = stack.whole_disk(device, &mut reader) else { return Vec::new() };
+    let bottom = stack.bottom(whole, &mut reader);
+    std::iter::once(whole).chain(bottom).collect()
 }

@@ -1,0 +1,36 @@
+//! What the command line may say.
+
+use std::path::PathBuf;
+
+/// Serves the disks of virtual machines, so that contracts, weights and the priorities of guests' applications hold between them.
+///
+/// QEMU connects to a socket for each disk; what to tell it says `attach-line`.
+#[derive(Debug, clap::Parser)]
+#[command(name = "minerva-blk", version)]
+pub(crate) struct Arguments {
+    /// Which disks there are, and what they are promised
+    #[arg(long, value_name = "FILE", default_value = "/etc/minerva/blk.toml", global = true)]
+    pub(crate) config: PathBuf,
+    /// Judge the file and all that it names, and serve nothing
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// Do this in place of serving
+    #[command(subcommand)]
+    pub(crate) action: Option<Action>,
+}
+
+/// What it does besides serving.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Action {
+    /// Print QEMU's arguments and libvirt's XML for a disk
+    AttachLine {
+        /// Its name in the file
+        disk: String,
+    },
+    /// Writes the manual page and the completions
+    #[command(hide = true)]
+    Generate {
+        /// Into this directory
+        directory: PathBuf,
+    },
+}

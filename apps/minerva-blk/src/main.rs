@@ -1,0 +1,30 @@
+//! The server for VM disks: reads its file, opens what it names, and serves it until it is told to end.
+
+mod arguments;
+mod attach;
+mod generate;
+mod physical;
+mod plan;
+mod privileges;
+mod run;
+
+use arguments::{Action, Arguments};
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let result = match &arguments.action {
+        Some(Action::Generate { directory }) => generate::run(directory),
+        Some(Action::AttachLine { disk }) => attach::run(&arguments.config, disk),
+        None if arguments.check => run::check(&arguments.config),
+        None => run::serve(&arguments.config),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("minerva-blk: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

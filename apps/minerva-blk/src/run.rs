@@ -1,0 +1,85 @@
+//! Serving, from the first look at the file to the last answer.
+
+use crate::plan;
+use crate::privileges::Identity;
+use anyhow::Context;
+use minerva_blk::{DiskCounters, Server};
+use minerva_config::{BlkConfig, load_blk};
+use sd_notify::NotifyState;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+/// Sockets are for their owner and the group that the file names.
+const SOCKET_MASK: u32 = 0o117;
+
+/// Judges the file, and opens what it names.
+pub(crate) fn check(path: &Path) -> anyhow::Result<()> {
+    let config = load(path)?;
+    Identity::find(&config.server)?;
+    let plan = plan::open(&config)?;
+    for disk in &plan.disks {
+        let (geometry, physical) = (disk.image.geometry(), &plan.physical[disk.physical]);
+        let bytes = geometry.sectors * minerva_blk::request::SECTOR_BYTES;
+        println!("{}: {bytes} bytes on {}, ordered by {}", disk.name, physical.name, physical.scheduler);
+    }
+    println!("{}: {} disks can be served", path.display(), plan.disks.len());
+    Ok(())
+}
+
+fn load(path: &Path) -> anyhow::Result<BlkConfig> {
+    let config = load_blk(path).with_context(|| format!("failed to use {}", path.display()))?;
+    for warning in &config.warnings {
+        eprintln!("{warning}\n");
+    }
+    Ok(config)
+}
+
+/// Serves until SIGTERM or SIGINT.
+pub(crate) fn serve(path: &Path) -> anyhow::Result<()> {
+    // One worker that fails would leave its guests without an answer: better all end, and the service manager starts them anew,
+    // which repeats what was under way.
+    let tell = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        tell(panic);
+        std::process::abort();
+    }));
+    rustix::thread::set_no_new_privs(true).context("failed to do without new privileges")?;
+    let mut signals = Signals::new([SIGTERM, SIGINT]).context("failed to listen for signals")?;
+    let config = load(path)?;
+    let identity = Identity::find(&config.server)?;
+    let plan = plan::open(&config)?;
+    let names: Vec<String> = plan.disks.iter().map(|disk| disk.name.clone()).collect();
+    let sockets: Vec<PathBuf> = plan.disks.iter().map(|disk| disk.socket.clone()).collect();
+    for folder in sockets.iter().filter_map(|socket| socket.parent()) {
+        std::fs::create_dir_all(folder).with_context(|| format!("failed to make {}", folder.display()))?;
+    }
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(SOCKET_MASK));
+    let server = Server::start(&plan.physical, plan.disks).context("failed to start")?;
+    identity.own(&sockets)?;
+    identity.become_user()?;
+    let status = format!("{} disks are served", names.len());
+    eprintln!("minerva-blk: {status}");
+    // Whoever does not listen has no need to know.
+    let _ = sd_notify::notify(&[NotifyState::Ready, NotifyState::Status(&status)]);
+    signals.forever().next();
+    let _ = sd_notify::notify(&[NotifyState::Stopping]);
+    for (name, counters) in names.iter().zip(server.counters()) {
+        eprintln!("minerva-blk: {name}: {}", told(counters));
+    }
+    server.stop();
+    Ok(())
+}
+
+fn told(counters: &DiskCounters) -> String {
+    let of = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+    format!(
+        "{} requests, {} bytes, {} tagged, {} failed, {} refused",
+        of(&counters.requests),
+        of(&counters.bytes),
+        of(&counters.tagged),
+        of(&counters.failed),
+        of(&counters.refused)
+    )
+}

@@ -1,0 +1,7 @@
+//! The program as an operator has it: its file, its answers, and what guests keep when it ends, well or badly.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says why by panicking")]
+
+mod command_line;
+mod kill;
+mod place;

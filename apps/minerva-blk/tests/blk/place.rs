@@ -1,0 +1,83 @@
+//! A folder with images, a file that names them, and a server that ends with the test.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+pub(crate) const IMAGE_BYTES: u64 = 4 << 20;
+
+pub(crate) struct Place {
+    pub(crate) folder: tempfile::TempDir,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::Builder::new().prefix("minerva-test-blk-").tempdir_in(env!("CARGO_TARGET_TMPDIR"));
+        let place = Self { folder: folder.unwrap() };
+        std::fs::File::create(place.image()).unwrap().set_len(IMAGE_BYTES).unwrap();
+        place
+    }
+
+    pub(crate) fn image(&self) -> PathBuf {
+        self.folder.path().join("vm1.raw")
+    }
+
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.folder.path().join("vm1.sock")
+    }
+
+    pub(crate) fn config(&self) -> PathBuf {
+        self.folder.path().join("blk.toml")
+    }
+
+    /// Writes the file: `disk` are the keys of `vm1` besides its paths, `rest` other tables.
+    pub(crate) fn write(&self, disk: &str, rest: &str) {
+        let (image, socket) = (self.image(), self.socket());
+        // Not every file system that tests run on has direct I/O.
+        let text = format!("[disks.vm1]\nimage = {image:?}\nsocket = {socket:?}\n{disk}\n{rest}\n");
+        std::fs::write(self.config(), text).unwrap();
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
+        Command::new(program()).arg("--config").arg(self.config()).args(arguments).output().unwrap()
+    }
+
+    pub(crate) fn serve(&self) -> Serving {
+        let mut command = Command::new(program());
+        command.arg("--config").arg(self.config()).stderr(Stdio::piped()).stdin(Stdio::null());
+        Serving(command.spawn().unwrap())
+    }
+}
+
+pub(crate) fn program() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_minerva-blk"))
+}
+
+/// A server, killed when dropped.
+pub(crate) struct Serving(pub(crate) Child);
+
+impl Serving {
+    /// Ends it as systemd does; what it said, and whether it was content.
+    pub(crate) fn terminate(mut self) -> (bool, String) {
+        let pid = rustix::process::Pid::from_child(&self.0);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        let begun = Instant::now();
+        let status = loop {
+            if let Some(status) = self.0.try_wait().unwrap() {
+                break status;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(60), "it does not end");
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        let mut said = String::new();
+        std::io::Read::read_to_string(&mut self.0.stderr.take().unwrap(), &mut said).unwrap();
+        (status.success(), said)
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}

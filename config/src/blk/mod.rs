@@ -1,0 +1,137 @@
+//! The file of the server for VM disks, `/etc/minerva/blk.toml`.
+
+mod keys;
+mod reader;
+
+use crate::problem::{ConfigError, ConfigErrors, Problem};
+use crate::template::write_keys;
+use keys::{DEVICE, DISK, SERVER};
+use minerva_blocksched::SchedulerName;
+use minerva_model::Nanos;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Rings of one VM disk.
+pub(crate) const QUEUES_MAX: u64 = 64;
+/// The device that stands for all that lies on no disk of its own: memory, network.
+pub const DEVICE_OTHER: &str = "other";
+
+/// What `minerva-blk` serves.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BlkConfig {
+    /// The server itself.
+    pub server: BlkServerSettings,
+    /// Disks of this host, by kernel name.
+    pub devices: BTreeMap<String, BlkDeviceSettings>,
+    /// Disks of guests, by their names.
+    pub disks: BTreeMap<String, VmDiskSettings>,
+    /// What is allowed and probably not meant.
+    pub warnings: Vec<Problem>,
+}
+
+/// `[server]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BlkServerSettings {
+    /// Who the server is once everything is open; none for whoever starts it.
+    pub user: Option<String>,
+    /// Whose members may connect to the sockets.
+    pub socket_group: Option<String>,
+}
+
+/// `[devices.NAME]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlkDeviceSettings {
+    /// What orders requests.
+    pub scheduler: SchedulerName,
+    /// Requests at the disk at once; some schedulers take fewer.
+    pub depth: u32,
+    /// Whether it seeks; none for what the kernel says.
+    pub rotational: Option<bool>,
+}
+
+impl Default for BlkDeviceSettings {
+    fn default() -> Self {
+        Self { scheduler: SchedulerName::Bfq, depth: 32, rotational: None }
+    }
+}
+
+/// `[disks.NAME]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VmDiskSettings {
+    /// Where it stands, as `file:line`, for what turns out to be wrong with it later.
+    pub place: String,
+    /// What it is made of.
+    pub image: PathBuf,
+    /// Where QEMU connects; none for the usual place.
+    pub socket: Option<PathBuf>,
+    /// Nothing is written.
+    pub read_only: bool,
+    /// Past the host's page cache.
+    pub direct: bool,
+    /// Rings.
+    pub queues: u16,
+    /// 1 to 10,000; 100 is neutral.
+    pub weight: u32,
+    /// What it is promised; none for nothing.
+    pub rate_bytes_per_second: Option<u64>,
+    /// How much more at once.
+    pub burst_bytes: u64,
+    /// Within what time.
+    pub delay: Nanos,
+    /// What it never has more of.
+    pub limit_bytes_per_second: Option<u64>,
+    /// Of requests without a tag.
+    pub tag_default: u8,
+    /// Of any request.
+    pub tag_max: u8,
+}
+
+impl Default for VmDiskSettings {
+    fn default() -> Self {
+        Self {
+            place: String::new(),
+            image: PathBuf::new(),
+            socket: None,
+            read_only: false,
+            direct: true,
+            queues: 4,
+            weight: 100,
+            rate_bytes_per_second: None,
+            burst_bytes: 1 << 20,
+            delay: Nanos::from_millis(200),
+            limit_bytes_per_second: None,
+            tag_default: 64,
+            tag_max: 128,
+        }
+    }
+}
+
+/// Judges one text; `origin` is the name that errors show.
+pub fn parse_blk(text: &str, origin: &Path) -> Result<BlkConfig, ConfigErrors> {
+    reader::read_all([(origin.to_owned(), text.to_owned())])
+}
+
+/// Judges the file at `path` and its drop-ins, `path` + `.d/*.toml`, in the order of their names.
+pub fn load_blk(path: &Path) -> Result<BlkConfig, ConfigError> {
+    Ok(reader::read_all(crate::read_with_drop_ins(path)?)?)
+}
+
+/// The commented default file.
+pub fn blk_default_file() -> String {
+    let mut out = "\
+# What minerva-blk serves. Every key stands here with its default. Drop-ins, blk.toml.d/*.toml beside this file, are read after
+# it in the order of their names, and what they say wins. `minerva-blk --check` judges it all without serving anything.
+
+# The server itself.
+[server]
+"
+    .to_owned();
+    write_keys(&mut out, SERVER, &BlkServerSettings::default(), false);
+    out.push_str("\n# One table a disk of this host, by kernel name; `other` is all that lies on none. All VM disks on it share one scheduler.\n# [devices.sda]\n");
+    write_keys(&mut out, DEVICE, &BlkDeviceSettings::default(), true);
+    out.push_str(
+        "\n# One table a disk of a guest. The name is also the serial number that the guest sees.\n# [disks.vm1]\n",
+    );
+    write_keys(&mut out, DISK, &VmDiskSettings::default(), true);
+    out
+}
