@@ -8,6 +8,7 @@ use minerva_blocksched::{BuildOptions, FlowParameters, SchedulerName};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// One VM disk of a test.
 pub(crate) struct TestDisk {
@@ -21,7 +22,12 @@ pub(crate) struct TestDisk {
 pub(crate) struct Bench {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) server: Option<Server>,
+    /// The name of its worker's thread.
+    pub(crate) worker: String,
 }
+
+/// Tests of one program run beside each other.
+static NUMBER: AtomicU32 = AtomicU32::new(0);
 
 pub(crate) const IMAGE_BYTES: u64 = 8 << 20;
 
@@ -45,8 +51,9 @@ impl Bench {
         is_pool_wanted: bool,
         disks: Vec<TestDisk>,
     ) -> Self {
+        let name = format!("test{}", NUMBER.fetch_add(1, Ordering::Relaxed));
         let build = BuildOptions::for_disk(false, depth);
-        let physical = [PhysicalDisk { name: "test".to_owned(), scheduler, build, is_pool_wanted }];
+        let physical = [PhysicalDisk { name: name.clone(), scheduler, build, is_pool_wanted }];
         let disks = disks.into_iter().enumerate().map(|(number, disk)| VmDisk {
             name: format!("disk{number}"),
             image: Arc::new(Image::open(&disk.image, disk.options).unwrap()),
@@ -57,7 +64,7 @@ impl Bench {
             queues: disk.queues,
         });
         let server = Some(Server::start(&physical, disks.collect()).unwrap());
-        Self { folder, server }
+        Self { folder, server, worker: format!("blk-{name}") }
     }
 
     pub(crate) fn socket(&self, number: usize) -> PathBuf {

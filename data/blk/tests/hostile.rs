@@ -1,0 +1,266 @@
+//! Guests that break every rule: nothing they write to their rings ends the server, spins it, reaches another disk, or leaves an
+//! honest neighbour waiting.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says why by panicking")]
+
+mod common;
+
+use common::{Bench, IMAGE_BYTES, disk};
+use minerva_blocksched::SchedulerName;
+use minerva_vhost_client::{Client, ClientOptions, ClientRing, Request, kind};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+use vm_memory::{Bytes, GuestAddress};
+
+const NEXT: u16 = 1;
+const WRITE: u16 = 2;
+const INDIRECT: u16 = 4;
+const OPTIONS: ClientOptions = ClientOptions {
+    queues: 1,
+    queue_size: 16,
+    is_indirect: false,
+    has_event_index: true,
+    has_inflight: true,
+    data_bytes: 4096,
+    without: 0,
+};
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Two disks on one physical one, and the honest guest of the second.
+fn neighbours() -> (Bench, Client) {
+    let folder = Bench::folder();
+    let disks: Vec<_> = (0..2).map(|number| disk(&folder.path().join(format!("disk{number}")))).collect();
+    std::fs::write(&disks[1].image, vec![0x5A; IMAGE_BYTES as usize]).unwrap();
+    let bench = Bench::start(folder, SchedulerName::Noop, 8, false, disks);
+    let honest = Client::connect(&bench.socket(1), ClientOptions::default());
+    (bench, honest)
+}
+
+/// The neighbour is served, and its disk is as it was.
+fn judge(bench: &Bench, honest: &mut Client) {
+    let slot = honest.rings[0].submit(&Request::new(kind::IN, 64, 4096));
+    honest.rings[0].kick();
+    assert_eq!(honest.rings[0].wait(PATIENCE).expect("the neighbour is served").status, 0);
+    let mut bytes = [0; 4096];
+    honest.memory().read_slice(&mut bytes, honest.rings[0].data(slot)).unwrap();
+    assert!(bytes.iter().all(|byte| *byte == 0x5A));
+    let other = std::fs::read(bench.folder.path().join("disk1")).unwrap();
+    assert!(other.iter().all(|byte| *byte == 0x5A), "the neighbour's disk was touched");
+}
+
+/// Processor time of the server, which runs in this process: of its worker's thread.
+fn worker_ticks(bench: &Bench) -> u64 {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    let ticks = tasks.filter_map(|task| {
+        let text = std::fs::read_to_string(task.ok()?.path().join("stat")).ok()?;
+        let (head, rest) = text.rsplit_once(") ")?;
+        let fields: Vec<&str> = rest.split(' ').collect();
+        head.ends_with(&format!("({}", bench.worker))
+            .then(|| fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap())
+    });
+    ticks.sum()
+}
+
+/// One descriptor as a hostile guest may write it.
+#[derive(Clone, Debug)]
+struct Descriptor {
+    address: u64,
+    length: u32,
+    flags: u16,
+    next: u16,
+}
+
+fn descriptor() -> impl Strategy<Value = Descriptor> {
+    let start = 0x10_0000u64;
+    let address = prop_oneof![
+        6 => (0..64u64).prop_map(move |page| start + page * 512),
+        1 => Just(0u64),
+        1 => Just(u64::MAX - 8),
+        1 => any::<u64>(),
+    ];
+    let length = prop_oneof![
+        3 => Just(16u32), 2 => Just(1u32), 3 => Just(512u32), 2 => Just(4096u32),
+        1 => Just(0u32), 1 => Just(u32::MAX), 1 => any::<u32>(),
+    ];
+    let flags = prop_oneof![
+        4 => Just(NEXT), 3 => Just(NEXT | WRITE), 2 => Just(WRITE), 1 => Just(0), 2 => Just(INDIRECT),
+        1 => Just(INDIRECT | NEXT), 1 => any::<u16>(),
+    ];
+    let next = prop_oneof![6 => 0..16u16, 1 => any::<u16>()];
+    (address, length, flags, next).prop_map(|(address, length, flags, next)| Descriptor {
+        address,
+        length,
+        flags,
+        next,
+    })
+}
+
+/// What a hostile guest does with its ring.
+#[derive(Clone, Debug)]
+struct Script {
+    table: Vec<Descriptor>,
+    header: [u8; 16],
+    heads: Vec<u16>,
+    jump: Option<u16>,
+}
+
+fn script() -> impl Strategy<Value = Script> {
+    let header = (prop_oneof![Just(0u32), Just(1), Just(4), Just(8), Just(11), Just(13), any::<u32>()], any::<u32>())
+        .prop_flat_map(|(kind, ioprio)| {
+            let sector = prop_oneof![3 => 0..2048u64, 1 => any::<u64>()];
+            sector.prop_map(move |sector| {
+                let mut header = [0; 16];
+                header[..4].copy_from_slice(&kind.to_le_bytes());
+                header[4..8].copy_from_slice(&ioprio.to_le_bytes());
+                header[8..].copy_from_slice(&sector.to_le_bytes());
+                header
+            })
+        });
+    let heads = prop::collection::vec(prop_oneof![8 => 0..16u16, 1 => any::<u16>()], 0..8);
+    let jump = prop_oneof![8 => Just(None), 1 => any::<u16>().prop_map(Some)];
+    (prop::collection::vec(descriptor(), 16), header, heads, jump).prop_map(|(table, header, heads, jump)| Script {
+        table,
+        header,
+        heads,
+        jump,
+    })
+}
+
+fn play(client: &mut Client, script: &Script) {
+    // Headers where descriptors like to point.
+    for page in 0..8u64 {
+        let at = GuestAddress(0x10_4000 + page * 512);
+        client.memory().write_slice(&script.header, at).unwrap();
+    }
+    let ring = &mut client.rings[0];
+    for (index, one) in script.table.iter().enumerate() {
+        ring.put_descriptor(ring.descriptors.0, index as u16, one.address, one.length, one.flags, one.next);
+    }
+    for head in &script.heads {
+        ring.make_available(*head);
+    }
+    if let Some(index) = script.jump {
+        ring.set_available_index(index);
+    }
+    ring.force_kick();
+}
+
+#[test]
+fn random_rings_neither_end_the_server_nor_reach_a_neighbour() {
+    let (bench, mut honest) = neighbours();
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(400);
+    let config = Config { cases, failure_persistence: None, ..Config::default() };
+    let judged = TestRunner::new(config).run(&script(), |script| {
+        let mut client = Client::connect(&bench.socket(0), OPTIONS);
+        play(&mut client, &script);
+        // A stop waits until the worker is done with all of it.
+        client.stop_ring(0);
+        Ok(())
+    });
+    judged.unwrap();
+    judge(&bench, &mut honest);
+    let mut client = Client::connect(&bench.socket(0), ClientOptions::default());
+    assert_eq!(client.rings[0].ask(&Request::new(kind::IN, 0, 4096)).status, 0, "an honest guest of the same disk");
+}
+
+/// Each is one way to make a server spin, die or answer twice.
+#[test]
+fn each_broken_ring_costs_its_own_guest_only() {
+    type Deed = (&'static str, fn(&mut ClientRing));
+    let deeds: [Deed; 9] = [
+        ("an index far ahead", |ring| ring.set_available_index(1000)),
+        ("an index behind", |ring| ring.set_available_index(u16::MAX)),
+        ("a head that there is not", |ring| ring.make_available(999)),
+        ("one head twice", |ring| {
+            ring.put_descriptor(ring.descriptors.0, 0, ring.descriptors.0, 16, 0, 0);
+            (0..2).for_each(|_| ring.make_available(0));
+        }),
+        ("a circle", |ring| {
+            ring.put_descriptor(ring.descriptors.0, 0, ring.descriptors.0, 16, NEXT, 1);
+            ring.put_descriptor(ring.descriptors.0, 1, ring.descriptors.0, 16, NEXT, 0);
+            ring.make_available(0);
+        }),
+        ("no status", |ring| {
+            ring.put_descriptor(ring.descriptors.0, 0, ring.descriptors.0, 16, 0, 0);
+            ring.make_available(0);
+        }),
+        ("an indirect table in an indirect table", |ring| {
+            ring.put_descriptor(ring.descriptors.0, 0, ring.descriptors.0, 16, INDIRECT, 0);
+            ring.make_available(0);
+        }),
+        ("memory that it does not have", |ring| {
+            ring.put_descriptor(ring.descriptors.0, 0, 1 << 60, 16, NEXT, 1);
+            ring.put_descriptor(ring.descriptors.0, 1, 1 << 61, 1, WRITE, 0);
+            ring.make_available(0);
+        }),
+        ("a buffer that wraps around", |ring| {
+            ring.put_descriptor(ring.descriptors.0, 0, ring.descriptors.0, 16, NEXT, 1);
+            ring.put_descriptor(ring.descriptors.0, 1, u64::MAX - 100, 4096, NEXT | WRITE, 2);
+            ring.put_descriptor(ring.descriptors.0, 2, ring.used.0 + 2000, 1, WRITE, 0);
+            ring.make_available(0);
+        }),
+    ];
+    let (bench, mut honest) = neighbours();
+    for (name, deed) in deeds {
+        let mut client = Client::connect(&bench.socket(0), OPTIONS);
+        deed(&mut client.rings[0]);
+        client.rings[0].force_kick();
+        let before = worker_ticks(&bench);
+        std::thread::sleep(Duration::from_millis(50));
+        for _ in 0..20 {
+            client.rings[0].force_kick();
+        }
+        judge(&bench, &mut honest);
+        client.stop_ring(0);
+        // Twenty kicks and one honest request: a worker that spun would have used all of the time.
+        let used = worker_ticks(&bench) - before;
+        assert!(used <= 3, "{name}: the worker used {used} ticks");
+    }
+}
+
+#[test]
+fn a_connection_that_talks_nonsense_is_hung_up_on_and_the_next_is_served() {
+    let (bench, mut honest) = neighbours();
+    for bytes in [&[0u8; 12][..], &[0xFF; 64], b"GET / HTTP/1.0\r\n\r\n", &[1, 0, 0, 0, 1, 0, 0, 0, 255, 255, 255, 255]]
+    {
+        let mut stream = UnixStream::connect(bench.socket(0)).unwrap();
+        let _ = stream.write_all(bytes);
+    }
+    judge(&bench, &mut honest);
+    let mut client = Client::connect(&bench.socket(0), ClientOptions::default());
+    assert_eq!(client.rings[0].ask(&Request::new(kind::IN, 0, 4096)).status, 0);
+}
+
+/// A front end that shares less memory than it says, or rings that are not in it.
+#[test]
+fn a_front_end_that_lies_about_its_memory_is_refused() {
+    use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+    use std::os::fd::AsRawFd;
+    use vhost::vhost_user::{Frontend, VhostUserFrontend};
+    use vhost::{VhostBackend, VhostUserMemoryRegionInfo};
+    let (bench, mut honest) = neighbours();
+    let file = memfd_create("guest", MemfdFlags::CLOEXEC).unwrap();
+    ftruncate(&file, 4096).unwrap();
+    for (memory_size, mmap_offset, userspace_addr) in [(1 << 20, 0, 0x1000), (4096, 4096, 0x1000), (4096, 0, u64::MAX)]
+    {
+        let mut frontend = Frontend::connect(bench.socket(0), 1).unwrap();
+        frontend.set_owner().unwrap();
+        let features = frontend.get_features().unwrap();
+        frontend.get_protocol_features().unwrap();
+        frontend.set_protocol_features(vhost::vhost_user::message::VhostUserProtocolFeatures::REPLY_ACK).unwrap();
+        frontend.set_features(features).unwrap();
+        frontend.set_hdr_flags(vhost::vhost_user::message::VhostUserHeaderFlag::NEED_REPLY);
+        let region = VhostUserMemoryRegionInfo {
+            guest_phys_addr: 0,
+            memory_size,
+            userspace_addr,
+            mmap_offset,
+            mmap_handle: file.as_raw_fd(),
+        };
+        assert!(frontend.set_mem_table(&[region]).is_err(), "{memory_size} bytes from {mmap_offset}");
+    }
+    judge(&bench, &mut honest);
+}
