@@ -1,5 +1,6 @@
 //! A folder with images, a file that names them, and a server that ends with the test.
 
+use minerva_lab::disk::{Disk, DiskInfo, DiskSpec};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -42,11 +43,33 @@ impl Place {
         Command::new(program()).arg("--config").arg(self.config()).args(arguments).output().unwrap()
     }
 
+    pub(crate) fn socket_of(&self, number: usize) -> PathBuf {
+        self.folder.path().join(format!("vm{number}.sock"))
+    }
+
+    /// Serves one device as several disks that are only read, ordered by one scheduler; each has a text for the rest of its table.
+    pub(crate) fn serve_device(&self, device: &DiskInfo, scheduler: &str, disks: &[String]) -> Serving {
+        let mut text = format!("[devices.{}]\nscheduler = \"{scheduler}\"\n", device.kernel_name);
+        for (number, rest) in disks.iter().enumerate() {
+            let socket = self.socket_of(number);
+            text += &format!("[disks.vm{number}]\nimage = {:?}\nsocket = {socket:?}\n", device.device);
+            text += &format!("read_only = true\n{rest}\n");
+        }
+        std::fs::write(self.config(), text).unwrap();
+        self.serve()
+    }
+
     pub(crate) fn serve(&self) -> Serving {
         let mut command = Command::new(program());
         command.arg("--config").arg(self.config()).stderr(Stdio::piped()).stdin(Stdio::null());
         Serving(command.spawn().unwrap())
     }
+}
+
+/// An emulated disk with real seek times; none where this machine cannot have one, with a word why.
+pub(crate) fn emulated(name: &str) -> Option<Disk> {
+    let spec = DiskSpec { elevator: "none".to_owned(), ..DiskSpec::new(name, "sata7200-80g") };
+    Disk::create(&spec).map_err(|error| println!("skipped: {error}")).ok()
 }
 
 pub(crate) fn program() -> &'static Path {
