@@ -13,6 +13,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("core/observe", &["core/model"]),
     ("core/forecast", &["core/model"]),
     ("core/decide", &["core/model"]),
+    ("core/background", &["core/model"]),
     ("core/actuate", &["core/model"]),
     ("core/blocksched", &["core/model"]),
     ("core/engine", &["core/model", "core/observe", "core/forecast", "core/decide", "core/actuate"]),

@@ -1,0 +1,45 @@
+//! Background work in the gaps: what is deferred, what it ties, and when it is paid (Kachmar and Kaeli 2020).
+//!
+//! | file | what |
+//! |---|---|
+//! | `terms` | what a kind of debt costs and ties, and which of them are refused |
+//! | `debt` | queues of deferred work |
+//! | `order` | which queue is paid first |
+//! | `erlang` | how many cores a load needs (M/M/c) |
+//! | `bucket` | the fixed bucket: cores by how full it is |
+//! | `ledger` | a forecast as curves: work that can be paid, work that must be |
+//! | `spread` | the least work in each slot that keeps to both curves |
+//! | `plan` | the plan: spread, replayed queue by queue, corrected until space holds, or an alarm |
+//! | `margin` | how much more than expected the next second may bring |
+//! | `planner` | keeps a plan, says when it is outdated, and splits the cores each second |
+//!
+//! Work is in core-seconds, space in blocks, time in seconds from an origin of the caller's. What lies ahead comes as
+//! [`Expected`] slots of any length, so a horizon may be seconds or a month. Nothing here can fail: what is no number counts as nothing.
+//! The choices that the paper leaves open are in docs/adr/0017.
+
+mod bucket;
+mod debt;
+mod erlang;
+mod ledger;
+mod margin;
+mod order;
+mod plan;
+mod planner;
+mod spread;
+mod terms;
+
+pub use bucket::FixedBucket;
+pub use debt::{Debts, Owed, Served};
+pub use erlang::{cores_for_wait, mean_wait_seconds, wait_probability};
+pub use ledger::Expected;
+pub use margin::Margin;
+pub use plan::{Alarm, Machine, Payment, Plan, PlanInput, PlannedSlot, Shortage};
+pub use planner::{Measured, Planner, PlannerSettings, Replan, Split};
+pub use spread::Spread;
+pub use terms::{Growth, QueueId, Refusal, Terms};
+
+/// A quantity: what is below 0 or no number is 0, and nothing is endless.
+fn quantity(value: f64) -> f64 {
+    const LARGEST: f64 = 1e18;
+    if value.is_nan() { 0.0 } else { value.clamp(0.0, LARGEST) }
+}
