@@ -198,7 +198,7 @@ _minerva__sim() {
             return 0
             ;;
         minerva__subcmd__sim__subcmd__figure)
-            opts="-h --disks --json --help htbs-contracts htbs-elsewhere htbs-throughput tag-inversions queueing sim-speed disk-model trace-memory"
+            opts="-h --disks --json --help htbs-contracts htbs-elsewhere htbs-throughput tag-inversions queueing background sim-speed disk-model trace-memory"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -248,13 +248,21 @@ _minerva__sim() {
             return 0
             ;;
         minerva__subcmd__sim__subcmd__reproduce)
-            opts="-h --seed --help htbs tag fennel"
+            opts="-h --seed --traces --plot --help htbs tag fennel background"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --traces)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --plot)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

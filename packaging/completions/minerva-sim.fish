@@ -128,6 +128,8 @@ complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand admit" -l seed -
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand admit" -l json -d 'Print JSON'
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand admit" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand reproduce" -l seed -d 'Seed of the disk and the processes' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand reproduce" -l traces -d '`background`: play the last six days of these block traces, such as SYSTOR \'17\'s, instead of a synthetic week. Times are taken as Unix seconds and moved to Japan\'s' -r -F
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand reproduce" -l plot -d '`background`: write plots of the days' -r -F
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand reproduce" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand figure" -l disks -d 'Folder of measured drives, for disk-model' -r -F
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand figure" -l json -d 'Print JSON lines'

@@ -78,6 +78,7 @@ const FIGURES: &[(&str, Source)] = &[
     ("htbs-throughput", Source::Sim),
     ("tag-inversions", Source::Sim),
     ("queueing", Source::Sim),
+    ("background", Source::Sim),
     ("plan-cost", Source::Bench("minerva-background", "plan")),
     ("sim-speed", Source::Sim),
     ("disk-model", Source::Sim),

@@ -141,6 +141,8 @@ pub(crate) enum Experiment {
     Tag,
     /// Malensek et al. 2016: weights from history (Fig. 3-a).
     Fennel,
+    /// Kachmar and Kaeli 2020: background work in forecast gaps (Fig. 13 and 14).
+    Background,
 }
 
 #[derive(Debug, Args)]
@@ -151,6 +153,13 @@ pub(crate) struct ReproduceArguments {
     /// Seed of the disk and the processes.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
+    /// `background`: play the last six days of these block traces, such as SYSTOR '17's, instead of a synthetic week. Times are
+    /// taken as Unix seconds and moved to Japan's.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub(crate) traces: Vec<PathBuf>,
+    /// `background`: write plots of the days.
+    #[arg(long, value_name = "FILE.svg")]
+    pub(crate) plot: Option<PathBuf>,
 }
 
 /// A figure that the simulator measures.
@@ -166,6 +175,8 @@ pub(crate) enum FigureId {
     TagInversions,
     /// Means of simulated queues against the closed forms.
     Queueing,
+    /// Background work: violations under each policy, on usual and on harder days.
+    Background,
     /// Requests a second.
     SimSpeed,
     /// The disk model against measured drives.

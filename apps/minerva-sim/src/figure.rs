@@ -4,7 +4,7 @@ use crate::cli::{FigureArguments, FigureId};
 use crate::experiment::{elsewhere, htbs, queueing, speed, tag};
 use crate::output::Line;
 use crate::scheduler::Name;
-use crate::{drives, progress, trace_memory};
+use crate::{drives, figure_background, progress, trace_memory};
 use anyhow::Context as _;
 use minerva_blocksched::{HtbsOptions, Standing};
 use minerva_model::Nanos;
@@ -24,6 +24,7 @@ pub(crate) fn run(arguments: &FigureArguments) -> anyhow::Result<()> {
         FigureId::HtbsElsewhere => htbs_elsewhere(&[built_in("sata7200-80g")?, built_in("sas10k-300g")?]),
         FigureId::TagInversions => tag_inversions(&built_in("sata-ssd")?),
         FigureId::Queueing => queueing_means(),
+        FigureId::Background => figure_background::figure(threads()),
         FigureId::SimSpeed => sim_speed(&built_in("sata7200-80g")?),
         FigureId::DiskModel => drives::figure(&arguments.disks)?,
         FigureId::TraceMemory => trace_memory::figure(&built_in("sata-ssd")?)?,

@@ -7,6 +7,7 @@ mod drives;
 mod every;
 mod experiment;
 mod figure;
+mod figure_background;
 mod fit;
 mod generate;
 mod output;

@@ -9,6 +9,7 @@
 //! | `bucket` | the fixed bucket: cores by how full it is |
 //! | `ledger` | a forecast as curves: work that can be paid, work that must be |
 //! | `spread` | the least work in each slot that keeps to both curves |
+//! | `nouns` | what a plan is made from, and what it says |
 //! | `plan` | the plan: spread, replayed queue by queue, corrected until space holds, or an alarm |
 //! | `margin` | how much more than expected the next second may bring |
 //! | `planner` | keeps a plan, says when it is outdated, and splits the cores each second |
@@ -22,6 +23,7 @@ mod debt;
 mod erlang;
 mod ledger;
 mod margin;
+mod nouns;
 mod order;
 mod plan;
 mod planner;
@@ -33,7 +35,7 @@ pub use debt::{Debts, Owed, Served};
 pub use erlang::{cores_for_wait, mean_wait_seconds, wait_probability};
 pub use ledger::Expected;
 pub use margin::Margin;
-pub use plan::{Alarm, Machine, Payment, Plan, PlanInput, PlannedSlot, Shortage};
+pub use nouns::{Alarm, Machine, Payment, Plan, PlanInput, PlannedSlot, Shortage};
 pub use planner::{Measured, Planner, PlannerSettings, Replan, Split};
 pub use spread::Spread;
 pub use terms::{Growth, QueueId, Refusal, Terms};

@@ -2,7 +2,7 @@
 
 use crate::debt::Debts;
 use crate::margin::Margin;
-use crate::plan::{Machine, Plan};
+use crate::nouns::{Machine, Plan};
 use crate::quantity;
 
 /// How a plan is kept.

@@ -1,6 +1,7 @@
 //! The experiments of the seeds, as setups of worlds.
 
 pub(crate) mod ablation;
+pub(crate) mod background;
 pub(crate) mod client;
 pub(crate) mod elsewhere;
 pub(crate) mod fennel;

@@ -1,5 +1,7 @@
 //! `minerva-sim reproduce`: the seeds' experiments, each paper's figures beside ours, and why they differ where they do.
 
+mod background;
+mod background_plot;
 mod fennel;
 mod htbs;
 mod tag;
@@ -11,6 +13,7 @@ pub(crate) fn run(arguments: &ReproduceArguments) -> anyhow::Result<()> {
         Experiment::Htbs => htbs::reproduce(arguments.seed),
         Experiment::Tag => tag::reproduce(arguments.seed),
         Experiment::Fennel => fennel::reproduce(arguments.seed),
+        Experiment::Background => background::reproduce(arguments),
     }
 }
 
