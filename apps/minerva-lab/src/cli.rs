@@ -286,6 +286,12 @@ pub(crate) struct KillRestoreArguments {
     /// After so many kills it is measured what tenants of equal weight get.
     #[arg(long, default_value_t = 20)]
     pub(crate) effect_checks: u32,
+    /// Seconds of each such measurement.
+    #[arg(long, default_value_t = 16)]
+    pub(crate) effect_seconds: u64,
+    /// How far a tenant's part of the disk may then be from what it was before the first kill.
+    #[arg(long, default_value_t = 10)]
+    pub(crate) effect_error_percent: u32,
     /// Seed of the moments.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,

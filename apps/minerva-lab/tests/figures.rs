@@ -34,8 +34,10 @@ fn figure(arguments: &[&str]) -> Option<Vec<serde_json::Value>> {
 
 #[test]
 fn ten_kills_under_load_are_restored_and_lose_no_row() {
-    // By text only: what the effect check finds is not understood yet (docs/status.md), and is a figure's to show.
-    let Some(lines) = figure(&["kill-restore", "--kills", "10", "--effect-checks", "0"]) else { return };
+    // Short windows on a busy machine tell a weight that stayed (three times the part, as the run itself shows) from none, no more.
+    let kills = ["kill-restore", "--kills", "10", "--effect-checks", "2"];
+    let effect = ["--effect-seconds", "6", "--effect-error-percent", "40"];
+    let Some(lines) = figure(&[&kills[..], &effect[..]].concat()) else { return };
     assert_eq!(lines[0]["value"], 10.0, "{lines:?}");
     assert_eq!(lines[0]["met"], true, "{lines:?}");
 }

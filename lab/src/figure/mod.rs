@@ -4,14 +4,15 @@ mod bite;
 mod clients;
 mod crowd;
 mod kill;
+mod knob_files;
+mod race;
 mod store_rows;
 mod undo;
-mod weight_files;
 
 pub use bite::{BitePlan, BiteResult, SHARES, weights_bite};
 pub use clients::{CallersReport, CallersSpec, ClientsPlan, ClientsResult, clients};
 pub use crowd::{CrowdPlan, CrowdResult, crowd};
-pub use kill::{KillPlan, KillResult, ReadStore, kill_restore};
+pub use kill::{Bounds, EffectResult, KillPlan, KillResult, ReadStore, kill_restore};
 pub use store_rows::StoreRows;
 pub use undo::{UndoPlan, UndoResult, undo_bites};
 

@@ -1,19 +1,19 @@
 //! Whether an undo bites: what two equal readers get before the daemon's first write, under it, and after it put everything back.
 
 use super::bytes_at;
+use super::race::{equal_reader, wait_until};
 use crate::clock::boottime;
 use crate::daemon::{Daemon, DaemonConfig, quoted};
 use crate::disk::{Disk, DiskSpec, RUNTIME_DIRECTORY};
 use crate::error::{At, LabError, Result};
 use crate::figure::SHARES;
 use crate::scene::Directory;
-use crate::workload::{Access, CgroupParent, Compute, Progress, TenantCgroup, Worker, WorkerProgram, WorkloadSpec};
+use crate::workload::{CgroupParent, Progress, Worker, WorkerProgram};
 use minerva_model::{BackEnd, DeviceId, Nanos};
 use serde::Serialize;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::atomic::AtomicBool;
 
 /// BFQ needs a few budgets to learn the disk's peak rate.
 const WARM_UP: Nanos = Nanos::from_secs(5);
@@ -24,7 +24,6 @@ const JUDGED: Nanos = Nanos::from_secs(12);
 const QUICK: &str = "\n[fennel]\nrecent_half_life = \"1s\"\nlong_term_half_life = \"2s\"\nverdicts_needed = 1\n";
 const NAMES: [&str; 2] = ["heavy", "light"];
 const SLICE_MS: u64 = 500;
-const BLOCK_BYTES: u32 = 256 << 10;
 /// What an operator who calibrated the disk for iocost would have set, somewhat below what two interleaved readers reach on it, so
 /// that it is the controller that shares out. Bytes and requests a second.
 const IOCOST_MODEL: &str =
@@ -93,7 +92,7 @@ pub fn undo_bites(plan: &UndoPlan, program: &WorkerProgram, interrupted: &Atomic
     config.write()?;
     let mut readers = Vec::new();
     for (index, group) in groups.iter().enumerate() {
-        readers.push(Worker::spawn(program, &job(&disk, NAMES[index], index as u64, 2), Some(group))?);
+        readers.push(Worker::spawn(program, &equal_reader(&disk, NAMES[index], index as u64, 2), Some(group))?);
     }
     readers.iter_mut().try_for_each(Worker::start)?;
     let wait = |from: Nanos, span: Nanos| wait_until(from + span, interrupted);
@@ -146,62 +145,6 @@ fn further(back_end: BackEnd, disk: &Disk, parent: &CgroupParent) -> String {
         device += &format!("bandwidth_bytes_per_second = \"{CAPPED_BANDWIDTH}\"\n");
     }
     device + &rules.collect::<String>()
-}
-
-/// Several equal readers at once, one a group; the answer is what each read, in bytes.
-pub(crate) fn race(
-    disk: &Disk,
-    groups: &[&TenantCgroup],
-    window: Nanos,
-    program: &WorkerProgram,
-    interrupted: &AtomicBool,
-) -> Result<Vec<f64>> {
-    let mut readers = Vec::new();
-    for (index, group) in groups.iter().enumerate() {
-        let spec = job(disk, &format!("race-{index}"), index as u64, groups.len() as u64);
-        readers.push(Worker::spawn(program, &spec, Some(group))?);
-    }
-    readers.iter_mut().try_for_each(Worker::start)?;
-    let from = wait_until(boottime() + Nanos::from_millis(500), interrupted)?;
-    wait_until(from + window, interrupted)?;
-    readers.iter_mut().for_each(Worker::stop);
-    let bytes = |reader: Worker| {
-        let progress = reader.wait()?.progress;
-        Ok(bytes_at(&progress, from + window) - bytes_at(&progress, from))
-    };
-    readers.into_iter().map(bytes).collect()
-}
-
-/// Sleeps until the instant, and answers with it.
-fn wait_until(until: Nanos, interrupted: &AtomicBool) -> Result<Nanos> {
-    while boottime() < until {
-        if interrupted.load(Ordering::Relaxed) {
-            return Err(LabError::Interrupted);
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    Ok(until)
-}
-
-/// One of `count` equal readers, each at the start of its own part of the disk, so that every change between them costs a seek.
-fn job(disk: &Disk, tenant: &str, index: u64, count: u64) -> WorkloadSpec {
-    let blocks = |bytes: u64| bytes / u64::from(BLOCK_BYTES) * u64::from(BLOCK_BYTES);
-    let part = blocks(disk.info().size_bytes / count);
-    WorkloadSpec {
-        tenant: tenant.to_owned(),
-        path: disk.device().to_owned(),
-        access: Access::SequentialRead,
-        bytes: None,
-        block_bytes: BLOCK_BYTES,
-        region_start: part * index,
-        // The same outer piece of each part: readers at unlike speeds would not be equal.
-        region_bytes: blocks(part / 4),
-        depth: 1,
-        compute: Compute::Nothing,
-        think: Nanos::ZERO,
-        part: None,
-        seed: 1 + index,
-    }
 }
 
 /// The kernel counts what groups use of a disk only after its first throttle rule, and goes on when that is removed.

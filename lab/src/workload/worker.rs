@@ -2,6 +2,7 @@
 
 use super::{Finished, Progress, Report, TenantCgroup, WorkloadSpec};
 use crate::error::{At, LabError, Result};
+use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -80,6 +81,23 @@ impl Worker {
     /// Gives the word to begin.
     pub fn start(&mut self) -> Result<()> {
         self.order()
+    }
+
+    /// Stands still after the request under way, until it is told to go on.
+    pub(crate) fn pause(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    /// Goes on after [`pause`](Self::pause).
+    pub(crate) fn resume(&self) {
+        self.signal(Signal::CONT);
+    }
+
+    fn signal(&self, signal: Signal) {
+        // The child is not reaped before it is dropped, so the number cannot be another's. One that has ended is fine.
+        if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+            let _ = kill_process(pid, signal);
+        }
     }
 
     /// Asks to stop at the next request; [`wait`](Self::wait) then returns what was done.
