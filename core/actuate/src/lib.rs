@@ -10,16 +10,18 @@
 //! - whoever else writes a knob is named, and wins in the end (`fights`).
 //!
 //! Read in this order: `verdict` (which back end bites), `steering` (one disk), `hierarchy` (shares to weights) or `caps`
-//! (shares to limits; `memory` says when none may stand), `ledger` (wishes to requests), `knob` and the back ends' files (texts).
+//! (shares to limits; `memory` says when none may stand), `idle` (who waits until nobody else uses the disk), `ledger` (wishes to requests), `knob` and the back ends' files (texts).
 
 mod bfq;
 mod bfq_v1;
+mod cap_knobs;
 mod caps;
 mod disk;
 mod entry;
 mod fights;
 mod groups;
 mod hierarchy;
+mod idle;
 mod io_max;
 mod iocost;
 mod knob;
@@ -46,8 +48,8 @@ use minerva_model::{
 };
 use serde::{Deserialize, Serialize};
 use served::Served;
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use steering::Steering;
 
 /// Slices for which a tenant still counts in the groups above it after its last request: a pause of a few seconds in its work
@@ -81,6 +83,8 @@ pub struct Actuator {
     tenants: BTreeMap<TenantId, Known>,
     disks: BTreeMap<DeviceId, Steering>,
     pairs: BTreeMap<(TenantId, DeviceId), Pair>,
+    /// Who is to use which disk only when nobody else does.
+    idle: BTreeMap<DeviceId, BTreeSet<TenantId>>,
     ledger: Ledger,
     memory: MemoryPressure,
     served: Served,
@@ -105,6 +109,7 @@ impl Actuator {
             tenants: BTreeMap::new(),
             disks: BTreeMap::new(),
             pairs: BTreeMap::new(),
+            idle: BTreeMap::new(),
             memory: MemoryPressure::default(),
             served: Served::default(),
         }
@@ -153,6 +158,7 @@ impl Actuator {
     pub fn device_gone(&mut self, id: DeviceId) {
         self.disks.remove(&id);
         self.pairs.retain(|(_, device), _| *device != id);
+        self.idle.remove(&id);
         self.ledger.forget_device(id);
         self.ledger.disown(Holder::Disk(id));
     }
@@ -207,6 +213,7 @@ impl Actuator {
         for (_, device) in self.pairs_of(id) {
             self.pairs.remove(&(id, device));
         }
+        self.idle.values_mut().for_each(|tenants| tenants.retain(|tenant| *tenant != id));
         self.disks.values_mut().for_each(|disk| disk.unset(&self.groups, known.group, id));
         self.wish_served();
         self.ledger.retire(Holder::Tenant(id));
@@ -223,7 +230,7 @@ impl Actuator {
         let limit = self.config.actuation.caps_lift_at_memory_stall_permille;
         let was_high = self.memory.is_high();
         self.memory.sampled(now, waited, limit);
-        if self.disks.values().any(Steering::has_caps) {
+        if self.disks.values().any(Steering::may_hold_up_writeback) {
             self.ledger.effects.extend(self.memory.news(was_high, limit).map(Effect::Found));
         }
     }
@@ -234,12 +241,15 @@ impl Actuator {
         self.groups.settle(|group| self.ledger.knows(Holder::Group(group)));
         self.take_shares(decisions);
         self.note_activity(signals);
-        let Self { disks, pairs, tenants, ledger, groups, config, memory, .. } = self;
+        let Self { disks, pairs, tenants, idle, ledger, groups, config, memory, .. } = self;
         for (id, disk) in disks {
+            let idle = idle.get(id).into_iter().flatten().copied().filter(|tenant| is_steered(tenants, *tenant));
+            let held_back = disk.hold_back(now, &idle.collect(), signals, !memory.is_high(), ledger);
             let mut shares = BTreeMap::new();
             if disk.has_caps() {
                 let on_disk = pairs.iter().filter(|((tenant, device), _)| device == id && is_steered(tenants, *tenant));
                 shares = on_disk.filter_map(|((tenant, _), pair)| Some((*tenant, pair.share?.get()))).collect();
+                shares.retain(|tenant, _| !held_back.contains(tenant));
             }
             disk.may_cap(!memory.is_high());
             disk.plan(now, config, groups, &shares, signals, ledger);
@@ -256,6 +266,11 @@ impl Actuator {
         }
         self.take_shares(decisions);
         let Self { disks, ledger, groups, config, .. } = self;
+        for decision in decisions.iter().filter(|decision| !decision.is_only_when_idle()) {
+            if let Some(disk) = disks.get_mut(&decision.device) {
+                disk.let_on(decision.tenant, ledger);
+            }
+        }
         for disk in disks.values_mut().filter(|disk| !disk.has_caps()) {
             disk.plan(now, config, groups, &BTreeMap::new(), &Signals::default(), ledger);
         }
@@ -338,6 +353,11 @@ impl Actuator {
             if !self.tenants.contains_key(&decision.tenant) {
                 continue;
             }
+            let idle = self.idle.entry(decision.device).or_default();
+            match decision.is_only_when_idle() {
+                true => idle.insert(decision.tenant),
+                false => idle.remove(&decision.tenant),
+            };
             let pair = self.pairs.entry((decision.tenant, decision.device)).or_default();
             if pair.share.replace(decision.share) != Some(decision.share) {
                 self.enter_pair((decision.tenant, decision.device));

@@ -1,17 +1,20 @@
 //! One disk: its facts, the verdict on it, and the means by which shares are made to bite on it.
 
-use crate::caps::{Cap, Dealer, DiskUse, Use};
+use crate::cap_knobs::wish_cap;
+use crate::caps::{Dealer, DiskUse, Use};
 use crate::groups::{GroupNumber, Groups};
 use crate::hierarchy::{Own, Tree};
+use crate::idle::IdleTenants;
 use crate::knob::{self, Holder, KnobKey};
 use crate::ledger::Ledger;
 use crate::setting::Setting;
 use crate::verdict::{DiskWish, Verdict, disk_wishes, verdict};
 use minerva_model::{
-    BackEnd, Device, DeviceId, Effect, EngineConfig, Finding, FindingKind, KnobFile, Nanos, Signals, TenantId,
+    BackEnd, CgroupVersion, Device, DeviceFacts, DeviceId, DeviceSettings, Effect, EngineConfig, Finding, FindingKind,
+    KnobFile, Nanos, Signals, TenantId,
 };
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How shares are made to bite.
 #[derive(Debug, Serialize, Deserialize)]
@@ -36,6 +39,7 @@ pub(crate) struct Steering {
     /// The verdict that people were last told.
     told: Option<Verdict>,
     means: Means,
+    idle: IdleTenants,
     /// The back end that `means` is for.
     in_use: BackEnd,
 }
@@ -44,7 +48,14 @@ impl Steering {
     /// A disk seen for the first time.
     pub(crate) fn new(device: &Device, config: &EngineConfig) -> Self {
         let verdict = verdict(&device.facts, config.devices.get(&device.name)).named(&device.name);
-        Self { device: device.clone(), verdict, told: None, means: Means::Watch, in_use: BackEnd::Observe }
+        Self {
+            device: device.clone(),
+            verdict,
+            told: None,
+            means: Means::Watch,
+            idle: IdleTenants::default(),
+            in_use: BackEnd::Observe,
+        }
     }
 
     pub(crate) fn verdict(&self) -> &Verdict {
@@ -98,6 +109,7 @@ impl Steering {
                 }
             }
         }
+        self.idle.cap_by(id, throttle(&self.device.facts, settings).filter(|_| enforce), ledger);
         let renewed = wanted != self.in_use;
         if renewed {
             self.leave(ledger);
@@ -160,6 +172,7 @@ impl Steering {
 
     /// A tenant is gone; its group still stands in `groups`.
     pub(crate) fn unset(&mut self, groups: &Groups, group: GroupNumber, tenant: TenantId) {
+        self.idle.forget(tenant);
         match &mut self.means {
             Means::Watch => {}
             Means::Weights { tree, .. } => tree.set(groups, group, None),
@@ -169,6 +182,7 @@ impl Steering {
 
     /// A tenant was excluded or is steered again: what was dealt to it counts no more.
     pub(crate) fn forget_cap(&mut self, tenant: TenantId) {
+        self.idle.forget(tenant);
         if let Means::Caps { dealer, .. } = &mut self.means {
             dealer.forget(tenant);
         }
@@ -207,10 +221,40 @@ impl Steering {
                 let capacity = config.devices.get(&self.device.name).and_then(|disk| disk.bandwidth_bytes_per_second);
                 let (disk, uses) = disk_use(device, capacity, config, shares, signals);
                 for (tenant, cap) in dealer.deal(now, disk, &uses) {
-                    wish_cap(ledger, *back_end, tenant, device, cap);
+                    wish_cap(ledger, *back_end, tenant, device, cap.map(|cap| [cap.read, cap.write]));
                 }
             }
         }
+    }
+
+    /// Holds back tenants at `idle` while others use the disk; before each [`Steering::plan`]. Answers with those that are, who are
+    /// dealt nothing else.
+    pub(crate) fn hold_back(
+        &mut self,
+        now: Nanos,
+        idle: &BTreeSet<TenantId>,
+        signals: &Signals,
+        may_cap: bool,
+        ledger: &mut Ledger,
+    ) -> Vec<TenantId> {
+        let id = self.device.id;
+        let rows = signals.io.iter().filter(|row| row.device == id);
+        self.idle.slice(now, id, idle, rows, may_cap, ledger);
+        let capped = self.idle.capped();
+        if let Means::Caps { dealer, .. } = &mut self.means {
+            capped.iter().for_each(|tenant| dealer.forget(*tenant));
+        }
+        capped
+    }
+
+    /// The tenant came back from `idle` within a slice.
+    pub(crate) fn let_on(&mut self, tenant: TenantId, ledger: &mut Ledger) {
+        self.idle.lift(self.device.id, tenant, ledger);
+    }
+
+    /// Some tenant is capped here, or may be in the next slice.
+    pub(crate) fn may_hold_up_writeback(&self) -> bool {
+        self.has_caps() || !self.idle.capped().is_empty()
     }
 
     /// Whether caps may stand; before each [`Steering::plan`].
@@ -226,13 +270,14 @@ impl Steering {
     }
 }
 
-fn wish_cap(ledger: &mut Ledger, back_end: BackEnd, tenant: TenantId, device: DeviceId, cap: Option<Cap>) {
-    for (file, setting) in knob::cap_settings(back_end, cap.map(|cap| cap.read), cap.map(|cap| cap.write)) {
-        let key = KnobKey { holder: Holder::Tenant(tenant), device, file };
-        match cap {
-            Some(_) => ledger.wish(key, setting),
-            None => ledger.release(key),
-        }
+/// How a tenant can be capped on a disk, whatever its back end is; not where the operator wants it watched only.
+fn throttle(facts: &DeviceFacts, settings: Option<&DeviceSettings>) -> Option<BackEnd> {
+    let asked = settings.and_then(|settings| settings.back_end).or(facts.back_end_forced);
+    match facts.cgroup {
+        _ if !facts.throttle_available || !facts.controller_enabled || asked == Some(BackEnd::Observe) => None,
+        CgroupVersion::V1 => Some(BackEnd::ThrottleV1),
+        CgroupVersion::V2 => Some(BackEnd::Max),
+        CgroupVersion::Absent => None,
     }
 }
 

@@ -5,8 +5,9 @@ mod kernel;
 use kernel::{Kernel, facts, place};
 use minerva_actuate::Actuator;
 use minerva_model::{
-    CgroupRef, CgroupVersion, Decision, Device, DeviceId, DeviceSettings, Effect, EngineConfig, IoCounters, IoSignals,
-    KnobFile, KnobTarget, Mode, Nanos, Outcome, Share, Signals, Tenant, TenantId, TenantKind, WriteId,
+    CgroupRef, CgroupVersion, Decision, Device, DeviceId, DeviceSettings, Effect, EngineConfig, Factor, IoCounters,
+    IoSignals, KnobFile, KnobTarget, Level, Mode, Nanos, Outcome, PolicyName, Reason, Share, Signals, Tenant, TenantId,
+    TenantKind, WriteId,
 };
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_oneof, proptest};
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,6 +21,7 @@ enum Step {
     Decide {
         tenant: usize,
         share: u32,
+        idle: bool,
     },
     Use(usize),
     Slice,
@@ -39,8 +41,8 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     let tenant = || 0..PATHS.len();
     prop_oneof![
-        6 => (tenant(), prop_oneof![Just(100), 1..300_u32, 1..10_000_u32])
-            .prop_map(|(tenant, share)| Step::Decide { tenant, share }),
+        6 => (tenant(), prop_oneof![Just(100), 1..300_u32, 1..10_000_u32], proptest::bool::weighted(0.2))
+            .prop_map(|(tenant, share, idle)| Step::Decide { tenant, share, idle }),
         2 => tenant().prop_map(Step::Use),
         6 => Just(Step::Slice),
         6 => any::<usize>().prop_map(Step::Answer),
@@ -133,9 +135,12 @@ impl World {
 
     fn obey(&mut self, step: Step) {
         match step {
-            Step::Decide { tenant, share } => {
+            Step::Decide { tenant, share, idle } => {
                 let (tenant, share) = (self.id(tenant), Share::new(share));
-                self.decisions.push(Decision { tenant, device: DISK, share, factors: Vec::new() });
+                let reason = Reason::SteppedBack { level: Level::Idle, percent: 1, request: None };
+                let factor = Factor { policy: PolicyName::LEVELS, value: 0.01, reason };
+                let factors = if idle { vec![factor] } else { Vec::new() };
+                self.decisions.push(Decision { tenant, device: DISK, share, factors });
             }
             Step::Use(tenant) => {
                 let transferred = IoCounters { read_bytes: 1, read_ops: 1, ..Default::default() };
@@ -304,7 +309,7 @@ proptest! {
     fn a_quiet_slice_writes_nothing(shares in proptest::collection::vec(1..10_000_u32, PATHS.len())) {
         let mut world = World::new();
         for (tenant, share) in shares.iter().enumerate() {
-            world.obey(Step::Decide { tenant, share: *share });
+            world.obey(Step::Decide { tenant, share: *share, idle: false });
             world.obey(Step::Use(tenant));
         }
         for _ in 0..4 {

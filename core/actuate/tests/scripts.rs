@@ -6,8 +6,9 @@
 //! | `disk NAME MAJ:MIN ELEVATOR LOW_LATENCY VERSION [BACK_END]` | a disk is seen |
 //! | `tenant N KIND PATH [excluded]`, `gone N` | a tenant is seen, or gone |
 //! | `server NAME MAJ:MIN N:DISK...`, `server NAME gone` | a server of ours serves disks of tenants, or has ended |
-//! | `decide N MAJ:MIN SHARE` | a decision for the next slice |
-//! | `uses N MAJ:MIN MBPS` | a tenant reads that much in the next slice, and the disk is busy |
+//! | `decide N MAJ:MIN SHARE [idle]` | a decision for the next slice, by level `idle` |
+//! | `reshare N MAJ:MIN SHARE [idle]` | a decision within a slice |
+//! | `uses N MAJ:MIN MBPS [REQUESTS]` | a tenant reads that much in the next slice, in so many, and the disk is busy |
 //! | `memory PERMILLE`, `memory absent` | in that part of each further slice all wait for memory |
 //! | `slice` | plan, then perform and answer until nothing is left |
 //! | `slices N` | so many |
@@ -24,8 +25,8 @@ use kernel::{Kernel, facts, place};
 use minerva_actuate::Actuator;
 use minerva_model::{
     BackEnd, CgroupRef, CgroupVersion, Decision, Device, DeviceId, DeviceSettings, DeviceSignals, Effect, EngineConfig,
-    IoCounters, IoSignals, KnobFile, Mode, Nanos, Outcome, Pressure, ServedDisk, ServedDisks, Share, Signals, Tenant,
-    TenantId, TenantKind,
+    Factor, IoCounters, IoSignals, KnobFile, Level, Mode, Nanos, Outcome, PolicyName, Pressure, Reason, ServedDisk,
+    ServedDisks, Share, Signals, Tenant, TenantId, TenantKind,
 };
 
 #[derive(Default)]
@@ -61,7 +62,8 @@ impl World {
             ["config", mode, ref rest @ ..] => self.actuator.configure(&config(mode, rest)),
             ["disk", name, id, elevator, low_latency, version, ref forced @ ..] => {
                 let version = if version == "v1" { CgroupVersion::V1 } else { CgroupVersion::V2 };
-                let forced = forced.first().map(|_| BackEnd::Max);
+                let forced =
+                    forced.first().map(|name| if *name == "observe" { BackEnd::Observe } else { BackEnd::Max });
                 let id: DeviceId = id.parse().unwrap();
                 let facts = facts(elevator, low_latency == "1", version, forced);
                 self.kernel.elevators.insert(id, elevator.to_owned());
@@ -85,13 +87,15 @@ impl World {
                 self.actuator.server_gone(name);
             }
             ["server", name, device, ref disks @ ..] => self.actuator.server_seen(&served(name, device, disks)),
-            ["decide", tenant, device, share] => self.decisions.push(Decision {
-                tenant: TenantId(tenant.parse().unwrap()),
-                device: device.parse().unwrap(),
-                share: Share::new(share.parse().unwrap()),
-                factors: Vec::new(),
-            }),
-            ["uses", tenant, device, megabytes] => self.use_disk(tenant, device, megabytes),
+            ["decide", tenant, device, share, ref idle @ ..] => {
+                self.decisions.push(decision(tenant, device, share, !idle.is_empty()));
+            }
+            ["reshare", tenant, device, share, ref idle @ ..] => {
+                self.actuator.reshare(self.now, &[decision(tenant, device, share, !idle.is_empty())]);
+            }
+            ["uses", tenant, device, megabytes, ref requests @ ..] => {
+                self.use_disk(tenant, device, megabytes, requests.first().copied().unwrap_or("1"));
+            }
             ["memory", permille] => self.memory = permille.parse().ok(),
             ["slice"] => self.slice(),
             ["slices", count] => (0..count.parse().unwrap()).for_each(|_| {
@@ -110,10 +114,10 @@ impl World {
         }
     }
 
-    fn use_disk(&mut self, tenant: &str, device: &str, megabytes: &str) {
+    fn use_disk(&mut self, tenant: &str, device: &str, megabytes: &str, requests: &str) {
         let (tenant, device) = (TenantId(tenant.parse().unwrap()), device.parse().unwrap());
-        let transferred =
-            IoCounters { read_bytes: megabytes.parse::<u64>().unwrap() * 1_000_000, read_ops: 1, ..Default::default() };
+        let (read_bytes, read_ops) = (megabytes.parse::<u64>().unwrap() * 1_000_000, requests.parse().unwrap());
+        let transferred = IoCounters { read_bytes, read_ops, ..Default::default() };
         let elapsed = Nanos::SECOND;
         self.signals.io.push(IoSignals { tenant, device, elapsed, transferred, latency: None, active: true });
         self.signals.io.sort_by_key(|row| (row.tenant, row.device));
@@ -159,6 +163,14 @@ fn served(server: &str, device: &str, disks: &[&str]) -> ServedDisks {
         ServedDisk { name: name.to_owned(), tenant: TenantId(tenant.parse().unwrap()) }
     };
     ServedDisks { server: server.to_owned(), device: device.parse().unwrap(), disks: disks.iter().map(disk).collect() }
+}
+
+fn decision(tenant: &str, device: &str, share: &str, idle: bool) -> Decision {
+    let (tenant, device) = (TenantId(tenant.parse().unwrap()), device.parse().unwrap());
+    let reason = Reason::SteppedBack { level: Level::Idle, percent: 1, request: None };
+    let factor = Factor { policy: PolicyName::LEVELS, value: 0.01, reason };
+    let factors = if idle { vec![factor] } else { Vec::new() };
+    Decision { tenant, device, share: Share::new(share.parse().unwrap()), factors }
 }
 
 fn config(mode: &str, rest: &[&str]) -> EngineConfig {
@@ -221,6 +233,8 @@ scripts! {
     elevator_lost_and_back
     excluding_puts_back
     fights_are_given_up
+    idle_beside_dealt_caps
+    idle_waits_for_others
     leaving_enforce_puts_back
     memory_pressure_lifts_caps
     nested_groups

@@ -262,6 +262,14 @@ pub struct Decision {
     pub factors: Vec<Factor>,
 }
 
+impl Decision {
+    /// The tenant is to use the disk only when nobody else does.
+    pub fn is_only_when_idle(&self) -> bool {
+        let is_idle = |factor: &Factor| matches!(factor.reason, Reason::SteppedBack { level: Level::Idle, .. });
+        self.factors.iter().any(is_idle)
+    }
+}
+
 impl fmt::Display for Decision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} on {}: share {}", self.tenant, self.device, self.share)?;

@@ -4,6 +4,7 @@
 mod adjusted;
 mod after_slices;
 mod bad_input;
+mod idle;
 mod kept;
 
 use crate::ENFORCE;
