@@ -77,13 +77,13 @@ impl IdleTenants {
         }
     }
 
-    /// A slice ended, in which the disk was used as `rows` say: who of the `idle` is capped in the next, of whom it is wished anew.
-    pub(crate) fn slice<'a>(
+    /// A slice ended, in which disks were used as `rows` say, by tenant and disk: who of the `idle` is capped in the next.
+    pub(crate) fn slice(
         &mut self,
         now: Nanos,
         device: DeviceId,
         idle: &BTreeSet<TenantId>,
-        rows: impl Iterator<Item = &'a IoSignals> + Clone,
+        rows: &[IoSignals],
         may_cap: bool,
         ledger: &mut Ledger,
     ) {
@@ -94,13 +94,14 @@ impl IdleTenants {
             self.others_at = None;
             return;
         }
-        if rows.clone().any(|row| row.active && !idle.contains(&row.tenant)) {
+        if rows.iter().any(|row| row.device == device && row.active && !idle.contains(&row.tenant)) {
             self.others_at = Some(now);
         }
         let Some(by) = self.by else { return };
         let holds_back = may_cap && self.others_at.is_some_and(|at| now.since(at) < QUIET);
         for tenant in idle {
-            let row = rows.clone().find(|row| row.tenant == *tenant);
+            let row = rows.binary_search_by_key(&(*tenant, device), |row| (row.tenant, row.device));
+            let row = row.ok().map(|index| &rows[index]);
             let pace = self.paces.entry(*tenant).or_insert(Pace {
                 bytes_per_second: CAP_BYTES_FIRST,
                 served_at: now,
@@ -170,7 +171,7 @@ mod tests {
         ];
         for (second, (active, may_cap, capped)) in (1..).zip(table) {
             let rows: Vec<IoSignals> = active.iter().map(|tenant| row(*tenant, 5, 4096)).collect();
-            disk.slice(Nanos::from_secs(second), DISK, &idle, rows.iter(), may_cap, &mut ledger);
+            disk.slice(Nanos::from_secs(second), DISK, &idle, &rows, may_cap, &mut ledger);
             assert_eq!(disk.capped().len(), capped, "second {second}");
         }
         disk.lift(DISK, TenantId(1), &mut ledger);

@@ -238,8 +238,7 @@ impl Steering {
         ledger: &mut Ledger,
     ) -> Vec<TenantId> {
         let id = self.device.id;
-        let rows = signals.io.iter().filter(|row| row.device == id);
-        self.idle.slice(now, id, idle, rows, may_cap, ledger);
+        self.idle.slice(now, id, idle, &signals.io, may_cap, ledger);
         let capped = self.idle.capped();
         if let Means::Caps { dealer, .. } = &mut self.means {
             capped.iter().for_each(|tenant| dealer.forget(*tenant));
