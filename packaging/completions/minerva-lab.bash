@@ -64,6 +64,9 @@ _minerva__lab() {
             minerva__lab__subcmd__figure,endogenic)
                 cmd="minerva__lab__subcmd__figure__subcmd__endogenic"
                 ;;
+            minerva__lab__subcmd__figure,idle)
+                cmd="minerva__lab__subcmd__figure__subcmd__idle"
+                ;;
             minerva__lab__subcmd__figure,idle-writes)
                 cmd="minerva__lab__subcmd__figure__subcmd__idle__subcmd__writes"
                 ;;
@@ -281,7 +284,7 @@ _minerva__lab() {
             return 0
             ;;
         minerva__subcmd__lab__subcmd__figure)
-            opts="-h --help endogenic weights-bite against-kernel noisy-neighbour slice-cost memory idle-writes clients kill-restore undo-bites"
+            opts="-h --help endogenic weights-bite against-kernel noisy-neighbour slice-cost memory idle-writes clients idle kill-restore undo-bites"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -440,6 +443,48 @@ _minerva__lab() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        minerva__subcmd__lab__subcmd__figure__subcmd__idle)
+            opts="-h --profile --elevator --rounds --seconds --seed --json --binaries --minervad --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --profile)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --elevator)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --rounds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seconds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --binaries)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --minervad)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         minerva__subcmd__lab__subcmd__figure__subcmd__idle__subcmd__writes)
             opts="-h --tenants --active --processes --slices --json --binaries --minervad --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -479,7 +524,7 @@ _minerva__lab() {
             return 0
             ;;
         minerva__subcmd__lab__subcmd__figure__subcmd__kill__subcmd__restore)
-            opts="-h --kills --effect-checks --seed --json --binaries --minervad --help"
+            opts="-h --kills --effect-checks --effect-seconds --effect-error-percent --seed --json --binaries --minervad --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -490,6 +535,14 @@ _minerva__lab() {
                     return 0
                     ;;
                 --effect-checks)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --effect-seconds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --effect-error-percent)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

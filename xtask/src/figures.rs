@@ -53,6 +53,7 @@ const FIGURES: &[(&str, Source)] = &[
     ("idle-writes", Source::Lab),
     ("kill-restore", Source::Lab),
     ("undo-bites", Source::Lab),
+    ("idle", Source::Lab),
     ("clients", Source::Lab),
     ("endogenic", Source::Lab),
     (

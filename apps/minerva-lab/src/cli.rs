@@ -222,6 +222,8 @@ pub(crate) enum FigureCommand {
     IdleWrites(CrowdArguments),
     /// Answers, memory and slices with many clients connected.
     Clients(ClientsArguments),
+    /// What others lose beside a tenant at level `idle`, and what that gets of a disk that nobody else uses.
+    Idle(IdleArguments),
     /// Kills the daemon at random moments under load and restores.
     KillRestore(KillRestoreArguments),
     /// Whether two equal readers get after the daemon's end what they got before its start, for each back end.
@@ -295,6 +297,27 @@ pub(crate) struct KillRestoreArguments {
     /// Seed of the moments.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct IdleArguments {
+    /// Which disks to emulate.
+    #[arg(long, value_delimiter = ',', default_value = "sata7200-80g,sata-ssd")]
+    pub(crate) profile: Vec<String>,
+    /// Under which elevators.
+    #[arg(long, value_delimiter = ',', default_value = "bfq,mq-deadline")]
+    pub(crate) elevator: Vec<String>,
+    /// Pairs of windows, with and without the tenant at idle, in an order that is drawn. The medians count.
+    #[arg(long, default_value_t = 5)]
+    pub(crate) rounds: u32,
+    /// Seconds of each window.
+    #[arg(long, default_value_t = 10)]
+    pub(crate) seconds: u64,
+    /// Seed of the orders; without one it is drawn.
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
     #[command(flatten)]
     pub(crate) output: Output,
 }

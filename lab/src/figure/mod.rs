@@ -3,6 +3,7 @@
 mod bite;
 mod clients;
 mod crowd;
+mod idle;
 mod kill;
 mod knob_files;
 mod race;
@@ -12,6 +13,7 @@ mod undo;
 pub use bite::{BitePlan, BiteResult, SHARES, weights_bite};
 pub use clients::{CallersReport, CallersSpec, ClientsPlan, ClientsResult, clients};
 pub use crowd::{CrowdPlan, CrowdResult, crowd};
+pub use idle::{Alone, Beside, IdlePlan, IdleResult, Window, idle};
 pub use kill::{Bounds, EffectResult, KillPlan, KillResult, ReadStore, kill_restore};
 pub use store_rows::StoreRows;
 pub use undo::{UndoPlan, UndoResult, undo_bites};

@@ -148,7 +148,7 @@ fn further(back_end: BackEnd, disk: &Disk, parent: &CgroupParent) -> String {
 }
 
 /// The kernel counts what groups use of a disk only after its first throttle rule, and goes on when that is removed.
-fn arm_counters(device: DeviceId, parent: &CgroupParent) -> Result<()> {
+pub(super) fn arm_counters(device: DeviceId, parent: &CgroupParent) -> Result<()> {
     let path = parent.path().join("blkio.throttle.read_bps_device");
     for limit in [1_u64 << 50, 0] {
         fs::write(&path, format!("{device} {limit}")).at("write", &path)?;

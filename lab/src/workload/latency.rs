@@ -3,6 +3,7 @@
 use hdrhistogram::Histogram;
 use minerva_model::Nanos;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Three significant digits: a percentile is right to 0.1 %.
 const SIGNIFICANT_DIGITS: u8 = 3;
@@ -22,6 +23,13 @@ impl Latency {
             seen += count;
             (seen >= rank).then(|| Nanos::from_micros(*microseconds))
         })
+    }
+
+    /// Those of several workers as if one had done it all.
+    pub fn merged<'a>(all: impl Iterator<Item = &'a Self>) -> Self {
+        let mut counts = BTreeMap::<u64, u64>::new();
+        all.flat_map(|one| &one.0).for_each(|(microseconds, count)| *counts.entry(*microseconds).or_default() += count);
+        Self(counts.into_iter().collect())
     }
 
     /// How many requests there were.

@@ -4,6 +4,7 @@ mod against_kernel;
 mod clients;
 mod crowd;
 mod endogenic;
+mod idle;
 mod in_guest;
 mod kill_restore;
 mod noisy_neighbour;
@@ -30,6 +31,7 @@ pub(crate) fn run(command: FigureCommand) -> anyhow::Result<()> {
         FigureCommand::Memory(arguments) => crowd::memory(&arguments),
         FigureCommand::IdleWrites(arguments) => crowd::idle_writes(&arguments),
         FigureCommand::Clients(arguments) => clients::run(&arguments),
+        FigureCommand::Idle(arguments) => idle::run(&arguments),
         FigureCommand::KillRestore(arguments) => kill_restore::run(&arguments),
         FigureCommand::UndoBites(arguments) => undo_bites::run(&arguments),
     }

@@ -1,0 +1,105 @@
+//! `minerva-lab figure idle`
+
+use super::{Line, drawn_seed, median};
+use crate::cli::IdleArguments;
+use crate::{binaries, signals};
+use minerva_lab::figure::{Alone, Beside, IdlePlan, idle};
+use minerva_lab::workload::{Latency, WorkerProgram};
+use minerva_model::Nanos;
+
+/// What others may lose beside a tenant at `idle`, in percent of their throughput and of their p99.
+const LOSS_PERCENT_MAX: f64 = 3.0;
+const P99_PERCENT_MAX: f64 = 10.0;
+/// What it gets of a disk that nobody else uses, in percent.
+const ALONE_PERCENT_MIN: f64 = 90.0;
+
+pub(super) fn run(arguments: &IdleArguments) -> anyhow::Result<()> {
+    let interrupted = signals::interrupt_flag()?;
+    let program = WorkerProgram::own()?;
+    let seed = drawn_seed(arguments.seed);
+    for profile in &arguments.profile {
+        for elevator in &arguments.elevator {
+            let plan = IdlePlan {
+                profile: profile.clone(),
+                elevator: elevator.clone(),
+                window: Nanos::from_secs(arguments.seconds.max(1)),
+                rounds: arguments.rounds.max(1),
+                seed,
+                daemon: binaries::minervad(&arguments.output)?,
+            };
+            let result = idle(&plan, &program, &interrupted)?;
+            let disk = format!("{profile}, {elevator}");
+            result.beside.iter().try_for_each(|beside| lost(&disk, beside).print(arguments.output.json))?;
+            result.alone.iter().try_for_each(|alone| got(&disk, alone).print(arguments.output.json))?;
+        }
+    }
+    Ok(())
+}
+
+/// What another tenant loses: in each pair of windows of its throughput, over all of its p99.
+fn lost(disk: &str, beside: &Beside) -> Line {
+    let losses: Vec<f64> =
+        beside.pairs.iter().map(|[with, without]| (1.0 - ratio(with.mb_per_s, without.mb_per_s)) * 100.0).collect();
+    let loss = median(losses.iter().copied());
+    let [with, without] = [0, 1].map(|index| {
+        let latency = Latency::merged(beside.pairs.iter().map(|pair| &pair[index].latency));
+        (latency.quantile(0.99).unwrap_or_default().as_secs_f64() * 1e3, latency.count())
+    });
+    let longer = (ratio(with.0, without.0) - 1.0) * 100.0;
+    let rate = |index: usize| median(beside.pairs.iter().map(|pair| pair[index].mb_per_s));
+    Line {
+        id: "idle",
+        value: loss,
+        unit: "% lost",
+        goal: format!("at most {LOSS_PERCENT_MAX}, and p99 at most {P99_PERCENT_MAX} % longer"),
+        met: loss <= LOSS_PERCENT_MAX && longer <= P99_PERCENT_MAX,
+        detail: format!(
+            "{disk}, {}: {:.2} MB/s for {:.2} ({} pairs, {}); p99 {longer:+.1} % ({:.2} ms for {:.2}, of {} and {} requests); in its \
+             first two seconds {:.2} MB/s for {:.2}; the one at idle completed {:.2} requests a second",
+            beside.words,
+            rate(0),
+            rate(1),
+            beside.pairs.len(),
+            spread(&losses, "% lost"),
+            with.0,
+            without.0,
+            with.1,
+            without.1,
+            beside.arrival_mb_per_s[0],
+            beside.arrival_mb_per_s[1],
+            beside.idle_requests_per_s,
+        ),
+    }
+}
+
+/// What a tenant at `idle` gets of a disk that nobody else uses.
+fn got(disk: &str, alone: &Alone) -> Line {
+    let parts: Vec<f64> = alone.mb_per_s.iter().map(|[idle, normal]| ratio(*idle, *normal) * 100.0).collect();
+    let part = median(parts.iter().copied());
+    let rate = |index: usize| median(alone.mb_per_s.iter().map(|pair| pair[index]));
+    Line {
+        id: "idle",
+        value: part,
+        unit: "% of the idle disk",
+        goal: format!("at least {ALONE_PERCENT_MIN}"),
+        met: part >= ALONE_PERCENT_MIN,
+        detail: format!(
+            "{disk}, {} alone: {:.2} MB/s at idle for {:.2} at normal ({} pairs, {})",
+            alone.words,
+            rate(0),
+            rate(1),
+            parts.len(),
+            spread(&parts, "%"),
+        ),
+    }
+}
+
+fn ratio(part: f64, whole: f64) -> f64 {
+    part / whole.max(f64::MIN_POSITIVE)
+}
+
+fn spread(values: &[f64], unit: &str) -> String {
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    format!("{least:.1} to {most:.1} {unit}")
+}
