@@ -17,6 +17,7 @@
 //!
 //! Emulation is in software (`-accel tcg`), so times within the guest mean little; ratios within one run do.
 
+mod arguments;
 mod debian;
 mod error;
 mod initramfs;
@@ -77,6 +78,7 @@ pub struct GuestBuilder<'a> {
     modules: Vec<(String, String)>,
     disks_mib: Vec<u64>,
     lossy_disks: Vec<PathBuf>,
+    vhost_user_disks: Vec<PathBuf>,
     vsock: Option<PathBuf>,
     is_networked: bool,
     is_debian: bool,
@@ -96,6 +98,7 @@ impl Guest {
             modules: Vec::new(),
             disks_mib: Vec::new(),
             lossy_disks: Vec::new(),
+            vhost_user_disks: Vec::new(),
             vsock: None,
             is_networked: false,
             is_debian: false,
@@ -146,6 +149,12 @@ impl<'a> GuestBuilder<'a> {
     /// A disk that forgets what was not flushed when its power is cut; it comes after those of [`GuestBuilder::disk_mib`].
     pub fn lossy_disk(mut self, disk: &LossyDisk) -> Self {
         self.lossy_disks.push(disk.socket().to_owned());
+        self
+    }
+
+    /// A disk that a vhost-user-blk server serves at this socket, which has to listen already; it comes after all others.
+    pub fn vhost_user_disk(mut self, socket: impl Into<PathBuf>) -> Self {
+        self.vhost_user_disks.push(socket.into());
         self
     }
 
@@ -274,18 +283,19 @@ impl<'a> GuestBuilder<'a> {
         let arguments = "console=ttyS0 quiet panic=-1 nokaslr mitigations=off random.trust_cpu=on";
         let more = if self.is_debian { debian::KERNEL_ARGUMENTS } else { "" };
         command.arg("-append").arg(format!("{arguments} {more}"));
-        add_outputs(&mut command, place);
+        arguments::add_outputs(&mut command, place);
         self.add_disks(&mut command, place)?;
         if let Some(image) = debian {
-            add_debian(&mut command, image);
+            arguments::add_debian(&mut command, image);
         }
         if let Some(name) = &self.name {
             command.args(["-name", &format!("guest={name}")]);
         }
+        if self.vsock.is_some() || !self.vhost_user_disks.is_empty() {
+            arguments::share_memory(&mut command, self.memory_mib);
+        }
+        arguments::add_vhost_user_disks(&mut command, &self.vhost_user_disks);
         if self.vsock.is_some() {
-            // The device's program reads and writes the guest's memory.
-            command.arg("-object").arg(format!("memory-backend-memfd,id=memory,size={}M,share=on", self.memory_mib));
-            command.args(["-machine", "memory-backend=memory"]);
             command.arg("-chardev").arg(format!("socket,id=vsock,path={}", place.show(vsock::CONTROL)));
             command.args(["-device", "vhost-user-vsock-pci,chardev=vsock"]);
         }
@@ -361,23 +371,6 @@ enum Ended {
     ByItself,
     /// Killed, because it was time to.
     ByCut,
-}
-
-/// The console, and what the script writes and ends with, each to a file in `place`.
-fn add_outputs(command: &mut Command, place: &Place<'_>) {
-    command.arg("-serial").arg(format!("file:{}", place.show("console")));
-    command.args(["-device", "virtio-serial-pci"]);
-    for (number, name) in [(1, "stdout"), (2, "stderr"), (3, "status")] {
-        command.arg("-chardev").arg(format!("file,id={name},path={}", place.show(name)));
-        command.arg("-device").arg(format!("virtserialport,nr={number},chardev={name},name={name}"));
-    }
-}
-
-/// Debian's disk. What the guest writes goes to a file without a name, and the image stays as it was made.
-fn add_debian(command: &mut Command, image: &Path) {
-    let file = image.to_string_lossy().replace(',', ",,");
-    command.arg("-drive").arg(format!("if=none,id=debian,format=raw,cache=unsafe,snapshot=on,file={file}"));
-    command.arg("-device").arg(format!("virtio-blk-pci,drive=debian,serial={}", debian::SERIAL));
 }
 
 /// What the command starts is killed when the calling thread ends, however it ends.

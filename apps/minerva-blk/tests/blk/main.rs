@@ -4,6 +4,7 @@
 
 mod command_line;
 mod contracts;
+mod guest;
 mod kill;
 mod place;
 mod share;

@@ -1,0 +1,107 @@
+//! A stock Debian guest in QEMU with a disk of the server's: what it writes is in the image, what it reads is what it wrote, also
+//! across a `kill -9` of the server, and the tags that its programs give arrive.
+
+use crate::place::{Place, Serving};
+use minerva_blk::tag::Priority;
+use minerva_lab::guest::Guest;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Generous: processors are emulated and the machine may be busy.
+const TIMEOUT: Duration = Duration::from_secs(150);
+/// In the guest, the test reads this disk with a tag of its own.
+const TAGGED: &str = "MINERVA_TEST_READ_TAGGED";
+const TAGGED_READS: u64 = 20;
+
+/// The server is killed once the first data is in the image; the guest writes on for six seconds at least.
+const SCRIPT: &str = r#"
+echo "size $(cat /sys/block/vda/size) serial $(cat /sys/block/vda/serial) cache $(cat /sys/block/vda/queue/write_cache)"
+dd if=/dev/urandom of=/tmp/data bs=65536 count=32 2> /dev/null
+dd if=/tmp/data of=/dev/vda bs=65536 conv=fsync 2> /dev/null
+tries=0
+while [ $tries -lt 12 ]; do
+    dd if=/tmp/data of=/dev/vda bs=65536 conv=fsync 2> /dev/null || echo "a write failed"
+    sleep 0.5
+    tries=$((tries + 1))
+done
+echo 3 > /proc/sys/vm/drop_caches
+dd if=/dev/vda of=/tmp/back bs=65536 count=32 2> /dev/null
+cmp /tmp/data /tmp/back && echo same
+echo "sum $(sha256sum < /tmp/data)"
+"#;
+
+/// Not a test by itself: in the guest it reads with a tag.
+#[test]
+fn reads_with_a_tag() {
+    let Some(disk) = std::env::var_os(TAGGED) else { return };
+    let ioprio = Priority::encode(3, 200).unwrap();
+    // Who: the calling thread, 1 being IOPRIO_WHO_PROCESS.
+    // SAFETY: the call takes three numbers.
+    let set = unsafe { libc::syscall(libc::SYS_ioprio_set, 1, 0, libc::c_long::from(ioprio)) };
+    println!("ioprio_set: {}", if set == 0 { "taken".to_owned() } else { std::io::Error::last_os_error().to_string() });
+    let mut file = File::options().read(true).custom_flags(libc::O_DIRECT).open(disk).unwrap();
+    let mut room = vec![0u8; 8192];
+    let start = room.as_ptr().align_offset(4096);
+    for _ in 0..TAGGED_READS {
+        file.read_exact(&mut room[start..start + 4096]).unwrap();
+    }
+}
+
+/// Kills the server in the midst of the guest's writing, wherever that is, and starts the next.
+fn kill_while_writing(place: &Place, serving: Serving, has_ended: &AtomicBool) -> Serving {
+    let has_data = || {
+        let mut first = [0; 512];
+        File::open(place.image()).unwrap().read_exact(&mut first).unwrap();
+        first.iter().any(|byte| *byte != 0)
+    };
+    while !has_data() {
+        if has_ended.load(Ordering::Relaxed) {
+            return serving;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::thread::sleep(Duration::from_millis(1300));
+    drop(serving);
+    println!("the server was killed");
+    place.serve()
+}
+
+#[test]
+fn a_stock_guest_keeps_its_data_and_its_tags() {
+    let place = Place::new();
+    place.write("direct = false", "");
+    let serving = place.serve();
+    let program = std::env::current_exe().unwrap();
+    let name = program.file_name().unwrap().to_string_lossy().into_owned();
+    let read_tagged = format!("{TAGGED}=/dev/vda {name} --exact guest::reads_with_a_tag --nocapture\n");
+    let socket = place.socket();
+    while std::os::unix::net::UnixStream::connect(&socket).is_err() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let guest = Guest::builder().memory_mib(768).cpus(2).with_binary(&program).vhost_user_disk(&socket);
+    let has_ended = AtomicBool::new(false);
+    let (output, serving) = std::thread::scope(|scope| {
+        let killer = scope.spawn(|| kill_while_writing(&place, serving, &has_ended));
+        let output = guest.progress(|line| println!("{line}")).run(&format!("{SCRIPT}{read_tagged}"), TIMEOUT);
+        has_ended.store(true, Ordering::Relaxed);
+        (output, killer.join().unwrap())
+    });
+    let output = match output {
+        Ok(output) => output,
+        Err(error) if error.is_missing() => return println!("skipped: {error}"),
+        Err(error) => panic!("{error}"),
+    };
+    println!("{}", output.stdout);
+    assert!(output.stdout.contains("size 8192 serial vm1 cache write back"), "{output:?}");
+    assert!(output.stdout.contains("\nsame\n") && !output.stdout.contains("a write failed"), "{output:?}");
+    let sum = output.stdout.lines().find_map(|line| line.strip_prefix("sum ")).unwrap();
+    let image = Command::new("sh").arg("-c").arg(format!("head -c 2097152 {:?} | sha256sum", place.image())).output();
+    assert_eq!(String::from_utf8_lossy(&image.unwrap().stdout).trim(), sum.trim(), "what is in the image");
+    let (_, counted) = serving.terminate();
+    assert!(output.stdout.contains("ioprio_set: taken"), "this guest's kernel has no tags: {output:?}");
+    assert!(counted.contains(&format!(", {TAGGED_READS} tagged")), "{counted}");
+}

@@ -1,0 +1,38 @@
+//! Arguments of QEMU.
+
+use super::debian;
+use super::place::Place;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The console, and what the script writes and ends with, each to a file in `place`.
+pub(super) fn add_outputs(command: &mut Command, place: &Place<'_>) {
+    command.arg("-serial").arg(format!("file:{}", place.show("console")));
+    command.args(["-device", "virtio-serial-pci"]);
+    for (number, name) in [(1, "stdout"), (2, "stderr"), (3, "status")] {
+        command.arg("-chardev").arg(format!("file,id={name},path={}", place.show(name)));
+        command.arg("-device").arg(format!("virtserialport,nr={number},chardev={name},name={name}"));
+    }
+}
+
+/// Debian's disk. What the guest writes goes to a file without a name, and the image stays as it was made.
+pub(super) fn add_debian(command: &mut Command, image: &Path) {
+    let file = image.to_string_lossy().replace(',', ",,");
+    command.arg("-drive").arg(format!("if=none,id=debian,format=raw,cache=unsafe,snapshot=on,file={file}"));
+    command.arg("-device").arg(format!("virtio-blk-pci,drive=debian,serial={}", debian::SERIAL));
+}
+
+/// The guest's memory, so that programs that serve its devices can read and write it.
+pub(super) fn share_memory(command: &mut Command, memory_mib: u32) {
+    command.arg("-object").arg(format!("memory-backend-memfd,id=memory,size={memory_mib}M,share=on"));
+    command.args(["-machine", "memory-backend=memory"]);
+}
+
+/// Disks that others serve.
+pub(super) fn add_vhost_user_disks(command: &mut Command, sockets: &[PathBuf]) {
+    for (number, socket) in sockets.iter().enumerate() {
+        let socket = socket.to_string_lossy().replace(',', ",,");
+        command.arg("-chardev").arg(format!("socket,id=vhost{number},path={socket},reconnect=1"));
+        command.arg("-device").arg(format!("vhost-user-blk-pci,chardev=vhost{number},num-queues=1"));
+    }
+}
