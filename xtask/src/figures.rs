@@ -71,6 +71,12 @@ const FIGURES: &[(&str, Source)] = &[
         // All of the daemon's tests once, in place of some of them.
         Source::Test(&["--package", "minervad", "--test", "daemon", "unified::"], ("MINERVA_GUEST_TESTS", 1)),
     ),
+    ("blk-kill", Source::Test(&["--package", "minerva-blk-cli", "--test", "blk", "kill::"], ("MINERVA_KILLS", 200))),
+    (
+        "blk-hostile",
+        Source::Test(&["--package", "minerva-blk", "--test", "hostile", "random"], ("PROPTEST_CASES", 1_000_000)),
+    ),
+    ("blk-speed", Source::Bench("minerva-blk", "speed")),
     ("sim-agrees", Source::Conformance),
     ("fuzz", Source::Fuzz),
     ("decision-cost", Source::Bench("minerva-blocksched", "decision")),
