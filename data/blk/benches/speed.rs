@@ -1,5 +1,5 @@
-//! `blk-speed`: this server beside QEMU's, `qemu-storage-daemon`, with the same client, the same file and in the same run, in drawn
-//! order. With `MINERVA_FIGURE` set it prints one JSON line a condition; without, nothing is measured.
+//! `blk-speed`: this server beside QEMU's, `qemu-storage-daemon`, with the same client, the same file and in the same run, by
+//! turns. With `MINERVA_FIGURE` set it prints one JSON line a condition; without, nothing is measured.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a measurement that cannot go on says why by panicking")]
 
@@ -118,7 +118,7 @@ fn main() {
         let (mut ratios, mut late, mut rates) = (Vec::new(), Vec::new(), [Vec::new(), Vec::new()]);
         for pair in 0..PAIRS {
             let mut found = [(0.0, 0.0); 2];
-            // Whoever goes first is drawn by turns of an odd sequence, so that a drift of the machine hits both.
+            // Now one goes first and now the other, so that a drift of the machine hits both.
             for turn in 0..2 {
                 let which = (turn + pair * 7 / 3) % 2;
                 let _ = std::fs::remove_file(&socket);
