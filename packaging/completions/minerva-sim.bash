@@ -248,7 +248,7 @@ _minerva__sim() {
             return 0
             ;;
         minerva__subcmd__sim__subcmd__reproduce)
-            opts="-h --seed --traces --plot --help htbs tag fennel background"
+            opts="-h --seed --traces --plot --help htbs tag fennel background makespan"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -143,6 +143,8 @@ pub(crate) enum Experiment {
     Fennel,
     /// Kachmar and Kaeli 2020: background work in forecast gaps (Fig. 13 and 14).
     Background,
+    /// Matteussi and Geyer 2018: batch jobs, the shortest first.
+    Makespan,
 }
 
 #[derive(Debug, Args)]

@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `fennel` | past use | always |
 //! | `operator` | the operator's weight | it is not 100 % |
+//! | `makespan` | batch jobs go one before the other, the shortest first | two or more use a disk that is short, and it bought no boost |
 //! | `boosts` | slices of high priority were bought; history does not count | a boost runs; then no operation and no level counts |
 //! | `operation` | an operation is under way: the place it began with, raised while others use the disk | it runs |
 //! | `levels` | the tenant steps back | it does |

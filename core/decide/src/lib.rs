@@ -13,6 +13,7 @@
 //! | `bandwidth` | what each disk delivers |
 //! | `crowd`, `demand` | who is beside whom, and who would have used the disk |
 //! | `participation`, `member`, `requests`, `answers` | tenants that take part, and what they are answered |
+//! | `makespan`, `shortest_first` | which batch job goes first, and what the others keep |
 //! | `stance` | what a tenant's own requests say of its share |
 //! | `room` | room below heavy tenants for those that step back |
 //! | `operator` | the operator's weight |
@@ -43,6 +44,7 @@ mod floor;
 mod floor_level;
 mod keys;
 mod levels;
+mod makespan;
 mod member;
 mod operation;
 mod operator;
@@ -54,6 +56,7 @@ mod requests;
 mod room;
 #[cfg(test)]
 mod sample_policy;
+mod shortest_first;
 mod stance;
 mod turns;
 mod usage;
@@ -108,6 +111,7 @@ policies! {
     operator,
     #[cfg(test)]
     sample_policy,
+    makespan,
     boosts,
     operation,
     levels,
@@ -172,6 +176,7 @@ impl Decider {
         self.fennel = Fennel::new(&config.fennel, self.now);
         self.floor_permille = config.fennel.floor_permille;
         self.participation.configure(config);
+        self.policies.makespan.configure(&config.makespan);
     }
 
     /// A tenant appeared, or its rule changed. Its past counts unless something fresher is known already; a row that
@@ -182,6 +187,7 @@ impl Decider {
         let key = self.keys.join(&name, tenant.group.is_some());
         let standing = Standing { key, weight_percent: tenant.weight_percent, excluded: tenant.excluded };
         self.participation.tenant_seen(tenant);
+        self.policies.makespan.tenant_seen(tenant.id, &tenant.name);
         match self.tenants.binary_search_by_key(&tenant.id, |(id, _)| *id) {
             Ok(index) => {
                 let old = std::mem::replace(&mut self.tenants[index].1, standing);
@@ -205,6 +211,7 @@ impl Decider {
     /// it declared goes too, and is no longer to be remembered.
     pub fn tenant_gone(&mut self, id: TenantId) -> Vec<Effect> {
         let forgotten = self.participation.tenant_gone(id);
+        self.policies.makespan.tenant_gone(id);
         if let Ok(index) = self.tenants.binary_search_by_key(&id, |(tenant, _)| *tenant) {
             let (_, standing) = self.tenants.remove(index);
             self.disks.values_mut().for_each(|disk| disk.drop_claim(id));

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `config KEY=VALUE …` | settings that differ from the defaults |
 //! | `tenant N [group=G] [weight=PERCENT] [price=PERCENT] [quota=PERCENT] [expiry=SECONDS] [excluded]` | tenant N appears, or its rule changes |
+//! | `job N NAME [MEGABYTES]` | tenant N is a batch job, of this size |
 //! | `gone N` | tenant N is gone |
 //! | `run SECONDS [N[/MINOR]=RATE …]` | so many slices of a second with these rates, in MB/s, on disk 8:MINOR |
 //! | `level N LEVEL [SECONDS]` | tenant N steps back, or comes back |
@@ -21,8 +22,8 @@ use expect_test::{ExpectFile, expect_file};
 use minerva_decide::{DecideInput, Decided, Decider};
 use minerva_model::{
     AccessKind, CgroupRef, CreditLot, Deadline, Decision, DeviceId, Effect, EngineConfig, Granted, IoCounters,
-    IoSignals, LedgerEntry, Level, Lifetime, MicroCredits, Mode, Nanos, Operation, Outlook, Recalled, RequestId,
-    Signals, Tenant, TenantHistory, TenantId, TenantKind, TenantRequest, Wish,
+    IoSignals, JobSettings, LedgerEntry, Level, Lifetime, MicroCredits, Mode, Nanos, Operation, Outlook, Recalled,
+    RequestId, Signals, Tenant, TenantHistory, TenantId, TenantKind, TenantRequest, Wish,
 };
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -48,6 +49,12 @@ impl Script {
             "gone" => {
                 self.tenants.remove(&words[1].parse().unwrap());
                 self.decider.tenant_gone(TenantId(words[1].parse().unwrap()));
+            }
+            "job" => {
+                let bytes = words.get(3).map(|megabytes| 1_000_000 * megabytes.parse::<u64>().unwrap());
+                let job = JobSettings { name: words[2].to_owned(), bytes };
+                self.config.makespan.jobs.insert(format!("tenant-{}", words[1]), job);
+                self.decider.configure(self.now, &self.config);
             }
             "run" => self.run(&words[1..], &mut out),
             "level" | "boost" | "coordinate" | "finish" => self.ask(&words, &mut out),
@@ -259,6 +266,11 @@ fn abuse() {
 #[test]
 fn taking_part() {
     check(expect_file!["../testdata/taking-part.txt"], include_str!("../testdata/taking-part.txt"));
+}
+
+#[test]
+fn makespan() {
+    check(expect_file!["../testdata/makespan.txt"], include_str!("../testdata/makespan.txt"));
 }
 
 #[test]

@@ -66,7 +66,10 @@ pub use sample::{
     DeviceSample, IoCounters, Pressure, Sample, Skipped, TenantIo, TenantPressure, TenantUsage, WaitCounters,
 };
 pub use served::{SERVED_NAME_BYTES_MAX, ServedDisk, ServedDisks, ServerAnswer, ServerRequest, is_served_name};
-pub use settings::{ActuationSettings, DeviceSettings, EngineConfig, FennelSettings, Mode, ObserveSettings};
+pub use settings::{
+    ActuationSettings, DeviceSettings, EngineConfig, FennelSettings, JobSettings, MakespanSettings, Mode,
+    ObserveSettings,
+};
 pub use signals::{DeviceSignals, IoSignals, PressureSignals, Signals, UsageSignals};
 pub use tenant::{CgroupRef, Origin, Role, Tenant, TenantId, TenantKind, TenantRule, Terms};
 pub use time::Nanos;

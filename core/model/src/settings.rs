@@ -42,6 +42,26 @@ pub struct EngineConfig {
     /// Forecasts.
     #[serde(default = "ForecastSettings::absent")]
     pub forecast: ForecastSettings,
+    /// Batch jobs that go one before the other.
+    #[serde(default)]
+    pub makespan: MakespanSettings,
+}
+
+/// Which tenants are batch jobs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MakespanSettings {
+    /// By the tenant's name.
+    pub jobs: BTreeMap<String, JobSettings>,
+}
+
+/// A batch job.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct JobSettings {
+    /// What runs: runs of one name are taken to be alike.
+    pub name: String,
+    /// What it will read and write in all, if that is known.
+    #[serde(default)]
+    pub bytes: Option<u64>,
 }
 
 /// What counts as use.

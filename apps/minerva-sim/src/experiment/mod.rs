@@ -6,6 +6,7 @@ pub(crate) mod client;
 pub(crate) mod elsewhere;
 pub(crate) mod fennel;
 pub(crate) mod htbs;
+pub(crate) mod makespan;
 pub(crate) mod memory;
 pub(crate) mod queueing;
 pub(crate) mod speed;

@@ -4,6 +4,7 @@ mod background;
 mod background_plot;
 mod fennel;
 mod htbs;
+mod makespan;
 mod tag;
 
 use crate::cli::{Experiment, ReproduceArguments};
@@ -14,6 +15,7 @@ pub(crate) fn run(arguments: &ReproduceArguments) -> anyhow::Result<()> {
         Experiment::Tag => tag::reproduce(arguments.seed),
         Experiment::Fennel => fennel::reproduce(arguments.seed),
         Experiment::Background => background::reproduce(arguments),
+        Experiment::Makespan => makespan::reproduce(arguments.seed),
     }
 }
 

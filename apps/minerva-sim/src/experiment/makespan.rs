@@ -1,0 +1,142 @@
+//! Matteussi and Geyer 2018: jobs that share a disk, all at once or the shortest first, with the engine in the loop.
+
+use crate::experiment::client::is_rotational;
+use minerva_blocksched::{Bfq, BfqOptions, FlowParameters};
+use minerva_model::{EngineConfig, JobSettings, MakespanSettings, Nanos};
+use minerva_sim_device::Profile;
+use minerva_sim_workload::{Generator, Pause, Plan};
+use minerva_sim_world::{EngineSetup, ProcessSetup, TenantSetup, World, WorldSetup};
+
+const BLOCK_BYTES: u32 = 512 * 1024;
+const HORIZON: Nanos = Nanos::from_secs(100_000);
+
+/// A job: a program that reads so much, one request after the other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Job {
+    pub(crate) name: &'static str,
+    pub(crate) bytes: u64,
+    /// Computing after each request.
+    pub(crate) think_us: u64,
+}
+
+const fn reads(name: &'static str, gigabytes_tenth: u64, think_us: u64) -> Job {
+    Job { name, bytes: gigabytes_tenth * 100_000_000, think_us }
+}
+
+/// The paper's three, with their sizes; K-means computes in between.
+pub(crate) const HETEROGENEOUS: [Job; 3] =
+    [reads("terasort, 20 GB", 200, 0), reads("sort, 1.1 GB", 11, 0), reads("k-means, 3 GB", 30, 2_000)];
+/// One program with four workloads; the paper gives no sizes.
+pub(crate) const HOMOGENEOUS: [Job; 4] =
+    [reads("sort, 8 GB", 80, 0), reads("sort, 4 GB", 40, 0), reads("sort, 2 GB", 20, 0), reads("sort, 1 GB", 10, 0)];
+
+/// Who decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arm {
+    /// BFQ with equal weights.
+    Equal,
+    /// The engine without jobs: past use only.
+    Fennel,
+    /// The engine, told every job and its size.
+    Sizes,
+    /// The engine, told the jobs but not their sizes.
+    NoSizes,
+    /// The engine, told sizes, but the largest job says that it is one byte.
+    Lie,
+}
+
+impl Arm {
+    pub(crate) const ALL: [Self; 5] = [Self::Equal, Self::Fennel, Self::Sizes, Self::NoSizes, Self::Lie];
+
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Equal => "equal weights",
+            Self::Fennel => "past use only",
+            Self::Sizes => "shortest first, sizes",
+            Self::NoSizes => "shortest first, no sizes",
+            Self::Lie => "the largest says 1 byte",
+        }
+    }
+
+    fn config(self, jobs: &[Job]) -> Option<EngineConfig> {
+        let largest = jobs.iter().map(|job| job.bytes).max();
+        let settings = |job: &Job| JobSettings {
+            name: job.name.to_owned(),
+            bytes: match self {
+                Self::NoSizes => None,
+                Self::Lie if Some(job.bytes) == largest => Some(1),
+                _ => Some(job.bytes),
+            },
+        };
+        let makespan = match self {
+            Self::Equal => return None,
+            Self::Fennel => MakespanSettings::default(),
+            Self::Sizes | Self::NoSizes | Self::Lie => {
+                MakespanSettings { jobs: jobs.iter().map(|job| (job.name.to_owned(), settings(job))).collect() }
+            }
+        };
+        Some(EngineConfig { makespan, ..EngineConfig::default() })
+    }
+}
+
+/// Seconds that each job takes when all start together.
+pub(crate) fn run(profile: &Profile, jobs: &[Job], arm: Arm, seed: u64) -> Vec<f64> {
+    let part = profile.capacity_bytes / jobs.len() as u64 / u64::from(BLOCK_BYTES) * u64::from(BLOCK_BYTES);
+    let processes = jobs.iter().enumerate().map(|(index, job)| {
+        let plan = Plan {
+            block_bytes: BLOCK_BYTES,
+            offset_bytes: part * index as u64,
+            region_bytes: part,
+            total_bytes: Some(job.bytes),
+            pause: (job.think_us > 0).then(|| Pause { time: Nanos::from_micros(job.think_us), every: 1 }),
+            ..Plan::default()
+        };
+        ProcessSetup {
+            name: job.name.to_owned(),
+            tenant: index,
+            source: Box::new(Generator::new(plan, seed << 8 | index as u64)),
+            starts_at: Nanos::ZERO,
+            parameters: FlowParameters::default(),
+            promise: None,
+        }
+    });
+    let tenant = |job: &Job| TenantSetup { name: job.name.to_owned(), weight: 100, guest: None };
+    let mut world = World::new(WorldSetup {
+        device: profile.build(None, seed),
+        host: Box::new(Bfq::new(BfqOptions::default())),
+        depth: 1,
+        tenants: jobs.iter().map(tenant).collect(),
+        processes: processes.collect(),
+        engine: arm.config(jobs).map(|config| EngineSetup { config, rotational: is_rotational(profile) }),
+        bin: Nanos::SECOND,
+    });
+    world.run(HORIZON);
+    world.report().processes.iter().map(|process| process.finished_s.unwrap_or(f64::INFINITY)).collect()
+}
+
+/// Seconds that each job takes alone.
+pub(crate) fn alone(profile: &Profile, jobs: &[Job], seed: u64) -> Vec<f64> {
+    jobs.iter().flat_map(|job| run(profile, std::slice::from_ref(job), Arm::Equal, seed)).collect()
+}
+
+/// Completion times if jobs run one after the other, the shortest first: the least possible mean where nothing overlaps.
+pub(crate) fn optimum(alone: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..alone.len()).collect();
+    order.sort_by(|a, b| alone[*a].total_cmp(&alone[*b]));
+    let (mut times, mut now) = (vec![0.0; alone.len()], 0.0);
+    for job in order {
+        now += alone[job];
+        times[job] = now;
+    }
+    times
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_optimum_is_each_after_the_shorter_ones() {
+        assert_eq!(optimum(&[5.0, 1.0, 3.0]), [9.0, 1.0, 4.0]);
+    }
+}

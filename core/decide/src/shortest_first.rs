@@ -1,0 +1,233 @@
+//! The shortest job first (Matteussi and Geyer 2018): how long each has left, as far as that is known, and what part of the disk that
+//! they share each gets.
+//!
+//! The first job has all but a floor: every job keeps a quarter of what equal parts would give it. So of jobs that are there from
+//! the beginning none takes more than four times as long as with equal parts, however wrong sizes are. (By induction: if at 4 t each
+//! has got what equal parts give it by t, no more jobs are left than there, so a quarter of an equal part is enough from 4 t on.)
+
+use serde::{Deserialize, Serialize};
+
+/// Of an equal part, that every job keeps.
+pub(crate) const FLOOR: f64 = 0.25;
+/// A job that was there so long counts as half as long: it is not overtaken for ever by jobs that come later.
+const AGE_SECONDS: f64 = 600.0;
+/// A declared size is believed up to this many times itself.
+const OVERRUN: f64 = 1.05;
+/// Less is no rate to divide by.
+const BYTES_PER_SECOND_MIN: f64 = 1.0;
+
+/// How a job's remaining work is known, the best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Basis {
+    /// By the size that was declared.
+    Declared,
+    /// By earlier runs of the same name.
+    History,
+    /// By the forecast of the session's size.
+    Forecast,
+    /// It is not: who has had least so far goes first (Nuyens and Wierman 2008).
+    Attained,
+}
+
+impl Basis {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Declared => "its declared size",
+            Self::History => "earlier runs",
+            Self::Forecast => "its forecast",
+            Self::Attained => "what it has had so far",
+        }
+    }
+}
+
+/// What is known of a job.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Job {
+    pub(crate) declared_bytes: Option<f64>,
+    /// Mean of earlier runs, and how far that can be relied on, 0 to 1.
+    pub(crate) history_bytes: Option<(f64, f64)>,
+    /// What is left by the forecast, and its skill.
+    pub(crate) forecast_bytes: Option<(f64, f64)>,
+    pub(crate) attained_bytes: f64,
+    /// The most that it has got in a slice.
+    pub(crate) bytes_per_second: f64,
+    /// Since it was first seen.
+    pub(crate) age_seconds: f64,
+}
+
+/// What is left of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Remaining {
+    pub(crate) seconds: f64,
+    pub(crate) basis: Basis,
+    /// 0 to 1.
+    pub(crate) certainty: f64,
+}
+
+impl Job {
+    pub(crate) fn remaining(&self) -> Remaining {
+        let left = |total: f64| (total - self.attained_bytes).max(0.0);
+        let declared = self.declared_bytes.filter(|bytes| self.attained_bytes <= OVERRUN * bytes);
+        let history = self.history_bytes.filter(|(bytes, _)| self.attained_bytes <= *bytes);
+        let forecast = self.forecast_bytes.filter(|(_, skill)| *skill > 0.0);
+        let (bytes, basis, certainty) = match (declared, history, forecast) {
+            (Some(bytes), _, _) => (left(bytes), Basis::Declared, 1.0),
+            (None, Some((bytes, certainty)), _) => (left(bytes), Basis::History, certainty),
+            (None, None, Some((bytes, skill))) => (bytes.max(0.0), Basis::Forecast, skill.min(1.0)),
+            // As if it were half done: what has lasted long will last long.
+            (None, None, None) => (self.attained_bytes, Basis::Attained, 0.0),
+        };
+        Remaining { seconds: bytes / self.bytes_per_second.max(BYTES_PER_SECOND_MIN), basis, certainty }
+    }
+
+    /// By which jobs are sorted.
+    fn key(&self) -> f64 {
+        self.remaining().seconds / (1.0 + self.age_seconds.max(0.0) / AGE_SECONDS)
+    }
+}
+
+/// Each job's place, 0 for the first; the earlier in the list among equals.
+pub(crate) fn places(jobs: &[Job]) -> Vec<usize> {
+    let mut order: Vec<(f64, usize)> = jobs.iter().map(Job::key).zip(0..).collect();
+    order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    let mut places = vec![0; jobs.len()];
+    order.iter().enumerate().for_each(|(place, (_, job))| places[*job] = place);
+    places
+}
+
+/// The part of the disk of the job at a place among so many, in units of an equal part.
+pub(crate) fn part(place: usize, jobs: usize) -> f64 {
+    if place == 0 { FLOOR + (1.0 - FLOOR) * jobs as f64 } else { FLOOR }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const RATE: f64 = 100.0;
+
+    /// Completion times of jobs that share a disk, each from when it came: by places, or in equal parts.
+    fn completions(sizes: &[(f64, f64)], known: impl Fn(usize, f64) -> Job, shortest_first: bool) -> Vec<f64> {
+        let mut left: Vec<f64> = sizes.iter().map(|(_, size)| *size).collect();
+        let mut done = vec![0.0; sizes.len()];
+        let mut now = 0.0;
+        loop {
+            let present: Vec<usize> = (0..sizes.len()).filter(|job| left[*job] > 0.0 && sizes[*job].0 <= now).collect();
+            let next = (0..sizes.len())
+                .filter(|job| sizes[*job].0 > now)
+                .map(|job| sizes[job].0)
+                .fold(f64::INFINITY, f64::min);
+            if present.is_empty() {
+                if next.is_infinite() {
+                    return done;
+                }
+                now = next;
+                continue;
+            }
+            let jobs: Vec<Job> = present
+                .iter()
+                .map(|job| Job { age_seconds: now - sizes[*job].0, ..known(*job, sizes[*job].1 - left[*job]) })
+                .collect();
+            let places = places(&jobs);
+            let rate = |index: usize| {
+                let part = if shortest_first { part(places[index], present.len()) } else { 1.0 };
+                part * RATE / present.len() as f64
+            };
+            // A slice, or until the first is done or the next comes.
+            let first = present.iter().enumerate().map(|(index, job)| left[*job] / rate(index)).fold(1.0, f64::min);
+            let step = first.min(next - now).max(1e-9);
+            for (index, job) in present.iter().enumerate() {
+                left[*job] -= rate(index) * step;
+                if left[*job] <= 1e-6 {
+                    (left[*job], done[*job]) = (0.0, now + step - sizes[*job].0);
+                }
+            }
+            now += step;
+        }
+    }
+
+    fn mean(times: &[f64]) -> f64 {
+        times.iter().sum::<f64>() / times.len() as f64
+    }
+
+    fn batch(sizes: &[f64]) -> Vec<(f64, f64)> {
+        sizes.iter().map(|size| (0.0, *size)).collect()
+    }
+
+    fn declared(bytes: f64, attained_bytes: f64) -> Job {
+        Job { declared_bytes: Some(bytes), attained_bytes, bytes_per_second: RATE, ..Job::default() }
+    }
+
+    #[test]
+    fn sizes_are_known_by_the_best_there_is_and_a_declaration_ends_with_itself() {
+        let all = Job {
+            declared_bytes: Some(900.0),
+            history_bytes: Some((2000.0, 0.8)),
+            forecast_bytes: Some((500.0, 0.4)),
+            attained_bytes: 100.0,
+            bytes_per_second: 10.0,
+            age_seconds: 0.0,
+        };
+        let said = |job: Job| {
+            let Remaining { seconds, basis, certainty } = job.remaining();
+            (seconds, basis, certainty)
+        };
+        assert_eq!(said(all), (80.0, Basis::Declared, 1.0));
+        assert_eq!(said(Job { attained_bytes: 1000.0, ..all }), (100.0, Basis::History, 0.8));
+        assert_eq!(said(Job { attained_bytes: 3000.0, ..all }), (50.0, Basis::Forecast, 0.4));
+        let unskilled = Job { attained_bytes: 3000.0, forecast_bytes: Some((1.0, -0.1)), ..all };
+        assert_eq!(said(unskilled), (300.0, Basis::Attained, 0.0));
+    }
+
+    #[test]
+    fn a_job_that_declares_one_byte_and_reads_a_terabyte_is_last_after_that_byte() {
+        let liar = |attained| declared(1.0, attained);
+        let honest = |attained| declared(1e9, attained);
+        assert_eq!(places(&[honest(0.0), liar(0.0)]), [1, 0]);
+        assert_eq!(places(&[honest(0.0), liar(1e9 + 1.0)]), [0, 1]);
+        // Until it has had as much as another has left it is the shorter: least attained first.
+        let sizes = batch(&[1000.0, 1e6]);
+        let with_lie = completions(
+            &sizes,
+            |job, attained| if job == 0 { declared(1000.0, attained) } else { liar(attained) },
+            true,
+        );
+        let fair = completions(&sizes, |_, _| Job::default(), false);
+        assert!(with_lie[0] <= fair[0] * 1.2, "{} {}", with_lie[0], fair[0]);
+    }
+
+    #[test]
+    fn who_waits_long_is_not_overtaken_for_ever() {
+        // A long job, and short ones that come as fast as the disk serves them.
+        let sizes: Vec<(f64, f64)> =
+            std::iter::once((0.0, 20_000.0)).chain((0..2000).map(|number| (f64::from(number), 99.0))).collect();
+        let times = completions(&sizes, |job, attained| declared(sizes[job].1, attained), true);
+        let fair = completions(&sizes, |_, _| Job::default(), false);
+        assert!(times[0] <= fair[0] / FLOOR, "{} {}", times[0], fair[0]);
+    }
+
+    proptest! {
+        #[test]
+        fn with_true_sizes_the_mean_is_never_above_equal_parts(sizes in prop::collection::vec(1.0..5e4, 1..10)) {
+            let known = |job: usize, attained| declared(sizes[job], attained);
+            let (ours, fair) =
+                (completions(&batch(&sizes), known, true), completions(&batch(&sizes), known, false));
+            prop_assert!(mean(&ours) <= mean(&fair) * (1.0 + 1e-6), "{} {}", mean(&ours), mean(&fair));
+            let last = |times: &[f64]| times.iter().copied().fold(0.0, f64::max);
+            prop_assert!((last(&ours) - last(&fair)).abs() <= 1e-6 * last(&fair), "the last is done when it was");
+        }
+
+        #[test]
+        fn wrong_sizes_cost_no_job_more_than_four_times_what_equal_parts_take(
+            sizes in prop::collection::vec((1.0..5e4, 1.0..5e4), 1..10),
+        ) {
+            let truth: Vec<f64> = sizes.iter().map(|(size, _)| *size).collect();
+            let ours = completions(&batch(&truth), |job, attained| declared(sizes[job].1, attained), true);
+            let fair = completions(&batch(&truth), |_, _| Job::default(), false);
+            for (ours, fair) in ours.iter().zip(&fair) {
+                prop_assert!(*ours <= fair / FLOOR * (1.0 + 1e-6), "{ours} {fair}");
+            }
+        }
+    }
+}
