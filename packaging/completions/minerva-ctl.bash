@@ -37,6 +37,9 @@ _minerva__ctl() {
             minerva__ctl,explain)
                 cmd="minerva__ctl__subcmd__explain"
                 ;;
+            minerva__ctl,forecast)
+                cmd="minerva__ctl__subcmd__forecast"
+                ;;
             minerva__ctl,generate)
                 cmd="minerva__ctl__subcmd__generate"
                 ;;
@@ -60,6 +63,9 @@ _minerva__ctl() {
                 ;;
             minerva__ctl,restore)
                 cmd="minerva__ctl__subcmd__restore"
+                ;;
+            minerva__ctl,rm)
+                cmd="minerva__ctl__subcmd__rm"
                 ;;
             minerva__ctl,run)
                 cmd="minerva__ctl__subcmd__run"
@@ -133,6 +139,9 @@ _minerva__ctl() {
             minerva__ctl__subcmd__help,explain)
                 cmd="minerva__ctl__subcmd__help__subcmd__explain"
                 ;;
+            minerva__ctl__subcmd__help,forecast)
+                cmd="minerva__ctl__subcmd__help__subcmd__forecast"
+                ;;
             minerva__ctl__subcmd__help,generate)
                 cmd="minerva__ctl__subcmd__help__subcmd__generate"
                 ;;
@@ -156,6 +165,9 @@ _minerva__ctl() {
                 ;;
             minerva__ctl__subcmd__help,restore)
                 cmd="minerva__ctl__subcmd__help__subcmd__restore"
+                ;;
+            minerva__ctl__subcmd__help,rm)
+                cmd="minerva__ctl__subcmd__help__subcmd__rm"
                 ;;
             minerva__ctl__subcmd__help,run)
                 cmd="minerva__ctl__subcmd__help__subcmd__run"
@@ -191,7 +203,7 @@ _minerva__ctl() {
 
     case "${cmd}" in
         minerva__ctl)
-            opts="-h -V --json --socket --config --help --version status top explain doctor restore record replay config reload run attach priority credits boost when whoami audit probe-reader generate help"
+            opts="-h -V --json --socket --config --help --version status top explain forecast doctor restore record replay config reload run rm attach priority credits boost when whoami audit probe-reader generate help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -626,6 +638,32 @@ _minerva__ctl() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        minerva__subcmd__ctl__subcmd__forecast)
+            opts="-h --html --json --socket --config --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --html)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --socket)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         minerva__subcmd__ctl__subcmd__generate)
             opts="-h --json --socket --config --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -649,7 +687,7 @@ _minerva__ctl() {
             return 0
             ;;
         minerva__subcmd__ctl__subcmd__help)
-            opts="status top explain doctor restore record replay config reload run attach priority credits boost when whoami audit probe-reader generate help"
+            opts="status top explain forecast doctor restore record replay config reload run rm attach priority credits boost when whoami audit probe-reader generate help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -816,6 +854,20 @@ _minerva__ctl() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        minerva__subcmd__ctl__subcmd__help__subcmd__forecast)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         minerva__subcmd__ctl__subcmd__help__subcmd__generate)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -915,6 +967,20 @@ _minerva__ctl() {
             return 0
             ;;
         minerva__subcmd__ctl__subcmd__help__subcmd__restore)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__help__subcmd__rm)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1135,6 +1201,32 @@ _minerva__ctl() {
                 return 0
             fi
             case "${prev}" in
+                --socket)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__rm)
+            opts="-r -h --recursive --pace --json --socket --config --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --pace)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --socket)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

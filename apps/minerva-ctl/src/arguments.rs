@@ -148,6 +148,22 @@ pub(crate) enum Command {
         #[arg(required = true, last = true)]
         command: Vec<OsString>,
     },
+    /// Delete files, and with -r directories with all that is in them, at a pace that others on the disk hardly feel
+    ///
+    /// It works for a part of the time only, longer pauses following what took long, and at level idle, with the tenant that it is called in, where a server grants it.
+    /// No link is followed and no mount point entered, also if a directory is replaced by one meanwhile; what is left is told
+    /// with the reason, and the exit status is 1. Interrupted it leaves the rest as it is.
+    Rm {
+        /// Directories too
+        #[arg(short = 'r', long)]
+        recursive: bool,
+        /// For how much of the time it works, in percent
+        #[arg(long, value_name = "PERCENT", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
+        pace: u32,
+        /// What
+        #[arg(required = true)]
+        paths: Vec<PathBuf>,
+    },
     /// Make a running process, with the children it will have, a tenant of its own
     Attach {
         /// The process

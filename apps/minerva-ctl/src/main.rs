@@ -24,6 +24,7 @@ mod record;
 mod reload;
 mod replay;
 mod restore;
+mod rm;
 mod run;
 mod signals;
 mod status;
@@ -106,6 +107,7 @@ fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
             let place = named::Place { socket: socket_path(socket, &file)?, file, name, weight };
             run_command(&place, part, &command)
         }
+        Command::Rm { recursive, pace, paths } => block_on(rm::run(&file, rm::Wish { recursive, pace, paths }, json)),
         Command::Attach { pid, name, weight } => {
             named::attach(&named::Place { socket: socket_path(socket, &file)?, file, name, weight }, pid, json)
         }
