@@ -93,6 +93,7 @@ const FIGURES: &[(&str, Source)] = &[
     ("golden", Source::Bench("minerva-forecast", "golden")),
     ("skill", Source::Bench("minerva-forecast", "skill")),
     ("forecast-cost", Source::Bench("minerva-forecast", "cost")),
+    ("forecast-slice", Source::Bench("minerva-engine", "forecasts")),
 ];
 
 /// One measured line. A measurement may print several for one id, one a condition.

@@ -38,14 +38,7 @@ fn page(status: &v1::StatusResponse) -> String {
         totals.inspections
     );
     let _ = writeln!(text, "tenants:  {}", slice.tenants.len());
-    let forecasts = || slice.tenants.iter().flat_map(|tenant| &tenant.uses).flat_map(|used| &used.forecasts);
-    let pattern = || forecasts().filter(|forecast| forecast.horizon == "pattern");
-    let skilled = pattern().filter(|forecast| forecast.skill > 0.0).count();
-    let _ = writeln!(
-        text,
-        "forecasts: {} of the next 15 s, {skilled} of them surely better than naive ones",
-        pattern().count()
-    );
+    let _ = writeln!(text, "{}", forecasts(&slice));
     if !status.config_error.is_empty() {
         let _ = writeln!(text, "\nthe operator's file was refused, the one before it holds:\n{}", status.config_error);
     }
@@ -71,6 +64,14 @@ fn page(status: &v1::StatusResponse) -> String {
         let _ = writeln!(text, "{}  {}: {}", crate::moment::show(finding.unix_ns), finding.kind, finding.message);
     }
     text
+}
+
+/// How many forecasts of the next 15 s stand, and what they are worth.
+fn forecasts(slice: &v1::Slice) -> String {
+    let all = || slice.tenants.iter().flat_map(|tenant| &tenant.uses).flat_map(|used| &used.forecasts);
+    let pattern = || all().filter(|forecast| forecast.horizon == "pattern");
+    let skilled = pattern().filter(|forecast| forecast.skill > 0.0).count();
+    format!("forecasts: {} of the next 15 s, {skilled} of them surely better than naive ones", pattern().count())
 }
 
 /// One line a disk.

@@ -10,8 +10,9 @@
 use criterion::{BenchmarkId, Criterion, Throughput};
 use minerva_engine::Engine;
 use minerva_model::{
-    CgroupRef, CgroupVersion, Device, DeviceFacts, DeviceId, DeviceSample, Effect, EngineConfig, Event, IoCounters,
-    KnobFile, KnobTarget, Mode, Nanos, Outcome, Sample, Tenant, TenantId, TenantIo, TenantKind, WaitCounters, WriteId,
+    CgroupRef, CgroupVersion, Device, DeviceFacts, DeviceId, DeviceSample, Effect, EngineConfig, Event,
+    ForecastSettings, IoCounters, KnobFile, KnobTarget, Mode, Nanos, Outcome, Sample, Tenant, TenantId, TenantIo,
+    TenantKind, WaitCounters, WriteId,
 };
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -46,7 +47,9 @@ impl World {
     fn new(tenants: u64, load: Load) -> Self {
         let mut engine = Engine::new();
         let now = Nanos::SECOND;
-        let config = EngineConfig { mode: Mode::Enforce, ..EngineConfig::default() };
+        // What forecasts add is the figure `forecast-slice`.
+        let config =
+            EngineConfig { mode: Mode::Enforce, forecast: ForecastSettings::absent(), ..EngineConfig::default() };
         engine.handle(now, Event::Configured(Box::new(config)));
         let mut sample = Sample::default();
         for disk in disks() {

@@ -33,11 +33,11 @@ fn a_periodic_reader_is_foreseen_with_skill_and_what_was_learnt_outlives_a_resta
     bed.adopt(reader);
     let mut daemon = bed.start();
     let path = format!("{}/sparing", bed.name);
-    let pattern = || {
+    let skilled = || {
         let disk = forecast(&daemon, &path)?.disks.into_iter().next()?;
         disk.forecasts.into_iter().find(|forecast| forecast.horizon == "next-slice" && forecast.skill > 0.0)
     };
-    crate::bed::until_within(150, "the forecast has skill", || pattern().is_some());
+    crate::bed::until_within(150, "the forecast has skill", || skilled().is_some());
     let answer = forecast(&daemon, &path).expect("an answer");
     assert_eq!((answer.mode.as_str(), answer.slice_ns, answer.disks.len()), ("shadow", 1_000_000_000, 1));
     let disk = &answer.disks[0];
@@ -56,6 +56,10 @@ fn a_periodic_reader_is_foreseen_with_skill_and_what_was_learnt_outlives_a_resta
         daemon.ask(async |mut client| client.forecast(unknown).await).expect("a daemon").expect_err("unknown");
     assert_eq!(refused.code(), tonic::Code::NotFound);
 
+    // A session is over after ten seconds of silence, and teaches what its like transfer.
+    bed.stop_readers();
+    let class = || Some(forecast(&daemon, &path)?.disks.into_iter().next()?.session_class);
+    until("the session is over", || class().is_some_and(|class| class.is_empty()));
     daemon.signal("-TERM");
     assert!(daemon.child.wait().expect("an end").success(), "{}", daemon.log());
     let models = bed.directory.path().join("state/models");
