@@ -5,14 +5,17 @@
 //! | `fennel` | past use | always |
 //! | `operator` | the operator's weight | it is not 100 % |
 //! | `makespan` | batch jobs go one before the other, the shortest first | two or more use a disk that is short, and it bought no boost |
+//! | `foresight` | who is expected to be done soon goes ahead | the forecast has skill, and those of others have too |
+//! | `interleave` | the burst of one goes first while another's waits | both alternate between the disk and other work |
 //! | `boosts` | slices of high priority were bought; history does not count | a boost runs; then no operation and no level counts |
 //! | `operation` | an operation is under way: the place it began with, raised while others use the disk | it runs |
 //! | `levels` | the tenant steps back | it does |
-//! | `room` | all are raised alike, so that there is room below for who steps back | somebody does, and all others are heavy |
+//! | `room` | all are raised alike, so that there is room below | somebody steps back or shares are dealt anew, and all others are heavy |
 //! | `floor` | the guard | it raises the share; never at level `idle` |
 //!
 //! A policy is a file with a type `Rule` that implements [`SharePolicy`], and a line in the list in `lib.rs` (`mod` and name).
 
+use crate::deal::{Deals, Stake};
 use crate::floor_level::Floor;
 use crate::past_use::Fennel;
 use crate::stance::Stance;
@@ -51,6 +54,17 @@ pub(crate) trait SharePolicy {
     /// Why, where there is a factor. Asked for only when a decision is told.
     fn reason(&self, pair: &Pair<'_>, product: f64) -> Reason;
 
+    /// Whether it ever has a stake.
+    fn has_stakes(&self) -> bool {
+        false
+    }
+
+    /// What the pair puts down to be dealt anew, and what it is dealt by.
+    fn stake(&self, pair: &Pair<'_>) -> Option<Stake> {
+        let _ = pair;
+        None
+    }
+
     /// What people are to be told of when it changes, though the share may be the same.
     fn mark(&self, pair: &Pair<'_>) -> u8 {
         let _ = pair;
@@ -84,6 +98,10 @@ pub(crate) struct Pair<'a> {
         expect(dead_code, reason = "policies that read forecasts are planned; the sample policy does")
     )]
     pub(crate) outlook: &'a Outlook,
+    /// What those on the disk put in to be dealt anew.
+    pub(crate) deals: &'a Deals,
+    /// It used the disk in the last slice.
+    pub(crate) present: bool,
 }
 
 impl Pair<'_> {
@@ -113,9 +131,14 @@ pub(crate) fn factors<'a>(policies: &[&'a dyn SharePolicy], pair: &Pair<'_>) -> 
     })
 }
 
+/// The share by these policies, neither rounded nor brought into range.
+pub(crate) fn product(policies: &[&dyn SharePolicy], pair: &Pair<'_>) -> f64 {
+    factors(policies, pair).last().map_or(f64::from(Share::NEUTRAL.get()), |said| said.product)
+}
+
 /// The share.
 pub(crate) fn share(policies: &[&dyn SharePolicy], pair: &Pair<'_>) -> Share {
-    factors(policies, pair).last().map_or(Share::NEUTRAL, |said| Share::from_f64(said.product))
+    Share::from_f64(product(policies, pair))
 }
 
 /// The share with every reason.
@@ -136,7 +159,7 @@ pub(crate) fn decision(policies: &[&dyn SharePolicy], pair: &Pair<'_>) -> Decisi
 }
 
 /// Everything that people are to be told of when it changes, as one number.
-pub(crate) fn marks(policies: &[&dyn SharePolicy], pair: &Pair<'_>) -> u64 {
-    // One more than a mark can be, so that up to seven policies cannot be taken for each other.
-    policies.iter().fold(0, |marks: u64, policy| marks.wrapping_mul(257).wrapping_add(policy.mark(pair).into()))
+pub(crate) fn marks(policies: &[&dyn SharePolicy], pair: &Pair<'_>) -> u128 {
+    // One more than a mark can be, so that up to fifteen policies cannot be taken for each other.
+    policies.iter().fold(0, |marks: u128, policy| marks.wrapping_mul(257).wrapping_add(policy.mark(pair).into()))
 }

@@ -1,6 +1,7 @@
 //! One disk: the histories that compete on it and the tenants that have a claim.
 
 use crate::compose::{self, Pair, SharePolicy};
+use crate::deal::Deals;
 use crate::floor_level::{Active, Floor};
 use crate::keys::Key;
 use crate::past_use::Fennel;
@@ -20,6 +21,9 @@ pub(crate) struct Disk {
     heaviest: Averages,
     floor: Floor,
     room: Room,
+    deals: Deals,
+    /// The turn in which shares were last dealt anew.
+    dealt_turn: u64,
     active: Active,
     /// Where the next row is expected, as rows come in the order of the claims.
     cursor: usize,
@@ -56,7 +60,7 @@ impl Standing {
 }
 
 /// The share, and what else people are told of when it changes.
-type Told = (Share, u64);
+type Told = (Share, u128);
 
 const UNTOLD: Told = (Share::NEUTRAL, 0);
 
@@ -180,6 +184,7 @@ impl Disk {
         self.heaviest = self.usages.iter().fold(Averages::default(), heavier);
         let yardstick = fennel.yardstick(self.heaviest, now);
         self.usages.iter_mut().for_each(|usage| fennel.settle(usage, &yardstick));
+        self.update_deals(by);
         self.update_room(by);
         self.update_floor(by);
         for index in 0..self.claims.len() {
@@ -234,11 +239,25 @@ impl Disk {
         }
     }
 
+    fn update_deals(&mut self, by: Deciding<'_>) {
+        self.deals = Deals::default();
+        if by.policies.iter().any(|policy| policy.has_stakes()) {
+            let usages: Vec<Usage> = self.claims.iter().map(|claim| self.usage(claim.key)).collect();
+            let present =
+                self.claims.iter().zip(&usages).filter(|(claim, _)| claim.active_turn == by.turn && !claim.excluded);
+            self.deals = Deals::of(by.policies, present.map(|(claim, usage)| self.pair(by, usage, claim)));
+        }
+        if self.deals.are_dealt() {
+            self.dealt_turn = by.turn;
+        }
+    }
+
     fn update_room(&mut self, by: Deciding<'_>) {
         let turn = by.turn;
         let recent = |claim: &&Claim| claim.active_turn > 0 && turn - claim.active_turn < SLICES_LINGERING;
         let steps_back = |claim: &Claim| !claim.excluded && claim.stance.level_percent().is_some();
-        if !self.claims.iter().filter(recent).any(steps_back) {
+        let is_dealt = self.dealt_turn > 0 && turn - self.dealt_turn < SLICES_LINGERING;
+        if !is_dealt && !self.claims.iter().filter(recent).any(steps_back) {
             self.room.update(None);
             return;
         }
@@ -293,9 +312,10 @@ impl Disk {
     pub(crate) fn decision(&self, by: Deciding<'_>, tenant: TenantId, standing: Standing) -> Decision {
         let usage = self.usage(standing.key);
         let position = self.claims.binary_search_by_key(&tenant, |claim| claim.tenant);
-        let stance = position.map_or(Stance::default(), |index| self.claims[index].stance);
+        let known = position.ok().map(|index| self.claims[index]);
+        let (stance, active_turn) = known.map_or((Stance::default(), 0), |claim| (claim.stance, claim.active_turn));
         let Standing { key, weight_percent, excluded } = standing;
-        let claim = Claim { tenant, key, weight_percent, excluded, active_turn: 0, stance, told: UNTOLD };
+        let claim = Claim { tenant, key, weight_percent, excluded, active_turn, stance, told: UNTOLD };
         compose::decision(by.policies, &self.pair(by, &usage, &claim))
     }
 
@@ -320,6 +340,8 @@ impl Disk {
             room: self.room.times(),
             floor: Some(&self.floor),
             outlook: by.outlook,
+            deals: &self.deals,
+            present: claim.active_turn == by.turn,
         }
     }
 }

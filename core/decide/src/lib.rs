@@ -5,6 +5,9 @@
 //! | file | says |
 //! |---|---|
 //! | `fennel`, `past_use` | sparing tenants rise, heavy ones sink |
+//! | `foresight` | who is expected to be done soon goes ahead |
+//! | `interleave` | the burst of one goes first while another's waits |
+//! | `deal` | what shares are dealt anew by what is foreseen |
 //! | `floor`, `floor_level` | everyone who uses the disk keeps a part of it |
 //! | `levels` | who steps back, how far and until when |
 //! | `credits`, `boosts` | what stepping back earns, and the slices of high priority that it buys |
@@ -15,7 +18,7 @@
 //! | `participation`, `member`, `requests`, `answers` | tenants that take part, and what they are answered |
 //! | `makespan`, `shortest_first` | which batch job goes first, and what the others keep |
 //! | `stance` | what a tenant's own requests say of its share |
-//! | `room` | room below heavy tenants for those that step back |
+//! | `room` | room below heavy tenants for those that step back or wait |
 //! | `operator` | the operator's weight |
 //! | `compose` | the factors in order, multiplied |
 //! | `disk` | who competes on one disk; finds what changed |
@@ -37,11 +40,14 @@ mod compose;
 mod coordination;
 mod credits;
 mod crowd;
+mod deal;
 mod demand;
 mod disk;
 mod fennel;
 mod floor;
 mod floor_level;
+mod foresight;
+mod interleave;
 mod keys;
 mod levels;
 mod makespan;
@@ -112,6 +118,8 @@ policies! {
     #[cfg(test)]
     sample_policy,
     makespan,
+    foresight,
+    interleave,
     boosts,
     operation,
     levels,

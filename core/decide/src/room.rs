@@ -1,6 +1,7 @@
-//! Room below the others for tenants that step back. Fennel puts heavy tenants at a share of 2, and below 2 there is only 1:
-//! a tenant at a twentieth of its share would still have half as much as a heavy one. So while somebody steps back, and
-//! everyone else on the disk is heavy, all are raised alike, as far as the highest of them reaches the neutral share. Tenants
+//! Room below the others for tenants that step back, or that wait for others by what is foreseen. Fennel puts heavy tenants at a
+//! share of 2, and below 2 there is only 1: a tenant at a twentieth of its share would still have half as much as a heavy one.
+//! So while somebody steps back or shares are dealt anew, and everyone else on the disk is heavy, all are raised alike, as far as
+//! the highest of them reaches the neutral share. Tenants
 //! that Minerva does not steer stand at the neutral share, so nobody overtakes them.
 
 use crate::compose::{Pair, SharePolicy};
@@ -13,7 +14,7 @@ pub(crate) struct Rule;
 
 impl SharePolicy for Rule {
     fn name(&self) -> PolicyName {
-        PolicyName::LEVELS
+        PolicyName::GUARD
     }
 
     fn factor(&self, pair: &Pair<'_>, _: f64) -> Option<f64> {
@@ -27,7 +28,7 @@ impl SharePolicy for Rule {
 
 /// Slices in which more room was wanted before all are raised again: each change is a write for everyone on the disk.
 const SLICES_BEFORE_RAISING: u32 = 5;
-/// Slices after the last use of the disk by somebody who steps back until the room is given up.
+/// Slices after the last use of the disk by somebody who steps back, or the last dealing, until the room is given up.
 pub(crate) const SLICES_LINGERING: u64 = 10;
 
 /// One disk's room.

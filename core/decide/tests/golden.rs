@@ -13,6 +13,9 @@
 //! | `boost N KEY SLICES` | tenant N buys slices; the store commits at once |
 //! | `coordinate N KEY MEGABYTES [start=SECONDS] [done=SECONDS]` | tenant N asks when to begin, at the latest so far ahead |
 //! | `finish N KEY` | it is done |
+//! | `foresee [N=MEGABYTES@SKILL …]` | what is left of sessions from now on, as it is foreseen; nothing to forget it |
+//! | `expect [N=MEGABYTES@SKILL …]` | the same of each next slice |
+//! | `phases [N=PATTERN@SKILL …]` | the same of the next 15 slices, such as `111100000001111`: busy or dormant |
 //! | `show` | what stands decided for everyone |
 //! | `restart` | a new decider that knows what the store was told |
 
@@ -21,9 +24,9 @@
 use expect_test::{ExpectFile, expect_file};
 use minerva_decide::{DecideInput, Decided, Decider};
 use minerva_model::{
-    AccessKind, CgroupRef, CreditLot, Deadline, Decision, DeviceId, Effect, EngineConfig, Granted, IoCounters,
-    IoSignals, JobSettings, LedgerEntry, Level, Lifetime, MicroCredits, Mode, Nanos, Operation, Outlook, Recalled,
-    RequestId, Signals, Tenant, TenantHistory, TenantId, TenantKind, TenantRequest, Wish,
+    AccessKind, CgroupRef, CreditLot, Deadline, Decision, DeviceId, Effect, EngineConfig, Forecast, Granted, Horizon,
+    Interval, IoCounters, IoSignals, JobSettings, LedgerEntry, Level, Lifetime, MicroCredits, Mode, Nanos, Operation,
+    Outlook, PHASES, Phases, Recalled, RequestId, Signals, Tenant, TenantHistory, TenantId, TenantKind, TenantRequest, Wish,
 };
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -35,6 +38,8 @@ struct Script {
     tenants: BTreeMap<u64, Tenant>,
     now: Nanos,
     signals: Signals,
+    /// Of sessions, of next slices, and of phases.
+    foreseen: [Vec<String>; 3],
     /// What the store was told last, and when.
     stored: BTreeMap<(String, DeviceId), (Nanos, TenantHistory)>,
 }
@@ -65,6 +70,9 @@ impl Script {
                 let recalled = Recalled { tenant, lots, purchases: Vec::new(), declaration: None };
                 self.decider.recalled(self.now, &recalled);
             }
+            "foresee" => self.foreseen[0] = words[1..].iter().map(|word| (*word).to_owned()).collect(),
+            "expect" => self.foreseen[1] = words[1..].iter().map(|word| (*word).to_owned()).collect(),
+            "phases" => self.foreseen[2] = words[1..].iter().map(|word| (*word).to_owned()).collect(),
             "show" => self.decider.decisions().for_each(|decision| writeln!(out, "{decision}").unwrap()),
             "restart" => self.restart(&mut out),
             other => panic!("unknown command {other}"),
@@ -134,7 +142,7 @@ impl Script {
         let signals = self.signals.clone();
         for _ in 0..words[0].parse().unwrap() {
             self.now += Nanos::SECOND;
-            let input = DecideInput { signals: &signals, outlook: Outlook::default() };
+            let input = DecideInput { signals: &signals, outlook: self.outlook() };
             let Decided { effects, decisions, histories } = self.decider.slice(self.now, input);
             self.store(histories);
             self.tell(effects, Vec::new(), out);
@@ -142,6 +150,33 @@ impl Script {
                 writeln!(out, "{:>4.0} s  {decision}", self.now.as_secs_f64()).unwrap();
             }
         }
+    }
+
+    fn outlook(&self) -> Outlook {
+        let device = DeviceId { major: 8, minor: 0 };
+        let parsed = |word: &String| {
+            let (tenant, rest) = word.split_once('=').unwrap();
+            let (what, skill) = rest.split_once('@').unwrap();
+            (TenantId(tenant.parse().unwrap()), what.to_owned(), skill.parse::<f64>().unwrap())
+        };
+        let forecast = |(tenant, megabytes, skill): (TenantId, String, f64), horizon| {
+            let value = megabytes.parse::<f64>().unwrap() * 1e6;
+            let read_bytes = Interval { value, lower: value / 2.0, upper: value * 2.0, coverage_permille: 800 };
+            let write_bytes = Interval::default();
+            let (busy_permille, made_at) = (1_000, self.now);
+            Forecast { tenant, device, horizon, read_bytes, write_bytes, busy_permille, skill, made_at }
+        };
+        let [sessions, slices, phases] = &self.foreseen;
+        let sessions = sessions.iter().map(|word| forecast(parsed(word), Horizon::Session));
+        let slices = slices.iter().map(|word| forecast(parsed(word), Horizon::NextSlice));
+        let phases = phases.iter().map(parsed).map(|(tenant, pattern, skill)| {
+            let mut busy_permille = [0; PHASES];
+            for (busy, mark) in busy_permille.iter_mut().zip(pattern.bytes()) {
+                *busy = if mark == b'1' { 950 } else { 50 };
+            }
+            Phases { tenant, device, busy_permille, skill, made_at: self.now }
+        });
+        Outlook::new(sessions.chain(slices).collect()).with_phases(phases.collect())
     }
 
     fn ask(&mut self, words: &[&str], out: &mut String) {
@@ -276,4 +311,14 @@ fn makespan() {
 #[test]
 fn terms() {
     check(expect_file!["../testdata/terms.txt"], include_str!("../testdata/terms.txt"));
+}
+
+#[test]
+fn foresight() {
+    check(expect_file!["../testdata/foresight.txt"], include_str!("../testdata/foresight.txt"));
+}
+
+#[test]
+fn interleave() {
+    check(expect_file!["../testdata/interleave.txt"], include_str!("../testdata/interleave.txt"));
 }

@@ -1,7 +1,7 @@
 //! What a tenant should get of a disk, and why. The `Display` of a decision is the log line, the answer of
 //! `minerva-ctl explain` and the golden test: one text (docs/ARCHITECTURE.md, section 3.3).
 
-use crate::{DeviceId, Level, RequestId, TenantId};
+use crate::{DeviceId, Horizon, Level, RequestId, TenantId};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
@@ -62,6 +62,10 @@ impl PolicyName {
     pub const COORDINATION: Self = Self::new("coordination");
     /// Voluntary deprioritization (Malensek et al. 2016, section 3.1).
     pub const LEVELS: Self = Self::new("levels");
+    /// Who is expected to be done soon goes ahead (Malensek et al. 2016, section 4.1).
+    pub const FORESIGHT: Self = Self::new("foresight");
+    /// Bursts take turns (Malensek et al. 2016, section 4.2).
+    pub const INTERLEAVE: Self = Self::new("interleave");
     /// The operator's rule.
     pub const OPERATOR: Self = Self::new("operator");
     /// The floor below which nobody falls, and other protections.
@@ -158,6 +162,24 @@ pub enum Reason {
         /// What the policies alone would have given.
         without: Share,
     },
+    /// A part of the share is dealt anew by what the tenant is expected to transfer.
+    Foreseen {
+        /// What is left of its I/O session, or what comes in the next slice.
+        horizon: Horizon,
+        /// How much, in bytes.
+        expected_bytes: f64,
+        /// It has transferred more since it last paused than was foreseen; what is expected is measured by that.
+        outgrown: bool,
+        /// The part that the forecast's skill has earned, in thousandths.
+        part_permille: u32,
+    },
+    /// A part of the share goes to whose burst of I/O goes first.
+    Interleaved {
+        /// It is this tenant's.
+        leads: bool,
+        /// The part that the forecast's skill has earned, in thousandths.
+        part_permille: u32,
+    },
     /// In the policy's own words, which is enough where no program reads the numbers.
     Stated {
         /// The words.
@@ -199,10 +221,28 @@ impl fmt::Display for Reason {
             }
             Self::SteppedBack { level, percent, request } => write!(f, "level {level}: {percent} %{}", By(request)),
             Self::Room { times } => {
-                write!(f, "all raised {times} times, so that there is room below for who steps back")
+                write!(f, "all raised {times} times, so that there is room below")
             }
             Self::Floor { permille, without } => {
                 write!(f, "floor of {}.{} % of the disk, without it {without}", permille / 10, permille % 10)
+            }
+            Self::Foreseen { horizon, expected_bytes, outgrown, part_permille } => {
+                let part = part_permille / 10;
+                let bytes = Amount(*expected_bytes);
+                match (horizon, outgrown) {
+                    (Horizon::Session, false) => {
+                        write!(f, "{} session, {bytes} left", class(*expected_bytes))?;
+                    }
+                    (Horizon::Session, true) => write!(f, "session larger than foreseen, by its service {bytes} left")?,
+                    (_, _) => write!(f, "{bytes} expected in the next slice")?,
+                }
+                write!(f, ": {part} % of its share is dealt anew, most to who has least left")
+            }
+            Self::Interleaved { leads: true, part_permille } => {
+                write!(f, "its burst goes first, with {} % of the shares of those that wait", part_permille / 10)
+            }
+            Self::Interleaved { leads: false, part_permille } => {
+                write!(f, "another's burst goes first, with {} % of this share", part_permille / 10)
             }
             Self::Stated { text } => f.write_str(text),
         }
@@ -215,6 +255,30 @@ struct By<'a>(&'a Option<RequestId>);
 impl fmt::Display for By<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|request| write!(f, ", request {request}"))
+    }
+}
+
+/// How much an I/O session transfers, in a word: idle up to 1 MiB, light up to 64 MiB, moderate up to 1 GiB, heavy beyond.
+fn class(bytes: f64) -> &'static str {
+    const MIB: f64 = 1024.0 * 1024.0;
+    match bytes / MIB {
+        part if part > 1024.0 => "heavy",
+        part if part > 64.0 => "moderate",
+        part if part > 1.0 => "light",
+        _ => "idle",
+    }
+}
+
+/// Bytes as people read them.
+struct Amount(f64);
+
+impl fmt::Display for Amount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            bytes if bytes < 1e6 => write!(f, "{:.1} kB", bytes / 1e3),
+            bytes if bytes < 1e9 => write!(f, "{:.1} MB", bytes / 1e6),
+            bytes => write!(f, "{:.1} GB", bytes / 1e9),
+        }
     }
 }
 

@@ -54,7 +54,7 @@ pub use event::{Effect, Event};
 pub use finding::{Finding, FindingKind};
 pub use forecasting::{FittedModel, ForecastMode, ForecastSettings, ModelKind};
 pub use history::{TenantHistory, UsageAverage};
-pub use outlook::{Forecast, Horizon, Interval, Outlook};
+pub use outlook::{Forecast, Horizon, Interval, Outlook, PHASES, Phases};
 pub use participation::{ContentionCounting, CoordinationSettings, CreditSettings, LevelMeaning, LevelSettings};
 pub use plan::{KnobFile, KnobInspection, KnobRelease, KnobTarget, KnobWrite, Outcome, WriteId};
 pub use report::AgentReport;

@@ -96,10 +96,40 @@ impl Forecast {
     }
 }
 
+/// Slices ahead of which it is foreseen whether a tenant uses a disk.
+pub const PHASES: usize = 15;
+
+/// When one tenant is expected to use a disk and when to do other things, slice by slice (Malensek et al. 2016, section 4.2).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Phases {
+    /// Who.
+    pub tenant: TenantId,
+    /// Where.
+    pub device: DeviceId,
+    /// Probability that the tenant uses the disk in each of the next slices, in thousandths.
+    pub busy_permille: [u16; PHASES],
+    /// Of these probabilities, as [`Forecast::skill`].
+    pub skill: f64,
+    /// When they were made.
+    pub made_at: Nanos,
+}
+
+impl Phases {
+    fn key(&self) -> (TenantId, DeviceId) {
+        (self.tenant, self.device)
+    }
+
+    fn is_sane(&self) -> bool {
+        self.skill <= 1.0 && self.busy_permille.iter().all(|busy| *busy <= 1_000)
+    }
+}
+
 /// Every forecast that stands. Sorted by tenant, disk and horizon, at most one for each.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outlook {
     forecasts: Vec<Forecast>,
+    #[serde(default)]
+    phases: Vec<Phases>,
 }
 
 impl Outlook {
@@ -109,7 +139,20 @@ impl Outlook {
         forecasts.retain(Forecast::is_sane);
         forecasts.sort_by_key(Forecast::key);
         forecasts.dedup_by_key(|forecast| forecast.key());
-        Self { forecasts }
+        Self { forecasts, phases: Vec::new() }
+    }
+
+    /// With phases in any order, judged as forecasts are.
+    pub fn with_phases(self, mut phases: Vec<Phases>) -> Self {
+        phases.retain(Phases::is_sane);
+        phases.sort_by_key(Phases::key);
+        phases.dedup_by_key(|phases| phases.key());
+        Self { phases, ..self }
+    }
+
+    /// The phases of every tenant of which they are foreseen.
+    pub fn phases(&self) -> &[Phases] {
+        &self.phases
     }
 
     /// The forecast, if there is one.
@@ -125,13 +168,13 @@ impl Outlook {
 
     /// Nothing is forecast.
     pub fn is_empty(&self) -> bool {
-        self.forecasts.is_empty()
+        self.forecasts.is_empty() && self.phases.is_empty()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Forecast, Horizon, Interval, Outlook};
+    use super::{Forecast, Horizon, Interval, Outlook, PHASES, Phases};
     use crate::{DeviceId, Nanos, TenantId};
 
     const DISK: DeviceId = DeviceId { major: 8, minor: 0 };
@@ -169,6 +212,18 @@ mod tests {
         assert_eq!((bytes(1, Horizon::Week), bytes(2, Horizon::Week), bytes(3, Horizon::Day)), (None, None, None));
         assert_eq!(outlook.forecasts().len(), 3);
         assert!(Outlook::default().is_empty());
+        let phases = |tenant, skill| Phases {
+            tenant: TenantId(tenant),
+            device: DISK,
+            busy_permille: [500; PHASES],
+            skill,
+            made_at: Nanos::ZERO,
+        };
+        let broken = Phases { busy_permille: [1_001; PHASES], ..phases(1, 0.5) };
+        let outlook =
+            outlook.with_phases(vec![phases(2, 0.5), broken, phases(1, 0.5), phases(2, 0.1), phases(3, f64::NAN)]);
+        let kept: Vec<(u64, f64)> = outlook.phases().iter().map(|phases| (phases.tenant.0, phases.skill)).collect();
+        assert_eq!((kept, outlook.forecasts().len()), (vec![(1, 0.5), (2, 0.5)], 3));
     }
 
     #[test]

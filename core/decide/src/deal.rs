@@ -1,0 +1,88 @@
+//! Shares that are dealt anew among some tenants of a disk.
+//!
+//! A policy that acts on what is foreseen may be wrong, so it moves no more of a share than the forecast has earned. Each tenant
+//! of which something is foreseen puts down a stake: a part of its share, as large as the skill of its own forecast. All stakes
+//! together are dealt out by claims. Hence, whatever is foreseen:
+//!
+//! - the shares on a disk add up to what they were, and who has no stake has the part of the disk that it had;
+//! - who has one keeps all of its share but the stake (Purohit, Svitkina and Kumar 2018 mix round robin and
+//!   shortest job first by predictions in this way);
+//! - without skill there is no stake, and who has the only one gets it back.
+
+use crate::compose::{self, Pair, SharePolicy};
+use serde::{Deserialize, Serialize};
+
+/// No forecast is trusted with more of a share than this.
+pub(crate) const PART_MAX: f64 = 0.9;
+
+/// Which stakes are dealt among each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DealKind {
+    /// By what is left of I/O sessions.
+    Session,
+    /// By what the next slice will bring.
+    NextSlice,
+    /// To whose burst goes first.
+    Burst,
+}
+
+/// What a tenant puts down, and what it is dealt by.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Stake {
+    pub(crate) kind: DealKind,
+    /// The part of its share that it puts in, 0 to [`PART_MAX`].
+    pub(crate) part: f64,
+    /// Against the claims of the others; at least 0.
+    pub(crate) claim: f64,
+    /// It used the disk in the last slice. Who did not is told what it would be dealt, and takes nothing from the others.
+    pub(crate) present: bool,
+}
+
+/// One kind's stakes on one disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Deal {
+    shares: f64,
+    claims: f64,
+    stakes: u32,
+}
+
+/// All stakes on one disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Deals([Deal; 3]);
+
+impl Deals {
+    /// What all `pairs` put in, policy by policy, as each sees the shares that the ones before it left.
+    pub(crate) fn of<'a>(policies: &[&dyn SharePolicy], pairs: impl Iterator<Item = Pair<'a>> + Clone) -> Self {
+        let mut deals = Self::default();
+        for (index, policy) in policies.iter().enumerate().filter(|(_, policy)| policy.has_stakes()) {
+            let before = deals;
+            for pair in pairs.clone() {
+                let pair = Pair { deals: &before, ..pair };
+                let Some(stake) = policy.stake(&pair).filter(|stake| stake.present) else { continue };
+                let deal = &mut deals.0[stake.kind as usize];
+                deal.shares += stake.part * compose::product(&policies[..index], &pair);
+                deal.claims += stake.claim;
+                deal.stakes += 1;
+            }
+        }
+        deals
+    }
+
+    /// Two put something in, so that shares may move.
+    pub(crate) fn are_dealt(&self) -> bool {
+        self.0.iter().any(|deal| deal.stakes > 1)
+    }
+
+    /// The factor on a share of `product`; nothing where it changes nothing.
+    pub(crate) fn factor(&self, stake: &Stake, product: f64) -> Option<f64> {
+        let Deal { mut shares, mut claims, .. } = self.0[stake.kind as usize];
+        if !stake.present {
+            shares += stake.part * product;
+            claims += stake.claim;
+        }
+        let dealt = if claims > 0.0 { shares * stake.claim / claims } else { stake.part * product };
+        let factor = 1.0 - stake.part + dealt / product.max(f64::MIN_POSITIVE);
+        // Who has the only stake gets it back, but for rounding.
+        (factor.is_finite() && (factor - 1.0).abs() > 1e-6).then_some(factor)
+    }
+}
