@@ -5,13 +5,16 @@
 //! |---|---|
 //! | `source` | the trait: what a process does next |
 //! | `generator` | endless or bounded streams of requests: sequential, random, Zipf; open and closed loop; think time |
+//! | `sessions` | pieces of I/O one after the other, with what an observer sees of the process |
 //! | `job` | fio-style job files |
 //! | `trace` | block traces: reading, converting, replaying |
 
 mod generator;
 pub mod job;
+mod sessions;
 mod source;
 pub mod trace;
 
 pub use generator::{Generator, Loop, Pattern, Pause, Plan};
-pub use source::{IoRequest, Source, Step};
+pub use sessions::{Session, Sessions, Start};
+pub use source::{IoRequest, ProcessUsage, Source, Step, UnderWay};
