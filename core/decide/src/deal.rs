@@ -10,10 +10,20 @@
 //! - without skill there is no stake, and who has the only one gets it back.
 
 use crate::compose::{self, Pair, SharePolicy};
+use minerva_model::Nanos;
 use serde::{Deserialize, Serialize};
 
 /// No forecast is trusted with more of a share than this.
 pub(crate) const PART_MAX: f64 = 0.9;
+
+/// A forecast is stale after so many slices, and not before this time: shorter slices are summed before they are forecast from.
+const STALE_SLICES: u64 = 2;
+const STALE_LEAST: Nanos = Nanos::from_secs(3);
+
+/// Whether a forecast is young enough to act on, at the end of a slice of this length.
+pub(crate) fn is_fresh(made_at: Nanos, now: Nanos, slice: Nanos) -> bool {
+    now.since(made_at) <= Nanos(slice.0.saturating_mul(STALE_SLICES)).max(STALE_LEAST)
+}
 
 /// Which stakes are dealt among each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

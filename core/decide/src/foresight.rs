@@ -15,7 +15,7 @@
 //! by then. So files that look short gain no more than what they look like ahead of the others, once between two pauses.
 
 use crate::compose::{DecideInput, Pair, SharePolicy};
-use crate::deal::{DealKind, PART_MAX, Stake};
+use crate::deal::{DealKind, PART_MAX, Stake, is_fresh};
 use crate::stance::Stance;
 use minerva_model::{DeviceId, Forecast, Horizon, Nanos, Outlook, PolicyName, Reason, TenantId};
 use serde::{Deserialize, Serialize};
@@ -127,8 +127,7 @@ fn skilled(
 ) -> (Option<&Forecast>, Option<&Forecast>) {
     let get = |horizon| {
         let forecast = outlook.get(tenant, device, horizon)?;
-        let is_fresh = now.since(forecast.made_at).0 <= slice.0.saturating_mul(2);
-        (forecast.skill >= PART_STEP && is_fresh).then_some(forecast)
+        (forecast.skill >= PART_STEP && is_fresh(forecast.made_at, now, slice)).then_some(forecast)
     };
     (get(Horizon::Session), get(Horizon::NextSlice))
 }

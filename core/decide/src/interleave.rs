@@ -11,7 +11,7 @@
 //! on for longer than the forecast reaches loses its turn, and has none until it was dormant.
 
 use crate::compose::{DecideInput, Pair, SharePolicy};
-use crate::deal::{DealKind, PART_MAX, Stake};
+use crate::deal::{DealKind, PART_MAX, Stake, is_fresh};
 use crate::stance::Stance;
 use minerva_model::{DeviceId, IoSignals, Nanos, Outlook, PolicyName, Reason, TenantId};
 use serde::{Deserialize, Serialize};
@@ -63,7 +63,8 @@ impl SharePolicy for Rule {
     }
 
     fn slice(&mut self, now: Nanos, input: &DecideInput<'_>) {
-        self.foresee(now, &input.outlook);
+        let slice = input.signals.io.iter().map(|row| row.elapsed).max().unwrap_or(Nanos::ZERO);
+        self.foresee(now, slice, &input.outlook);
         self.disks.values_mut().flat_map(|turns| turns.members.values_mut()).for_each(|member| member.active = false);
         for row in &input.signals.io {
             let member = self.disks.get_mut(&row.device).and_then(|turns| turns.members.get_mut(&row.tenant));
@@ -98,7 +99,7 @@ impl SharePolicy for Rule {
 
 impl Rule {
     /// Who takes part from now on. What a tenant had lately stays while its phases are foreseen at all.
-    fn foresee(&mut self, now: Nanos, outlook: &Outlook) {
+    fn foresee(&mut self, now: Nanos, slice: Nanos, outlook: &Outlook) {
         if outlook.phases().is_empty() {
             self.disks.clear();
             return;
@@ -110,8 +111,7 @@ impl Rule {
                 |within: &dyn Fn(u16) -> bool| phases.busy_permille.iter().filter(|busy| within(**busy)).count();
             let alternates = count(&|busy| busy >= BUSY_PERMILLE) >= SLICES_OF_EACH
                 && count(&|busy| busy <= DORMANT_PERMILLE) >= SLICES_OF_EACH;
-            // Phases are made anew in each slice: those of an earlier one are stale.
-            let is_usable = alternates && phases.made_at >= now && phases.skill >= PART_STEP;
+            let is_usable = alternates && is_fresh(phases.made_at, now, slice) && phases.skill >= PART_STEP;
             let earned = (phases.skill.min(PART_MAX) / PART_STEP + 1e-9).floor() * PART_STEP;
             let member = Member {
                 part: if is_usable { earned } else { 0.0 },

@@ -129,8 +129,10 @@ impl Forecasts {
         if self.wanted_by_rule == 0 && self.settings.mode == ForecastMode::Shadow {
             return Outlook::default();
         }
-        let rows = self.outlook.forecasts().iter().copied();
-        Outlook::new(rows.filter(|row| self.mode(row.tenant) == ForecastMode::On).collect())
+        let is_on = |tenant| self.mode(tenant) == ForecastMode::On;
+        let rows = self.outlook.forecasts().iter().copied().filter(|row| is_on(row.tenant));
+        let phases = self.outlook.phases().iter().copied().filter(|phases| is_on(phases.tenant));
+        Outlook::new(rows.collect()).with_phases(phases.collect())
     }
 
     /// Every forecast that stands, also those that decisions do not see.

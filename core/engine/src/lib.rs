@@ -56,6 +56,8 @@ pub struct Engine {
     slices: Option<Slices>,
     last_sample: Option<Nanos>,
     signals: Signals,
+    /// What decisions are to expect of the next slice, whatever the forecasts are.
+    supposed: Option<Outlook>,
     effects: VecDeque<Effect>,
     now: Nanos,
     stopping: bool,
@@ -159,6 +161,12 @@ impl Engine {
         &self.signals
     }
 
+    /// The next decision goes by this outlook instead of the engine's own: for experiments that compare forecasts with an oracle
+    /// or with last time's value. It is no event, so a recording does not hold it.
+    pub fn suppose(&mut self, outlook: Outlook) {
+        self.supposed = Some(outlook);
+    }
+
     /// What each tenant is expected to do, also where [`Self::forecast_mode`] is `shadow` and decisions do not go by it.
     pub fn outlook(&self) -> &Outlook {
         self.forecasts.outlook()
@@ -243,6 +251,7 @@ impl Engine {
         self.found(findings);
         let ended = Ended { now: self.now, elapsed, wall_seconds: sample.wall_seconds, signals: &signals };
         let outlook = self.forecasts.slice(ended);
+        let outlook = self.supposed.take().unwrap_or(outlook);
         self.effects.extend(self.forecasts.due(self.now));
         let input = DecideInput { signals: &signals, outlook };
         // Also in `observe`: what is learnt there is what the first decision in another mode is made from.

@@ -185,11 +185,13 @@ impl Forecaster {
     pub fn to_model(&self, now: Nanos, slice: Nanos) -> Outlook {
         let made = Made { at: now, seconds: slice.as_secs_f64(), ahead: self.settings.ahead() };
         let mut rows = Vec::with_capacity(self.tenants.len() * ROWS_A_TENANT);
+        let mut phases = Vec::new();
         for (key, tenant) in self.tenants.iter().filter(|(_, tenant)| tenant.idle_slices() < SILENT_SLICES) {
             let outlook = tenant.outlook(&self.next_slice, &self.sessions);
             nouns::forecasts(*key, tenant, &outlook, made, &mut rows);
+            phases.extend(nouns::phases(*key, tenant, now));
         }
-        Outlook::new(rows)
+        Outlook::new(rows).with_phases(phases)
     }
 
     /// The next slice alone, as [`Self::outlook`] has it.

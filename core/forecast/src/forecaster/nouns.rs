@@ -2,7 +2,8 @@
 
 use super::Key;
 use super::tenants::{Tenant, TenantOutlook};
-use minerva_model::{Forecast, Horizon, Interval, Nanos};
+use crate::tenant::busy_ahead;
+use minerva_model::{Forecast, Horizon, Interval, Nanos, Phases};
 
 /// All intervals hold so much of what comes.
 pub const COVERAGE_PERMILLE: u32 = 800;
@@ -66,6 +67,12 @@ pub(super) fn forecasts(
         let busy = f64::from(u8::from(session.remaining_bytes > 0.0));
         rows.push(forecast(Horizon::Session, of(share), of(rest), busy, session.skill));
     }
+}
+
+/// When a tenant will use the disk and when not, where its series have models of it.
+pub(super) fn phases((tenant, device): Key, state: &Tenant, made_at: Nanos) -> Option<Phases> {
+    let busy_permille = busy_ahead(state.rates())?.map(|busy| (busy.clamp(0.0, 1.0) * 1000.0) as u16);
+    Some(Phases { tenant, device, busy_permille, skill: state.phases().skill(), made_at })
 }
 
 fn interval(value: f64, low: f64, high: f64, factor: f64) -> Interval {

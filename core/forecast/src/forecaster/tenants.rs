@@ -5,7 +5,7 @@ use super::sessions::{Session, SessionOutlook, Sessions};
 use crate::host::Learner;
 use crate::number::quantity;
 use crate::online::{Adwin, Cusum, IntervalMeter, Naive, SkillMeter};
-use crate::tenant::{FeatureState, RateForecast, Rates, Reading, Row};
+use crate::tenant::{BUSY_BYTES_PER_SECOND, FeatureState, Phases, RateForecast, Rates, Reading, Row};
 use serde::{Deserialize, Serialize};
 
 /// Slices over which a series' own model is scored before it may speak.
@@ -79,6 +79,7 @@ pub(super) struct Tenant {
     shift: Cusum,
     drift: Adwin,
     rates: [Rates; 2],
+    phases: Phases,
     idle: u32,
 }
 
@@ -98,6 +99,7 @@ impl Tenant {
             shift: Cusum::default(),
             drift: Adwin::default(),
             rates: [Rates::default(), Rates::default()],
+            phases: Phases::default(),
             idle: 0,
         }
     }
@@ -129,6 +131,7 @@ impl Tenant {
                 rates.reset();
             }
         }
+        self.phases.observe(came >= f64::from(BUSY_BYTES_PER_SECOND), &self.rates);
         self.by_series = self.rates[0].next().zip(self.rates[1].next()).map(|(reads, writes)| reads + writes);
         let believed = self.session.observe(reading, self.family, sessions, families);
         let row =
@@ -175,6 +178,10 @@ impl Tenant {
 
     pub(super) fn rates(&self) -> &[Rates; 2] {
         &self.rates
+    }
+
+    pub(super) fn phases(&self) -> &Phases {
+        &self.phases
     }
 
     pub(super) fn read_share(&self) -> f64 {

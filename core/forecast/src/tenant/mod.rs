@@ -1,9 +1,11 @@
 //! What is kept of one tenant: its recent past as features, its session, its rates over the last minutes.
 
 mod features;
+mod phases;
 mod rates;
 mod session;
 
 pub use features::{FEATURES, FeatureState, Reading, Row, Usage};
-pub use rates::{AHEAD, BusyModel, RateForecast, Rates};
+pub use phases::{Phases, busy_ahead};
+pub use rates::{AHEAD, BUSY_BYTES_PER_SECOND, BusyModel, RateForecast, Rates};
 pub use session::{Cutter, SESSION_CLASSES, SessionClass};

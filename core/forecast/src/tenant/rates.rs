@@ -12,7 +12,7 @@ const HISTORY: usize = 300;
 /// Values before a model is fitted.
 const HISTORY_MIN: usize = 60;
 /// A slice with less than this is idle, in bytes a second.
-const BUSY_BYTES_PER_SECOND: f32 = 4096.0;
+pub const BUSY_BYTES_PER_SECOND: f32 = 4096.0;
 /// What is above this part of the history is cut off before a fit: a single burst would be all that the model sees.
 const WINSOR: f64 = 0.99;
 
@@ -219,7 +219,13 @@ impl Rates {
         (last[count / 10], last[count - 1 - count / 10])
     }
 
-    fn busy_ahead(&self) -> [f32; AHEAD] {
+    /// Whether there is a model of when it is busy.
+    pub fn foresees_phases(&self) -> bool {
+        self.busy.is_some()
+    }
+
+    /// Probability that each of the next slices has I/O; how often they had where there is no model.
+    pub fn busy_ahead(&self) -> [f32; AHEAD] {
         let is_busy = |at: usize| f32::from(u8::from(self.history[at % HISTORY] >= BUSY_BYTES_PER_SECOND));
         let seen = self.seen.min(HISTORY);
         let Some(model) = &self.busy else {
