@@ -58,9 +58,14 @@ pub(crate) enum Command {
     /// Reads and writes together, slice by slice, with the interval that four of five slices are to be within; what is expected of
     /// the next slice, the next 15 s and the rest of its session; and the skill of each forecast, measured on what came: 1 is
     /// perfect, 0 no better than the best naive forecast. The exit status is 1 where nothing is forecast.
+    #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
     Forecast {
-        /// Its name, its id (t4) or its cgroup path
-        tenant: String,
+        /// What else can be done with forecasts
+        #[command(subcommand)]
+        command: Option<ForecastCommand>,
+        /// Its name, its id (t4) or its cgroup path; one that is called evaluate is named by its id or path
+        #[arg(required = true)]
+        tenant: Option<String>,
         /// Write it as a page to this file
         #[arg(long, value_name = "FILE")]
         html: Option<PathBuf>,
@@ -294,6 +299,44 @@ impl Bounds {
             None => operation,
         }
     }
+}
+
+/// What can be done with forecasts besides looking at a tenant's.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum ForecastCommand {
+    /// Backtest every model on a recording, or on a CSV or Parquet file of one's own; works without the daemon
+    ///
+    /// Each model forecasts each value from those before it: the next step and the next 15, and, where a file spans more than eight
+    /// days in steps of at most ten minutes, the day and the week from each midnight on. Printed are, for each model and horizon,
+    /// mean absolute error, root of the mean squared error, SMAPE, MPE and MASE, how many 80 % intervals held, how often busy or
+    /// idle was foreseen and its Brier score, and the time that a forecast takes, fits included.
+    ///
+    /// In a CSV or Parquet file each column of numbers is a series, but for the one with the time: seconds since 1970, or
+    /// milliseconds, microseconds or nanoseconds, or dates. What cannot be used is named with its line and passed over, and missing
+    /// steps are gaps; the exit status is then 1.
+    Evaluate(Evaluated),
+}
+
+/// What is evaluated, and how.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Evaluated {
+    /// A recording of minerva-ctl record, or a file that ends in .csv, .csv.gz, .tsv or .parquet
+    pub(crate) file: PathBuf,
+    /// The column with the time [default: one called time, timestamp or date; without it each row is a step]
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) time: Option<String>,
+    /// Only this column; can be given several times [default: every column of numbers]
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) column: Vec<String>,
+    /// Rows with the same value of this column are series of their own
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) by: Option<String>,
+    /// The length of a step [default: the median time from row to row, or 1s]
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) step: Option<Duration>,
+    /// Write a report with plots: forecasts, autocorrelations, decomposition
+    #[arg(long, value_name = "FILE.html")]
+    pub(crate) report: Option<PathBuf>,
 }
 
 /// What the operator does with an account.

@@ -33,7 +33,7 @@ mod top;
 mod when;
 
 use anyhow::Context;
-use arguments::{Arguments, Command};
+use arguments::{Arguments, Command, ForecastCommand};
 use clap::Parser;
 use minerva_api::client::{self, Operator};
 use minerva_client::Lifetime;
@@ -81,7 +81,10 @@ fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
         Command::Explain { tenant, at } => {
             with_daemon(Box::new(move |client| Box::pin(explain::run(client, tenant, at, json))))
         }
-        Command::Forecast { tenant, html } => {
+        Command::Forecast { command: Some(ForecastCommand::Evaluate(what)), .. } => forecast::evaluate(&what, json),
+        Command::Forecast { command: None, tenant, html } => {
+            // The command line does not parse without one.
+            let tenant = tenant.unwrap_or_default();
             with_daemon(Box::new(move |client| Box::pin(forecast::run(client, tenant, html, json))))
         }
         Command::Record { file: tape, duration } => {

@@ -45,7 +45,7 @@ pub(crate) fn run(file: &Path, json: bool) -> anyhow::Result<Verdict> {
 }
 
 /// The engine that the recording begins with.
-fn engine<R: BufRead>(recording: &mut Recording<R>) -> anyhow::Result<Engine> {
+pub(crate) fn engine<R: BufRead>(recording: &mut Recording<R>) -> anyhow::Result<Engine> {
     let Some(snapshot) = recording.take_snapshot() else { return Ok(Engine::new()) };
     Engine::restored(&snapshot).with_context(|| {
         let (theirs, ours) = (recording.version(), env!("CARGO_PKG_VERSION"));

@@ -1,10 +1,12 @@
 //! `minerva-ctl forecast`: what a tenant is expected to do, and what it was expected to do before beside what then came.
 
 mod chart;
+mod evaluate;
 mod page;
 mod series;
 mod words;
 
+pub(crate) use evaluate::run as evaluate;
 pub(crate) use words::{brief, sentence};
 
 use crate::output::{self, Verdict};

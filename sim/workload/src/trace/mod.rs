@@ -43,6 +43,7 @@ pub use error::TraceError;
 pub use feed::Lane;
 pub use format::Format;
 pub use input::Compression;
+pub use native::reader::guarded_parquet;
 pub use native::writer::NativeWriter;
 pub use reader::{OutOfOrder, ReadOptions, TraceReader};
 pub use record::{Faults, Malformed, Misplaced, Position, Record};

@@ -36,6 +36,15 @@ fn contained<T>(run: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, Parq
         .unwrap_or_else(|_| Err(ParquetError::General("the decoder failed on a damaged file".to_owned())))
 }
 
+/// Opens a Parquet file of any schema as guarded as traces are: one that is damaged ends in an error. Reading its rows may still
+/// panic in the library, which whoever reads them has to contain.
+///
+/// # Errors
+/// It is no Parquet file, or a damaged one.
+pub fn guarded_parquet(file: File) -> Result<Box<dyn FileReader + Send>, ParquetError> {
+    contained(|| Ok(Box::new(SerializedFileReader::new(Source(file))?) as _))
+}
+
 /// One row group's columns.
 struct Columns {
     at: ColumnReaderImpl<Int64Type>,

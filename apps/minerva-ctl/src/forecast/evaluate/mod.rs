@@ -1,0 +1,170 @@
+//! `minerva-ctl forecast evaluate`: every model of `core/forecast` on data of one's own.
+//!
+//! | file | what |
+//! |---|---|
+//! | `table`, `columns`, `recording` | files to rows |
+//! | `series` | rows to series at equal steps, and what was wrong |
+//! | `steps`, `days` | backtests |
+//! | `score` | accounts, and what is told of them |
+//! | `page`, `plots` | the report |
+
+mod columns;
+mod days;
+mod page;
+mod plots;
+mod recording;
+mod score;
+mod series;
+mod steps;
+mod table;
+
+use crate::arguments::Evaluated as Arguments;
+use crate::output::{self, Verdict};
+use anyhow::bail;
+use days::Binned;
+use score::{Board, Score};
+use series::{Problems, Series};
+use std::fmt::Write as _;
+
+/// One series with everything that was measured on it.
+struct Evaluated {
+    series: Series,
+    binned: Option<Binned>,
+    boards: Vec<Board>,
+}
+
+/// What is said of a horizon without forecasts.
+#[derive(serde::Serialize)]
+struct NoForecast<'a> {
+    series: &'a str,
+    horizon: &'static str,
+    forecasts: u64,
+    why: &'a str,
+}
+
+/// Reads, backtests, prints; whatever could not be used is a finding.
+pub(crate) fn run(arguments: &Arguments, json: bool) -> anyhow::Result<Verdict> {
+    if let Some(folder) = arguments.report.as_deref().and_then(std::path::Path::parent) {
+        if !folder.as_os_str().is_empty() && !folder.is_dir() {
+            bail!("the report cannot be written into {}: there is no such folder; make it first", folder.display());
+        }
+    }
+    let mut problems = Problems::of(&arguments.file);
+    let all = match table::read(&arguments.file)? {
+        Some(table) => columns::all(&table, arguments, &mut problems)?,
+        None => recording::read(&arguments.file, arguments.step.map(|step| step.as_secs_f64()), &mut problems)?,
+    };
+    for line in problems.lines() {
+        eprintln!("{line}");
+    }
+    if all.is_empty() {
+        bail!("{} holds no series: nobody did any I/O in it", arguments.file.display());
+    }
+    let mut evaluated = Vec::new();
+    for series in all {
+        let one = evaluate(series);
+        if json {
+            print_json(&one)?
+        } else {
+            output::text(&text(&one))?
+        }
+        evaluated.push(one);
+    }
+    if let Some(path) = &arguments.report {
+        page::write(path, &arguments.file, &evaluated)?;
+    }
+    let is_known = |one: &Evaluated| one.boards.iter().any(|board| board.best().is_some());
+    Ok(Verdict::found_if(!problems.is_empty() || !evaluated.iter().all(is_known)))
+}
+
+fn evaluate(series: Series) -> Evaluated {
+    // Fifteen steps of more than a minute are no pattern of seconds, but the next step is as good as any.
+    let mut boards: Vec<Board> = steps::backtest(&series).into();
+    let binned = match days::binned(&series) {
+        Ok(binned) => {
+            boards.extend(days::backtest(&binned));
+            Some(binned)
+        }
+        Err(why) => {
+            boards.push(Board::none("day", why));
+            None
+        }
+    };
+    Evaluated { series, binned, boards }
+}
+
+fn print_json(one: &Evaluated) -> anyhow::Result<()> {
+    for board in &one.boards {
+        for score in board.scores(&one.series.name) {
+            output::json(&score)?;
+        }
+        if let Some(why) = &board.none_because {
+            output::json(&NoForecast { series: &one.series.name, horizon: board.horizon, forecasts: 0, why })?;
+        }
+    }
+    Ok(())
+}
+
+/// Heads of a table of scores.
+const HEADS: [&str; 10] =
+    ["model", "MAE", "RMSE", "SMAPE", "MPE", "MASE", "80 % held", "busy right", "Brier", "a forecast"];
+
+/// The cells of a score.
+fn cells(score: &Score) -> [String; HEADS.len()] {
+    let number = |value: Option<f64>| value.map_or("-".to_owned(), short);
+    let percent = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.1} %"));
+    [
+        score.model.to_owned(),
+        number(score.mae),
+        number(score.rmse),
+        percent(score.smape_percent),
+        percent(score.mpe_percent),
+        score.mase.map_or("-".to_owned(), |value| format!("{value:.3}")),
+        percent(score.interval_coverage_percent),
+        percent(score.busy_hit_rate_percent),
+        score.brier_score.map_or("-".to_owned(), |value| format!("{value:.3}")),
+        score.microseconds_per_forecast.map_or("-".to_owned(), |value| format!("{value:.1} us")),
+    ]
+}
+
+/// Four digits, whatever the unit is.
+fn short(value: f64) -> String {
+    match value.abs() {
+        size if size >= 1e10 => format!("{value:.3e}"),
+        size if size >= 1_000.0 || size == 0.0 => format!("{value:.0}"),
+        size if size >= 1.0 => format!("{value:.2}"),
+        _ => format!("{value:.4}"),
+    }
+}
+
+fn text(one: &Evaluated) -> String {
+    let Series { name, step_seconds, values, .. } = &one.series;
+    let gaps = values.iter().filter(|value| !value.is_finite()).count();
+    let mut text = format!("{name}: {} steps of {} s", values.len(), short(*step_seconds));
+    if gaps > 0 {
+        let _ = write!(text, ", {gaps} without a value");
+    }
+    text.push('\n');
+    for board in &one.boards {
+        let _ = writeln!(text, "\n  {}", board.horizon);
+        if let Some(why) = &board.none_because {
+            let _ = writeln!(text, "  {why}");
+            continue;
+        }
+        let rows: Vec<[String; HEADS.len()]> = board.scores(name).iter().map(cells).collect();
+        let width = |column: usize| {
+            let cells = rows.iter().map(|row| row[column].chars().count());
+            cells.chain([HEADS[column].chars().count()]).max().unwrap_or(0)
+        };
+        let widths: [usize; HEADS.len()] = std::array::from_fn(width);
+        for row in std::iter::once(&HEADS.map(str::to_owned)).chain(&rows) {
+            let cells = row.iter().zip(widths).enumerate().map(|(column, (cell, width))| match column {
+                0 => format!("{cell:<width$}"),
+                _ => format!("{cell:>width$}"),
+            });
+            let _ = writeln!(text, "  {}", cells.collect::<Vec<_>>().join("  ").trim_end());
+        }
+    }
+    text.push('\n');
+    text
+}

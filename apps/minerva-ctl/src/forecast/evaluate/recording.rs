@@ -1,0 +1,81 @@
+//! The series of a recording: what each tenant read and wrote on each disk, slice by slice, as the engine saw it.
+
+use super::series::{Problems, Row, Series, series};
+use anyhow::Context as _;
+use minerva_model::{DeviceId, Event, TenantId};
+use minerva_store::{Entry, Recording, RecordingErrorKind};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Bytes a second read and written in one slice.
+type Rates = [f64; 2];
+
+/// Reads a recording to its end, or to where it is cut.
+pub(super) fn read(path: &Path, step: Option<f64>, problems: &mut Problems) -> anyhow::Result<Vec<Series>> {
+    let mut recording = Recording::open(path).with_context(|| {
+        format!(
+            "failed to open {}: it is no recording, and its name does not end in .csv, .tsv or .parquet",
+            path.display()
+        )
+    })?;
+    let mut engine =
+        crate::replay::engine(&mut recording).with_context(|| format!("failed to read {}", path.display()))?;
+    // What the engine knew when the recording began wants to be said first.
+    while engine.poll_effect().is_some() {}
+    let (mut tenants, mut devices) = (BTreeMap::new(), BTreeMap::new());
+    let mut slices: Vec<(u64, f64)> = Vec::new();
+    let mut rates: BTreeMap<(TenantId, DeviceId), BTreeMap<usize, Rates>> = BTreeMap::new();
+    // The header is the first line.
+    for (line, entry) in (2..).zip(recording) {
+        let (at, event) = match entry {
+            Ok(Entry::Event { at, what }) => (at, what),
+            Ok(Entry::Effect { .. }) => continue,
+            Err(error) if error.kind == RecordingErrorKind::Truncated => {
+                problems.note(line, "the recording ends here without its end");
+                break;
+            }
+            Err(error) => return Err(error).with_context(|| format!("failed to read {}", path.display())),
+        };
+        match &event {
+            Event::TenantSeen { tenant, .. } => drop(tenants.insert(tenant.id, tenant.name.clone())),
+            Event::DeviceSeen(device) => drop(devices.insert(device.id, device.name.clone())),
+            _ => {}
+        }
+        let is_slice = matches!(event, Event::Sampled(_));
+        engine.handle(at, event);
+        while engine.poll_effect().is_some() {}
+        if is_slice {
+            for row in engine.signals().io.iter().filter(|row| row.elapsed.0 > 0) {
+                let seconds = row.elapsed.as_secs_f64();
+                let of = |bytes: u64| bytes as f64 / seconds;
+                let both = [of(row.transferred.read_bytes), of(row.transferred.write_bytes)];
+                rates.entry((row.tenant, row.device)).or_default().insert(slices.len(), both);
+            }
+            slices.push((line, at.as_secs_f64()));
+        }
+    }
+    let mut found = Vec::new();
+    for ((tenant, device), by_slice) in &rates {
+        let name = |names: &BTreeMap<_, String>, id| names.get(id).cloned();
+        let tenant = name(&tenants, tenant).unwrap_or_else(|| tenant.to_string());
+        let device = devices.get(device).cloned().unwrap_or_else(|| device.to_string());
+        for (direction, what) in ["reads", "writes"].into_iter().enumerate() {
+            // Of a tenant that is not named in a slice nothing happened.
+            let rows: Vec<Row> = slices
+                .iter()
+                .enumerate()
+                .map(|(slice, (line, at))| Row {
+                    line: *line,
+                    seconds: Some(*at),
+                    value: by_slice.get(&slice).map_or(0.0, |rates| rates[direction]),
+                })
+                .collect();
+            if rows.iter().any(|row| row.value > 0.0) {
+                let series = series(format!("{tenant} {what} on {device}"), &rows, step, problems);
+                // A recording's clock begins with the boot: of the time of day it knows nothing.
+                found.push(Series { start_seconds: None, ..series });
+            }
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,178 @@
+//! Series of values at equal steps, made of rows as they come.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// A gap longer than this ends a series: what lies beyond is too far to be told from what was before.
+const GAP_STEPS_MAX: usize = 200_000;
+/// Of each kind of trouble so many lines are named.
+const NAMED_MAX: usize = 3;
+
+/// Values at equal steps; what is missing is not a number.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Series {
+    pub(super) name: String,
+    pub(super) step_seconds: f64,
+    /// Of the first value, since 1970; absent where the file has no time.
+    pub(super) start_seconds: Option<f64>,
+    pub(super) values: Vec<f64>,
+}
+
+/// A value with its place in the file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Row {
+    pub(super) line: u64,
+    pub(super) seconds: Option<f64>,
+    pub(super) value: f64,
+}
+
+/// What was wrong with a file, by kind, with the lines.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Problems {
+    file: String,
+    kinds: BTreeMap<String, (u64, Vec<u64>)>,
+}
+
+impl Problems {
+    pub(super) fn of(file: &std::path::Path) -> Self {
+        Self { file: file.display().to_string(), kinds: BTreeMap::new() }
+    }
+
+    pub(super) fn note(&mut self, line: u64, what: impl Into<String>) {
+        let (count, lines) = self.kinds.entry(what.into()).or_default();
+        *count += 1;
+        if lines.len() < NAMED_MAX {
+            lines.push(line);
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.kinds.is_empty()
+    }
+
+    /// One line a kind, as compilers write them.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let line = |(what, (count, lines)): (&String, &(u64, Vec<u64>))| {
+            let mut text = format!("{}:{}: {what}", self.file, lines[0]);
+            let more: Vec<String> = lines[1..].iter().map(u64::to_string).collect();
+            if *count > 1 {
+                let _ = write!(text, "; {count} such lines, also {}", more.join(", "));
+            }
+            if *count > lines.len() as u64 {
+                text.push_str(", …");
+            }
+            text
+        };
+        self.kinds.iter().map(line).collect()
+    }
+}
+
+/// The rows of one column as a series. `step` is the length of a step where it is given.
+pub(super) fn series(name: String, rows: &[Row], step: Option<f64>, problems: &mut Problems) -> Series {
+    let ordered = in_order(rows, problems);
+    let timed: Option<Vec<f64>> = ordered.iter().map(|row| row.seconds).collect();
+    let Some(seconds) = timed.filter(|seconds| !seconds.is_empty()) else {
+        let values = ordered.iter().map(|row| row.value).collect();
+        return Series { name, step_seconds: step.unwrap_or(1.0), start_seconds: None, values };
+    };
+    let step_seconds = step.unwrap_or_else(|| usual_step(&seconds));
+    let start = seconds[0];
+    // Rows that fall on the same step are averaged.
+    let mut sums: Vec<(f64, f64)> = Vec::new();
+    for (row, at) in ordered.iter().zip(&seconds) {
+        let place = ((at - start) / step_seconds).round() as usize;
+        if place > sums.len() + GAP_STEPS_MAX {
+            problems
+                .note(row.line, format!("{name}: a gap of more than {GAP_STEPS_MAX} steps; what follows is left out"));
+            break;
+        }
+        if place > sums.len() {
+            problems.note(row.line, format!("{name}: a gap before this row"));
+        }
+        if sums.len() <= place {
+            sums.resize(place + 1, (0.0, 0.0));
+        }
+        if row.value.is_finite() {
+            sums[place] = (sums[place].0 + row.value, sums[place].1 + 1.0);
+        }
+    }
+    let values = sums.iter().map(|(sum, count)| if *count > 0.0 { sum / count } else { f64::NAN }).collect();
+    Series { name, step_seconds, start_seconds: Some(start), values }
+}
+
+/// Without rows whose time is not after that of the row before.
+fn in_order<'a>(rows: &'a [Row], problems: &mut Problems) -> Vec<&'a Row> {
+    let mut last = f64::NEG_INFINITY;
+    let mut kept = Vec::with_capacity(rows.len());
+    for row in rows {
+        let at = row.seconds.unwrap_or(f64::INFINITY);
+        if row.seconds.is_some() && at <= last {
+            let what =
+                if at < last { "an earlier time than in a row above" } else { "the time of the row above again" };
+            problems.note(row.line, format!("{what}; the row is passed over"));
+            continue;
+        }
+        last = row.seconds.unwrap_or(last);
+        kept.push(row);
+    }
+    kept
+}
+
+/// The median time from row to row.
+fn usual_step(seconds: &[f64]) -> f64 {
+    let mut steps: Vec<f64> = seconds.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    steps.sort_unstable_by(f64::total_cmp);
+    steps.get(steps.len() / 2).copied().filter(|step| *step > 0.0).unwrap_or(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Problems, Row, series};
+    use std::path::Path;
+
+    fn made(rows: &[(f64, f64)]) -> (Vec<f64>, f64, Vec<String>) {
+        let rows: Vec<Row> = rows
+            .iter()
+            .enumerate()
+            .map(|(index, (seconds, value))| Row { line: index as u64 + 2, seconds: Some(*seconds), value: *value })
+            .collect();
+        let mut problems = Problems::of(Path::new("a.csv"));
+        let series = series("rate".to_owned(), &rows, None, &mut problems);
+        (series.values, series.step_seconds, problems.lines())
+    }
+
+    #[test]
+    fn gaps_are_no_numbers_and_rows_out_of_order_are_named_and_passed_over() {
+        let (values, step, problems) = made(&[
+            (0.0, 1.0),
+            (10.0, 2.0),
+            (20.0, 3.0),
+            (20.0, 9.0),
+            (15.0, 9.0),
+            (50.0, 6.0),
+            (51.0, 8.0),
+            (60.0, 1.0),
+        ]);
+        assert_eq!(step, 10.0);
+        assert_eq!(
+            values.iter().map(|value| value.to_string()).collect::<Vec<_>>(),
+            ["1", "2", "3", "NaN", "NaN", "7", "1"]
+        );
+        assert_eq!(
+            problems,
+            [
+                "a.csv:6: an earlier time than in a row above; the row is passed over",
+                "a.csv:7: rate: a gap before this row",
+                "a.csv:5: the time of the row above again; the row is passed over",
+            ]
+        );
+    }
+
+    #[test]
+    fn one_row_none_and_a_leap_of_years_are_series_too() {
+        assert_eq!(made(&[]).0.len(), 0);
+        assert_eq!(made(&[(7.0, 3.0)]).0, [3.0]);
+        let (values, _, problems) = made(&[(0.0, 1.0), (1.0, 2.0), (2.0, 2.0), (1e9, 3.0)]);
+        assert_eq!((values.len(), problems.len()), (3, 1));
+    }
+}

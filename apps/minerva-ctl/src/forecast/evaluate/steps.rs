@@ -1,0 +1,209 @@
+//! The next step and the next fifteen, as `core/forecast` does it slice by slice: each value is forecast from those before it.
+
+use super::score::{Account, Board};
+use super::series::Series;
+use minerva_forecast::arima::{self, Arima, Budget, Workspace};
+use minerva_forecast::evaluate::Brier;
+use minerva_forecast::host::{Learner, LearnerSettings};
+use minerva_forecast::online::{NAIVE, Naive, SkillMeter};
+use minerva_forecast::tenant::{Cutter, FeatureState, Reading, Row};
+use std::time::Instant;
+
+/// Steps ahead.
+const AHEAD: usize = 15;
+/// Values before the first forecast, of which a fit is made, and from fit to fit.
+const FIRST: usize = 60;
+const HISTORY: usize = 300;
+const REFIT: usize = 60;
+/// Rows from refit to refit of the trees.
+const REFIT_ROWS: usize = 600;
+/// What is above this part of the history is cut off before a fit, as in the daemon.
+const WINSOR: f64 = 0.99;
+/// A step with less than this part of the mean is idle.
+const BUSY_PART: f64 = 0.01;
+
+const NAIVE_NAMES: [&str; NAIVE] = ["zero", "last value", "mean of 16", "long mean", "median"];
+/// The last value.
+const SIMPLEST: usize = 1;
+
+type Fit = fn(&[f64], &mut Workspace) -> Option<Arima>;
+
+/// How each autoregression is fitted.
+const FITS: [(&str, Fit); 3] = [
+    ("ARIMA, Hyndman-Khandakar", |series, workspace| arima::fit_stepwise(series, workspace, &mut Budget::default())),
+    ("autoregression, Burg", arima::fit_burg),
+    ("the better by AICc", |series, workspace| arima::fit(series, workspace, &mut Budget::default())),
+];
+
+/// Backtests all models: boards of the next step and of the next fifteen.
+pub(super) fn backtest(series: &Series) -> [Board; 2] {
+    let values = &series.values;
+    let finite = values.iter().filter(|value| value.is_finite()).count();
+    let least = FIRST + AHEAD + 1;
+    if finite < least {
+        let why = format!("none: {finite} values, and at least {least} are needed");
+        return [Board::none("next step", why.clone()), Board::none("next 15 steps", why)];
+    }
+    let mut both = naive(values);
+    let mut workspace = Workspace::default();
+    for (name, fit) in FITS {
+        let accounts = autoregression(name, fit, values, &mut workspace);
+        both.iter_mut().zip(accounts).for_each(|(board, account)| board.push(account));
+    }
+    both[0].push(trees(values));
+    busy(values, &mut both[1], &mut workspace);
+    let [next, ahead] = both;
+    let board = |horizon, accounts| Board { horizon, accounts, simplest: SIMPLEST, none_because: None };
+    [board("next step", next), board("next 15 steps", ahead)]
+}
+
+/// The sum of the next fifteen from a step on; no number if one of them is none.
+fn sum_from(values: &[f64], step: usize) -> f64 {
+    values.get(step..step + AHEAD).map_or(f64::NAN, |ahead| ahead.iter().sum())
+}
+
+fn naive(values: &[f64]) -> [Vec<Account>; 2] {
+    let mut both = [NAIVE_NAMES.map(Account::new).to_vec(), NAIVE_NAMES.map(Account::new).to_vec()];
+    let mut naive = Naive::default();
+    let began = Instant::now();
+    for (step, value) in values.iter().enumerate() {
+        if step >= FIRST {
+            for (index, forecast) in naive.forecasts().into_iter().enumerate() {
+                both[0][index].take(step, forecast, *value);
+                if step.is_multiple_of(AHEAD) {
+                    both[1][index].take(step, forecast * AHEAD as f64, sum_from(values, step));
+                }
+            }
+        }
+        naive.observe(*value);
+    }
+    // All are made together.
+    let each = began.elapsed() / (2 * NAIVE) as u32;
+    both.iter_mut().flatten().for_each(|account| account.time = each);
+    both
+}
+
+/// Those `HISTORY` before a step: gaps as the value before them, bursts cut off.
+fn history(values: &[f64], step: usize) -> (Vec<f64>, f64) {
+    let mut last = 0.0;
+    let fill = |value: &f64| {
+        last = if value.is_finite() { *value } else { last };
+        last
+    };
+    let mut series: Vec<f64> = values[step.saturating_sub(HISTORY)..step].iter().map(fill).collect();
+    let mut sorted = series.clone();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let mut ceiling = sorted[((sorted.len() - 1) as f64 * WINSOR) as usize];
+    if ceiling <= 0.0 {
+        ceiling = sorted[sorted.len() - 1];
+    }
+    series.iter_mut().for_each(|value| *value = value.min(ceiling));
+    (series, ceiling)
+}
+
+fn autoregression(name: &'static str, fit: Fit, values: &[f64], workspace: &mut Workspace) -> [Account; 2] {
+    let mut both = [Account::new(name), Account::new(name)];
+    let (mut model, mut ceiling) = (None, f64::INFINITY);
+    for (step, value) in values.iter().enumerate().skip(FIRST) {
+        let began = Instant::now();
+        if (step - FIRST).is_multiple_of(REFIT) {
+            let (series, cut) = history(values, step);
+            (model, ceiling) = (fit(&series, workspace), cut);
+        }
+        let path = model.as_ref().map(|model| model.forecast(AHEAD).mean);
+        both[0].time += began.elapsed();
+        if let Some(mean) = path {
+            both[0].take(step, mean[0].max(0.0), *value);
+            if step.is_multiple_of(AHEAD) {
+                let sum = mean[..AHEAD].iter().map(|mean| mean.max(0.0)).sum();
+                both[1].take(step, sum, sum_from(values, step));
+            }
+        }
+        if let Some(model) = &mut model {
+            model.update(value.min(ceiling));
+        }
+    }
+    // A path tells both.
+    both[1].time = both[0].time.mul_f64(both[1].accuracy.count() / both[0].accuracy.count().max(1.0));
+    both
+}
+
+/// The host's boosted trees, here on one series alone and without what processes show; a naive forecast while they lose, as in
+/// the daemon.
+fn trees(values: &[f64]) -> Account {
+    let mut account = Account::new("boosted trees");
+    let mut learner = Learner::new(LearnerSettings::default());
+    let (mut features, mut cutter) = (FeatureState::default(), Cutter::default());
+    let (mut naive, mut skill) = (Naive::default(), SkillMeter::default());
+    let (mut row, mut rows): (Option<Row>, usize) = (None, 0);
+    for (step, value) in values.iter().enumerate() {
+        let began = Instant::now();
+        if let Some(row) = row.filter(|_| value.is_finite()) {
+            let median = learner.median(&row, row[0]).unwrap_or(row[0]);
+            let own = f64::from(median).exp_m1();
+            let by_naive = naive.forecasts();
+            let forecast = if skill.is_switched_off() { by_naive[skill.best_naive()] } else { own };
+            if step >= FIRST {
+                account.take(step, forecast, *value);
+            }
+            skill.observe(own, &by_naive, *value);
+            learner.observe(&row, row[0], value.ln_1p() as f32);
+            rows += 1;
+            if rows.is_multiple_of(REFIT_ROWS) && learner.begin_refit() {
+                while learner.advance() {}
+            }
+        }
+        naive.observe(*value);
+        if value.is_finite() {
+            let reading = Reading { elapsed_seconds: 1.0, read_bytes: *value, ..Reading::default() };
+            cutter.observe(&reading);
+            row = Some(features.observe(&reading, cutter.progress(), 0.0));
+        }
+        account.time += began.elapsed();
+    }
+    account
+}
+
+/// Whether each of the next fifteen steps is busy: an autoregression of the indicator, and what is usual.
+fn busy(values: &[f64], accounts: &mut Vec<Account>, workspace: &mut Workspace) {
+    let finite = || values.iter().copied().filter(|value| value.is_finite());
+    let mean = finite().sum::<f64>() / finite().count().max(1) as f64;
+    let is_busy = |value: f64| value > BUSY_PART * mean;
+    let indicator: Vec<f64> = values
+        .iter()
+        .map(|value| if value.is_finite() { f64::from(u8::from(is_busy(*value))) } else { f64::NAN })
+        .collect();
+    let (mut ours, mut usual) = (Brier::default(), Brier::default());
+    let (mut model, mut seen, mut happened) = (None, 0.0, 0.0);
+    for (step, value) in indicator.iter().enumerate() {
+        if step >= FIRST && (step - FIRST).is_multiple_of(REFIT) {
+            let series: Vec<f64> = indicator[step.saturating_sub(HISTORY)..step]
+                .iter()
+                .map(|value| if value.is_finite() { *value } else { 0.0 })
+                .collect();
+            model = arima::fit_burg(&series, workspace);
+        }
+        if step >= FIRST && step.is_multiple_of(AHEAD) {
+            let path = model.as_ref().map(|model: &Arima| model.forecast(AHEAD).mean);
+            for ahead in 0..AHEAD {
+                let came = indicator.get(step + ahead).copied().filter(|came| came.is_finite());
+                let (Some(came), Some(path)) = (came, path) else { continue };
+                ours.add(path[ahead].clamp(0.0, 1.0), came > 0.5);
+                usual.add(happened / f64::max(seen, 1.0), came > 0.5);
+            }
+        }
+        if value.is_finite() {
+            (seen, happened) = (seen + 1.0, happened + value);
+        }
+        if let Some(model) = &mut model {
+            model.update(*value);
+        }
+    }
+    for account in accounts.iter_mut() {
+        match account.model {
+            "autoregression, Burg" => account.busy = Some(ours),
+            "long mean" => account.busy = Some(usual),
+            _ => {}
+        }
+    }
+}

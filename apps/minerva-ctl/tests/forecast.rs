@@ -1,0 +1,246 @@
+//! `minerva-ctl forecast evaluate` on files of every kind, whole and broken.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
+
+use minerva_model::{
+    CgroupRef, CgroupVersion, Device, DeviceFacts, DeviceId, DeviceSample, EngineConfig, Event, IoCounters, Nanos,
+    Origin, Sample, Tenant, TenantId, TenantIo, TenantKind, Terms, WaitCounters,
+};
+use minerva_store::Recorder;
+use parquet::data_type::{DoubleType, Int64Type};
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::sync::Arc;
+
+fn evaluate(file: &Path, options: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_minerva-ctl"));
+    command.args(["forecast", "evaluate"]).arg(file).args(options);
+    command.output().unwrap()
+}
+
+/// The scores of a run, one object a model and horizon.
+fn scores(output: &Output) -> Vec<Value> {
+    let text = String::from_utf8(output.stdout.clone()).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn find<'a>(scores: &'a [Value], horizon: &str, model: &str) -> &'a Value {
+    scores.iter().find(|score| score["horizon"] == horizon && score["model"] == model).unwrap()
+}
+
+/// Twelve seconds: six of reading, six of computing.
+fn cycle(second: u64) -> f64 {
+    if second % 12 < 6 { 50e6 + (second * 7919 % 1000) as f64 * 1e3 } else { 0.0 }
+}
+
+#[test]
+fn every_model_is_judged_on_a_table_and_a_cycle_is_seen() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("cycle.csv");
+    let mut text = "time,rate,name\n".to_owned();
+    (0..900).for_each(|second| writeln!(text, "{},{},a", 1_700_000_000 + second, cycle(second)).unwrap());
+    std::fs::write(&file, text).unwrap();
+    let report = directory.path().join("report.html");
+    let output = evaluate(&file, &["--json", "--report", report.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let scores = scores(&output);
+    let models: Vec<&str> = scores
+        .iter()
+        .filter(|score| score["horizon"] == "next step")
+        .map(|score| score["model"].as_str().unwrap())
+        .collect();
+    assert_eq!(models.len(), 9, "{models:?}");
+    let burg = find(&scores, "next 15 steps", "autoregression, Burg");
+    assert!(burg["mase"].as_f64().unwrap() < 0.5, "{burg}");
+    assert!(burg["busy_hit_rate_percent"].as_f64().unwrap() > 90.0, "{burg}");
+    assert!(burg["brier_score"].as_f64().unwrap() < 0.1 && burg["microseconds_per_forecast"].as_f64().unwrap() > 0.0);
+    for measure in ["mae", "rmse", "smape_percent", "mpe_percent"] {
+        assert!(burg[measure].is_f64(), "{measure}: {burg}");
+    }
+    let page = std::fs::read_to_string(report).unwrap();
+    for part in ["autocorrelation", "partial autocorrelation", "trend, period 12 steps", "season", "residual", "MASE"] {
+        assert!(page.contains(part), "the report lacks {part}");
+    }
+    let people = evaluate(&file, &[]);
+    assert!(String::from_utf8_lossy(&people.stdout).contains("rate: 900 steps of 1.00 s"));
+}
+
+#[test]
+fn days_are_judged_from_midnight_to_midnight() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("days.tsv");
+    let mut text = "timestamp\tvm\tload\n".to_owned();
+    for vm in ["a", "b"] {
+        for bin in 0..21 * 144_u64 {
+            let (day, slot) = (bin / 144, (bin % 144) as f64);
+            let level = if day % 7 < 5 { 1000.0 } else { 100.0 };
+            let value = level * (2.0 + (slot / 23.0).sin());
+            // A Monday.
+            writeln!(text, "{}\t{vm}\t{value}", 1_704_067_200 + bin * 600).unwrap();
+        }
+    }
+    std::fs::write(&file, text).unwrap();
+    let output = evaluate(&file, &["--json", "--by", "vm"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let scores = scores(&output);
+    let of_a: Vec<Value> = scores.into_iter().filter(|score| score["series"] == "a, load").collect();
+    let (ago, clusters) = (find(&of_a, "day", "a day ago"), find(&of_a, "day", "day clusters"));
+    assert!(clusters["mae"].as_f64() < ago["mae"].as_f64(), "{clusters} {ago}");
+    // What is kept of a week is rounded to single precision.
+    assert!(find(&of_a, "day", "a week ago")["mae"].as_f64() < Some(1e-3));
+    assert!(find(&of_a, "week", "ensemble by skill")["forecasts"].as_u64().unwrap() > 1000);
+}
+
+#[test]
+fn what_cannot_be_used_is_named_with_its_line_and_the_rest_is_judged() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("broken.csv");
+    let mut text = "time,rate\n".to_owned();
+    for second in 0..200 {
+        let row = match second {
+            3 => "3,NaN".to_owned(),
+            4 => "4,-7".to_owned(),
+            5 => "5,inf".to_owned(),
+            6 => "6,many".to_owned(),
+            7 => "7".to_owned(),
+            8 => "2,1".to_owned(),
+            9 => "yesterday,1".to_owned(),
+            10 => "7,5".to_owned(),
+            50..60 => continue,
+            _ => format!("{second},5"),
+        };
+        text.push_str(&row);
+        text.push('\n');
+    }
+    std::fs::write(&file, text).unwrap();
+    let output = evaluate(&file, &["--json"]);
+    assert_eq!(output.status.code(), Some(1), "something was found");
+    let told = String::from_utf8(output.stderr.clone()).unwrap();
+    for (line, what) in [
+        (5, "rate: not a finite number; taken as a gap"),
+        (6, "rate: a negative number; taken as a gap"),
+        (8, "rate: no number; taken as a gap"),
+        (9, "rate: too few cells; taken as a gap"),
+        (10, "an earlier time than in a row above; the row is passed over"),
+        (11, "the time cannot be read; the row is passed over"),
+        (12, "the time of the row above again; the row is passed over"),
+        (13, "rate: a gap before this row; 2 such lines, also 52"),
+    ] {
+        assert!(told.contains(&format!("broken.csv:{line}: {what}")), "{line}: {what}\n{told}");
+    }
+    assert_eq!(find(&scores(&output), "next step", "last value")["mae"].as_f64(), Some(0.0));
+}
+
+#[test]
+fn a_constant_is_forecast_and_one_point_honestly_is_not() {
+    let directory = tempfile::tempdir().unwrap();
+    let of = |name: &str, rows: usize| {
+        let file = directory.path().join(name);
+        std::fs::write(&file, "load\n".to_owned() + &"7\n".repeat(rows)).unwrap();
+        evaluate(&file, &["--json"])
+    };
+    let constant = of("constant.csv", 300);
+    assert!(constant.status.success());
+    let scores_of = scores(&constant);
+    assert_eq!(find(&scores_of, "next step", "mean of 16")["mae"].as_f64(), Some(0.0));
+    assert!(find(&scores_of, "next step", "last value")["mase"].is_null(), "nothing is a unit of no error");
+    let one = of("one.csv", 1);
+    assert_eq!(one.status.code(), Some(1));
+    let scores = scores(&one);
+    assert!(scores.iter().all(|score| score["forecasts"] == 0 && score["why"].as_str().unwrap().starts_with("none: ")));
+    for (name, text, why) in [
+        ("empty.csv", "", "no column holds numbers"),
+        ("words.csv", "a,b\nx,y\n", "no column holds numbers besides the time; there are a, b"),
+        ("other.dat", "x", "it is no recording, and its name does not end in .csv, .tsv or .parquet"),
+        ("broken.parquet", "PAR1 and no more PAR1", "failed to read"),
+    ] {
+        let file = directory.path().join(name);
+        std::fs::write(&file, text).unwrap();
+        let output = evaluate(&file, &[]);
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && told.contains(why) && !told.contains("panicked"), "{name}: {told}");
+    }
+}
+
+#[test]
+fn a_parquet_file_is_a_table_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("cycle.parquet");
+    let schema = parse_message_type("message rows { required int64 time_ms; required double rate; }").unwrap();
+    let properties = Arc::new(WriterProperties::builder().build());
+    let mut writer =
+        SerializedFileWriter::new(std::fs::File::create(&file).unwrap(), Arc::new(schema), properties).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    let times: Vec<i64> = (0..400).map(|second| (1_700_000_000 + second) * 1000).collect();
+    let rates: Vec<f64> = (0..400).map(cycle).collect();
+    let mut column = group.next_column().unwrap().unwrap();
+    column.typed::<Int64Type>().write_batch(&times, None, None).unwrap();
+    column.close().unwrap();
+    let mut column = group.next_column().unwrap().unwrap();
+    column.typed::<DoubleType>().write_batch(&rates, None, None).unwrap();
+    column.close().unwrap();
+    group.close().unwrap();
+    writer.close().unwrap();
+    let output = evaluate(&file, &["--json", "--time", "time_ms"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(find(&scores(&output), "next step", "autoregression, Burg")["forecasts"].as_u64().unwrap() > 300);
+}
+
+#[test]
+fn a_recording_has_a_series_for_what_each_tenant_reads_and_writes() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("tape");
+    let device = DeviceId { major: 8, minor: 0 };
+    let facts = DeviceFacts {
+        cgroup: CgroupVersion::V2,
+        controller_enabled: true,
+        writeback_attributed: true,
+        elevator: Some("bfq".to_owned()),
+        elevators_available: vec!["bfq".to_owned()],
+        bfq_low_latency: Some(false),
+        bfq_strict_guarantees: None,
+        iocost_available: false,
+        iocost_enabled: false,
+        throttle_available: false,
+        rotational: true,
+        stacked_on: Vec::new(),
+        size_bytes: 1 << 40,
+        back_end_forced: None,
+    };
+    let tenant = Tenant {
+        id: TenantId(1),
+        name: "vm1".to_owned(),
+        kind: TenantKind::VirtualMachine,
+        cgroup: CgroupRef { path: "vm1".to_owned(), inode: 1 },
+        group: None,
+        weight_percent: 100,
+        excluded: false,
+        terms: Terms::default(),
+        origin: Origin::default(),
+    };
+    let mut recorder = Recorder::create(&file).unwrap();
+    let mut record = |second: u64, event: &Event| recorder.event(Nanos::from_secs(second), event).unwrap();
+    record(0, &Event::Configured(Box::new(EngineConfig::default())));
+    record(0, &Event::DeviceSeen(Device { id: device, name: "sda".to_owned(), facts }));
+    record(0, &Event::TenantSeen { tenant, history: Vec::new() });
+    let mut counters = IoCounters::default();
+    for second in 1..300 {
+        counters.read_bytes += cycle(second) as u64;
+        counters.read_ops += 1;
+        let (wait, io) = (WaitCounters::default(), TenantIo { tenant: TenantId(1), device, counters, wait: None });
+        let disk = DeviceSample { device, counters, wait, busy_ns: 0, in_flight: 0 };
+        let sample = Sample { devices: vec![disk], io: vec![io], ..Sample::default() };
+        record(second, &Event::Sampled(Box::new(sample)));
+    }
+    recorder.finish().unwrap();
+    let output = evaluate(&file, &["--json"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let scores = scores(&output);
+    assert!(scores.iter().all(|score| score["series"] == "vm1 reads on sda"), "{scores:?}");
+    assert!(find(&scores, "next step", "last value")["mae"].as_f64().unwrap() > 1e6);
+}
