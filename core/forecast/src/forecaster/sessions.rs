@@ -44,6 +44,8 @@ pub(super) struct Session {
     moments: Vec<(Row, f64)>,
     /// The first forecast of this session's whole size, and the naive ones: as log1p.
     first: Option<(f64, [f64; NAIVE])>,
+    /// It was the model that made it.
+    is_by_model: bool,
     declared_log: Option<f64>,
     /// Mean absolute error of the logarithm of what was declared, and of how many sessions.
     declared_error: (f64, u32),
@@ -62,8 +64,11 @@ impl Sessions {
             self.learner.observe(&row, 0.0, libm::log1p((total - attained).max(0.0)) as f32);
         }
         if let Some((forecast, naive)) = session.first.take() {
-            self.skill.observe(forecast, &naive, total_log);
-            self.interval.observe(libm::expm1(forecast), total);
+            // What was said before there was a model is no merit of it, nor a fault.
+            if session.is_by_model {
+                self.skill.observe(forecast, &naive, total_log);
+                self.interval.observe(libm::expm1(forecast), total);
+            }
         }
         if let Some(declared) = session.declared_log.take() {
             let (error, count) = &mut session.declared_error;
@@ -123,7 +128,9 @@ impl Session {
             self.moments.push((*row, attained));
         }
         if self.first.is_none() {
-            let forecast = self.remaining_log(row, sessions).unwrap_or_else(|| families.expected_log(family));
+            let by_model = self.remaining_log(row, sessions);
+            self.is_by_model = by_model.is_some();
+            let forecast = by_model.unwrap_or_else(|| families.expected_log(family));
             let total = libm::log1p(libm::expm1(forecast) + attained);
             let naive = [0.0, self.last_total_log, families.host_log(), families.expected_log(family), open_file_log];
             self.first = Some((total, naive));
