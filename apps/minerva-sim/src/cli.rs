@@ -145,6 +145,10 @@ pub(crate) enum Experiment {
     Background,
     /// Matteussi and Geyer 2018: batch jobs, the shortest first.
     Makespan,
+    /// Malensek et al. 2016: weights from forecasts of sessions (Fig. 3-b), against an oracle and simpler arms. Takes minutes.
+    Proactive,
+    /// Malensek et al. 2016: bursts that take turns (Fig. 3-d and 3-e).
+    Interleave,
 }
 
 #[derive(Debug, Args)]
@@ -162,6 +166,12 @@ pub(crate) struct ReproduceArguments {
     /// `background`: write plots of the days.
     #[arg(long, value_name = "FILE.svg")]
     pub(crate) plot: Option<PathBuf>,
+    /// Runs of each arm of proactive and interleave, each with other sessions.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=1_000))]
+    pub(crate) runs: u64,
+    /// Write a report with plots, of proactive and interleave.
+    #[arg(long, value_name = "FILE.html")]
+    pub(crate) report: Option<PathBuf>,
 }
 
 /// A figure that the simulator measures.

@@ -11,7 +11,9 @@ use minerva_model::{EngineConfig, Nanos};
 use minerva_sim_device::{Profile, profile_names};
 use minerva_sim_workload::job::{Amount, BoundJob, BoundTenant, FILE_BYTES_MAX, JobFile, parse};
 use minerva_sim_workload::trace::Replayed;
-use minerva_sim_world::{EngineSetup, Faulty, GuestSetup, ProcessSetup, Promise, TenantSetup, World, WorldSetup};
+use minerva_sim_world::{
+    EngineSetup, Faulty, GuestSetup, OutlookSource, ProcessSetup, Promise, TenantSetup, World, WorldSetup,
+};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -179,7 +181,11 @@ impl Loaded {
             depth,
             tenants,
             processes,
-            engine: scene.engine.then(|| EngineSetup { config: EngineConfig::default(), rotational }),
+            engine: scene.engine.then(|| EngineSetup {
+                config: EngineConfig::default(),
+                rotational,
+                outlook: OutlookSource::default(),
+            }),
             bin: Nanos::SECOND,
         });
         Ok(Prepared { world, replayed })

@@ -8,6 +8,7 @@
 //! | `account` | what is measured of each process, in constant memory |
 //! | `promise` | whether a process got what it was promised |
 //! | `steering` | the engine with a virtual kernel under it |
+//! | `supposed` | outlooks of experiments in place of the engine's own |
 //! | `fault` | slow disks and disks that stand still |
 //! | `ideal` | servers of queueing theory |
 //! | `sweep` | many worlds on several threads |
@@ -20,6 +21,7 @@ mod ideal;
 mod promise;
 mod setup;
 mod steering;
+mod supposed;
 mod sweep;
 mod world;
 
@@ -28,5 +30,6 @@ pub use fault::{Fault, Faulty};
 pub use ideal::{Ideal, Service};
 pub use promise::{Promise, ReportedPromise};
 pub use setup::{EngineSetup, GuestSetup, ProcessSetup, TenantSetup, WorldSetup};
+pub use supposed::OutlookSource;
 pub use sweep::sweep;
 pub use world::World;

@@ -1,6 +1,7 @@
 //! What a world is made of.
 
 use crate::promise::Promise;
+use crate::supposed::OutlookSource;
 use minerva_blocksched::{FlowParameters, Scheduler};
 use minerva_model::{EngineConfig, Nanos};
 use minerva_sim_device::DeviceModel;
@@ -53,6 +54,8 @@ pub struct EngineSetup {
     pub config: EngineConfig,
     /// The disk seeks, as the kernel would say of it.
     pub rotational: bool,
+    /// Where its outlook comes from.
+    pub outlook: OutlookSource,
 }
 
 /// A world.

@@ -2,13 +2,14 @@
 //! has one cgroup a tenant with `io.bfq.weight`.
 
 use crate::setup::EngineSetup;
+use crate::supposed::Supposed;
 use minerva_blocksched::Kind;
 use minerva_engine::Engine;
 use minerva_model::{
     CgroupRef, CgroupVersion, Device, DeviceFacts, DeviceId, DeviceSample, Effect, EngineConfig, Event, IoCounters,
-    KnobTarget, Mode, Nanos, Outcome, Sample, Tenant, TenantId, TenantIo, TenantKind, WaitCounters,
+    KnobTarget, Mode, Nanos, Outcome, Sample, Tenant, TenantId, TenantIo, TenantKind, TenantUsage, WaitCounters,
 };
-use minerva_sim_workload::IoRequest;
+use minerva_sim_workload::{IoRequest, ProcessUsage, UnderWay};
 
 /// The one disk of a world.
 const DEVICE: DeviceId = DeviceId { major: 8, minor: 0 };
@@ -22,6 +23,7 @@ pub(crate) struct Steering {
     next_slice: Nanos,
     /// Each tenant's line in its `io.bfq.weight`, if there is one.
     weights: Vec<Option<u32>>,
+    supposed: Supposed,
 }
 
 /// What a tenant has transferred so far.
@@ -54,11 +56,12 @@ impl Counters {
 impl Steering {
     /// An engine over a disk of `size_bytes` whose scheduler is `elevator`.
     pub(crate) fn new(setup: EngineSetup, elevator: &str, size_bytes: u64, tenants: &[String]) -> Self {
-        let EngineSetup { config, rotational } = setup;
+        let EngineSetup { config, rotational, outlook } = setup;
         let config = EngineConfig { mode: Mode::Enforce, ..config };
         // The reading that the engine wants at the very start would find nothing; simulations have begun a slice later ever since.
         let next_slice = config.observe.slice;
-        let mut steering = Self { engine: Engine::new(), next_slice, weights: vec![None; tenants.len()] };
+        let supposed = Supposed::new(outlook, tenants.len());
+        let mut steering = Self { engine: Engine::new(), next_slice, weights: vec![None; tenants.len()], supposed };
         let facts = DeviceFacts {
             cgroup: CgroupVersion::V2,
             controller_enabled: true,
@@ -101,8 +104,14 @@ impl Steering {
         self.next_slice
     }
 
-    /// A slice ends: reads the counters into the engine and returns the (tenant, weight) pairs that it changed.
-    pub(crate) fn slice(&mut self, now: Nanos, tenants: &[Counters]) -> Vec<(usize, u32)> {
+    /// A slice ends: reads the counters, and what tenants use besides the disk, into the engine and returns the (tenant, weight)
+    /// pairs that it changed.
+    pub(crate) fn slice(
+        &mut self,
+        now: Nanos,
+        tenants: &[Counters],
+        usage: &[Option<ProcessUsage>],
+    ) -> Vec<(usize, u32)> {
         let mut total = IoCounters::default();
         let mut io = Vec::new();
         for (index, counters) in tenants.iter().enumerate().filter(|(_, counters)| counters.seen) {
@@ -120,7 +129,14 @@ impl Steering {
             in_flight: 0,
         };
         let before = self.weights.clone();
-        self.handle(now, Event::Sampled(Box::new(Sample { devices: vec![device], io, ..Sample::default() })));
+        let sessions: Vec<Option<UnderWay>> =
+            usage.iter().map(|usage| usage.and_then(|usage| usage.under_way)).collect();
+        if let Some(outlook) = self.supposed.outlook(now, DEVICE, &sessions) {
+            self.engine.suppose(outlook);
+        }
+        let seen = usage.iter().enumerate().filter_map(|(index, usage)| Some(tenant_usage(index, (*usage)?)));
+        let sample = Sample { devices: vec![device], io, usage: seen.collect(), ..Sample::default() };
+        self.handle(now, Event::Sampled(Box::new(sample)));
         self.next_slice = self.engine.next_wakeup().map_or(Nanos(u64::MAX), |(at, _)| at);
         let changed = self.weights.iter().zip(&before).enumerate().filter(|(_, (after, before))| after != before);
         changed.map(|(index, (after, _))| (index, after.unwrap_or(DEFAULT_WEIGHT))).collect()
@@ -170,15 +186,33 @@ impl Steering {
     }
 }
 
+/// A tenant's processes as the kernel shows them.
+fn tenant_usage(index: usize, usage: ProcessUsage) -> TenantUsage {
+    TenantUsage {
+        tenant: TenantId(index as u64),
+        cpu_ns: usage.cpu_ns,
+        memory_bytes: usage.memory_bytes,
+        network_bytes: None,
+        open_files: usage.open_files,
+        open_sockets: usage.open_sockets,
+        open_file_bytes: usage.open_file_bytes,
+        processes: 1,
+        process_read_bytes: 0,
+        process_write_bytes: 0,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Counters, Steering};
+    use crate::OutlookSource;
     use crate::setup::EngineSetup;
     use minerva_model::{EngineConfig, IoCounters, Nanos};
 
     /// Weights that are set for a heavy tenant and a newcomer over some slices.
     fn changes(elevator: &str) -> usize {
-        let setup = EngineSetup { config: EngineConfig::default(), rotational: true };
+        let setup =
+            EngineSetup { config: EngineConfig::default(), rotational: true, outlook: OutlookSource::default() };
         let tenants = ["heavy".to_owned(), "light".to_owned()];
         let mut steering = Steering::new(setup, elevator, 1 << 40, &tenants);
         let read = |bytes| Counters {
@@ -188,7 +222,8 @@ mod tests {
         let slices = 1..30u64;
         slices
             .map(|slice| {
-                steering.slice(Nanos::from_secs(slice), &[read(slice * 50_000_000), read(slice * 1_000_000)]).len()
+                let counters = [read(slice * 50_000_000), read(slice * 1_000_000)];
+                steering.slice(Nanos::from_secs(slice), &counters, &[None, None]).len()
             })
             .sum()
     }

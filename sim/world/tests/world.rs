@@ -6,7 +6,7 @@ use minerva_blocksched::{Bfq, BfqOptions, FlowParameters, Noop, Scheduler};
 use minerva_model::{EngineConfig, Nanos};
 use minerva_sim_device::profile;
 use minerva_sim_workload::{Generator, Pattern, Plan};
-use minerva_sim_world::{EngineSetup, GuestSetup, ProcessSetup, Report, TenantSetup, World, WorldSetup};
+use minerva_sim_world::{EngineSetup, GuestSetup, OutlookSource, ProcessSetup, Report, TenantSetup, World, WorldSetup};
 
 const MEGABYTE: u64 = 1_000_000;
 
@@ -36,7 +36,7 @@ fn two_readers(host: Box<dyn Scheduler>, weights: [u32; 2], engine: Option<Engin
     let tenants = (0..2)
         .map(|index| TenantSetup { name: format!("tenant {index}"), weight: weights[index], guest: None })
         .collect();
-    let engine = engine.map(|config| EngineSetup { config, rotational: true });
+    let engine = engine.map(|config| EngineSetup { config, rotational: true, outlook: OutlookSource::default() });
     let setup = WorldSetup { device, host, depth: 1, tenants, processes, engine, bin: Nanos::SECOND };
     let mut world = World::new(setup);
     assert!(world.run(Nanos::from_secs(3600)), "both readers end");

@@ -5,7 +5,7 @@ use minerva_blocksched::{Bfq, BfqOptions, FlowParameters};
 use minerva_model::{EngineConfig, Nanos};
 use minerva_sim_device::Profile;
 use minerva_sim_workload::{Generator, Pause, Plan};
-use minerva_sim_world::{EngineSetup, ProcessSetup, Report, TenantSetup, World, WorldSetup};
+use minerva_sim_world::{EngineSetup, OutlookSource, ProcessSetup, Report, TenantSetup, World, WorldSetup};
 
 /// The seed's four jobs (section 3.3): what they do and how much they read. The computing jobs pause: a word count is
 /// bound by the processor more than a grep is.
@@ -46,7 +46,11 @@ pub(crate) fn run(profile: &Profile, engine: Option<EngineConfig>, seed: u64) ->
         depth: 1,
         tenants: tenants.collect(),
         processes: processes.collect(),
-        engine: engine.map(|config| EngineSetup { config, rotational: is_rotational(profile) }),
+        engine: engine.map(|config| EngineSetup {
+            config,
+            rotational: is_rotational(profile),
+            outlook: OutlookSource::default(),
+        }),
         bin: Nanos::SECOND,
     });
     world.run(Nanos::from_secs(3600));

@@ -1,6 +1,9 @@
 //! The report: one HTML file without scripts, its plots as SVG.
 
+mod page;
 mod plots;
+
+pub(crate) use page::Page;
 
 use crate::cells::{TENANT_HEADS, promise_text, tenant_rows};
 use crate::output::megabytes;
@@ -33,13 +36,7 @@ pub(crate) fn write(
 
 fn page(job: &Path, profile: &Profile, reports: &[Report], depths: &[u32]) -> anyhow::Result<String> {
     let title = format!("{} on {}", escaped(&job.display().to_string()), escaped(&profile.name));
-    let mut page = format!(
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\n<style>\
-         body{{font:15px/1.5 system-ui,sans-serif;max-width:960px;margin:2em auto;padding:0 1em;color:#222}}\
-         table{{border-collapse:collapse;margin:1em 0}}td,th{{padding:.25em .8em;text-align:right;border-bottom:1px solid #ddd}}\
-         td:first-child,th:first-child{{text-align:left}}svg{{max-width:100%;height:auto;display:block}}\
-         .bar{{display:flex;height:1.4em}}.legend span{{white-space:nowrap;margin-right:1.2em}}</style></head><body>\n<h1>{title}</h1>\n"
-    );
+    let mut page = page::head(&title);
     if reports.len() > 1 {
         write!(page, "<h2>Side by side</h2>\n{}{}", overview_table(reports), plots::throughput(reports)?)?;
     }
@@ -51,7 +48,7 @@ fn page(job: &Path, profile: &Profile, reports: &[Report], depths: &[u32]) -> an
         page.push_str(over_time.as_deref().unwrap_or("<p>The run was too short for a plot over time.</p>\n"));
         page.push_str(&plots::latencies(report)?.unwrap_or_default());
     }
-    page.push_str("</body></html>\n");
+    page.push_str(page::END);
     Ok(page)
 }
 

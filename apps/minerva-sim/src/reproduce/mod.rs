@@ -5,17 +5,29 @@ mod background_plot;
 mod fennel;
 mod htbs;
 mod makespan;
+mod interleave;
+mod proactive;
 mod tag;
 
 use crate::cli::{Experiment, ReproduceArguments};
+use crate::report::judge_path;
+use anyhow::bail;
 
 pub(crate) fn run(arguments: &ReproduceArguments) -> anyhow::Result<()> {
+    if let Some(path) = &arguments.report {
+        if !matches!(arguments.experiment, Experiment::Proactive | Experiment::Interleave) {
+            bail!("there is a report with plots for proactive and interleave only");
+        }
+        judge_path(path)?;
+    }
     match arguments.experiment {
         Experiment::Htbs => htbs::reproduce(arguments.seed),
         Experiment::Tag => tag::reproduce(arguments.seed),
         Experiment::Fennel => fennel::reproduce(arguments.seed),
         Experiment::Background => background::reproduce(arguments),
         Experiment::Makespan => makespan::reproduce(arguments.seed),
+        Experiment::Proactive => proactive::reproduce(arguments.seed, arguments.runs, arguments.report.as_deref()),
+        Experiment::Interleave => interleave::reproduce(arguments.seed, arguments.runs, arguments.report.as_deref()),
     }
 }
 
