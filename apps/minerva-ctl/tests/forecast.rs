@@ -3,8 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 use minerva_model::{
-    CgroupRef, CgroupVersion, Device, DeviceFacts, DeviceId, DeviceSample, EngineConfig, Event, IoCounters, Nanos,
-    Origin, Sample, Tenant, TenantId, TenantIo, TenantKind, Terms, WaitCounters,
+    CgroupRef, CgroupVersion, Device, DeviceFacts, DeviceId, DeviceSample, Event, IoCounters, Nanos, Origin, Sample,
+    Tenant, TenantId, TenantIo, TenantKind, Terms, WaitCounters,
 };
 use minerva_store::Recorder;
 use parquet::data_type::{DoubleType, Int64Type};
@@ -225,7 +225,7 @@ fn a_recording_has_a_series_for_what_each_tenant_reads_and_writes() {
     };
     let mut recorder = Recorder::create(&file).unwrap();
     let mut record = |second: u64, event: &Event| recorder.event(Nanos::from_secs(second), event).unwrap();
-    record(0, &Event::Configured(Box::new(EngineConfig::default())));
+    record(0, &Event::Configured(Box::default()));
     record(0, &Event::DeviceSeen(Device { id: device, name: "sda".to_owned(), facts }));
     record(0, &Event::TenantSeen { tenant, history: Vec::new() });
     let mut counters = IoCounters::default();

@@ -227,16 +227,7 @@ impl fmt::Display for Reason {
                 write!(f, "floor of {}.{} % of the disk, without it {without}", permille / 10, permille % 10)
             }
             Self::Foreseen { horizon, expected_bytes, outgrown, part_permille } => {
-                let part = part_permille / 10;
-                let bytes = Amount(*expected_bytes);
-                match (horizon, outgrown) {
-                    (Horizon::Session, false) => {
-                        write!(f, "{} session, {bytes} left", class(*expected_bytes))?;
-                    }
-                    (Horizon::Session, true) => write!(f, "session larger than foreseen, by its service {bytes} left")?,
-                    (_, _) => write!(f, "{bytes} expected in the next slice")?,
-                }
-                write!(f, ": {part} % of its share is dealt anew, most to who has least left")
+                fmt_foreseen(f, (*horizon, *expected_bytes), *outgrown, *part_permille)
             }
             Self::Interleaved { leads: true, part_permille } => {
                 write!(f, "its burst goes first, with {} % of the shares of those that wait", part_permille / 10)
@@ -247,6 +238,20 @@ impl fmt::Display for Reason {
             Self::Stated { text } => f.write_str(text),
         }
     }
+}
+
+fn fmt_foreseen(
+    f: &mut fmt::Formatter<'_>,
+    (horizon, bytes): (Horizon, f64),
+    outgrown: bool,
+    part_permille: u32,
+) -> fmt::Result {
+    match (horizon, outgrown) {
+        (Horizon::Session, false) => write!(f, "{} session, {} left", class(bytes), Amount(bytes))?,
+        (Horizon::Session, true) => write!(f, "session larger than foreseen, by its service {} left", Amount(bytes))?,
+        (_, _) => write!(f, "{} expected in the next slice", Amount(bytes))?,
+    }
+    write!(f, ": {} % of its share is dealt anew, most to who has least left", part_permille / 10)
 }
 
 /// The request behind something.

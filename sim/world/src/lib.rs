@@ -9,6 +9,7 @@
 //! | `promise` | whether a process got what it was promised |
 //! | `steering` | the engine with a virtual kernel under it |
 //! | `supposed` | outlooks of experiments in place of the engine's own |
+//! | `usage` | what tenants use besides the disk |
 //! | `fault` | slow disks and disks that stand still |
 //! | `ideal` | servers of queueing theory |
 //! | `sweep` | many worlds on several threads |
@@ -23,6 +24,7 @@ mod setup;
 mod steering;
 mod supposed;
 mod sweep;
+mod usage;
 mod world;
 
 pub use account::{Account, Report, ReportedProcess, ReportedTenant, Until};

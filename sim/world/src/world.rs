@@ -3,10 +3,11 @@
 use crate::account::{Account, Report, ReportedTenant, Until};
 use crate::setup::{GuestSetup, ProcessSetup, WorldSetup};
 use crate::steering::{Counters, Steering};
+use crate::usage::by_tenant;
 use minerva_blocksched::{Dispatch, FlowId, FlowParameters, GroupId, Kind, Request, RequestId, Scheduler};
 use minerva_model::Nanos;
 use minerva_sim_device::{DeviceModel, Kind as DeviceKind, Request as DeviceRequest};
-use minerva_sim_workload::{IoRequest, ProcessUsage, Source, Step};
+use minerva_sim_workload::{IoRequest, Source, Step};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -223,13 +224,8 @@ impl World {
             return;
         };
         let counters: Vec<Counters> = self.tenants.iter().map(|tenant| tenant.counters).collect();
-        let mut usage = vec![None; self.tenants.len()];
-        for process in &self.processes {
-            if let Some(own) = process.source.usage(self.now) {
-                usage[process.tenant] = Some(together(usage[process.tenant], own));
-            }
-        }
-        for (tenant, weight) in steering.slice(self.now, &counters, &usage) {
+        let used = self.processes.iter().map(|process| (process.tenant, process.source.usage(self.now)));
+        for (tenant, weight) in steering.slice(self.now, &counters, &by_tenant(self.tenants.len(), used)) {
             self.host.set_group_weight(self.now, GroupId(tenant as u32), weight);
             self.weights.push((self.now.as_secs_f64(), self.tenants[tenant].name.clone(), weight));
         }
@@ -384,19 +380,6 @@ impl World {
             device: self.device.statistics(),
             weights: self.weights.clone(),
         }
-    }
-}
-
-/// What two processes of a tenant use together; the session is that of the first which has one.
-fn together(one: Option<ProcessUsage>, other: ProcessUsage) -> ProcessUsage {
-    let one = one.unwrap_or_default();
-    ProcessUsage {
-        cpu_ns: one.cpu_ns + other.cpu_ns,
-        memory_bytes: one.memory_bytes + other.memory_bytes,
-        open_files: one.open_files + other.open_files,
-        open_sockets: one.open_sockets + other.open_sockets,
-        open_file_bytes: one.open_file_bytes + other.open_file_bytes,
-        under_way: one.under_way.or(other.under_way),
     }
 }
 

@@ -44,10 +44,11 @@ struct NoForecast<'a> {
 
 /// Reads, backtests, prints; whatever could not be used is a finding.
 pub(crate) fn run(arguments: &Arguments, json: bool) -> anyhow::Result<Verdict> {
-    if let Some(folder) = arguments.report.as_deref().and_then(std::path::Path::parent) {
-        if !folder.as_os_str().is_empty() && !folder.is_dir() {
-            bail!("the report cannot be written into {}: there is no such folder; make it first", folder.display());
-        }
+    if let Some(folder) = arguments.report.as_deref().and_then(std::path::Path::parent)
+        && !folder.as_os_str().is_empty()
+        && !folder.is_dir()
+    {
+        bail!("the report cannot be written into {}: there is no such folder; make it first", folder.display());
     }
     let mut problems = Problems::of(&arguments.file);
     let all = match table::read(&arguments.file)? {

@@ -54,28 +54,44 @@ pub(super) fn read(path: &Path, step: Option<f64>, problems: &mut Problems) -> a
             slices.push((line, at.as_secs_f64()));
         }
     }
-    let mut found = Vec::new();
-    for ((tenant, device), by_slice) in &rates {
-        let name = |names: &BTreeMap<_, String>, id| names.get(id).cloned();
-        let tenant = name(&tenants, tenant).unwrap_or_else(|| tenant.to_string());
-        let device = devices.get(device).cloned().unwrap_or_else(|| device.to_string());
-        for (direction, what) in ["reads", "writes"].into_iter().enumerate() {
-            // Of a tenant that is not named in a slice nothing happened.
-            let rows: Vec<Row> = slices
-                .iter()
-                .enumerate()
-                .map(|(slice, (line, at))| Row {
-                    line: *line,
-                    seconds: Some(*at),
-                    value: by_slice.get(&slice).map_or(0.0, |rates| rates[direction]),
-                })
-                .collect();
-            if rows.iter().any(|row| row.value > 0.0) {
-                let series = series(format!("{tenant} {what} on {device}"), &rows, step, problems);
-                // A recording's clock begins with the boot: of the time of day it knows nothing.
-                found.push(Series { start_seconds: None, ..series });
+    Ok(Read { tenants, devices, slices, rates }.series(step, problems))
+}
+
+/// What was read.
+struct Read {
+    tenants: BTreeMap<TenantId, String>,
+    devices: BTreeMap<DeviceId, String>,
+    /// The line and the second of each slice.
+    slices: Vec<(u64, f64)>,
+    /// By pair, then by slice.
+    rates: BTreeMap<(TenantId, DeviceId), BTreeMap<usize, Rates>>,
+}
+
+impl Read {
+    fn series(self, step: Option<f64>, problems: &mut Problems) -> Vec<Series> {
+        let Self { tenants, devices, slices, rates } = self;
+        let mut found = Vec::new();
+        for ((tenant, device), by_slice) in &rates {
+            let tenant = tenants.get(tenant).cloned().unwrap_or_else(|| tenant.to_string());
+            let device = devices.get(device).cloned().unwrap_or_else(|| device.to_string());
+            for (direction, what) in ["reads", "writes"].into_iter().enumerate() {
+                // Of a tenant that is not named in a slice nothing happened.
+                let rows: Vec<Row> = slices
+                    .iter()
+                    .enumerate()
+                    .map(|(slice, (line, at))| Row {
+                        line: *line,
+                        seconds: Some(*at),
+                        value: by_slice.get(&slice).map_or(0.0, |rates| rates[direction]),
+                    })
+                    .collect();
+                if rows.iter().any(|row| row.value > 0.0) {
+                    let series = series(format!("{tenant} {what} on {device}"), &rows, step, problems);
+                    // A recording's clock begins with the boot: of the time of day it knows nothing.
+                    found.push(Series { start_seconds: None, ..series });
+                }
             }
         }
+        found
     }
-    Ok(found)
 }

@@ -165,7 +165,7 @@ fn trees(values: &[f64]) -> Account {
 }
 
 /// Whether each of the next fifteen steps is busy: an autoregression of the indicator, and what is usual.
-fn busy(values: &[f64], accounts: &mut Vec<Account>, workspace: &mut Workspace) {
+fn busy(values: &[f64], accounts: &mut [Account], workspace: &mut Workspace) {
     let finite = || values.iter().copied().filter(|value| value.is_finite());
     let mean = finite().sum::<f64>() / finite().count().max(1) as f64;
     let is_busy = |value: f64| value > BUSY_PART * mean;
@@ -199,7 +199,7 @@ fn busy(values: &[f64], accounts: &mut Vec<Account>, workspace: &mut Workspace) 
             model.update(*value);
         }
     }
-    for account in accounts.iter_mut() {
+    for account in accounts {
         match account.model {
             "autoregression, Burg" => account.busy = Some(ours),
             "long mean" => account.busy = Some(usual),
