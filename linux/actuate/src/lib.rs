@@ -23,7 +23,7 @@
 //! | `restore` | [`restore`]; `report` what it tells |
 //! | `removal` | what it takes that a removed BFQ weight of one disk loses its effect too |
 //! | `elevator` | what a change of a disk's elevator loses besides it |
-//! | `open_beneath` | from a target to a directory that cannot be another one; reading and writing a knob |
+//! | `open_beneath` | from a target to a directory that cannot be another one; reading and writing a knob; `opening` how |
 //! | `served` | a knob of a server of ours: a message in place of a file |
 //! | `lease` | until when limits are valid without being renewed |
 //! | `guard` | the process that restores when the daemon is killed or stuck |
@@ -44,6 +44,7 @@ mod lease;
 mod lock;
 mod named;
 mod open_beneath;
+mod opening;
 mod overwriters;
 mod probes;
 mod records;

@@ -4,20 +4,15 @@
 //! directory, by a file name from the closed list. What a server of ours holds is asked and told over its socket (`served`).
 
 use crate::error::{KnobFailure, name_of};
+use crate::opening::{open_dir_beneath, open_file_beneath, open_root, open2, read_relative, read_whole};
 use crate::served::{ServedKnob, Servers};
 use crate::settings::WriterSettings;
 use minerva_model::{CgroupRef, DeviceId, KnobFile, KnobTarget};
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{AtFlags, Dir, FileType, OFlags};
 use rustix::io::Errno;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// The most that is read of a knob. A cgroup file with a line for each of 10,000 disks has a tenth of this.
-const KNOB_BYTES_MAX: usize = 4 << 20;
-
-/// `openat2` asks for another try when a rename anywhere raced with it; this many in a row do not happen by chance.
-const OPEN_TRIES: usize = 16;
 
 /// The trees in which knobs are. A root that cannot be opened is an error of the knobs below it only.
 #[derive(Debug)]
@@ -135,11 +130,11 @@ impl Place {
         format!("{}/{}", self.shown.trim_end_matches('/'), file.file_name())
     }
 
-    /// The directory, for calls that take one; none at a server.
-    pub(crate) fn dir(&self) -> Option<&OwnedFd> {
+    /// The directory, for calls that take one. A server of ours has none.
+    pub(crate) fn directory(&self) -> Result<&OwnedFd, Errno> {
         match &self.way {
-            Way::Directory { dir, .. } => Some(dir),
-            Way::Server(..) => None,
+            Way::Directory { dir, .. } => Ok(dir),
+            Way::Server(..) => Err(Errno::OPNOTSUPP),
         }
     }
 
@@ -178,19 +173,18 @@ impl Place {
 
     /// The whole text of another file of this directory.
     pub(crate) fn read_relative(&self, name: &str) -> Result<String, Errno> {
-        read_relative(self.dir().ok_or(Errno::NOTDIR)?, name)
+        read_relative(self.directory()?, name)
     }
 
     /// Writes another file of this directory with one `write(2)`.
     pub(crate) fn write_relative(&self, name: &str, text: &str) -> Result<(), Errno> {
-        let fd = open_file_beneath(self.dir().ok_or(Errno::NOTDIR)?, name, OFlags::WRONLY)?;
+        let fd = open_file_beneath(self.directory()?, name, OFlags::WRONLY)?;
         rustix::io::retry_on_intr(|| rustix::io::write(&fd, text.as_bytes())).map(drop)
     }
 
     /// The files of a directory in this one, in order; none if it is not there.
     pub(crate) fn names_in(&self, directory: &str) -> Vec<String> {
-        let opened = self.dir().ok_or(Errno::NOTDIR);
-        let opened = opened.and_then(|dir| open2(dir, directory, OFlags::RDONLY | OFlags::DIRECTORY));
+        let opened = self.directory().and_then(|dir| open2(dir, directory, OFlags::RDONLY | OFlags::DIRECTORY));
         let entries = opened.and_then(Dir::new).into_iter().flatten().flatten();
         let files = entries.filter(|entry| entry.file_type() == FileType::RegularFile);
         let mut names: Vec<String> = files.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
@@ -241,59 +235,11 @@ pub(crate) const fn is_disk_setting(file: KnobFile) -> bool {
     matches!(file, KnobFile::Elevator | KnobFile::BfqLowLatency | KnobFile::BfqStrictGuarantees)
 }
 
-/// Reads from the start to the end. The kernel makes the text anew for each reading that starts at zero; a short answer
-/// is no end, as a file of many lines comes in pieces.
-fn read_whole(fd: &OwnedFd) -> Result<String, Errno> {
-    let mut bytes = Vec::new();
-    let mut piece = [0; 4096];
-    while bytes.len() < KNOB_BYTES_MAX {
-        match rustix::io::pread(fd, &mut piece, bytes.len() as u64) {
-            Ok(0) => break,
-            Ok(count) => bytes.extend_from_slice(&piece[..count]),
-            Err(Errno::INTR) => {}
-            Err(errno) => return Err(errno),
-        }
-    }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-fn read_relative(dir: &OwnedFd, name: &str) -> Result<String, Errno> {
-    read_whole(&open_file_beneath(dir, name, OFlags::RDONLY)?)
-}
-
-fn open_root(path: &Path) -> Result<OwnedFd, Errno> {
-    rustix::fs::openat(CWD, path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
-}
-
 fn root<'a>(root: &'a Result<OwnedFd, Errno>, shown: &str) -> Result<&'a OwnedFd, KnobFailure> {
     root.as_ref().map_err(|errno| KnobFailure::Refused {
         errno: Some(*errno),
         detail: format!("opening {shown}: {}; is it mounted, and where the settings say?", name_of(*errno)),
     })
-}
-
-fn open_dir_beneath(root: impl AsFd, relative: &str) -> Result<OwnedFd, Errno> {
-    open2(root, relative, OFlags::PATH | OFlags::DIRECTORY)
-}
-
-fn open_file_beneath(dir: impl AsFd, name: &str, access: OFlags) -> Result<OwnedFd, Errno> {
-    open2(dir, name, access)
-}
-
-fn open2(dir: impl AsFd, relative: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    let mut last = Errno::AGAIN;
-    for _ in 0..OPEN_TRIES {
-        match rustix::fs::openat2(&dir, relative, flags | OFlags::CLOEXEC, Mode::empty(), resolve) {
-            Err(Errno::AGAIN | Errno::INTR) => last = Errno::AGAIN,
-            Err(errno) => {
-                last = errno;
-                break;
-            }
-            Ok(fd) => return Ok(fd),
-        }
-    }
-    Err(last)
 }
 
 fn inode_of(dir: &OwnedFd, shown: &str) -> Result<u64, KnobFailure> {

@@ -113,8 +113,7 @@ impl Overwriters {
 
     fn mark(&self, action: MarkFlags, place: &Place, file: KnobFile) -> nix::Result<()> {
         let flags = action | MarkFlags::FAN_MARK_DONT_FOLLOW;
-        // A server of ours has no file that could be watched.
-        let dir = place.dir().ok_or(Errno::EOPNOTSUPP)?;
+        let dir = place.directory().map_err(|errno| Errno::from_raw(errno.raw_os_error()))?;
         self.group.mark(flags, MaskFlags::FAN_MODIFY, dir, Some(file.file_name()))
     }
 

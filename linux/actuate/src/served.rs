@@ -5,15 +5,16 @@
 //! again for [`REST`], so that a hundred of its disks do not hold up a slice a hundred times.
 
 use crate::error::{KnobFailure, name_of};
+use crate::opening;
 use minerva_model::{KnobFile, ServerAnswer, ServerRequest, is_served_name};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Statx, StatxFlags};
+use rustix::fs::{AtFlags, FileType, OFlags, Statx, StatxFlags};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -29,8 +30,7 @@ const REST: Duration = Duration::from_secs(5);
 /// The servers below one runtime directory.
 #[derive(Debug)]
 pub(crate) struct Servers {
-    folder: Result<OwnedFd, Errno>,
-    shown: String,
+    folder: PathBuf,
     /// Those that did not answer, and since when.
     silent: Mutex<BTreeMap<String, Instant>>,
 }
@@ -46,15 +46,12 @@ pub(crate) struct ServedKnob {
 
 impl Servers {
     pub(crate) fn open(runtime_dir: &Path) -> Self {
-        let path = runtime_dir.join(FOLDER);
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let folder = rustix::fs::open(&path, flags, Mode::empty());
-        Self { folder, shown: path.display().to_string(), silent: Mutex::default() }
+        Self { folder: runtime_dir.join(FOLDER), silent: Mutex::default() }
     }
 
     /// The disk of a server, and what tells this server from a later one of the same name.
     pub(crate) fn find(&self, server: &str, disk: &str) -> Result<(ServedKnob, u64, String), KnobFailure> {
-        let shown = format!("{}/{server}", self.shown);
+        let shown = self.folder.join(server).display().to_string();
         if let Some(name) = [server, disk].into_iter().find(|name| !is_served_name(name)) {
             return Err(KnobFailure::guard(format!("`{name}` is no name of a server or of its disk")));
         }
@@ -62,18 +59,9 @@ impl Servers {
             Errno::NOENT => KnobFailure::Vanished { why: format!("{shown} is gone") },
             _ => KnobFailure::Refused { errno: Some(errno), detail: format!("opening {shown}: {}", name_of(errno)) },
         };
-        // Opened anew where it was not there when the writer was: the first server makes it.
-        let later;
-        let folder = match &self.folder {
-            Ok(folder) => folder,
-            Err(_) => {
-                later = Self::open_again(&self.shown).map_err(failed)?;
-                &later
-            }
-        };
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let socket = rustix::fs::openat2(folder, server, flags, Mode::empty(), resolve).map_err(failed)?;
+        // Opened each time: the first server makes the folder.
+        let folder = opening::open_root(&self.folder).map_err(failed)?;
+        let socket = opening::open2(folder, server, OFlags::PATH | OFlags::NOFOLLOW).map_err(failed)?;
         let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
         let status = rustix::fs::statx(&socket, "", AtFlags::EMPTY_PATH, wanted).map_err(failed)?;
         if FileType::from_raw_mode(status.stx_mode.into()) != FileType::Socket {
@@ -85,11 +73,6 @@ impl Servers {
 
     fn silent(&self) -> MutexGuard<'_, BTreeMap<String, Instant>> {
         self.silent.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn open_again(path: &str) -> Result<OwnedFd, Errno> {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        rustix::fs::open(path, flags, Mode::empty())
     }
 
     /// Asks for a knob, or sets it, and tells what it holds then.
