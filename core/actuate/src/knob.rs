@@ -2,9 +2,9 @@
 //! which file has which.
 
 use crate::groups::GroupNumber;
-use crate::served::ServedNumber;
+use crate::server_weight::ServedNumber;
 use crate::setting::{Reading, Setting};
-use crate::{bfq, bfq_v1, disk, io_max, iocost, served, throttle_v1, weight_file};
+use crate::{bfq, bfq_v1, disk, io_max, iocost, server_weight, throttle_v1, weight_file};
 use minerva_model::{BackEnd, DeviceId, KnobFile, TenantId};
 use serde::{Deserialize, Serialize};
 
@@ -68,7 +68,7 @@ pub(crate) fn parse(file: KnobFile, device: DeviceId, text: &str) -> Option<Read
         KnobFile::Elevator => disk::parse_elevator(text),
         KnobFile::BfqLowLatency => disk::parse_switch(text, Setting::LowLatency),
         KnobFile::BfqStrictGuarantees => disk::parse_switch(text, Setting::StrictGuarantees),
-        KnobFile::ServerWeight => served::parse(text),
+        KnobFile::ServerWeight => server_weight::parse(text),
         // The group's weight on every disk is never written: decisions are per disk.
         KnobFile::BfqV1Weight => None,
     }

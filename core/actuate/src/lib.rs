@@ -28,6 +28,7 @@ mod knob;
 mod ledger;
 mod memory;
 mod served;
+mod server_weight;
 mod setting;
 mod steering;
 mod throttle_v1;

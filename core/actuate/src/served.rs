@@ -5,14 +5,11 @@
 use crate::fights::Owner;
 use crate::knob::{Holder, KnobKey};
 use crate::ledger::Ledger;
+use crate::server_weight::ServedNumber;
 use crate::setting::Setting;
 use minerva_model::{DeviceId, KnobFile, KnobTarget, ServedDisk, ServedDisks, TenantId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-/// A served disk; never used again for another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) struct ServedNumber(u64);
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Disk {
@@ -86,10 +83,4 @@ impl Served {
             }
         }
     }
-}
-
-/// A server's knob for a disk holds a number.
-pub(crate) fn parse(text: &str) -> Option<crate::setting::Reading> {
-    let weight: u32 = text.trim().parse().ok()?;
-    Some(crate::setting::Reading { setting: Setting::ServerWeight(weight), undo: weight.to_string() })
 }

@@ -147,20 +147,8 @@ impl Participation {
     ) -> Result<Option<Grant>, Refusal> {
         let tenant = request.tenant;
         match &request.wish {
-            Wish::ClaimLevels(claims) => {
-                let lifetime = claims.set.and_then(|set| set.until).map_or(Lifetime::UntilReleased, Lifetime::Until);
-                check_lifetime(now, lifetime)?;
-                self.levels.claim(tenant, claims.clone(), Some(&request.id));
-                Ok(Some(Grant::Now))
-            }
-            Wish::SetLevel { level, lifetime } => {
-                check_lifetime(now, *lifetime)?;
-                self.levels.set(tenant, *level, *lifetime, Some(&request.id));
-                Ok(Some(Grant::Now))
-            }
-            Wish::ReleaseLevel => {
-                self.levels.release(tenant);
-                Ok(Some(Grant::Now))
+            Wish::ClaimLevels(_) | Wish::SetLevel { .. } | Wish::ReleaseLevel => {
+                self.change_level(now, request).map(|()| Some(Grant::Now))
             }
             Wish::Boost { slices, device } => {
                 check_device(*device, devices)?;
@@ -188,6 +176,24 @@ impl Participation {
                 Ok(Some(Grant::Now))
             }
         }
+    }
+
+    /// A tenant steps back, or comes back.
+    fn change_level(&mut self, now: Nanos, request: &TenantRequest) -> Result<(), Refusal> {
+        let TenantRequest { tenant, id, wish } = request;
+        match wish {
+            Wish::ClaimLevels(claims) => {
+                let until = claims.set.and_then(|set| set.until);
+                check_lifetime(now, until.map_or(Lifetime::UntilReleased, Lifetime::Until))?;
+                self.levels.claim(*tenant, claims.clone(), Some(id));
+            }
+            Wish::SetLevel { level, lifetime } => {
+                check_lifetime(now, *lifetime)?;
+                self.levels.set(*tenant, *level, *lifetime, Some(id));
+            }
+            _ => self.levels.release(*tenant),
+        }
+        Ok(())
     }
 
     /// An operation is over. Whoever waited for it need not wait for the end of the slice.

@@ -1,7 +1,44 @@
 //! Claims on a level: what a tenant set, what its connections hold, and what its schedule says.
 
-use crate::{Level, Nanos};
+use crate::Nanos;
 use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// How far a tenant steps back of its own will (Malensek et al. 2016, section 3.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Level {
+    /// As everyone.
+    #[default]
+    Normal,
+    /// A part of what it would have.
+    Low,
+    /// A small part of it.
+    Lowest,
+    /// Only when nobody else uses the disk. No floor: it may be kept waiting for as long as others are busy.
+    Idle,
+}
+
+impl Level {
+    /// Every level, from the least to the greatest step back.
+    pub const ALL: [Self; 4] = [Self::Normal, Self::Low, Self::Lowest, Self::Idle];
+
+    /// The word people use.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Normal => "normal",
+            Self::Low => "low",
+            Self::Lowest => "lowest",
+            Self::Idle => "idle",
+        }
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
 
 /// A level that was set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -43,7 +43,7 @@ mod tenant;
 mod time;
 
 pub use back_end::BackEnd;
-pub use claim::{LevelClaims, ScheduledClaim, SetClaim};
+pub use claim::{Level, LevelClaims, ScheduledClaim, SetClaim};
 pub use credit::{
     Adjustment, Boost, CreditLot, Declaration, DeclaredOperation, EntryKind, EntryNumber, LearntBandwidth, LedgerEntry,
     MicroCredits, Purchase, Recalled,
@@ -59,8 +59,8 @@ pub use participation::{ContentionCounting, CoordinationSettings, CreditSettings
 pub use plan::{KnobFile, KnobInspection, KnobRelease, KnobTarget, KnobWrite, Outcome, WriteId};
 pub use report::AgentReport;
 pub use request::{
-    AccessKind, Deadline, Grant, Granted, Level, Lifetime, Operation, OperationRequest, RefusalKind, Refused,
-    RequestId, TenantRequest, Wish,
+    AccessKind, Deadline, Grant, Granted, Lifetime, Operation, OperationRequest, RefusalKind, Refused, RequestId,
+    TenantRequest, Wish,
 };
 pub use sample::{
     DeviceSample, IoCounters, Pressure, Sample, Skipped, TenantIo, TenantPressure, TenantUsage, WaitCounters,

@@ -1,44 +1,8 @@
 //! What tenants ask for and what they are answered (Malensek et al. 2016, section 3). Nobody has to ask, and nobody pays for silence.
 
-use crate::{DeviceId, LevelClaims, Nanos, TenantId};
+use crate::{DeviceId, Level, LevelClaims, Nanos, TenantId};
 use serde::{Deserialize, Serialize};
 use std::fmt;
-
-/// How far a tenant steps back of its own will (Malensek et al. 2016, section 3.1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Level {
-    /// As everyone.
-    #[default]
-    Normal,
-    /// A part of what it would have.
-    Low,
-    /// A small part of it.
-    Lowest,
-    /// Only when nobody else uses the disk. No floor: it may be kept waiting for as long as others are busy.
-    Idle,
-}
-
-impl Level {
-    /// Every level, from the least to the greatest step back.
-    pub const ALL: [Self; 4] = [Self::Normal, Self::Low, Self::Lowest, Self::Idle];
-
-    /// The word people use.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Normal => "normal",
-            Self::Low => "low",
-            Self::Lowest => "lowest",
-            Self::Idle => "idle",
-        }
-    }
-}
-
-impl fmt::Display for Level {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
 
 /// A request's idempotency key, chosen by the client and unique within its tenant: a request that is sent again under the
 /// same key is answered again and not done again.
