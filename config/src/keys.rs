@@ -2,6 +2,7 @@
 //!
 //! Ranges are wide: they refuse what cannot be meant (a share of 0, a slice of a week), not what is merely unusual.
 
+use crate::fennel_keys::FENNEL;
 use crate::forms::{
     DISK_FORM, GLOB_FORM, NAME_FORM, PATH_FORM, absolute, check_cgroup_path, check_disk_name, check_glob, check_name,
     group_name, parse_metrics, show_path,
@@ -10,7 +11,7 @@ use crate::key::{Key, Kind, show_duration, show_size, show_text, show_texts};
 use crate::listener_keys::PARTICIPATION;
 use crate::part_keys::{COORDINATION, CREDITS, LEVELS};
 use crate::settings::{Config, LogFormat, LogLevel};
-use minerva_model::{BackEnd, DeviceSettings, ForecastMode, Mode, Nanos, Role, Share, TenantRule};
+use minerva_model::{BackEnd, DeviceSettings, ForecastMode, Mode, Nanos, Role, TenantRule};
 
 /// A table of the file that fills a part of the [`Config`].
 pub(crate) struct Section {
@@ -134,80 +135,6 @@ pub(crate) const SECTIONS: &[Section] = &[
             show: |c| show_text(&c.named.parent),
             example: "",
         }],
-    },
-];
-
-const FENNEL: &[Key<Config>] = &[
-    Key {
-        name: "groups",
-        doc: "Priority groups between the most sparing and the heaviest tenant.",
-        kind: Kind::Whole { least: 1, most: 100, set: |c, v| c.engine.fennel.groups = v as u8 },
-        show: |c| Some(c.engine.fennel.groups.to_string()),
-        example: "",
-    },
-    Key {
-        name: "recent_half_life",
-        doc: "Half-life of the recent average of use.",
-        kind: Kind::Duration {
-            least: Nanos::from_millis(100),
-            most: YEAR,
-            set: |c, v| c.engine.fennel.recent_half_life = v,
-        },
-        show: |c| show_duration(c.engine.fennel.recent_half_life),
-        example: "",
-    },
-    Key {
-        name: "long_term_half_life",
-        doc: "Half-life of the long-term average; not shorter than the recent one.",
-        kind: Kind::Duration {
-            least: Nanos::from_millis(100),
-            most: YEAR,
-            set: |c, v| c.engine.fennel.long_term_half_life = v,
-        },
-        show: |c| show_duration(c.engine.fennel.long_term_half_life),
-        example: "",
-    },
-    Key {
-        name: "long_term_weight",
-        doc: "How much the long-term place counts against the recent one.",
-        kind: Kind::Fraction { least: 0.0, most: 1.0, set: |c, v| c.engine.fennel.long_term_weight = v },
-        show: |c| Some(format!("{:?}", c.engine.fennel.long_term_weight)),
-        example: "",
-    },
-    Key {
-        name: "share_sparing",
-        doc: "Share of the most sparing group; 100 is what the kernel gives everyone.",
-        kind: Kind::Whole { least: 1, most: 10_000, set: |c, v| c.engine.fennel.share_sparing = Share::new(v as u32) },
-        show: |c| Some(c.engine.fennel.share_sparing.to_string()),
-        example: "",
-    },
-    Key {
-        name: "share_heavy",
-        doc: "Share of the heaviest group; not above that of the most sparing one.",
-        kind: Kind::Whole { least: 1, most: 10_000, set: |c, v| c.engine.fennel.share_heavy = Share::new(v as u32) },
-        show: |c| Some(c.engine.fennel.share_heavy.to_string()),
-        example: "",
-    },
-    Key {
-        name: "verdicts_needed",
-        doc: "Equal verdicts, one a slice, before a tenant changes its group.",
-        kind: Kind::Whole { least: 1, most: 100, set: |c, v| c.engine.fennel.verdicts_needed = v as u8 },
-        show: |c| Some(c.engine.fennel.verdicts_needed.to_string()),
-        example: "",
-    },
-    Key {
-        name: "quiet_bytes_per_second",
-        doc: "Below this nobody is heavy, whatever the others do.",
-        kind: Kind::Size { least: 0, most: 1 << 40, set: |c, v| c.engine.fennel.quiet_bytes_per_second = v as f64 },
-        show: |c| show_size(c.engine.fennel.quiet_bytes_per_second as u64),
-        example: "",
-    },
-    Key {
-        name: "floor_permille",
-        doc: "Part of the disk that every active tenant keeps, in thousandths, as far as their number allows.",
-        kind: Kind::Whole { least: 0, most: 1000, set: |c, v| c.engine.fennel.floor_permille = v as u32 },
-        show: |c| Some(c.engine.fennel.floor_permille.to_string()),
-        example: "",
     },
 ];
 

@@ -8,6 +8,7 @@
 //! Limits: a file is at most [`FILE_BYTES_MAX`] long.
 
 mod blk;
+mod fennel_keys;
 mod file;
 mod forms;
 mod identities;

@@ -108,8 +108,8 @@ impl Store {
         let scopes: Vec<&str> = rows.iter().map(|row| self.scope(&row.key)).collect();
         let write = |connection: &Connection| {
             let transaction = connection.unchecked_transaction()?;
-            let mut insert =
-                transaction.prepare_cached("INSERT OR REPLACE INTO history VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")?;
+            let mut insert = transaction
+                .prepare_cached("INSERT OR REPLACE INTO history VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")?;
             for (row, scope) in rows.iter().zip(&scopes) {
                 let true_at = now.saturating_sub_unsigned(row.age.0 / 1_000_000);
                 insert.execute(params![
@@ -121,6 +121,7 @@ impl Store {
                     finite(row.usage.long_term_bytes_per_second),
                     row.group,
                     true_at,
+                    finite(row.disk_part),
                 ])?;
             }
             drop(insert);
@@ -149,7 +150,8 @@ impl Store {
         let now = (self.clock)();
         let read = || {
             let mut select = self.connection.prepare_cached(
-                "SELECT major, minor, recent_bytes_per_second, long_term_bytes_per_second, priority_group, true_at_unix_ms
+                "SELECT major, minor, recent_bytes_per_second, long_term_bytes_per_second, priority_group, true_at_unix_ms,
+                        disk_part
                  FROM history WHERE key = ?1 AND boot = ?2 ORDER BY major, minor",
             )?;
             let rows = select.query_map([key, self.scope(key)], |row| history_of(row, key, now))?;
@@ -237,6 +239,7 @@ fn history_of(row: &Row<'_>, key: &str, now_unix_ms: i64) -> rusqlite::Result<Te
         key: key.to_owned(),
         device: DeviceId { major: row.get(0)?, minor: row.get(1)? },
         usage: UsageAverage { recent_bytes_per_second: row.get(2)?, long_term_bytes_per_second: row.get(3)? },
+        disk_part: row.get(6)?,
         group: row.get(4)?,
         age: Nanos::from_millis(age_ms).min(HISTORY_AGE_MAX),
     })

@@ -6,7 +6,7 @@ use rusqlite::{Connection, TransactionBehavior};
 pub(crate) const APPLICATION_ID: i64 = 0x4d6e_7276;
 
 /// Step `n` brings a file of version `n` to `n + 1`. Steps are never edited, only added.
-const MIGRATIONS: [&str; 5] = [
+const MIGRATIONS: [&str; 6] = [
     "
     CREATE TABLE history (
         key TEXT NOT NULL,
@@ -130,6 +130,7 @@ const MIGRATIONS: [&str; 5] = [
         DELETE FROM audit_rows WHERE kind = 'participation' AND account = OLD.account AND rows <= 0;
     END;
 ",
+    "ALTER TABLE history ADD COLUMN disk_part REAL NOT NULL DEFAULT 0;",
 ];
 
 /// The version that this program writes.

@@ -56,6 +56,7 @@ fn rows(generation: u32) -> Vec<TenantHistory> {
         key: format!("group:{generation}-{n}-{}", "x".repeat(100)),
         device: DeviceId { major: 8, minor: 0 },
         usage: UsageAverage { recent_bytes_per_second: f64::from(generation), long_term_bytes_per_second: 0.0 },
+        disk_part: 0.25,
         group: 0,
         age: Nanos::ZERO,
     };

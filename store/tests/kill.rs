@@ -24,6 +24,7 @@ fn history(number: u64) -> TenantHistory {
         key: format!("group:{}", number % 100),
         device: DISK,
         usage: UsageAverage { recent_bytes_per_second: number as f64, long_term_bytes_per_second: 0.0 },
+        disk_part: 0.25,
         group: 0,
         age: Nanos::ZERO,
     }

@@ -15,7 +15,7 @@ fn entries(count: u64) -> Vec<Entry> {
         let usage = UsageAverage { recent_bytes_per_second: n as f64 / 3.0, long_term_bytes_per_second: 1e300 / 7.0 };
         let device = DeviceId { major: 8, minor: 0 };
         let key = format!("cgroup:{n}");
-        let history = TenantHistory { key, device, usage, group: 0, age: Nanos::ZERO };
+        let history = TenantHistory { key, device, usage, disk_part: 0.1, group: 0, age: Nanos::ZERO };
         all.push(Entry::Effect { at, what: Effect::Remember(history) });
         all.push(Entry::Event { at, what: Event::TenantGone(TenantId(n)) });
     }

@@ -61,6 +61,7 @@ fn history(key: &str, recent: f64) -> TenantHistory {
         key: key.to_owned(),
         device: DISK,
         usage: UsageAverage { recent_bytes_per_second: recent, long_term_bytes_per_second: recent / 3.0 },
+        disk_part: 0.25,
         group: 4,
         age: Nanos::ZERO,
     }
@@ -334,8 +335,8 @@ fn a_newer_schema_is_refused_and_left_as_it_is() {
     execute(&fixture.path(), "PRAGMA user_version = 99");
     let before = std::fs::read(fixture.path()).expect("read");
     let error = fixture.try_open("boot-a").err().expect("refused");
-    assert_eq!(error.kind, StoreErrorKind::NewerSchema { found: 99, known: 5 });
-    expect!["open the store DIR/minerva.db: its schema is version 99, this program knows 5; use the newer program, or move the file away"]
+    assert_eq!(error.kind, StoreErrorKind::NewerSchema { found: 99, known: 6 });
+    expect!["open the store DIR/minerva.db: its schema is version 99, this program knows 6; use the newer program, or move the file away"]
         .assert_eq(&fixture.shown(error));
     assert_eq!(std::fs::read(fixture.path()).expect("read"), before);
 }

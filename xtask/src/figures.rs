@@ -88,6 +88,7 @@ const FIGURES: &[(&str, Source)] = &[
     ("background", Source::Sim),
     ("plan-cost", Source::Bench("minerva-background", "plan")),
     ("sim-speed", Source::Sim),
+    ("disk-time", Source::Sim),
     ("disk-model", Source::Sim),
     ("trace-memory", Source::Sim),
     ("golden", Source::Bench("minerva-forecast", "golden")),

@@ -16,7 +16,6 @@ const FIGURE_CELLS: usize = 5;
 /// Files that are longer, and why.
 const LONG_FILES: &[(&str, &str)] = &[
     ("apps/minerva-lab/src/cli.rs", "one command line: every option of every command"),
-    ("config/src/keys.rs", "one table: every key of the operator's file"),
     ("config/tests/messages.rs", "one table: every message and the file that causes it"),
     (
         "core/blocksched/src/catalog/bfq.rs",

@@ -191,6 +191,8 @@ pub(crate) enum FigureId {
     Background,
     /// Requests a second.
     SimSpeed,
+    /// What a reader at random gets and leaves to others, by what is counted as use.
+    DiskTime,
     /// The disk model against measured drives.
     DiskModel,
     /// Memory that a trace of 1, 10 and 100 million requests takes.

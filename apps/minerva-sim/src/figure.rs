@@ -1,7 +1,7 @@
 //! `minerva-sim figure ID`: each prints one line a condition, with `--json` in the form of docs/figures.md.
 
 use crate::cli::{FigureArguments, FigureId};
-use crate::experiment::{elsewhere, htbs, queueing, speed, tag};
+use crate::experiment::{disk_time, elsewhere, htbs, queueing, speed, tag};
 use crate::output::Line;
 use crate::scheduler::Name;
 use crate::{drives, figure_background, progress, trace_memory};
@@ -26,6 +26,9 @@ pub(crate) fn run(arguments: &FigureArguments) -> anyhow::Result<()> {
         FigureId::Queueing => queueing_means(),
         FigureId::Background => figure_background::figure(threads()),
         FigureId::SimSpeed => sim_speed(&built_in("sata7200-80g")?),
+        FigureId::DiskTime => {
+            disk_time::figure(&[built_in("sata7200-80g")?, built_in("sas10k-300g")?, built_in("sata-ssd")?])
+        }
         FigureId::DiskModel => drives::figure(&arguments.disks)?,
         FigureId::TraceMemory => trace_memory::figure(&built_in("sata-ssd")?)?,
     };

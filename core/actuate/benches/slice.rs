@@ -77,6 +77,8 @@ fn signals(tenants: u64) -> Signals {
         transferred,
         latency: None,
         active: tenant % 2 == 0,
+        served: None,
+        disk_time: Nanos::ZERO,
     };
     Signals { io: pairs.map(row).collect(), ..Signals::default() }
 }

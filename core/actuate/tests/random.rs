@@ -152,6 +152,8 @@ impl World {
                     transferred,
                     latency: None,
                     active: true,
+                    served: None,
+                    disk_time: Nanos::ZERO,
                 };
                 self.signals.io.retain(|other| other.tenant != tenant);
                 self.signals.io.push(row);

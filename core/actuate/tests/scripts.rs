@@ -119,7 +119,9 @@ impl World {
         let (read_bytes, read_ops) = (megabytes.parse::<u64>().unwrap() * 1_000_000, requests.parse().unwrap());
         let transferred = IoCounters { read_bytes, read_ops, ..Default::default() };
         let elapsed = Nanos::SECOND;
-        self.signals.io.push(IoSignals { tenant, device, elapsed, transferred, latency: None, active: true });
+        let (served, disk_time) = (None, Nanos::ZERO);
+        let (latency, active) = (None, true);
+        self.signals.io.push(IoSignals { tenant, device, elapsed, transferred, latency, active, served, disk_time });
         self.signals.io.sort_by_key(|row| (row.tenant, row.device));
         if self.signals.devices.is_empty() {
             self.signals.devices.push(DeviceSignals {

@@ -16,10 +16,11 @@
 //! A policy is a file with a type `Rule` that implements [`SharePolicy`], and a line in the list in `lib.rs` (`mod` and name).
 
 use crate::deal::{Deals, Stake};
+use crate::equal_part::Everyone;
 use crate::floor_level::Floor;
 use crate::past_use::Fennel;
 use crate::stance::Stance;
-use crate::usage::{Averages, Usage};
+use crate::usage::Usage;
 use minerva_model::{Decision, DeviceId, Factor, Nanos, Outlook, PolicyName, Reason, Share, Signals, TenantId};
 
 /// What a slice is decided from.
@@ -85,8 +86,8 @@ pub(crate) struct Pair<'a> {
     pub(crate) now: Nanos,
     pub(crate) fennel: &'a Fennel,
     pub(crate) usage: &'a Usage,
-    /// Of all histories on the disk.
-    pub(crate) heaviest: Averages,
+    /// All histories on the disk.
+    pub(crate) everyone: Everyone,
     pub(crate) stance: Stance,
     pub(crate) weight_percent: u32,
     /// Everyone on the disk is raised so many times.

@@ -30,6 +30,8 @@ mod tests {
             transferred: IoCounters { read_bytes: ops * bytes_each, read_ops: ops, ..IoCounters::default() },
             latency,
             active: ops > 0,
+            served: None,
+            disk_time: Nanos::ZERO,
         }
     }
 

@@ -2,12 +2,13 @@
 
 use crate::compose::{self, Pair, SharePolicy};
 use crate::deal::Deals;
+use crate::equal_part::Everyone;
 use crate::floor_level::{Active, Floor};
 use crate::keys::Key;
 use crate::past_use::Fennel;
 use crate::room::{Room, SLICES_LINGERING};
 use crate::stance::Stance;
-use crate::usage::{Averages, Usage};
+use crate::usage::{Averages, Usage, Used};
 use minerva_model::{Decision, DeviceId, Nanos, Outlook, Share, TenantId};
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +19,7 @@ pub(crate) struct Disk {
     usages: Vec<Usage>,
     /// Sorted by tenant.
     claims: Vec<Claim>,
-    heaviest: Averages,
+    everyone: Everyone,
     floor: Floor,
     room: Room,
     deals: Deals,
@@ -125,13 +126,20 @@ impl Disk {
     }
 
     /// Adds one slice of a tenant's use.
-    pub(crate) fn learn(&mut self, tenant: TenantId, standing: Standing, turn: Option<u64>, rate: f64, gain: Averages) {
+    pub(crate) fn learn(
+        &mut self,
+        tenant: TenantId,
+        standing: Standing,
+        turn: Option<u64>,
+        used: Used,
+        gain: Averages,
+    ) {
         let index = self.claim(tenant, standing);
         if let Some(turn) = turn {
             self.claims[index].active_turn = turn;
         }
-        if rate > 0.0 {
-            self.usage_mut(standing.key).add(rate, gain);
+        if used.bytes_per_second > 0.0 || used.disk_part > 0.0 {
+            self.usage_mut(standing.key).add(used, gain);
         }
     }
 
@@ -180,9 +188,8 @@ impl Disk {
         let Deciding { now, fennel, .. } = by;
         self.cursor = 0;
         self.take_stances(stance);
-        let heavier = |heaviest: Averages, usage: &Usage| heaviest.or_heavier(usage.counted());
-        self.heaviest = self.usages.iter().fold(Averages::default(), heavier);
-        let yardstick = fennel.yardstick(self.heaviest, now);
+        self.everyone = fennel.everyone(&self.usages, now);
+        let yardstick = fennel.yardstick(self.everyone, now);
         self.usages.iter_mut().for_each(|usage| fennel.settle(usage, &yardstick));
         self.update_deals(by);
         self.update_room(by);
@@ -334,7 +341,7 @@ impl Disk {
             now: by.now,
             fennel: by.fennel,
             usage,
-            heaviest: self.heaviest,
+            everyone: self.everyone,
             stance: claim.stance,
             weight_percent: claim.weight_percent,
             room: self.room.times(),

@@ -19,7 +19,7 @@ impl SharePolicy for Rule {
     }
 
     fn reason(&self, pair: &Pair<'_>, _: f64) -> Reason {
-        pair.fennel.reason(pair.usage, pair.heaviest, pair.now)
+        pair.fennel.reason(pair.usage, pair.everyone, pair.now)
     }
 
     fn mark(&self, pair: &Pair<'_>) -> u8 {

@@ -4,7 +4,8 @@
 //!
 //! | file | says |
 //! |---|---|
-//! | `fennel`, `past_use` | sparing tenants rise, heavy ones sink |
+//! | `fennel`, `past_use`, `places` | sparing tenants rise, heavy ones sink |
+//! | `equal_part` | who holds the disk for longer than an equal part of its time |
 //! | `foresight` | who is expected to be done soon goes ahead |
 //! | `interleave` | the burst of one goes first while another's waits |
 //! | `deal` | what shares are dealt anew by what is foreseen |
@@ -43,6 +44,7 @@ mod crowd;
 mod deal;
 mod demand;
 mod disk;
+mod equal_part;
 mod fennel;
 mod floor;
 mod floor_level;
@@ -57,6 +59,7 @@ mod operator;
 mod part;
 mod participation;
 mod past_use;
+mod places;
 mod queue;
 mod requests;
 mod room;
@@ -90,6 +93,8 @@ use std::collections::{BTreeMap, BTreeSet};
 const SLICES_BETWEEN_STORES: u64 = 10;
 /// No disk moves more than this; a stored average beyond it is damaged.
 const BYTES_PER_SECOND_MAX: f64 = 1e15;
+/// All of a disk's time at an operator's weight of 1 %; a stored part beyond it is damaged.
+const DISK_PART_MAX: f64 = 100.0;
 
 /// One field a policy, in the order of multiplication.
 macro_rules! policies {
@@ -206,7 +211,7 @@ impl Decider {
         }
         let mut dropped = 0;
         for history in histories {
-            if history.key == name && is_sane(history.usage) {
+            if history.key == name && is_sane(history) {
                 self.restore(tenant.id, standing, history);
             } else {
                 dropped += 1;
@@ -360,6 +365,7 @@ impl Decider {
                     key: self.keys.name(key).to_owned(),
                     device: *device,
                     usage: self.fennel.rates(usage.averages, self.now),
+                    disk_part: usage.held * self.fennel.held_scale(self.now),
                     group,
                     age: Nanos::ZERO,
                 });
@@ -382,18 +388,19 @@ impl Decider {
                 gain = (row.elapsed, self.fennel.gain(self.now, row.elapsed));
             }
             let disk = self.disks.entry(row.device).or_default();
-            let rate = row.bytes_per_second() / standing.weight();
-            disk.learn(tenant, standing, row.active.then_some(self.turn), rate, gain.1);
+            let used = self.fennel.used(row, standing.weight());
+            disk.learn(tenant, standing, row.active.then_some(self.turn), used, gain.1);
         }
     }
 
     fn restore(&mut self, tenant: TenantId, standing: Standing, history: &TenantHistory) {
         let averages = self.fennel.averages(history.usage, history.age, self.now);
+        let held = self.fennel.held(history.disk_part, history.age, self.now);
         let group = self.fennel.known_group(history.group);
         let disk = self.disks.entry(history.device).or_default();
         let usage = disk.usage_mut(standing.key);
         if usage.group.is_none() && usage.averages == Averages::default() {
-            *usage = Usage::restored(averages, group);
+            *usage = Usage::restored(averages, held, standing.weight(), group);
         }
         disk.claim(tenant, standing);
     }
@@ -437,9 +444,11 @@ impl Decider {
     }
 }
 
-fn is_sane(usage: UsageAverage) -> bool {
-    let rates = [usage.recent_bytes_per_second, usage.long_term_bytes_per_second];
+fn is_sane(history: &TenantHistory) -> bool {
+    let UsageAverage { recent_bytes_per_second, long_term_bytes_per_second } = history.usage;
+    let rates = [recent_bytes_per_second, long_term_bytes_per_second];
     rates.iter().all(|rate| (0.0..=BYTES_PER_SECOND_MAX).contains(rate))
+        && (0.0..=DISK_PART_MAX).contains(&history.disk_part)
 }
 
 fn history_dropped(tenant: &Tenant, rows: usize) -> Finding {

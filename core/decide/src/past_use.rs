@@ -8,7 +8,9 @@
 //! What a tenant uses counts per operator's weight: one that may have eight times as much is as sparing with eight times
 //! the bytes. Otherwise history would undo what the operator ordered.
 //!
-//! `group = floor(groups * max(recent / heaviest recent, weight * long / heaviest long))`, at most `groups - 1`.
+//! `group = floor(max(place(recent / heaviest recent), weight * place(long / heaviest long)))`, at most `groups - 1` (`places`).
+//!
+//! Where disk time is counted, who holds more than an equal part of it is at least in the group that follows from that (`equal_part`).
 //!
 //! **Averages that nobody touches.** All averages of one horizon shrink by the same factor with time. They are kept in
 //! the units of an epoch ("forward decay", Cormode et al. 2009): a new contribution is scaled up instead of all the old
@@ -16,8 +18,10 @@
 //! large is everything converted once ([`Fennel::rebase`]). `libm` gives the same bits on every machine, which a replay
 //! needs.
 
-use crate::usage::{Averages, Usage};
-use minerva_model::{FennelSettings, Nanos, Reason, UsageAverage};
+use crate::equal_part::{self, Everyone};
+use crate::places::place;
+use crate::usage::{Averages, Usage, Used};
+use minerva_model::{CountedUse, FennelSettings, IoSignals, Nanos, Reason, UsageAverage};
 use serde::{Deserialize, Serialize};
 
 /// The scale of an epoch, as a power of two, at which values are converted to a new one.
@@ -34,6 +38,24 @@ pub(crate) struct Fennel {
     factors: Vec<f64>,
     recent: Horizon,
     long_term: Horizon,
+}
+
+/// What one history is measured against.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Yardstick {
+    heaviest: Averages,
+    /// Of the disk's time per operator's weight, where it counts and somebody uses it.
+    equal_part: Option<f64>,
+    /// What makes of disk time in the units of the epoch a part of it.
+    held_scale: f64,
+}
+
+/// What put a history at its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum By {
+    Recent,
+    LongTerm,
+    DiskTime,
 }
 
 /// One time scale.
@@ -117,11 +139,39 @@ impl Fennel {
         }
     }
 
+    /// What a tenant of the operator's `weight` used in a slice.
+    pub(crate) fn used(&self, row: &IoSignals, weight: f64) -> Used {
+        let disk_part = match self.settings.counted {
+            CountedUse::Bytes => 0.0,
+            CountedUse::DiskTime => row.disk_part() / weight,
+        };
+        Used { bytes_per_second: row.bytes_per_second() / weight, disk_part, weight }
+    }
+
+    /// A part of the disk's time that was true `age` before `now`, in the units of the epoch.
+    pub(crate) fn held(&self, disk_part: f64, age: Nanos, now: Nanos) -> f64 {
+        self.averages(UsageAverage { recent_bytes_per_second: disk_part, ..UsageAverage::default() }, age, now).recent
+    }
+
+    /// What makes of disk time in the units of the epoch a part of it.
+    pub(crate) fn held_scale(&self, now: Nanos) -> f64 {
+        libm::exp2(-self.recent.exponent(now))
+    }
+
+    /// All who are remembered on a disk.
+    pub(crate) fn everyone(&self, usages: &[Usage], now: Nanos) -> Everyone {
+        Everyone::of(usages, self.held_scale(now))
+    }
+
     /// What everyone is measured against: the heaviest, and on a quiet disk the rate below which nobody is heavy.
-    pub(crate) fn yardstick(&self, heaviest: Averages, now: Nanos) -> Averages {
+    pub(crate) fn yardstick(&self, everyone: Everyone, now: Nanos) -> Yardstick {
         let quiet = self.settings.quiet_bytes_per_second.max(f64::MIN_POSITIVE);
         let quiet = UsageAverage { recent_bytes_per_second: quiet, long_term_bytes_per_second: quiet };
-        heaviest.or_heavier(self.averages(quiet, Nanos::ZERO, now))
+        Yardstick {
+            heaviest: everyone.heaviest.or_heavier(self.averages(quiet, Nanos::ZERO, now)),
+            equal_part: everyone.equal_part().filter(|_| self.settings.counted == CountedUse::DiskTime),
+            held_scale: self.held_scale(now),
+        }
     }
 
     /// The factor on the share of `group`; without one, that of the most sparing.
@@ -135,11 +185,18 @@ impl Fennel {
         group.min(self.settings.groups - 1)
     }
 
-    /// The place among the groups, from 0, and whether the long horizon put it there.
-    fn place(&self, averages: Averages, yardstick: &Averages) -> (f64, bool) {
-        let recent = averages.recent / yardstick.recent;
-        let long_term = self.settings.long_term_weight * averages.long_term / yardstick.long_term;
-        (f64::from(self.settings.groups) * recent.max(long_term), long_term > recent)
+    /// The place among the groups, from 0, and what put it there.
+    fn place(&self, usage: &Usage, yardstick: &Yardstick) -> (f64, By) {
+        let (averages, Yardstick { heaviest, equal_part, held_scale }) = (usage.counted(), yardstick);
+        let FennelSettings { places, groups, long_term_weight, .. } = self.settings;
+        let recent = place(places, groups, averages.recent / heaviest.recent, 1.0);
+        let long_term = place(places, groups, averages.long_term / heaviest.long_term, long_term_weight);
+        let place = recent.max(long_term);
+        let held = usage.counted_held() * held_scale;
+        match equal_part.map(|equal| equal_part::place(groups, held, equal)) {
+            Some(held) if held > place => (held, By::DiskTime),
+            _ => (place, if long_term > recent { By::LongTerm } else { By::Recent }),
+        }
     }
 
     /// One verdict on one history.
@@ -148,11 +205,11 @@ impl Fennel {
     /// mildest of them. Two changes take effect at once. The first group of a tenant, because there is nothing to hold on
     /// to. And a leap of three groups in ten: the average is smooth already, so within a slice only something real moves it
     /// so far, such as the heaviest tenant leaving or a burst that is a large part of all that was read for a minute.
-    pub(crate) fn settle(&self, usage: &mut Usage, yardstick: &Averages) {
+    pub(crate) fn settle(&self, usage: &mut Usage, yardstick: &Yardstick) {
         if usage.group.is_none() && usage.averages == Averages::default() {
             return;
         }
-        let place = self.place(usage.counted(), yardstick).0;
+        let place = self.place(usage, yardstick).0;
         let Some(group) = usage.group else {
             usage.group = Some(self.group_at(place));
             return;
@@ -193,23 +250,31 @@ impl Fennel {
     }
 
     /// Why a history has its group.
-    pub(crate) fn reason(&self, usage: &Usage, heaviest: Averages, now: Nanos) -> Reason {
+    pub(crate) fn reason(&self, usage: &Usage, everyone: Everyone, now: Nanos) -> Reason {
         let Some(group) = usage.group else { return Reason::NoHistory };
         if usage.verdicts > 0 {
             let needed = self.settings.verdicts_needed;
             return Reason::Holding { group, wanted: usage.wanted, verdicts: usage.verdicts, needed };
         }
-        let yardstick = self.yardstick(heaviest, now);
-        let long_term = self.place(usage.counted(), &yardstick).1;
+        let yardstick = self.yardstick(everyone, now);
+        let groups = self.settings.groups;
+        let long_term = match (self.place(usage, &yardstick).1, yardstick.equal_part) {
+            (By::DiskTime, Some(equal_part)) => {
+                let disk_part = usage.counted_held() * yardstick.held_scale;
+                return Reason::Held { group, groups, disk_part, equal_part };
+            }
+            (by, _) => by == By::LongTerm,
+        };
+        let (everyone, yardstick) = (everyone.heaviest, yardstick.heaviest);
         let pick = |averages| {
             let rates = self.rates(averages, now);
             if long_term { rates.long_term_bytes_per_second } else { rates.recent_bytes_per_second }
         };
         let quiet =
-            if long_term { heaviest.long_term < yardstick.long_term } else { heaviest.recent < yardstick.recent };
+            if long_term { everyone.long_term < yardstick.long_term } else { everyone.recent < yardstick.recent };
         Reason::Group {
             group,
-            groups: self.settings.groups,
+            groups,
             usage_bytes_per_second: pick(usage.counted()),
             heaviest_bytes_per_second: pick(yardstick),
             quiet,
@@ -220,7 +285,7 @@ impl Fennel {
 
 #[cfg(test)]
 mod tests {
-    use super::{Averages, Fennel, Usage};
+    use super::{Averages, Fennel, Usage, Used, Yardstick};
     use minerva_model::{FennelSettings, Nanos};
 
     fn fennel() -> Fennel {
@@ -233,7 +298,12 @@ mod tests {
         usage
     }
 
-    const TOP: Averages = Averages { recent: 1.0, long_term: 1.0 };
+    const ONE: Averages = Averages { recent: 1.0, long_term: 1.0 };
+    const TOP: Yardstick = Yardstick { heaviest: ONE, equal_part: None, held_scale: 1.0 };
+
+    fn used(bytes_per_second: f64) -> Used {
+        Used { bytes_per_second, disk_part: 0.0, weight: 1.0 }
+    }
 
     #[test]
     fn shares_fall_geometrically_from_sparing_to_heavy() {
@@ -249,7 +319,7 @@ mod tests {
         let fennel = fennel();
         let minute = Nanos::from_secs(60);
         let (mut once, mut often) = (Usage::default(), Usage::default());
-        once.add(8e6, fennel.gain(minute, minute));
+        once.add(used(8e6), fennel.gain(minute, minute));
         for second in [1, 2, 10, 11, 30, 59, 60] {
             let elapsed = match second {
                 1 | 2 | 11 | 60 => 1,
@@ -257,7 +327,7 @@ mod tests {
                 30 => 19,
                 _ => 29,
             };
-            often.add(8e6, fennel.gain(Nanos::from_secs(second), Nanos::from_secs(elapsed)));
+            often.add(used(8e6), fennel.gain(Nanos::from_secs(second), Nanos::from_secs(elapsed)));
         }
         let rate = |usage: &Usage, now| fennel.rates(usage.averages, now).recent_bytes_per_second;
         assert!((rate(&once, minute) - 4e6).abs() < 1.0);
@@ -270,7 +340,7 @@ mod tests {
         let mut fennel = fennel();
         let now = Nanos::from_secs(3_000);
         let mut usage = Usage::default();
-        usage.add(5e6, fennel.gain(Nanos::from_secs(2_990), Nanos::from_secs(5)));
+        usage.add(used(5e6), fennel.gain(Nanos::from_secs(2_990), Nanos::from_secs(5)));
         let before = fennel.rates(usage.averages, now);
         assert!(fennel.rebase_due(now));
         let factors = fennel.rebase(now);

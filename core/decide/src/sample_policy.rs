@@ -70,6 +70,8 @@ mod tests {
                 transferred: IoCounters { read_bytes: 9_000_000, read_ops: 9, ..IoCounters::default() },
                 latency: None,
                 active: true,
+                served: None,
+                disk_time: Nanos::from_millis(90),
             });
         }
         let input = DecideInput { signals: &signals, outlook };

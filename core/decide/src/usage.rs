@@ -12,10 +12,23 @@ pub(crate) struct Averages {
     pub(crate) long_term: f64,
 }
 
+/// What a tenant used in a slice, per operator's weight.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Used {
+    pub(crate) bytes_per_second: f64,
+    /// Of the disk's time; 0 where it is not counted.
+    pub(crate) disk_part: f64,
+    pub(crate) weight: f64,
+}
+
 /// One history on one disk.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Usage {
     pub(crate) averages: Averages,
+    /// The part of the disk's time that it took, over the recent horizon and in the units of its epoch.
+    pub(crate) held: f64,
+    /// The operator's weight, by which use counts.
+    pub(crate) weight: f64,
     /// Nothing until the first use.
     pub(crate) group: Option<u8>,
     /// The group that the verdicts ask for, and how many did in a row.
@@ -29,6 +42,7 @@ pub(crate) struct Usage {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Stored {
     averages: Averages,
+    held: f64,
     group: u8,
 }
 
@@ -45,33 +59,41 @@ impl Averages {
 
 impl Usage {
     /// A past that was remembered.
-    pub(crate) fn restored(averages: Averages, group: u8) -> Self {
-        let stored = Some(Stored { averages, group });
-        Self { averages, group: Some(group), stored, ..Self::default() }
+    pub(crate) fn restored(averages: Averages, held: f64, weight: f64, group: u8) -> Self {
+        let stored = Some(Stored { averages, held, group });
+        Self { averages, held, weight, group: Some(group), stored, ..Self::default() }
     }
 
     /// The averages as they count in comparisons.
     pub(crate) fn counted(&self) -> Averages {
-        match self.level_percent {
-            None => self.averages,
-            Some(percent) => {
-                let factor = 100.0 / f64::from(percent);
-                self.averages.times(Averages { recent: factor, long_term: factor })
-            }
-        }
+        let factor = self.per_level();
+        self.averages.times(Averages { recent: factor, long_term: factor })
     }
 
-    /// Adds a rate, weighed by the gain of the time it lasted.
-    pub(crate) fn add(&mut self, bytes_per_second: f64, gain: Averages) {
-        self.averages.recent += bytes_per_second * gain.recent;
-        self.averages.long_term += bytes_per_second * gain.long_term;
+    /// The disk's time as it counts in comparisons.
+    pub(crate) fn counted_held(&self) -> f64 {
+        self.held * self.per_level()
+    }
+
+    fn per_level(&self) -> f64 {
+        100.0 / f64::from(self.level_percent.unwrap_or(100).max(1))
+    }
+
+    /// Adds what was used, weighed by the gain of the time it lasted.
+    pub(crate) fn add(&mut self, used: Used, gain: Averages) {
+        self.averages.recent += used.bytes_per_second * gain.recent;
+        self.averages.long_term += used.bytes_per_second * gain.long_term;
+        self.held += used.disk_part * gain.recent;
+        self.weight = used.weight;
     }
 
     /// Converts to new epochs.
     pub(crate) fn convert(&mut self, factors: Averages) {
         self.averages = self.averages.times(factors);
+        self.held *= factors.recent;
         if let Some(stored) = &mut self.stored {
             stored.averages = stored.averages.times(factors);
+            stored.held *= factors.recent;
         }
     }
 
@@ -84,18 +106,19 @@ impl Usage {
         group != stored.group
             || differs(self.averages.recent, stored.averages.recent)
             || differs(self.averages.long_term, stored.averages.long_term)
+            || differs(self.held, stored.held)
     }
 
     /// Whether the store has not exactly this.
     pub(crate) fn store_differs(&self) -> bool {
-        let stored = self.stored.map(|stored| (stored.averages, Some(stored.group)));
-        self.group.is_some() && stored != Some((self.averages, self.group))
+        let stored = self.stored.map(|stored| (stored.averages, stored.held, Some(stored.group)));
+        self.group.is_some() && stored != Some((self.averages, self.held, self.group))
     }
 
     /// The store was told.
     pub(crate) fn stored(&mut self) {
         if let Some(group) = self.group {
-            self.stored = Some(Stored { averages: self.averages, group });
+            self.stored = Some(Stored { averages: self.averages, held: self.held, group });
         }
     }
 

@@ -95,7 +95,16 @@ impl World {
             let transferred =
                 IoCounters { read_bytes: *bytes as u64, read_ops: *bytes as u64 / 65_536, ..IoCounters::default() };
             let (tenant, active) = (TenantId(index as u64), transferred.read_ops > 0);
-            io.push(IoSignals { tenant, device: DISK, elapsed: Nanos::SECOND, transferred, latency: None, active });
+            io.push(IoSignals {
+                tenant,
+                device: DISK,
+                elapsed: Nanos::SECOND,
+                transferred,
+                latency: None,
+                active,
+                served: None,
+                disk_time: Nanos((bytes / DISK_BYTES_PER_SECOND * 1e9) as u64),
+            });
         }
         let signals = Signals { io, ..Signals::default() };
         let input = DecideInput { signals: &signals, outlook: Outlook::default() };

@@ -7,7 +7,7 @@
 //! | `tenant N [group=G] [weight=PERCENT] [price=PERCENT] [quota=PERCENT] [expiry=SECONDS] [excluded]` | tenant N appears, or its rule changes |
 //! | `job N NAME [MEGABYTES]` | tenant N is a batch job, of this size |
 //! | `gone N` | tenant N is gone |
-//! | `run SECONDS [N[/MINOR]=RATE …]` | so many slices of a second with these rates, in MB/s, on disk 8:MINOR |
+//! | `run SECONDS [N[/MINOR]=RATE[@PERCENT] …]` | so many slices of a second with these rates, in MB/s, on disk 8:MINOR, and so much of its time; 42 MB/s is all of it where that is not said |
 //! | `level N LEVEL [SECONDS]` | tenant N steps back, or comes back |
 //! | `give N CREDITS` | what the store knows of tenant N: credits that last an hour |
 //! | `boost N KEY SLICES` | tenant N buys slices; the store commits at once |
@@ -24,12 +24,16 @@
 use expect_test::{ExpectFile, expect_file};
 use minerva_decide::{DecideInput, Decided, Decider};
 use minerva_model::{
-    AccessKind, CgroupRef, CreditLot, Deadline, Decision, DeviceId, Effect, EngineConfig, Forecast, Granted, Horizon,
-    Interval, IoCounters, IoSignals, JobSettings, LedgerEntry, Level, Lifetime, MicroCredits, Mode, Nanos, Operation,
-    Outlook, PHASES, Phases, Recalled, RequestId, Signals, Tenant, TenantHistory, TenantId, TenantKind, TenantRequest, Wish,
+    AccessKind, CgroupRef, CountedUse, CreditLot, Deadline, Decision, DeviceId, Effect, EngineConfig, Forecast,
+    Granted, Horizon, Interval, IoCounters, IoSignals, JobSettings, LedgerEntry, Level, Lifetime, MicroCredits, Mode,
+    Nanos, Operation, Outlook, PHASES, Phases, Places, Recalled, RequestId, Signals, Tenant, TenantHistory, TenantId,
+    TenantKind, TenantRequest, Wish,
 };
 use std::collections::BTreeMap;
 use std::fmt::Write;
+
+/// So that bytes tell disk time.
+const DISK_BYTES_PER_SECOND: f64 = 42e6;
 
 #[derive(Default)]
 struct Script {
@@ -85,6 +89,8 @@ impl Script {
             let (key, value) = setting.split_once('=').unwrap();
             match key {
                 "floor" => self.config.fennel.floor_permille = value.parse().unwrap(),
+                "use" if value == "bytes" => self.config.fennel.counted = CountedUse::Bytes,
+                "places" if value == "decades" => self.config.fennel.places = Places::Decades,
                 "groups" => self.config.fennel.groups = value.parse().unwrap(),
                 "half-life" => self.config.fennel.recent_half_life = Nanos::from_secs(value.parse().unwrap()),
                 other => panic!("unknown setting {other}"),
@@ -128,7 +134,10 @@ impl Script {
         for word in &words[1..] {
             let (pair, rate) = word.split_once('=').unwrap();
             let (tenant, minor) = pair.split_once('/').unwrap_or((pair, "0"));
+            let (rate, percent) = rate.split_once('@').unwrap_or((rate, ""));
             let read_bytes = (rate.parse::<f64>().unwrap() * 1e6) as u64;
+            let part =
+                percent.parse().map_or(read_bytes as f64 / DISK_BYTES_PER_SECOND, |percent: f64| percent / 100.0);
             rows.push(IoSignals {
                 tenant: TenantId(tenant.parse().unwrap()),
                 device: DeviceId { major: 8, minor: minor.parse().unwrap() },
@@ -136,6 +145,8 @@ impl Script {
                 transferred: IoCounters { read_bytes, read_ops: 1, ..IoCounters::default() },
                 latency: None,
                 active: read_bytes > 0,
+                served: None,
+                disk_time: Nanos((part * 1e9) as u64),
             });
         }
         self.signals = Signals { io: rows, ..Signals::default() };
@@ -291,6 +302,11 @@ fn rules_and_floor() {
 #[test]
 fn long_term() {
     check(expect_file!["../testdata/long-term.txt"], include_str!("../testdata/long-term.txt"));
+}
+
+#[test]
+fn disk_time() {
+    check(expect_file!["../testdata/disk-time.txt"], include_str!("../testdata/disk-time.txt"));
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use minerva_decide::{DecideInput, Decided, Decider};
 use minerva_model::{
-    CgroupRef, Decision, DeviceId, EngineConfig, IoCounters, IoSignals, Nanos, Outlook, Reason, Signals, Tenant,
-    TenantHistory, TenantId, TenantKind, UsageAverage,
+    CgroupRef, CountedUse, Decision, DeviceId, EngineConfig, IoCounters, IoSignals, Nanos, Outlook, Reason, Signals,
+    Tenant, TenantHistory, TenantId, TenantKind, UsageAverage,
 };
 use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, proptest};
 use std::collections::BTreeMap;
@@ -33,8 +33,12 @@ fn decider(config: &EngineConfig, tenants: &[Tenant]) -> Decider {
     decider
 }
 
-/// One slice of a second; row `i` is of tenant `i`.
+/// One slice of a second on a disk that takes 3 ns for a byte; row `i` is of tenant `i`.
 fn slice(bytes: &[u64]) -> Signals {
+    slice_on(3.0, bytes)
+}
+
+fn slice_on(nanoseconds_per_byte: f64, bytes: &[u64]) -> Signals {
     let row = |(index, bytes): (usize, &u64)| IoSignals {
         tenant: TenantId(index as u64),
         device: DISK,
@@ -42,6 +46,8 @@ fn slice(bytes: &[u64]) -> Signals {
         transferred: IoCounters { read_bytes: *bytes, read_ops: u64::from(*bytes > 0), ..IoCounters::default() },
         latency: None,
         active: *bytes > 0,
+        served: None,
+        disk_time: Nanos((*bytes as f64 * nanoseconds_per_byte) as u64).min(Nanos::SECOND),
     };
     Signals { io: bytes.iter().enumerate().map(row).collect(), ..Signals::default() }
 }
@@ -127,7 +133,7 @@ proptest! {
     }
 
     #[test]
-    fn only_the_ratio_of_uses_counts(slices in any_slices(), doublings in 0..20_u32) {
+    fn only_the_ratio_of_bytes_counts(slices in any_slices(), doublings in 0..20_u32) {
         let mut config = EngineConfig::default();
         config.fennel.quiet_bytes_per_second = 0.0;
         let tenants: Vec<Tenant> = (0..6).map(|number| tenant(number, 100, false)).collect();
@@ -135,8 +141,9 @@ proptest! {
         for (turn, bytes) in slices.iter().enumerate() {
             let now = Nanos::from_secs(turn as u64 + 1);
             let scaled: Vec<u64> = bytes.iter().map(|bytes| bytes << doublings).collect();
+            let faster = 3.0 / f64::from(1 << doublings);
             slice_of(&mut one, now, &slice(bytes));
-            slice_of(&mut other, now, &slice(&scaled));
+            slice_of(&mut other, now, &slice_on(faster, &scaled));
             prop_assert_eq!(shares(&one), shares(&other));
         }
     }
@@ -186,7 +193,7 @@ proptest! {
         let tenants = [tenant(0, 100, false), tenant(1, 100, false)];
         let mut decider = decider(&config, &tenants);
         let usage = UsageAverage { recent_bytes_per_second: rates.0, long_term_bytes_per_second: rates.1 };
-        let row = TenantHistory { key: tenants[0].history_key(), device: DISK, usage, group, age: Nanos(age) };
+        let row = TenantHistory { key: tenants[0].history_key(), device: DISK, usage, disk_part: 0.5, group, age: Nanos(age) };
         let findings = decider.tenant_seen(Nanos(age), &tenants[0], &[row]);
         let sane = (0.0..=1e15).contains(&rates.0) && (0.0..=1e15).contains(&rates.1);
         prop_assert_eq!(findings.len(), usize::from(!sane));
@@ -207,7 +214,8 @@ fn an_idle_slice_says_nothing_and_stores_nothing() {
     let busy: Vec<u64> = (0..50).map(|number| number * 1_000_000).collect();
     let mut stored_at_most = 0;
     for second in 1..=200 {
-        let stored = decided(&mut decider, Nanos::from_secs(second), &slice(&busy)).histories.len();
+        // All together have three fifths of the disk.
+        let stored = decided(&mut decider, Nanos::from_secs(second), &slice_on(0.5, &busy)).histories.len();
         if second > 1 {
             stored_at_most = stored_at_most.max(stored);
         }
@@ -221,6 +229,86 @@ fn an_idle_slice_says_nothing_and_stores_nothing() {
         assert!(decisions.is_empty() || second == 210, "{second}: {decisions:?}");
         assert!(histories.is_empty());
     }
+}
+
+/// The random reader of ADR 15: 4 KiB at a time it moves next to nothing beside the scanners and has nine tenths of the disk.
+fn random_reader_and_two_scanners(parts: [f64; 3]) -> Signals {
+    let mut signals = slice(&[100_000, 20_000_000, 20_000_000]);
+    for (row, part) in signals.io.iter_mut().zip(parts) {
+        row.disk_time = Nanos((part * 1e9) as u64);
+    }
+    signals
+}
+
+#[test]
+fn who_holds_the_disk_sinks_after_a_while_and_rises_again_as_it_is_forgotten() {
+    let mut decider = decider(&EngineConfig::default(), &[0, 1, 2].map(|number| tenant(number, 100, false)));
+    let share = |decider: &Decider| decider.decision(TenantId(0), DISK).unwrap().share.get();
+    let mut held_back_at = None;
+    for second in 1..=120 {
+        slice_of(&mut decider, Nanos::from_secs(second), &random_reader_and_two_scanners([0.9, 0.05, 0.05]));
+        if share(&decider) < 100 {
+            held_back_at.get_or_insert(second);
+        }
+    }
+    // An average with a half-life of a minute that starts at zero is at a third after 40 seconds.
+    assert!(held_back_at.is_some_and(|second| (35..50).contains(&second)), "{held_back_at:?}");
+    let told = decider.decision(TenantId(0), DISK).unwrap().to_string();
+    assert!(
+        told.contains("share 2 ") && told.contains("% of the disk's time per weight against an equal part"),
+        "{told}"
+    );
+    // In idle slices its average sinks, and so does its group, once each.
+    let mut shares = Vec::new();
+    for second in 121..=300 {
+        slice_of(&mut decider, Nanos::from_secs(second), &slice(&[0; 3]));
+        shares.push(share(&decider));
+    }
+    assert!(shares.is_sorted() && shares.last() == Some(&100), "{shares:?}");
+}
+
+#[test]
+fn who_has_no_more_than_an_equal_part_is_judged_by_its_bytes() {
+    let tenants = [0, 1, 2].map(|number| tenant(number, 100, false));
+    let mut decider = decider(&EngineConfig::default(), &tenants);
+    for second in 1..=600 {
+        slice_of(&mut decider, Nanos::from_secs(second), &random_reader_and_two_scanners([0.3, 0.35, 0.35]));
+        assert_eq!(decider.decision(TenantId(0), DISK).unwrap().share.get(), 100);
+    }
+}
+
+#[test]
+fn an_equal_part_is_by_the_operators_weight_and_of_those_who_use_the_disk() {
+    // A reader that is to have three times as much has half of the disk beside two others, and a hundred that are hardly there
+    // take next to nothing from it.
+    let mut tenants = vec![tenant(0, 300, false), tenant(1, 100, false), tenant(2, 100, false)];
+    tenants.extend((3..103).map(|number| tenant(number, 100, false)));
+    let mut decider = decider(&EngineConfig::default(), &tenants);
+    for second in 1..=600 {
+        let mut signals = random_reader_and_two_scanners([0.55, 0.2, 0.2]);
+        let idlers = (3..103).map(|number| IoSignals {
+            tenant: TenantId(number),
+            disk_time: Nanos::from_micros(20),
+            transferred: IoCounters { read_bytes: 4096, read_ops: 1, ..IoCounters::default() },
+            ..signals.io[0]
+        });
+        let idlers: Vec<IoSignals> = idlers.collect();
+        signals.io.extend(idlers);
+        slice_of(&mut decider, Nanos::from_secs(second), &signals);
+    }
+    assert_eq!(decider.decision(TenantId(0), DISK).unwrap().share.get(), 300);
+}
+
+#[test]
+fn where_bytes_are_counted_disk_time_is_not() {
+    let mut config = EngineConfig::default();
+    config.fennel.counted = CountedUse::Bytes;
+    let mut decider = decider(&config, &[0, 1, 2].map(|number| tenant(number, 100, false)));
+    for second in 1..=600 {
+        slice_of(&mut decider, Nanos::from_secs(second), &random_reader_and_two_scanners([0.9, 0.05, 0.05]));
+    }
+    assert_eq!(decider.decision(TenantId(0), DISK).unwrap().share.get(), 100);
+    assert!(decider.all_histories(Nanos::from_secs(600)).iter().all(|row| row.disk_part == 0.0));
 }
 
 #[test]
@@ -247,7 +335,8 @@ fn a_leap_of_the_clock_leaves_a_sane_history() {
     let year = Nanos::from_secs(365 * 86_400);
     let usage = UsageAverage { recent_bytes_per_second: 5e6, long_term_bytes_per_second: 1e6 };
     let late = tenant(1, 100, false);
-    let row = TenantHistory { key: late.history_key(), device: DISK, usage, group: 9, age: Nanos::ZERO };
+    let row =
+        TenantHistory { key: late.history_key(), device: DISK, usage, disk_part: 0.5, group: 9, age: Nanos::ZERO };
     assert!(decider.tenant_seen(year, &late, std::slice::from_ref(&row)).is_empty());
     let stored = decider.all_histories(year);
     assert!(

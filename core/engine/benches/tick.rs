@@ -60,7 +60,13 @@ impl World {
         for number in 0..tenants {
             engine.handle(now, Event::TenantSeen { tenant: tenant(number), history: Vec::new() });
             let (counters, wait) = (IoCounters::default(), Some(WaitCounters::default()));
-            sample.io.extend(disks().map(|device| TenantIo { tenant: TenantId(number), device, counters, wait }));
+            sample.io.extend(disks().map(|device| TenantIo {
+                tenant: TenantId(number),
+                device,
+                counters,
+                wait,
+                served_ns: None,
+            }));
         }
         let mut world = Self { engine, load, now, seed: 1, sample, files: BTreeMap::new() };
         for _ in 0..WARM_UP {

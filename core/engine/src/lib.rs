@@ -189,6 +189,7 @@ impl Engine {
 
     fn device_seen(&mut self, device: &Device) {
         self.devices.insert(device.id);
+        self.observer.device_seen(device.id, device.facts.rotational);
         self.decider.device_seen(device.id);
         self.actuator.device_seen(device);
     }

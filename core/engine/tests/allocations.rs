@@ -54,8 +54,13 @@ fn sample(tenants: u64, second: u64) -> Sample {
         busy_ns: 0,
         in_flight: 0,
     };
-    let row =
-        |tenant: u64, device| TenantIo { tenant: TenantId(tenant), device, counters: counters(tenant), wait: None };
+    let row = |tenant: u64, device| TenantIo {
+        tenant: TenantId(tenant),
+        device,
+        counters: counters(tenant),
+        wait: None,
+        served_ns: None,
+    };
     Sample {
         devices: disks.map(disk).to_vec(),
         io: (0..tenants).flat_map(|tenant| disks.map(|device| row(tenant, device))).collect(),

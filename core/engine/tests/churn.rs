@@ -114,6 +114,7 @@ fn sample(slice: u64, there: std::ops::Range<u64>) -> Sample {
             device: DISK,
             counters: reads((1 + slices) * ((1 + number % 16) << 16)),
             wait: None,
+            served_ns: None,
         }
     };
     let device = DeviceSample {

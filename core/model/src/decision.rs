@@ -103,6 +103,17 @@ pub enum Reason {
         /// It is the long horizon that put it there, not the recent one.
         long_term: bool,
     },
+    /// The tenant's place among the priority groups, which it has for holding the disk longer than its part.
+    Held {
+        /// The group, 0 to `groups - 1`.
+        group: u8,
+        /// How many groups there are.
+        groups: u8,
+        /// Its moving average of the disk's time per operator's weight, 1 is all of it.
+        disk_part: f64,
+        /// What everyone who uses the disk would have per operator's weight.
+        equal_part: f64,
+    },
     /// The measured use asks for another group, but not yet for long enough.
     Holding {
         /// The group it stays in.
@@ -202,6 +213,13 @@ impl fmt::Display for Reason {
                     if *quiet { "that count as heavy" } else { "of the heaviest" },
                 )
             }
+            Self::Held { group, groups, disk_part, equal_part } => write!(
+                f,
+                "group {group} of 0..{}: recent average {:.1} % of the disk's time per weight against an equal part of {:.1} %",
+                groups.saturating_sub(1),
+                100.0 * disk_part,
+                100.0 * equal_part,
+            ),
             Self::Holding { group, wanted, verdicts, needed } => {
                 write!(f, "stays in group {group}: {verdicts} of {needed} verdicts for group {wanted}")
             }

@@ -22,8 +22,15 @@ pub struct TenantHistory {
     pub device: DeviceId,
     /// The averages.
     pub usage: UsageAverage,
+    /// The part of the disk's time that it took, 0 to 1, over the recent horizon; 0 where that is not counted.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub disk_part: f64,
     /// The priority group it was in.
     pub group: u8,
     /// How long ago the averages were true: zero when written, set by the store when read back.
     pub age: Nanos,
+}
+
+fn is_zero(value: &f64) -> bool {
+    *value == 0.0
 }

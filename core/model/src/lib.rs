@@ -67,8 +67,8 @@ pub use sample::{
 };
 pub use served::{SERVED_NAME_BYTES_MAX, ServedDisk, ServedDisks, ServerAnswer, ServerRequest, is_served_name};
 pub use settings::{
-    ActuationSettings, DeviceSettings, EngineConfig, FennelSettings, JobSettings, MakespanSettings, Mode,
-    ObserveSettings,
+    ActuationSettings, CountedUse, DeviceSettings, EngineConfig, FennelSettings, JobSettings, MakespanSettings, Mode,
+    ObserveSettings, Places,
 };
 pub use signals::{DeviceSignals, IoSignals, PressureSignals, Signals, UsageSignals};
 pub use tenant::{CgroupRef, Origin, Role, Tenant, TenantId, TenantKind, TenantRule, Terms};

@@ -75,6 +75,9 @@ pub struct TenantIo {
     pub counters: IoCounters,
     /// How long it took, where the kernel accounts it per group.
     pub wait: Option<WaitCounters>,
+    /// How much of the disk's time that was by the kernel's own account, in nanoseconds: `cost.usage` of iocost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub served_ns: Option<u64>,
 }
 
 /// What a tenant's processes use besides the disk, for forecasts (Malensek et al. 2016, section 4.1).

@@ -79,9 +79,63 @@ impl Default for ObserveSettings {
     }
 }
 
+/// What of a tenant's use makes it heavy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CountedUse {
+    /// Bytes read and written, as in Malensek et al. 2016. Recordings that do not say were made with it.
+    #[default]
+    Bytes,
+    /// Bytes, and the disk's time as far as it exceeds an equal part.
+    DiskTime,
+}
+
+impl CountedUse {
+    /// Both, the default of the operator's file first.
+    pub const ALL: [Self; 2] = [Self::DiskTime, Self::Bytes];
+
+    /// The word of the operator's file.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::DiskTime => "disk-time",
+            Self::Bytes => "bytes",
+        }
+    }
+}
+
+/// How use becomes a place among the priority groups.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Places {
+    /// In proportion to the use against the heaviest. Recordings that do not say were made with it.
+    #[default]
+    Linear,
+    /// A group each for up to a hundredth and up to a tenth of the heaviest's use, and in proportion above that.
+    Decades,
+}
+
+impl Places {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Linear, Self::Decades];
+
+    /// The word of the operator's file.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Linear => "linear",
+            Self::Decades => "decades",
+        }
+    }
+}
+
 /// Fennel (Malensek et al. 2016, section 2.1): sparing tenants rise, heavy ones sink.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FennelSettings {
+    /// What makes heavy.
+    #[serde(default)]
+    pub counted: CountedUse,
+    /// How use becomes a place.
+    #[serde(default)]
+    pub places: Places,
     /// Priority groups; the seed has ten.
     pub groups: u8,
     /// Half-life of the recent average.
@@ -105,6 +159,8 @@ pub struct FennelSettings {
 impl Default for FennelSettings {
     fn default() -> Self {
         Self {
+            counted: CountedUse::DiskTime,
+            places: Places::Linear,
             groups: 10,
             recent_half_life: Nanos::from_secs(60),
             long_term_half_life: Nanos::from_secs(6 * 3600),

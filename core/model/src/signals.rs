@@ -56,6 +56,10 @@ pub struct IoSignals {
     pub latency: Option<Nanos>,
     /// It counts towards the contention level.
     pub active: bool,
+    /// How much of the disk's time that was by the kernel's own account, where it keeps one.
+    pub served: Option<Nanos>,
+    /// For how long the disk was busy with it, of the time for which it was busy at all: an estimate.
+    pub disk_time: Nanos,
 }
 
 impl IoSignals {
@@ -65,6 +69,14 @@ impl IoSignals {
             return 0.0;
         }
         self.transferred.bytes() as f64 / self.elapsed.as_secs_f64()
+    }
+
+    /// The part of the disk's time that it took, 0 to 1.
+    pub fn disk_part(&self) -> f64 {
+        if self.elapsed == Nanos::ZERO {
+            return 0.0;
+        }
+        self.disk_time.as_secs_f64() / self.elapsed.as_secs_f64()
     }
 }
 

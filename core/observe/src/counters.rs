@@ -14,6 +14,7 @@ const TIME_WRAP_NS: u64 = (1 << 32) * 1_000_000;
 pub(crate) struct Row {
     pub(crate) io: IoCounters,
     pub(crate) wait: Option<WaitCounters>,
+    pub(crate) served_ns: Option<u64>,
     pub(crate) busy_ns: u64,
 }
 
@@ -47,7 +48,8 @@ pub(crate) fn difference(old: &Row, new: &Row) -> Difference {
         write_ns: step(old.write_ns, new.write_ns, TIME_WRAP_NS).unwrap_or(0),
     });
     let busy_ns = step(old.busy_ns, new.busy_ns, TIME_WRAP_NS).unwrap_or(0);
-    Difference::Moved(Row { io, wait, busy_ns })
+    let served_ns = old.served_ns.zip(new.served_ns).map(|(old, new)| new.saturating_sub(old));
+    Difference::Moved(Row { io, wait, served_ns, busy_ns })
 }
 
 fn count_step(old: u64, new: u64) -> Option<u64> {

@@ -1,4 +1,4 @@
-//! Differences of two samples: rates, resets, latency, contention, pressure, and what tenants use besides the disk.
+//! Differences of two samples: rates, resets, latency, contention, disk time, pressure, and what tenants use besides the disk.
 //!
 //! [`Observer`] keeps the last reading of every pair (tenant, device) and of every device. Each keeps the instant of its
 //! own last reading: a pair that could not be read in one slice has a difference over two in the next. All rows are sorted
@@ -11,9 +11,11 @@
 //! such as a cgroup that a new rule made a tenant; its first reading is where later differences start.
 
 mod counters;
+mod disk_time;
 mod tenant_usage;
 
 use crate::counters::{Difference, Row, difference};
+use crate::disk_time::DiskTimes;
 use crate::tenant_usage::TenantReadings;
 use minerva_model::{
     AgentReport, DeviceId, DeviceSample, DeviceSignals, Finding, FindingKind, IoCounters, IoSignals, Nanos,
@@ -37,6 +39,7 @@ pub struct Observer {
     /// The vector that `pairs` had before, kept for its memory.
     #[serde(skip)]
     spare: Vec<(PairKey, Reading)>,
+    disk_times: DiskTimes,
     tenants: TenantReadings,
 }
 
@@ -74,6 +77,7 @@ impl Observer {
         let devices = self.device_signals(now, &sample.devices, &mut restarts);
         let mut signals = Signals { devices, ..Signals::default() };
         self.pair_signals(now, &sample.io, &mut signals, &mut restarts);
+        self.disk_times.share_out(&mut signals);
         self.tenants.slice(now, sample, &mut signals);
         (signals, restarts.finding().into_iter().collect())
     }
@@ -91,8 +95,14 @@ impl Observer {
         self.pairs.drain(start..end);
     }
 
+    /// A disk appeared, or what is known of it changed. Seeks cost time on it if it is `rotational`.
+    pub fn device_seen(&mut self, id: DeviceId, rotational: bool) {
+        self.disk_times.device_seen(id, rotational);
+    }
+
     /// Forgets a disk's counters and everyone's on it: its number may come back as another disk.
     pub fn device_gone(&mut self, id: DeviceId) {
+        self.disk_times.device_gone(id);
         self.devices.retain(|(device, _)| *device != id);
         self.pairs.retain(|((_, device), _)| *device != id);
     }
@@ -101,7 +111,7 @@ impl Observer {
         let samples = sorted(samples, |sample| sample.device);
         let mut signals = Vec::with_capacity(samples.len());
         for sample in samples.iter() {
-            let row = Row { io: sample.counters, wait: Some(sample.wait), busy_ns: sample.busy_ns };
+            let row = Row { io: sample.counters, wait: Some(sample.wait), served_ns: None, busy_ns: sample.busy_ns };
             let reading = Reading { at: now, row };
             let position = self.devices.binary_search_by_key(&sample.device, |(device, _)| *device);
             let old = match position {
@@ -138,7 +148,7 @@ impl Observer {
                 next.push(unread);
             }
             let old = before.next_if(|(old, _)| *old == key).map(|(_, reading)| reading);
-            let row = Row { io: sample.counters, wait: sample.wait, busy_ns: 0 };
+            let row = Row { io: sample.counters, wait: sample.wait, served_ns: sample.served_ns, busy_ns: 0 };
             next.push((key, Reading { at: now, row }));
             let disk = signals.devices.binary_search_by_key(&sample.device, |device| device.device).ok();
             let disk = disk.map(|index| &mut signals.devices[index]);
@@ -160,7 +170,9 @@ impl Observer {
             }
             let latency = moved.wait.and_then(|wait| mean(wait, &moved.io));
             let (tenant, device) = key;
-            signals.io.push(IoSignals { tenant, device, elapsed, transferred: moved.io, latency, active });
+            let served = moved.served_ns.map(Nanos);
+            let (transferred, disk_time) = (moved.io, Nanos::ZERO);
+            signals.io.push(IoSignals { tenant, device, elapsed, transferred, latency, active, served, disk_time });
         }
         next.extend(before);
         self.spare = std::mem::replace(&mut self.pairs, next);

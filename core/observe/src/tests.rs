@@ -1,6 +1,7 @@
 use super::Observer;
 use minerva_model::{
-    DeviceId, DeviceSample, FindingKind, IoCounters, Nanos, ObserveSettings, Sample, TenantId, TenantIo, WaitCounters,
+    DeviceId, DeviceSample, FindingKind, IoCounters, IoSignals, Nanos, ObserveSettings, Sample, TenantId, TenantIo,
+    WaitCounters,
 };
 use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, proptest};
 
@@ -16,7 +17,7 @@ fn disk(counters: IoCounters) -> DeviceSample {
 }
 
 fn row(tenant: u64, counters: IoCounters) -> TenantIo {
-    TenantIo { tenant: TenantId(tenant), device: DISK, counters, wait: None }
+    TenantIo { tenant: TenantId(tenant), device: DISK, counters, wait: None, served_ns: None }
 }
 
 fn sample(disk_counters: IoCounters, rows: &[(u64, IoCounters)]) -> Sample {
@@ -118,6 +119,75 @@ fn latency_is_the_mean_of_the_requests_and_busy_time_never_above_the_slice() {
     assert_eq!(signals.io[0].latency, Some(Nanos(5_000)));
 }
 
+/// Parts of a second, in percent, of tenants that did this on a disk which was busy for `busy_ms` of it.
+fn disk_parts(rotational: bool, busy_ms: u64, rows: &[TenantIo]) -> Vec<u64> {
+    let mut observer = observer();
+    observer.device_seen(DISK, rotational);
+    let nothing: Vec<(u64, IoCounters)> = rows.iter().map(|row| (row.tenant.0, reads(0, 0))).collect();
+    let mut before = sample(reads(0, 0), &nothing);
+    before.io.iter_mut().zip(rows).for_each(|(before, row)| before.served_ns = row.served_ns.map(|_| 0));
+    observer.signals(Nanos::from_secs(1), &before);
+    let all = rows.iter().fold(reads(0, 0), |all, row| {
+        reads(all.read_bytes + row.counters.read_bytes, all.read_ops + row.counters.read_ops)
+    });
+    let mut after = Sample { io: rows.to_vec(), ..sample(all, &[]) };
+    after.devices[0].busy_ns = busy_ms * 1_000_000;
+    let (signals, _) = observer.signals(Nanos::from_secs(2), &after);
+    signals.io.iter().map(|io| (100.0 * io.disk_part()).round() as u64).collect()
+}
+
+#[test]
+fn disk_time_follows_from_requests_sizes_and_the_kind_of_disk() {
+    let ops = |tenant, ops: u64, bytes_each: u64| row(tenant, reads(ops * bytes_each, ops));
+    let [random, scanner, other] = [ops(1, 60, 4096), ops(2, 40, 262_144), ops(3, 40, 262_144)];
+    // A disk with arms reads 60 times 4 KiB at random in about 0.76 s, and 20 MB of two scanners in about 0.22.
+    assert_eq!(disk_parts(true, 1_000, &[random, scanner, other]), [77, 11, 11]);
+    // What was measured is shared out, be it more or less.
+    assert_eq!(disk_parts(true, 500, &[random, scanner, other]), [34, 8, 8]);
+    // Without arms a request is a request.
+    assert_eq!(disk_parts(false, 1_000, &[ops(1, 10_000, 4096), ops(2, 1_600, 262_144)]), [35, 65]);
+    // Nobody has more than there was: 5,000 small requests that went on where they were cannot have cost a seek each.
+    assert_eq!(disk_parts(true, 1_000, &[ops(1, 5_000, 4096), ops(2, 100, 262_144)]), [78, 22]);
+    // The kernel's own figure counts where it gives one.
+    let by_kernel = |row: TenantIo, ms: u64| TenantIo { served_ns: Some(ms * 1_000_000), ..row };
+    assert_eq!(disk_parts(true, 1_000, &[by_kernel(random, 300), by_kernel(scanner, 600)]), [33, 67]);
+    // Where it does not say for how long the disk was busy, the estimate stands.
+    assert_eq!(disk_parts(true, 0, &[ops(1, 20, 4096)]), [25]);
+}
+
+#[test]
+fn what_no_tenant_did_is_no_tenants_disk_time() {
+    let mut observer = observer();
+    observer.device_seen(DISK, true);
+    observer.signals(Nanos::from_secs(1), &sample(reads(0, 0), &[(1, reads(0, 0))]));
+    let mut after = sample(reads(50 * 4096, 50), &[(1, reads(10 * 4096, 10))]);
+    after.devices[0].busy_ns = 1_000_000_000;
+    let (signals, _) = observer.signals(Nanos::from_secs(2), &after);
+    assert_eq!(signals.io[0].disk_time.as_millis_f64().round(), 200.0);
+}
+
+#[test]
+fn a_tenant_cannot_teach_that_its_requests_are_cheap() {
+    let mut observer = observer();
+    observer.device_seen(DISK, true);
+    let (mut all, mut own, mut scanner) = (reads(0, 0), reads(0, 0), reads(0, 0));
+    let mut parts = Vec::new();
+    for second in 1..=120_u64 {
+        // For a minute it is alone and reads 4 KiB after 4 KiB, then here and there beside a scanner.
+        let (small, large) = if second <= 60 { (3_000, 0) } else { (60, 60) };
+        (own.read_ops, own.read_bytes) = (own.read_ops + small, own.read_bytes + small * 4096);
+        (scanner.read_ops, scanner.read_bytes) = (scanner.read_ops + large, scanner.read_bytes + large * 262_144);
+        all.read_ops += small + large;
+        all.read_bytes += small * 4096 + large * 262_144;
+        let mut sample = sample(all, &[(1, own), (2, scanner)]);
+        sample.devices[0].busy_ns = second * 1_000_000_000;
+        let (signals, _) = observer.signals(Nanos::from_secs(second), &sample);
+        parts.push(signals.io.first().map_or(0.0, IoSignals::disk_part));
+    }
+    assert!(parts[5..60].iter().all(|part| *part > 0.99), "alone all of it: {parts:?}");
+    assert!(parts[60..].iter().all(|part| *part > 0.75), "three quarters at the least: {parts:?}");
+}
+
 #[test]
 fn what_is_gone_is_forgotten() {
     let mut observer = observer();
@@ -156,6 +226,7 @@ fn any_sample() -> impl Strategy<Value = Sample> {
                 device: DeviceId { major: 8, minor },
                 counters,
                 wait: Some(WaitCounters { read_ns: counters.read_bytes, write_ns: 1 }),
+                served_ns: (counters.read_ops % 2 == 0).then_some(counters.write_bytes),
             })
             .collect(),
         ..Sample::default()
@@ -179,6 +250,12 @@ proptest! {
                 prop_assert!(device.elapsed > Nanos::ZERO);
             }
             prop_assert!(signals.io.iter().all(|io| io.elapsed > Nanos::ZERO));
+            for device in &signals.devices {
+                let parts = signals.io.iter().filter(|io| io.device == device.device).map(IoSignals::disk_part);
+                let (sum, count) = parts.fold((0.0, 0), |(sum, count), part| (sum + part, count + 1));
+                let busy = if device.busy_permille == 0 { 1.0 } else { f64::from(device.busy_permille) / 1e3 };
+                prop_assert!(sum <= busy + 1e-9 * f64::from(count), "{} of {}", sum, busy);
+            }
         }
     }
 

@@ -28,6 +28,7 @@ pub(crate) struct Pair {
     pub(crate) offset: IoCounters,
     pub(crate) reported: IoCounters,
     pub(crate) wait: Option<WaitCounters>,
+    pub(crate) served_ns: Option<u64>,
     /// It had a row in the last reading.
     pub(crate) is_told: bool,
 }
@@ -77,6 +78,8 @@ pub(crate) struct Raw {
     pub(crate) source: Source,
     pub(crate) counters: IoCounters,
     pub(crate) wait: Option<WaitCounters>,
+    /// The disk's time by iocost's account.
+    pub(crate) served_ns: Option<u64>,
 }
 
 /// Opens a tenant's directory, if it is still the one that was met.
@@ -181,6 +184,7 @@ impl GroupReader<'_> {
             source: Source::IoStat,
             counters: row.counters,
             wait: None,
+            served_ns: row.cost_usage_us.map(|us| us.saturating_mul(1_000)),
         }));
     }
 
@@ -223,7 +227,8 @@ impl GroupReader<'_> {
                     continue;
                 }
             };
-            raw.push(Raw { device: row.device, source, counters, wait: waits.get(&row.device).copied() });
+            let wait = waits.get(&row.device).copied();
+            raw.push(Raw { device: row.device, source, counters, wait, served_ns: None });
         }
     }
 

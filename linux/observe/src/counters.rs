@@ -158,6 +158,7 @@ impl State {
             device: *device,
             counters: pair.reported,
             wait: pair.wait,
+            served_ns: pair.served_ns,
         })
     }
 }
@@ -197,9 +198,18 @@ fn report(id: TenantId, state: &mut State, raw: &[Raw], reading: &mut Reading, s
         }
         pairs.insert(
             row.device,
-            Pair { source: row.source, raw: row.counters, offset, reported, wait: row.wait, is_told: true },
+            Pair {
+                source: row.source,
+                raw: row.counters,
+                offset,
+                reported,
+                wait: row.wait,
+                served_ns: row.served_ns,
+                is_told: true,
+            },
         );
-        reading.rows.push(TenantIo { tenant: id, device: row.device, counters: reported, wait: row.wait });
+        let Raw { device, wait, served_ns, .. } = *row;
+        reading.rows.push(TenantIo { tenant: id, device, counters: reported, wait, served_ns });
     }
 }
 

@@ -146,6 +146,13 @@ fn joined(bins: &[u64], count: usize) -> Vec<u64> {
     bins.chunks(count).map(|bins| bins.iter().sum()).collect()
 }
 
+/// Jain's fairness index of what each got: 1 when all got the same, 1/n when one got all.
+pub(crate) fn jain_index(parts: impl Iterator<Item = f64>) -> f64 {
+    let (count, sum, squares) =
+        parts.fold((0.0, 0.0, 0.0), |(count, sum, squares), part| (count + 1.0, sum + part, squares + part * part));
+    if squares == 0.0 { 1.0 } else { sum * sum / (count * squares) }
+}
+
 /// What happened in a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {

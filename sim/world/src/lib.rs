@@ -19,6 +19,7 @@
 mod account;
 mod fault;
 mod ideal;
+mod kind;
 mod promise;
 mod setup;
 mod steering;

@@ -105,10 +105,11 @@ impl Steering {
     }
 
     /// A slice ends: reads the counters, and what tenants use besides the disk, into the engine and returns the (tenant, weight)
-    /// pairs that it changed.
+    /// pairs that it changed. `busy` is for how long the disk had a request so far.
     pub(crate) fn slice(
         &mut self,
         now: Nanos,
+        busy: Nanos,
         tenants: &[Counters],
         usage: &[Option<ProcessUsage>],
     ) -> Vec<(usize, u32)> {
@@ -119,13 +120,14 @@ impl Steering {
             total.write_bytes += counters.io.write_bytes;
             total.read_ops += counters.io.read_ops;
             total.write_ops += counters.io.write_ops;
-            io.push(TenantIo { tenant: TenantId(index as u64), device: DEVICE, counters: counters.io, wait: None });
+            let (tenant, counters) = (TenantId(index as u64), counters.io);
+            io.push(TenantIo { tenant, device: DEVICE, counters, wait: None, served_ns: None });
         }
         let device = DeviceSample {
             device: DEVICE,
             counters: total,
             wait: WaitCounters::default(),
-            busy_ns: now.0,
+            busy_ns: busy.0,
             in_flight: 0,
         };
         let before = self.weights.clone();
@@ -222,8 +224,8 @@ mod tests {
         let slices = 1..30u64;
         slices
             .map(|slice| {
-                let counters = [read(slice * 50_000_000), read(slice * 1_000_000)];
-                steering.slice(Nanos::from_secs(slice), &counters, &[None, None]).len()
+                let (now, counters) = (Nanos::from_secs(slice), [read(slice * 50_000_000), read(slice * 1_000_000)]);
+                steering.slice(now, now, &counters, &[None, None]).len()
             })
             .sum()
     }

@@ -1,12 +1,13 @@
 //! The loop. Whatever is due next happens: a completion, a process that wakes, a scheduler that waited, a slice.
 
-use crate::account::{Account, Report, ReportedTenant, Until};
+use crate::account::{Account, Report, ReportedTenant, Until, jain_index};
+use crate::kind::device_kind;
 use crate::setup::{GuestSetup, ProcessSetup, WorldSetup};
 use crate::steering::{Counters, Steering};
 use crate::usage::by_tenant;
-use minerva_blocksched::{Dispatch, FlowId, FlowParameters, GroupId, Kind, Request, RequestId, Scheduler};
+use minerva_blocksched::{Dispatch, FlowId, FlowParameters, GroupId, Request, RequestId, Scheduler};
 use minerva_model::Nanos;
-use minerva_sim_device::{DeviceModel, Kind as DeviceKind, Request as DeviceRequest};
+use minerva_sim_device::{DeviceModel, Request as DeviceRequest};
 use minerva_sim_workload::{IoRequest, Source, Step};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -36,6 +37,7 @@ struct Tenant {
     name: String,
     guest: Option<Guest>,
     counters: Counters,
+    disk_time: Nanos,
 }
 
 /// A request on its way, from the process to the disk and back.
@@ -43,6 +45,8 @@ struct Tenant {
 struct Travel {
     process: usize,
     issued: Nanos,
+    /// When the disk got it.
+    submitted: Nanos,
     io: IoRequest,
     /// It is within what its process was promised.
     within: bool,
@@ -56,6 +60,7 @@ pub struct World {
     depth: u32,
     in_flight: u32,
     host_wait_until: Option<Nanos>,
+    last_completion: Nanos,
     tenants: Vec<Tenant>,
     /// Tenants with a scheduler of their own: most have none, and there may be thousands.
     guests: Vec<usize>,
@@ -85,6 +90,7 @@ impl World {
             host: setup.host,
             in_flight: 0,
             host_wait_until: None,
+            last_completion: Nanos::ZERO,
             tenants: Vec::new(),
             guests: Vec::new(),
             processes: Vec::new(),
@@ -108,7 +114,12 @@ impl World {
                 Guest { scheduler, depth: depth.max(1), in_flight: 0, flow, passes_streams, wait_until: None }
             });
             world.guests.extend(guest.as_ref().map(|_| index));
-            world.tenants.push(Tenant { name: tenant.name, guest, counters: Counters::default() });
+            world.tenants.push(Tenant {
+                name: tenant.name,
+                guest,
+                counters: Counters::default(),
+                disk_time: Nanos::ZERO,
+            });
         }
         for (index, process) in setup.processes.into_iter().enumerate() {
             world.admit(index, process);
@@ -155,6 +166,12 @@ impl World {
         self.processes[process].account.bytes()
     }
 
+    /// For how long the disk served a tenant so far. Of requests that a disk serves at once, each is given the time since the one
+    /// before it was done.
+    pub fn disk_time(&self, tenant: usize) -> Nanos {
+        self.tenants[tenant].disk_time
+    }
+
     /// Runs until every process has ended, or until `until`; whether every process has ended.
     pub fn run(&mut self, until: Nanos) -> bool {
         while self.running > 0 {
@@ -196,6 +213,8 @@ impl World {
             process.source.completed(self.now, &travel.io);
             let tenant = &mut self.tenants[process.tenant];
             tenant.counters.note(&travel.io);
+            tenant.disk_time += completion.at.since(self.last_completion.max(travel.submitted));
+            self.last_completion = completion.at;
             if let Some(guest) = &mut tenant.guest {
                 guest.in_flight -= 1;
                 let own = Request { flow: FlowId(travel.process as u32), ..request };
@@ -225,7 +244,8 @@ impl World {
         };
         let counters: Vec<Counters> = self.tenants.iter().map(|tenant| tenant.counters).collect();
         let used = self.processes.iter().map(|process| (process.tenant, process.source.usage(self.now)));
-        for (tenant, weight) in steering.slice(self.now, &counters, &by_tenant(self.tenants.len(), used)) {
+        let (now, busy) = (self.now, self.device.statistics().busy_time);
+        for (tenant, weight) in steering.slice(now, busy, &counters, &by_tenant(self.tenants.len(), used)) {
             self.host.set_group_weight(self.now, GroupId(tenant as u32), weight);
             self.weights.push((self.now.as_secs_f64(), self.tenants[tenant].name.clone(), weight));
         }
@@ -242,7 +262,7 @@ impl World {
             match process.source.next(self.now) {
                 Step::Issue(io) => {
                     let within = process.account.issued(self.now, &io);
-                    let travel = Travel { process: index, issued: self.now, io, within };
+                    let travel = Travel { process: index, issued: self.now, submitted: self.now, io, within };
                     let slot = self.free.pop().unwrap_or(self.travels.len());
                     let request = Request {
                         id: RequestId(slot as u64),
@@ -312,6 +332,7 @@ impl World {
             match self.host.next(self.now) {
                 Dispatch::Send(request) => {
                     self.in_flight += 1;
+                    self.travels[request.id.0 as usize].submitted = self.now;
                     self.device.submit(
                         self.now,
                         DeviceRequest {
@@ -358,15 +379,11 @@ impl World {
         for (process, reported) in self.processes.iter().zip(&processes) {
             bytes_of[process.tenant] += reported.bytes;
         }
-        let tenants: Vec<ReportedTenant> = self
-            .tenants
-            .iter()
-            .zip(bytes_of)
-            .map(|(tenant, bytes): (_, u64)| {
-                let share = if total == 0 { 0.0 } else { bytes as f64 / total as f64 };
-                ReportedTenant { name: tenant.name.clone(), bytes, share }
-            })
-            .collect();
+        let in_all = |(tenant, bytes): (&Tenant, u64)| {
+            let share = if total == 0 { 0.0 } else { bytes as f64 / total as f64 };
+            ReportedTenant { name: tenant.name.clone(), bytes, share }
+        };
+        let tenants: Vec<ReportedTenant> = self.tenants.iter().zip(bytes_of).map(in_all).collect();
         let seconds = self.now.as_secs_f64();
         Report {
             scheduler: self.host.name().to_owned(),
@@ -380,21 +397,5 @@ impl World {
             device: self.device.statistics(),
             weights: self.weights.clone(),
         }
-    }
-}
-
-/// Jain's fairness index of what each got: 1 when all got the same, 1/n when one got all.
-fn jain_index(parts: impl Iterator<Item = f64>) -> f64 {
-    let (count, sum, squares) =
-        parts.fold((0.0, 0.0, 0.0), |(count, sum, squares), part| (count + 1.0, sum + part, squares + part * part));
-    if squares == 0.0 { 1.0 } else { sum * sum / (count * squares) }
-}
-
-fn device_kind(kind: Kind) -> DeviceKind {
-    match kind {
-        Kind::Read => DeviceKind::Read,
-        Kind::Write => DeviceKind::Write,
-        Kind::Flush => DeviceKind::Flush,
-        Kind::Discard => DeviceKind::Discard,
     }
 }

@@ -5,7 +5,7 @@ use minerva_blocksched::{Bfq, BfqOptions, FlowParameters};
 use minerva_model::{EngineConfig, JobSettings, MakespanSettings, Nanos};
 use minerva_sim_device::Profile;
 use minerva_sim_workload::{Generator, Pause, Plan};
-use minerva_sim_world::{EngineSetup, ProcessSetup, TenantSetup, World, WorldSetup};
+use minerva_sim_world::{EngineSetup, OutlookSource, ProcessSetup, TenantSetup, World, WorldSetup};
 
 const BLOCK_BYTES: u32 = 512 * 1024;
 const HORIZON: Nanos = Nanos::from_secs(100_000);
@@ -107,7 +107,11 @@ pub(crate) fn run(profile: &Profile, jobs: &[Job], arm: Arm, seed: u64) -> Vec<f
         depth: 1,
         tenants: jobs.iter().map(tenant).collect(),
         processes: processes.collect(),
-        engine: arm.config(jobs).map(|config| EngineSetup { config, rotational: is_rotational(profile) }),
+        engine: arm.config(jobs).map(|config| EngineSetup {
+            config,
+            rotational: is_rotational(profile),
+            outlook: OutlookSource::default(),
+        }),
         bin: Nanos::SECOND,
     });
     world.run(HORIZON);

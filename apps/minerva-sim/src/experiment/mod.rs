@@ -3,11 +3,12 @@
 pub(crate) mod ablation;
 pub(crate) mod background;
 pub(crate) mod client;
+pub(crate) mod disk_time;
 pub(crate) mod elsewhere;
 pub(crate) mod fennel;
 pub(crate) mod htbs;
-pub(crate) mod makespan;
 pub(crate) mod interleave;
+pub(crate) mod makespan;
 pub(crate) mod memory;
 pub(crate) mod proactive;
 pub(crate) mod queueing;

@@ -4,8 +4,8 @@ mod background;
 mod background_plot;
 mod fennel;
 mod htbs;
-mod makespan;
 mod interleave;
+mod makespan;
 mod proactive;
 mod tag;
 

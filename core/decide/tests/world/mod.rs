@@ -171,7 +171,16 @@ impl World {
             total.read_ops += read_ops;
             let transferred = IoCounters { read_bytes, read_ops, ..IoCounters::default() };
             let (tenant, active) = (TenantId(index as u64), read_ops > 0);
-            io.push(IoSignals { tenant, device: DISK, elapsed: Nanos::SECOND, transferred, latency: None, active });
+            io.push(IoSignals {
+                tenant,
+                device: DISK,
+                elapsed: Nanos::SECOND,
+                transferred,
+                latency: None,
+                active,
+                served: None,
+                disk_time: Nanos((transferred.read_bytes as f64 / self.bytes_per_second * 1e9) as u64),
+            });
         }
         let busy = total.read_bytes as f64 / self.bytes_per_second * 1e3;
         let device = DeviceSignals {

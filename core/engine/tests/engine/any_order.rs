@@ -18,6 +18,7 @@ fn any_history() -> impl Strategy<Value = Vec<TenantHistory>> {
     let row = row.prop_map(|(number, device, rate, group, age)| TenantHistory {
         key: format!("cgroup:{}#{number}", path(number)),
         device,
+        disk_part: if number % 2 == 0 { rate } else { 0.0 },
         usage: UsageAverage { recent_bytes_per_second: rate.abs(), long_term_bytes_per_second: rate / 3.0 },
         group,
         age: Nanos(age),

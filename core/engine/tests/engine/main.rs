@@ -70,6 +70,7 @@ fn sample(megabytes: &[u64]) -> Sample {
         device: DISK,
         counters: counters(*megabytes),
         wait: None,
+        served_ns: None,
     };
     let disk = DeviceSample {
         device: DISK,

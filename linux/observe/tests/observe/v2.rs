@@ -99,6 +99,7 @@ fn counters_pressure_and_what_was_cut() {
     observer.discover();
     let sample = observer.sample();
     assert_eq!(rows(&sample), ["t1 8:0 4096+512 2+1", "t2 8:0 10+0 1+0"]);
+    assert_eq!((sample.io[0].served_ns, sample.io[1].served_ns), (Some(7_000), None), "by iocost's account");
     assert_eq!(sample.skipped.len(), 1);
     assert_eq!((sample.skipped[0].place.as_str(), sample.skipped[0].count), ("io.stat", 1));
     assert_eq!(sample.skipped[0].why, r#"line not understood, of b: "8:16 rbytes=99""#);
