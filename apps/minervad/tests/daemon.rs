@@ -4,7 +4,6 @@
 
 mod bed;
 mod doors;
-mod forecasts;
 mod taking_part;
 mod trouble;
 mod unified;

@@ -22,19 +22,10 @@ pub(crate) fn until(what: &str, holds: impl FnMut() -> bool) {
 }
 
 /// Polls until it holds, and tells more when that is in vain.
-fn until_or_tell(what: &str, holds: impl FnMut() -> bool, more: impl Fn() -> String) {
-    wait(PATIENCE, what, holds, more);
-}
-
-/// Polls until it holds, for something that takes longer than a minute.
-pub(crate) fn until_within(seconds: u64, what: &str, holds: impl FnMut() -> bool) {
-    wait(Duration::from_secs(seconds), what, holds, String::new);
-}
-
-fn wait(patience: Duration, what: &str, mut holds: impl FnMut() -> bool, more: impl Fn() -> String) {
+fn until_or_tell(what: &str, mut holds: impl FnMut() -> bool, more: impl Fn() -> String) {
     let begin = Instant::now();
     while !holds() {
-        assert!(begin.elapsed() < patience, "waited in vain until {what}\n{}", more());
+        assert!(begin.elapsed() < PATIENCE, "waited in vain until {what}\n{}", more());
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -134,11 +125,6 @@ impl Bed {
         let read = format!("dd if=/dev/{} of=/dev/null bs=64k count={count} iflag=direct status=none", self.device);
         let script = format!("echo $$ > {} && while {read}; do sleep 0.05; done", procs.display());
         let reader = Command::new("sh").args(["-c", &script]).stderr(Stdio::null()).spawn().expect("a shell");
-        self.readers.push(reader);
-    }
-
-    /// A process of the test's own, which ends with the bed.
-    pub(crate) fn adopt(&mut self, reader: Child) {
         self.readers.push(reader);
     }
 
