@@ -3,6 +3,7 @@
 //! Ranges are wide: they refuse what cannot be meant (a share of 0, a slice of a week), not what is merely unusual.
 
 use crate::fennel_keys::FENNEL;
+use crate::forecast_keys::{FORECAST, FORECAST_WORDS};
 use crate::forms::{
     DISK_FORM, GLOB_FORM, NAME_FORM, PATH_FORM, absolute, check_cgroup_path, check_disk_name, check_glob, check_name,
     group_name, parse_metrics, show_path,
@@ -135,27 +136,6 @@ pub(crate) const SECTIONS: &[Section] = &[
             show: |c| show_text(&c.named.parent),
             example: "",
         }],
-    },
-];
-
-const FORECAST: &[Key<Config>] = &[
-    Key {
-        name: "mode",
-        doc: "`off`: no forecasts. `shadow`: they are made, measured and shown. `on`: shares also go by them, as far as their measured skill has earned.",
-        kind: Kind::Choice { words: &FORECAST_WORDS, set: |c, at| c.engine.forecast.mode = ForecastMode::ALL[at] },
-        show: |c| show_text(c.engine.forecast.mode.as_str()),
-        example: "",
-    },
-    Key {
-        name: "keep_every",
-        doc: "Fitted models are kept for the next start once in this time, and at the end.",
-        kind: Kind::Duration {
-            least: MINUTE,
-            most: Nanos::from_secs(24 * 3600),
-            set: |c, v| c.engine.forecast.keep_every = v,
-        },
-        show: |c| show_duration(c.engine.forecast.keep_every),
-        example: "",
     },
 ];
 
@@ -406,8 +386,6 @@ pub(crate) const RULE: &[Key<TenantRule>] = &[
     },
 ];
 
-const FORECAST_WORDS: [&str; 3] =
-    [ForecastMode::ALL[0].as_str(), ForecastMode::ALL[1].as_str(), ForecastMode::ALL[2].as_str()];
 const ROLE_WORDS: [&str; 3] = [Role::ALL[0].as_str(), Role::ALL[1].as_str(), Role::ALL[2].as_str()];
 
 /// The table in which a key of exactly this name exists.

@@ -10,6 +10,7 @@
 mod blk;
 mod fennel_keys;
 mod file;
+mod forecast_keys;
 mod forms;
 mod identities;
 mod judge;

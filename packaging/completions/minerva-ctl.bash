@@ -118,6 +118,18 @@ _minerva__ctl() {
             minerva__ctl__subcmd__credits__subcmd__help,take)
                 cmd="minerva__ctl__subcmd__credits__subcmd__help__subcmd__take"
                 ;;
+            minerva__ctl__subcmd__forecast,evaluate)
+                cmd="minerva__ctl__subcmd__forecast__subcmd__evaluate"
+                ;;
+            minerva__ctl__subcmd__forecast,help)
+                cmd="minerva__ctl__subcmd__forecast__subcmd__help"
+                ;;
+            minerva__ctl__subcmd__forecast__subcmd__help,evaluate)
+                cmd="minerva__ctl__subcmd__forecast__subcmd__help__subcmd__evaluate"
+                ;;
+            minerva__ctl__subcmd__forecast__subcmd__help,help)
+                cmd="minerva__ctl__subcmd__forecast__subcmd__help__subcmd__help"
+                ;;
             minerva__ctl__subcmd__help,attach)
                 cmd="minerva__ctl__subcmd__help__subcmd__attach"
                 ;;
@@ -195,6 +207,9 @@ _minerva__ctl() {
                 ;;
             minerva__ctl__subcmd__help__subcmd__credits,take)
                 cmd="minerva__ctl__subcmd__help__subcmd__credits__subcmd__take"
+                ;;
+            minerva__ctl__subcmd__help__subcmd__forecast,evaluate)
+                cmd="minerva__ctl__subcmd__help__subcmd__forecast__subcmd__evaluate"
                 ;;
             *)
                 ;;
@@ -639,7 +654,7 @@ _minerva__ctl() {
             return 0
             ;;
         minerva__subcmd__ctl__subcmd__forecast)
-            opts="-h --html --json --socket --config --help"
+            opts="-h --html --json --socket --config --help evaluate help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -657,6 +672,90 @@ _minerva__ctl() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__forecast__subcmd__evaluate)
+            opts="-h --time --column --by --step --report --json --socket --config --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --time)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --column)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --by)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --step)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --report)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --socket)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__forecast__subcmd__help)
+            opts="evaluate help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__forecast__subcmd__help__subcmd__evaluate)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__forecast__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 *)
                     COMPREPLY=()
                     ;;
@@ -855,8 +954,22 @@ _minerva__ctl() {
             return 0
             ;;
         minerva__subcmd__ctl__subcmd__help__subcmd__forecast)
-            opts=""
+            opts="evaluate"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__help__subcmd__forecast__subcmd__evaluate)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi

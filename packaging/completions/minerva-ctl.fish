@@ -65,11 +65,24 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand explain" -l sock
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand explain" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand explain" -l json -d 'Print JSON, one object a line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand explain" -s h -l help -d 'Print help'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast" -l html -d 'Write it as a page to this file' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast" -l json -d 'Print JSON, one object a line'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and not __fish_seen_subcommand_from evaluate help" -l html -d 'Write it as a page to this file' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and not __fish_seen_subcommand_from evaluate help" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and not __fish_seen_subcommand_from evaluate help" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and not __fish_seen_subcommand_from evaluate help" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and not __fish_seen_subcommand_from evaluate help" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and not __fish_seen_subcommand_from evaluate help" -a "evaluate" -d 'Backtest every model on a recording, or on a CSV or Parquet file of one\'s own; works without the daemon'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and not __fish_seen_subcommand_from evaluate help" -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and __fish_seen_subcommand_from evaluate" -l time -d 'The column with the time [default: one called time, timestamp or date; without it each row is a step]' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and __fish_seen_subcommand_from evaluate" -l column -d 'Only this column; can be given several times [default: every column of numbers]' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and __fish_seen_subcommand_from evaluate" -l by -d 'Rows with the same value of this column are series of their own' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and __fish_seen_subcommand_from evaluate" -l step -d 'The length of a step [default: the median time from row to row, or 1s]' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and __fish_seen_subcommand_from evaluate" -l report -d 'Write a report with plots: forecasts, autocorrelations, decomposition' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and __fish_seen_subcommand_from evaluate" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and __fish_seen_subcommand_from evaluate" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and __fish_seen_subcommand_from evaluate" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and __fish_seen_subcommand_from evaluate" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and __fish_seen_subcommand_from help" -f -a "evaluate" -d 'Backtest every model on a recording, or on a CSV or Parquet file of one\'s own; works without the daemon'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l rounds -d 'How often the comparison goes through all arms' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l device -d 'Only this disk, such as sda' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l mount -d 'Only the disk under this path' -r -F
@@ -228,6 +241,7 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload run rm attach priority credits boost when whoami audit probe-reader generate help" -f -a "probe-reader" -d 'One of the readers of a probe or a comparison'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload run rm attach priority credits boost when whoami audit probe-reader generate help" -f -a "generate" -d 'Write manual pages and shell completions, for packagers'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload run rm attach priority credits boost when whoami audit probe-reader generate help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from forecast" -f -a "evaluate" -d 'Backtest every model on a recording, or on a CSV or Parquet file of one\'s own; works without the daemon'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "check" -d 'Judge a file; errors point at the place'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "default" -d 'Print a file with every setting at its default, explained'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from credits" -f -a "give" -d 'Give an account credits, as the operator'

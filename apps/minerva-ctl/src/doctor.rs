@@ -33,6 +33,17 @@ pub(crate) enum Proof {
     Compare { change_elevator: bool, rounds: u32 },
 }
 
+impl Proof {
+    /// What the command line asks for.
+    pub(crate) fn asked_for(probe: bool, compare: bool, change_elevator: bool, rounds: u32) -> Option<Self> {
+        match (probe, compare) {
+            (true, _) => Some(Self::Probe),
+            (_, true) => Some(Self::Compare { change_elevator, rounds }),
+            _ => None,
+        }
+    }
+}
+
 /// One disk, judged.
 #[derive(Clone, Debug, Serialize)]
 struct DiskLine {

@@ -36,7 +36,6 @@ use anyhow::Context;
 use arguments::{Arguments, Command, ForecastCommand};
 use clap::Parser;
 use minerva_api::client::{self, Operator};
-use minerva_client::Lifetime;
 use output::Verdict;
 use place::OperatorFile;
 use signal_hook::consts::SIGPIPE;
@@ -82,10 +81,9 @@ fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
             with_daemon(Box::new(move |client| Box::pin(explain::run(client, tenant, at, json))))
         }
         Command::Forecast { command: Some(ForecastCommand::Evaluate(what)), .. } => forecast::evaluate(&what, json),
+        // The command line does not parse without a tenant.
         Command::Forecast { command: None, tenant, html } => {
-            // The command line does not parse without one.
-            let tenant = tenant.unwrap_or_default();
-            with_daemon(Box::new(move |client| Box::pin(forecast::run(client, tenant, html, json))))
+            with_daemon(Box::new(move |client| Box::pin(forecast::run(client, tenant.unwrap_or_default(), html, json))))
         }
         Command::Record { file: tape, duration } => {
             with_daemon(Box::new(move |client| Box::pin(record::run(client, tape, duration, json))))
@@ -95,11 +93,7 @@ fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
         }
         Command::Reload => with_daemon(Box::new(move |client| Box::pin(reload::run(client, json)))),
         Command::Doctor { probe, compare, change_elevator, rounds, device, mount, seconds } => {
-            let proof = match (probe, compare) {
-                (true, _) => Some(doctor::Proof::Probe),
-                (_, true) => Some(doctor::Proof::Compare { change_elevator, rounds }),
-                _ => None,
-            };
+            let proof = doctor::Proof::asked_for(probe, compare, change_elevator, rounds);
             doctor::run(&doctor::Request { file, proof, device, mount, duration: seconds, json })
         }
         Command::Restore { if_daemon_gone } => restore::run(&file, if_daemon_gone, json),
@@ -115,11 +109,7 @@ fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
             named::attach(&named::Place { socket: socket_path(socket, &file)?, file, name, weight }, pid, json)
         }
         Command::Priority { level, duration, until_pid, schedule, no_schedule, time_zone } => {
-            let lifetime = match (duration, until_pid) {
-                (Some(span), _) => Lifetime::For(span),
-                (None, Some(pid)) => Lifetime::Process(pid),
-                (None, None) => Lifetime::UntilReleased,
-            };
+            let lifetime = tenant::lifetime(duration, until_pid);
             let schedule = (no_schedule || !schedule.is_empty()).then_some(schedule);
             block_on(tenant::priority(&file, tenant::Priority { level, lifetime, schedule, time_zone }, json))
         }

@@ -10,6 +10,7 @@ use minerva_client::{BoostAmount, Client, Error, Level, Lifetime, Options, v1};
 use minerva_model::MicroCredits;
 use serde::Serialize;
 use std::fmt::Write;
+use std::time::Duration;
 
 /// What to do about one's priority.
 #[derive(Debug)]
@@ -20,6 +21,15 @@ pub(crate) struct Priority {
     pub(crate) schedule: Option<Vec<v1::ScheduleEntry>>,
     /// Absent: this machine's.
     pub(crate) time_zone: Option<String>,
+}
+
+/// Until when a level is to last.
+pub(crate) fn lifetime(duration: Option<Duration>, until_pid: Option<u32>) -> Lifetime {
+    match (duration, until_pid) {
+        (Some(span), _) => Lifetime::For(span),
+        (None, Some(pid)) => Lifetime::Process(pid),
+        (None, None) => Lifetime::UntilReleased,
+    }
 }
 
 /// Connects as the environment says; on a host whose operator has put the socket elsewhere, there.

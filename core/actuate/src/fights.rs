@@ -6,7 +6,7 @@
 
 use crate::knob::{Holder, KnobKey};
 use crate::setting::Setting;
-use minerva_model::{DeviceId, Finding, FindingKind, KnobTarget, TenantId};
+use minerva_model::{DeviceId, EngineConfig, Finding, FindingKind, KnobTarget, TenantId};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
@@ -21,6 +21,15 @@ pub(crate) struct Rules {
     pub(crate) verify_every_slices: u64,
     /// Overwrites within the window before Minerva leaves the knob; at least 1.
     pub(crate) fights_before_giving_up: u64,
+}
+
+impl Rules {
+    pub(crate) fn of(config: &EngineConfig) -> Self {
+        Self {
+            verify_every_slices: u64::from(config.actuation.verify_every_slices.max(1)),
+            fights_before_giving_up: u64::from(config.actuation.fights_before_giving_up.max(1)),
+        }
+    }
 }
 
 /// The overwrites of one knob that still count, by slice.

@@ -111,6 +111,16 @@ impl Groups {
     }
 }
 
+/// Who is likely to write the knobs of a group above tenants.
+pub(crate) fn manager_of_group(path: &str) -> &'static str {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    match () {
+        () if path.contains("kubepods") => "the kubelet",
+        () if [".slice", ".scope", ".service"].iter().any(|kind| name.ends_with(kind)) => "systemd",
+        () => "another program",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::Groups;

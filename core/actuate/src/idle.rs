@@ -147,7 +147,16 @@ mod tests {
     fn row(tenant: u64, ops: u64, size: u64) -> IoSignals {
         let transferred = IoCounters { read_ops: ops, read_bytes: ops * size, ..IoCounters::default() };
         let (tenant, active) = (TenantId(tenant), ops > 0);
-        IoSignals { tenant, device: DISK, elapsed: Nanos::SECOND, transferred, latency: None, active }
+        IoSignals {
+            tenant,
+            device: DISK,
+            elapsed: Nanos::SECOND,
+            transferred,
+            latency: None,
+            active,
+            served: None,
+            disk_time: Nanos::ZERO,
+        }
     }
 
     #[test]

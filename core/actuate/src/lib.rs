@@ -38,7 +38,7 @@ mod weight_file;
 pub use verdict::{Verdict, verdict};
 
 use fights::{Owner, Rules};
-use groups::{GroupNumber, Groups};
+use groups::{GroupNumber, Groups, manager_of_group};
 use hierarchy::Own;
 use knob::Holder;
 use ledger::Ledger;
@@ -102,7 +102,7 @@ impl Actuator {
     pub fn new() -> Self {
         let config = EngineConfig::default();
         Self {
-            ledger: Ledger::new(rules(&config)),
+            ledger: Ledger::new(Rules::of(&config)),
             config,
             slice: 0,
             stopped: false,
@@ -122,7 +122,7 @@ impl Actuator {
         let enforced = self.enforces();
         let managed_ancestors = self.config.actuation.manage_ancestors;
         self.config = config.clone();
-        self.ledger.configure(rules(config));
+        self.ledger.configure(Rules::of(config));
         if enforced && !self.enforces() {
             self.ledger.release_all();
         }
@@ -316,9 +316,8 @@ impl Actuator {
 
     fn refresh(&mut self, id: DeviceId) {
         let enforces = self.enforces();
-        let renewed =
-            self.disks.get_mut(&id).is_some_and(|disk| disk.refresh(&self.config, enforces, &mut self.ledger));
-        if renewed {
+        let disk = self.disks.get_mut(&id);
+        if disk.is_some_and(|disk| disk.refresh(&self.config, enforces, &mut self.ledger)) {
             let pairs: Vec<_> = self.pairs.keys().filter(|(_, device)| *device == id).copied().collect();
             pairs.into_iter().for_each(|pair| self.enter_pair(pair));
         }
@@ -333,8 +332,8 @@ impl Actuator {
 
     fn wish_served_of(&mut self, pair: (TenantId, DeviceId)) {
         let steered = self.enforces() && is_steered(&self.tenants, pair.0);
-        let share = self.pairs.get(&pair).and_then(|pair| pair.share).filter(|_| steered);
-        self.served.wish(pair, share.map(Share::get), &mut self.ledger);
+        let share = self.pairs.get(&pair).and_then(|pair| pair.share).filter(|_| steered).map(Share::get);
+        self.served.wish(pair, share, &mut self.ledger);
     }
 
     /// Tells the disk, and servers of ours, what the pair has there now.
@@ -398,21 +397,4 @@ impl Actuator {
 
 fn is_steered(tenants: &BTreeMap<TenantId, Known>, tenant: TenantId) -> bool {
     tenants.get(&tenant).is_some_and(|known| !known.excluded)
-}
-
-fn rules(config: &EngineConfig) -> Rules {
-    Rules {
-        verify_every_slices: u64::from(config.actuation.verify_every_slices.max(1)),
-        fights_before_giving_up: u64::from(config.actuation.fights_before_giving_up.max(1)),
-    }
-}
-
-/// Who is likely to write the knobs of a group above tenants.
-fn manager_of_group(path: &str) -> &'static str {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    match () {
-        () if path.contains("kubepods") => "the kubelet",
-        () if [".slice", ".scope", ".service"].iter().any(|kind| name.ends_with(kind)) => "systemd",
-        () => "another program",
-    }
 }

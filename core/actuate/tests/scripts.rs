@@ -218,7 +218,7 @@ fn shown(effect: &Effect, answer: Option<&Outcome>) -> String {
 }
 
 macro_rules! scripts {
-    ($($name:ident)*) => {$(
+    ($(fn $name:ident();)*) => {$(
         #[test]
         fn $name() {
             let text = include_str!(concat!("scripts/", stringify!($name), ".txt"));
@@ -230,18 +230,18 @@ macro_rules! scripts {
 }
 
 scripts! {
-    caps_are_dealt_and_lifted
-    elevator_is_switched_on_request
-    elevator_lost_and_back
-    excluding_puts_back
-    fights_are_given_up
-    idle_beside_dealt_caps
-    idle_waits_for_others
-    leaving_enforce_puts_back
-    memory_pressure_lifts_caps
-    nested_groups
-    neutral_costs_nothing
-    refused_and_vanished
-    served_disks_have_their_tenants_shares
-    sibling_sets_are_scaled
+    fn caps_are_dealt_and_lifted();
+    fn elevator_is_switched_on_request();
+    fn elevator_lost_and_back();
+    fn excluding_puts_back();
+    fn fights_are_given_up();
+    fn idle_beside_dealt_caps();
+    fn idle_waits_for_others();
+    fn leaving_enforce_puts_back();
+    fn memory_pressure_lifts_caps();
+    fn nested_groups();
+    fn neutral_costs_nothing();
+    fn refused_and_vanished();
+    fn served_disks_have_their_tenants_shares();
+    fn sibling_sets_are_scaled();
 }

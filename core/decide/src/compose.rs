@@ -137,6 +137,21 @@ pub(crate) fn product(policies: &[&dyn SharePolicy], pair: &Pair<'_>) -> f64 {
     factors(policies, pair).last().map_or(f64::from(Share::NEUTRAL.get()), |said| said.product)
 }
 
+/// What all `pairs` put in to be dealt anew, policy by policy, as each sees the shares that the ones before it left.
+pub(crate) fn deals<'a>(policies: &[&dyn SharePolicy], pairs: impl Iterator<Item = Pair<'a>> + Clone) -> Deals {
+    let mut deals = Deals::default();
+    for (index, policy) in policies.iter().enumerate().filter(|(_, policy)| policy.has_stakes()) {
+        let before = deals;
+        for pair in pairs.clone() {
+            let pair = Pair { deals: &before, ..pair };
+            if let Some(stake) = policy.stake(&pair).filter(|stake| stake.present) {
+                deals.put_in(&stake, product(&policies[..index], &pair));
+            }
+        }
+    }
+    deals
+}
+
 /// The share.
 pub(crate) fn share(policies: &[&dyn SharePolicy], pair: &Pair<'_>) -> Share {
     Share::from_f64(product(policies, pair))

@@ -9,7 +9,6 @@
 //!   shortest job first by predictions in this way);
 //! - without skill there is no stake, and who has the only one gets it back.
 
-use crate::compose::{self, Pair, SharePolicy};
 use minerva_model::Nanos;
 use serde::{Deserialize, Serialize};
 
@@ -61,21 +60,12 @@ struct Deal {
 pub(crate) struct Deals([Deal; 3]);
 
 impl Deals {
-    /// What all `pairs` put in, policy by policy, as each sees the shares that the ones before it left.
-    pub(crate) fn of<'a>(policies: &[&dyn SharePolicy], pairs: impl Iterator<Item = Pair<'a>> + Clone) -> Self {
-        let mut deals = Self::default();
-        for (index, policy) in policies.iter().enumerate().filter(|(_, policy)| policy.has_stakes()) {
-            let before = deals;
-            for pair in pairs.clone() {
-                let pair = Pair { deals: &before, ..pair };
-                let Some(stake) = policy.stake(&pair).filter(|stake| stake.present) else { continue };
-                let deal = &mut deals.0[stake.kind as usize];
-                deal.shares += stake.part * compose::product(&policies[..index], &pair);
-                deal.claims += stake.claim;
-                deal.stakes += 1;
-            }
-        }
-        deals
+    /// Takes a stake in, of a pair whose share without it is `product`.
+    pub(crate) fn put_in(&mut self, stake: &Stake, product: f64) {
+        let deal = &mut self.0[stake.kind as usize];
+        deal.shares += stake.part * product;
+        deal.claims += stake.claim;
+        deal.stakes += 1;
     }
 
     /// Two put something in, so that shares may move.

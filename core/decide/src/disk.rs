@@ -252,7 +252,7 @@ impl Disk {
             let usages: Vec<Usage> = self.claims.iter().map(|claim| self.usage(claim.key)).collect();
             let present =
                 self.claims.iter().zip(&usages).filter(|(claim, _)| claim.active_turn == by.turn && !claim.excluded);
-            self.deals = Deals::of(by.policies, present.map(|(claim, usage)| self.pair(by, usage, claim)));
+            self.deals = compose::deals(by.policies, present.map(|(claim, usage)| self.pair(by, usage, claim)));
         }
         if self.deals.are_dealt() {
             self.dealt_turn = by.turn;

@@ -245,6 +245,8 @@ mod tests {
             elapsed: Nanos::SECOND,
             transferred: IoCounters { read_bytes: *read_bytes, ..IoCounters::default() },
             latency: None,
+            served: None,
+            disk_time: Nanos::ZERO,
             active: *read_bytes > 0,
         };
         let device = DeviceSignals {

@@ -42,8 +42,9 @@ mod tests {
             let group = |own: &f64| (place(places, groups, own / uses[0], 1.0) as u8).min(groups - 1);
             uses.iter().map(group).collect()
         };
-        // (uses, groups, linear, by decades)
-        let table: [(&[f64], u8, &[u8], &[u8]); 4] = [
+        /// Uses, number of groups, groups by linear places and by decades.
+        type Case<'a> = (&'a [f64], u8, &'a [u8], &'a [u8]);
+        let table: [Case<'_>; 4] = [
             (&[100.0, 9.0, 0.01], 10, &[9, 0, 0], &[9, 1, 0]),
             (&[1.0, 0.9, 0.7, 0.5, 0.3, 0.15, 0.05], 10, &[9, 9, 7, 5, 3, 1, 0], &[9, 9, 7, 5, 3, 2, 1]),
             (&[1.0, 0.4, 0.05, 0.005], 4, &[3, 1, 0, 0], &[3, 2, 1, 0]),

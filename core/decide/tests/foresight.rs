@@ -147,6 +147,8 @@ impl Told {
             elapsed: Nanos::SECOND,
             transferred: IoCounters { read_bytes: *bytes, read_ops: u64::from(*bytes > 0), ..IoCounters::default() },
             latency: None,
+            served: None,
+            disk_time: Nanos::ZERO,
             active: *bytes > 0,
         };
         Signals { io: self.bytes.iter().enumerate().map(row).collect(), ..Signals::default() }

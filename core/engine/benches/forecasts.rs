@@ -125,6 +125,7 @@ impl World {
             device: DISK,
             counters: *counters,
             wait,
+            served_ns: None,
         };
         sample.io = self.counters.iter().enumerate().map(row).collect();
         let mut looked_at: Vec<u64> =

@@ -171,6 +171,8 @@ mod tests {
                 elapsed: slice,
                 transferred: IoCounters { read_bytes: 600, ..IoCounters::default() },
                 latency: None,
+                served: None,
+                disk_time: Nanos::ZERO,
                 active: true,
             };
             // The second tenant reads in one of the four only.

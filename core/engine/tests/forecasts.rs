@@ -45,6 +45,7 @@ fn sample(bytes: &[u64]) -> Sample {
         device: DISK,
         counters: read(*bytes),
         wait: None,
+        served_ns: None,
     };
     let disk = DeviceSample {
         device: DISK,

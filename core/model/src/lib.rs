@@ -33,11 +33,13 @@ mod history;
 mod outlook;
 mod participation;
 mod plan;
+mod reason;
 mod report;
 mod request;
 mod sample;
 mod served;
 mod settings;
+mod share;
 mod signals;
 mod tenant;
 mod time;
@@ -48,7 +50,7 @@ pub use credit::{
     Adjustment, Boost, CreditLot, Declaration, DeclaredOperation, EntryKind, EntryNumber, LearntBandwidth, LedgerEntry,
     MicroCredits, Purchase, Recalled,
 };
-pub use decision::{Decision, Factor, PolicyName, Reason, Share};
+pub use decision::{Decision, Factor, PolicyName};
 pub use device::{CgroupVersion, Device, DeviceFacts, DeviceId};
 pub use event::{Effect, Event};
 pub use finding::{Finding, FindingKind};
@@ -57,6 +59,7 @@ pub use history::{TenantHistory, UsageAverage};
 pub use outlook::{Forecast, Horizon, Interval, Outlook, PHASES, Phases};
 pub use participation::{ContentionCounting, CoordinationSettings, CreditSettings, LevelMeaning, LevelSettings};
 pub use plan::{KnobFile, KnobInspection, KnobRelease, KnobTarget, KnobWrite, Outcome, WriteId};
+pub use reason::Reason;
 pub use report::AgentReport;
 pub use request::{
     AccessKind, Deadline, Grant, Granted, Lifetime, Operation, OperationRequest, RefusalKind, Refused, RequestId,
@@ -70,6 +73,7 @@ pub use settings::{
     ActuationSettings, CountedUse, DeviceSettings, EngineConfig, FennelSettings, JobSettings, MakespanSettings, Mode,
     ObserveSettings, Places,
 };
+pub use share::Share;
 pub use signals::{DeviceSignals, IoSignals, PressureSignals, Signals, UsageSignals};
 pub use tenant::{CgroupRef, Origin, Role, Tenant, TenantId, TenantKind, TenantRule, Terms};
 pub use time::Nanos;

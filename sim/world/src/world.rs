@@ -379,11 +379,12 @@ impl World {
         for (process, reported) in self.processes.iter().zip(&processes) {
             bytes_of[process.tenant] += reported.bytes;
         }
-        let in_all = |(tenant, bytes): (&Tenant, u64)| {
-            let share = if total == 0 { 0.0 } else { bytes as f64 / total as f64 };
-            ReportedTenant { name: tenant.name.clone(), bytes, share }
+        let in_all = |(tenant, bytes): (&Tenant, u64)| ReportedTenant {
+            name: tenant.name.clone(),
+            bytes,
+            share: bytes as f64 / total.max(1) as f64,
         };
-        let tenants: Vec<ReportedTenant> = self.tenants.iter().zip(bytes_of).map(in_all).collect();
+        let tenants: Vec<_> = self.tenants.iter().zip(bytes_of).map(in_all).collect();
         let seconds = self.now.as_secs_f64();
         Report {
             scheduler: self.host.name().to_owned(),

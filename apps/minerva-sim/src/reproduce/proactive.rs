@@ -91,6 +91,16 @@ fn table<'a>(of: &dyn Fn(Arm) -> Vec<&'a Outcome>) {
     println!("\nMedian time; how much sooner than with equal weights, median and range over the runs.\n");
 }
 
+fn why_last_value_gains(roles: Roles) -> &'static str {
+    match roles {
+        Roles::Drawn => "A VM's last session says nothing of its next here, so it earns no trust and moves nothing.",
+        Roles::Fixed => {
+            "Where a VM always does the same, last time's value is nearly as good as a model: forecasts pay where \
+                         that changes."
+        }
+    }
+}
+
 fn besides<'a>(roles: Roles, of: &dyn Fn(Arm) -> Vec<&'a Outcome>) -> Vec<Beside> {
     let [equal, history, last, ours, oracle] = Arm::ALL.map(of);
     let gain = |arm: &[&Outcome], against: &[&Outcome], job| sooner(arm, against, job).0;
@@ -132,15 +142,7 @@ fn besides<'a>(roles: Roles, of: &dyn Fn(Arm) -> Vec<&'a Outcome>) -> Vec<Beside
             ours: format!("last value gains {}", told(&last, &equal)),
             agrees: None,
             explained: None,
-            why: match roles {
-                Roles::Drawn => {
-                    "A VM's last session says nothing of its next here, so it earns no trust and moves nothing."
-                }
-                Roles::Fixed => {
-                    "Where a VM always does the same, last time's value is nearly as good as a model: forecasts pay where \
-                                 that changes."
-                }
-            },
+            why: why_last_value_gains(roles),
         },
     ]
 }

@@ -123,6 +123,8 @@ mod tests {
             elapsed: Nanos::from_secs(2),
             transferred: IoCounters { read_bytes: bytes, ..IoCounters::default() },
             latency: None,
+            served: None,
+            disk_time: Nanos::ZERO,
             active: true,
         };
         Signals { io: vec![row], ..Signals::default() }

@@ -86,7 +86,16 @@ impl Fluid {
             let read_bytes = (job.moved - before) as u64;
             let transferred = IoCounters { read_bytes, read_ops: read_bytes.div_ceil(65_536), ..IoCounters::default() };
             let (tenant, active) = (TenantId(id as u64), read_bytes > 0);
-            IoSignals { tenant, device: DISK, elapsed: Nanos::SECOND, transferred, latency: None, active }
+            IoSignals {
+                tenant,
+                device: DISK,
+                elapsed: Nanos::SECOND,
+                transferred,
+                latency: None,
+                active,
+                served: None,
+                disk_time: Nanos::ZERO,
+            }
         };
         let io = self.jobs.iter().zip(&before).enumerate().map(row).collect();
         let signals = Signals { io, ..Signals::default() };

@@ -75,7 +75,7 @@ fn an_operation_without_a_disk_is_for_the_one_that_the_tenant_uses() {
     // What is remembered of it.
     let usage = UsageAverage { recent_bytes_per_second: 0.0, long_term_bytes_per_second: 5e6 };
     let key = "cgroup:tenant-1#1".to_owned();
-    let history = TenantHistory { key, device: OTHER, usage, group: 0, age: Nanos::ZERO };
+    let history = TenantHistory { key, device: OTHER, usage, disk_part: 0.0, group: 0, age: Nanos::ZERO };
     two.handle(Nanos::SECOND, seen(1, vec![history]));
     drain(&mut two);
     assert_eq!(asked(&mut two, "b"), Ok(Some(OTHER)));
