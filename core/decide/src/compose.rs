@@ -96,7 +96,10 @@ pub(crate) struct Pair<'a> {
     pub(crate) floor: Option<&'a Floor>,
     #[cfg_attr(
         not(test),
-        expect(dead_code, reason = "policies that read forecasts are planned; the sample policy does")
+        expect(
+            dead_code,
+            reason = "policies that act on forecasts take them with all signals; the sample policy reads them here"
+        )
     )]
     pub(crate) outlook: &'a Outlook,
     /// What those on the disk put in to be dealt anew.

@@ -333,15 +333,13 @@ impl World {
                 Dispatch::Send(request) => {
                     self.in_flight += 1;
                     self.travels[request.id.0 as usize].submitted = self.now;
-                    self.device.submit(
-                        self.now,
-                        DeviceRequest {
-                            tag: request.id.0,
-                            kind: device_kind(request.kind),
-                            offset_bytes: request.offset_bytes,
-                            length_bytes: request.length_bytes,
-                        },
-                    );
+                    let sent = DeviceRequest {
+                        tag: request.id.0,
+                        kind: device_kind(request.kind),
+                        offset_bytes: request.offset_bytes,
+                        length_bytes: request.length_bytes,
+                    };
+                    self.device.submit(self.now, sent);
                 }
                 Dispatch::WaitUntil(until) => {
                     self.host_wait_until = Some(until.max(Nanos(self.now.0 + 1)));
@@ -357,10 +355,10 @@ impl World {
         let mut under_way = vec![true; self.travels.len()];
         self.free.iter().for_each(|travel| under_way[*travel] = false);
         let mut overdue = vec![0; self.processes.len()];
-        for (travel, _) in self.travels.iter().zip(under_way).filter(|(travel, under_way)| *under_way && travel.within)
-        {
-            let late = self.processes[travel.process].account.is_overdue(self.now, travel.issued);
-            overdue[travel.process] += u64::from(late);
+        let within = self.travels.iter().zip(under_way).filter(|(travel, under_way)| *under_way && travel.within);
+        for (travel, _) in within {
+            let account = &self.processes[travel.process].account;
+            overdue[travel.process] += u64::from(account.is_overdue(self.now, travel.issued));
         }
         overdue
     }
@@ -379,12 +377,11 @@ impl World {
         for (process, reported) in self.processes.iter().zip(&processes) {
             bytes_of[process.tenant] += reported.bytes;
         }
-        let in_all = |(tenant, bytes): (&Tenant, u64)| ReportedTenant {
-            name: tenant.name.clone(),
-            bytes,
-            share: bytes as f64 / total.max(1) as f64,
+        let in_all = |(tenant, bytes): (&Tenant, u64)| {
+            let (name, share) = (tenant.name.clone(), bytes as f64 / total.max(1) as f64);
+            ReportedTenant { name, bytes, share }
         };
-        let tenants: Vec<_> = self.tenants.iter().zip(bytes_of).map(in_all).collect();
+        let tenants = self.tenants.iter().zip(bytes_of).map(in_all).collect::<Vec<_>>();
         let seconds = self.now.as_secs_f64();
         Report {
             scheduler: self.host.name().to_owned(),
