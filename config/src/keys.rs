@@ -2,6 +2,7 @@
 //!
 //! Ranges are wide: they refuse what cannot be meant (a share of 0, a slice of a week), not what is merely unusual.
 
+use crate::actuation_keys::ACTUATION;
 use crate::fennel_keys::FENNEL;
 use crate::forecast_keys::{FORECAST, FORECAST_WORDS};
 use crate::forms::{
@@ -136,52 +137,6 @@ pub(crate) const SECTIONS: &[Section] = &[
             show: |c| show_text(&c.named.parent),
             example: "",
         }],
-    },
-];
-
-const ACTUATION: &[Key<Config>] = &[
-    Key {
-        name: "verify_every_slices",
-        doc: "Each knob that Minerva holds is read again once in this many slices, to see who else writes it.",
-        kind: Kind::Whole { least: 1, most: 3600, set: |c, v| c.engine.actuation.verify_every_slices = v as u32 },
-        show: |c| Some(c.engine.actuation.verify_every_slices.to_string()),
-        example: "",
-    },
-    Key {
-        name: "fights_before_giving_up",
-        doc: "Times that somebody else may overwrite a knob before Minerva leaves it to them.",
-        kind: Kind::Whole { least: 1, most: 1000, set: |c, v| c.engine.actuation.fights_before_giving_up = v as u32 },
-        show: |c| Some(c.engine.actuation.fights_before_giving_up.to_string()),
-        example: "",
-    },
-    Key {
-        name: "manage_ancestors",
-        doc: "Weigh the groups above tenants too, so that a share means the same at every depth.",
-        kind: Kind::Flag { set: |c, v| c.engine.actuation.manage_ancestors = v },
-        show: |c| Some(c.engine.actuation.manage_ancestors.to_string()),
-        example: "",
-    },
-    Key {
-        name: "caps_lift_below_busy_permille",
-        doc: "Caps are lifted when the disk was less busy than this for two slices, in thousandths.",
-        kind: Kind::Whole {
-            least: 0,
-            most: 1000,
-            set: |c, v| c.engine.actuation.caps_lift_below_busy_permille = v as u32,
-        },
-        show: |c| Some(c.engine.actuation.caps_lift_below_busy_permille.to_string()),
-        example: "",
-    },
-    Key {
-        name: "caps_lift_at_memory_stall_permille",
-        doc: "Caps are lifted while all that wants to run waits for memory in this part of the time, in thousandths; 0 never.",
-        kind: Kind::Whole {
-            least: 0,
-            most: 1000,
-            set: |c, v| c.engine.actuation.caps_lift_at_memory_stall_permille = v as u32,
-        },
-        show: |c| Some(c.engine.actuation.caps_lift_at_memory_stall_permille.to_string()),
-        example: "",
     },
 ];
 

@@ -7,6 +7,7 @@
 //!
 //! Limits: a file is at most [`FILE_BYTES_MAX`] long.
 
+mod actuation_keys;
 mod blk;
 mod fennel_keys;
 mod file;

@@ -244,7 +244,8 @@ impl Actuator {
         self.note_activity(signals);
         let Self { disks, pairs, tenants, idle, ledger, groups, config, memory, .. } = self;
         for (id, disk) in disks {
-            let idle = idle.get(id).into_iter().flatten().copied().filter(|tenant| is_steered(tenants, *tenant));
+            let idle = idle.get(id).filter(|_| config.actuation.cap_idle).into_iter().flatten().copied();
+            let idle = idle.filter(|tenant| is_steered(tenants, *tenant));
             let held_back = disk.hold_back(now, &idle.collect(), signals, !memory.is_high(), ledger);
             let mut shares = BTreeMap::new();
             if disk.has_caps() {
@@ -279,9 +280,8 @@ impl Actuator {
 
     /// What came of an inspection or a write. An answer to a request that no longer matters is ignored.
     pub fn answered(&mut self, _now: Nanos, id: WriteId, outcome: &Outcome) {
-        let Some((key, setting)) = self.ledger.answered(id, outcome).filter(|(key, _)| key.is_of_disk()) else {
-            return;
-        };
+        let answered = self.ledger.answered(id, outcome).filter(|(key, _)| key.is_of_disk());
+        let Some((key, setting)) = answered else { return };
         if let Some(disk) = self.disks.get_mut(&key.device) {
             disk.knob_reads(setting);
             self.refresh(key.device);

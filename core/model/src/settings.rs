@@ -192,6 +192,9 @@ pub struct ActuationSettings {
     /// Caps are lifted when every process that wanted to run waited for memory in this part of the last seconds, in thousandths
     /// of the time; 0 never.
     pub caps_lift_at_memory_stall_permille: u32,
+    /// Who is at level `idle` is capped while others use the disk. Recordings from before there was such a cap say nothing of it.
+    #[serde(default)]
+    pub cap_idle: bool,
 }
 
 impl Default for ActuationSettings {
@@ -202,6 +205,7 @@ impl Default for ActuationSettings {
             manage_ancestors: true,
             caps_lift_below_busy_permille: 900,
             caps_lift_at_memory_stall_permille: 100,
+            cap_idle: true,
         }
     }
 }
