@@ -9,8 +9,8 @@ use std::time::Duration;
 /// Generous: processors are emulated and the machine may be busy.
 const TIMEOUT: Duration = Duration::from_secs(400);
 
-/// Two readers in cgroups of their own; `steer` runs the daemon with a back end until a file shows the disk, and prints how
-/// the files read while it runs and after it ended.
+/// Two readers in cgroups of their own; `steer` runs the daemon with a back end until the files of both show the disk, and prints how
+/// all files read while it runs and after it ended.
 const SCRIPT: &str = r#"
 cd /sys/fs/cgroup
 mkdir -p t/a t/b
@@ -21,6 +21,11 @@ done
 show() {
     for file in $2; do
         echo "$1 $file: $(tr '\n' ';' < $file)"
+    done
+}
+steered() {
+    for file in $1; do
+        grep -q '254:0 .*[0-9]' $file || return 1
     done
 }
 steer() {
@@ -35,7 +40,7 @@ END
     minervad --config /etc/minerva-test.toml 2> /tmp/log &
     daemon=$!
     tries=0
-    until grep -q '254:0 .*[0-9]' $3 || [ $tries -ge 120 ]; do sleep 1; tries=$((tries + 1)); done
+    until steered "$3" || [ $tries -ge 120 ]; do sleep 1; tries=$((tries + 1)); done
     show "$1 held" "$4"
     kill $daemon
     wait $daemon
@@ -43,9 +48,9 @@ END
     show "$1 after" "$4"
     [ $tries -lt 120 ] || tail -n 20 /tmp/log >&2
 }
-steer bfq 'elevator = "bfq"' t/a/io.bfq.weight "t/a/io.bfq.weight t/b/io.bfq.weight /sys/block/vda/queue/scheduler"
-steer iocost 'enable_iocost = true' t/a/io.weight "t/a/io.weight t/b/io.weight io.cost.qos"
-steer max 'back_end = "max"' t/a/io.max "t/a/io.max t/b/io.max"
+steer bfq 'elevator = "bfq"' "t/a/io.bfq.weight t/b/io.bfq.weight" "t/a/io.bfq.weight t/b/io.bfq.weight /sys/block/vda/queue/scheduler"
+steer iocost 'enable_iocost = true' "t/a/io.weight t/b/io.weight" "t/a/io.weight t/b/io.weight io.cost.qos"
+steer max 'back_end = "max"' "t/a/io.max t/b/io.max" "t/a/io.max t/b/io.max"
 # As systemd leaves it: io reaches the slice and not what is in it.
 mkdir -p system.slice/web.service system.slice/database.service
 printf '[daemon]\ndevices_only = ["vda"]\n' > /etc/minerva-test.toml
