@@ -49,6 +49,9 @@ fn nothing_is_written_while_nothing_changes() {
     assert_eq!(lines[0]["value"], 0.0, "{lines:?}");
 }
 
+/// So far two readers may be apart after an undo, in percent, where the test has seconds only.
+const UNDONE_PERCENT_MAX: f64 = 40.0;
+
 #[test]
 fn an_undone_weight_has_no_effect_any_more() {
     if blkio_version() != CgroupVersion::V1 {
@@ -56,7 +59,9 @@ fn an_undone_weight_has_no_effect_any_more() {
         return;
     }
     let Some(lines) = figure(&["undo-bites", "--back-end", "bfq-v1", "--seconds", "8"]) else { return };
-    assert_eq!(lines[0]["met"], true, "{lines:?}");
+    // Goals are for the figure. BFQ may hold against a group for seconds what it was served in advance at its small weight
+    // (docs/operator.md); a weight that is still in force leaves the two 90 % apart.
+    assert!(lines[0]["value"].as_f64().is_some_and(|off| off < UNDONE_PERCENT_MAX), "{lines:?}");
 }
 
 /// The harness, small: every arm plays, what is compared is there, and every single run is kept. Goals are for quiet machines.
