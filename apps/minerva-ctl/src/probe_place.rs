@@ -20,6 +20,8 @@ use std::time::{Duration, Instant};
 const BEAT: Duration = Duration::from_millis(20);
 /// A zombie's group counts as empty only some moments after the wait.
 const DISSOLVE_PATIENCE: Duration = Duration::from_secs(2);
+/// The kernel tells nobody when a group is empty on v1, so it is looked at this often.
+const DISSOLVE_BEAT: Duration = Duration::from_millis(5);
 
 /// Writes the knobs of a reader's group, given by the reader's number and the group's path.
 pub(crate) type Set<'a> = &'a dyn Fn(&mut Writer, usize, String) -> anyhow::Result<()>;
@@ -106,7 +108,7 @@ impl ProbePlace {
         }
         let patience = Instant::now() + DISSOLVE_PATIENCE;
         while !self.groups.dissolve() && Instant::now() < patience {
-            std::thread::sleep(Duration::from_millis(5));
+            std::thread::sleep(DISSOLVE_BEAT);
         }
     }
 

@@ -64,6 +64,7 @@ fn kill_while_writing(place: &Place, serving: Serving, has_ended: &AtomicBool) -
         }
         std::thread::sleep(Duration::from_millis(20));
     }
+    // The guest goes on writing meanwhile, so that the kill falls into the midst of it, not on its first request.
     std::thread::sleep(Duration::from_millis(1300));
     drop(serving);
     println!("the server was killed");
