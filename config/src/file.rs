@@ -3,7 +3,7 @@
 
 use crate::forms::check_disk_name;
 use crate::identities::{Proofs, contradictions, unprovable};
-use crate::judge::{Judge, Places};
+use crate::judge::{Judge, Locations};
 use crate::key::duration_text;
 use crate::keys::{DEVICE, RULE, SECTIONS, belongs_elsewhere};
 use crate::problem::{Problem, Source};
@@ -21,7 +21,7 @@ use toml::de::{DeTable, DeValue};
 pub(crate) struct Reader {
     pub(crate) config: Config,
     pub(crate) problems: Vec<Problem>,
-    places: Places,
+    places: Locations,
     /// Patterns of rules, with the file and line of the first.
     patterns: BTreeMap<String, String>,
     proofs: Proofs,
@@ -53,7 +53,7 @@ impl Reader {
     /// What only all files together can show.
     pub(crate) fn finish(&mut self) {
         if !self.places.contains_key("participation.socket") {
-            // Beside the daemon's other things, so that two daemons with directories of their own have doors of their own.
+            // Beside the daemon's other things, so that two daemons with directories of their own have listeners of their own.
             self.config.participation.socket = Some(self.config.daemon.runtime_dir.join("tenant.sock"));
         }
         let fennel = &self.config.engine.fennel;

@@ -11,13 +11,13 @@ use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
 /// Where a key was set, as "table.key".
-pub(crate) type Places = BTreeMap<String, (Arc<Source>, Range<usize>)>;
+pub(crate) type Locations = BTreeMap<String, (Arc<Source>, Range<usize>)>;
 
 /// Judges the values of one file.
 pub(crate) struct Judge<'a> {
     pub(crate) source: &'a Arc<Source>,
     pub(crate) problems: Vec<Problem>,
-    pub(crate) places: &'a mut Places,
+    pub(crate) places: &'a mut Locations,
 }
 
 impl Judge<'_> {

@@ -1,4 +1,4 @@
-//! The doors for tenants: `[participation]` and `[[identities]]`.
+//! The listeners for tenants: `[participation]` and `[[identities]]`.
 
 use minerva_model::Nanos;
 use serde::Serialize;
@@ -52,7 +52,7 @@ impl Default for ParticipationSettings {
 }
 
 impl ParticipationSettings {
-    /// Both are the same but for what can be changed while the doors stand open: the limits, who is who, and where the
+    /// Both are the same but for what can be changed while the listeners run: the limits, who is who, and where the
     /// certificates are.
     pub fn is_same_server(&self, other: &Self) -> bool {
         let frame = |settings: &Self| {

@@ -19,7 +19,7 @@ pub struct Config {
     pub named: NamedSettings,
     /// The daemon's own settings.
     pub daemon: DaemonSettings,
-    /// The doors for tenants.
+    /// The listeners for tenants.
     pub participation: ParticipationSettings,
     /// What is allowed but looks like a mistake.
     pub warnings: Vec<Problem>,

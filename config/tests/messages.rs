@@ -612,7 +612,7 @@ certificate = \"vm5.example.org\"
 }
 
 #[test]
-fn doors_that_contradict_themselves() {
+fn listeners_that_contradict_themselves() {
     shows(
         "[participation]\nlisten = \"0.0.0.0:7420\"\nclient_ca = \"/etc/ca.pem\"\n",
         expect![[r#"

@@ -219,25 +219,25 @@ tenant = "vm2"
 token_sha256 = "9F86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 "#;
     let config = parse(text, Path::new("minerva.toml")).unwrap_or_else(|errors| panic!("{errors}"));
-    let doors = &config.participation;
+    let listeners = &config.participation;
     assert!(config.warnings.is_empty());
-    assert_eq!((doors.socket.as_deref(), doors.vsock_port, doors.limits.burst), (None, Some(7421), 5));
-    assert_eq!(doors.listen.map(|address| address.port()), Some(PORT_DEFAULT));
+    assert_eq!((listeners.socket.as_deref(), listeners.vsock_port, listeners.limits.burst), (None, Some(7421), 5));
+    assert_eq!(listeners.listen.map(|address| address.port()), Some(PORT_DEFAULT));
     let vm = Identity { tenant: "vm1".to_owned(), known_by: Some(KnownBy::VsockCid(42)) };
-    assert_eq!(doors.identities[0], vm);
-    let Some(KnownBy::TokenSha256(digest)) = doors.identities[1].known_by else { panic!("a token") };
+    assert_eq!(listeners.identities[0], vm);
+    let Some(KnownBy::TokenSha256(digest)) = listeners.identities[1].known_by else { panic!("a token") };
     assert_eq!((digest[0], digest[31]), (0x9f, 0x08));
     let text = "[daemon]\nruntime_dir = \"/run/second\"\n";
     let config = parse(text, Path::new("minerva.toml")).unwrap_or_else(|errors| panic!("{errors}"));
     assert_eq!(config.participation.socket.as_deref(), Some(Path::new("/run/second/tenant.sock")));
-    let mut other = doors.clone();
+    let mut other = listeners.clone();
     other.limits.burst = 6;
     other.identities.clear();
-    assert!(doors.is_same_server(&other));
+    assert!(listeners.is_same_server(&other));
     let known_by = Some(KnownBy::VsockSocket("/run/vm2.sock_7420".into()));
     other.identities.push(Identity { tenant: "vm2".to_owned(), known_by });
-    assert!(!doors.is_same_server(&other), "a socket is a door");
-    other.clone_from(doors);
+    assert!(!listeners.is_same_server(&other), "a socket is a listener");
+    other.clone_from(listeners);
     other.vsock_port = None;
-    assert!(!doors.is_same_server(&other));
+    assert!(!listeners.is_same_server(&other));
 }

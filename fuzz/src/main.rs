@@ -3,7 +3,7 @@
 #![no_main]
 
 mod disks;
-mod doors;
+mod tenant_server;
 mod files;
 mod kernel_text;
 mod memory;
@@ -26,8 +26,8 @@ const TARGETS: &[(&str, Target)] = &[
     ("disk_trace", disks::trace),
     ("disksim", disks::disksim),
     ("diskstats", kernel_text::diskstats),
-    ("door_calls", doors::calls),
-    ("door_frames", doors::frames),
+    ("tenant_calls", tenant_server::calls),
+    ("tenant_frames", tenant_server::frames),
     ("io_stat", kernel_text::io_stat),
     ("job_file", workloads::job_file),
     ("journal", files::journal),

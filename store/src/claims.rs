@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// To be stored whole, in place of what was stored under the same key before.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StandingClaim {
+pub struct StoredClaim {
     /// The level that was set.
     pub set: Option<SetLevel>,
     /// When to step back by the clock on the wall.
@@ -58,7 +58,7 @@ pub struct Span {
     pub level: Level,
 }
 
-impl StandingClaim {
+impl StoredClaim {
     /// Nothing is claimed.
     pub const fn is_empty(&self) -> bool {
         self.set.is_none() && self.schedule.is_none()
@@ -69,7 +69,7 @@ impl Store {
     /// Stores claims by [`minerva_model::Tenant::declaration_key`] in one transaction; one that says nothing deletes what was
     /// there. On return they outlive the daemon. They end with the boot, so that no loss of power is worth waiting for the disk:
     /// a claim is written to the log of the database and not synced, so that it seldom waits for a disk that others keep busy.
-    pub fn claim<'a>(&mut self, rows: impl Iterator<Item = (&'a str, &'a StandingClaim)>) -> Result<(), StoreError> {
+    pub fn claim<'a>(&mut self, rows: impl Iterator<Item = (&'a str, &'a StoredClaim)>) -> Result<(), StoreError> {
         let mut texts = Vec::new();
         for (key, claim) in rows {
             let text = serde_json::to_string(claim).map_err(|error| self.unreadable("write to", error))?;
@@ -96,7 +96,7 @@ impl Store {
     }
 
     /// What a tenant claims in this boot.
-    pub fn claimed(&self, key: &str) -> Result<Option<StandingClaim>, StoreError> {
+    pub fn claimed(&self, key: &str) -> Result<Option<StoredClaim>, StoreError> {
         let read = || {
             let mut select = self.connection.prepare_cached("SELECT claim FROM claim WHERE key = ?1 AND boot = ?2")?;
             select.query_row([key, &self.boot_id], |row| row.get::<_, String>(0)).optional()

@@ -20,7 +20,7 @@ mod recording;
 mod requests;
 mod schema;
 
-pub use claims::{BoundProcess, Schedule, SetLevel, Span, StandingClaim};
+pub use claims::{BoundProcess, Schedule, SetLevel, Span, StoredClaim};
 pub use error::{StoreError, StoreErrorKind};
 pub use ledger::{LedgerRow, Posted, Posting};
 pub use models::{MODEL_GENERATIONS, ModelFileError, ModelFiles};

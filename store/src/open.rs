@@ -149,9 +149,9 @@ fn connect(path: &Path) -> Result<Connection, Refused> {
 
 fn connect_checked(path: &Path) -> Result<Connection, Refused> {
     let connection = connect(path)?;
-    let verdict: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
-    if verdict != "ok" {
-        return Err(Refused::Damaged(verdict));
+    let found: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    if found != "ok" {
+        return Err(Refused::Damaged(found));
     }
     Ok(connection)
 }

@@ -7,7 +7,7 @@ use minerva_model::{
     MicroCredits, Nanos, Purchase, RequestId,
 };
 use minerva_store::{
-    AnswerKind, AuditLimits, Posted, Posting, RequestRow, Schedule, SetLevel, Span, StandingClaim, Store, StoreNote,
+    AnswerKind, AuditLimits, Posted, Posting, RequestRow, Schedule, SetLevel, Span, Store, StoreNote, StoredClaim,
     Whose,
 };
 use std::path::Path;
@@ -201,7 +201,7 @@ fn claims_last_for_a_boot_and_go_when_they_say_nothing() {
     let directory = tempfile::tempdir().expect("a directory");
     let (path, clock) = (directory.path().join("minerva.db"), Arc::new(AtomicI64::new(NOON)));
     let span = Span { begin_minute: 1320, end_minute: 360, days: 0, level: Level::Idle };
-    let claim = StandingClaim {
+    let claim = StoredClaim {
         set: Some(SetLevel { level: Level::Low, until: Some(Nanos::from_secs(9)), process: None }),
         schedule: Some(Schedule { time_zone: "Europe/Berlin".to_owned(), spans: vec![span] }),
     };
@@ -209,7 +209,7 @@ fn claims_last_for_a_boot_and_go_when_they_say_nothing() {
     store.claim([("cgroup:a#1", &claim)].into_iter()).expect("written");
     assert_eq!(open(&path, "boot-a", &clock).0.claimed("cgroup:a#1").expect("read"), Some(claim));
     assert_eq!(open(&path, "boot-b", &clock).0.claimed("cgroup:a#1").expect("read"), None);
-    store.claim([("cgroup:a#1", &StandingClaim::default())].into_iter()).expect("written");
+    store.claim([("cgroup:a#1", &StoredClaim::default())].into_iter()).expect("written");
     assert_eq!(store.claimed("cgroup:a#1").expect("read"), None);
 }
 

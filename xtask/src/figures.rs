@@ -230,12 +230,12 @@ fn print(line: &Line, json: bool) -> Result<()> {
     if json {
         println!("{}", serde_json::to_string(line)?);
     } else {
-        let verdict = match line.met {
+        let word = match line.met {
             true => "met   ",
             false if line.value.is_null() => "ABSENT",
             false => "MISSED",
         };
-        println!("{verdict} {:<16} {} {} (goal {}): {}", line.id, line.value, line.unit, line.goal, line.detail);
+        println!("{word} {:<16} {} {} (goal {}): {}", line.id, line.value, line.unit, line.goal, line.detail);
     }
     Ok(())
 }

@@ -53,14 +53,14 @@ impl Coordinated {
         let (tell, begun) = watch::channel(None);
         let (first, answered) = oneshot::channel();
         let (end, ending) = oneshot::channel();
-        let asking = Asking {
+        let coordinator = Coordinator {
             limit: Limit::new(operation, link.patience),
             link,
             request: operation.request(key),
             first: Some(first),
             begun: tell,
         };
-        tokio::spawn(asking.drive(ending));
+        tokio::spawn(coordinator.drive(ending));
         // The task answers before it ends, unless the runtime does.
         let answer = answered.await.unwrap_or(Ok(Answer::Now))?;
         Ok(Self { key: key.to_owned(), answer, begun, end: Some(end) })
@@ -143,7 +143,7 @@ impl Limit {
 }
 
 /// What the task works with.
-struct Asking {
+struct Coordinator {
     link: Link,
     request: v1::CoordinateRequest,
     limit: Limit,
@@ -152,7 +152,7 @@ struct Asking {
     begun: watch::Sender<Option<Begun>>,
 }
 
-impl Asking {
+impl Coordinator {
     /// From the question to the end of the operation.
     async fn drive(mut self, mut ending: oneshot::Receiver<End>) {
         let end = tokio::select! {

@@ -62,7 +62,7 @@ pub(crate) enum Hidden {
 
 /// Where the agent listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct ListeningAddress {
     pub(crate) socket: PathBuf,
     /// Every user may connect, not only the agent's own.
     pub(crate) is_shared: bool,
@@ -70,14 +70,14 @@ pub(crate) struct Place {
 
 impl Arguments {
     /// Where to listen.
-    pub(crate) fn place(&self) -> Place {
+    pub(crate) fn place(&self) -> ListeningAddress {
         let user = rustix::process::geteuid();
         let socket = self.socket.clone().unwrap_or_else(|| match std::env::var_os("XDG_RUNTIME_DIR") {
             _ if user.is_root() => Path::new(SYSTEM_DIRECTORY).join("agent.sock"),
             Some(directory) if !directory.is_empty() => Path::new(&directory).join("minerva/agent.sock"),
             _ => PathBuf::from(format!("/tmp/minerva-{}/agent.sock", user.as_raw())),
         });
-        Place { is_shared: self.shared || socket.starts_with(SYSTEM_DIRECTORY), socket }
+        ListeningAddress { is_shared: self.shared || socket.starts_with(SYSTEM_DIRECTORY), socket }
     }
 
     /// The server.

@@ -1,6 +1,6 @@
 //! The agent's socket: one agent a socket, and who is connected to it.
 
-use crate::arguments::Place;
+use crate::arguments::ListeningAddress;
 use anyhow::Context;
 use futures_util::Stream;
 use listenfd::ListenFd;
@@ -43,7 +43,7 @@ impl Listening {
     }
 
     /// Binds the socket. One that a killed agent left behind is replaced; one at which another listens is an error.
-    pub(crate) fn bind(place: &Place) -> anyhow::Result<Self> {
+    pub(crate) fn bind(place: &ListeningAddress) -> anyhow::Result<Self> {
         let path = &place.socket;
         let context = || format!("failed to listen at {}", path.display());
         if let Some(parent) = path.parent() {
@@ -216,7 +216,7 @@ pub(crate) fn connections(
 
 #[cfg(test)]
 mod tests {
-    use super::{Listening, Place};
+    use super::{Listening, ListeningAddress};
     use std::fs::{self, Permissions};
     use std::os::unix::fs::{PermissionsExt, symlink};
     use std::path::PathBuf;
@@ -224,7 +224,7 @@ mod tests {
     fn bind(socket: PathBuf) -> Result<PathBuf, String> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let _entered = runtime.enter();
-        let bound = Listening::bind(&Place { socket: socket.clone(), is_shared: false });
+        let bound = Listening::bind(&ListeningAddress { socket: socket.clone(), is_shared: false });
         bound.map(|_| socket).map_err(|error| format!("{error:#}"))
     }
 

@@ -1,7 +1,7 @@
 //! `minerva-ctl credits give` and `take`: what the operator gives accounts and takes from them.
 
 use crate::arguments::{Adjusted, CreditsCommand};
-use crate::output::{self, Verdict};
+use crate::output::{self, CommandStatus};
 use anyhow::anyhow;
 use minerva_api::client::Operator;
 use minerva_api::v1;
@@ -10,7 +10,7 @@ use minerva_model::MicroCredits;
 use tonic::Code;
 
 /// Asks and says what the account holds then; a refusal is a finding.
-pub(crate) async fn run(mut client: Operator, command: CreditsCommand, json: bool) -> anyhow::Result<Verdict> {
+pub(crate) async fn run(mut client: Operator, command: CreditsCommand, json: bool) -> anyhow::Result<CommandStatus> {
     let (change, Adjusted { tenant, reason, key, .. }) = match command {
         CreditsCommand::Give(adjusted) => (Change::GiveMicroCredits(adjusted.amount.0), adjusted),
         CreditsCommand::Take(adjusted) => (Change::TakeMicroCredits(adjusted.amount.0), adjusted),
@@ -32,7 +32,7 @@ pub(crate) async fn run(mut client: Operator, command: CreditsCommand, json: boo
                 output::json(&serde_json::json!({ "refusal": status.message() }))?;
             }
             eprintln!("minerva-ctl: {}", status.message());
-            return Ok(Verdict::Found);
+            return Ok(CommandStatus::Found);
         }
         Err(status) => {
             return Err(anyhow!(
@@ -41,7 +41,7 @@ pub(crate) async fn run(mut client: Operator, command: CreditsCommand, json: boo
             ));
         }
     }
-    Ok(Verdict::Well)
+    Ok(CommandStatus::Well)
 }
 
 /// Nothing was changed, and asking again would not help.

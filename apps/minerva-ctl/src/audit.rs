@@ -2,7 +2,7 @@
 
 use crate::figures::table;
 use crate::moment;
-use crate::output::{self, Verdict};
+use crate::output::{self, CommandStatus};
 use anyhow::anyhow;
 use minerva_api::client::Operator;
 use minerva_api::v1;
@@ -15,7 +15,7 @@ pub(crate) async fn run(
     since: Option<String>,
     entries_max: u32,
     json: bool,
-) -> anyhow::Result<Verdict> {
+) -> anyhow::Result<CommandStatus> {
     let since =
         since.map(|text| moment::parse(&text, &jiff::Zoned::now())).transpose().map_err(|error| anyhow!(error))?;
     let since_unix_ns = since.and_then(|instant| i64::try_from(instant.as_nanosecond()).ok());
@@ -35,7 +35,7 @@ pub(crate) async fn run(
     } else if !json {
         output::text(&table(&["TIME", "TENANT", "WHAT", "CREDITS", "REQUEST", "TEXT"], &rows, &[3]))?;
     }
-    Ok(Verdict::Well)
+    Ok(CommandStatus::Well)
 }
 
 fn row(entry: &v1::AuditEntry) -> Vec<String> {

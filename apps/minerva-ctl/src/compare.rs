@@ -5,7 +5,7 @@
 //! comparison. The elevator, its settings and the weights that other groups lose with it are journalled and put back.
 
 use crate::figures;
-use crate::output::{self, Verdict};
+use crate::output::{self, CommandStatus};
 use crate::place;
 use crate::probe_place::{ProbePlace, weight, write_group};
 use crate::probe_reader::{ReaderJob, Reading};
@@ -65,7 +65,7 @@ struct ArmLine<'a> {
 }
 
 /// Compares. Nothing of it is a finding: which arm is better is the operator's to say.
-pub(crate) fn run(config: &Config, roots: &Roots, request: &Request<'_>) -> anyhow::Result<Verdict> {
+pub(crate) fn run(config: &Config, roots: &Roots, request: &Request<'_>) -> anyhow::Result<CommandStatus> {
     let device = request.device;
     let in_force = device.facts.elevator.clone();
     let in_force = in_force.with_context(|| format!("{} has no elevator to compare", device.name))?;
@@ -82,7 +82,7 @@ pub(crate) fn run(config: &Config, roots: &Roots, request: &Request<'_>) -> anyh
     if let Some(number) = place.signal() {
         drop(place);
         eprintln!("minerva-ctl: interrupted; all is as it was");
-        return Ok(Verdict::Signalled(number));
+        return Ok(CommandStatus::Signalled(number));
     }
     let alone = alone?;
     place.close()?;
@@ -91,7 +91,7 @@ pub(crate) fn run(config: &Config, roots: &Roots, request: &Request<'_>) -> anyh
     } else {
         output::text(&page(&arms, &scene, &in_force, &alone))?;
     }
-    Ok(Verdict::Well)
+    Ok(CommandStatus::Well)
 }
 
 /// A daemon that steers would write weights that are gone with the elevator, and switch it back.

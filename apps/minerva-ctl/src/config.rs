@@ -1,14 +1,14 @@
 //! `minerva-ctl config`: judges or prints the operator's file.
 
 use crate::arguments::ConfigCommand;
-use crate::output::{self, Verdict};
+use crate::output::{self, CommandStatus};
 use minerva_config::{Config, ConfigError, Problem};
 use serde::Serialize;
 use std::io::IsTerminal;
 use std::path::Path;
 
 /// Works without the daemon and changes nothing.
-pub(crate) fn run(command: ConfigCommand, file_default: &Path, json: bool) -> anyhow::Result<Verdict> {
+pub(crate) fn run(command: ConfigCommand, file_default: &Path, json: bool) -> anyhow::Result<CommandStatus> {
     match command {
         ConfigCommand::Default => {
             let text = minerva_config::default_file();
@@ -17,7 +17,7 @@ pub(crate) fn run(command: ConfigCommand, file_default: &Path, json: bool) -> an
             } else {
                 output::text(&text)?
             }
-            Ok(Verdict::Well)
+            Ok(CommandStatus::Well)
         }
         ConfigCommand::Check { file } => check(file.as_deref().unwrap_or(file_default), json),
     }
@@ -44,15 +44,15 @@ struct VerdictLine<'a> {
     problems: usize,
 }
 
-fn check(file: &Path, json: bool) -> anyhow::Result<Verdict> {
+fn check(file: &Path, json: bool) -> anyhow::Result<CommandStatus> {
     match minerva_config::load(file) {
         Ok(Config { warnings, .. }) => {
             show(file, &warnings, true, json)?;
-            Ok(Verdict::found_if(!warnings.is_empty()))
+            Ok(CommandStatus::found_if(!warnings.is_empty()))
         }
         Err(ConfigError::Invalid(errors)) => {
             show(file, &errors.problems, false, json)?;
-            Ok(Verdict::Found)
+            Ok(CommandStatus::Found)
         }
         Err(error) => Err(error.into()),
     }

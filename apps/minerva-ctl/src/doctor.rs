@@ -2,11 +2,11 @@
 //! says. Nothing is changed, and no daemon is needed.
 
 use crate::compare;
-use crate::output::{self, Verdict};
+use crate::output::{self, CommandStatus};
 use crate::place::{self, OperatorFile};
 use crate::probe;
 use anyhow::{Context, bail};
-use minerva_actuate::verdict;
+use minerva_actuate::suitability;
 use minerva_config::Config;
 use minerva_linux_observe::{HiddenGroups, MountFacts, Observer, Roots, read_mount_facts};
 use minerva_model::{Device, DeviceId, Event};
@@ -79,7 +79,7 @@ struct SliceLine {
 }
 
 /// Judges, prints, and proves if asked to. A disk where nothing bites is a finding, and so is a slice that hides its services.
-pub(crate) fn run(request: &Request) -> anyhow::Result<Verdict> {
+pub(crate) fn run(request: &Request) -> anyhow::Result<CommandStatus> {
     let config = request.file.load()?;
     let roots = place::roots(&config)?;
     let (devices, hidden) = look(&roots)?;
@@ -100,12 +100,12 @@ pub(crate) fn run(request: &Request) -> anyhow::Result<Verdict> {
             bail!("name the disk to read from: --device NAME or --mount PATH")
         };
         match try_on(&devices[&id], proof, request, (&config, &roots))? {
-            Verdict::Well => {}
-            Verdict::Found => found = true,
+            CommandStatus::Well => {}
+            CommandStatus::Found => found = true,
             interrupted => return Ok(interrupted),
         }
     }
-    Ok(Verdict::found_if(found))
+    Ok(CommandStatus::found_if(found))
 }
 
 fn try_on(
@@ -113,7 +113,7 @@ fn try_on(
     proof: Proof,
     request: &Request,
     (config, roots): (&Config, &Roots),
-) -> anyhow::Result<Verdict> {
+) -> anyhow::Result<CommandStatus> {
     let (duration, json) = (request.duration, request.json);
     match proof {
         Proof::Probe => probe::run(config, roots, device, duration, json),
@@ -184,7 +184,7 @@ impl Wanted {
 }
 
 fn disk_line(device: &Device, config: &Config) -> DiskLine {
-    let judged = verdict(&device.facts, config.engine.devices.get(&device.name)).named(&device.name);
+    let judged = suitability(&device.facts, config.engine.devices.get(&device.name)).named(&device.name);
     DiskLine {
         kind: "disk",
         disk: device.name.clone(),

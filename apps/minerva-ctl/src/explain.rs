@@ -2,7 +2,7 @@
 
 use crate::forecast;
 use crate::moment;
-use crate::output::{self, Verdict};
+use crate::output::{self, CommandStatus};
 use crate::part;
 use anyhow::anyhow;
 use minerva_api::client::Operator;
@@ -29,7 +29,7 @@ pub(crate) async fn run(
     tenant: String,
     at: Option<String>,
     json: bool,
-) -> anyhow::Result<Verdict> {
+) -> anyhow::Result<CommandStatus> {
     let instant =
         at.map(|text| moment::parse(&text, &jiff::Zoned::now())).transpose().map_err(|error| anyhow!(error))?;
     let at_unix_ns = instant.and_then(|instant| i64::try_from(instant.as_nanosecond()).ok());
@@ -58,7 +58,7 @@ pub(crate) async fn run(
         }
         eprintln!("{message}");
     }
-    Ok(Verdict::found_if(answer.explanations.is_empty()))
+    Ok(CommandStatus::found_if(answer.explanations.is_empty()))
 }
 
 /// The tenant as it is now.

@@ -36,7 +36,7 @@ use anyhow::Context;
 use arguments::{Arguments, Command, ForecastCommand};
 use clap::Parser;
 use minerva_api::client::{self, Operator};
-use output::Verdict;
+use output::CommandStatus;
 use place::OperatorFile;
 use signal_hook::consts::SIGPIPE;
 use std::ffi::OsString;
@@ -53,9 +53,9 @@ fn main() -> ExitCode {
     };
     let json = arguments.json;
     match run(arguments) {
-        Ok(verdict) => ExitCode::from(verdict.code()),
+        Ok(status) => ExitCode::from(status.code()),
         // As of a program that the signal ends, quietly.
-        Err(error) if error.is::<output::Closed>() => ExitCode::from(Verdict::Signalled(SIGPIPE).code()),
+        Err(error) if error.is::<output::Closed>() => ExitCode::from(CommandStatus::Signalled(SIGPIPE).code()),
         Err(error) => failed(&message(&error), json),
     }
 }
@@ -70,7 +70,7 @@ fn failed(why: &str, json: bool) -> ExitCode {
     ExitCode::from(2)
 }
 
-fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
+fn run(arguments: Arguments) -> anyhow::Result<CommandStatus> {
     let Arguments { json, socket, config, command } = arguments;
     let file = OperatorFile::new(config);
     let with_daemon = |work: Box<dyn FnOnce(Operator) -> Work>| with_daemon(&socket_path(socket.clone(), &file)?, work);
@@ -101,12 +101,12 @@ fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
         Command::Config { command } => config::run(command, file.path(), json),
         Command::Run { name, weight, priority, when, bounds, command } => {
             let part = run::Part { level: priority, operation: when.map(|bytes| bounds.operation(bytes)) };
-            let place = named::Place { socket: socket_path(socket, &file)?, file, name, weight };
+            let place = named::GroupRequest { socket: socket_path(socket, &file)?, file, name, weight };
             run_command(&place, part, &command)
         }
         Command::Rm { recursive, pace, paths } => block_on(rm::run(&file, rm::Wish { recursive, pace, paths }, json)),
         Command::Attach { pid, name, weight } => {
-            named::attach(&named::Place { socket: socket_path(socket, &file)?, file, name, weight }, pid, json)
+            named::attach(&named::GroupRequest { socket: socket_path(socket, &file)?, file, name, weight }, pid, json)
         }
         Command::Priority { level, duration, until_pid, schedule, no_schedule, time_zone } => {
             let lifetime = tenant::lifetime(duration, until_pid);
@@ -126,7 +126,7 @@ fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
 }
 
 /// Becomes the command, or, when it shall take part, stays beside it.
-fn run_command(place: &named::Place, part: run::Part, command: &[OsString]) -> anyhow::Result<Verdict> {
+fn run_command(place: &named::GroupRequest, part: run::Part, command: &[OsString]) -> anyhow::Result<CommandStatus> {
     if part.level.is_none() && part.operation.is_none() {
         return named::run(place, command);
     }
@@ -137,14 +137,14 @@ fn run_command(place: &named::Place, part: run::Part, command: &[OsString]) -> a
 }
 
 /// What is done with the daemon.
-type Work = std::pin::Pin<Box<dyn Future<Output = anyhow::Result<Verdict>>>>;
+type Work = std::pin::Pin<Box<dyn Future<Output = anyhow::Result<CommandStatus>>>>;
 
 /// Connects, works, ends.
-fn with_daemon(socket: &Path, work: Box<dyn FnOnce(Operator) -> Work>) -> anyhow::Result<Verdict> {
+fn with_daemon(socket: &Path, work: Box<dyn FnOnce(Operator) -> Work>) -> anyhow::Result<CommandStatus> {
     block_on(async { work(client::connect(socket).await?).await })
 }
 
-fn block_on(work: impl Future<Output = anyhow::Result<Verdict>>) -> anyhow::Result<Verdict> {
+fn block_on(work: impl Future<Output = anyhow::Result<CommandStatus>>) -> anyhow::Result<CommandStatus> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -1,7 +1,7 @@
 //! `minerva-ctl run` and `attach`: processes as tenants of their own. The daemon does it when it runs; without it this command
 //! does it itself, and the daemon that starts later finds the tenant and its weight.
 
-use crate::output::{self, Verdict};
+use crate::output::{self, CommandStatus};
 use crate::place::{self, OperatorFile};
 use anyhow::{Context, bail};
 use minerva_api::client::{self, ConnectError};
@@ -14,7 +14,7 @@ use std::process::Command;
 
 /// Whom to ask, and for what.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct GroupRequest {
     pub(crate) socket: PathBuf,
     pub(crate) file: OperatorFile,
     pub(crate) name: Option<String>,
@@ -22,16 +22,16 @@ pub(crate) struct Place {
 }
 
 /// Turns into `command`, inside a tenant of its own. Returns only when that fails.
-pub(crate) fn run(place: &Place, command: &[OsString]) -> anyhow::Result<Verdict> {
+pub(crate) fn run(place: &GroupRequest, command: &[OsString]) -> anyhow::Result<CommandStatus> {
     let [program, arguments @ ..] = command else { bail!("no command given") };
     enter(place, command)?;
     let error = Command::new(program).args(arguments).exec();
     eprintln!("minerva-ctl: failed to start {}: {error}", program.display());
-    Ok(Verdict::not_started(&error))
+    Ok(CommandStatus::not_started(&error))
 }
 
 /// Moves this process, and what it will start, into a tenant for `command`.
-pub(crate) fn enter(place: &Place, command: &[OsString]) -> anyhow::Result<()> {
+pub(crate) fn enter(place: &GroupRequest, command: &[OsString]) -> anyhow::Result<()> {
     let pid = std::process::id();
     let program = command.first().map_or(OsStr::new(""), OsString::as_os_str);
     let name = place.name.clone().unwrap_or_else(|| derived_name(program, pid));
@@ -39,7 +39,7 @@ pub(crate) fn enter(place: &Place, command: &[OsString]) -> anyhow::Result<()> {
 }
 
 /// Moves a process that runs.
-pub(crate) fn attach(place: &Place, pid: u32, json: bool) -> anyhow::Result<Verdict> {
+pub(crate) fn attach(place: &GroupRequest, pid: u32, json: bool) -> anyhow::Result<CommandStatus> {
     let name = place.name.clone().unwrap_or_else(|| format!("pid-{pid}"));
     let answer = register(place, &name, pid)?;
     if json {
@@ -47,11 +47,11 @@ pub(crate) fn attach(place: &Place, pid: u32, json: bool) -> anyhow::Result<Verd
     } else {
         eprintln!("process {pid} is tenant {} now, in {}", answer.name, answer.cgroup);
     }
-    Ok(Verdict::Well)
+    Ok(CommandStatus::Well)
 }
 
 /// Asks the daemon, or does it.
-fn register(place: &Place, name: &str, pid: u32) -> anyhow::Result<v1::RegisterResponse> {
+fn register(place: &GroupRequest, name: &str, pid: u32) -> anyhow::Result<v1::RegisterResponse> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -70,7 +70,7 @@ fn register(place: &Place, name: &str, pid: u32) -> anyhow::Result<v1::RegisterR
     }
 }
 
-fn by_itself(place: &Place, name: &str, pid: u32) -> anyhow::Result<v1::RegisterResponse> {
+fn by_itself(place: &GroupRequest, name: &str, pid: u32) -> anyhow::Result<v1::RegisterResponse> {
     let config = place.file.load()?;
     let settings = place::writer_settings(&config, &place::roots(&config)?);
     let groups = NamedGroups::new(&settings, &config.named.parent);

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 /// What a command found. It becomes the exit status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum CommandStatus {
     /// All is well.
     Well,
     /// The command did its work and found something that a person should act on.
@@ -18,8 +18,8 @@ pub(crate) enum Verdict {
     Signalled(i32),
 }
 
-impl Verdict {
-    /// [`Verdict::Found`] if `found`.
+impl CommandStatus {
+    /// [`CommandStatus::Found`] if `found`.
     pub(crate) const fn found_if(found: bool) -> Self {
         if found { Self::Found } else { Self::Well }
     }

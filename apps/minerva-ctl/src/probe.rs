@@ -2,11 +2,11 @@
 //! disk. Where weights bite they have 800 and 100, and what each got is compared; where caps do, both read freely at first, then one
 //! of them under a cap of a quarter of what it got, and its two rates are compared. Nothing is written to the disk.
 
-use crate::output::{self, Verdict};
+use crate::output::{self, CommandStatus};
 use crate::probe_place::{ProbePlace, weight, write_group};
 use crate::probe_reader::ReaderJob;
 use anyhow::bail;
-use minerva_actuate::verdict;
+use minerva_actuate::suitability;
 use minerva_config::Config;
 use minerva_linux_observe::Roots;
 use minerva_model::{BackEnd, Device, DeviceId, KnobFile};
@@ -61,8 +61,8 @@ pub(crate) fn run(
     device: &Device,
     duration: Duration,
     json: bool,
-) -> anyhow::Result<Verdict> {
-    let back_end = verdict(&device.facts, config.engine.devices.get(&device.name)).back_end;
+) -> anyhow::Result<CommandStatus> {
+    let back_end = suitability(&device.facts, config.engine.devices.get(&device.name)).back_end;
     let knob = match back_end {
         BackEnd::Bfq => Knob::Weight(KnobFile::BfqWeight),
         BackEnd::BfqV1 => Knob::Weight(KnobFile::BfqV1Weight),
@@ -81,7 +81,7 @@ pub(crate) fn run(
     let raced = prove(knob, device, duration, &mut |set| race(&mut place, device, region, duration, set));
     if let Some(number) = place.signal() {
         eprintln!("minerva-ctl: interrupted; the probe's tenants and weights are removed");
-        return Ok(Verdict::Signalled(number));
+        return Ok(CommandStatus::Signalled(number));
     }
     let (asked_ratio, bytes) = raced?;
     place.close()?;
@@ -98,7 +98,7 @@ pub(crate) fn run(
     } else {
         output::text(&page(&probed))?;
     }
-    Ok(Verdict::found_if(!bites))
+    Ok(CommandStatus::found_if(!bites))
 }
 
 /// What a reader's knob is given and what undoes it, by the reader's number; and in which file.

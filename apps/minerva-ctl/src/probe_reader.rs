@@ -1,6 +1,6 @@
 //! A reader of `minerva-ctl doctor --probe` and `--compare`: a process of its own, so that it can be in a group of its own.
 
-use crate::output::{self, Verdict};
+use crate::output::{self, CommandStatus};
 use anyhow::{Context, anyhow};
 use hdrhistogram::Histogram;
 use minerva_model::Device;
@@ -61,7 +61,7 @@ pub(crate) fn reader(device: &Device, job: &ReaderJob) -> anyhow::Result<Child> 
 }
 
 /// What such a process does: reads past the page cache and prints how much it got. Ends at once when whoever started it is gone.
-pub(crate) fn read(node: &Path, job: &str) -> anyhow::Result<Verdict> {
+pub(crate) fn read(node: &Path, job: &str) -> anyhow::Result<CommandStatus> {
     // Of one that is gone before this the standard input ends, below.
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
         .context("failed to ask for an end with the probe")?;
@@ -73,7 +73,7 @@ pub(crate) fn read(node: &Path, job: &str) -> anyhow::Result<Verdict> {
         .with_context(|| format!("failed to open {}", node.display()))?;
     let mut word = [0; 3];
     if std::io::stdin().read_exact(&mut word).is_err() {
-        return Ok(Verdict::Well);
+        return Ok(CommandStatus::Well);
     }
     let taken = AtomicU64::new(0);
     let lanes: Vec<anyhow::Result<Histogram<u64>>> = std::thread::scope(|scope| {
@@ -87,7 +87,7 @@ pub(crate) fn read(node: &Path, job: &str) -> anyhow::Result<Verdict> {
     }
     let (p50_ns, p99_ns) = (times.value_at_quantile(0.5), times.value_at_quantile(0.99));
     output::json(&Reading { bytes: times.len() * job.read_bytes as u64, reads: times.len(), p50_ns, p99_ns })?;
-    Ok(Verdict::Well)
+    Ok(CommandStatus::Well)
 }
 
 /// One of the reads that are under way at once; `taken` counts the places that were taken by all. The time of each read, in

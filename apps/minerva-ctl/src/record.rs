@@ -1,6 +1,6 @@
 //! `minerva-ctl record`: writes a recording that the daemon sends.
 
-use crate::output::{self, Verdict};
+use crate::output::{self, CommandStatus};
 use crate::signals::Signals;
 use anyhow::{Context, bail};
 use minerva_api::client::Operator;
@@ -19,7 +19,7 @@ pub(crate) async fn run(
     file: PathBuf,
     duration: Option<Duration>,
     json: bool,
-) -> anyhow::Result<Verdict> {
+) -> anyhow::Result<CommandStatus> {
     let mut signals = Signals::catch()?;
     // Before the daemon is asked, which would begin for nothing if there were no place for the recording.
     let mut out = tokio::fs::OpenOptions::new()
@@ -34,7 +34,7 @@ pub(crate) async fn run(
         answer = client.record(ReceiverStream::new(asked)) => answer.map_err(anyhow::Error::new),
         came = signals.next() => {
             remove(&file);
-            return Ok(Verdict::Signalled(came.number));
+            return Ok(CommandStatus::Signalled(came.number));
         }
     };
     let pieces = begun.inspect_err(|_| remove(&file))?.into_inner();
@@ -47,7 +47,7 @@ pub(crate) async fn run(
     } else {
         eprintln!("recorded {bytes} bytes to {}", file.display());
     }
-    Ok(Verdict::Well)
+    Ok(CommandStatus::Well)
 }
 
 /// Writes what comes until the daemon ends the recording, which it is asked to after `duration` or at a signal by dropping

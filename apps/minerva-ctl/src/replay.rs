@@ -1,7 +1,7 @@
 //! `minerva-ctl replay`: a recording through the engine again, from the state that it begins with. Its effects must come out as
 //! recorded, byte for byte.
 
-use crate::output::{self, Verdict};
+use crate::output::{self, CommandStatus};
 use anyhow::Context;
 use minerva_engine::Engine;
 use minerva_model::{Effect, Event};
@@ -32,7 +32,7 @@ struct Difference {
 }
 
 /// Replays and compares; a difference is a finding.
-pub(crate) fn run(file: &Path, json: bool) -> anyhow::Result<Verdict> {
+pub(crate) fn run(file: &Path, json: bool) -> anyhow::Result<CommandStatus> {
     let mut recording = Recording::open(file).with_context(|| format!("failed to open {}", file.display()))?;
     let engine = engine(&mut recording).with_context(|| format!("failed to replay {}", file.display()))?;
     let replayed = replay(engine, recording).with_context(|| format!("failed to read {}", file.display()))?;
@@ -41,7 +41,7 @@ pub(crate) fn run(file: &Path, json: bool) -> anyhow::Result<Verdict> {
     } else {
         output::text(&page(&replayed))?;
     }
-    Ok(Verdict::found_if(replayed.difference.is_some()))
+    Ok(CommandStatus::found_if(replayed.difference.is_some()))
 }
 
 /// The engine that the recording begins with.

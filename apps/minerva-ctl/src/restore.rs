@@ -1,7 +1,7 @@
 //! `minerva-ctl restore`: every knob as it was before Minerva. Needs no daemon, and where no file was named not even a readable
 //! one: with a broken one the default places are tried, because putting back must work when nothing else does.
 
-use crate::output::{self, Verdict};
+use crate::output::{self, CommandStatus};
 use crate::place::{self, OperatorFile};
 use anyhow::Context;
 use minerva_config::Config;
@@ -22,7 +22,7 @@ struct Restored<'a> {
 
 /// Restores and says what became of each knob. A finding is a knob that could not be put back, a daemon that will write again, and
 /// that nothing was found where only the default places could be searched.
-pub(crate) fn run(file: &OperatorFile, if_daemon_gone: bool, json: bool) -> anyhow::Result<Verdict> {
+pub(crate) fn run(file: &OperatorFile, if_daemon_gone: bool, json: bool) -> anyhow::Result<CommandStatus> {
     let (config, config_error) = match (file.load(), file) {
         (Ok(config), _) => (config, None),
         (Err(error), OperatorFile::Named(_)) => return Err(error),
@@ -50,7 +50,7 @@ pub(crate) fn run(file: &OperatorFile, if_daemon_gone: bool, json: bool) -> anyh
     let left_alone = if_daemon_gone && report.not_due.is_some();
     let searched_in_vain = report.is_empty() && config_error.is_some();
     let found = !report.is_complete() || report.beside_daemon.is_some() || searched_in_vain;
-    Ok(Verdict::found_if(!left_alone && found))
+    Ok(CommandStatus::found_if(!left_alone && found))
 }
 
 fn say_nothing_held(runtime_dir: &std::path::Path, is_guess: bool) {

@@ -1,6 +1,6 @@
 //! `minerva-ctl rm`: deleting in the background. Whatever becomes of Minerva, it deletes.
 
-use crate::output::{self, Verdict};
+use crate::output::{self, CommandStatus};
 use crate::place::OperatorFile;
 use crate::{figures, tenant, when};
 use minerva_client::{Held, Level};
@@ -18,7 +18,7 @@ pub(crate) struct Wish {
 }
 
 /// Deletes; whether something was left.
-pub(crate) async fn run(file: &OperatorFile, wish: Wish, json: bool) -> anyhow::Result<Verdict> {
+pub(crate) async fn run(file: &OperatorFile, wish: Wish, json: bool) -> anyhow::Result<CommandStatus> {
     let held = step_back(file).await;
     let mut pace = Pace::new(wish.pace);
     let mut is_left = false;
@@ -43,7 +43,7 @@ pub(crate) async fn run(file: &OperatorFile, wish: Wish, json: bool) -> anyhow::
         tell(path, deletion.removed(), deletion.left(), json)?;
     }
     drop(held);
-    Ok(Verdict::found_if(is_left))
+    Ok(CommandStatus::found_if(is_left))
 }
 
 /// The level of this process's tenant while it deletes; without a server, or if it refuses, there is none.

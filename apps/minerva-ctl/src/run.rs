@@ -1,7 +1,7 @@
 //! `minerva-ctl run --priority` and `--when`: a command that takes part without knowing of it. Whatever becomes of Minerva, the
 //! command runs.
 
-use crate::output::Verdict;
+use crate::output::CommandStatus;
 use crate::place::OperatorFile;
 use crate::signals::{Came, Signals};
 use crate::{tenant, when};
@@ -21,26 +21,26 @@ pub(crate) struct Part {
 }
 
 /// Runs the command; its exit status is ours.
-pub(crate) async fn run(file: &OperatorFile, part: Part, command: &[OsString]) -> anyhow::Result<Verdict> {
+pub(crate) async fn run(file: &OperatorFile, part: Part, command: &[OsString]) -> anyhow::Result<CommandStatus> {
     let [program, arguments @ ..] = command else { bail!("no command given") };
     let mut signals = Signals::catch()?;
     let begun = match begin(file, part, &mut signals).await {
         Ok(begun) => begun,
-        Err(came) => return Ok(Verdict::Signalled(came.number)),
+        Err(came) => return Ok(CommandStatus::Signalled(came.number)),
     };
     let mut child = match Command::new(program).args(arguments).spawn() {
         Ok(child) => child,
         Err(error) => {
             begun.abandon().await;
             eprintln!("minerva-ctl: failed to start {}: {error}", program.display());
-            return Ok(Verdict::not_started(&error));
+            return Ok(CommandStatus::not_started(&error));
         }
     };
     let status = signals.until_end_of(&mut child).await?;
     begun.end().await;
     Ok(match (status.code(), status.signal()) {
-        (Some(code), _) => Verdict::Exited(code),
-        (None, signal) => Verdict::Signalled(signal.unwrap_or_default()),
+        (Some(code), _) => CommandStatus::Exited(code),
+        (None, signal) => CommandStatus::Signalled(signal.unwrap_or_default()),
     })
 }
 

@@ -1,14 +1,14 @@
 //! `minerva-ctl status`: the daemon, its disks, and what it found.
 
 use crate::figures::{long_span, rate, span, table};
-use crate::output::{self, Verdict};
+use crate::output::{self, CommandStatus};
 use crate::part;
 use minerva_api::client::Operator;
 use minerva_api::v1;
 use std::fmt::Write;
 
 /// Asks and prints. Warnings among the findings, a refused file or a broken store are findings.
-pub(crate) async fn run(mut client: Operator, json: bool) -> anyhow::Result<Verdict> {
+pub(crate) async fn run(mut client: Operator, json: bool) -> anyhow::Result<CommandStatus> {
     let status = client.status(v1::StatusRequest {}).await?.into_inner();
     if json {
         output::json(&status)?;
@@ -16,7 +16,7 @@ pub(crate) async fn run(mut client: Operator, json: bool) -> anyhow::Result<Verd
         output::text(&page(&status))?;
     }
     let warned = status.findings.iter().any(|finding| finding.warning);
-    Ok(Verdict::found_if(warned || !status.config_error.is_empty() || !status.store_error.is_empty()))
+    Ok(CommandStatus::found_if(warned || !status.config_error.is_empty() || !status.store_error.is_empty()))
 }
 
 /// The whole answer as text.

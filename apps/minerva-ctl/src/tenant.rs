@@ -2,7 +2,7 @@
 
 use crate::figures::{long_span, table};
 use crate::moment;
-use crate::output::{self, Verdict};
+use crate::output::{self, CommandStatus};
 use crate::place::OperatorFile;
 use crate::quantity::schedule_text;
 use anyhow::{Context, anyhow};
@@ -74,13 +74,13 @@ struct RefusalLine<'a> {
 }
 
 /// A refusal of the server is a finding, everything else a failure.
-pub(crate) fn found(error: Error, json: bool) -> anyhow::Result<Verdict> {
+pub(crate) fn found(error: Error, json: bool) -> anyhow::Result<CommandStatus> {
     let Error::Refused { word, message, .. } = &error else { return Err(error.into()) };
     if json {
         output::json(&RefusalLine { refusal: word, message: message.clone() })?;
     }
     eprintln!("minerva-ctl: {message}");
-    Ok(Verdict::Found)
+    Ok(CommandStatus::Found)
 }
 
 /// The level in force, for programs.
@@ -90,7 +90,7 @@ struct LevelLine {
 }
 
 /// Sets the level, the schedule, or both; tells the level in force.
-pub(crate) async fn priority(file: &OperatorFile, wanted: Priority, json: bool) -> anyhow::Result<Verdict> {
+pub(crate) async fn priority(file: &OperatorFile, wanted: Priority, json: bool) -> anyhow::Result<CommandStatus> {
     let client = connect_to_server(file).await?;
     let mut in_force = Ok(Level::Normal);
     if let Some(level) = wanted.level {
@@ -106,11 +106,11 @@ pub(crate) async fn priority(file: &OperatorFile, wanted: Priority, json: bool) 
         Ok(level) => output::text(&format!("{level}\n"))?,
         Err(error) => return found(error, json),
     }
-    Ok(Verdict::Well)
+    Ok(CommandStatus::Well)
 }
 
 /// What the account holds, and its last entries.
-pub(crate) async fn credits(file: &OperatorFile, entries_max: u32, json: bool) -> anyhow::Result<Verdict> {
+pub(crate) async fn credits(file: &OperatorFile, entries_max: u32, json: bool) -> anyhow::Result<CommandStatus> {
     let client = connect_to_server(file).await?;
     let answer = match client.credits(entries_max).await {
         Ok(answer) => answer,
@@ -122,7 +122,7 @@ pub(crate) async fn credits(file: &OperatorFile, entries_max: u32, json: bool) -
     } else {
         output::text(&credits_page(&answer))?;
     }
-    Ok(Verdict::Well)
+    Ok(CommandStatus::Well)
 }
 
 fn credits_page(credits: &v1::CreditsResponse) -> String {
@@ -155,7 +155,7 @@ pub(crate) async fn boost(
     amount: BoostAmount,
     device: Option<&str>,
     json: bool,
-) -> anyhow::Result<Verdict> {
+) -> anyhow::Result<CommandStatus> {
     let client = connect_to_server(file).await?;
     let bought = match client.boost(amount, device).await {
         Ok(bought) => bought,
@@ -168,11 +168,11 @@ pub(crate) async fn boost(
         let (price, left) = (MicroCredits(bought.price_micro_credits), MicroCredits(bought.held_micro_credits));
         output::text(&format!("boosted for {} slices: {price} credits spent, {left} left\n", bought.slices))?;
     }
-    Ok(Verdict::Well)
+    Ok(CommandStatus::Well)
 }
 
 /// Who the server takes the caller for, and what is in force for it.
-pub(crate) async fn whoami(file: &OperatorFile, json: bool) -> anyhow::Result<Verdict> {
+pub(crate) async fn whoami(file: &OperatorFile, json: bool) -> anyhow::Result<CommandStatus> {
     let client = connect_to_server(file).await?;
     let who = match client.describe().await {
         Ok(who) => who,
@@ -184,7 +184,7 @@ pub(crate) async fn whoami(file: &OperatorFile, json: bool) -> anyhow::Result<Ve
     } else {
         output::text(&who_page(&who, &client.address().unwrap_or_default()))?;
     }
-    Ok(Verdict::Well)
+    Ok(CommandStatus::Well)
 }
 
 /// The message with words for its levels.

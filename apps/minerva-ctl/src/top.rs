@@ -3,7 +3,7 @@
 
 use crate::figures::{rate, span};
 use crate::forecast;
-use crate::output::{self, Verdict};
+use crate::output::{self, CommandStatus};
 use crate::part;
 use anyhow::Context;
 use minerva_api::client::Operator;
@@ -27,7 +27,7 @@ const WIDTH_ONCE: u16 = 160;
 const FOOT_LINES: u16 = 7;
 
 /// Shows slices until `q` is pressed, or one.
-pub(crate) async fn run(mut client: Operator, once: bool, json: bool) -> anyhow::Result<Verdict> {
+pub(crate) async fn run(mut client: Operator, once: bool, json: bool) -> anyhow::Result<CommandStatus> {
     let mut slices = client.watch(v1::WatchRequest {}).await?.into_inner();
     if json {
         while let Some(answer) = slices.message().await? {
@@ -36,17 +36,17 @@ pub(crate) async fn run(mut client: Operator, once: bool, json: bool) -> anyhow:
                 break;
             }
         }
-        return Ok(Verdict::Well);
+        return Ok(CommandStatus::Well);
     }
     if once {
         let slice = slices.message().await?.and_then(|answer| answer.slice).unwrap_or_default();
         output::text(&frame_text(&slice)?)?;
-        return Ok(Verdict::Well);
+        return Ok(CommandStatus::Well);
     }
     let mut terminal = ratatui::try_init().context("failed to take over the terminal; try --once")?;
     let result = live(&mut terminal, &mut slices).await;
     ratatui::try_restore().context("failed to give the terminal back")?;
-    result.map(|()| Verdict::Well)
+    result.map(|()| CommandStatus::Well)
 }
 
 async fn live(

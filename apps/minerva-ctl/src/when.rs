@@ -1,7 +1,7 @@
 //! `minerva-ctl when`: asks when an operation may begin, and waits until then.
 
 use crate::figures::long_span;
-use crate::output::{self, Verdict};
+use crate::output::{self, CommandStatus};
 use crate::place::OperatorFile;
 use crate::signals::{Came, Signals};
 use crate::tenant;
@@ -30,7 +30,12 @@ struct BegunLine {
 
 /// Prints the answer, and returns when the operation may begin. Whoever begins it then is another command: the server learns
 /// of its end from what it sees.
-pub(crate) async fn run(file: &OperatorFile, operation: Operation, wait: bool, json: bool) -> anyhow::Result<Verdict> {
+pub(crate) async fn run(
+    file: &OperatorFile,
+    operation: Operation,
+    wait: bool,
+    json: bool,
+) -> anyhow::Result<CommandStatus> {
     let mut signals = Signals::catch()?;
     let client = tenant::connect(file).await?;
     let ask = client.coordinate(operation);
@@ -40,7 +45,7 @@ pub(crate) async fn run(file: &OperatorFile, operation: Operation, wait: bool, j
             Err(error @ Error::Refused { .. }) => return tenant::found(error, json),
             Err(error) => return Err(error.into()),
         },
-        came = signals.next() => return Ok(Verdict::Signalled(came.number)),
+        came = signals.next() => return Ok(CommandStatus::Signalled(came.number)),
     };
     warn_of_absence(&client);
     let answer = coordinated.answer();
@@ -48,18 +53,18 @@ pub(crate) async fn run(file: &OperatorFile, operation: Operation, wait: bool, j
     if !wait && matches!(answer, Answer::Wait { .. }) {
         // Nobody is there to be called.
         give_up(coordinated).await;
-        return Ok(Verdict::Well);
+        return Ok(CommandStatus::Well);
     }
     if !wait || answer == Answer::Now {
         coordinated.leave();
-        return Ok(Verdict::Well);
+        return Ok(CommandStatus::Well);
     }
     match until_begin(coordinated, &mut signals).await {
         Ok((coordinated, begun)) => {
             coordinated.leave();
-            print_begun(begun, json).map(|()| Verdict::Well)
+            print_begun(begun, json).map(|()| CommandStatus::Well)
         }
-        Err(came) => Ok(Verdict::Signalled(came.number)),
+        Err(came) => Ok(CommandStatus::Signalled(came.number)),
     }
 }
 

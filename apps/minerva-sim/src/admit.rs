@@ -9,7 +9,7 @@ use crate::scene::{Loaded, read_profile};
 use crate::scheduler::{HtbsArguments, Name, UNIT_BYTES};
 use crate::text::read_text;
 use anyhow::bail;
-use minerva_blocksched::{Applicant, Capacity, Cost, HtbsOptions, Kind, ServiceTimes, Standing, Verdict, admit};
+use minerva_blocksched::{Admission, Applicant, Capacity, Cost, Feasibility, HtbsOptions, Kind, ServiceTimes, admit};
 use minerva_model::Nanos;
 use minerva_sim_device::{DeviceModel, Kind as DeviceKind, Profile, Request};
 use minerva_sim_workload::job::{BoundJob, FILE_BYTES_MAX, JobFile, parse};
@@ -56,21 +56,21 @@ pub(crate) fn run(arguments: &AdmitArguments) -> anyhow::Result<()> {
 /// Tells standard error when the contracts of a run are not likely to be kept.
 pub(crate) fn warn(loaded: &Loaded, name: Name, htbs: HtbsArguments, seed: u64) {
     let judged = judge(loaded.profile(), loaded.jobs(), name, htbs, seed);
-    if let Some(judged) = judged.filter(|judged| judged.verdict.standing > Standing::Likely) {
+    if let Some(judged) = judged.filter(|judged| judged.admission.feasibility > Feasibility::Likely) {
         eprintln!("contracts: {} (`minerva-sim admit` says more)", judged.sentence());
     }
 }
 
-/// A verdict, and what it was made of.
+/// An admission, and what it was made of.
 pub(crate) struct Judged {
     names: Vec<String>,
     capacity: Capacity,
-    pub(crate) verdict: Verdict,
+    pub(crate) admission: Admission,
 }
 
 impl Judged {
     fn sentence(&self) -> String {
-        self.verdict.sentence(|contract| self.names[contract].clone())
+        self.admission.sentence(|contract| self.names[contract].clone())
     }
 
     fn print(&self, profile: &Profile, name: Name) {
@@ -81,7 +81,7 @@ impl Judged {
             self.names.len(),
             name.as_str(),
             profile.name,
-            100.0 * self.verdict.utilisation
+            100.0 * self.admission.utilisation
         );
         println!(
             "measured on the model: {UNIT_BYTES} bytes in a row take {:.3} ms (at most {:.3}), a jump adds {:.1} ms (at most {:.1})",
@@ -93,11 +93,11 @@ impl Judged {
     }
 
     fn json(&self) -> serde_json::Value {
-        let tightest = self.verdict.tightest;
+        let tightest = self.admission.tightest;
         serde_json::json!({
-            "standing": self.verdict.standing.as_str(),
+            "feasibility": self.admission.feasibility.as_str(),
             "sentence": self.sentence(),
-            "utilisation": self.verdict.utilisation,
+            "utilisation": self.admission.utilisation,
             "contract": tightest.map(|tightest| self.names[tightest.contract].clone()),
             "interval_ms": tightest.map(|tightest| tightest.interval.0 as f64 / 1e6),
             "margin_ms": tightest.map(|tightest| tightest.margin_ns() / 1e6),
@@ -124,8 +124,8 @@ pub(crate) fn judge(
     let measured = jobs.iter().zip(least_ns.iter().zip(&flushes));
     let applicants: Vec<Applicant> =
         measured.filter_map(|(job, (least_ns, flush))| applicant(job, name, htbs, *least_ns, *flush)).collect();
-    let verdict = admit(&applicants, &capacity, discipline);
-    Some(Judged { names: with.iter().map(|job| job.name.clone()).collect(), capacity, verdict })
+    let admission = admit(&applicants, &capacity, discipline);
+    Some(Judged { names: with.iter().map(|job| job.name.clone()).collect(), capacity, admission })
 }
 
 fn block_units(plan: &Plan) -> u64 {
@@ -171,8 +171,11 @@ struct Measured {
 
 fn measure(profile: &Profile, jobs: &[BoundJob], seed: u64) -> Measured {
     let mut disk = Clocked { device: profile.build(None, seed), now: Nanos::ZERO };
-    let places = |pattern| -> Vec<Places> {
-        jobs.iter().enumerate().map(|(index, job)| Places::new(&job.plan, pattern, seed + index as u64)).collect()
+    let places = |pattern| -> Vec<OffsetSequence> {
+        jobs.iter()
+            .enumerate()
+            .map(|(index, job)| OffsetSequence::new(&job.plan, pattern, seed + index as u64))
+            .collect()
     };
     // Zones differ in speed: at the start and at the end of each region.
     let [starts, ends] = [0, 1].map(|end| {
@@ -184,7 +187,7 @@ fn measure(profile: &Profile, jobs: &[BoundJob], seed: u64) -> Measured {
                 region_bytes: job.plan.region_bytes - skip_bytes,
                 ..job.plan
             };
-            let mut places = Places::new(&plan, Pattern::Sequential, seed);
+            let mut places = OffsetSequence::new(&plan, Pattern::Sequential, seed);
             disk.serve(places.next());
             let took: u64 = (0..ROW).map(|_| disk.serve(places.next()).0).sum();
             took as f64 / (ROW * block_units(&job.plan)) as f64
@@ -194,7 +197,7 @@ fn measure(profile: &Profile, jobs: &[BoundJob], seed: u64) -> Measured {
     let rows: Vec<f64> = starts.iter().zip(&ends).map(|(start, end)| f64::midpoint(*start, *end)).collect();
     let unit_ns = rows.iter().sum::<f64>() / rows.len().max(1) as f64;
     let flushes = jobs.iter().enumerate().map(|(index, job)| match job.plan.flush_every_writes {
-        Some(_) => disk.flush_after(Places::new(&job.plan, Pattern::Sequential, seed + index as u64).next()),
+        Some(_) => disk.flush_after(OffsetSequence::new(&job.plan, Pattern::Sequential, seed + index as u64).next()),
         None => Nanos::ZERO,
     });
     let flushes = flushes.collect();
@@ -218,9 +221,9 @@ fn measure(profile: &Profile, jobs: &[BoundJob], seed: u64) -> Measured {
 }
 
 /// Requests in a job's region, one by one and without pauses.
-struct Places(Generator);
+struct OffsetSequence(Generator);
 
-impl Places {
+impl OffsetSequence {
     fn new(plan: &Plan, pattern: Pattern, seed: u64) -> Self {
         let plan = Plan {
             read_percent: plan.read_percent,

@@ -6,7 +6,7 @@ use crate::output::Line;
 use crate::scheduler::Name;
 use crate::{drives, figure_background, progress, trace_memory};
 use anyhow::Context as _;
-use minerva_blocksched::{HtbsOptions, Standing};
+use minerva_blocksched::{Feasibility, HtbsOptions};
 use minerva_model::Nanos;
 use minerva_sim_device::Profile;
 use minerva_sim_world::{World, sweep};
@@ -91,8 +91,8 @@ fn htbs_elsewhere(profiles: &[Profile]) -> Vec<Line> {
     sweep(threads(), &elsewhere::cases(profiles, seconds), |case| {
         let outcome = |name| htbs::outcome(&case.profile, name, &case.clients, 1, seconds);
         let (ours, original, pclock) = (outcome(Name::Htbs), outcome(Name::HtbsOriginal), outcome(Name::Pclock));
-        let standing = case.standing(Name::Htbs, 1).map_or("", Standing::as_str);
-        let expected = standing == Standing::Kept.as_str() || standing == Standing::Likely.as_str();
+        let feasibility = case.feasibility(Name::Htbs, 1).map_or("", Feasibility::as_str);
+        let expected = feasibility == Feasibility::Kept.as_str() || feasibility == Feasibility::Likely.as_str();
         Line {
             id: "htbs-elsewhere",
             value: ours.missed() as f64,
@@ -100,7 +100,7 @@ fn htbs_elsewhere(profiles: &[Profile]) -> Vec<Line> {
             goal: if expected { "0".to_owned() } else { "none: the admission test doubts it".to_owned() },
             met: ours.missed() == 0 || !expected,
             detail: format!(
-                "{}; of {} seconds of {} promises the original misses {}, pClock {}; {:.1}, {:.1} and {:.1} MB/s; admission: {standing}",
+                "{}; of {} seconds of {} promises the original misses {}, pClock {}; {:.1}, {:.1} and {:.1} MB/s; admission: {feasibility}",
                 case.name,
                 ours.intervals(),
                 case.clients.iter().filter(|client| client.is_promised()).count(),

@@ -1,4 +1,4 @@
-//! What other threads may ask of the slice loop. The queue is bounded: a flood of clients is refused at the door, and the
+//! What other threads may ask of the slice loop. The queue is bounded: a flood of clients is refused at the listener, and the
 //! loop never waits for any of them.
 
 use minerva_api::v1;
@@ -6,7 +6,7 @@ use minerva_tenant_server::request::{Answer, RequestSink, TenantCall};
 use std::sync::mpsc::{SyncSender, TrySendError};
 use tokio::sync::{mpsc, oneshot};
 
-/// Requests that may wait for the loop at once. The doors for tenants leave half of it to operators.
+/// Requests that may wait for the loop at once. The listeners for tenants leave half of it to operators.
 pub(crate) const QUEUE_LENGTH: usize = 1024;
 /// Pieces of a recording that may wait for a client. Some ten busy slices; a client slower than that loses the recording.
 pub(crate) const RECORD_QUEUE_LENGTH: usize = 16 * 1024;

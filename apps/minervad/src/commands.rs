@@ -32,8 +32,8 @@ impl Driver {
     pub(crate) fn reload(&mut self, answer: Option<oneshot::Sender<Result<String, String>>>) {
         self.manager.reloading();
         let before = self.file.config.clone();
-        let verdict = self.file.reload().map(|()| self.configure(&before));
-        let outcome = match &verdict {
+        let result = self.file.reload().map(|()| self.configure(&before));
+        let outcome = match &result {
             Ok(message) => {
                 tracing::info!("{message}");
                 "accepted"
@@ -46,7 +46,7 @@ impl Driver {
         self.metrics.reloads.get_or_create(&OutcomeLabel { outcome }).inc();
         self.manager.ready(outcome);
         if let Some(answer) = answer {
-            drop(answer.send(verdict));
+            drop(answer.send(result));
         }
     }
 
@@ -63,8 +63,8 @@ impl Driver {
         self.find_unknown_disks();
         let (mut old, new) = (before.daemon.clone(), &self.file.config.daemon);
         old.log.level = new.log.level;
-        let doors = before.participation.is_same_server(&self.file.config.participation);
-        let rest = if old == *new && before.named == self.file.config.named && doors {
+        let listeners = before.participation.is_same_server(&self.file.config.participation);
+        let rest = if old == *new && before.named == self.file.config.named && listeners {
             ""
         } else {
             "; changes of [daemon], [named], [participation] but for its limits, identities and certificates, and the log's \

@@ -39,12 +39,12 @@ impl Driver {
                 None
             }
             Effect::Granted(Granted { id, tenant, grant }) => {
-                response.answers.push(Answered { tenant, id, verdict: Ok(grant) });
+                response.answers.push(Answered { tenant, id, result: Ok(grant) });
                 None
             }
             Effect::Refused(Refused { id, tenant, kind, message }) => {
-                let verdict = Err(Refusal::new(kind, message));
-                response.answers.push(Answered { tenant, id, verdict });
+                let result = Err(Refusal::new(kind, message));
+                response.answers.push(Answered { tenant, id, result });
                 None
             }
             Effect::Ready { tenant, id } => {

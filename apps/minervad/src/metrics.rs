@@ -150,7 +150,7 @@ impl Metrics {
         registry.register("client_slices_dropped", text, self.client_slices_dropped.clone());
         let text = "Requests of tenants that reached the slice loop, by what was asked and how it was answered";
         registry.register("tenant_requests", text, self.requests.clone());
-        let text = "Refusals at the doors that are missing in the audit, because there were too many in one slice";
+        let text = "Refusals at the listeners that are missing in the audit, because there were too many in one slice";
         registry.register("tenant_refusals_dropped", text, self.refusals_dropped.clone());
         registry.register("credits_held", "Credits that all accounts hold together", self.credits_held.clone());
         let text = "Levels that tenants set, hold or have a schedule for";

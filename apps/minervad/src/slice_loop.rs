@@ -26,7 +26,7 @@ use minerva_model::{
     Device, DeviceId, Effect, Event, Finding, FindingKind, KnobWrite, Mode, Nanos, RefusalKind, Sample, Tenant,
     TenantHistory, TenantId,
 };
-use minerva_store::{AnswerKind, RequestRow, StandingClaim};
+use minerva_store::{AnswerKind, RequestRow, StoredClaim};
 use minerva_tenant_server::directory::Directory;
 use minerva_tenant_server::live_settings::LiveSettings;
 use minerva_tenant_server::refusals::RefusedRequest;
@@ -218,7 +218,7 @@ impl Driver {
         let message = "The tenant that this process belonged to is gone.".to_owned();
         self.parts.give_up(Some(id), &Refusal::new(RefusalKind::UnknownTenant, message));
         self.parts.reports.forget(id);
-        self.memory.claim_later(&tenant, StandingClaim::default());
+        self.memory.claim_later(&tenant, StoredClaim::default());
         self.parts.unread.remove(&id);
         self.memory.tenant_gone(&tenant, !self.observer.is_there(&tenant.cgroup));
         self.tenants.remove(&id);

@@ -3,7 +3,7 @@
 #![expect(clippy::expect_used, reason = "a test bed that cannot be made is a failed test")]
 
 mod bed;
-mod doors;
+mod listeners;
 mod taking_part;
 mod trouble;
 mod unified;
@@ -56,7 +56,7 @@ fn a_heavy_tenant_is_held_down_and_sigterm_puts_it_back() {
 #[test]
 fn caps_are_dealt_and_dealt_again_and_sigterm_lifts_them() {
     let Some(mut bed) = Bed::new() else { return };
-    // Caps need no elevator that reads weights, but the kernel has to count, as the verdict on such a disk says.
+    // Caps need no elevator that reads weights, but the kernel has to count, as the suitability of such a disk says.
     fs::write(format!("/sys/block/{}/queue/scheduler", bed.device), "none").expect("every disk can do without");
     bed.arm_throttle();
     let disk = format!(

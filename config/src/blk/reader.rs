@@ -3,7 +3,7 @@
 use super::keys::{DEVICE, DISK, SERVER};
 use super::{BlkConfig, VmDiskSettings};
 use crate::forms::check_disk_name;
-use crate::judge::{Judge, Places};
+use crate::judge::{Judge, Locations};
 use crate::problem::{ConfigErrors, Problem, Source};
 use crate::value::did_you_mean;
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ const NAME_BYTES_MAX: usize = 20;
 
 /// Reads files one after the other; later ones win.
 pub(super) fn read_all(files: impl IntoIterator<Item = (PathBuf, String)>) -> Result<BlkConfig, ConfigErrors> {
-    let (mut config, mut problems, mut places) = (BlkConfig::default(), Vec::new(), Places::new());
+    let (mut config, mut problems, mut places) = (BlkConfig::default(), Vec::new(), Locations::new());
     for (path, text) in files {
         let source = Arc::new(Source { path, text });
         let mut judge = Judge { source: &source, problems: Vec::new(), places: &mut places };
@@ -100,7 +100,7 @@ impl Judge<'_> {
 }
 
 /// What only all files together can show.
-fn across_files(config: &BlkConfig, places: &Places) -> Vec<Problem> {
+fn across_files(config: &BlkConfig, places: &Locations) -> Vec<Problem> {
     let mut problems = Vec::new();
     let mut error = |key: &str, title: String, label: &str, help: &str| {
         if let Some((source, span)) = places.get(key) {

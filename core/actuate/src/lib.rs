@@ -9,7 +9,7 @@
 //! - a disk's own settings change only by the operator's word, before the weights that need them, and are put back after;
 //! - whoever else writes a knob is named, and wins in the end (`fights`).
 //!
-//! Read in this order: `verdict` (which back end bites), `steering` (one disk), `hierarchy` (shares to weights) or `caps`
+//! Read in this order: `suitability` (which back end bites), `steering` (one disk), `hierarchy` (shares to weights) or `caps`
 //! (shares to limits; `memory` says when none may stand), `idle` (who waits until nobody else uses the disk), `ledger` (wishes to requests), `knob` and the back ends' files (texts).
 
 mod bfq;
@@ -31,11 +31,11 @@ mod served;
 mod server_weight;
 mod setting;
 mod steering;
+mod suitability;
 mod throttle_v1;
-mod verdict;
 mod weight_file;
 
-pub use verdict::{Verdict, verdict};
+pub use suitability::{Suitability, suitability};
 
 use fights::{Owner, Rules};
 use groups::{GroupNumber, Groups, manager_of_group};
@@ -301,7 +301,7 @@ impl Actuator {
 
     /// The back end that bites on a disk and why, or [`BackEnd::Observe`] and why not; whatever the mode is.
     pub fn back_end(&self, device: DeviceId) -> Option<(BackEnd, &str)> {
-        self.disks.get(&device).map(|disk| (disk.verdict().back_end, disk.verdict().reason.as_str()))
+        self.disks.get(&device).map(|disk| (disk.suitability().back_end, disk.suitability().reason.as_str()))
     }
 
     fn enforces(&self) -> bool {

@@ -1,4 +1,4 @@
-//! One disk: its facts, the verdict on it, and the means by which shares are made to bite on it.
+//! One disk: its facts, the suitability on it, and the means by which shares are made to bite on it.
 
 use crate::cap_knobs::wish_cap;
 use crate::caps::{Dealer, DiskUse, Use};
@@ -8,7 +8,7 @@ use crate::idle::IdleTenants;
 use crate::knob::{self, Holder, KnobKey};
 use crate::ledger::Ledger;
 use crate::setting::Setting;
-use crate::verdict::{DiskWish, Verdict, disk_wishes, verdict};
+use crate::suitability::{DiskWish, Suitability, disk_wishes, suitability};
 use minerva_model::{
     BackEnd, CgroupVersion, Device, DeviceFacts, DeviceId, DeviceSettings, Effect, EngineConfig, Finding, FindingKind,
     KnobFile, Nanos, Signals, TenantId,
@@ -35,9 +35,10 @@ pub(crate) enum Means {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Steering {
     device: Device,
-    verdict: Verdict,
-    /// The verdict that people were last told.
-    told: Option<Verdict>,
+    #[serde(alias = "verdict")]
+    suitability: Suitability,
+    /// The suitability that people were last told.
+    told: Option<Suitability>,
     means: Means,
     idle: IdleTenants,
     /// The back end that `means` is for.
@@ -47,10 +48,10 @@ pub(crate) struct Steering {
 impl Steering {
     /// A disk seen for the first time.
     pub(crate) fn new(device: &Device, config: &EngineConfig) -> Self {
-        let verdict = verdict(&device.facts, config.devices.get(&device.name)).named(&device.name);
+        let suitability = suitability(&device.facts, config.devices.get(&device.name)).named(&device.name);
         Self {
             device: device.clone(),
-            verdict,
+            suitability,
             told: None,
             means: Means::Watch,
             idle: IdleTenants::default(),
@@ -58,8 +59,8 @@ impl Steering {
         }
     }
 
-    pub(crate) fn verdict(&self) -> &Verdict {
-        &self.verdict
+    pub(crate) fn suitability(&self) -> &Suitability {
+        &self.suitability
     }
 
     /// The disk was looked at again.
@@ -91,13 +92,13 @@ impl Steering {
     /// Draws the consequences of new facts or settings. True if the means are new, so that every tenant has to be entered.
     pub(crate) fn refresh(&mut self, config: &EngineConfig, enforce: bool, ledger: &mut Ledger) -> bool {
         let settings = config.devices.get(&self.device.name);
-        self.verdict = verdict(&self.device.facts, settings).named(&self.device.name);
+        self.suitability = suitability(&self.device.facts, settings).named(&self.device.name);
         let wishes = disk_wishes(&self.device.facts, settings);
         let id = self.device.id;
         let key = |file| KnobKey { holder: Holder::Disk(id), device: id, file };
         // Weights go before the elevator that obeys them does.
         let leaving = wishes.iter().any(|wish| wish.asked.is_none() && ledger.held_setting(key(wish.file)).is_some());
-        let wanted = if enforce && !leaving { self.verdict.back_end } else { BackEnd::Observe };
+        let wanted = if enforce && !leaving { self.suitability.back_end } else { BackEnd::Observe };
         if enforce {
             for DiskWish { file, asked, due } in &wishes {
                 if let Some(setting) = asked.as_ref().filter(|_| *due) {
@@ -123,11 +124,11 @@ impl Steering {
         renewed
     }
 
-    /// Tells people of a new verdict, unless the disk is just being changed: what holds on the way is no news.
+    /// Tells people of a new suitability, unless the disk is just being changed: what holds on the way is no news.
     pub(crate) fn tell(&mut self, ledger: &mut Ledger) {
-        if self.told.as_ref() != Some(&self.verdict) && !ledger.is_under_way(Holder::Disk(self.device.id)) {
-            ledger.effects.push_back(Effect::Found(found(&self.device, &self.verdict)));
-            self.told = Some(self.verdict.clone());
+        if self.told.as_ref() != Some(&self.suitability) && !ledger.is_under_way(Holder::Disk(self.device.id)) {
+            ledger.effects.push_back(Effect::Found(found(&self.device, &self.suitability)));
+            self.told = Some(self.suitability.clone());
         }
     }
 
@@ -319,8 +320,8 @@ fn disk_use(
     (disk, uses)
 }
 
-fn found(device: &Device, verdict: &Verdict) -> Finding {
-    let Verdict { back_end, bites, reason, remedy } = verdict;
+fn found(device: &Device, suitability: &Suitability) -> Finding {
+    let Suitability { back_end, bites, reason, remedy } = suitability;
     let name = &device.name;
     let mut message = match bites {
         true => format!("{name} can be steered through {back_end}: {reason}."),

@@ -9,7 +9,7 @@
 //!   request that is under way cannot be stopped.
 //! * Under turns (HTBS) whole buckets can go before a request that is due earlier: sigma_i + rho_i * (t + 2 delta_i) and one
 //!   request beyond the bucket, and after each request the disk may be kept idle for its flow. What is proven for turns is
-//!   therefore far less than what they achieve; [`Standing::Likely`] tells the two apart.
+//!   therefore far less than what they achieve; [`Feasibility::Likely`] tells the two apart.
 //!
 //! Seeks are charged by the row: what a flow is served between two seeks. Its greatest times decide what is proven, its mean
 //! times what is likely, and the least time of each flow's own requests, without any seek, what is impossible.
@@ -71,7 +71,7 @@ pub enum Discipline {
 
 /// How a set of contracts stands, best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Standing {
+pub enum Feasibility {
     /// Kept whatever the flows do, if no request takes longer than was said.
     Kept,
     /// Not proven, but it fits in the mean: the long run is below capacity, and so is every delay under earliest deadline.
@@ -82,7 +82,7 @@ pub enum Standing {
     Impossible,
 }
 
-impl Standing {
+impl Feasibility {
     /// In one word.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -116,19 +116,19 @@ impl Tightest {
 
 /// The answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Verdict {
+pub struct Admission {
     /// How the set stands.
-    pub standing: Standing,
+    pub feasibility: Feasibility,
     /// The disk's time that the contracts take in the long run by the mean times, as a part of all.
     pub utilisation: f64,
-    /// The interval that decided: for [`Standing::Kept`] the tightest of those that were proven, otherwise the worst of
+    /// The interval that decided: for [`Feasibility::Kept`] the tightest of those that were proven, otherwise the worst of
     /// those that failed. None without contracts.
     pub tightest: Option<Tightest>,
     /// A contract whose burst does not hold its largest request: its requests are never within it.
     pub burst_too_small: Option<usize>,
 }
 
-impl Verdict {
+impl Admission {
     /// What to tell a person; `name` says what contracts are called.
     pub fn sentence(&self, name: impl Fn(usize) -> String) -> String {
         if let Some(contract) = self.burst_too_small {
@@ -146,13 +146,13 @@ impl Verdict {
         } else {
             format!("within the delay of `{}`, {interval}, up to {work} of work are due", name(tightest.contract))
         };
-        match self.standing {
-            Standing::Kept => format!("kept: {place}, {margin} are left"),
-            Standing::Likely => {
+        match self.feasibility {
+            Feasibility::Kept => format!("kept: {place}, {margin} are left"),
+            Feasibility::Likely => {
                 format!("likely, not proven: {place} in the worst case, {margin} too much, but it fits on average")
             }
-            Standing::Doubtful => format!("doubtful: {place}, {margin} too much"),
-            Standing::Impossible => format!("impossible under any scheduler: {place}, {margin} too much"),
+            Feasibility::Doubtful => format!("doubtful: {place}, {margin} too much"),
+            Feasibility::Impossible => format!("impossible under any scheduler: {place}, {margin} too much"),
         }
     }
 }
@@ -167,13 +167,13 @@ impl fmt::Display for Millis {
 }
 
 /// Judges a set of contracts.
-pub fn admit(applicants: &[Applicant], capacity: &Capacity, discipline: Discipline) -> Verdict {
+pub fn admit(applicants: &[Applicant], capacity: &Capacity, discipline: Discipline) -> Admission {
     let burst_too_small = applicants.iter().position(|flow| flow.contract.burst < flow.request_units_max as f64);
     let utilisation = applicants.iter().map(|flow| busy_part(flow, &capacity.mean)).sum();
-    let verdict = |standing, tightest| Verdict { standing, utilisation, tightest, burst_too_small };
+    let admission = |feasibility, tightest| Admission { feasibility, utilisation, tightest, burst_too_small };
     let least = worst(applicants, least_part, |j| least_work_ns(applicants, j));
     if let Some(refuted) = least.filter(|tightest| tightest.margin_ns() < 0.0) {
-        return verdict(Standing::Impossible, Some(refuted));
+        return admission(Feasibility::Impossible, Some(refuted));
     }
     let work_ns =
         |times: &ServiceTimes, discipline, contract| work_ns(applicants, capacity, times, discipline, contract);
@@ -181,7 +181,7 @@ pub fn admit(applicants: &[Applicant], capacity: &Capacity, discipline: Discipli
     let proof = worst(applicants, |flow| busy_part(flow, greatest), |j| work_ns(greatest, discipline, j));
     let failed = |tightest: &Tightest| tightest.margin_ns() < 0.0;
     if burst_too_small.is_none() && !proof.as_ref().is_some_and(failed) {
-        return verdict(Standing::Kept, proof);
+        return admission(Feasibility::Kept, proof);
     }
     let mean = worst(
         applicants,
@@ -189,8 +189,8 @@ pub fn admit(applicants: &[Applicant], capacity: &Capacity, discipline: Discipli
         |j| work_ns(&capacity.mean, Discipline::EarliestDeadline, j),
     );
     match mean.filter(failed) {
-        None if burst_too_small.is_none() => verdict(Standing::Likely, proof),
-        refuted => verdict(Standing::Doubtful, refuted.or(proof)),
+        None if burst_too_small.is_none() => admission(Feasibility::Likely, proof),
+        refuted => admission(Feasibility::Doubtful, refuted.or(proof)),
     }
 }
 

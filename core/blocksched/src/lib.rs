@@ -25,7 +25,7 @@ mod table;
 mod tokens;
 mod wf2q;
 
-pub use admission::{Applicant, Capacity, Discipline, ServiceTimes, Standing, Tightest, Verdict, admit};
+pub use admission::{Admission, Applicant, Capacity, Discipline, Feasibility, ServiceTimes, Tightest, admit};
 pub use catalog::{
     Anticipatory, AnticipatoryOptions, AtLimit, Bfq, BfqOptions, BuildOptions, Cfq, CfqOptions, Deadline,
     DeadlineOptions, Entry, Htbs, HtbsOptions, MClock, Noop, PClock, Promise, SchedulerName, SequentialTest, Sfq,

@@ -3,8 +3,8 @@
 mod server;
 
 use minerva_blocksched::{
-    Applicant, Capacity, Contract, Cost, Discipline, FlowId, FlowParameters, Htbs, HtbsOptions, PClock, Request,
-    Scheduler, ServiceTimes, Standing, Tightest, admit,
+    Applicant, Capacity, Contract, Cost, Discipline, Feasibility, FlowId, FlowParameters, Htbs, HtbsOptions, PClock,
+    Request, Scheduler, ServiceTimes, Tightest, admit,
 };
 use minerva_model::Nanos;
 use proptest::prelude::{ProptestConfig, Strategy, prop_assert, proptest};
@@ -163,8 +163,8 @@ fn serve(
 /// Lengthens all delays until the test passes; whether it ever does. Rates that are too high never will.
 fn stretch(flows: &mut [Flow], company: Company, times: ServiceTimes, discipline: Discipline, wait: Nanos) -> bool {
     for _ in 0..6 {
-        let verdict = admit(&applicants(flows, company, times, wait), &capacity(times, company), discipline);
-        if verdict.standing == Standing::Kept {
+        let admission = admit(&applicants(flows, company, times, wait), &capacity(times, company), discipline);
+        if admission.feasibility == Feasibility::Kept {
             return true;
         }
         flows.iter_mut().for_each(|flow| flow.contract.delay = flow.contract.delay + flow.contract.delay);
@@ -240,14 +240,14 @@ proptest! {
         flows in proptest::collection::vec(flow(40), 1..5), times in times(40_000),
     ) {
         let company = Company { over: None, background: None };
-        let verdict = admit(&applicants(&flows, company, times, Nanos::ZERO), &capacity(times, company), Discipline::EarliestDeadline);
-        let refuted = verdict.tightest.filter(|_| verdict.standing == Standing::Impossible);
+        let admission = admit(&applicants(&flows, company, times, Nanos::ZERO), &capacity(times, company), Discipline::EarliestDeadline);
+        let refuted = admission.tightest.filter(|_| admission.feasibility == Feasibility::Impossible);
         if let Some(until) = refuted.and_then(|tightest| broken_within(&flows, tightest)) {
             // The adversary: the whole burst at once, and from then on the rate.
             let adversary: Vec<Flow> = flows.iter().map(|flow| greatest_demand(flow, until)).collect();
             for scheduler in [&mut PClock::new(COST) as &mut dyn Scheduler, &mut Htbs::new(HtbsOptions::default())] {
                 let late = serve(scheduler, times, &adversary, company, &mut ());
-                prop_assert!(!late.is_empty(), "{} kept {:?}", scheduler.name(), verdict);
+                prop_assert!(!late.is_empty(), "{} kept {:?}", scheduler.name(), admission);
             }
         }
     }
@@ -273,14 +273,14 @@ fn greatest_demand(flow: &Flow, interval: Nanos) -> Flow {
 
 /// Two flows that fit, and one too many of them.
 #[test]
-fn the_verdict_says_by_how_much() {
+fn the_admission_test_says_by_how_much() {
     let times = ServiceTimes { unit_ns: 1e6, request: Nanos::ZERO, seek: Nanos::from_millis(4) };
     let capacity = Capacity { greatest: times, mean: times, background_units_max: 0 };
     let contract = Contract { rate_per_second: 10.0, burst: 2.0, delay: Nanos::from_millis(40) };
     let one = applicant(contract, 2, times, Nanos::ZERO);
     let say = |count: usize, discipline| {
-        let verdict = admit(&vec![one; count], &capacity, discipline);
-        verdict.sentence(|index| format!("flow {index}"))
+        let admission = admit(&vec![one; count], &capacity, discipline);
+        admission.sentence(|index| format!("flow {index}"))
     };
     assert_eq!(
         say(3, Discipline::EarliestDeadline),
@@ -303,12 +303,12 @@ fn the_verdict_says_by_how_much() {
     // A writer that takes ten times as long beside it refutes nothing.
     let writer = Applicant { unit_least_ns: 1e7, contract: Contract { rate_per_second: 1.0, ..contract }, ..one };
     let beside = admit(&[one, writer], &capacity, Discipline::EarliestDeadline);
-    assert!(beside.standing < Standing::Impossible, "{beside:?}");
+    assert!(beside.feasibility < Feasibility::Impossible, "{beside:?}");
     let small = Applicant { contract: Contract { burst: 1.0, ..contract }, ..one };
     assert_eq!(
         admit(&[one, small], &capacity, Discipline::Turns).sentence(|index| format!("flow {index}")),
         "doubtful: the burst of `flow 1` does not hold one of its requests, so none is ever within the contract; raise the \
          burst"
     );
-    assert_eq!(admit(&[], &capacity, Discipline::Turns).standing, Standing::Kept);
+    assert_eq!(admit(&[], &capacity, Discipline::Turns).feasibility, Feasibility::Kept);
 }

@@ -4,20 +4,20 @@
 //! size over what the disk was measured to deliver, times the part of it that its share will get; both are looked at anew in
 //! every slice.
 //!
-//! Once begun, it has its turn: it takes a place, it has the place among the groups that it had then, so that it runs evenly,
-//! and while others use the disk at the same time its share is raised. A turn ends with the operation, when it takes four
-//! times as long as it should, or when the account has had its time (`turns`); from then on the tenant is as everyone.
+//! Once begun, it has precedence: it takes a place, it has the place among the groups that it had then, so that it runs evenly,
+//! and while others use the disk at the same time its share is raised. Precedence ends with the operation, when it takes four
+//! times as long as it should, or when the account has had its time (`precedence_time`); from then on the tenant is as everyone.
 //!
 //! An operation ends when the tenant says so, is gone, has moved what it declared, falls silent, or is long overdue.
 
 use crate::operation::{Asked, Running, Stage};
+use crate::precedence_time::PrecedenceTime;
 use crate::queue::{Moment, Waiting, begin_now, can_wait};
-use crate::turns::Turns;
 use minerva_model::{CoordinationSettings, Deadline, DeviceId, Grant, Nanos, Operation, RequestId, TenantId};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A tenant that waits this long for its turn is told to wait for a callback instead of counting slices.
+/// A tenant that waits this long for its start is told to wait for a callback instead of counting slices.
 const SLICES_COUNTED_MAX: u64 = 60;
 /// An operation that moved nothing for so many slices is over: its tenant crashed, or never heard the call.
 const SILENT_SLICES_MAX: u32 = 10;
@@ -33,7 +33,7 @@ pub(crate) trait Surroundings {
     fn competitors(&self, device: DeviceId) -> u32;
     /// Somebody else uses the disk and did not step back.
     fn is_shared(&self, device: DeviceId, tenant: TenantId) -> bool;
-    /// Who answers for the tenant's turns.
+    /// Who answers for the tenant's precedence.
     fn account(&self, tenant: TenantId) -> &str;
     /// How long the operation will take if it begins now.
     fn estimate(&self, tenant: TenantId, operation: &Operation) -> Nanos;
@@ -56,7 +56,7 @@ pub(crate) enum Rank {
 
 /// What changed in a slice.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Turn {
+pub(crate) struct SliceChanges {
     /// To be called back.
     pub(crate) ready: Vec<OperationKey>,
     /// Over without having been finished.
@@ -69,14 +69,15 @@ pub(crate) struct Coordination {
     settings: CoordinationSettings,
     slice: Nanos,
     operations: BTreeMap<OperationKey, Asked>,
-    turns: Turns,
+    #[serde(alias = "turns")]
+    precedence_time: PrecedenceTime,
 }
 
 impl Coordination {
     pub(crate) fn configure(&mut self, settings: CoordinationSettings, slice: Nanos) {
         self.settings = settings;
         self.slice = Nanos(slice.0.max(1));
-        self.turns.configure(settings.turn_max, settings.turn_window);
+        self.precedence_time.configure(settings.turn_max, settings.turn_window);
     }
 
     pub(crate) fn settings(&self) -> &CoordinationSettings {
@@ -97,22 +98,23 @@ impl Coordination {
         self.operations.range(first..).take_while(move |((id, _), _)| *id == tenant).map(|((_, id), one)| (id, one))
     }
 
-    /// The operation whose turn a tenant's share on a disk is for: the one that began first.
-    pub(crate) fn turn(&self, tenant: TenantId, device: DeviceId) -> Option<(&RequestId, Operation, Running)> {
-        let in_turn = self.of(tenant).filter_map(|(id, one)| Some((id, one.operation, one.turn_on(device)?)));
-        in_turn.min_by_key(|(_, _, running)| running.begun_at)
+    /// The operation whose precedence a tenant's share on a disk is for: the one that began first.
+    pub(crate) fn precedence(&self, tenant: TenantId, device: DeviceId) -> Option<(&RequestId, Operation, Running)> {
+        let with_precedence =
+            self.of(tenant).filter_map(|(id, one)| Some((id, one.operation, one.precedence_on(device)?)));
+        with_precedence.min_by_key(|(_, _, running)| running.begun_at)
     }
 
-    /// How a tenant's turn stands to those of others on the disk, by when each is to be done.
+    /// How a tenant's precedence stands to those of others on the disk, by when each is to be done.
     pub(crate) fn rank(&self, tenant: TenantId, device: DeviceId) -> Rank {
         let due = |one: &Asked| match one.operation.deadline {
             Some(Deadline::DoneBefore(at)) => at,
             // It was to begin in time, which it did.
             Some(Deadline::StartBefore(_)) | None => Nanos(u64::MAX),
         };
-        let in_turn = self.operations.iter().filter(|(_, one)| one.turn_on(device).is_some());
+        let with_precedence = self.operations.iter().filter(|(_, one)| one.precedence_on(device).is_some());
         let (mut own, mut first, mut last) = (Nanos(u64::MAX), Nanos(u64::MAX), Nanos::ZERO);
-        for ((other, _), one) in in_turn {
+        for ((other, _), one) in with_precedence {
             if *other == tenant {
                 own = own.min(due(one));
             } else {
@@ -169,9 +171,9 @@ impl Coordination {
         now: Nanos,
         moved: impl Fn(TenantId, DeviceId) -> u64,
         around: &impl Surroundings,
-    ) -> Turn {
-        let mut turn = Turn::default();
-        self.take_turns(now, around);
+    ) -> SliceChanges {
+        let mut changes = SliceChanges::default();
+        self.charge_precedence(now, around);
         for (key, one) in &mut self.operations {
             let Stage::Running(running) = &mut one.stage else { continue };
             let bytes = moved(key.0, one.operation.device);
@@ -179,38 +181,38 @@ impl Coordination {
             running.silent_slices = if bytes > 0 { 0 } else { running.silent_slices + 1 };
             let done = u128::from(running.moved_bytes) * 100 > u128::from(one.operation.bytes) * DONE_AT_PERCENT;
             if done || running.is_over(now) || running.silent_slices >= SILENT_SLICES_MAX {
-                turn.over.push(key.clone());
+                changes.over.push(key.clone());
             }
         }
-        for key in &turn.over {
+        for key in &changes.over {
             self.operations.remove(key);
         }
         let waits = |one: &&Asked| matches!(one.stage, Stage::Waiting { .. });
         let devices: BTreeSet<DeviceId> =
             self.operations.values().filter(waits).map(|one| one.operation.device).collect();
         for device in devices {
-            turn.ready.extend(self.release(now, device, around));
+            changes.ready.extend(self.release(now, device, around));
         }
-        turn
+        changes
     }
 
-    /// Every turn is charged, and ends if its time is up.
-    fn take_turns(&mut self, now: Nanos, around: &impl Surroundings) {
-        let in_turn = |one: &Asked| matches!(one.stage, Stage::Running(Running { in_turn: true, .. }));
+    /// Every precedence is charged, and ends if its time is up.
+    fn charge_precedence(&mut self, now: Nanos, around: &impl Surroundings) {
+        let with_precedence = |one: &Asked| matches!(one.stage, Stage::Running(Running { has_precedence: true, .. }));
         let keys: Vec<OperationKey> =
-            self.operations.iter().filter(|(_, one)| in_turn(one)).map(|(key, _)| key.clone()).collect();
+            self.operations.iter().filter(|(_, one)| with_precedence(one)).map(|(key, _)| key.clone()).collect();
         for key in keys {
             self.charge(now, &key, around);
-            let left = self.turns.left(now, around.account(key.0));
+            let left = self.precedence_time.left(now, around.account(key.0));
             let Some(Stage::Running(running)) = self.operations.get_mut(&key).map(|one| &mut one.stage) else {
                 continue;
             };
-            running.in_turn = left >= self.slice && !running.is_overdue(now, self.slice);
+            running.has_precedence = left >= self.slice && !running.is_overdue(now, self.slice);
         }
-        self.turns.forget_whole(now);
+        self.precedence_time.forget_whole(now);
     }
 
-    /// Charges a turn for the time since it was last charged, a slice at most, if somebody else could have had the disk.
+    /// Charges precedence for the time since it was last charged, a slice at most, if somebody else could have had the disk.
     fn charge(&mut self, now: Nanos, key: &OperationKey, around: &impl Surroundings) {
         let Some(Asked { operation: Operation { device, .. }, stage: Stage::Running(running), .. }) =
             self.operations.get(key).copied()
@@ -218,9 +220,9 @@ impl Coordination {
             return;
         };
         let waited_for = || self.operations.iter().any(|((other, _), one)| *other != key.0 && one.waits_for(device));
-        if running.in_turn && (around.is_shared(device, key.0) || waited_for()) {
+        if running.has_precedence && (around.is_shared(device, key.0) || waited_for()) {
             let length = now.since(running.charged_at).min(self.slice);
-            self.turns.take(now, around.account(key.0), length);
+            self.precedence_time.take(now, around.account(key.0), length);
         }
         if let Some(Stage::Running(running)) = self.operations.get_mut(key).map(|one| &mut one.stage) {
             running.charged_at = now;
@@ -321,7 +323,7 @@ impl Coordination {
     fn begin(&mut self, now: Nanos, key: &OperationKey, around: &impl Surroundings) {
         let Some(one) = self.operations.get_mut(key) else { return };
         one.stage = Stage::Running(Running {
-            in_turn: self.turns.left(now, around.account(key.0)) >= self.slice,
+            has_precedence: self.precedence_time.left(now, around.account(key.0)) >= self.slice,
             begun_at: now,
             charged_at: now,
             done_at: now + around.estimate(key.0, &one.operation),
@@ -366,8 +368,8 @@ impl Coordination {
         u32::try_from(slices).ok()
     }
 
-    /// Those that have their turn on a disk, and so take a place.
+    /// Those that have precedence on a disk, and so take a place.
     fn running_on(&self, device: DeviceId) -> impl Iterator<Item = Running> {
-        self.operations.values().filter_map(move |one| one.turn_on(device))
+        self.operations.values().filter_map(move |one| one.precedence_on(device))
     }
 }

@@ -23,8 +23,9 @@ pub(crate) struct Disk {
     floor: Floor,
     room: Room,
     deals: Deals,
-    /// The turn in which shares were last dealt anew.
-    dealt_turn: u64,
+    /// The slice in which shares were last dealt anew.
+    #[serde(alias = "dealt_turn")]
+    dealt_slice: u64,
     active: Active,
     /// Where the next row is expected, as rows come in the order of the claims.
     cursor: usize,
@@ -37,8 +38,9 @@ struct Claim {
     key: Key,
     weight_percent: u32,
     excluded: bool,
-    /// The turn in which it was last active.
-    active_turn: u64,
+    /// The slice in which it was last active.
+    #[serde(alias = "active_turn")]
+    active_slice: u64,
     /// What it asked for.
     stance: Stance,
     /// What was last decided. A newcomer without history has this from the start, so it is no news.
@@ -47,13 +49,13 @@ struct Claim {
 
 /// The part of a tenant's record that a claim repeats, so that a slice reads one vector only.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Standing {
+pub(crate) struct TenantTerms {
     pub(crate) key: Key,
     pub(crate) weight_percent: u32,
     pub(crate) excluded: bool,
 }
 
-impl Standing {
+impl TenantTerms {
     /// The operator's factor. Zero, which no configuration lets through, counts as the least.
     pub(crate) fn weight(&self) -> f64 {
         f64::from(self.weight_percent.max(1)) / 100.0
@@ -70,7 +72,7 @@ const UNTOLD: Told = (Share::NEUTRAL, 0);
 pub(crate) struct Deciding<'a> {
     pub(crate) device: DeviceId,
     pub(crate) now: Nanos,
-    pub(crate) turn: u64,
+    pub(crate) slice_number: u64,
     pub(crate) fennel: &'a Fennel,
     pub(crate) policies: &'a [&'a dyn SharePolicy],
     pub(crate) outlook: &'a Outlook,
@@ -108,16 +110,16 @@ impl Disk {
     }
 
     /// Makes sure that the tenant has a claim, and says where.
-    pub(crate) fn claim(&mut self, tenant: TenantId, standing: Standing) -> usize {
+    pub(crate) fn claim(&mut self, tenant: TenantId, terms: TenantTerms) -> usize {
         let expected = self.claims.get(self.cursor).is_some_and(|claim| claim.tenant == tenant);
         let position = match expected {
             true => Ok(self.cursor),
             false => self.claims.binary_search_by_key(&tenant, |claim| claim.tenant),
         };
         let index = position.unwrap_or_else(|index| {
-            let Standing { key, weight_percent, excluded } = standing;
+            let TenantTerms { key, weight_percent, excluded } = terms;
             let stance = Stance::default();
-            let claim = Claim { tenant, key, weight_percent, excluded, active_turn: 0, stance, told: UNTOLD };
+            let claim = Claim { tenant, key, weight_percent, excluded, active_slice: 0, stance, told: UNTOLD };
             self.claims.insert(index, claim);
             index
         });
@@ -129,24 +131,24 @@ impl Disk {
     pub(crate) fn learn(
         &mut self,
         tenant: TenantId,
-        standing: Standing,
-        turn: Option<u64>,
+        terms: TenantTerms,
+        slice_number: Option<u64>,
         used: Used,
         gain: Averages,
     ) {
-        let index = self.claim(tenant, standing);
-        if let Some(turn) = turn {
-            self.claims[index].active_turn = turn;
+        let index = self.claim(tenant, terms);
+        if let Some(slice_number) = slice_number {
+            self.claims[index].active_slice = slice_number;
         }
         if used.bytes_per_second > 0.0 || used.disk_part > 0.0 {
-            self.usage_mut(standing.key).add(used, gain);
+            self.usage_mut(terms.key).add(used, gain);
         }
     }
 
     /// A tenant's rule changed.
-    pub(crate) fn restand(&mut self, tenant: TenantId, standing: Standing) {
+    pub(crate) fn set_terms(&mut self, tenant: TenantId, terms: TenantTerms) {
         if let Ok(index) = self.claims.binary_search_by_key(&tenant, |claim| claim.tenant) {
-            let Standing { key, weight_percent, excluded } = standing;
+            let TenantTerms { key, weight_percent, excluded } = terms;
             let claim = &mut self.claims[index];
             // A tenant that is steered again begins from nothing told.
             let told = if claim.excluded != excluded { UNTOLD } else { claim.told };
@@ -204,10 +206,10 @@ impl Disk {
         &mut self,
         by: Deciding<'_>,
         tenant: TenantId,
-        standing: Standing,
+        terms: TenantTerms,
         stance: Stance,
     ) -> Option<Decision> {
-        let index = self.claim(tenant, standing);
+        let index = self.claim(tenant, terms);
         self.cursor = 0;
         self.claims[index].stance = stance;
         self.tell(index, by)
@@ -250,26 +252,30 @@ impl Disk {
         self.deals = Deals::default();
         if by.policies.iter().any(|policy| policy.has_stakes()) {
             let usages: Vec<Usage> = self.claims.iter().map(|claim| self.usage(claim.key)).collect();
-            let present =
-                self.claims.iter().zip(&usages).filter(|(claim, _)| claim.active_turn == by.turn && !claim.excluded);
+            let present = self
+                .claims
+                .iter()
+                .zip(&usages)
+                .filter(|(claim, _)| claim.active_slice == by.slice_number && !claim.excluded);
             self.deals = compose::deals(by.policies, present.map(|(claim, usage)| self.pair(by, usage, claim)));
         }
         if self.deals.are_dealt() {
-            self.dealt_turn = by.turn;
+            self.dealt_slice = by.slice_number;
         }
     }
 
     fn update_room(&mut self, by: Deciding<'_>) {
-        let turn = by.turn;
-        let recent = |claim: &&Claim| claim.active_turn > 0 && turn - claim.active_turn < SLICES_LINGERING;
+        let slice_number = by.slice_number;
+        let recent = |claim: &&Claim| claim.active_slice > 0 && slice_number - claim.active_slice < SLICES_LINGERING;
         let steps_back = |claim: &Claim| !claim.excluded && claim.stance.level_percent().is_some();
-        let is_dealt = self.dealt_turn > 0 && turn - self.dealt_turn < SLICES_LINGERING;
+        let is_dealt = self.dealt_slice > 0 && slice_number - self.dealt_slice < SLICES_LINGERING;
         if !is_dealt && !self.claims.iter().filter(recent).any(steps_back) {
             self.room.update(None);
             return;
         }
         let present = |claim: &&Claim| {
-            let active = claim.active_turn == turn || claim.stance.operation.is_some() || claim.stance.boost.is_some();
+            let active =
+                claim.active_slice == slice_number || claim.stance.operation.is_some() || claim.stance.boost.is_some();
             active && !steps_back(claim)
         };
         let shares = self.claims.iter().filter(present).map(|claim| match claim.excluded {
@@ -283,11 +289,11 @@ impl Disk {
     }
 
     fn update_floor(&mut self, by: Deciding<'_>) {
-        let Deciding { turn, floor_permille, .. } = by;
+        let Deciding { slice_number, floor_permille, .. } = by;
         let mut active = std::mem::take(&mut self.active);
         active.steered.clear();
         active.excluded = 0;
-        for claim in self.claims.iter().filter(|claim| claim.active_turn == turn) {
+        for claim in self.claims.iter().filter(|claim| claim.active_slice == slice_number) {
             if claim.excluded {
                 active.excluded += 1;
             } else if !claim.stance.is_idle() {
@@ -316,21 +322,21 @@ impl Disk {
     }
 
     /// What stands decided for a tenant.
-    pub(crate) fn decision(&self, by: Deciding<'_>, tenant: TenantId, standing: Standing) -> Decision {
-        let usage = self.usage(standing.key);
+    pub(crate) fn decision(&self, by: Deciding<'_>, tenant: TenantId, terms: TenantTerms) -> Decision {
+        let usage = self.usage(terms.key);
         let position = self.claims.binary_search_by_key(&tenant, |claim| claim.tenant);
         let known = position.ok().map(|index| self.claims[index]);
-        let (stance, active_turn) = known.map_or((Stance::default(), 0), |claim| (claim.stance, claim.active_turn));
-        let Standing { key, weight_percent, excluded } = standing;
-        let claim = Claim { tenant, key, weight_percent, excluded, active_turn, stance, told: UNTOLD };
+        let (stance, active_slice) = known.map_or((Stance::default(), 0), |claim| (claim.stance, claim.active_slice));
+        let TenantTerms { key, weight_percent, excluded } = terms;
+        let claim = Claim { tenant, key, weight_percent, excluded, active_slice, stance, told: UNTOLD };
         compose::decision(by.policies, &self.pair(by, &usage, &claim))
     }
 
     /// Steered tenants that have a claim.
-    pub(crate) fn steered(&self) -> impl Iterator<Item = (TenantId, Standing)> {
+    pub(crate) fn steered(&self) -> impl Iterator<Item = (TenantId, TenantTerms)> {
         self.claims.iter().filter(|claim| !claim.excluded).map(|claim| {
             let Claim { tenant, key, weight_percent, excluded, .. } = *claim;
-            (tenant, Standing { key, weight_percent, excluded })
+            (tenant, TenantTerms { key, weight_percent, excluded })
         })
     }
 
@@ -348,7 +354,7 @@ impl Disk {
             floor: Some(&self.floor),
             outlook: by.outlook,
             deals: &self.deals,
-            present: claim.active_turn == by.turn,
+            present: claim.active_slice == by.slice_number,
         }
     }
 }

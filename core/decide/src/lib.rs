@@ -12,7 +12,7 @@
 //! | `floor`, `floor_level` | everyone who uses the disk keeps a part of it |
 //! | `levels` | who steps back, how far and until when |
 //! | `credits`, `boosts` | what stepping back earns, and the slices of high priority that it buys |
-//! | `coordination`, `operation`, `queue`, `turns` | who waits with an operation, who begins now, and for how long it goes ahead |
+//! | `coordination`, `operation`, `queue`, `precedence_time` | who waits with an operation, who begins now, and for how long it goes ahead |
 //! | `adjustments`, `adjusting` | what the operator gives accounts and takes from them |
 //! | `bandwidth` | what each disk delivers |
 //! | `crowd`, `demand` | who is beside whom, and who would have used the disk |
@@ -60,6 +60,7 @@ mod part;
 mod participation;
 mod past_use;
 mod places;
+mod precedence_time;
 mod queue;
 mod requests;
 mod room;
@@ -67,7 +68,6 @@ mod room;
 mod sample_policy;
 mod shortest_first;
 mod stance;
-mod turns;
 mod usage;
 mod usual_disk;
 
@@ -75,7 +75,7 @@ pub use compose::DecideInput;
 pub use part::Part;
 
 use crate::compose::SharePolicy;
-use crate::disk::{Deciding, Disk, Standing};
+use crate::disk::{Deciding, Disk, TenantTerms};
 use crate::keys::{Key, Keys};
 use crate::participation::Participation;
 use crate::past_use::Fennel;
@@ -152,12 +152,13 @@ pub struct Decider {
     floor_permille: u32,
     keys: Keys,
     /// Sorted by id.
-    tenants: Vec<(TenantId, Standing)>,
+    tenants: Vec<(TenantId, TenantTerms)>,
     disks: BTreeMap<DeviceId, Disk>,
     /// Disks on which tenants can ask for something, used or not.
     devices: BTreeSet<DeviceId>,
     participation: Participation,
-    turn: u64,
+    #[serde(alias = "turn")]
+    slice_number: u64,
     now: Nanos,
 }
 
@@ -174,7 +175,7 @@ impl Default for Decider {
             disks: BTreeMap::new(),
             devices: BTreeSet::new(),
             participation: Participation::default(),
-            turn: 0,
+            slice_number: 0,
             now: Nanos::ZERO,
         }
     }
@@ -198,21 +199,21 @@ impl Decider {
         self.advance(now);
         let name = tenant.history_key();
         let key = self.keys.join(&name, tenant.group.is_some());
-        let standing = Standing { key, weight_percent: tenant.weight_percent, excluded: tenant.excluded };
+        let terms = TenantTerms { key, weight_percent: tenant.weight_percent, excluded: tenant.excluded };
         self.participation.tenant_seen(tenant);
         self.policies.makespan.tenant_seen(tenant.id, &tenant.name);
         match self.tenants.binary_search_by_key(&tenant.id, |(id, _)| *id) {
             Ok(index) => {
-                let old = std::mem::replace(&mut self.tenants[index].1, standing);
+                let old = std::mem::replace(&mut self.tenants[index].1, terms);
                 self.leave(old.key);
-                self.disks.values_mut().for_each(|disk| disk.restand(tenant.id, standing));
+                self.disks.values_mut().for_each(|disk| disk.set_terms(tenant.id, terms));
             }
-            Err(index) => self.tenants.insert(index, (tenant.id, standing)),
+            Err(index) => self.tenants.insert(index, (tenant.id, terms)),
         }
         let mut dropped = 0;
         for history in histories {
             if history.key == name && is_sane(history) {
-                self.restore(tenant.id, standing, history);
+                self.restore(tenant.id, terms, history);
             } else {
                 dropped += 1;
             }
@@ -226,9 +227,9 @@ impl Decider {
         let forgotten = self.participation.tenant_gone(id);
         self.policies.makespan.tenant_gone(id);
         if let Ok(index) = self.tenants.binary_search_by_key(&id, |(tenant, _)| *tenant) {
-            let (_, standing) = self.tenants.remove(index);
+            let (_, terms) = self.tenants.remove(index);
             self.disks.values_mut().for_each(|disk| disk.drop_claim(id));
-            self.leave(standing.key);
+            self.leave(terms.key);
         }
         forgotten.into_iter().collect()
     }
@@ -269,7 +270,7 @@ impl Decider {
     }
 
     fn decide(&mut self, signals: &Signals) -> Vec<Decision> {
-        self.turn += 1;
+        self.slice_number += 1;
         self.learn(signals);
         let mut news = Vec::new();
         let Self { disks, participation, fennel, policies, outlook, .. } = self;
@@ -281,7 +282,7 @@ impl Decider {
             let by = Deciding {
                 device: *device,
                 now: self.now,
-                turn: self.turn,
+                slice_number: self.slice_number,
                 fennel,
                 policies: policies.as_ref(),
                 outlook,
@@ -304,13 +305,13 @@ impl Decider {
     /// excluded.
     pub fn decision(&self, tenant: TenantId, device: DeviceId) -> Option<Decision> {
         let index = self.tenants.binary_search_by_key(&tenant, |(id, _)| *id).ok()?;
-        let standing = self.tenants[index].1;
+        let terms = self.tenants[index].1;
         let disk = self.disks.get(&device)?;
-        if standing.excluded {
+        if terms.excluded {
             return None;
         }
         let policies = self.policies.each();
-        let mut decision = disk.decision(self.deciding(device, policies.as_ref()), tenant, standing);
+        let mut decision = disk.decision(self.deciding(device, policies.as_ref()), tenant, terms);
         self.participation.name_requests(&mut decision);
         Some(decision)
     }
@@ -318,9 +319,9 @@ impl Decider {
     /// What stands decided for every pair that ever used its disk, by disk, then tenant.
     pub fn decisions(&self) -> impl Iterator<Item = Decision> {
         self.disks.iter().flat_map(move |(device, disk)| {
-            disk.steered().map(move |(tenant, standing)| {
+            disk.steered().map(move |(tenant, terms)| {
                 let policies = self.policies.each();
-                let mut decision = disk.decision(self.deciding(*device, policies.as_ref()), tenant, standing);
+                let mut decision = disk.decision(self.deciding(*device, policies.as_ref()), tenant, terms);
                 self.participation.name_requests(&mut decision);
                 decision
             })
@@ -330,9 +331,9 @@ impl Decider {
     /// Histories that changed by what would matter and were not stored lately. A slice in which nobody used a disk gives none.
     fn histories(&mut self) -> Vec<TenantHistory> {
         // In turns, so that histories that began together are not all stored in one slice for ever.
-        let turn = self.turn;
+        let slice_number = self.slice_number;
         self.remember(|key, usage| {
-            let its_turn = (turn + key as u64).is_multiple_of(SLICES_BETWEEN_STORES);
+            let its_turn = (slice_number + key as u64).is_multiple_of(SLICES_BETWEEN_STORES);
             (its_turn || !usage.was_stored()) && usage.store_due()
         })
     }
@@ -347,7 +348,7 @@ impl Decider {
         Deciding {
             device,
             now: self.now,
-            turn: self.turn,
+            slice_number: self.slice_number,
             fennel: &self.fennel,
             policies,
             outlook: &self.outlook,
@@ -377,32 +378,32 @@ impl Decider {
     fn learn(&mut self, signals: &Signals) {
         // Nearly all rows of a slice have the same length, and the gain of a length costs four transcendental functions.
         let mut gain = (Nanos::ZERO, Averages::default());
-        let mut known: Option<(TenantId, Standing)> = None;
+        let mut known: Option<(TenantId, TenantTerms)> = None;
         for row in &signals.io {
             if known.is_none_or(|(tenant, _)| tenant != row.tenant) {
                 let index = self.tenants.binary_search_by_key(&row.tenant, |(id, _)| *id);
                 known = index.ok().map(|index| self.tenants[index]);
             }
-            let Some((tenant, standing)) = known else { continue };
+            let Some((tenant, terms)) = known else { continue };
             if gain.0 != row.elapsed {
                 gain = (row.elapsed, self.fennel.gain(self.now, row.elapsed));
             }
             let disk = self.disks.entry(row.device).or_default();
-            let used = self.fennel.used(row, standing.weight());
-            disk.learn(tenant, standing, row.active.then_some(self.turn), used, gain.1);
+            let used = self.fennel.used(row, terms.weight());
+            disk.learn(tenant, terms, row.active.then_some(self.slice_number), used, gain.1);
         }
     }
 
-    fn restore(&mut self, tenant: TenantId, standing: Standing, history: &TenantHistory) {
+    fn restore(&mut self, tenant: TenantId, terms: TenantTerms, history: &TenantHistory) {
         let averages = self.fennel.averages(history.usage, history.age, self.now);
         let held = self.fennel.held(history.disk_part, history.age, self.now);
         let group = self.fennel.known_group(history.group);
         let disk = self.disks.entry(history.device).or_default();
-        let usage = disk.usage_mut(standing.key);
+        let usage = disk.usage_mut(terms.key);
         if usage.group.is_none() && usage.averages == Averages::default() {
-            *usage = Usage::restored(averages, held, standing.weight(), group);
+            *usage = Usage::restored(averages, held, terms.weight(), group);
         }
-        disk.claim(tenant, standing);
+        disk.claim(tenant, terms);
     }
 
     fn leave(&mut self, key: Key) {

@@ -41,7 +41,7 @@ struct Running {
 
 /// What stands decided for a job.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-struct Place {
+struct QueuePosition {
     place: usize,
     jobs: usize,
     remaining: Remaining,
@@ -58,7 +58,7 @@ pub(crate) struct Rule {
     runs: BTreeMap<String, Runs>,
     /// Slices since a disk was short.
     slack: BTreeMap<DeviceId, u32>,
-    places: BTreeMap<(DeviceId, TenantId), Place>,
+    places: BTreeMap<(DeviceId, TenantId), QueuePosition>,
 }
 
 impl Rule {
@@ -162,12 +162,12 @@ impl Rule {
         let alone = !input.signals.io.iter().any(is_other);
         let jobs: Vec<Job> = present.iter().map(|(_, job)| *job).collect();
         for ((tenant, job), place) in present.iter().zip(shortest_first::places(&jobs)) {
-            let place = Place { place, jobs: jobs.len(), remaining: job.remaining(), alone };
+            let place = QueuePosition { place, jobs: jobs.len(), remaining: job.remaining(), alone };
             self.places.insert((device, *tenant), place);
         }
     }
 
-    fn place(&self, pair: &Pair<'_>) -> Option<&Place> {
+    fn place(&self, pair: &Pair<'_>) -> Option<&QueuePosition> {
         // Who bought a place has it.
         self.places.get(&(pair.device, pair.tenant)).filter(|_| pair.stance.boost.is_none())
     }
@@ -198,7 +198,7 @@ impl SharePolicy for Rule {
     }
 
     fn reason(&self, pair: &Pair<'_>, _: f64) -> Reason {
-        let Some(Place { place, jobs, remaining, .. }) = self.place(pair) else {
+        let Some(QueuePosition { place, jobs, remaining, .. }) = self.place(pair) else {
             return Reason::Stated { text: "no job".to_owned() };
         };
         let known = match remaining.basis {

@@ -4,14 +4,14 @@ use crate::compose::{Pair, SharePolicy};
 use minerva_model::{DeviceId, Nanos, Operation, PolicyName, Reason};
 use serde::{Deserialize, Serialize};
 
-/// An operation that takes so many times as long as it should has had its turn, and then is taken for over.
+/// An operation that takes so many times as long as it should has had its precedence, and then is taken for over.
 const OVERRUN_TIMES: u64 = 4;
-/// But it has its turn for so many slices: what is short is badly estimated.
+/// But it has precedence for so many slices: what is short is badly estimated.
 const TURN_SLICES_LEAST: u64 = 10;
 /// And it is never taken for over before this.
 const OVERRUN_LEAST: Nanos = Nanos::from_secs(60);
 
-/// The turn of an operation as a factor.
+/// The precedence of an operation as a factor.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Rule;
 
@@ -57,23 +57,24 @@ pub(crate) enum Stage {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Running {
     pub(crate) begun_at: Nanos,
-    /// Until when its turn was charged.
+    /// Until when its precedence was charged.
     pub(crate) charged_at: Nanos,
     /// When it should be done.
     pub(crate) done_at: Nanos,
     pub(crate) moved_bytes: u64,
     pub(crate) silent_slices: u32,
-    /// It has its turn. Once lost it does not come back, so that shares do not flap.
-    pub(crate) in_turn: bool,
+    /// It has precedence. Once lost it does not come back, so that shares do not flap.
+    #[serde(alias = "in_turn")]
+    pub(crate) has_precedence: bool,
     /// The factor of its tenant's place among the groups when it began.
     pub(crate) history_factor: f64,
 }
 
 impl Asked {
-    /// Its turn, if it has it, on a disk.
-    pub(crate) fn turn_on(&self, device: DeviceId) -> Option<Running> {
+    /// Its precedence, if it has it, on a disk.
+    pub(crate) fn precedence_on(&self, device: DeviceId) -> Option<Running> {
         match self.stage {
-            Stage::Running(running) if running.in_turn && self.operation.device == device => Some(running),
+            Stage::Running(running) if running.has_precedence && self.operation.device == device => Some(running),
             _ => None,
         }
     }
@@ -85,7 +86,7 @@ impl Asked {
 }
 
 impl Running {
-    /// It has taken so long that it has had its turn.
+    /// It has taken so long that it has had its precedence.
     pub(crate) fn is_overdue(&self, now: Nanos, slice: Nanos) -> bool {
         now.since(self.begun_at) > self.long().max(Nanos(slice.0.saturating_mul(TURN_SLICES_LEAST)))
     }

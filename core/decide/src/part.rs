@@ -1,8 +1,8 @@
-//! The decider's doors for tenants that take part.
+//! What the decider offers tenants that take part.
 
 use crate::disk::Present;
 use crate::usual_disk::usual_disk;
-use crate::{Decider, Deciding, Standing};
+use crate::{Decider, Deciding, TenantTerms};
 use minerva_model::{
     Adjustment, Boost, Decision, DeviceId, Effect, EntryNumber, LearntBandwidth, Level, LevelClaims, MicroCredits,
     Nanos, Operation, Purchase, Recalled, RequestId, Share, Signals, TenantId, TenantRequest, Wish,
@@ -54,7 +54,7 @@ impl Decider {
     fn with_disk(&self, request: &TenantRequest, signals: &Signals) -> TenantRequest {
         let mut request = request.clone();
         if let Wish::Coordinate(operation) = &mut request.wish {
-            let tenant = (request.tenant, standing(&self.tenants, request.tenant));
+            let tenant = (request.tenant, terms(&self.tenants, request.tenant));
             let usual = || usual_disk(tenant, signals, &self.disks, &self.devices);
             operation.device = operation.device.or_else(usual);
         }
@@ -161,12 +161,12 @@ impl Decider {
         let mut present: BTreeMap<DeviceId, Vec<Present>> = BTreeMap::new();
         let policies = self.policies.each();
         for row in signals.io.iter().filter(|row| row.active) {
-            let Some(standing) = standing(&self.tenants, row.tenant) else { continue };
+            let Some(terms) = terms(&self.tenants, row.tenant) else { continue };
             let disk = self.disks.get(&row.device);
             let neutral = (Share::NEUTRAL, Share::NEUTRAL);
             let (share, in_force) =
                 disk.map_or(neutral, |disk| disk.shares(self.deciding(row.device, policies.as_ref()), row.tenant));
-            let one = Present { tenant: row.tenant, key: standing.key, share, in_force };
+            let one = Present { tenant: row.tenant, key: terms.key, share, in_force };
             present.entry(row.device).or_default().push(one);
         }
         present
@@ -174,7 +174,7 @@ impl Decider {
 
     /// The tenant's shares on every disk anew, used or not: who steps back does so from its first request on.
     fn reconsider(&mut self, tenant: TenantId) -> Vec<Decision> {
-        let Some(standing) = standing(&self.tenants, tenant) else { return Vec::new() };
+        let Some(terms) = terms(&self.tenants, tenant) else { return Vec::new() };
         let mut news = Vec::new();
         let Self { devices, disks, participation, fennel, policies, outlook, .. } = self;
         let policies = policies.each();
@@ -186,20 +186,20 @@ impl Decider {
             let by = Deciding {
                 device: *device,
                 now: self.now,
-                turn: self.turn,
+                slice_number: self.slice_number,
                 fennel,
                 policies: policies.as_ref(),
                 outlook,
                 floor_permille: self.floor_permille,
             };
-            news.extend(disks.entry(*device).or_default().reconsider(by, tenant, standing, stance));
+            news.extend(disks.entry(*device).or_default().reconsider(by, tenant, terms, stance));
         }
         news.iter_mut().for_each(|decision| self.participation.name_requests(decision));
         news
     }
 }
 
-fn standing(tenants: &[(TenantId, Standing)], tenant: TenantId) -> Option<Standing> {
+fn terms(tenants: &[(TenantId, TenantTerms)], tenant: TenantId) -> Option<TenantTerms> {
     let index = tenants.binary_search_by_key(&tenant, |(id, _)| *id).ok()?;
     Some(tenants[index].1)
 }
@@ -208,11 +208,11 @@ fn standing(tenants: &[(TenantId, Standing)], tenant: TenantId) -> Option<Standi
 fn history(
     fennel: &crate::Fennel,
     disks: &BTreeMap<DeviceId, crate::Disk>,
-    tenants: &[(TenantId, Standing)],
+    tenants: &[(TenantId, TenantTerms)],
     tenant: TenantId,
     device: DeviceId,
 ) -> (f64, u32) {
-    let Some(standing) = standing(tenants, tenant) else { return (1.0, 100) };
-    let group = disks.get(&device).and_then(|disk| disk.usage(standing.key).group);
-    (fennel.factor(group), standing.weight_percent)
+    let Some(terms) = terms(tenants, tenant) else { return (1.0, 100) };
+    let group = disks.get(&device).and_then(|disk| disk.usage(terms.key).group);
+    (fennel.factor(group), terms.weight_percent)
 }

@@ -64,14 +64,14 @@ impl Participation {
     /// What a tenant's own requests say of its share on a disk.
     pub(crate) fn stance(&self, tenant: TenantId, device: DeviceId) -> Stance {
         let level = self.levels.get(tenant);
-        let turn = self.coordination.turn(tenant, device);
+        let precedence = self.coordination.precedence(tenant, device);
         Stance {
             level: self.levels.meaning(level).map(|meaning| (level, meaning.percent)),
             boost: self
                 .boosts
                 .slices_left(tenant, device)
                 .map(|left| (self.credits.settings().boost_percent.max(1), left)),
-            operation: turn.map(|(_, operation, running)| OperationStance {
+            operation: precedence.map(|(_, operation, running)| OperationStance {
                 bytes: operation.bytes,
                 percent: match self.coordination.rank(tenant, device) {
                     Rank::Leads => self.coordination.settings().raise_percent,
@@ -94,7 +94,7 @@ impl Participation {
                     *request = self.boosts.of(tenant).first().map(|boost| boost.request.clone());
                 }
                 Reason::Coordinated { request, .. } => {
-                    *request = self.coordination.turn(tenant, decision.device).map(|(id, ..)| id.clone());
+                    *request = self.coordination.precedence(tenant, decision.device).map(|(id, ..)| id.clone());
                 }
                 Reason::SteppedBack { request, .. } => *request = self.levels.request(tenant).cloned(),
                 _ => {}
@@ -222,9 +222,9 @@ impl Participation {
             }
             let around = Around { crowd: &self.crowd, bandwidths: &self.bandwidths, members: &self.members, history };
             let moved = |tenant, device| moved(signals, tenant, device);
-            let turn = self.coordination.slice(now, moved, &around);
-            changed.extend(turn.over.iter().chain(&turn.ready).map(|(tenant, _)| *tenant));
-            effects.extend(turn.ready.into_iter().map(ready));
+            let changes = self.coordination.slice(now, moved, &around);
+            changed.extend(changes.over.iter().chain(&changes.ready).map(|(tenant, _)| *tenant));
+            effects.extend(changes.ready.into_iter().map(ready));
             changed.extend(self.boosts.slice());
         }
         changed.extend(self.levels.advance(now));
@@ -287,7 +287,7 @@ impl Participation {
         let Self { levels, coordination, crowd, members, .. } = self;
         let neighbour = |device, present: Present| {
             let forward = levels.get(present.tenant) == Level::Normal;
-            let competes = forward && coordination.turn(present.tenant, device).is_none();
+            let competes = forward && coordination.precedence(present.tenant, device).is_none();
             let waits = coordination.waits(present.tenant, device);
             Neighbour { present, forward, competes, waits, seen_at: now }
         };
@@ -306,7 +306,7 @@ impl Participation {
             let total = signals.devices.iter().find(|row| row.device == *device).map(|row| row.transferred.bytes());
             for Present { tenant, in_force, .. } in all.iter().map(|one| one.present) {
                 let Some(meaning) = levels.meaning(levels.get(tenant)) else { continue };
-                let raised = boosts.is_boosted(tenant) || coordination.turn(tenant, *device).is_some();
+                let raised = boosts.is_boosted(tenant) || coordination.precedence(tenant, *device).is_some();
                 let (false, Some(member), Some(row)) = (raised, members.get(&tenant), io(signals, tenant, *device))
                 else {
                     continue;

@@ -35,7 +35,7 @@ pub(crate) struct Moment {
 /// The places in `waiting` of those that begin now, in the order in which they do.
 pub(crate) fn begin_now(moment: Moment, waiting: &[Waiting]) -> Vec<usize> {
     let mut left: Vec<usize> = (0..waiting.len()).collect();
-    left.sort_by_key(|index| turn(waiting, *index));
+    left.sort_by_key(|index| rank_of(waiting, *index));
     let mut begin: Vec<usize> =
         left.iter().copied().filter(|index| waiting[*index].latest_start < moment.next_look).collect();
     left.retain(|index| !begin.contains(index));
@@ -52,12 +52,12 @@ pub(crate) fn begin_now(moment: Moment, waiting: &[Waiting]) -> Vec<usize> {
 /// All of them can still be in time, one after the other, if the first begins with the next look.
 pub(crate) fn can_wait(next_look: Nanos, waiting: &[Waiting]) -> bool {
     let mut left: Vec<usize> = (0..waiting.len()).collect();
-    left.sort_by_key(|index| turn(waiting, *index));
+    left.sort_by_key(|index| rank_of(waiting, *index));
     !pressed(next_look, waiting, &left)
 }
 
 /// By latest start, and of equal ones whoever asked first.
-fn turn(waiting: &[Waiting], index: usize) -> (Nanos, Nanos, usize) {
+fn rank_of(waiting: &[Waiting], index: usize) -> (Nanos, Nanos, usize) {
     (waiting[index].latest_start, waiting[index].asked_at, index)
 }
 

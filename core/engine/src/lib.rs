@@ -143,7 +143,7 @@ impl Engine {
     }
 
     /// The back end of every disk, with the reason.
-    pub fn device_verdicts(&self) -> impl Iterator<Item = (DeviceId, BackEnd, &str)> {
+    pub fn device_suitabilities(&self) -> impl Iterator<Item = (DeviceId, BackEnd, &str)> {
         self.devices.iter().filter_map(|id| {
             let (back_end, reason) = self.actuator.back_end(*id)?;
             Some((*id, back_end, reason))

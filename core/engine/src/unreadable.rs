@@ -11,12 +11,12 @@ const SLICES_UNTIL_FORGOTTEN: u64 = 600;
 /// What was reported of which place.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Unreadable {
-    places: BTreeMap<String, Place>,
+    places: BTreeMap<String, UnreadablePath>,
     turn: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-struct Place {
+struct UnreadablePath {
     digits: u32,
     last_turn: u64,
 }
@@ -31,7 +31,7 @@ impl Unreadable {
         for row in skipped {
             let Some(digits) = row.count.checked_ilog10().map(|log| log + 1) else { continue };
             if !self.places.contains_key(&row.place) {
-                self.places.insert(row.place.clone(), Place::default());
+                self.places.insert(row.place.clone(), UnreadablePath::default());
             }
             let Some(place) = self.places.get_mut(&row.place) else { continue };
             place.last_turn = turn;

@@ -54,7 +54,7 @@ pub struct Device {
     pub facts: DeviceFacts,
 }
 
-/// What the kernel said of a device when it was last looked at. `core/actuate` turns it into a verdict.
+/// What the kernel said of a device when it was last looked at. `core/actuate` turns it into a suitability.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceFacts {
     /// The hierarchy in which this host's disk controller lives.

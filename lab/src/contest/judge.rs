@@ -57,7 +57,7 @@ pub struct Row {
 
 /// A scene, judged.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Verdicts {
+pub struct Judgement {
     /// The best single arm.
     pub baseline: String,
     /// The comparisons.
@@ -91,7 +91,7 @@ pub fn judge(
     steered: &str,
     alone: &BTreeMap<usize, RunResult>,
     goals: &Goals,
-) -> Option<Verdicts> {
+) -> Option<Judgement> {
     let numbers: BTreeMap<&str, Vec<Numbers>> = arms
         .iter()
         .map(|(arm, runs)| (arm.as_str(), runs.iter().map(|run| numbers(contest, run, alone)).collect()))
@@ -110,7 +110,7 @@ pub fn judge(
         let of = |rounds: &[Numbers]| median(rounds.iter().filter_map(|one| one.short_s));
         (of(ours) / of(theirs), of(ours) / short_alone_s(contest, alone))
     });
-    Some(Verdicts { baseline: (*baseline).to_owned(), rows, short, table: table(contest, &numbers, alone) })
+    Some(Judgement { baseline: (*baseline).to_owned(), rows, short, table: table(contest, &numbers, alone) })
 }
 
 fn rows(contest: &Contest, ours: &[Numbers], theirs: &[Numbers], baseline: &str, goals: &Goals) -> Vec<Row> {

@@ -6,7 +6,7 @@
 mod judge;
 mod plot;
 
-pub use judge::{Goals, Row, Verdicts, judge};
+pub use judge::{Goals, Judgement, Row, judge};
 pub use plot::plot;
 
 use crate::scene::{Scene, TenantPlan};

@@ -1,12 +1,12 @@
 //! Arguments of QEMU.
 
 use super::debian;
-use super::place::Place;
+use super::folder::GuestFolder;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The console, and what the script writes and ends with, each to a file in `place`.
-pub(super) fn add_outputs(command: &mut Command, place: &Place<'_>) {
+pub(super) fn add_outputs(command: &mut Command, place: &GuestFolder<'_>) {
     command.arg("-serial").arg(format!("file:{}", place.show("console")));
     command.args(["-device", "virtio-serial-pci"]);
     for (number, name) in [(1, "stdout"), (2, "stderr"), (3, "status")] {

@@ -20,12 +20,12 @@
 mod arguments;
 mod debian;
 mod error;
+mod folder;
 mod initramfs;
 mod kernel;
 mod libraries;
 mod lossy_disk;
 mod modules;
-mod place;
 mod program;
 mod vsock;
 
@@ -33,7 +33,7 @@ pub use error::GuestError;
 pub use kernel::GuestKernel;
 pub use lossy_disk::{LossyDisk, PowerCut};
 
-use place::{PREFIX, Place, sweep, tail};
+use folder::{GuestFolder, PREFIX, sweep, tail};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, set_parent_process_death_signal};
 use std::fs::{self, File};
@@ -236,7 +236,7 @@ impl<'a> GuestBuilder<'a> {
         let prefix = format!("{PREFIX}{}-", std::process::id());
         let directory = tempfile::Builder::new().prefix(&prefix).tempdir();
         let directory = directory.map_err(GuestError::at("make a directory in", std::env::temp_dir()))?;
-        let place = Place(directory.path());
+        let place = GuestFolder(directory.path());
         let Self { binaries, files, modules, is_debian, .. } = &self;
         let contents = initramfs::Contents { binaries, files, modules, script, is_debian: *is_debian };
         initramfs::write(&place.at("initramfs"), &kernel, &contents)?;
@@ -273,7 +273,12 @@ impl<'a> GuestBuilder<'a> {
         Ok((ended, output))
     }
 
-    fn command(&self, kernel: &GuestKernel, debian: Option<&Path>, place: &Place<'_>) -> Result<Command, GuestError> {
+    fn command(
+        &self,
+        kernel: &GuestKernel,
+        debian: Option<&Path>,
+        place: &GuestFolder<'_>,
+    ) -> Result<Command, GuestError> {
         let mut command = Command::new(QEMU);
         command.args(["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-machine", "pc"]);
         command.args(["-accel", "tcg,thread=multi", "-cpu", "max"]);
@@ -311,7 +316,7 @@ impl<'a> GuestBuilder<'a> {
     }
 
     /// The disks that were asked for, then those that lose what was not flushed.
-    fn add_disks(&self, command: &mut Command, place: &Place<'_>) -> Result<(), GuestError> {
+    fn add_disks(&self, command: &mut Command, place: &GuestFolder<'_>) -> Result<(), GuestError> {
         for (number, size_mib) in self.disks_mib.iter().enumerate() {
             let path = place.at(&format!("disk{number}"));
             let disk = File::create(&path).and_then(|file| file.set_len(size_mib << 20));
@@ -333,7 +338,7 @@ impl<'a> GuestBuilder<'a> {
     fn wait(
         &mut self,
         machine: &mut Machine,
-        place: &Place<'_>,
+        place: &GuestFolder<'_>,
         timeout: Duration,
         mut cut: Option<&mut dyn FnMut(&str) -> bool>,
     ) -> Result<Option<Ended>, GuestError> {

@@ -1,7 +1,7 @@
 //! A guest's vsock, served by a program in user space, so that the host needs neither the vhost module nor a free CID.
 
 use super::error::GuestError;
-use super::{Machine, Place, die_with_this_thread};
+use super::{GuestFolder, Machine, die_with_this_thread};
 use std::fs::File;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -20,7 +20,7 @@ const START_MAX: Duration = Duration::from_secs(20);
 const START_STEP: Duration = Duration::from_millis(10);
 
 /// Starts the program, and returns when QEMU can connect to it.
-pub(super) fn start(place: &Place<'_>, path: &Path) -> Result<Machine, GuestError> {
+pub(super) fn start(place: &GuestFolder<'_>, path: &Path) -> Result<Machine, GuestError> {
     let (control, log) = (place.at(CONTROL), place.at("vsock.log"));
     let errors = File::create(&log).map_err(GuestError::at("make", &log))?;
     let mut command = Command::new(PROGRAM);

@@ -3,7 +3,7 @@
 
 use super::buffer::AlignedBuffer;
 use super::latency::Recorder;
-use super::places::Places;
+use super::offsets::Offsets;
 use super::{Cancel, Finished, PROGRESS_EVERY, Progress, WorkloadSpec};
 use crate::clock::boottime;
 use crate::error::{At, LabError, Result};
@@ -31,7 +31,7 @@ struct Reads<'a> {
     /// Indices of slots without a request.
     free: Vec<usize>,
     under_way: u32,
-    places: Places,
+    places: Offsets,
     recorder: Recorder,
     /// Bytes asked for, and those that came.
     asked: u64,
@@ -90,7 +90,7 @@ impl<'a> Reads<'a> {
             slots: (0..spec.depth).map(slot).collect(),
             free: (0..spec.depth as usize).collect(),
             under_way: 0,
-            places: Places::new(spec),
+            places: Offsets::new(spec),
             recorder: Recorder::new(),
             asked: 0,
             done: 0,

@@ -7,9 +7,9 @@ mod buffer;
 mod cgroup;
 mod deep;
 mod latency;
+mod offsets;
 mod part;
 mod perform;
-mod places;
 mod worker;
 
 pub use cgroup::{CgroupParent, TenantCgroup, blkio_version};

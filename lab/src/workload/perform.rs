@@ -2,7 +2,7 @@
 
 use super::buffer::{ALIGNMENT, AlignedBuffer};
 use super::latency::Recorder;
-use super::places::Places;
+use super::offsets::Offsets;
 use super::{Access, Begin, Cancel, Compute, Finished, PROGRESS_EVERY, Progress, Report, WorkloadSpec, deep};
 use crate::clock::boottime;
 use crate::error::{At, LabError, Result};
@@ -109,7 +109,7 @@ fn perform_on(
     let mut buffer = AlignedBuffer::new(spec.block_bytes as usize);
     let mut recorder = Recorder::new();
     let mut checksum = (spec.compute == Compute::Checksum).then(Sha256::new);
-    let mut places = Places::new(spec);
+    let mut places = Offsets::new(spec);
     let started = boottime();
     let (mut ended, mut reported, mut done) = (started, started, 0);
     progress(Progress { at: started, bytes: 0 })?;

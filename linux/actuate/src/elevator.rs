@@ -1,7 +1,7 @@
 //! What a change of a disk's elevator loses besides the elevator: BFQ's weights of single disks in every group, and the queue's
 //! other settings, which the kernel sets anew. Both are journalled with the elevator and put back after it.
 
-use crate::open_beneath::{Place, Roots};
+use crate::open_beneath::{OpenTarget, Roots};
 use minerva_model::{CgroupRef, DeviceId, KnobFile, KnobTarget, KnobWrite, WriteId};
 use std::path::Path;
 
@@ -20,7 +20,7 @@ pub(crate) fn is_needed_first(file: KnobFile, undo: &str) -> bool {
 }
 
 /// The queue's settings as they are: paths below the disk's directory, and texts. Those that cannot be read are not there.
-pub(crate) fn queue_settings(disk: &Place) -> Vec<(String, String)> {
+pub(crate) fn queue_settings(disk: &OpenTarget) -> Vec<(String, String)> {
     let own = disk.names_in(SETTINGS_DIRECTORY).into_iter().map(|name| format!("{SETTINGS_DIRECTORY}/{name}"));
     let all = QUEUE_FILES.iter().map(|name| (*name).to_owned()).chain(own);
     all.filter_map(|name| Some((disk.read_relative(&name).ok()?.trim().to_owned(), name)))
@@ -29,7 +29,7 @@ pub(crate) fn queue_settings(disk: &Place) -> Vec<(String, String)> {
 }
 
 /// Writes again what reads otherwise; says what the kernel refused.
-pub(crate) fn put_back_queue_settings(disk: &Place, settings: &[(String, String)]) -> Result<(), String> {
+pub(crate) fn put_back_queue_settings(disk: &OpenTarget, settings: &[(String, String)]) -> Result<(), String> {
     let mut refused = Vec::new();
     for (name, text) in settings {
         let stands = |text: &str| disk.read_relative(name).is_ok_and(|found| found.trim() == text);

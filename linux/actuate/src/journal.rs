@@ -4,7 +4,7 @@
 
 use crate::error::ActuateError;
 use crate::journal_lines::{JournalEntry, Line, add_line, encode, lines_of, parse_journal};
-use crate::open_beneath::Place;
+use crate::open_beneath::OpenTarget;
 use crate::removal;
 use crate::runtime_dir::RuntimeDir;
 use minerva_model::{DeviceId, KnobFile, KnobTarget, KnobWrite};
@@ -85,7 +85,7 @@ impl Journal {
     }
 
     /// What is journalled of a knob; only then it may be written.
-    pub(crate) fn entry(&self, place: &Place, request: &KnobWrite) -> Option<&JournalEntry> {
+    pub(crate) fn entry(&self, place: &OpenTarget, request: &KnobWrite) -> Option<&JournalEntry> {
         self.find(&request.target, place.inode, request.file, request.device)
     }
 

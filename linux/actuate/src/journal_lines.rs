@@ -8,7 +8,7 @@
 
 use crate::elevator;
 use crate::error::ActuateError;
-use crate::open_beneath::Place;
+use crate::open_beneath::OpenTarget;
 use minerva_model::{DeviceId, KnobFile, KnobTarget, KnobWrite};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -71,7 +71,7 @@ pub struct JournalProblem {
 impl JournalEntry {
     /// What is to be journalled before `request` is performed at `place`, where the knob now reads `before`. The journal
     /// numbers it.
-    pub(crate) fn new(place: &Place, request: &KnobWrite, before: String) -> Self {
+    pub(crate) fn new(place: &OpenTarget, request: &KnobWrite, before: String) -> Self {
         let is_elevator = request.file == KnobFile::Elevator;
         Self {
             sequence: 0,

@@ -28,7 +28,7 @@ pub(crate) struct Roots {
 
 /// Where knobs are: a cgroup's or disk's directory, open, or a disk at a server of ours.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct OpenTarget {
     way: Way,
     /// Tells this directory or server from every other one of this boot.
     pub(crate) inode: u64,
@@ -64,7 +64,12 @@ impl Roots {
     }
 
     /// Finds the place in which `file` of `target` is.
-    pub(crate) fn place(&self, target: &KnobTarget, file: KnobFile, device: DeviceId) -> Result<Place, KnobFailure> {
+    pub(crate) fn place(
+        &self,
+        target: &KnobTarget,
+        file: KnobFile,
+        device: DeviceId,
+    ) -> Result<OpenTarget, KnobFailure> {
         match target {
             KnobTarget::Server { server, disk } if is_of_server(file) => self.served(server, disk),
             KnobTarget::Cgroup { cgroup, .. } if !is_disk_setting(file) && !is_of_server(file) => self.cgroup(cgroup),
@@ -75,12 +80,12 @@ impl Roots {
         }
     }
 
-    fn served(&self, server: &str, disk: &str) -> Result<Place, KnobFailure> {
+    fn served(&self, server: &str, disk: &str) -> Result<OpenTarget, KnobFailure> {
         let (knob, inode, shown) = self.servers.find(server, disk)?;
-        Ok(Place { way: Way::Server(Arc::clone(&self.servers), knob), inode, shown })
+        Ok(OpenTarget { way: Way::Server(Arc::clone(&self.servers), knob), inode, shown })
     }
 
-    fn cgroup(&self, cgroup: &CgroupRef) -> Result<Place, KnobFailure> {
+    fn cgroup(&self, cgroup: &CgroupRef) -> Result<OpenTarget, KnobFailure> {
         let shown = format!("{}/{}", self.cgroup_shown, cgroup.path);
         let root = root(&self.cgroup, &self.cgroup_shown)?;
         if cgroup.path.starts_with('/') || cgroup.path.split('/').any(|part| part == "..") {
@@ -94,10 +99,10 @@ impl Roots {
             let why = format!("{shown} is another cgroup now (inode {inode}, not {})", cgroup.inode);
             return Err(KnobFailure::Vanished { why });
         }
-        Ok(Place { way: Way::Directory { dir, sentinel: "cgroup.procs" }, inode, shown })
+        Ok(OpenTarget { way: Way::Directory { dir, sentinel: "cgroup.procs" }, inode, shown })
     }
 
-    fn disk(&self, name: &str, device: DeviceId) -> Result<Place, KnobFailure> {
+    fn disk(&self, name: &str, device: DeviceId) -> Result<OpenTarget, KnobFailure> {
         let shown = format!("{}/block/{name}", self.sys_shown);
         if name.is_empty() || name.contains('/') || name == "." || name == ".." {
             return Err(KnobFailure::guard(format!("`{name}` is not a disk's name")));
@@ -112,7 +117,7 @@ impl Roots {
         let dir = open_dir_beneath(devices, relative).map_err(|errno| not_a_directory(&shown, errno))?;
         let inode = inode_of(&dir, &shown)?;
         let number = read_relative(&dir, "dev");
-        let place = Place { way: Way::Directory { dir, sentinel: "dev" }, inode, shown };
+        let place = OpenTarget { way: Way::Directory { dir, sentinel: "dev" }, inode, shown };
         match number {
             Ok(text) if text.trim().parse() == Ok(device) => Ok(place),
             Ok(text) => {
@@ -124,7 +129,7 @@ impl Roots {
     }
 }
 
-impl Place {
+impl OpenTarget {
     /// The knob's path, for messages.
     pub(crate) fn shown(&self, file: KnobFile) -> String {
         format!("{}/{}", self.shown.trim_end_matches('/'), file.file_name())

@@ -10,7 +10,7 @@
 //! file descriptor, which is readable when there is news, and so be in time for most.
 
 use crate::error::{ActuateError, KnobFailure};
-use crate::open_beneath::{Place, Roots};
+use crate::open_beneath::{OpenTarget, Roots};
 use crate::settings::WriterSettings;
 use minerva_model::{DeviceId, KnobFile, KnobTarget, Outcome};
 use nix::errno::Errno;
@@ -64,7 +64,7 @@ impl fmt::Display for Culprit {
 pub struct Overwriters {
     group: Fanotify,
     roots: Roots,
-    marks: VecDeque<(u64, KnobFile, Place)>,
+    marks: VecDeque<(u64, KnobFile, OpenTarget)>,
 }
 
 impl Overwriters {
@@ -111,7 +111,7 @@ impl Overwriters {
         }
     }
 
-    fn mark(&self, action: MarkFlags, place: &Place, file: KnobFile) -> nix::Result<()> {
+    fn mark(&self, action: MarkFlags, place: &OpenTarget, file: KnobFile) -> nix::Result<()> {
         let flags = action | MarkFlags::FAN_MARK_DONT_FOLLOW;
         let dir = place.directory().map_err(|errno| Errno::from_raw(errno.raw_os_error()))?;
         self.group.mark(flags, MaskFlags::FAN_MODIFY, dir, Some(file.file_name()))

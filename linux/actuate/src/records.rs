@@ -5,7 +5,7 @@ use crate::error::{ActuateError, KnobFailure};
 use crate::journal::Journal;
 use crate::journal_lines::JournalEntry;
 use crate::lease::{self, Lease};
-use crate::open_beneath::{Place, Roots};
+use crate::open_beneath::{OpenTarget, Roots};
 use crate::removal;
 use crate::restore::holds_undone_state;
 use crate::runtime_dir::RuntimeDir;
@@ -38,7 +38,7 @@ impl Records {
         self.journal.len()
     }
 
-    pub(crate) fn entry(&self, place: &Place, request: &KnobWrite) -> Option<&JournalEntry> {
+    pub(crate) fn entry(&self, place: &OpenTarget, request: &KnobWrite) -> Option<&JournalEntry> {
         self.journal.entry(place, request)
     }
 
@@ -69,7 +69,7 @@ impl Records {
     }
 
     /// Writes a knob that is journalled, and reads it back.
-    pub(crate) fn write(&mut self, place: &Place, request: &KnobWrite) -> Result<String, KnobFailure> {
+    pub(crate) fn write(&mut self, place: &OpenTarget, request: &KnobWrite) -> Result<String, KnobFailure> {
         let Self { dir, journal, .. } = self;
         let Some(entry) = journal.entry(place, request).cloned() else {
             return Err(KnobFailure::guard(format!("{} is not journalled", place.shown(request.file))));
@@ -87,7 +87,7 @@ impl Records {
     /// theirs.
     pub(crate) fn release_if_undone(
         &mut self,
-        place: &Place,
+        place: &OpenTarget,
         request: &KnobWrite,
         written: &Result<String, KnobFailure>,
     ) -> Result<(), ActuateError> {
@@ -104,7 +104,7 @@ impl Records {
     }
 
     /// Releases a knob whatever stands there. Where somebody else removed a weight of Minerva's, its effect goes as well.
-    pub(crate) fn let_go(&mut self, place: &Place, request: &KnobRelease) -> Result<(), ActuateError> {
+    pub(crate) fn let_go(&mut self, place: &OpenTarget, request: &KnobRelease) -> Result<(), ActuateError> {
         let KnobRelease { target, file, device } = request;
         let Some(entry) = self.journal.find(target, place.inode, *file, *device).cloned() else { return Ok(()) };
         let says = |text: &str| text.lines().any(|line| removal::device_of(line) == Some(*device));

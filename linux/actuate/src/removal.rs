@@ -8,7 +8,7 @@
 
 use crate::error::{ActuateError, KnobFailure};
 use crate::journal_lines::JournalEntry;
-use crate::open_beneath::Place;
+use crate::open_beneath::OpenTarget;
 use minerva_model::{DeviceId, KnobFile};
 use rustix::io::Errno;
 
@@ -43,7 +43,7 @@ fn removal(file: KnobFile, device: DeviceId, text: &str, stands: &str, cleared: 
 /// Writes `text` to the knob of `entry`, so that it takes effect also where it removes a weight, and answers with what stands
 /// there then. `note_cleared` gets the lines of other disks before they are cleared.
 pub(crate) fn write_and_read_back(
-    place: &Place,
+    place: &OpenTarget,
     entry: &JournalEntry,
     text: &str,
     note_cleared: impl FnOnce(&[String]) -> Result<(), ActuateError>,

@@ -9,7 +9,7 @@
 
 use minerva_model::TenantKind;
 
-/// A verdict on one cgroup.
+/// What is thought of one cgroup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Class {
     /// What it is if it is a tenant.

@@ -12,7 +12,7 @@ use tokio::net::{TcpSocket, TcpStream};
 use tonic::transport::{Endpoint, Uri};
 use tonic::{Code, Request};
 
-/// A stage with a TCP door for tokens, and its address.
+/// A stage with a TCP listener for tokens, and its address.
 fn with_tokens(limits: TenantLimits) -> (TestBed, SocketAddr) {
     let address = std::net::TcpListener::bind("127.0.0.1:0").and_then(|one| one.local_addr()).expect("a port");
     let stage = TestBed::with(|settings| {

@@ -24,7 +24,7 @@ fn headed(length: u32, bytes: &[u8]) -> Vec<u8> {
     framed.to_vec()
 }
 
-/// Says this to `a`'s door, and hears how it is answered.
+/// Says this to `a`'s listener, and hears how it is answered.
 async fn say(stage: &TestBed, method: &str, body: Vec<u8>) -> Option<Status> {
     let stream = TokioIo::new(UnixStream::connect(stage.socket("a")).await.expect("a server"));
     let (mut sender, connection) =

@@ -58,7 +58,7 @@ impl Host {
         Path::new(CGROUPS).join(&self.name).join(TENANT)
     }
 
-    /// Starts the daemon, with the doors that `participation` says.
+    /// Starts the daemon, with the listeners that `participation` says.
     pub(crate) fn serve(&mut self, minervad: &Path, participation: &str) {
         let (at, name) = (self.directory.path().display(), &self.name);
         let text = format!(

@@ -121,9 +121,9 @@ fn a_guest_takes_part_over_vsock() {
     let Some(mut host) = Host::new() else { return };
     let Some(minervad) = host.program("minervad") else { return };
     let device = host.path("vm.vsock");
-    let door =
+    let listener =
         format!("socket = \"\"\n[[identities]]\ntenant = \"{TENANT}\"\nvsock_socket = \"{}_7420\"\n", device.display());
-    host.serve(&minervad, &door);
+    host.serve(&minervad, &listener);
     // The agent finds the host by itself: it is a guest with a vsock.
     let Some((output, seen)) = run(&host, Guest::builder().vsock(&device), SCRIPT) else { return };
     judge(&host, "vsock", &output, &seen);
@@ -154,11 +154,11 @@ fn a_guest_takes_part_over_a_network() {
     // An address that was free a moment ago.
     let address = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port");
     let at = host.directory.path().display().to_string();
-    let door = format!(
+    let listener = format!(
         "socket = \"\"\nlisten = \"{address}\"\ncertificate = \"{at}/host.pem\"\nkey = \"{at}/host.key\"\n\
          client_ca = \"{at}/ca.pem\"\n[[identities]]\ntenant = \"{TENANT}\"\ncertificate = \"guest.example\"\n"
     );
-    host.serve(&minervad, &door);
+    host.serve(&minervad, &listener);
     let guest = Guest::builder()
         .network()
         .with_file("/etc/ca.pem", authority.pem())

@@ -1,6 +1,6 @@
 //! What the program says, and what it needs root for.
 
-use crate::place::{IMAGE_BYTES, Place};
+use crate::server_folder::{IMAGE_BYTES, ServerFolder};
 use minerva_vhost_client::{Client, ClientOptions, Request, kind};
 
 fn text(bytes: &[u8]) -> String {
@@ -9,7 +9,7 @@ fn text(bytes: &[u8]) -> String {
 
 #[test]
 fn a_good_file_is_judged_with_all_that_it_names() {
-    let place = Place::new();
+    let place = ServerFolder::new();
     place.write("direct = false", "");
     let output = place.run(&["--check"]);
     let said = text(&output.stdout);
@@ -20,7 +20,7 @@ fn a_good_file_is_judged_with_all_that_it_names() {
 
 #[test]
 fn what_cannot_be_served_is_told_with_the_file_the_line_and_what_to_do() {
-    let place = Place::new();
+    let place = ServerFolder::new();
     let refused = |disk: &str, rest: &str| {
         place.write(disk, rest);
         let output = place.run(&["--check"]);
@@ -43,7 +43,7 @@ fn what_cannot_be_served_is_told_with_the_file_the_line_and_what_to_do() {
 
 #[test]
 fn the_lines_to_attach_a_disk_name_its_socket() {
-    let place = Place::new();
+    let place = ServerFolder::new();
     place.write("queues = 3", "");
     let output = place.run(&["attach-line", "vm1"]);
     let (said, socket) = (text(&output.stdout), place.socket());
@@ -56,7 +56,7 @@ fn the_lines_to_attach_a_disk_name_its_socket() {
 
 #[test]
 fn it_serves_without_root_and_ends_when_told() {
-    let place = Place::new();
+    let place = ServerFolder::new();
     let is_root = rustix::process::geteuid().is_root();
     let rest = if is_root { "[server]\nuser = \"nobody\"" } else { "" };
     place.write("direct = false", rest);

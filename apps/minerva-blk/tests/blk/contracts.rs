@@ -2,7 +2,7 @@
 //! his answer before he asks again, far apart on the disk. By turns each request costs a seek, and there is not enough for the greatest
 //! contract; HTBS keeps all four.
 
-use crate::place::{Place, emulated};
+use crate::server_folder::{ServerFolder, emulated};
 use minerva_vhost_client::{Client, ClientOptions, Request, kind};
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ fn promise(rate: u64) -> String {
 }
 
 /// Bytes a second that each had.
-fn read_all(place: &Place, disk_bytes: u64) -> Vec<u64> {
+fn read_all(place: &ServerFolder, disk_bytes: u64) -> Vec<u64> {
     let sectors = disk_bytes / 512 / RATES.len() as u64;
     let threads: Vec<_> = (0..RATES.len())
         .map(|number| {
@@ -43,7 +43,7 @@ fn read_all(place: &Place, disk_bytes: u64) -> Vec<u64> {
 #[test]
 fn contracts_hold_across_guests_on_one_disk() {
     let Some(disk) = emulated("minerva-test-contracts") else { return };
-    let (place, info) = (Place::new(), disk.info().clone());
+    let (place, info) = (ServerFolder::new(), disk.info().clone());
     let had = ["noop", "htbs"].map(|scheduler| {
         let disk_of = |rate: &u64| if scheduler == "noop" { String::new() } else { promise(*rate) };
         let _serving = place.serve_device(&info, scheduler, &RATES.iter().map(disk_of).collect::<Vec<_>>());

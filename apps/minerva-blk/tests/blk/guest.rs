@@ -1,7 +1,7 @@
 //! A stock Debian guest in QEMU with a disk of the server's: what it writes is in the image, what it reads is what it wrote, also
 //! across a `kill -9` of the server, and the tags that its programs give arrive.
 
-use crate::place::{Place, Serving};
+use crate::server_folder::{ServerFolder, Serving};
 use minerva_blk::tag::Priority;
 use minerva_lab::guest::Guest;
 use std::fs::File;
@@ -52,7 +52,7 @@ fn reads_with_a_tag() {
 }
 
 /// Kills the server in the midst of the guest's writing, wherever that is, and starts the next.
-fn kill_while_writing(place: &Place, serving: Serving, has_ended: &AtomicBool) -> Serving {
+fn kill_while_writing(place: &ServerFolder, serving: Serving, has_ended: &AtomicBool) -> Serving {
     let has_data = || {
         let mut first = [0; 512];
         File::open(place.image()).unwrap().read_exact(&mut first).unwrap();
@@ -73,7 +73,7 @@ fn kill_while_writing(place: &Place, serving: Serving, has_ended: &AtomicBool) -
 
 #[test]
 fn a_stock_guest_keeps_its_data_and_its_tags() {
-    let place = Place::new();
+    let place = ServerFolder::new();
     place.write("direct = false", "");
     let serving = place.serve();
     let program = std::env::current_exe().unwrap();

@@ -1,7 +1,7 @@
 //! `kill -9` under a load that knows what each block must hold: what was acknowledged is there, and what was under way is done by
 //! the next server.
 
-use crate::place::{IMAGE_BYTES, Place, Serving};
+use crate::server_folder::{IMAGE_BYTES, ServerFolder, Serving};
 use minerva_vhost_client::{Client, ClientOptions, Request, kind};
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
@@ -95,7 +95,7 @@ impl Load {
 
 #[test]
 fn nothing_that_was_acknowledged_is_lost_when_the_server_is_killed() {
-    let place = Place::new();
+    let place = ServerFolder::new();
     place.write("", "");
     if !place.run(&["--check"]).status.success() {
         place.write("direct = false", "");

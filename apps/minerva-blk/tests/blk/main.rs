@@ -6,5 +6,5 @@ mod command_line;
 mod contracts;
 mod guest;
 mod kill;
-mod place;
+mod server_folder;
 mod share;

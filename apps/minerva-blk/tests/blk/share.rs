@@ -1,6 +1,6 @@
 //! One scheduler for all VM disks of a physical one: what guests get of an emulated disk with real seek times.
 
-use crate::place::{Place, emulated};
+use crate::server_folder::{ServerFolder, emulated};
 use minerva_blk::tag::Priority;
 use minerva_vhost_client::{Client, ClientOptions, ClientRing, Request, kind};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,7 +30,7 @@ fn load(ring: &mut ClientRing, seed: u64, ioprio: u16, blocks: u64, all: &Atomic
 }
 
 /// Runs one load for each ring of each guest.
-fn run(place: &Place, guests: usize, queues: u16, ioprio: &[u16], disk_bytes: u64) -> Vec<u64> {
+fn run(place: &ServerFolder, guests: usize, queues: u16, ioprio: &[u16], disk_bytes: u64) -> Vec<u64> {
     let options = ClientOptions { queues, data_bytes: BLOCK, ..ClientOptions::default() };
     let mut clients: Vec<Client> = (0..guests).map(|guest| Client::connect(&place.socket_of(guest), options)).collect();
     let (all, blocks) = (AtomicU64::new(0), disk_bytes / u64::from(BLOCK));
@@ -56,7 +56,7 @@ fn assert_shares(had: &[u64], fair: &[f64]) {
 #[test]
 fn guests_share_a_disk_by_weight() {
     let Some(disk) = emulated("minerva-test-weights") else { return };
-    let (place, info) = (Place::new(), disk.info().clone());
+    let (place, info) = (ServerFolder::new(), disk.info().clone());
     let _serving = place.serve_device(&info, "sfq", &["weight = 300".to_owned(), "weight = 100".to_owned()]);
     let had = run(&place, 2, 1, &[0, 0], info.size_bytes);
     println!("weights 300 and 100: {had:?} requests");
@@ -67,7 +67,7 @@ fn guests_share_a_disk_by_weight() {
 #[test]
 fn tags_of_applications_are_obeyed_across_guests_within_the_bounds_of_each() {
     let Some(disk) = emulated("minerva-test-tags") else { return };
-    let (place, info) = (Place::new(), disk.info().clone());
+    let (place, info) = (ServerFolder::new(), disk.info().clone());
     let bounds = ["tag_max = 254", "tag_default = 40\ntag_max = 40"].map(str::to_owned);
     let serving = place.serve_device(&info, "tag", &bounds);
     // Two applications in each guest. The last claims 254 and may have 40; the one before gives none and has the default.

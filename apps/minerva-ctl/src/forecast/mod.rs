@@ -9,7 +9,7 @@ mod words;
 pub(crate) use evaluate::run as evaluate;
 pub(crate) use words::{brief, sentence};
 
-use crate::output::{self, Verdict};
+use crate::output::{self, CommandStatus};
 use anyhow::Context;
 use minerva_api::client::Operator;
 use minerva_api::v1;
@@ -22,7 +22,7 @@ pub(crate) async fn run(
     tenant: String,
     html: Option<PathBuf>,
     json: bool,
-) -> anyhow::Result<Verdict> {
+) -> anyhow::Result<CommandStatus> {
     let answer = client.forecast(v1::ForecastRequest { tenant }).await?.into_inner();
     if let Some(path) = &html {
         std::fs::write(path, page::page(&answer)).with_context(|| format!("failed to write {}", path.display()))?;
@@ -35,7 +35,7 @@ pub(crate) async fn run(
     if answer.disks.is_empty() {
         eprintln!("{}", nothing(&answer));
     }
-    Ok(Verdict::found_if(answer.disks.is_empty()))
+    Ok(CommandStatus::found_if(answer.disks.is_empty()))
 }
 
 fn nothing(answer: &v1::ForecastResponse) -> String {

@@ -5,7 +5,7 @@ use crate::arms::{ARMS, STEERED};
 use crate::cli::AgainstKernelArguments;
 use crate::{binaries, signals};
 use anyhow::Context as _;
-use minerva_lab::contest::{CONTESTS, Contest, Goals, Verdicts, judge, plot};
+use minerva_lab::contest::{CONTESTS, Contest, Goals, Judgement, judge, plot};
 use minerva_lab::scene::{Arm, Equal, Minervad, RunResult, Stage, Steering, run_scene};
 use minerva_lab::workload::WorkerProgram;
 use std::collections::BTreeMap;
@@ -35,11 +35,11 @@ pub(super) fn run(arguments: &AgainstKernelArguments) -> anyhow::Result<()> {
         let stage = Stage { program: &program, profile, interrupted: &interrupted };
         for scene in &scenes {
             let contest = Contest::of(scene, profile, arguments.scale).context("an unknown scene")?;
-            let verdicts = play.contest(&contest, &stage)?;
-            if let Some(verdicts) = &verdicts {
-                eprint!("{profile}, baseline {}: {}", verdicts.baseline, verdicts.table);
-                print_rows(arguments, scene, profile, verdicts)?;
-                short.extend(verdicts.short);
+            let judgement = play.contest(&contest, &stage)?;
+            if let Some(judgement) = &judgement {
+                eprint!("{profile}, baseline {}: {}", judgement.baseline, judgement.table);
+                print_rows(arguments, scene, profile, judgement)?;
+                short.extend(judgement.short);
             }
             // After each scene, so that a long run that is interrupted keeps what it has.
             play.write_runs()?;
@@ -62,7 +62,7 @@ struct Play<'a> {
 
 impl Play<'_> {
     /// Every round of one scene, and each kind of its tenants alone.
-    fn contest(&mut self, contest: &Contest, stage: &Stage<'_>) -> anyhow::Result<Option<Verdicts>> {
+    fn contest(&mut self, contest: &Contest, stage: &Stage<'_>) -> anyhow::Result<Option<Judgement>> {
         let name = &contest.scene.name;
         let mut alone = BTreeMap::new();
         for (index, scene) in contest.alone() {
@@ -81,11 +81,11 @@ impl Play<'_> {
                 runs.entry(arm.to_owned()).or_default().push(run);
             }
         }
-        let verdicts = judge(contest, &runs, STEERED, &alone, &Goals::default());
-        if let (Some(folder), Some(_)) = (&self.arguments.plots, &verdicts) {
+        let judgement = judge(contest, &runs, STEERED, &alone, &Goals::default());
+        if let (Some(folder), Some(_)) = (&self.arguments.plots, &judgement) {
             write_plot(folder, contest, stage.profile, &runs)?;
         }
-        Ok(verdicts)
+        Ok(judgement)
     }
 
     fn once(
@@ -127,9 +127,9 @@ fn print_rows(
     arguments: &AgainstKernelArguments,
     scene: &str,
     profile: &str,
-    verdicts: &Verdicts,
+    judgement: &Judgement,
 ) -> anyhow::Result<()> {
-    for row in &verdicts.rows {
+    for row in &judgement.rows {
         let line = Line {
             id: "against-kernel",
             value: row.value,

@@ -187,7 +187,7 @@ pub(crate) fn part_beside_greedy(profile: &Profile, readers: usize, seed: u64, s
     let of = Builder { profile, seconds };
     let clients = beside_greedy(&of, readers, of.reads(readers));
     let outcome = with_options(profile, HtbsOptions::default(), &clients, seed, seconds);
-    let bytes = outcome.verdicts.last().map_or(0.0, |verdict| verdict.mean_bytes);
+    let bytes = outcome.records.last().map_or(0.0, |record| record.mean_bytes);
     (bytes / outcome.bytes_per_second, outcome.missed())
 }
 

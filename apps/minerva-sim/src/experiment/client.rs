@@ -139,7 +139,7 @@ pub(crate) fn is_rotational(profile: &Profile) -> bool {
 
 /// How a guarantee fared.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Verdict {
+pub(crate) struct GuaranteeRecord {
     /// Intervals looked at.
     pub(crate) intervals: usize,
     /// Intervals in which less than promised was served.
@@ -151,11 +151,11 @@ pub(crate) struct Verdict {
 }
 
 /// Looks at every judged second of a client, or at every interval of whole seconds among them.
-pub(crate) fn judge(report: &Report, clients: &[Client]) -> Vec<Verdict> {
+pub(crate) fn judge(report: &Report, clients: &[Client]) -> Vec<GuaranteeRecord> {
     clients.iter().zip(&report.processes).map(|(client, process)| judge_one(client, &process.bins_bytes)).collect()
 }
 
-fn judge_one(client: &Client, bins_bytes: &[u64]) -> Verdict {
+fn judge_one(client: &Client, bins_bytes: &[u64]) -> GuaranteeRecord {
     let (first, last) = client.judged_s;
     // Nothing promised, nothing judged.
     let is_judged = client.is_promised() || client.promise == Promise::Something;
@@ -186,7 +186,7 @@ fn judge_one(client: &Client, bins_bytes: &[u64]) -> Verdict {
             counts
         }
     };
-    Verdict {
+    GuaranteeRecord {
         intervals,
         missed,
         least_bytes: bins.iter().copied().min().unwrap_or(0),

@@ -5,7 +5,7 @@ use super::client::{Client, Part, Promise};
 use super::htbs::RATES_KB;
 use crate::admit::judge;
 use crate::scheduler::{HtbsArguments, Name};
-use minerva_blocksched::{Class, Standing};
+use minerva_blocksched::{Class, Feasibility};
 use minerva_model::Nanos;
 use minerva_sim_device::Profile;
 use minerva_sim_workload::job::{Amount, BoundJob, Terms};
@@ -144,7 +144,7 @@ pub(crate) fn cases(profiles: &[Profile], seconds: usize) -> Vec<Case> {
 
 impl Case {
     /// What the admission test says of it.
-    pub(crate) fn standing(&self, name: Name, seed: u64) -> Option<Standing> {
+    pub(crate) fn feasibility(&self, name: Name, seed: u64) -> Option<Feasibility> {
         let job = |(index, client): (usize, &Client)| {
             let plan = client.parts.first().map(|part| part.plan).unwrap_or_default();
             let rate = Amount::Bytes(client.contract_rate() as u64);
@@ -170,6 +170,6 @@ impl Case {
             }
         };
         let jobs: Vec<BoundJob> = self.clients.iter().enumerate().map(job).collect();
-        judge(&self.profile, &jobs, name, HtbsArguments::default(), seed).map(|judged| judged.verdict.standing)
+        judge(&self.profile, &jobs, name, HtbsArguments::default(), seed).map(|judged| judged.admission.feasibility)
     }
 }

@@ -1,6 +1,6 @@
 //! Rocha and Bona 2012: guarantees to synchronous jobs, and what they cost in throughput.
 
-use super::client::{Client, Part, Promise, Verdict, is_rotational, judge, run};
+use super::client::{Client, GuaranteeRecord, Part, Promise, is_rotational, judge, run};
 use crate::scheduler::Name;
 use minerva_blocksched::{BuildOptions, Htbs, HtbsOptions};
 use minerva_model::Nanos;
@@ -67,23 +67,23 @@ pub(crate) fn equal_readers(profile: &Profile, count: usize, seconds: usize) -> 
 pub(crate) struct Outcome {
     pub(crate) scheduler: Name,
     pub(crate) bytes_per_second: f64,
-    pub(crate) verdicts: Vec<Verdict>,
+    pub(crate) records: Vec<GuaranteeRecord>,
 }
 
 impl Outcome {
     /// Intervals in which a promise was not kept, of all clients.
     pub(crate) fn missed(&self) -> usize {
-        self.verdicts.iter().map(|verdict| verdict.missed).sum()
+        self.records.iter().map(|record| record.missed).sum()
     }
 
     /// Intervals that were looked at.
     pub(crate) fn intervals(&self) -> usize {
-        self.verdicts.iter().map(|verdict| verdict.intervals).sum()
+        self.records.iter().map(|record| record.intervals).sum()
     }
 
     /// Clients whose promise was not kept.
     pub(crate) fn jobs_missed(&self) -> usize {
-        self.verdicts.iter().filter(|verdict| verdict.missed > 0).count()
+        self.records.iter().filter(|record| record.missed > 0).count()
     }
 }
 
@@ -91,8 +91,8 @@ impl Outcome {
 pub(crate) fn outcome(profile: &Profile, name: Name, clients: &[Client], seed: u64, seconds: usize) -> Outcome {
     let host = name.build(BuildOptions::for_disk(is_rotational(profile), 1));
     let report = run(profile, name, host, clients, seed, Nanos::from_secs(seconds as u64));
-    let verdicts = judge(&report, clients);
-    Outcome { scheduler: name, bytes_per_second: report.bytes_per_second, verdicts }
+    let records = judge(&report, clients);
+    Outcome { scheduler: name, bytes_per_second: report.bytes_per_second, records }
 }
 
 /// Runs clients under HTBS with these options.
@@ -105,8 +105,8 @@ pub(crate) fn with_options(
 ) -> Outcome {
     let name = if options.cost == minerva_blocksched::Cost::PerRequest { Name::HtbsOriginal } else { Name::Htbs };
     let report = run(profile, name, Box::new(Htbs::new(options)), clients, seed, Nanos::from_secs(seconds as u64));
-    let verdicts = judge(&report, clients);
-    Outcome { scheduler: name, bytes_per_second: report.bytes_per_second, verdicts }
+    let records = judge(&report, clients);
+    Outcome { scheduler: name, bytes_per_second: report.bytes_per_second, records }
 }
 
 /// A configuration in which each weakness of the original shows: a steady sequential tenant; one that reads at random until

@@ -2,7 +2,7 @@
 
 use super::{ablation, elsewhere, htbs, tag};
 use crate::scheduler::Name;
-use minerva_blocksched::{HtbsOptions, Standing};
+use minerva_blocksched::{Feasibility, HtbsOptions};
 use minerva_model::Nanos;
 use minerva_sim_device::profile;
 
@@ -35,7 +35,7 @@ fn htbs_keeps_elsewhere_what_the_admission_test_finds_likely() {
     let disk = profile("sas10k-300g").expect("built in");
     let mut likely = 0;
     for case in elsewhere::cases(&[disk], SECONDS) {
-        if case.standing(Name::Htbs, 1).is_some_and(|standing| standing <= Standing::Likely) {
+        if case.feasibility(Name::Htbs, 1).is_some_and(|feasibility| feasibility <= Feasibility::Likely) {
             likely += 1;
             let outcome = htbs::outcome(&case.profile, Name::Htbs, &case.clients, 1, SECONDS);
             assert_eq!(outcome.missed(), 0, "{}", case.name);

@@ -2,7 +2,7 @@
 
 use super::{Beside, print_beside};
 use crate::experiment::ablation::{self, Fared};
-use crate::experiment::client::{Client, Verdict};
+use crate::experiment::client::{Client, GuaranteeRecord};
 use crate::experiment::htbs::{self, Outcome};
 use crate::figure::{built_in, threads};
 use crate::output::{megabytes, print_table};
@@ -86,15 +86,15 @@ fn four_jobs(profile: &Profile, seed: u64, asked: Asked) -> Vec<Outcome> {
         }
     }
     let outcomes = sweep(threads(), &FOUR_JOBS, |name| htbs::outcome(profile, *name, &clients, seed, SECONDS));
-    let cell = |verdict: &Verdict| match asked {
-        Asked::All => format!("{} / {}", verdict.least_bytes / 1000, verdict.missed),
-        Asked::TenthMore => format!("{:.0}", verdict.mean_bytes / 1e3),
+    let cell = |record: &GuaranteeRecord| match asked {
+        Asked::All => format!("{} / {}", record.least_bytes / 1000, record.missed),
+        Asked::TenthMore => format!("{:.0}", record.mean_bytes / 1e3),
     };
     let rows: Vec<Vec<String>> = outcomes
         .iter()
         .map(|outcome| {
             let head = outcome.scheduler.as_str().to_owned();
-            let cells = outcome.verdicts.iter().map(cell);
+            let cells = outcome.records.iter().map(cell);
             [head].into_iter().chain(cells).chain([megabytes(outcome.bytes_per_second)]).collect()
         })
         .collect();
@@ -176,11 +176,11 @@ fn throughputs(fio: &[Vec<Outcome>], dd: &[Vec<Outcome>]) -> [Beside; 2] {
 /// Four synchronous jobs that take all they can get, and four that ask for a tenth more than their promise.
 fn guarantees(greedy: &[Outcome], modest: &[Outcome]) -> [Beside; 2] {
     let missed = |outcomes: &[Outcome], index: usize| {
-        outcomes[index].verdicts.iter().map(|verdict| verdict.missed.to_string()).collect::<Vec<_>>().join(", ")
+        outcomes[index].records.iter().map(|record| record.missed.to_string()).collect::<Vec<_>>().join(", ")
     };
     let means = |outcomes: &[Outcome], index: usize| {
-        let verdicts = outcomes[index].verdicts.iter();
-        verdicts.map(|verdict| format!("{:.0}", verdict.mean_bytes / 1e3)).collect::<Vec<_>>().join(", ")
+        let records = outcomes[index].records.iter();
+        records.map(|record| format!("{:.0}", record.mean_bytes / 1e3)).collect::<Vec<_>>().join(", ")
     };
     let seconds = SECONDS - 1;
     [

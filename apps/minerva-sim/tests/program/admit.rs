@@ -19,18 +19,18 @@ fn contracts_that_fit_and_ones_that_do_not_are_told_apart_with_a_margin() {
     let beside = format!("{few}[writer]\nrw=randwrite\nbs=4k\noffset=8g\nsize=1g\nruntime=2\n");
     let files = [("few.fio", &few), ("some.fio", &some), ("many.fio", &many), ("beside.fio", &beside)];
     let directory = place(&files.map(|(name, text)| (name, text.as_bytes())));
-    let standing = |file: &str, more: &[&str]| {
+    let feasibility = |file: &str, more: &[&str]| {
         let arguments = [&["admit", file, "--json"], more].concat();
-        let verdict = sim(directory.path(), &arguments).json();
-        let margin_ms = verdict["margin_ms"].as_f64().expect("a margin");
-        (verdict["standing"].as_str().expect("a word").to_owned(), margin_ms >= 0.0)
+        let admission = sim(directory.path(), &arguments).json();
+        let margin_ms = admission["margin_ms"].as_f64().expect("a margin");
+        (admission["feasibility"].as_str().expect("a word").to_owned(), margin_ms >= 0.0)
     };
-    assert_eq!(standing("few.fio", &[]), ("kept".to_owned(), true));
-    assert_eq!(standing("some.fio", &[]), ("likely".to_owned(), false));
+    assert_eq!(feasibility("few.fio", &[]), ("kept".to_owned(), true));
+    assert_eq!(feasibility("some.fio", &[]), ("likely".to_owned(), false));
     // Without turns every request is a seek.
-    assert_eq!(standing("some.fio", &["--scheduler", "pclock"]), ("doubtful".to_owned(), false));
-    assert_ne!(standing("beside.fio", &[]).0, "impossible");
-    assert_eq!(standing("many.fio", &[]), ("impossible".to_owned(), false));
+    assert_eq!(feasibility("some.fio", &["--scheduler", "pclock"]), ("doubtful".to_owned(), false));
+    assert_ne!(feasibility("beside.fio", &[]).0, "impossible");
+    assert_eq!(feasibility("many.fio", &[]), ("impossible".to_owned(), false));
     let said = sim(directory.path(), &["admit", "many.fio"]).out();
     assert!(said.starts_with("impossible under any scheduler: the contracts take "), "{said}");
 }

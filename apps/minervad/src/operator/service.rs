@@ -79,8 +79,8 @@ impl Operator for Service {
         request: Request<Streaming<v1::RecordRequest>>,
     ) -> Result<Response<Self::RecordStream>, Status> {
         let (sender, receiver) = mpsc::channel(RECORD_QUEUE_LENGTH);
-        let verdict = self.ask(|answer| Command::Record(sender, answer)).await?;
-        verdict.map_err(Status::failed_precondition)?;
+        let result = self.ask(|answer| Command::Record(sender, answer)).await?;
+        result.map_err(Status::failed_precondition)?;
         let commands = self.commands.clone();
         let mut client = request.into_inner();
         tokio::spawn(async move {
@@ -93,16 +93,16 @@ impl Operator for Service {
     }
 
     async fn reload(&self, _: Request<v1::ReloadRequest>) -> Result<Response<v1::ReloadResponse>, Status> {
-        let verdict = self.ask(|answer| Command::Reload(Some(answer))).await?;
-        let accepted = verdict.is_ok();
-        let message = verdict.unwrap_or_else(|refused| refused);
+        let result = self.ask(|answer| Command::Reload(Some(answer))).await?;
+        let accepted = result.is_ok();
+        let message = result.unwrap_or_else(|refused| refused);
         Ok(Response::new(v1::ReloadResponse { accepted, message }))
     }
 
     async fn register(&self, request: Request<v1::RegisterRequest>) -> Result<Response<v1::RegisterResponse>, Status> {
         let request = request.into_inner();
-        let verdict = self.ask(|answer| Command::Register(request, answer)).await?;
-        verdict.map(Response::new).map_err(Status::failed_precondition)
+        let result = self.ask(|answer| Command::Register(request, answer)).await?;
+        result.map(Response::new).map_err(Status::failed_precondition)
     }
 
     async fn adjust_credits(
@@ -110,8 +110,8 @@ impl Operator for Service {
         request: Request<v1::AdjustCreditsRequest>,
     ) -> Result<Response<v1::AdjustCreditsResponse>, Status> {
         let request = request.into_inner();
-        let verdict = self.ask(|answer| Command::Adjust(request, answer)).await?;
-        verdict.map(Response::new).map_err(|refusal| Status::new(code_of(refusal.kind), refusal.message))
+        let result = self.ask(|answer| Command::Adjust(request, answer)).await?;
+        result.map(Response::new).map_err(|refusal| Status::new(code_of(refusal.kind), refusal.message))
     }
 
     async fn audit(&self, request: Request<v1::AuditRequest>) -> Result<Response<Self::AuditStream>, Status> {

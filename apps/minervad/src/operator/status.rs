@@ -43,7 +43,7 @@ impl Driver {
             cost_ns: self.progress.cost.0,
             devices: self
                 .engine
-                .device_verdicts()
+                .device_suitabilities()
                 .filter_map(|(id, back_end, reason)| {
                     let device = self.devices.get(&id)?;
                     Some(self.device(id, &device.name, back_end.as_str(), reason))

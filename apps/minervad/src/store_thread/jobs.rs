@@ -3,7 +3,7 @@
 use minerva_model::{
     AccessKind, Declaration, DeviceId, Event, FittedModel, LearntBandwidth, ModelKind, Purchase, TenantHistory,
 };
-use minerva_store::{AuditRow, Posting, RequestRow, StandingClaim, Store};
+use minerva_store::{AuditRow, Posting, RequestRow, Store, StoredClaim};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Audit rows of either kind that are kept while the store fails: some minutes of a busy host, some 30 MB.
@@ -14,7 +14,7 @@ const AUDIT_ROWS_MAX: usize = 50_000;
 pub(super) struct Batch {
     pub(super) histories: BTreeMap<(String, DeviceId), TenantHistory>,
     pub(super) declarations: BTreeMap<String, Declaration>,
-    pub(super) claims: BTreeMap<String, StandingClaim>,
+    pub(super) claims: BTreeMap<String, StoredClaim>,
     pub(super) learnt: BTreeMap<(DeviceId, AccessKind), LearntBandwidth>,
     pub(super) audit: Vec<AuditRow>,
     pub(super) requests: Vec<RequestRow>,
@@ -106,7 +106,7 @@ impl Commits {
 pub(super) struct ClaimCommit {
     pub(super) number: u64,
     pub(super) key: String,
-    pub(super) claim: StandingClaim,
+    pub(super) claim: StoredClaim,
 }
 
 /// What became of an entry.

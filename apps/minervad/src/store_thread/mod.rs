@@ -21,7 +21,7 @@ use minerva_model::{
     AccessKind, Boost, Declaration, DeviceId, Event, LearntBandwidth, LedgerEntry, Nanos, Recalled, Tenant,
     TenantHistory,
 };
-use minerva_store::{AuditRow, ModelFiles, Posting, RequestRow, StandingClaim, Store, StoreError};
+use minerva_store::{AuditRow, ModelFiles, Posting, RequestRow, Store, StoreError, StoredClaim};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, channel, sync_channel};
@@ -174,7 +174,7 @@ impl Memory {
     }
 
     /// What a tenant claimed before this start; nothing while the store cannot be read.
-    pub(crate) fn claimed(&self, tenant: &Tenant) -> Option<StandingClaim> {
+    pub(crate) fn claimed(&self, tenant: &Tenant) -> Option<StoredClaim> {
         let key = tenant.declaration_key();
         Some(self.read(&key, |store| store.claimed(&key))?.unwrap_or_default())
     }
@@ -237,7 +237,7 @@ impl Memory {
     }
 
     /// To be kept with the next [`Memory::send_commits`]; acknowledged under the number.
-    pub(crate) fn claim(&mut self, tenant: &Tenant, claim: StandingClaim) -> u64 {
+    pub(crate) fn claim(&mut self, tenant: &Tenant, claim: StoredClaim) -> u64 {
         let key = tenant.declaration_key();
         self.pending.claims.remove(&key);
         self.last_claim += 1;
@@ -247,7 +247,7 @@ impl Memory {
     }
 
     /// To be kept when that can be done, and not acknowledged.
-    pub(crate) fn claim_later(&mut self, tenant: &Tenant, claim: StandingClaim) {
+    pub(crate) fn claim_later(&mut self, tenant: &Tenant, claim: StoredClaim) {
         self.pending.claims.insert(tenant.declaration_key(), claim);
     }
 

@@ -4,7 +4,7 @@
 
 use crate::tenants::schedule::TimeTable;
 use minerva_model::{Level, LevelClaims, Nanos, RefusalKind, SetClaim};
-use minerva_store::{BoundProcess, SetLevel, StandingClaim};
+use minerva_store::{BoundProcess, SetLevel, StoredClaim};
 use minerva_tenant_server::process::{Process, ProcessHandle};
 use minerva_tenant_server::request::{Call, Refusal};
 use tokio::sync::mpsc::Sender;
@@ -64,7 +64,7 @@ pub(crate) struct Claims {
 impl PersistentClaim {
     /// What was kept of a tenant's claims. A schedule whose zone is gone is dropped, and a level whose process has ended:
     /// `bind` finds the one that still runs.
-    pub(crate) fn recalled(kept: StandingClaim, bind: impl FnOnce(Process) -> Option<ProcessHandle>) -> Self {
+    pub(crate) fn recalled(kept: StoredClaim, bind: impl FnOnce(Process) -> Option<ProcessHandle>) -> Self {
         let end = |kept: &SetLevel| match (kept.process, kept.until) {
             (Some(BoundProcess { pid, start_ticks }), _) => bind(Process { pid, start_ticks }).map(End::Process),
             (None, Some(until)) => Some(End::At(until)),
@@ -77,7 +77,7 @@ impl PersistentClaim {
     }
 
     /// What is to be kept.
-    pub(crate) fn kept(&self) -> StandingClaim {
+    pub(crate) fn kept(&self) -> StoredClaim {
         let set = self.set.as_ref().map(|set| {
             let kept = SetLevel { level: set.level, until: None, process: None };
             match &set.end {
@@ -88,7 +88,7 @@ impl PersistentClaim {
                 }
             }
         });
-        StandingClaim { set, schedule: self.table.as_ref().map(|table| table.schedule().clone()) }
+        StoredClaim { set, schedule: self.table.as_ref().map(|table| table.schedule().clone()) }
     }
 
     /// The level that it comes to without the levels that are held, at an instant in nanoseconds since 1970.

@@ -10,7 +10,7 @@ use minerva_tenant_server::decode::level_number;
 use minerva_tenant_server::request::Refusal;
 
 impl Driver {
-    /// For the tenant itself. How it was identified is the door's to say.
+    /// For the tenant itself. How it was identified is the listener's to say.
     pub(crate) fn describe(&self, tenant: TenantId) -> Result<v1::DescribeResponse, Refusal> {
         let (Some(part), Some(known)) = (self.engine.part(tenant), self.tenants.get(&tenant)) else {
             let message = format!("There is no tenant {tenant}.");

@@ -8,7 +8,7 @@ use crate::tenants::pending::Committing;
 use crate::tenants::schedule::TimeTable;
 use minerva_api::v1;
 use minerva_model::{Event, Level, RefusalKind, Tenant, TenantId, Wish};
-use minerva_store::{AnswerKind, Schedule, Span, StandingClaim};
+use minerva_store::{AnswerKind, Schedule, Span, StoredClaim};
 use minerva_tenant_server::decode;
 use minerva_tenant_server::process::{Process, ProcessHandle};
 use minerva_tenant_server::request::{Answer, LevelLifetime, Refusal};
@@ -132,7 +132,7 @@ impl Driver {
         }
     }
 
-    fn recall_claims(&mut self, tenant: &Tenant, claimed: StandingClaim, was_unread: bool) {
+    fn recall_claims(&mut self, tenant: &Tenant, claimed: StoredClaim, was_unread: bool) {
         let before = claimed.clone();
         let roots = self.observer.roots();
         let bind = |process: Process| process.again(roots).ok().map(|(bound, _)| bound);

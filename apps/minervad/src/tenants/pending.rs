@@ -28,7 +28,7 @@ pub(crate) struct Response {
 pub(crate) struct Answered {
     pub(crate) tenant: TenantId,
     pub(crate) id: RequestId,
-    pub(crate) verdict: EngineAnswer,
+    pub(crate) result: EngineAnswer,
 }
 
 /// Who waits for an answer that comes later.

@@ -82,8 +82,8 @@ impl Driver {
         bought: Option<Bought>,
     ) -> Option<EngineAnswer> {
         let event = Event::Requested(TenantRequest { id: id.clone(), tenant, wish });
-        let mut verdict = self.consult(tenant, &id, event, bought);
-        match &mut verdict {
+        let mut result = self.consult(tenant, &id, event, bought);
+        match &mut result {
             None => {}
             Some(Ok(grant)) => {
                 let how = match grant {
@@ -95,7 +95,7 @@ impl Driver {
             }
             Some(Err(refusal)) => self.tell_refusal(tenant, &id, text, refusal),
         }
-        verdict
+        result
     }
 
     /// What the engine says at once to a request that an event makes. `bought` is kept with the request's entry in the ledger.
@@ -108,9 +108,9 @@ impl Driver {
     ) -> Option<EngineAnswer> {
         let mut response = self.handle(event);
         let own = response.answers.iter().position(|answer| (answer.tenant, &answer.id) == (tenant, id));
-        let verdict = own.map(|index| response.answers.remove(index).verdict);
+        let result = own.map(|index| response.answers.remove(index).result);
         self.settle(response, bought);
-        verdict
+        result
     }
 
     /// Enters what the engine wants in the ledger, a purchase with what it buys, and answers those who wait.
@@ -120,12 +120,12 @@ impl Driver {
             self.memory.post(entry, boost);
         }
         self.memory.send_commits();
-        for Answered { tenant, id, verdict } in response.answers {
-            self.answered(tenant, &id, verdict);
+        for Answered { tenant, id, result } in response.answers {
+            self.answered(tenant, &id, result);
         }
     }
 
-    /// Puts what the engine refused into the log and the audit, so that no door has to.
+    /// Puts what the engine refused into the log and the audit, so that no listener has to.
     pub(crate) fn tell_refusal(&self, tenant: TenantId, id: &RequestId, what: &str, refusal: &mut Refusal) {
         let Some(tenant) = self.tenants.get(&tenant) else { return };
         let who = Who::Tenant { name: &tenant.name, account: &tenant.history_key() };
@@ -233,7 +233,7 @@ impl Driver {
         operation: Result<OperationRequest, Refusal>,
         answers: Operations,
     ) -> bool {
-        let verdict = operation.and_then(|operation| {
+        let result = operation.and_then(|operation| {
             let megabytes = operation.bytes as f64 / 1e6;
             let access = operation.access.as_str();
             let device =
@@ -243,7 +243,7 @@ impl Driver {
             self.request(tenant, id.clone(), Wish::Coordinate(operation), &text).unwrap_or(Ok(Grant::OnCallback))
         });
         let slice_ns = self.file.config.engine.observe.slice.0;
-        let answer = match verdict {
+        let answer = match result {
             // Whoever asked may have gone.
             Err(refusal) => {
                 let _ = answers.try_send(Err(refusal));
@@ -275,12 +275,12 @@ impl Driver {
             _ => word.to_owned(),
         };
         let own = self.parts.own_key(word);
-        let verdict = self.request(tenant, own, wish, &text).unwrap_or(Ok(Grant::Now));
-        reply(answer, verdict.map(drop))
+        let result = self.request(tenant, own, wish, &text).unwrap_or(Ok(Grant::Now));
+        reply(answer, result.map(drop))
     }
 
     /// The engine answered those who waited.
-    fn answered(&mut self, tenant: TenantId, id: &RequestId, mut verdict: EngineAnswer) {
+    fn answered(&mut self, tenant: TenantId, id: &RequestId, mut result: EngineAnswer) {
         let waited = self.parts.waited(tenant, id);
         let text = waited.iter().find_map(|one| match one {
             Waiting::Boost { slices, .. } => Some(format!("boost of {slices} slices")),
@@ -288,12 +288,12 @@ impl Driver {
             Waiting::Operation(_) => None,
         });
         let text = text.unwrap_or_else(|| "boost".to_owned());
-        match &mut verdict {
+        match &mut result {
             Ok(_) => self.audit_request(tenant, AnswerKind::Granted, id, text),
             Err(refusal) => self.tell_refusal(tenant, id, &text, refusal),
         }
         for one in waited {
-            match (one, &verdict) {
+            match (one, &result) {
                 (Waiting::Boost { slices, answer }, Ok(_)) => drop(reply(answer, Ok(self.bought(tenant, id, slices)))),
                 (Waiting::Adjustment { answer, .. }, Ok(_)) => drop(reply(answer, Ok(self.adjusted(tenant)))),
                 (Waiting::Operation(answers), Ok(_)) => drop(answers.try_send(Ok(begin_now()))),

@@ -2,7 +2,7 @@
 
 use super::{account, endowed, kill, store};
 use crate::bed::{Daemon, until};
-use crate::doors::{Relay, describe};
+use crate::listeners::{Relay, describe};
 use minerva_api::v1;
 use minerva_api::v1::adjust_credits_request::Change;
 use tonic::{Code, Status};

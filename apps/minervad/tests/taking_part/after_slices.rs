@@ -4,7 +4,7 @@
 use super::store;
 use crate::ENFORCE;
 use crate::bed::{Bed, Daemon, until};
-use crate::doors::{Client, Relay, at, describe};
+use crate::listeners::{Client, Relay, at, describe};
 use minerva_api::v1;
 use minerva_api::v1::coordinate_request::Deadline;
 use minerva_api::v1::coordinate_response::Answer;
@@ -79,8 +79,8 @@ async fn told_to_begin_later(client: &mut Client, key: &str) -> (u32, Streaming<
 #[test]
 fn an_operation_begins_after_the_slices_it_was_told_or_of_its_own_accord() {
     let Some((bed, daemon)) = measured() else { return };
-    let door = bed.directory.path().join("run/tenant.sock");
-    let [reader, other] = ["heavy", "sparing"].map(|tenant| Relay::start(&bed, &door, &bed.cgroup(tenant)));
+    let listener = bed.directory.path().join("run/tenant.sock");
+    let [reader, other] = ["heavy", "sparing"].map(|tenant| Relay::start(&bed, &listener, &bed.cgroup(tenant)));
     let read = |key: &str| {
         at(&reader.socket, async |mut client| {
             let answer = next(&mut coordinate(&mut client, key, None).await).await;

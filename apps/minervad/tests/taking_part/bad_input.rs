@@ -3,7 +3,7 @@
 
 use super::{account, boost, endowed, set_level, store};
 use crate::bed::Daemon;
-use crate::doors::{Client, Relay, at, describe};
+use crate::listeners::{Client, Relay, at, describe};
 use minerva_api::v1;
 use minerva_api::v1::coordinate_request::Deadline;
 use tonic::{Code, Status};

@@ -2,7 +2,7 @@
 
 use super::{endowed, set_level};
 use crate::bed::{Bed, until};
-use crate::doors::{Relay, at};
+use crate::listeners::{Relay, at};
 use minerva_api::v1;
 use std::fs;
 

@@ -4,7 +4,7 @@
 use super::{account, endowed, kill, level_of, set_level, shown, store};
 use crate::ENFORCE;
 use crate::bed::{Bed, Daemon, until};
-use crate::doors::{Client, Relay, at, describe};
+use crate::listeners::{Client, Relay, at, describe};
 use minerva_api::v1;
 use minerva_api::v1::coordinate_request::Deadline;
 use minerva_api::v1::coordinate_response::Answer;

@@ -10,7 +10,7 @@ mod kept;
 use crate::ENFORCE;
 use crate::bed::replay::replayed;
 use crate::bed::{Bed, Daemon, until};
-use crate::doors::{Client, Relay, at, describe};
+use crate::listeners::{Client, Relay, at, describe};
 use minerva_api::v1;
 use minerva_model::{EntryKind, EntryNumber, LedgerEntry, MicroCredits, Nanos, RequestId};
 use minerva_store::{Posting, Store, system_clock};

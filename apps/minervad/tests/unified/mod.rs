@@ -15,7 +15,7 @@ const SOME: &[&str] = &[
     "a_good_new_file_is_taken_and_a_bad_one_is_not",
     "a_named_tenant_has_its_weight",
     "the_unit_gives_all_the_capabilities_that_are_needed",
-    "doors::a_process_is_its_cgroups_tenant_also_in_a_new_one",
+    "listeners::a_process_is_its_cgroups_tenant_also_in_a_new_one",
 ];
 
 /// What runs all of them, when it is set.

@@ -5,12 +5,12 @@ use minerva_model::{BackEnd, CgroupVersion, DeviceFacts, DeviceId, Effect, KnobF
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A file in a place: a cgroup's path, or `disk:` and a name.
-pub(crate) type Place = (String, KnobFile);
+pub(crate) type KnobLocation = (String, KnobFile);
 
 #[derive(Debug, Default)]
 pub(crate) struct Kernel {
     /// Per-disk lines, without the number of the disk.
-    pub(crate) lines: BTreeMap<(Place, DeviceId), String>,
+    pub(crate) lines: BTreeMap<(KnobLocation, DeviceId), String>,
     /// Weights at servers of ours.
     pub(crate) served: BTreeMap<String, String>,
     /// Elevators by disk.

@@ -224,8 +224,8 @@ fn enforce_writes_what_changed_and_leaving_it_puts_everything_back() {
         engine.handle(Nanos::from_secs(30), leave);
         serve(&mut engine, Nanos::from_secs(30), &mut files);
         assert!(files.values().all(|file| file == "default 100\n"), "{files:?}");
-        let verdicts: Vec<_> = engine.device_verdicts().map(|(id, back_end, _)| (id, back_end)).collect();
-        assert_eq!(verdicts, [(DISK, BackEnd::Bfq)]);
+        let suitabilities: Vec<_> = engine.device_suitabilities().map(|(id, back_end, _)| (id, back_end)).collect();
+        assert_eq!(suitabilities, [(DISK, BackEnd::Bfq)]);
     }
 }
 

@@ -1,20 +1,20 @@
 //! Lines into sections and settings. As in fio, `;` and `#` begin a comment anywhere, and a key without a value is a switch.
 
-use super::problem::{PROBLEMS_MAX, Place, Problem};
+use super::problem::{PROBLEMS_MAX, Problem, SourceLocation};
 use std::sync::Arc;
 
 pub(super) struct Section {
     pub(super) name: String,
-    pub(super) place: Place,
+    pub(super) place: SourceLocation,
     pub(super) settings: Vec<Setting>,
 }
 
 pub(super) struct Setting {
     pub(super) key: String,
-    pub(super) key_place: Place,
+    pub(super) key_location: SourceLocation,
     pub(super) value: Option<String>,
     /// The key's when there is no value.
-    pub(super) value_place: Place,
+    pub(super) value_location: SourceLocation,
 }
 
 pub(super) fn sections(text: &str, origin: &Arc<str>, problems: &mut Vec<Problem>) -> Vec<Section> {
@@ -56,19 +56,19 @@ pub(super) fn sections(text: &str, origin: &Arc<str>, problems: &mut Vec<Problem
         };
         section.settings.push(Setting {
             key: key.to_owned(),
-            key_place: place(key),
+            key_location: place(key),
             value: value.map(str::to_owned),
-            value_place: place(value.filter(|value| !value.is_empty()).unwrap_or(key)),
+            value_location: place(value.filter(|value| !value.is_empty()).unwrap_or(key)),
         });
     }
     sections
 }
 
 /// The place of `part`, which is a part of `line`.
-fn place(number: usize, shared: &Arc<str>, line: &str, part: &str) -> Place {
+fn place(number: usize, shared: &Arc<str>, line: &str, part: &str) -> SourceLocation {
     let from = (part.as_ptr() as usize).saturating_sub(line.as_ptr() as usize);
     let before = line.get(..from).unwrap_or_default();
-    Place {
+    SourceLocation {
         line: number,
         column: before.chars().count() + 1,
         width: part.chars().count().max(1),

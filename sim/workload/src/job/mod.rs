@@ -31,7 +31,7 @@ pub use value::{Amount, time};
 use ini::Setting;
 use keys::{Effect, key};
 use options::Options;
-use problem::{PROBLEMS_MAX, Place};
+use problem::{PROBLEMS_MAX, SourceLocation};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -55,7 +55,7 @@ pub struct JobFile {
 #[derive(Clone, Debug)]
 struct Job {
     name: String,
-    place: Place,
+    place: SourceLocation,
     options: Options,
 }
 
@@ -169,20 +169,20 @@ fn apply(
             || "keys of fio's that are not simulated cannot be used here".to_owned(),
             |near| format!("did you mean `{near}`?"),
         );
-        problems.push(Problem::at(origin, &setting.key_place, format!("unknown key `{}`", setting.key), Some(help)));
+        problems.push(Problem::at(origin, &setting.key_location, format!("unknown key `{}`", setting.key), Some(help)));
         return;
     };
     match key.effect {
         Effect::Set(set) => {
-            options.places.insert(key.name, setting.value_place.clone());
+            options.places.insert(key.name, setting.value_location.clone());
             if let Err(what) = set(options, setting.value.as_deref()) {
-                problems.push(Problem::at(origin, &setting.value_place, format!("`{}`: {what}", key.name), None));
+                problems.push(Problem::at(origin, &setting.value_location, format!("`{}`: {what}", key.name), None));
             }
         }
         Effect::Nothing(why) => {
             ignored.push(Problem::at(
                 origin,
-                &setting.key_place,
+                &setting.key_location,
                 format!("`{}` changes nothing: {why}", key.name),
                 None,
             ));

@@ -1,6 +1,6 @@
 //! What a job's settings add up to, before it meets a disk.
 
-use super::problem::Place;
+use super::problem::SourceLocation;
 use super::value::{Amount, Extent};
 use minerva_blocksched::Class;
 use minerva_model::Nanos;
@@ -26,7 +26,7 @@ pub(super) struct Promise {
 #[derive(Clone, Debug)]
 pub(super) struct Options {
     /// Where each key's value stands, for errors that show only on a disk.
-    pub(super) places: BTreeMap<&'static str, Place>,
+    pub(super) places: BTreeMap<&'static str, SourceLocation>,
     pub(super) direction: Direction,
     pub(super) random: bool,
     pub(super) read_percent: u8,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 /// A place in the text: its line, and which part of it is meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct SourceLocation {
     /// From 1.
     pub(super) line: usize,
     /// In characters, from 1.
@@ -20,13 +20,13 @@ pub(super) struct Place {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     origin: Arc<str>,
-    place: Option<Place>,
+    place: Option<SourceLocation>,
     what: String,
     help: Option<String>,
 }
 
 impl Problem {
-    pub(super) fn at(origin: &Arc<str>, place: &Place, what: String, help: Option<String>) -> Self {
+    pub(super) fn at(origin: &Arc<str>, place: &SourceLocation, what: String, help: Option<String>) -> Self {
         Self { origin: Arc::clone(origin), place: Some(place.clone()), what, help }
     }
 

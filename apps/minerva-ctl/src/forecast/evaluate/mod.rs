@@ -19,7 +19,7 @@ mod steps;
 mod table;
 
 use crate::arguments::Evaluated as Arguments;
-use crate::output::{self, Verdict};
+use crate::output::{self, CommandStatus};
 use anyhow::bail;
 use days::Binned;
 use score::{Board, Score};
@@ -43,7 +43,7 @@ struct NoForecast<'a> {
 }
 
 /// Reads, backtests, prints; whatever could not be used is a finding.
-pub(crate) fn run(arguments: &Arguments, json: bool) -> anyhow::Result<Verdict> {
+pub(crate) fn run(arguments: &Arguments, json: bool) -> anyhow::Result<CommandStatus> {
     if let Some(folder) = arguments.report.as_deref().and_then(std::path::Path::parent)
         && !folder.as_os_str().is_empty()
         && !folder.is_dir()
@@ -75,7 +75,7 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> anyhow::Result<Verdict> 
         page::write(path, &arguments.file, &evaluated)?;
     }
     let is_known = |one: &Evaluated| one.boards.iter().any(|board| board.best().is_some());
-    Ok(Verdict::found_if(!problems.is_empty() || !evaluated.iter().all(is_known)))
+    Ok(CommandStatus::found_if(!problems.is_empty() || !evaluated.iter().all(is_known)))
 }
 
 fn evaluate(series: Series) -> Evaluated {

@@ -1,7 +1,7 @@
 use super::{Claims, End, PersistentClaim, Set};
 use crate::tenants::schedule::TimeTable;
 use minerva_model::{Level, LevelClaims, Nanos, RefusalKind, ScheduledClaim, SetClaim};
-use minerva_store::{Schedule, SetLevel, Span, StandingClaim};
+use minerva_store::{Schedule, SetLevel, Span, StoredClaim};
 use minerva_tenant_server::process::{Process, ProcessHandle};
 use minerva_tenant_server::request::Refusal;
 use std::sync::Arc;
@@ -85,14 +85,14 @@ fn a_level_ends_with_its_process_also_when_that_ends_while_the_daemon_is_away() 
     let kept = claims.persistent.kept();
     let again = PersistentClaim::recalled(kept.clone(), |asked| (asked == process).then(|| bound(asked)));
     assert_eq!((again.kept(), again.level(0)), (kept.clone(), Level::Lowest));
-    assert_eq!(PersistentClaim::recalled(kept, |_| None).kept(), StandingClaim::default());
+    assert_eq!(PersistentClaim::recalled(kept, |_| None).kept(), StoredClaim::default());
     assert!(claims.end(Nanos(1), |_| true));
     assert!(claims.is_empty());
 }
 
 #[test]
 fn what_is_kept_comes_back() {
-    let kept = StandingClaim {
+    let kept = StoredClaim {
         set: Some(SetLevel { level: Level::Low, until: Some(Nanos(50)), process: None }),
         schedule: Some(whole_day(Level::Idle)),
     };

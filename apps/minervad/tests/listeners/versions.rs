@@ -1,4 +1,4 @@
-//! Programs of other ages at today's door: of the first contract that was committed, and of one to come.
+//! Programs of other ages at today's listener: of the first contract that was committed, and of one to come.
 
 use super::{Relay, open, over};
 use crate::bed::Bed;

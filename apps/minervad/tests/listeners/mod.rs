@@ -32,7 +32,7 @@ impl Relay {
         let script = format!("echo $$ > {} && exec \"$0\" \"$@\"", group.join("cgroup.procs").display());
         let mut command = Command::new("sh");
         command.args(["-c", &script]).arg(std::env::current_exe().expect("this program"));
-        command.args(["--exact", "doors::relay", "--nocapture"]).stdout(Stdio::null());
+        command.args(["--exact", "listeners::relay", "--nocapture"]).stdout(Stdio::null());
         command.env(RELAY_FROM, &socket).env(RELAY_TO, daemon_socket);
         let child = command.spawn().expect("a shell");
         until("the relay listens", || socket.exists());
@@ -103,7 +103,7 @@ fn over<T>(socket: &Path, scene: impl AsyncFnOnce(Channel) -> T) -> T {
     });
     runtime.block_on(async {
         let channel = Endpoint::from_static("http://minervad.invalid").connect_with_connector(connector).await;
-        scene(channel.expect("a door")).await
+        scene(channel.expect("a connection")).await
     })
 }
 
@@ -158,7 +158,7 @@ fn who_is_in_no_tenants_cgroup_is_told_what_to_do() {
 fn a_crowd_of_strangers_keeps_no_new_cgroup_out() {
     let Some((bed, daemon, socket)) = open("") else { return };
     // This process is in no tenant's group, and of the same user as the others.
-    let connect = || UnixStream::connect(&socket).expect("a listener");
+    let connect = || UnixStream::connect(&socket).expect("a connection");
     let mut crowd: Vec<UnixStream> = (0..600).map(|_| connect()).collect();
     until("the crowd is too large", || daemon.log().contains("It was hung up on to make room"));
     std::thread::scope(|scope| {
@@ -186,7 +186,7 @@ fn identities_are_taken_from_a_new_file_and_one_of_nobody_is_missed() {
     let asks = |token: &str| {
         runtime.block_on(async {
             let endpoint = Endpoint::from_shared(format!("http://{address}")).expect("an address");
-            let mut client = ParticipationClient::new(endpoint.connect().await.expect("a door"));
+            let mut client = ParticipationClient::new(endpoint.connect().await.expect("a connection"));
             let mut request = tonic::Request::new(v1::DescribeRequest {});
             let token = format!("Bearer {token}").parse().expect("plain text");
             request.metadata_mut().insert("authorization", token);
@@ -263,7 +263,7 @@ fn viewers_look_and_change_nothing() {
         let socket = bed.directory.path().join("run").join(format!("relay-{groups}"));
         let mut command = Command::new("setpriv");
         command.args(["--reuid=65534", "--regid=65534", &format!("--groups={groups}"), "--inh-caps=-all"]).arg(&copy);
-        command.args(["--exact", "doors::relay", "--nocapture"]).stdout(Stdio::null());
+        command.args(["--exact", "listeners::relay", "--nocapture"]).stdout(Stdio::null());
         command.env(RELAY_FROM, &socket).env(RELAY_TO, bed.socket());
         let child = command.spawn().expect("setpriv");
         until("the relay listens", || socket.exists());
@@ -274,24 +274,24 @@ fn viewers_look_and_change_nothing() {
     let late = {
         let socket = bed.directory.path().join("run/relay-late");
         let mut command = Command::new(&copy);
-        command.args(["--exact", "doors::relay", "--nocapture"]).stdout(Stdio::null());
+        command.args(["--exact", "listeners::relay", "--nocapture"]).stdout(Stdio::null());
         command.env(RELAY_FROM, &socket).env(RELAY_TO, bed.socket()).env(RELAY_JOINS, "4321");
         let child = command.spawn().expect("this program");
         until("the relay listens", || socket.exists());
         Relay { child, socket }
     };
     runtime.block_on(async {
-        let mut client = minerva_api::client::connect(&late.socket).await.expect("a door");
+        let mut client = minerva_api::client::connect(&late.socket).await.expect("a connection");
         let refused = client.status(v1::StatusRequest {}).await.expect_err("no member when it connected");
         assert_eq!(refused.code(), Code::PermissionDenied);
         let viewer = relay("4321");
-        let mut client = minerva_api::client::connect(&viewer.socket).await.expect("a door");
+        let mut client = minerva_api::client::connect(&viewer.socket).await.expect("a connection");
         assert!(client.status(v1::StatusRequest {}).await.is_ok());
         let refused = client.reload(v1::ReloadRequest {}).await.expect_err("a viewer");
         assert_eq!(refused.code(), Code::PermissionDenied);
         assert!(refused.message().contains("may look and no more; Reload is for operators"), "{}", refused.message());
         let stranger = relay("4322");
-        let mut client = minerva_api::client::connect(&stranger.socket).await.expect("a door");
+        let mut client = minerva_api::client::connect(&stranger.socket).await.expect("a connection");
         assert_eq!(client.status(v1::StatusRequest {}).await.expect_err("nobody").code(), Code::PermissionDenied);
         for _ in 0..200 {
             client.status(v1::StatusRequest {}).await.expect_err("nobody");

@@ -1,10 +1,10 @@
 //! Will a weight bite on this disk? The answer, its reason and its remedy, from the facts alone.
 //!
 //! `back_end` is [`BackEnd::Observe`] exactly when nothing bites now. A disk that the operator's file tells Minerva to change
-//! (`elevator`, `enable_iocost`) is judged as it stands: the verdict turns when the change is in force.
+//! (`elevator`, `enable_iocost`) is judged as it stands: the suitability changes when the change is in force.
 //!
 //! Caps are never chosen by themselves, because a cap is not work-conserving: only the operator's `back_end` sets them.
-//! The sentences hold `<disk>` where the kernel's name of the disk belongs; [`Verdict::named`] puts it in.
+//! The sentences hold `<disk>` where the kernel's name of the disk belongs; [`Suitability::named`] puts it in.
 
 use crate::setting::Setting;
 use minerva_model::{BackEnd, CgroupVersion, DeviceFacts, DeviceSettings, KnobFile};
@@ -21,7 +21,7 @@ const ARM: &str = "once a boot, because without bfq the kernel counts what tenan
 
 /// Whether and how shares bite on a disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Verdict {
+pub struct Suitability {
     /// The way shares are made to bite; [`BackEnd::Observe`] if there is none.
     pub back_end: BackEnd,
     /// A share that Minerva sets has an effect now.
@@ -32,7 +32,7 @@ pub struct Verdict {
     pub remedy: Option<String>,
 }
 
-impl Verdict {
+impl Suitability {
     /// The same with the disk's kernel name, such as `sda`, in the sentences.
     pub fn named(mut self, disk: &str) -> Self {
         self.reason = self.reason.replace(DISK, disk);
@@ -52,9 +52,9 @@ impl Verdict {
 /// Will a weight bite on a disk with these `facts`, under the operator's `settings` for it?
 ///
 /// `settings.back_end` wins over `facts.back_end_forced`; both are the operator's word.
-pub fn verdict(facts: &DeviceFacts, settings: Option<&DeviceSettings>) -> Verdict {
+pub fn suitability(facts: &DeviceFacts, settings: Option<&DeviceSettings>) -> Suitability {
     if facts.cgroup == CgroupVersion::Absent {
-        return Verdict::watches(
+        return Suitability::watches(
             "neither the io controller of cgroup v2 nor blkio of cgroup v1 is mounted, so the kernel cannot tell tenants \
              of <disk> apart",
             "boot with systemd.unified_cgroup_hierarchy=1, or mount the controller: \
@@ -62,7 +62,7 @@ pub fn verdict(facts: &DeviceFacts, settings: Option<&DeviceSettings>) -> Verdic
         );
     }
     if !facts.controller_enabled {
-        return Verdict::watches(
+        return Suitability::watches(
             "the io controller is not enabled for groups below the root, so they have no knobs",
             "enable it for every service: set DefaultIOAccounting=yes in /etc/systemd/system.conf, then: systemctl \
              daemon-reexec; without systemd, in the root and in each group that holds tenants (memory, so that writeback is \
@@ -76,7 +76,7 @@ pub fn verdict(facts: &DeviceFacts, settings: Option<&DeviceSettings>) -> Verdic
 }
 
 /// The best that bites without anybody asking for it.
-fn best(facts: &DeviceFacts, settings: Option<&DeviceSettings>) -> Verdict {
+fn best(facts: &DeviceFacts, settings: Option<&DeviceSettings>) -> Suitability {
     let bfq = match facts.cgroup {
         CgroupVersion::V1 => bfq(facts, settings, BackEnd::BfqV1),
         _ => bfq(facts, settings, BackEnd::Bfq),
@@ -94,7 +94,7 @@ fn best(facts: &DeviceFacts, settings: Option<&DeviceSettings>) -> Verdict {
 }
 
 /// What the operator's file asks for, if it works here.
-fn forced(facts: &DeviceFacts, settings: Option<&DeviceSettings>, back_end: BackEnd) -> Verdict {
+fn forced(facts: &DeviceFacts, settings: Option<&DeviceSettings>, back_end: BackEnd) -> Suitability {
     let wanted_version = match back_end {
         BackEnd::Bfq | BackEnd::IoCost | BackEnd::Max => Some(CgroupVersion::V2),
         BackEnd::BfqV1 | BackEnd::ThrottleV1 => Some(CgroupVersion::V1),
@@ -105,7 +105,7 @@ fn forced(facts: &DeviceFacts, settings: Option<&DeviceSettings>, back_end: Back
             CgroupVersion::V1 => ("v1", "bfq-v1 or throttle-v1"),
             _ => ("v2", "bfq, iocost or max"),
         };
-        return Verdict::watches(
+        return Suitability::watches(
             format!("minerva.toml asks for back end {back_end} on <disk>, and this host's controller is cgroup {has}"),
             format!("set back_end to {instead} for <disk>, or remove the line"),
         );
@@ -113,24 +113,24 @@ fn forced(facts: &DeviceFacts, settings: Option<&DeviceSettings>, back_end: Back
     match back_end {
         BackEnd::Bfq | BackEnd::BfqV1 => bfq(facts, settings, back_end),
         BackEnd::IoCost => iocost(facts, settings),
-        BackEnd::Max | BackEnd::ThrottleV1 if !facts.throttle_available => Verdict::watches(
+        BackEnd::Max | BackEnd::ThrottleV1 if !facts.throttle_available => Suitability::watches(
             format!("minerva.toml asks for back end {back_end} on <disk>, and the kernel offers no throttling"),
             "use a kernel with CONFIG_BLK_DEV_THROTTLING, or remove back_end for <disk>",
         ),
-        BackEnd::Max => Verdict::bites(
+        BackEnd::Max => Suitability::bites(
             back_end,
             "minerva.toml asks for caps through io.max; they are dealt again each slice, because a cap leaves idle what its \
              tenant does not use",
             attribution(facts),
         ),
-        BackEnd::ThrottleV1 => Verdict::bites(
+        BackEnd::ThrottleV1 => Suitability::bites(
             back_end,
             "minerva.toml asks for caps through blkio.throttle; they are dealt again each slice, and buffered writes \
              escape them",
             (facts.elevator.as_deref() != Some("bfq")).then_some(ARM),
         ),
         // What a server of ours serves is steered there, whatever steers the device: no file asks for it.
-        BackEnd::Blk | BackEnd::Observe => Verdict {
+        BackEnd::Blk | BackEnd::Observe => Suitability {
             back_end: BackEnd::Observe,
             bites: false,
             reason: "minerva.toml asks to watch <disk> only".to_owned(),
@@ -139,29 +139,29 @@ fn forced(facts: &DeviceFacts, settings: Option<&DeviceSettings>, back_end: Back
     }
 }
 
-fn bfq(facts: &DeviceFacts, settings: Option<&DeviceSettings>, back_end: BackEnd) -> Verdict {
+fn bfq(facts: &DeviceFacts, settings: Option<&DeviceSettings>, back_end: BackEnd) -> Suitability {
     let elevator = facts.elevator.as_deref();
     if elevator != Some("bfq") {
         return without_bfq(facts, settings);
     }
     match facts.bfq_low_latency {
-        Some(false) if back_end == BackEnd::BfqV1 => Verdict::bites(
+        Some(false) if back_end == BackEnd::BfqV1 => Suitability::bites(
             back_end,
             "bfq is in force with low_latency 0, so it obeys weights; on cgroup v1 buffered writes are charged to the root \
              group, not to the tenant",
             None,
         ),
         Some(false) => {
-            Verdict::bites(back_end, "bfq is in force with low_latency 0, so it obeys weights", attribution(facts))
+            Suitability::bites(back_end, "bfq is in force with low_latency 0, so it obeys weights", attribution(facts))
         }
         // Raising acts on queues inside a group; between groups weights hold (tried on Linux 6.18, docs/adr/0007).
-        Some(true) => Verdict::bites(
+        Some(true) => Suitability::bites(
             back_end,
             "bfq is in force; with low_latency 1 it favours whom it guesses to be interactive inside a group, and weights hold \
              between groups (minerva-ctl doctor --device <disk> --probe proves it)",
             if back_end == BackEnd::Bfq { attribution(facts) } else { None },
         ),
-        None => Verdict::watches(
+        None => Suitability::watches(
             "bfq is in force, but its low_latency could not be read, so it is unknown whether it obeys weights",
             "see whether /sys/block/<disk>/queue/iosched/low_latency exists and reads 0",
         ),
@@ -169,10 +169,10 @@ fn bfq(facts: &DeviceFacts, settings: Option<&DeviceSettings>, back_end: BackEnd
 }
 
 /// BFQ is not the elevator and iocost is not enabled.
-fn without_bfq(facts: &DeviceFacts, settings: Option<&DeviceSettings>) -> Verdict {
+fn without_bfq(facts: &DeviceFacts, settings: Option<&DeviceSettings>) -> Suitability {
     let Some(elevator) = facts.elevator.as_deref() else {
         return match facts.stacked_on.is_empty() {
-            true => Verdict::watches(
+            true => Suitability::watches(
                 "<disk> has no elevator and iocost is not enabled for it, so nothing reads weights",
                 "enable iocost: set enable_iocost = true for <disk> in minerva.toml, or set back_end to cap tenants",
             ),
@@ -181,13 +181,13 @@ fn without_bfq(facts: &DeviceFacts, settings: Option<&DeviceSettings>) -> Verdic
     };
     let reason = format!("the elevator of <disk> is {elevator}, which does not read weights");
     if asks_for_bfq(settings) {
-        return Verdict::watches(
+        return Suitability::watches(
             reason,
             "minerva.toml asks for bfq on <disk>, so Minerva puts it in force itself once its mode is enforce",
         );
     }
     if settings.is_some_and(|settings| settings.enable_iocost) && facts.iocost_available {
-        return Verdict::watches(
+        return Suitability::watches(
             reason,
             "minerva.toml asks for iocost on <disk>, so Minerva enables it itself once its mode is enforce",
         );
@@ -196,7 +196,7 @@ fn without_bfq(facts: &DeviceFacts, settings: Option<&DeviceSettings>) -> Verdic
         true => "",
         false => "the kernel does not list bfq, so first: modprobe bfq; then ",
     };
-    Verdict::watches(
+    Suitability::watches(
         reason,
         format!(
             "{load}echo bfq > /sys/block/<disk>/queue/scheduler, or set elevator = \"bfq\" for <disk> in minerva.toml and \
@@ -205,22 +205,22 @@ fn without_bfq(facts: &DeviceFacts, settings: Option<&DeviceSettings>) -> Verdic
     )
 }
 
-fn iocost(facts: &DeviceFacts, settings: Option<&DeviceSettings>) -> Verdict {
+fn iocost(facts: &DeviceFacts, settings: Option<&DeviceSettings>) -> Suitability {
     if facts.iocost_enabled {
-        return Verdict::bites(
+        return Suitability::bites(
             BackEnd::IoCost,
             "iocost is enabled for <disk>, and it reads weights",
             attribution(facts),
         );
     }
     if !facts.iocost_available {
-        return Verdict::watches(
+        return Suitability::watches(
             "the kernel has no iocost (io.cost.qos is missing in the root group)",
             "use a kernel with CONFIG_BLK_CGROUP_IOCOST, or bfq: set elevator = \"bfq\" for <disk> in minerva.toml",
         );
     }
     let asked = settings.is_some_and(|settings| settings.enable_iocost);
-    Verdict::watches(
+    Suitability::watches(
         "iocost is not enabled for <disk>, so nothing reads io.weight",
         match asked {
             true => "minerva.toml asks for iocost on <disk>, so Minerva enables it itself once its mode is enforce",
@@ -229,11 +229,11 @@ fn iocost(facts: &DeviceFacts, settings: Option<&DeviceSettings>) -> Verdict {
     )
 }
 
-fn stacked(facts: &DeviceFacts) -> Verdict {
+fn stacked(facts: &DeviceFacts) -> Suitability {
     let leaves: Vec<String> = facts.stacked_on.iter().map(ToString::to_string).collect();
-    Verdict::watches(
+    Suitability::watches(
         format!("<disk> stands on other disks ({}), and weights act there", leaves.join(", ")),
-        format!("make weights bite on {}: see the verdict of each", leaves.join(", ")),
+        format!("make weights bite on {}: see the suitability of each", leaves.join(", ")),
     )
 }
 
@@ -293,7 +293,7 @@ pub(crate) fn disk_wishes(facts: &DeviceFacts, settings: Option<&DeviceSettings>
 
 #[cfg(test)]
 mod tests {
-    use super::{disk_wishes, verdict};
+    use super::{disk_wishes, suitability};
     use minerva_model::{BackEnd, CgroupVersion, DeviceFacts, DeviceId, DeviceSettings, KnobFile};
 
     fn facts(elevator: Option<&str>) -> DeviceFacts {
@@ -383,10 +383,10 @@ mod tests {
             ),
         ];
         for (facts, settings, back_end, word) in table {
-            let verdict = verdict(&facts, settings.as_ref()).named("sda");
-            assert_eq!(verdict.back_end, back_end, "{verdict:?}");
-            assert_eq!(verdict.bites, back_end != BackEnd::Observe);
-            let text = format!("{} | {}", verdict.reason, verdict.remedy.as_deref().unwrap_or_default());
+            let suitability = suitability(&facts, settings.as_ref()).named("sda");
+            assert_eq!(suitability.back_end, back_end, "{suitability:?}");
+            assert_eq!(suitability.bites, back_end != BackEnd::Observe);
+            let text = format!("{} | {}", suitability.reason, suitability.remedy.as_deref().unwrap_or_default());
             assert!(text.contains(word), "{word:?} is not in {text:?}");
             assert!(!text.contains("<disk>"));
         }

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 pub(crate) const IMAGE_BYTES: u64 = 4 << 20;
 
-pub(crate) struct Place {
+pub(crate) struct ServerFolder {
     pub(crate) folder: tempfile::TempDir,
 }
 
-impl Place {
+impl ServerFolder {
     pub(crate) fn new() -> Self {
         let folder = tempfile::Builder::new().prefix("minerva-test-blk-").tempdir_in(env!("CARGO_TARGET_TMPDIR"));
         let place = Self { folder: folder.unwrap() };

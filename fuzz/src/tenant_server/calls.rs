@@ -27,7 +27,7 @@ const METHODS: [&str; 12] = [
     "Nonsense",
 ];
 const CALLS_MAX: usize = 32;
-/// Headers that gRPC or a door gives a meaning to.
+/// Headers that gRPC or a listener gives a meaning to.
 const HEADERS: [&str; 5] = ["grpc-timeout", "grpc-encoding", "authorization", "content-type", "some-binary-bin"];
 
 /// What became of a call: its status, or why there is none.

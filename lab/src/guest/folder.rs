@@ -10,9 +10,9 @@ const CONSOLE_LINES: usize = 40;
 pub(super) const PREFIX: &str = "minerva-guest-";
 
 /// The directory of one guest.
-pub(super) struct Place<'a>(pub(super) &'a Path);
+pub(super) struct GuestFolder<'a>(pub(super) &'a Path);
 
-impl Place<'_> {
+impl GuestFolder<'_> {
     pub(super) fn at(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }

@@ -1,4 +1,4 @@
-//! What a client may say to the door for tenants, HTTP/2 and all: the server is the one that `minervad` runs, over pipes in
+//! What a client may say to the listener for tenants, HTTP/2 and all: the server is the one that `minervad` runs, over pipes in
 //! memory and with a clock that jumps to the next thing that is due, so that no patience takes any time.
 
 mod calls;
@@ -20,7 +20,7 @@ use tokio::io::DuplexStream;
 const HELD_BYTES_MAX: isize = 12 << 20;
 /// What may stay of an input when all are gone: what libraries keep for the next one.
 const LEFT_BYTES_MAX: isize = 64 << 10;
-/// Longer than anybody at a door has patience for.
+/// Longer than any client has patience for.
 const LONG: Duration = Duration::from_secs(100);
 
 /// Plays a client's script, and then judges the server.

@@ -1,9 +1,9 @@
-//! Places on the disk that a worker touches.
+//! Offsets on the disk that a worker touches.
 
 use super::{Access, WorkloadSpec};
 
 /// Where the next request goes.
-pub(super) struct Places {
+pub(super) struct Offsets {
     random: Option<fastrand::Rng>,
     start: u64,
     block: u64,
@@ -11,7 +11,7 @@ pub(super) struct Places {
     next: u64,
 }
 
-impl Places {
+impl Offsets {
     pub(super) fn new(spec: &WorkloadSpec) -> Self {
         let block = u64::from(spec.block_bytes);
         Self {
@@ -35,7 +35,7 @@ impl Places {
 
 #[cfg(test)]
 mod tests {
-    use super::Places;
+    use super::Offsets;
     use crate::workload::{Access, Compute, WorkloadSpec};
     use minerva_model::Nanos;
 
@@ -59,9 +59,9 @@ mod tests {
     #[test]
     fn sequential_places_wrap_and_random_ones_stay_inside() {
         let spec = spec();
-        let mut places = Places::new(&spec);
+        let mut places = Offsets::new(&spec);
         assert_eq!([places.next(), places.next(), places.next()], [4096, 4096 + 65536, 4096]);
-        let mut places = Places::new(&WorkloadSpec { access: Access::RandomRead, ..spec });
+        let mut places = Offsets::new(&WorkloadSpec { access: Access::RandomRead, ..spec });
         assert!((0..100).all(|_| [4096, 4096 + 65536].contains(&places.next())));
     }
 }
