@@ -1,6 +1,7 @@
 //! The figures of docs/figures.md: each is measured by one command that prints JSON lines.
 
 use crate::demo::{build_release, release_folder};
+use crate::figure_structure;
 use crate::proof::{self, Proof};
 use crate::shell::{cargo, display, program, root, succeeds};
 use anyhow::{Context, Result, bail};
@@ -34,6 +35,8 @@ enum Source {
     Conformance,
     /// `cargo xtask fuzz --json`.
     Fuzz,
+    /// Counted in the sources, and a build from nothing.
+    Structure,
     /// Tests that prove it: `cargo test --release` with these arguments, and how often they try is in this variable.
     Test(&'static [&'static str], (&'static str, u32)),
 }
@@ -79,6 +82,7 @@ const FIGURES: &[(&str, Source)] = &[
     ("blk-speed", Source::Bench("minerva-blk", "speed")),
     ("sim-agrees", Source::Conformance),
     ("fuzz", Source::Fuzz),
+    ("structure", Source::Structure),
     ("decision-cost", Source::Bench("minerva-blocksched", "decision")),
     ("htbs-contracts", Source::Sim),
     ("htbs-elsewhere", Source::Sim),
@@ -99,17 +103,17 @@ const FIGURES: &[(&str, Source)] = &[
 
 /// One measured line. A measurement may print several for one id, one a condition.
 #[derive(Debug, Serialize, Deserialize)]
-struct Line {
-    id: String,
-    value: serde_json::Value,
-    unit: String,
-    goal: serde_json::Value,
-    met: bool,
-    detail: String,
+pub(crate) struct Line {
+    pub(crate) id: String,
+    pub(crate) value: serde_json::Value,
+    pub(crate) unit: String,
+    pub(crate) goal: serde_json::Value,
+    pub(crate) met: bool,
+    pub(crate) detail: String,
 }
 
 impl Line {
-    fn not_measured(id: &str, why: &str) -> Self {
+    pub(crate) fn not_measured(id: &str, why: &str) -> Self {
         let (value, goal) = (serde_json::Value::Null, serde_json::Value::Null);
         Self { id: id.to_owned(), value, unit: String::new(), goal, met: false, detail: format!("not measured: {why}") }
     }
@@ -128,7 +132,7 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     let is_wanted = |id: &str| options.ids.is_empty() || options.ids.iter().any(|wanted| wanted == id);
     let wanted = || FIGURES.iter().filter(|(id, _)| is_wanted(id));
     // What runs by `cargo test` or `cargo bench` builds what it needs.
-    if wanted().any(|(_, source)| !matches!(source, Source::Test(..) | Source::Bench(..))) {
+    if wanted().any(|(_, source)| !matches!(source, Source::Test(..) | Source::Bench(..) | Source::Structure)) {
         build_release()?;
     }
     let mut met = true;
@@ -147,6 +151,9 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
 fn measure(id: &str, source: &Source, cases: Option<u32>) -> Result<Vec<Line>> {
     if let Source::Test(arguments, (variable, tries)) = source {
         return proved(id, arguments, (variable, cases.unwrap_or(*tries)));
+    }
+    if let Source::Structure = source {
+        return figure_structure::lines();
     }
     let mut command = match source {
         Source::Lab => {
@@ -170,7 +177,7 @@ fn measure(id: &str, source: &Source, cases: Option<u32>) -> Result<Vec<Line>> {
             command.args(["bench", "--quiet", "--package", package, "--bench", bench]).env("MINERVA_FIGURE", "1");
             command
         }
-        Source::Test(..) => bail!("`{id}` is proved by tests"),
+        Source::Test(..) | Source::Structure => bail!("no program measures `{id}`"),
         Source::Fuzz => {
             let mut command = program(&std::env::current_exe()?.to_string_lossy());
             command.args(["fuzz", "--json"]);

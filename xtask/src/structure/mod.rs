@@ -67,6 +67,11 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     Ok(problems.is_empty())
 }
 
+/// How many circles of modules there are.
+pub(crate) fn circles() -> Result<usize> {
+    Ok(measure()?.circles.len())
+}
+
 fn measure() -> Result<Report> {
     let root = root();
     let metadata = MetadataCommand::new().current_dir(&root).no_deps().exec().context("run cargo metadata")?;
