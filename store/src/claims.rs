@@ -76,23 +76,29 @@ impl Store {
             texts.push((key, (!claim.is_empty()).then_some(text)));
         }
         let write = |connection: &Connection| {
-            let transaction = connection.unchecked_transaction()?;
             for (key, text) in &texts {
                 match text {
-                    None => transaction
+                    None => connection
                         .prepare_cached("DELETE FROM claim WHERE key = ?1 AND boot = ?2")?
                         .execute([*key, &self.boot_id])?,
-                    Some(text) => transaction
+                    Some(text) => connection
                         .prepare_cached("INSERT OR REPLACE INTO claim VALUES (?1, ?2, ?3)")?
                         .execute([*key, &self.boot_id, text])?,
                 };
             }
-            transaction.commit()
+            Ok(())
         };
-        let synchronous = |level| self.connection.pragma_update(None, "synchronous", level);
-        let written = synchronous("NORMAL").and_then(|()| write(&self.connection));
+        if !self.connection.is_autocommit() {
+            // Beside rows that are worth a sync.
+            return self.transact(write);
+        }
+        let synchronous = |level| {
+            let set = self.connection.pragma_update(None, "synchronous", level);
+            set.map_err(|error| self.failed("write to", error))
+        };
+        let written = synchronous("NORMAL").and_then(|()| self.transact(write));
         // The ledger's entries are worth it.
-        synchronous("FULL").and(written).map_err(|error| self.failed("write to", error))
+        synchronous("FULL").and(written)
     }
 
     /// What a tenant claims in this boot.

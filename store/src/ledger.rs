@@ -63,10 +63,9 @@ impl Store {
     /// Enters what happened to credits, in the order given and in one transaction: durable on return, all of it or nothing.
     pub fn post(&mut self, postings: &[Posting]) -> Result<Vec<Posted>, StoreError> {
         let now = (self.clock)();
-        let write = |connection: &Connection| {
-            let transaction = connection.unchecked_transaction()?;
+        self.transact(|connection| {
             // A purchase of which an earlier version did not say whose it was is taken for the one that is meant.
-            let mut insert = transaction.prepare_cached(
+            let mut insert = connection.prepare_cached(
                 "INSERT INTO ledger
                      (account, boot, kind, micro_credits, request, at_unix_ms, expires_at_unix_ms, tenant, slices, device)
                  SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10 WHERE NOT EXISTS (
@@ -90,15 +89,12 @@ impl Store {
                     boost.as_ref().and_then(|(_, boost)| boost.device).map(|device| device.to_string()),
                 ])?;
                 if let (1, Some((key, boost))) = (added, boost) {
-                    self.add_boost(&transaction, key, boost)?;
+                    self.add_boost(connection, key, boost)?;
                 }
                 posted.push(if added == 1 { Posted::Fresh } else { Posted::Known });
             }
-            drop(insert);
-            transaction.commit()?;
             Ok(posted)
-        };
-        write(&self.connection).map_err(|error| self.failed("write to", error))
+        })
     }
 
     /// Adds a boost to what a tenant declared. What cannot be read of that is as if it had never been.
@@ -222,21 +218,19 @@ impl Store {
         for row in rows {
             texts.push(serde_json::to_string(row).map_err(|error| self.unreadable("write to", error))?);
         }
-        let write = |connection: &Connection| {
-            let transaction = connection.unchecked_transaction()?;
+        self.transact(|connection| {
             for (row, text) in rows.iter().zip(&texts) {
                 let mut change = match row.is_empty() {
-                    true => transaction.prepare_cached("DELETE FROM declaration WHERE key = ?1 AND boot = ?2")?,
-                    false => transaction.prepare_cached("INSERT OR REPLACE INTO declaration VALUES (?1, ?2, ?3)")?,
+                    true => connection.prepare_cached("DELETE FROM declaration WHERE key = ?1 AND boot = ?2")?,
+                    false => connection.prepare_cached("INSERT OR REPLACE INTO declaration VALUES (?1, ?2, ?3)")?,
                 };
                 match row.is_empty() {
                     true => change.execute([&row.key, &self.boot_id])?,
                     false => change.execute([&row.key, &self.boot_id, text])?,
                 };
             }
-            transaction.commit()
-        };
-        write(&self.connection).map_err(|error| self.failed("write to", error))
+            Ok(())
+        })
     }
 
     /// What a tenant declared in this boot ([`minerva_model::Tenant::declaration_key`]).
@@ -254,10 +248,9 @@ impl Store {
     /// Stores what was learnt of disks in one transaction, durable on return.
     pub fn learn(&mut self, rows: &[LearntBandwidth]) -> Result<(), StoreError> {
         let now = (self.clock)();
-        let write = |connection: &Connection| {
-            let transaction = connection.unchecked_transaction()?;
+        self.transact(|connection| {
             let mut insert =
-                transaction.prepare_cached("INSERT OR REPLACE INTO bandwidth VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?;
+                connection.prepare_cached("INSERT OR REPLACE INTO bandwidth VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?;
             for row in rows {
                 insert.execute(params![
                     row.device.major,
@@ -269,10 +262,8 @@ impl Store {
                     now.saturating_sub_unsigned(row.age.0 / 1_000_000),
                 ])?;
             }
-            drop(insert);
-            transaction.commit()
-        };
-        write(&self.connection).map_err(|error| self.failed("write to", error))
+            Ok(())
+        })
     }
 
     /// What was learnt of a disk in this boot, one row a kind of access.

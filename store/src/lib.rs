@@ -11,6 +11,7 @@
 
 mod carry;
 mod claims;
+mod disks;
 mod error;
 mod ledger;
 mod models;
@@ -19,8 +20,10 @@ mod prune;
 mod recording;
 mod requests;
 mod schema;
+mod transaction;
 
 pub use claims::{BoundProcess, Schedule, SetLevel, Span, StoredClaim};
+pub use disks::DiskIdentities;
 pub use error::{StoreError, StoreErrorKind};
 pub use ledger::{LedgerRow, Posted, Posting};
 pub use models::{MODEL_GENERATIONS, ModelFileError, ModelFiles};
@@ -34,6 +37,8 @@ pub use requests::{AnswerKind, RequestRow, Whose};
 
 use minerva_model::{Decision, DeviceId, Nanos, TenantHistory, UsageAverage};
 use rusqlite::{Connection, Row, params};
+use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -76,6 +81,9 @@ pub struct Store {
     boot_id: String,
     clock: WallClock,
     connection: Connection,
+    disks: DiskIdentities,
+    /// Transactions since they were last counted.
+    commits: Cell<u64>,
 }
 
 impl Store {
@@ -87,7 +95,23 @@ impl Store {
     pub fn open(path: &Path, boot_id: &str, clock: WallClock) -> Result<(Self, Vec<StoreNote>), StoreError> {
         let mut notes = Vec::new();
         let connection = open::open(path, &mut notes)?;
-        Ok((Self { path: path.to_owned(), boot_id: boot_id.to_owned(), clock, connection }, notes))
+        Ok((
+            Self {
+                path: path.to_owned(),
+                boot_id: boot_id.to_owned(),
+                clock,
+                connection,
+                disks: DiskIdentities::default(),
+                commits: Cell::new(0),
+            },
+            notes,
+        ))
+    }
+
+    /// Keeps histories by these identities of disks instead of their numbers.
+    #[must_use]
+    pub fn with_disks(self, disks: DiskIdentities) -> Self {
+        Self { disks, ..self }
     }
 
     /// Reads the whole file, on a connection of its own, while others use it: what is damaged, if anything. Takes as long as the
@@ -106,15 +130,22 @@ impl Store {
     pub fn remember(&mut self, rows: &[TenantHistory]) -> Result<(), StoreError> {
         let now = (self.clock)();
         let scopes: Vec<&str> = rows.iter().map(|row| self.scope(&row.key)).collect();
-        let write = |connection: &Connection| {
-            let transaction = connection.unchecked_transaction()?;
-            let mut insert = transaction
-                .prepare_cached("INSERT OR REPLACE INTO history VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")?;
+        self.transact(|connection| {
+            let mut insert = connection
+                .prepare_cached("INSERT OR REPLACE INTO history VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)")?;
+            let mut forget =
+                connection.prepare_cached("DELETE FROM history WHERE key = ?1 AND boot = ?2 AND disk = ?3")?;
             for (row, scope) in rows.iter().zip(&scopes) {
                 let true_at = now.saturating_sub_unsigned(row.age.0 / 1_000_000);
+                let (disk, number) = (self.disks.name_of(row.device), row.device.to_string());
+                if disk != number {
+                    // From before the disk had a name here.
+                    forget.execute(params![row.key, scope, number])?;
+                }
                 insert.execute(params![
                     row.key,
                     scope,
+                    disk,
                     row.device.major,
                     row.device.minor,
                     finite(row.usage.recent_bytes_per_second),
@@ -124,40 +155,48 @@ impl Store {
                     finite(row.disk_part),
                 ])?;
             }
-            drop(insert);
-            transaction.commit()
-        };
-        write(&self.connection).map_err(|error| self.failed("write to", error))
+            Ok(())
+        })
     }
 
     /// Deletes what is remembered under keys that never come back, such as those of cgroups that are gone.
     pub fn forget<'a>(&mut self, keys: impl Iterator<Item = &'a str>) -> Result<(), StoreError> {
-        let write = |connection: &Connection| {
-            let transaction = connection.unchecked_transaction()?;
+        self.transact(|connection| {
             for key in keys {
                 for table in ["history", "declaration"] {
                     let sql = format!("DELETE FROM {table} WHERE key = ?1 AND boot = ?2");
-                    transaction.prepare_cached(&sql)?.execute([key, self.scope(key)])?;
+                    connection.prepare_cached(&sql)?.execute([key, self.scope(key)])?;
                 }
             }
-            transaction.commit()
-        };
-        write(&self.connection).map_err(|error| self.failed("write to", error))
+            Ok(())
+        })
     }
 
-    /// What is remembered under a key ([`minerva_model::Tenant::history_key`]), one row a disk, aged by the wall clock.
+    /// What is remembered under a key ([`minerva_model::Tenant::history_key`]) of the disks that are there, one row a disk, aged by
+    /// the wall clock.
     pub fn recall(&self, key: &str) -> Result<Vec<TenantHistory>, StoreError> {
         let now = (self.clock)();
         let read = || {
             let mut select = self.connection.prepare_cached(
                 "SELECT major, minor, recent_bytes_per_second, long_term_bytes_per_second, priority_group, true_at_unix_ms,
-                        disk_part
-                 FROM history WHERE key = ?1 AND boot = ?2 ORDER BY major, minor",
+                        disk_part, disk
+                 FROM history WHERE key = ?1 AND boot = ?2",
             )?;
-            let rows = select.query_map([key, self.scope(key)], |row| history_of(row, key, now))?;
+            let rows = select
+                .query_map([key, self.scope(key)], |row| Ok((row.get::<_, String>(7)?, history_of(row, key, now)?)))?;
             rows.collect::<rusqlite::Result<Vec<_>>>()
         };
-        read().map_err(|error| self.failed("read from", error))
+        let rows = read().map_err(|error| self.failed("read from", error))?;
+        let mut found: BTreeMap<DeviceId, TenantHistory> = BTreeMap::new();
+        for (disk, row) in rows {
+            let Some(device) = self.disks.disk_called(&disk, row.device) else { continue };
+            let has_name = disk != row.device.to_string();
+            // A row that has only a number gives way to one by the disk's name.
+            if has_name || !found.contains_key(&device) {
+                found.insert(device, TenantHistory { device, ..row });
+            }
+        }
+        Ok(found.into_values().collect())
     }
 
     /// Stores decisions in one transaction, durable on return.
@@ -167,9 +206,8 @@ impl Store {
             let json = serde_json::to_string(&row.decision);
             decisions.push(json.map_err(|error| self.unreadable("write to", error))?);
         }
-        let write = |connection: &Connection| {
-            let transaction = connection.unchecked_transaction()?;
-            let mut insert = transaction.prepare_cached(
+        self.transact(|connection| {
+            let mut insert = connection.prepare_cached(
                 "INSERT INTO audit (at_unix_ms, tenant, cgroup, account, device, decision, text)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
             )?;
@@ -177,10 +215,8 @@ impl Store {
                 let (tenant, cgroup, device) = (&row.tenant_name, &row.cgroup_path, &row.device_name);
                 insert.execute(params![row.at_unix_ms, tenant, cgroup, row.account, device, json, row.text])?;
             }
-            drop(insert);
-            transaction.commit()
-        };
-        write(&self.connection).map_err(|error| self.failed("write to", error))
+            Ok(())
+        })
     }
 
     /// The decisions that were in force for a tenant, one a disk: the latest, or the latest at or before `at_unix_ms`.

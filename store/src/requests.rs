@@ -2,7 +2,7 @@
 
 use crate::Store;
 use crate::error::StoreError;
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Row, params};
 
 /// How a request was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,19 +59,16 @@ pub enum Whose {
 impl Store {
     /// Stores answers in one transaction, durable on return.
     pub fn audit_requests(&mut self, rows: &[RequestRow]) -> Result<(), StoreError> {
-        let write = |connection: &Connection| {
-            let transaction = connection.unchecked_transaction()?;
-            let mut insert = transaction.prepare_cached(
+        self.transact(|connection| {
+            let mut insert = connection.prepare_cached(
                 "INSERT INTO participation (at_unix_ms, tenant, account, kind, request, text) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
             )?;
             for row in rows {
                 let kind = row.kind.as_str();
                 insert.execute(params![row.at_unix_ms, row.tenant_name, row.account, kind, row.request, row.text])?;
             }
-            drop(insert);
-            transaction.commit()
-        };
-        write(&self.connection).map_err(|error| self.failed("write to", error))
+            Ok(())
+        })
     }
 
     /// The latest answers since an instant, the oldest first and at most `count_max`.

@@ -6,7 +6,7 @@ use rusqlite::{Connection, TransactionBehavior};
 pub(crate) const APPLICATION_ID: i64 = 0x4d6e_7276;
 
 /// Step `n` brings a file of version `n` to `n + 1`. Steps are never edited, only added.
-const MIGRATIONS: [&str; 6] = [
+const MIGRATIONS: [&str; 7] = [
     "
     CREATE TABLE history (
         key TEXT NOT NULL,
@@ -131,6 +131,25 @@ const MIGRATIONS: [&str; 6] = [
     END;
 ",
     "ALTER TABLE history ADD COLUMN disk_part REAL NOT NULL DEFAULT 0;",
+    "
+    CREATE TABLE history_by_disk (
+        key TEXT NOT NULL,
+        boot TEXT NOT NULL,             -- empty: valid in every boot
+        disk TEXT NOT NULL,             -- what it says of itself; its number, as MAJ:MIN, where that is nothing or not known
+        major INTEGER NOT NULL,         -- its number when the row was written
+        minor INTEGER NOT NULL,
+        recent_bytes_per_second REAL NOT NULL,
+        long_term_bytes_per_second REAL NOT NULL,
+        priority_group INTEGER NOT NULL,
+        true_at_unix_ms INTEGER NOT NULL,
+        disk_part REAL NOT NULL,
+        PRIMARY KEY (key, boot, disk)
+    ) STRICT, WITHOUT ROWID;
+    INSERT INTO history_by_disk SELECT key, boot, major || ':' || minor, major, minor, recent_bytes_per_second,
+        long_term_bytes_per_second, priority_group, true_at_unix_ms, disk_part FROM history;
+    DROP TABLE history;
+    ALTER TABLE history_by_disk RENAME TO history;
+",
 ];
 
 /// The version that this program writes.

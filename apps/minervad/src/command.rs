@@ -3,6 +3,7 @@
 
 use minerva_api::v1;
 use minerva_tenant_server::request::{Answer, RequestSink, TenantCall};
+use prometheus_client::metrics::gauge::Gauge;
 use std::sync::mpsc::{SyncSender, TrySendError};
 use tokio::sync::{mpsc, oneshot};
 
@@ -64,19 +65,28 @@ impl RequestSink for Commands {
 
 /// Hands commands to the loop.
 #[derive(Clone, Debug)]
-pub(crate) struct Commands(SyncSender<Command>);
+pub(crate) struct Commands {
+    queue: SyncSender<Command>,
+    /// Those that wait. The loop takes off what it takes.
+    waiting: Gauge,
+}
 
 impl Commands {
-    /// A queue's sending end.
-    pub(crate) const fn new(sender: SyncSender<Command>) -> Self {
-        Self(sender)
+    /// A queue's sending end, and the count of those in it.
+    pub(crate) const fn new(queue: SyncSender<Command>, waiting: Gauge) -> Self {
+        Self { queue, waiting }
     }
 
     /// Never blocks.
     pub(crate) fn send(&self, command: Command) -> Result<(), NotTaken> {
-        self.0.try_send(command).map_err(|error| match error {
-            TrySendError::Full(_) => NotTaken::Full,
-            TrySendError::Disconnected(_) => NotTaken::Ended,
+        // Before it is sent, so that it is never taken off first.
+        self.waiting.inc();
+        self.queue.try_send(command).map_err(|error| {
+            self.waiting.dec();
+            match error {
+                TrySendError::Full(_) => NotTaken::Full,
+                TrySendError::Disconnected(_) => NotTaken::Ended,
+            }
         })
     }
 }

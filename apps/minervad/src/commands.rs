@@ -21,6 +21,7 @@ impl Driver {
             Command::Record(client, answer) => self.begin_recording(client, answer),
             Command::EndRecord => self.recording.end(),
             Command::Register(request, answer) => drop(answer.send(self.register(request))),
+            // These come with what else waits: `obey_waiting`.
             Command::Tenant(request) => self.asked(request),
             Command::Adjust(request, answer) => self.adjust(&request, answer),
             // What came of them is taken after each command.

@@ -31,6 +31,12 @@ pub(crate) struct KindLabel {
     pub(crate) kind: &'static str,
 }
 
+/// Label `of`: what a transaction of the store was for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct CommitLabel {
+    pub(crate) of: &'static str,
+}
+
 /// Label `outcome`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(crate) struct OutcomeLabel {
@@ -64,6 +70,9 @@ pub(crate) struct Metrics {
     pub(crate) contention: Family<DeviceLabel, Gauge>,
     pub(crate) busy: Family<DeviceLabel, Ratio>,
     pub(crate) reloads: Family<OutcomeLabel, Counter>,
+    pub(crate) commands_waiting: Gauge,
+    pub(crate) journal_syncs: Counter,
+    pub(crate) store_commits: Family<CommitLabel, Counter>,
     pub(crate) store_failures: Counter,
     pub(crate) store_rows_dropped: Counter,
     pub(crate) client_slices_dropped: Counter,
@@ -97,6 +106,9 @@ impl Metrics {
             contention: Family::default(),
             busy: Family::default(),
             reloads: Family::default(),
+            commands_waiting: Gauge::default(),
+            journal_syncs: Counter::default(),
+            store_commits: Family::default(),
             store_failures: Counter::default(),
             store_rows_dropped: Counter::default(),
             client_slices_dropped: Counter::default(),
@@ -116,6 +128,9 @@ impl Metrics {
         }
         for outcome in ["accepted", "refused"] {
             drop(metrics.reloads.get_or_create(&OutcomeLabel { outcome }));
+        }
+        for of in ["requests", "slice"] {
+            drop(metrics.store_commits.get_or_create(&CommitLabel { of }));
         }
         let registry = metrics.register(mode);
         (metrics, registry)
@@ -143,6 +158,12 @@ impl Metrics {
         let text = "Part of the latest slice in which the disk had a request in flight, 0 to 1";
         registry.register("device_busy_ratio", text, self.busy.clone());
         registry.register("config_reloads", "The operator's file read again, by outcome", self.reloads.clone());
+        let text = "Requests of tenants and operators that wait for the slice loop";
+        registry.register("commands_waiting", text, self.commands_waiting.clone());
+        let text = "Times that the journal of knobs was synced: once for all that are written together";
+        registry.register("journal_syncs", text, self.journal_syncs.clone());
+        let text = "Transactions of the store, by what they were for; each takes one sync at most";
+        registry.register("store_commits", text, self.store_commits.clone());
         registry.register("store_failures", "Times the store refused a batch", self.store_failures.clone());
         let text = "Audit rows given up because the store did not keep up";
         registry.register("store_rows_dropped", text, self.store_rows_dropped.clone());
@@ -169,6 +190,11 @@ impl Metrics {
         registry.register("forecast_intervals", text, self.forecast_intervals.clone());
         let text = "Bytes that all tenants together are expected to transfer on the disk in the next 15 s";
         registry.register("device_forecast_bytes", text, self.device_forecast.clone());
+    }
+
+    /// Counts transactions of the store, for `requests` or for a `slice`.
+    pub(crate) fn committed(&self, of: &'static str, count: u64) {
+        self.store_commits.get_or_create(&CommitLabel { of }).inc_by(count);
     }
 
     /// Counts one interval.
@@ -253,7 +279,7 @@ mod tests {
         let handbook = include_str!("../../../docs/operator.md");
         let names = text.lines().filter_map(|line| line.strip_prefix("# HELP ")?.split(' ').next());
         let names: Vec<&str> = names.collect();
-        assert!(names.len() == 27, "{names:?}");
+        assert!(names.len() == 30, "{names:?}");
         for name in names {
             assert!(handbook.contains(&format!("`{name}")), "docs/operator.md does not have {name}");
         }

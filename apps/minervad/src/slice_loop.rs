@@ -18,6 +18,7 @@ use crate::recording::Recording;
 use crate::scope::Scope;
 use crate::store_thread::Memory;
 use crate::tenants::pending::{Parts, Response};
+use crate::tenants::together::Together;
 use anyhow::Context;
 use minerva_engine::Engine;
 use minerva_linux_actuate::{Guard, Writer};
@@ -58,6 +59,8 @@ pub(crate) struct Driver {
     pub(crate) slices: Slices,
     /// Tenants that take part.
     pub(crate) parts: Parts,
+    /// Requests that are carried out together.
+    pub(crate) together: Together,
     pub(crate) recording: Recording,
     pub(crate) tenants: BTreeMap<TenantId, Tenant>,
     /// What the server for tenants takes from a new file.
@@ -84,10 +87,10 @@ impl Driver {
         let mut next = self.engine.next_wakeup().map_or_else(boottime, |(first, _)| first);
         let why = loop {
             match commands.recv_timeout(self.patience(next)) {
-                Ok(Command::Stop(why)) => break why,
                 Ok(command) => {
-                    self.obey(command);
-                    self.take_acknowledgements();
+                    if let Some(why) = self.obey_waiting(command, commands) {
+                        break why;
+                    }
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break "nobody is left to command it",
@@ -165,6 +168,7 @@ impl Driver {
         self.recording.flush();
         self.digest.end_period(started, self.engine.mode() == Mode::Shadow);
         self.progress.cost = boottime().since(started);
+        self.count_journal_syncs();
         self.metrics.slices.inc();
         self.metrics.slice_duration.observe(self.progress.cost.as_secs_f64());
         self.note_forecasts();
@@ -205,9 +209,25 @@ impl Driver {
     /// Tells the engine of a disk and what is remembered of it.
     pub(crate) fn introduce_disk(&mut self, device: Device) {
         let id = device.id;
+        let identity = self.observer.disk_identity(&device.name);
+        let is_new = self.memory.disk_seen(id, identity);
         self.feed(Event::DeviceSeen(device));
+        if is_new {
+            self.recall_histories_on(id);
+        }
         for row in self.memory.bandwidths(id) {
             self.feed(Event::BandwidthRecalled(row));
+        }
+    }
+
+    /// A disk came after the tenants: what is remembered of them on it.
+    fn recall_histories_on(&mut self, device: DeviceId) {
+        for tenant in self.tenants.values().cloned().collect::<Vec<_>>() {
+            let mut history = self.memory.recall(&tenant.history_key());
+            history.retain(|row| row.device == device);
+            if !history.is_empty() {
+                self.feed(Event::TenantSeen { tenant, history });
+            }
         }
     }
 
@@ -251,23 +271,32 @@ impl Driver {
     /// is handed back, for [`Driver::settle`].
     pub(crate) fn handle(&mut self, event: Event) -> Response {
         self.tell(event);
+        self.carry_out(Vec::new())
+    }
+
+    /// Does this, and all that the engine wants now and when it hears what came of it.
+    pub(crate) fn carry_out(&mut self, mut wanted: Vec<Effect>) -> Response {
         let mut response = Response::default();
         loop {
-            let mut wanted = Vec::new();
             while let Some(effect) = self.engine.poll_effect() {
                 self.recording.effect(boottime(), &effect);
-                wanted.push(effect);
+                wanted.extend(self.together.defer(effect));
             }
             if wanted.is_empty() {
                 return response;
             }
             self.prepare(&wanted);
-            for effect in wanted {
+            for effect in std::mem::take(&mut wanted) {
                 if let Some(answer) = self.perform(effect, &mut response) {
                     self.tell(answer);
                 }
             }
         }
+    }
+
+    pub(crate) fn count_journal_syncs(&self) {
+        let counted = self.metrics.journal_syncs.get();
+        self.metrics.journal_syncs.inc_by(self.writer.syncs().saturating_sub(counted));
     }
 
     fn tell(&mut self, event: Event) {

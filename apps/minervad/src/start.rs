@@ -20,6 +20,7 @@ use crate::scope::Scope;
 use crate::slice_loop::Driver;
 use crate::store_thread::Memory;
 use crate::tenants::pending::Parts;
+use crate::tenants::together::Together;
 use crate::{guard, logging, signals};
 use anyhow::{Context, bail};
 use minerva_config::Config;
@@ -80,7 +81,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let listeners = OperatorListeners::open(&config.daemon)?;
     let tenant_listeners = TenantListeners::open(&config.participation)?;
     let (sender, commands) = sync_channel(QUEUE_LENGTH);
-    let sender = Commands::new(sender);
+    let sender = Commands::new(sender, metrics.commands_waiting.clone());
     let memory = Memory::start(&config.daemon, config.participation.ledger_keep, &metrics, sender.clone())?;
     let slices = tokio::sync::broadcast::Sender::new(WATCH_QUEUE_LENGTH);
     let service = Service {
@@ -121,6 +122,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         level,
         slices,
         parts,
+        together: Together::default(),
         recording: Recording::default(),
         tenants: BTreeMap::new(),
         directory,

@@ -56,13 +56,15 @@ pub(crate) struct Journal {
     lines_max: usize,
     lines: usize,
     sequence_next: u64,
+    /// Times that lines were synced.
+    syncs: u64,
 }
 
 impl Journal {
     /// Takes over what a restore left behind.
     pub(crate) fn open(dir: &RuntimeDir) -> Result<Self, ActuateError> {
         let (held, lines_max) = (BTreeMap::new(), SPARE_LINES_MAX);
-        let mut journal = Self { boot: boot_id()?, open: None, held, lines_max, lines: 0, sequence_next: 1 };
+        let mut journal = Self { boot: boot_id()?, open: None, held, lines_max, lines: 0, sequence_next: 1, syncs: 0 };
         journal.load(dir)?;
         Ok(journal)
     }
@@ -70,6 +72,11 @@ impl Journal {
     /// How many knobs are held.
     pub(crate) fn len(&self) -> usize {
         self.held.len()
+    }
+
+    /// Times that lines were synced since it was opened.
+    pub(crate) fn syncs(&self) -> u64 {
+        self.syncs
     }
 
     /// True if the journal is still the one that is known. Somebody may have restored (the guard while this process was
@@ -118,6 +125,7 @@ impl Journal {
                 append(file, length, &lines, File::sync_data).map_err(ActuateError::io("append to", &path))?;
             }
         }
+        self.syncs += 1;
         self.sequence_next = sequence_next;
         self.lines += entries.len();
         self.held.extend(entries.into_iter().map(|entry| (Key::of_entry(&entry), entry)));
@@ -143,6 +151,7 @@ impl Journal {
         let entry = JournalEntry { cleared: cleared.clone(), ..entry.clone() };
         let bytes = lines_of([&entry], &path)?;
         append(file, length, &bytes, File::sync_data).map_err(ActuateError::io("append to", &path))?;
+        self.syncs += 1;
         self.lines += 1;
         self.held.insert(Key::of_entry(&entry), entry);
         Ok(cleared)
@@ -182,6 +191,7 @@ impl Journal {
         let bytes = encode(&self.boot, entries, &dir.path_of(JOURNAL_FILE))?;
         self.open = Some((dir.replace(JOURNAL_FILE, &bytes)?, bytes.len() as u64));
         self.held = held;
+        self.syncs += 1;
         self.lines = self.held.len();
         self.lines_max = 2 * self.lines + SPARE_LINES_MAX;
         Ok(())

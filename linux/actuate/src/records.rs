@@ -38,6 +38,10 @@ impl Records {
         self.journal.len()
     }
 
+    pub(crate) fn syncs(&self) -> u64 {
+        self.journal.syncs()
+    }
+
     pub(crate) fn entry(&self, place: &OpenTarget, request: &KnobWrite) -> Option<&JournalEntry> {
         self.journal.entry(place, request)
     }

@@ -46,6 +46,11 @@ impl Writer {
         self.records.len()
     }
 
+    /// How often lines of the journal were synced.
+    pub fn syncs(&self) -> u64 {
+        self.records.syncs()
+    }
+
     /// Reads a knob as it stands.
     pub fn inspect(&mut self, request: &KnobInspection) -> Outcome {
         let read =

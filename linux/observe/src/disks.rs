@@ -104,7 +104,7 @@ impl Disks {
             let stacked_on = match same {
                 Some(known) => known.device.facts.stacked_on.clone(),
                 None => {
-                    let mounts = mounts.get_or_insert_with(|| read_mounts(&roots.proc, reader));
+                    let mounts = mounts.get_or_insert_with(|| read_mounts(&roots.proc.join("self"), reader));
                     Stack { sys: &roots.sys, mounts }.bottom(id, reader)
                 }
             };
@@ -233,6 +233,6 @@ fn exists(directory: &OwnedFd, name: &str) -> bool {
 }
 
 /// The mount table; empty when it cannot be read, and stacks then end early.
-pub(crate) fn read_mounts(proc: &Path, reader: &mut Reader) -> Vec<MountRow> {
-    reader.path(&proc.join("self/mountinfo")).map(|text| parse_mountinfo(text).rows).unwrap_or_default()
+pub(crate) fn read_mounts(process: &Path, reader: &mut Reader) -> Vec<MountRow> {
+    reader.path(&process.join("mountinfo")).map(|text| parse_mountinfo(text).rows).unwrap_or_default()
 }

@@ -29,6 +29,8 @@ mod disks;
 mod error;
 mod guests;
 mod hidden;
+mod identity;
+mod images;
 mod machines;
 mod mounts;
 mod observer;

@@ -5,14 +5,16 @@ use crate::counters::Counters;
 use crate::disk_stats::DiskStats;
 use crate::disks::Disks;
 use crate::hidden::HiddenGroups;
+use crate::identity::identity;
+use crate::images::device_of_image;
 use crate::parse::parse_pressure;
-use crate::processes::{Processes, Round};
+use crate::processes::{Processes, Round, pids_of};
 use crate::read::{Reader, directory_facts};
 use crate::roots::Roots;
 use crate::skips::Skips;
 use crate::stack::Stack;
 use crate::tenants::Tenants;
-use minerva_model::{CgroupRef, CgroupVersion, DeviceId, Event, Sample, TenantRule};
+use minerva_model::{CgroupRef, CgroupVersion, DeviceId, Event, Sample, TenantId, TenantKind, TenantRule};
 use rustix::fs::{Mode, OFlags};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -102,6 +104,21 @@ impl Observer {
     /// The whole disks on which a block device lies: see [`disks_below`].
     pub fn disks_below(&self, device: DeviceId) -> Vec<DeviceId> {
         disks_below(&self.roots.sys, device)
+    }
+
+    /// What a watched disk says of itself, by which it is known again under another number; empty if it says nothing.
+    pub fn disk_identity(&mut self, name: &str) -> String {
+        identity(&self.roots.sys.join("block").join(name), &mut self.reader)
+    }
+
+    /// The block device on which a guest's image lies; nothing of a tenant that is no guest, or whose image is on none.
+    pub fn image_device(&mut self, tenant: TenantId) -> Option<DeviceId> {
+        let known = self.tenants.known.get(&tenant)?;
+        if known.tenant.kind != TenantKind::VirtualMachine {
+            return None;
+        }
+        let pids = pids_of(self.tenants.root(), known, &mut self.reader, &mut self.skips);
+        device_of_image(&self.roots.proc, &self.roots.sys, &pids, &mut self.reader)
     }
 
     /// Whether a group is there, and still the one that was met. One that is may have ceased to be a tenant all the same.

@@ -254,7 +254,7 @@ fn in_turns(members: &BTreeSet<TenantId>, last: TenantId) -> impl Iterator<Item 
 }
 
 /// Processes of a tenant: of its group, and for a subtree of the groups inside.
-fn pids_of(root: &OwnedFd, known: &Known, reader: &mut Reader, skips: &mut Skips) -> Vec<u32> {
+pub(crate) fn pids_of(root: &OwnedFd, known: &Known, reader: &mut Reader, skips: &mut Skips) -> Vec<u32> {
     let mut pids = Vec::new();
     let mut groups = vec![known.tenant.cgroup.path.clone()];
     let mut searched = 0;

@@ -75,7 +75,7 @@ impl Stack<'_> {
     }
 
     /// The whole disk that holds a file, by the longest mount point above it.
-    fn disk_of_file(&self, path: &str, reader: &mut Reader) -> Option<DeviceId> {
+    pub(crate) fn disk_of_file(&self, path: &str, reader: &mut Reader) -> Option<DeviceId> {
         let path = Path::new(path.strip_suffix(" (deleted)").unwrap_or(path));
         let above = self.mounts.iter().filter(|mount| path.starts_with(&mount.mount_point));
         // Of two mounts at one place the later covers the earlier, and `max_by_key` takes the last of equals.

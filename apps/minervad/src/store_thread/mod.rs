@@ -21,7 +21,7 @@ use minerva_model::{
     AccessKind, Boost, Declaration, DeviceId, Event, LearntBandwidth, LedgerEntry, Nanos, Recalled, Tenant,
     TenantHistory,
 };
-use minerva_store::{AuditRow, ModelFiles, Posting, RequestRow, Store, StoreError, StoredClaim};
+use minerva_store::{AuditRow, DiskIdentities, ModelFiles, Posting, RequestRow, Store, StoreError, StoredClaim};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, channel, sync_channel};
@@ -88,6 +88,8 @@ pub(crate) struct Memory {
     /// A second connection: SQLite's log lets it read while the thread writes, so that a recall never waits for a sync. The
     /// thread opens it: that checks the whole file, for which the loop cannot wait.
     reader: Option<Store>,
+    /// What the disks that are there say of themselves.
+    disks: DiskIdentities,
     readers: Receiver<Store>,
     /// The last read failed; said once, not every slice.
     unreadable: Cell<bool>,
@@ -115,8 +117,10 @@ impl Memory {
         let files = ModelFiles::new(settings.state_dir.join("models"));
         let models = Models::read(&files);
         let (give_reader, readers) = channel();
+        let disks = DiskIdentities::default();
         let mut keeper = Keeper::new(
             (path, files, Duration::from_nanos(ledger_keep.0)),
+            disks.clone(),
             Arc::clone(&health),
             metrics.clone(),
             (sender, give_reader),
@@ -138,6 +142,7 @@ impl Memory {
             declared: BTreeMap::new(),
             learnt: BTreeMap::new(),
             reader,
+            disks,
             readers,
             unreadable: Cell::new(false),
             health,
@@ -266,8 +271,14 @@ impl Memory {
         }
     }
 
+    /// A disk is there, and says this of itself. False if that was known.
+    pub(crate) fn disk_seen(&mut self, device: DeviceId, identity: String) -> bool {
+        self.disks.enter(device, identity)
+    }
+
     /// The disk is gone, and its number may be another's.
     pub(crate) fn device_gone(&mut self, device: DeviceId) {
+        self.disks.strike(device);
         self.learnt.retain(|(of, _), _| *of != device);
     }
 

@@ -4,8 +4,10 @@ use super::in_full;
 use super::jobs::{Acknowledged, Batch, ClaimCommit, Commits, Entered, Job};
 use crate::command::{Command, Commands};
 use crate::metrics::Metrics;
-use minerva_model::{FittedModel, ModelKind, Purchase, TenantHistory};
-use minerva_store::{AuditLimits, Damage, ModelFiles, Posted, Posting, Store, StoreError, StoreNote, system_clock};
+use minerva_model::{FittedModel, ModelKind, Purchase};
+use minerva_store::{
+    AuditLimits, Damage, DiskIdentities, ModelFiles, Posted, Posting, Store, StoreError, StoreNote, system_clock,
+};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -28,6 +30,7 @@ pub(super) struct Keeper {
     opened_last: Option<Instant>,
     path: PathBuf,
     models: ModelFiles,
+    disks: DiskIdentities,
     /// Older entries of the ledger are carried forward.
     ledger_keep: Duration,
     held: Batch,
@@ -48,6 +51,7 @@ impl Keeper {
     /// whenever the store has been opened.
     pub(super) fn new(
         (path, models, ledger_keep): (PathBuf, ModelFiles, Duration),
+        disks: DiskIdentities,
         health: Arc<Mutex<String>>,
         metrics: Metrics,
         (acknowledgements, readers): (Sender<Acknowledged>, Sender<Store>),
@@ -58,6 +62,7 @@ impl Keeper {
             opened_last: None,
             path,
             models,
+            disks,
             ledger_keep,
             held: Batch::default(),
             health,
@@ -117,7 +122,9 @@ impl Keeper {
             self.open();
         }
         let Some(store) = &mut self.store else { return };
-        match keep_all(store, &mut self.held) {
+        let kept = keep_all(store, &mut self.held);
+        self.metrics.committed("slice", store.take_commits());
+        match kept {
             Ok(()) => self.works(),
             Err(error) => self.fails(&error),
         }
@@ -169,9 +176,17 @@ impl Keeper {
                 }
             },
         };
+        self.count_commits();
         for ClaimCommit { number, .. } in claims {
             // The loop may have ended; then nobody waits any more.
             let _ = self.acknowledgements.send(Acknowledged::Claims { number: *number, kept: kept.clone() });
+        }
+    }
+
+    /// Before it is told what came of them, so that whoever counts sees them.
+    fn count_commits(&self) {
+        if let Some(store) = &self.store {
+            self.metrics.committed("requests", store.take_commits());
         }
     }
 
@@ -180,7 +195,9 @@ impl Keeper {
         let Some(store) = &mut self.store else {
             return self.acknowledge(postings, |_| Err(NOT_OPEN.to_owned()));
         };
-        match store.post(&postings) {
+        let posted = store.post(&postings);
+        self.metrics.committed("requests", store.take_commits());
+        match posted {
             Ok(posted) => {
                 for (posting, posted) in postings.iter().zip(&posted) {
                     // A declaration that waits to be stored again must not take the boost back.
@@ -270,7 +287,8 @@ impl Keeper {
             return;
         }
         self.opened_last = Some(Instant::now());
-        match open(&self.path).and_then(|(store, notes)| Ok((store, notes, open(&self.path)?.0))) {
+        let open = || open(&self.path).map(|(store, notes)| (store.with_disks(self.disks.clone()), notes));
+        match open().and_then(|(store, notes)| Ok((store, notes, open()?.0))) {
             Ok((store, notes, reader)) => {
                 for note in &notes {
                     match note {
@@ -317,40 +335,41 @@ fn bought_before(store: &Store, posting: &Posting) -> Option<Purchase> {
     store.purchase(&posting.entry.account, tenant, request).ok()?
 }
 
-/// Stores all of it, in the order of what it costs to lose, and takes out what is stored.
+/// What of a batch is stored by one call, and how it is taken out.
+type Part = (fn(&mut Store, &Batch) -> Result<(), StoreError>, fn(&mut Batch));
+
+/// In the order of what they cost to lose.
+const PARTS: [Part; 7] = [
+    (
+        |store, held| store.declare(&held.declarations.values().cloned().collect::<Vec<_>>()),
+        |held| held.declarations.clear(),
+    ),
+    (
+        |store, held| store.claim(held.claims.iter().map(|(key, claim)| (key.as_str(), claim))),
+        |held| held.claims.clear(),
+    ),
+    (|store, held| store.learn(&held.learnt.values().copied().collect::<Vec<_>>()), |held| held.learnt.clear()),
+    (
+        |store, held| store.remember(&held.histories.values().cloned().collect::<Vec<_>>()),
+        |held| held.histories.clear(),
+    ),
+    (|store, held| store.forget(held.forgotten.iter().map(String::as_str)), |held| held.forgotten.clear()),
+    (|store, held| store.audit_requests(&held.requests), |held| held.requests.clear()),
+    (|store, held| store.audit(&held.audit), |held| held.audit.clear()),
+];
+
+/// Stores all of it with one sync, and takes out what is stored. Where that fails, as on a disk that is nearly full, each part by
+/// itself.
 fn keep_all(store: &mut Store, held: &mut Batch) -> Result<(), StoreError> {
-    if !held.declarations.is_empty() {
-        let declarations: Vec<_> = held.declarations.values().cloned().collect();
-        store.declare(&declarations)?;
-        held.declarations.clear();
+    if store.together(|store| PARTS.iter().try_for_each(|(keep, _)| keep(store, held))).is_ok() {
+        PARTS.iter().for_each(|(_, clear)| clear(held));
+        return Ok(());
     }
-    if !held.claims.is_empty() {
-        store.claim(held.claims.iter().map(|(key, claim)| (key.as_str(), claim)))?;
-        held.claims.clear();
-    }
-    if !held.learnt.is_empty() {
-        let learnt: Vec<_> = held.learnt.values().copied().collect();
-        store.learn(&learnt)?;
-        held.learnt.clear();
-    }
-    if !held.histories.is_empty() {
-        let histories: Vec<TenantHistory> = held.histories.values().cloned().collect();
-        store.remember(&histories)?;
-        held.histories.clear();
-    }
-    if !held.forgotten.is_empty() {
-        store.forget(held.forgotten.iter().map(String::as_str))?;
-        held.forgotten.clear();
-    }
-    if !held.requests.is_empty() {
-        store.audit_requests(&held.requests)?;
-        held.requests.clear();
-    }
-    if !held.audit.is_empty() {
-        store.audit(&held.audit)?;
-        held.audit.clear();
-    }
-    Ok(())
+    PARTS.iter().try_for_each(|(keep, clear)| {
+        keep(store, held)?;
+        clear(held);
+        Ok(())
+    })
 }
 
 fn open(path: &Path) -> Result<(Store, Vec<StoreNote>), StoreError> {

@@ -238,7 +238,7 @@ impl Driver {
         let persistent = claims.persistent.clone();
         let number = self.memory.claim(known, persistent.kept());
         self.parts.committing.insert(number, Committing { tenant, persistent, answer });
-        self.memory.send_commits();
+        self.send_commits();
     }
 
     /// The store has what a tenant set and scheduled, or says why not.

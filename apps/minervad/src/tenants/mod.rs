@@ -10,3 +10,4 @@ pub(crate) mod pending;
 mod reports;
 mod requests;
 mod schedule;
+pub(crate) mod together;

@@ -51,7 +51,7 @@ impl Driver {
             Call::Credits { entries_max, answer } => self.tell_credits(tenant, entries_max, answer),
             Call::Boost { id, amount, device, answer } => self.boost(tenant, id, amount, device, answer),
             Call::Coordinate { id, size_bytes, access, within, disk, answers } => {
-                let operation = self.operation((size_bytes, access), within, disk);
+                let operation = self.operation(tenant, (size_bytes, access), within, disk);
                 self.coordinate(tenant, id, operation, answers)
             }
             Call::Begin(id, answer) => self.about_operation(tenant, "begin", Wish::Start(id), answer),
@@ -119,7 +119,7 @@ impl Driver {
             let boost = bought.take_if(|(_, boost)| entry.request.as_ref() == Some(&boost.request));
             self.memory.post(entry, boost);
         }
-        self.memory.send_commits();
+        self.send_commits();
         for Answered { tenant, id, result } in response.answers {
             self.answered(tenant, &id, result);
         }
@@ -209,6 +209,7 @@ impl Driver {
     /// engine sees to that.
     fn operation(
         &mut self,
+        tenant: TenantId,
         (bytes, access): (u64, minerva_model::AccessKind),
         within: Option<Within>,
         disk: WantedDisk,
@@ -216,7 +217,8 @@ impl Driver {
         let device = match disk {
             WantedDisk::Named(device) => Some(self.disk_named(device)?),
             WantedDisk::Below(device) => self.disk_below(device),
-            WantedDisk::Usual => None,
+            // A guest's own path says nothing here: its disks are in its images.
+            WantedDisk::Usual => self.observer.image_device(tenant).and_then(|device| self.disk_below(device)),
         };
         let now = boottime();
         let deadline = within.map(|within| match within {

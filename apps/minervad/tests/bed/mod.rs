@@ -232,6 +232,13 @@ impl Bed {
         body.to_owned()
     }
 
+    /// One number of it, which is not there before it is first counted.
+    pub(crate) fn metric_or_zero(&self, name: &str) -> f64 {
+        let text = self.scrape();
+        let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        value.and_then(|value| value.parse().ok()).unwrap_or(0.0)
+    }
+
     /// One number of it.
     pub(crate) fn metric(&self, name: &str) -> f64 {
         let text = self.scrape();

@@ -6,6 +6,7 @@ mod after_slices;
 mod bad_input;
 mod idle;
 mod kept;
+mod together;
 
 use crate::ENFORCE;
 use crate::bed::replay::replayed;

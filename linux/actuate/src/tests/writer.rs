@@ -114,9 +114,10 @@ fn a_first_slice_is_journalled_at_once() {
     requests.push(knob_write(&groups[0].target(), KnobFile::BfqV1Weight, disk.id, "300", ""));
     writer.prepare(&requests);
     assert_eq!((writer.held(), runtime.journal_lines(), groups[0].text(WEIGHTS)), (20, 21, before.clone()));
+    assert_eq!(writer.syncs(), 1, "for all that wait");
     let outcomes: Vec<Outcome> = requests.iter().map(|request| writer.write(request)).collect();
     assert_eq!(outcomes.iter().filter(|outcome| matches!(outcome, Outcome::Text(_))).count(), 22);
-    assert_eq!((writer.held(), runtime.journal_lines()), (20, 21));
+    assert_eq!((writer.held(), runtime.journal_lines(), writer.syncs()), (20, 21, 1));
     drop((lock, writer));
     assert!(restore(&runtime.settings, RestoreWhen::Always).unwrap().is_complete());
     assert!(groups.iter().all(|group| group.text(WEIGHTS) == before));
