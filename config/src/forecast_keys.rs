@@ -24,4 +24,11 @@ pub(crate) const FORECAST: &[Key<Config>] = &[
         show: |c| show_duration(c.engine.forecast.keep_every),
         example: "",
     },
+    Key {
+        name: "days_ahead",
+        doc: "The day and the week ahead of disks and groups are forecast too, in bins of ten minutes.",
+        kind: Kind::Flag { set: |c, on| c.engine.forecast.days_ahead = on },
+        show: |c| Some(c.engine.forecast.days_ahead.to_string()),
+        example: "",
+    },
 ];

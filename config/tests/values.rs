@@ -87,6 +87,7 @@ forecast = "on"
 [forecast]
 mode = "off"
 keep_every = "1h"
+days_ahead = false
 "#;
     let config = parse(text, Path::new("minerva.toml")).unwrap_or_else(|errors| panic!("{errors}"));
     assert_eq!(config.engine.mode, Mode::Enforce);
@@ -116,7 +117,7 @@ keep_every = "1h"
         forecast: Some(ForecastMode::On),
     };
     assert_eq!(config.rules, [rule]);
-    let forecast = ForecastSettings { mode: ForecastMode::Off, keep_every: Nanos::from_secs(3600) };
+    let forecast = ForecastSettings { mode: ForecastMode::Off, keep_every: Nanos::from_secs(3600), days_ahead: false };
     assert_eq!(config.engine.forecast, forecast);
 }
 

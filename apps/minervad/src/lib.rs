@@ -12,6 +12,7 @@ mod command;
 mod commands;
 mod effects;
 mod findings;
+mod free_space;
 mod generate;
 mod guard;
 mod logging;

@@ -104,6 +104,7 @@ impl Scope {
         sample.io.retain(|row| self.tenants.contains(&row.tenant) && self.devices.contains(&row.device));
         sample.usage.retain(|row| self.tenants.contains(&row.tenant));
         sample.pressure.retain(|row| self.tenants.contains(&row.tenant));
+        sample.spaces.retain(|row| self.devices.contains(&row.device));
     }
 }
 

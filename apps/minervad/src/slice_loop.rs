@@ -6,6 +6,7 @@
 use crate::clock::{boottime, local_seconds, until};
 use crate::command::Command;
 use crate::findings::{Digest, Findings};
+use crate::free_space::FreeSpace;
 use crate::metrics::{DeviceLabel, Metrics};
 use crate::named_tenants::NamedTenants;
 use crate::notify::ServiceManager;
@@ -50,6 +51,7 @@ pub(crate) struct Driver {
     pub(crate) scope: Scope,
     pub(crate) writer: Writer,
     pub(crate) overwriters: OverwriterWatch,
+    pub(crate) free_space: FreeSpace,
     pub(crate) guard: Option<Guard>,
     pub(crate) memory: Memory,
     pub(crate) named: NamedTenants,
@@ -148,6 +150,7 @@ impl Driver {
         self.observer.want_usage(self.engine.makes_forecasts() || self.recording.is_running());
         let mut sample = self.observer.sample();
         sample.wall_seconds = local_seconds();
+        self.free_space.add_to(&mut sample);
         self.scope.narrow(&mut sample);
         self.measure(&sample);
         self.feed(Event::Sampled(Box::new(sample)));

@@ -3,6 +3,7 @@
 use crate::arguments::Arguments;
 use crate::command::{Commands, QUEUE_LENGTH};
 use crate::findings::{Digest, Findings};
+use crate::free_space::FreeSpace;
 use crate::metrics::Metrics;
 use crate::named_tenants::NamedTenants;
 use crate::notify::ServiceManager;
@@ -107,6 +108,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let named = NamedTenants::new(NamedGroups::new(&settings, &config.named.parent));
     let rules = named.rules(&config.rules);
     let place = hierarchy(&roots);
+    let free_space = FreeSpace::watch(roots.clone());
     let manager = ServiceManager::from_environment();
     let driver = Driver {
         observer: Observer::new(roots, &rules).context("failed to begin watching")?.named_below(&config.named.parent),
@@ -114,6 +116,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         engine: Engine::new(),
         writer,
         overwriters: OverwriterWatch::open(&settings),
+        free_space,
         guard,
         memory,
         named,

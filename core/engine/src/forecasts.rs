@@ -3,12 +3,13 @@
 //! Work is bounded by counts within each slice: some series are fitted in turns, and a part of the host's trees is. So there is no
 //! thread beside the loop whose results would have to be recorded, and a replay computes what the live engine did.
 
+use crate::days_ahead::DaysAhead;
 use crate::family::family;
 use crate::readings::{Ended, Readings};
 use minerva_forecast::{Family, Forecaster, ForecasterSettings, SliceTime, TenantOutlook};
 use minerva_model::{
-    DeviceId, Effect, Finding, FindingKind, FittedModel, ForecastMode, ForecastSettings, ModelKind, Nanos, Outlook,
-    Tenant, TenantId,
+    DeviceId, Effect, Finding, FindingKind, FittedModel, ForecastMode, ForecastSettings, LoadOf, ModelKind, Nanos,
+    Outlook, Tenant, TenantId,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -37,6 +38,8 @@ pub(crate) struct Forecasts {
     last_kept: Option<Nanos>,
     /// What ends the bytes of each model that was kept last: its checksum.
     kept: BTreeMap<ModelKind, [u8; 4]>,
+    #[serde(default)]
+    days_ahead: DaysAhead,
 }
 
 impl Default for Forecasts {
@@ -51,6 +54,7 @@ impl Default for Forecasts {
             outlook: Outlook::default(),
             last_kept: None,
             kept: BTreeMap::new(),
+            days_ahead: DaysAhead::default(),
         }
     }
 }
@@ -74,6 +78,7 @@ impl Forecasts {
         if self.mode(tenant.id) == ForecastMode::Off {
             self.forecaster.tenant_gone(tenant.id);
         }
+        self.days_ahead.tenant_seen(tenant);
     }
 
     pub(crate) fn tenant_gone(&mut self, id: TenantId) {
@@ -82,11 +87,13 @@ impl Forecasts {
         }
         self.forecaster.tenant_gone(id);
         self.readings.tenant_gone(id);
+        self.days_ahead.tenant_gone(id);
     }
 
     pub(crate) fn device_gone(&mut self, id: DeviceId) {
         self.forecaster.device_gone(id);
         self.readings.device_gone(id);
+        self.days_ahead.device_gone(id);
     }
 
     fn count_rules(&mut self, before: Option<ForecastMode>, now: Option<ForecastMode>) {
@@ -102,6 +109,11 @@ impl Forecasts {
     /// Somebody is to be forecast.
     pub(crate) fn are_wanted(&self) -> bool {
         self.settings.mode != ForecastMode::Off || self.wanted_by_rule > 0
+    }
+
+    /// The days ahead of disks and groups are forecast.
+    fn are_days_wanted(&self) -> bool {
+        self.settings.days_ahead && self.settings.mode != ForecastMode::Off
     }
 
     /// Takes a slice, and gives the forecasts that decisions may see.
@@ -122,6 +134,10 @@ impl Forecasts {
             self.readings.clear();
             self.outlook = self.forecaster.to_model(ended.now, self.slice);
         }
+        if self.are_days_wanted() {
+            self.days_ahead.slice(&ended);
+            self.outlook = std::mem::take(&mut self.outlook).with_loads(self.days_ahead.forecasts());
+        }
         self.seen_by_decisions()
     }
 
@@ -132,12 +148,18 @@ impl Forecasts {
         let is_on = |tenant| self.mode(tenant) == ForecastMode::On;
         let rows = self.outlook.forecasts().iter().copied().filter(|row| is_on(row.tenant));
         let phases = self.outlook.phases().iter().copied().filter(|phases| is_on(phases.tenant));
-        Outlook::new(rows.collect()).with_phases(phases.collect())
+        let loads = if self.settings.mode == ForecastMode::On { self.outlook.loads().to_vec() } else { Vec::new() };
+        Outlook::new(rows.collect()).with_phases(phases.collect()).with_loads(loads)
     }
 
     /// Every forecast that stands, also those that decisions do not see.
     pub(crate) fn outlook(&self) -> &Outlook {
         &self.outlook
+    }
+
+    /// Bins of a disk or a group that were measured, oldest first, in bytes a second, at most a week of them.
+    pub(crate) fn past(&self, of: &LoadOf) -> Vec<f64> {
+        self.days_ahead.loads().past(of)
     }
 
     /// What is foreseen of one pair, second by second.
@@ -147,7 +169,11 @@ impl Forecasts {
 
     /// Takes over a model from before this start.
     pub(crate) fn recalled(&mut self, model: &FittedModel) -> Option<Finding> {
-        match self.forecaster.recall(model) {
+        let taken = match model.kind {
+            ModelKind::DaysAhead => self.days_ahead.loads_mut().recall(&model.bytes),
+            _ => self.forecaster.recall(model),
+        };
+        match taken {
             Ok(()) => {
                 self.kept.extend(checksum(model).map(|checksum| (model.kind, checksum)));
                 None
@@ -174,6 +200,8 @@ impl Forecasts {
     pub(crate) fn keep(&mut self, now: Nanos) -> Vec<Effect> {
         self.last_kept = Some(now);
         let mut models = self.forecaster.models();
+        let bytes = self.days_ahead.loads().encode().filter(|_| self.are_days_wanted());
+        models.extend(bytes.map(|bytes| FittedModel { kind: ModelKind::DaysAhead, bytes }));
         models.retain(|model| {
             let Some(checksum) = checksum(model) else { return false };
             self.kept.insert(model.kind, checksum) != Some(checksum)

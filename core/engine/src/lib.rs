@@ -17,6 +17,7 @@
 //! Events may come in any order. What refers to something unknown is passed over, and an instant before the last one
 //! counts as the last one.
 
+mod days_ahead;
 mod family;
 mod forecasts;
 mod readings;
@@ -36,8 +37,8 @@ use crate::unreadable::Unreadable;
 use minerva_actuate::Actuator;
 use minerva_decide::{DecideInput, Decided, Decider, Part};
 use minerva_model::{
-    BackEnd, Decision, Device, DeviceId, Effect, EngineConfig, Event, Finding, ForecastMode, Mode, Nanos, Outlook,
-    Sample, Signals, Tenant, TenantHistory, TenantId,
+    BackEnd, Decision, Device, DeviceId, Effect, EngineConfig, Event, Finding, ForecastMode, LoadOf, Mode, Nanos,
+    Outlook, Sample, Signals, Tenant, TenantHistory, TenantId,
 };
 use minerva_observe::Observer;
 use serde::{Deserialize, Serialize};
@@ -170,6 +171,12 @@ impl Engine {
     /// What each tenant is expected to do, also where [`Self::forecast_mode`] is `shadow` and decisions do not go by it.
     pub fn outlook(&self) -> &Outlook {
         self.forecasts.outlook()
+    }
+
+    /// What a disk or a group did in bins of ten minutes before those of its forecast in [`Self::outlook`]: bytes a second both ways,
+    /// oldest first, at most a week.
+    pub fn load_past(&self, of: &LoadOf) -> Vec<f64> {
+        self.forecasts.past(of)
     }
 
     /// What one pair is expected to do, slice by slice; nothing if nothing is known of it.

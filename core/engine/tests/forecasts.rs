@@ -3,9 +3,9 @@
 use expect_test::expect;
 use minerva_engine::{Engine, replay};
 use minerva_model::{
-    CgroupRef, DeviceId, DeviceSample, Effect, EngineConfig, Event, FindingKind, FittedModel, Forecast, ForecastMode,
-    ForecastSettings, Horizon, IoCounters, Mode, ModelKind, Nanos, Origin, Outlook, Sample, Tenant, TenantId, TenantIo,
-    TenantKind, TenantUsage, Terms, WaitCounters,
+    CgroupRef, DeviceId, DeviceSample, DeviceSpace, Effect, EngineConfig, Event, FindingKind, FittedModel, Forecast,
+    ForecastMode, ForecastSettings, Horizon, IoCounters, LoadOf, Mode, ModelKind, Nanos, Origin, Outlook, Sample,
+    Tenant, TenantId, TenantIo, TenantKind, TenantUsage, Terms, WaitCounters,
 };
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop, prop_assert_eq, prop_oneof, proptest};
 
@@ -14,7 +14,7 @@ const MIB: u64 = 1 << 20;
 
 fn configured(forecast: ForecastMode, slice: Nanos) -> Event {
     let mut config = EngineConfig { mode: Mode::Shadow, ..EngineConfig::default() };
-    config.forecast = ForecastSettings { mode: forecast, keep_every: Nanos::from_secs(120) };
+    config.forecast = ForecastSettings { mode: forecast, keep_every: Nanos::from_secs(120), days_ahead: true };
     config.observe.slice = slice;
     Event::Configured(Box::new(config))
 }
@@ -73,6 +73,19 @@ fn readers(mode: ForecastMode, rule: Option<ForecastMode>, seconds: u64) -> Vec<
     events.extend(
         (0..seconds).map(|second| (Nanos::from_secs(second + 1), Event::Sampled(Box::new(sample(&periodic(second)))))),
     );
+    events
+}
+
+/// The first Monday of 2010, at midnight.
+const MIDNIGHT: u64 = 14_613 * 86_400;
+
+/// The same with a wall clock, which shows `at` at the first second.
+fn on_the_wall(mut events: Vec<(Nanos, Event)>, at: u64) -> Vec<(Nanos, Event)> {
+    for (now, event) in &mut events {
+        if let Event::Sampled(sample) = event {
+            sample.wall_seconds = Some(at + now.0 / 1_000_000_000);
+        }
+    }
     events
 }
 
@@ -146,7 +159,7 @@ fn decisions_do_not_see_forecasts_in_shadow_mode() {
 
 #[test]
 fn fitted_models_are_kept_at_times_and_at_the_end_and_taken_over_by_the_next() {
-    let mut events = readers(ForecastMode::Shadow, None, 1_300);
+    let mut events = on_the_wall(readers(ForecastMode::Shadow, None, 1_300), MIDNIGHT);
     events.push((Nanos::from_secs(1_301), Event::Stopping));
     let (_, effects) = run(events);
     let models = kept(&effects);
@@ -274,6 +287,85 @@ fn an_engine_restored_from_a_snapshot_forecasts_as_the_original() {
         assert_eq!(original.outlook(), restored.outlook());
     }
     assert!(original.snapshot() == restored.snapshot(), "the same events lead to the same state");
+}
+
+/// Three days in slices of a minute: tenant 1, in a group, reads in the first half of each day, tenant 2 all the time.
+fn days(mode: ForecastMode, days: u64) -> Vec<(Nanos, Event)> {
+    let Event::TenantSeen { mut tenant, history } = seen(1, None) else { unreachable!("as it was made") };
+    tenant.group = Some("nightly".to_owned());
+    let mut events = vec![
+        (Nanos::SECOND, configured(mode, Nanos::from_secs(60))),
+        (Nanos::SECOND, Event::TenantSeen { tenant, history }),
+        (Nanos::SECOND, seen(2, None)),
+    ];
+    let (mut first, mut second) = (0, 0);
+    for minute in 0..days * 1_440 {
+        first += if minute % 1_440 < 720 { 600 * MIB } else { 0 };
+        second += 60 * MIB;
+        let mut sample = sample(&[first, second]);
+        sample.spaces =
+            vec![DeviceSpace { device: DISK, discarded_bytes: Some(minute * MIB), free_bytes: Some(1 << 40) }];
+        events.push((Nanos::from_secs(minute * 60 + 2), Event::Sampled(Box::new(sample))));
+    }
+    on_the_wall(events, MIDNIGHT)
+}
+
+#[test]
+fn the_day_ahead_of_disks_and_groups_is_in_the_outlook() {
+    let (engine, _) = run(days(ForecastMode::Shadow, 3));
+    let outlook = engine.outlook();
+    let (disk, group) = (LoadOf::Device(DISK), LoadOf::Group("nightly".to_owned()));
+    assert!(outlook.loads().iter().map(|load| &load.of).eq([&disk, &group]));
+    let rate = |of: &LoadOf, hours: u64| {
+        let at = Nanos::from_secs((3 * 24 + hours) * 3_600 + 300);
+        let bin = outlook.load(of).and_then(|load| load.at(at)).expect("within the week");
+        (f64::from(bin.read.value) / MIB as f64).round()
+    };
+    assert_eq!([rate(&disk, 6), rate(&disk, 18), rate(&group, 6), rate(&group, 18)], [11.0, 1.0, 10.0, 0.0]);
+    let bin = outlook.load(&disk).and_then(|load| load.bins.get(3)).expect("bins");
+    assert_eq!(bin.free.map(|free| (free.value / 1e9).round()), Some(1_100.0));
+    assert_eq!((f64::from(bin.discarded.value) / (MIB as f64 / 60.0)).round(), 1.0, "a MiB a minute is discarded");
+    let past = engine.load_past(&disk);
+    assert_eq!((past.len(), (past[0] / MIB as f64).round()), (3 * 144 - 1, 11.0));
+}
+
+#[test]
+fn days_ahead_are_forecast_only_where_they_are_wanted() {
+    let (engine, effects) = run(days(ForecastMode::Off, 2));
+    assert!(engine.outlook().is_empty() && kept(&effects).is_empty());
+    let mut events = days(ForecastMode::Shadow, 2);
+    let Event::Configured(config) = &mut events[0].1 else { unreachable!("as it was made") };
+    config.forecast.days_ahead = false;
+    let (engine, effects) = run(events);
+    assert!(
+        engine.outlook().loads().is_empty() && kept(&effects).iter().all(|model| model.kind != ModelKind::DaysAhead)
+    );
+    // A recording of an earlier version says nothing of them.
+    let settings: ForecastSettings = serde_json::from_str(r#"{"mode":"shadow","keep_every":600000000000}"#).unwrap();
+    assert!(!settings.days_ahead && ForecastSettings::default().days_ahead);
+}
+
+/// Bins, fits and forecasts are under way when it is cut, and what was kept is taken over by another.
+#[test]
+fn days_ahead_outlive_a_snapshot_and_a_restart_byte_for_byte() {
+    let events = days(ForecastMode::On, 9);
+    let cut = events.len() - 1_500;
+    let (mut original, effects) = run(events[..cut].to_vec());
+    let mut restored = Engine::restored(&original.snapshot()).unwrap();
+    for (now, event) in &events[cut..] {
+        let effects = [&mut original, &mut restored].map(|engine| {
+            engine.handle(*now, event.clone());
+            std::iter::from_fn(|| engine.poll_effect()).collect::<Vec<_>>()
+        });
+        assert_eq!(effects[0], effects[1]);
+        assert_eq!(original.outlook(), restored.outlook());
+    }
+    let model = kept(&effects).into_iter().rfind(|model| model.kind == ModelKind::DaysAhead).expect("kept");
+    let mut next = days(ForecastMode::On, 1);
+    next.insert(1, (Nanos::SECOND, Event::ModelRecalled(model)));
+    next.truncate(200);
+    let (engine, _) = run(next);
+    assert_eq!(engine.outlook().loads().len(), 2, "a week is foreseen after minutes");
 }
 
 proptest! {

@@ -10,6 +10,7 @@ pub mod evaluate;
 mod forecaster;
 pub mod host;
 mod linear;
+pub mod load;
 mod number;
 pub mod online;
 pub mod seasonal;

@@ -38,18 +38,21 @@ pub struct ForecastSettings {
     pub mode: ForecastMode,
     /// Fitted models are kept for the next start once in this time, and at the end.
     pub keep_every: Nanos,
+    /// The day and the week ahead of disks and groups are forecast too. Recordings of earlier versions have none.
+    #[serde(default)]
+    pub days_ahead: bool,
 }
 
 impl Default for ForecastSettings {
     fn default() -> Self {
-        Self { mode: ForecastMode::default(), keep_every: Nanos::from_secs(600) }
+        Self { mode: ForecastMode::default(), keep_every: Nanos::from_secs(600), days_ahead: true }
     }
 }
 
 impl ForecastSettings {
     /// As they were before there were forecasts: what was recorded then replays as it ran.
     pub fn absent() -> Self {
-        Self { mode: ForecastMode::Off, ..Self::default() }
+        Self { mode: ForecastMode::Off, days_ahead: false, ..Self::default() }
     }
 }
 
@@ -63,11 +66,13 @@ pub enum ModelKind {
     Sessions,
     /// What sessions of the same name, unit or image transferred.
     Families,
+    /// Histories of disks and groups in bins of ten minutes, for the day and the week ahead.
+    DaysAhead,
 }
 
 impl ModelKind {
     /// Every kind.
-    pub const ALL: [Self; 3] = [Self::NextSlice, Self::Sessions, Self::Families];
+    pub const ALL: [Self; 4] = [Self::NextSlice, Self::Sessions, Self::Families, Self::DaysAhead];
 
     /// The word people see, and the name of its file.
     pub const fn as_str(self) -> &'static str {
@@ -75,6 +80,7 @@ impl ModelKind {
             Self::NextSlice => "next-slice",
             Self::Sessions => "sessions",
             Self::Families => "families",
+            Self::DaysAhead => "days-ahead",
         }
     }
 }

@@ -30,6 +30,7 @@ mod event;
 mod finding;
 mod forecasting;
 mod history;
+mod load;
 mod outlook;
 mod participation;
 mod plan;
@@ -56,6 +57,7 @@ pub use event::{Effect, Event};
 pub use finding::{Finding, FindingKind};
 pub use forecasting::{FittedModel, ForecastMode, ForecastSettings, ModelKind};
 pub use history::{TenantHistory, UsageAverage};
+pub use load::{Expectation, LOAD_BIN, LOAD_BINS, LOAD_BINS_PER_DAY, LoadBin, LoadForecast, LoadOf, SharedLoad};
 pub use outlook::{Forecast, Horizon, Interval, Outlook, PHASES, Phases};
 pub use participation::{ContentionCounting, CoordinationSettings, CreditSettings, LevelMeaning, LevelSettings};
 pub use plan::{KnobFile, KnobInspection, KnobRelease, KnobTarget, KnobWrite, Outcome, WriteId};
@@ -66,7 +68,8 @@ pub use request::{
     TenantRequest, Wish,
 };
 pub use sample::{
-    DeviceSample, IoCounters, Pressure, Sample, Skipped, TenantIo, TenantPressure, TenantUsage, WaitCounters,
+    DeviceSample, DeviceSpace, IoCounters, Pressure, Sample, Skipped, TenantIo, TenantPressure, TenantUsage,
+    WaitCounters,
 };
 pub use served::{SERVED_NAME_BYTES_MAX, ServedDisk, ServedDisks, ServerAnswer, ServerRequest, is_served_name};
 pub use settings::{
@@ -74,6 +77,6 @@ pub use settings::{
     ObserveSettings, Places,
 };
 pub use share::Share;
-pub use signals::{DeviceSignals, IoSignals, PressureSignals, Signals, UsageSignals};
+pub use signals::{DeviceSignals, IoSignals, PressureSignals, Signals, SpaceSignals, UsageSignals};
 pub use tenant::{CgroupRef, Origin, Role, Tenant, TenantId, TenantKind, TenantRule, Terms};
 pub use time::Nanos;

@@ -3,7 +3,7 @@
 //! A policy may use a forecast only as far as its skill goes: absent, stale and unskilled forecasts must all leave a decision as
 //! it would be without them. [`Outlook::default`] is that of a host on which nothing is forecast.
 
-use crate::{DeviceId, Nanos, TenantId};
+use crate::{DeviceId, LoadForecast, LoadOf, Nanos, SharedLoad, TenantId};
 use serde::{Deserialize, Serialize};
 
 /// How far ahead a forecast looks (Malensek et al. 2016, section 4, Kachmar and Kaeli 2020, section V.A).
@@ -130,6 +130,8 @@ pub struct Outlook {
     forecasts: Vec<Forecast>,
     #[serde(default)]
     phases: Vec<Phases>,
+    #[serde(default)]
+    loads: Vec<SharedLoad>,
 }
 
 impl Outlook {
@@ -139,7 +141,7 @@ impl Outlook {
         forecasts.retain(Forecast::is_sane);
         forecasts.sort_by_key(Forecast::key);
         forecasts.dedup_by_key(|forecast| forecast.key());
-        Self { forecasts, phases: Vec::new() }
+        Self { forecasts, ..Self::default() }
     }
 
     /// With phases in any order, judged as forecasts are.
@@ -148,6 +150,24 @@ impl Outlook {
         phases.sort_by_key(Phases::key);
         phases.dedup_by_key(|phases| phases.key());
         Self { phases, ..self }
+    }
+
+    /// With the week ahead of disks and groups, in any order; of several of the same the first is kept.
+    pub fn with_loads(self, mut loads: Vec<SharedLoad>) -> Self {
+        loads.sort_by(|a, b| a.of.cmp(&b.of));
+        loads.dedup_by(|a, b| a.of == b.of);
+        Self { loads, ..self }
+    }
+
+    /// The week ahead of every disk and group of which one is foreseen: disks first.
+    pub fn loads(&self) -> &[SharedLoad] {
+        &self.loads
+    }
+
+    /// The week ahead of a disk or group, if there is one.
+    pub fn load(&self, of: &LoadOf) -> Option<&LoadForecast> {
+        let position = self.loads.binary_search_by(|load| load.of.cmp(of));
+        position.ok().map(|index| &*self.loads[index])
     }
 
     /// The phases of every tenant of which they are foreseen.
@@ -168,7 +188,7 @@ impl Outlook {
 
     /// Nothing is forecast.
     pub fn is_empty(&self) -> bool {
-        self.forecasts.is_empty() && self.phases.is_empty()
+        self.forecasts.is_empty() && self.phases.is_empty() && self.loads.is_empty()
     }
 }
 

@@ -23,6 +23,10 @@ pub struct Sample {
     /// forecasts only: work is often started by the clock.
     #[serde(default)]
     pub wall_seconds: Option<u64>,
+    /// What disks were told to discard, and the free space on their file systems, sorted by disk. Recordings of earlier versions have
+    /// none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spaces: Vec<DeviceSpace>,
     /// What could not be read, by kind of place.
     pub skipped: Vec<Skipped>,
 }
@@ -62,6 +66,19 @@ pub struct DeviceSample {
     pub busy_ns: u64,
     /// Requests in flight now.
     pub in_flight: u64,
+}
+
+/// What lies on a disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceSpace {
+    /// The disk.
+    pub device: DeviceId,
+    /// Bytes that the disk was told to forget, cumulative, where the kernel counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub discarded_bytes: Option<u64>,
+    /// Free bytes on the file systems that lie on this disk alone, where somebody has looked lately: not in each sample.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub free_bytes: Option<u64>,
 }
 
 /// What one tenant transferred on one disk.

@@ -16,6 +16,9 @@ pub struct Signals {
     pub pressure: Vec<PressureSignals>,
     /// The whole host's pressure.
     pub host_pressure: Option<PressureSignals>,
+    /// What became of the space of disks, where something is known of it, by disk.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spaces: Vec<SpaceSignals>,
     /// The last report of each agent that reported since the slice before, by tenant.
     pub reports: Vec<AgentReport>,
 }
@@ -39,6 +42,17 @@ pub struct DeviceSignals {
     pub contention: u32,
     /// Bytes that the disk moved and no tenant accounts for: writeback on v1, root's own processes, shared inodes.
     pub unattributed_bytes: u64,
+}
+
+/// The space of one disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SpaceSignals {
+    /// The disk.
+    pub device: DeviceId,
+    /// Bytes that it was told to forget in the slice.
+    pub discarded_bytes: u64,
+    /// Free bytes on its file systems now, where somebody looked in this slice.
+    pub free_bytes: Option<u64>,
 }
 
 /// One tenant on one disk in one slice.

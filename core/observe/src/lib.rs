@@ -12,10 +12,12 @@
 
 mod counters;
 mod disk_time;
+mod space;
 mod tenant_usage;
 
 use crate::counters::{Difference, Row, difference};
 use crate::disk_time::DiskTimes;
+use crate::space::SpaceReadings;
 use crate::tenant_usage::TenantReadings;
 use minerva_model::{
     AgentReport, DeviceId, DeviceSample, DeviceSignals, Finding, FindingKind, IoCounters, IoSignals, Nanos,
@@ -41,6 +43,8 @@ pub struct Observer {
     spare: Vec<(PairKey, Reading)>,
     disk_times: DiskTimes,
     tenants: TenantReadings,
+    #[serde(default)]
+    spaces: SpaceReadings,
 }
 
 type PairKey = (TenantId, DeviceId);
@@ -75,7 +79,8 @@ impl Observer {
         self.last = Some(now);
         let mut restarts = Restarts::default();
         let devices = self.device_signals(now, &sample.devices, &mut restarts);
-        let mut signals = Signals { devices, ..Signals::default() };
+        let spaces = self.spaces.slice(&sample.spaces);
+        let mut signals = Signals { devices, spaces, ..Signals::default() };
         self.pair_signals(now, &sample.io, &mut signals, &mut restarts);
         self.disk_times.share_out(&mut signals);
         self.tenants.slice(now, sample, &mut signals);
@@ -103,6 +108,7 @@ impl Observer {
     /// Forgets a disk's counters and everyone's on it: its number may come back as another disk.
     pub fn device_gone(&mut self, id: DeviceId) {
         self.disk_times.device_gone(id);
+        self.spaces.device_gone(id);
         self.devices.retain(|(device, _)| *device != id);
         self.pairs.retain(|((_, device), _)| *device != id);
     }

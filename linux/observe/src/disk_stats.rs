@@ -3,7 +3,7 @@
 use crate::parse::{DiskStatsRow, parse_diskstats};
 use crate::read::Reader;
 use crate::skips::Skips;
-use minerva_model::{DeviceId, DeviceSample, WaitCounters};
+use minerva_model::{DeviceId, DeviceSample, DeviceSpace, WaitCounters};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -22,14 +22,15 @@ struct Clocks {
 }
 
 impl DiskStats {
-    /// Reads `/proc/diskstats` for those disks that are `known`; partitions are left out.
+    /// Reads `/proc/diskstats` for those disks that are `known`; partitions are left out. Of discards there is a row for each disk
+    /// if the kernel counts them.
     pub(crate) fn read(
         &mut self,
         proc: &Path,
         known: impl Fn(DeviceId) -> bool,
         reader: &mut Reader,
         skips: &mut Skips,
-    ) -> Vec<DeviceSample> {
+    ) -> (Vec<DeviceSample>, Vec<DeviceSpace>) {
         let rows = match reader.path(&proc.join("diskstats")) {
             Ok(text) => {
                 let parsed = parse_diskstats(text);
@@ -38,18 +39,22 @@ impl DiskStats {
             }
             Err(error) => {
                 skips.unreadable("diskstats", "the host", error);
-                return Vec::new();
+                return (Vec::new(), Vec::new());
             }
         };
         let mut last = BTreeMap::new();
-        let mut samples = BTreeMap::new();
+        let (mut samples, mut spaces) = (BTreeMap::new(), BTreeMap::new());
         for row in rows.into_iter().filter(|row| known(row.device)) {
             let clocks = advance(self.last.get(&row.device), &row);
             samples.insert(row.device, sample(&row, &clocks));
             last.insert(row.device, clocks);
+            if row.discarded_bytes.is_some() {
+                let (device, discarded_bytes) = (row.device, row.discarded_bytes);
+                spaces.insert(device, DeviceSpace { device, discarded_bytes, free_bytes: None });
+            }
         }
         self.last = last;
-        samples.into_values().collect()
+        (samples.into_values().collect(), spaces.into_values().collect())
     }
 }
 

@@ -8,6 +8,7 @@
 //! | `guests` | which of them are QEMU guests? |
 //! | `hidden` | which could be and are not, because the controller ends above them? |
 //! | `disks`, `stack` | which disks are there, what do they stand on, which knob bites? |
+//! | `free_space` | how much is free on their file systems? |
 //! | `mounts` | what does the controller see of each file system? |
 //! | `counters`, `disk_stats`, `processes`, `open_files` | what did everyone transfer and use? |
 //! | `machines` | which process is the virtual machine of a number on vsock? |
@@ -27,6 +28,7 @@ mod descriptors;
 mod disk_stats;
 mod disks;
 mod error;
+mod free_space;
 mod guests;
 mod hidden;
 mod identity;
@@ -48,6 +50,7 @@ mod tree;
 
 pub use descriptors::DESCRIPTORS_MAX;
 pub use error::ObserveError;
+pub use free_space::free_bytes_by_disk;
 pub use hidden::HiddenGroups;
 pub use machines::{Machines, NoMachine};
 pub use mounts::{MountFacts, read_mount_facts};

@@ -147,7 +147,7 @@ impl Observer {
     pub fn sample(&mut self) -> Sample {
         let (reader, skips) = (&mut self.reader, &mut self.skips);
         let disks = &self.disks.known;
-        let devices = self.disk_stats.read(&self.roots.proc, |id| disks.contains_key(&id), reader, skips);
+        let (devices, spaces) = self.disk_stats.read(&self.roots.proc, |id| disks.contains_key(&id), reader, skips);
         let none = BTreeMap::new();
         let known = if self.roots.version == CgroupVersion::Absent { &none } else { &self.tenants.known };
         let root = self.tenants.root();
@@ -178,6 +178,7 @@ impl Observer {
             memory_pressure,
             // This is the kernel's side; whoever knows the time zone adds it.
             wall_seconds: None,
+            spaces,
             skipped: self.skips.take(),
         }
     }

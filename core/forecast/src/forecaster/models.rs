@@ -1,11 +1,13 @@
-//! What outlives a restart: the fitted trees of slices and of sessions, and what is known of families.
+//! What outlives a restart: the fitted trees of slices and of sessions, and what is known of families. The days ahead are kept by
+//! [`Loads`].
 
 use super::families::Families;
 use super::{Forecaster, ForecasterSettings};
 use crate::codec::Damaged;
+use crate::load::Loads;
 use minerva_model::{FittedModel, ModelKind};
 
-/// Marks in the files; 2 are seasonal ensembles.
+/// Marks in the files; 2 are the days ahead.
 const NEXT_SLICE: u16 = 1;
 const FAMILIES: u16 = 3;
 const SESSIONS: u16 = 4;
@@ -15,7 +17,10 @@ const SESSIONS: u16 = 4;
 /// # Errors
 /// What is wrong with them.
 pub fn check(model: &FittedModel) -> Result<(), Damaged> {
-    Forecaster::new(ForecasterSettings::default()).recall(model)
+    match model.kind {
+        ModelKind::DaysAhead => Loads::default().recall(&model.bytes),
+        _ => Forecaster::new(ForecasterSettings::default()).recall(model),
+    }
 }
 
 impl Forecaster {
@@ -25,6 +30,7 @@ impl Forecaster {
             ModelKind::NextSlice => self.next_slice.encode(NEXT_SLICE),
             ModelKind::Sessions => self.sessions.learner.encode(SESSIONS),
             ModelKind::Families => self.families.encode(FAMILIES),
+            ModelKind::DaysAhead => None,
         };
         ModelKind::ALL.into_iter().filter_map(|kind| Some(FittedModel { kind, bytes: bytes(kind)? })).collect()
     }
@@ -32,7 +38,7 @@ impl Forecaster {
     /// Takes over a model that was kept.
     ///
     /// # Errors
-    /// Damaged bytes, which change nothing.
+    /// Damaged bytes, or those of [`Loads`], which change nothing.
     pub fn recall(&mut self, model: &FittedModel) -> Result<(), Damaged> {
         match model.kind {
             ModelKind::NextSlice => self.next_slice.decode(&model.bytes, NEXT_SLICE),
@@ -41,6 +47,7 @@ impl Forecaster {
                 self.families = Families::decode(&model.bytes, FAMILIES)?;
                 Ok(())
             }
+            ModelKind::DaysAhead => Err(Damaged::Version),
         }
     }
 }

@@ -1,14 +1,13 @@
 //! Slices summed into bins of ten minutes on the wall clock.
 
-use super::{BIN_SECONDS, BINS_PER_WEEK};
+use super::{BIN_SECONDS, BINS_PER_DAY, BINS_PER_WEEK};
+use serde::{Deserialize, Serialize};
 
 /// Seconds from the epoch (a Thursday) to the first Monday.
 const FIRST_MONDAY_SECONDS: u64 = 4 * 86_400;
-/// A gap of more bins than this is not filled: after a week the models start from what they know.
-const GAP_MAX: u64 = BINS_PER_WEEK as u64;
 
 /// What happened in a time, in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Totals {
     /// Read.
     pub read_bytes: f64,
@@ -36,7 +35,7 @@ pub struct Bin {
 }
 
 /// Sums of the bin under way.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Bins {
     /// Bins since the first Monday of 1970.
     current: Option<u64>,
@@ -46,14 +45,15 @@ pub struct Bins {
 
 impl Bins {
     /// Adds what happened in the `seconds` before `wall_seconds` (since 1970, in the operator's time zone). `each` is called with
-    /// every bin that is over, in order: bins without a slice have no rates; a gap of more than a week is passed over.
+    /// every bin that is over, in order: bins without a slice have no rates. Of a gap whole weeks are passed over, so that bins stay in
+    /// their place of the week.
     ///
-    /// A clock that went backward adds to the bin under way. Values that are negative or not finite count as nothing.
+    /// A clock that went backward adds to the bin under way; by more than a day, it was wrong before, and the bins go on from where it
+    /// is now. Values that are negative or not finite count as nothing.
     pub fn add(&mut self, wall_seconds: u64, seconds: f64, totals: Totals, mut each: impl FnMut(Bin)) {
-        // The instant itself belongs to the next bin.
-        let number = wall_seconds.saturating_sub(FIRST_MONDAY_SECONDS + 1) / BIN_SECONDS;
+        let number = number(wall_seconds);
         let current = *self.current.get_or_insert(number);
-        if number > current {
+        if number > current || number + (BINS_PER_DAY as u64) < current {
             let complete = self.seconds * 2.0 >= BIN_SECONDS as f64;
             let rate = |sum: f64| sum / self.seconds;
             let rates = complete.then(|| Totals {
@@ -62,9 +62,8 @@ impl Bins {
                 discard_bytes: rate(self.sum.discard_bytes),
             });
             each(Bin { number: in_week(current), rates });
-            if number - current <= GAP_MAX {
-                (current + 1..number).for_each(|empty| each(Bin { number: in_week(empty), rates: None }));
-            }
+            let empty = in_week(number + BINS_PER_WEEK as u64 - 1 - current % BINS_PER_WEEK as u64);
+            (1..=empty as u64).for_each(|after| each(Bin { number: in_week(current + after), rates: None }));
             *self = Self { current: Some(number), ..Self::default() };
         }
         let sane = |value: f64| if value.is_finite() && value > 0.0 { value } else { 0.0 };
@@ -73,6 +72,31 @@ impl Bins {
         self.sum.discard_bytes += sane(totals.discard_bytes);
         self.seconds += sane(seconds);
     }
+
+    /// Bins that go on after those that were counted elsewhere, of which `next` is the one after the last: bins are counted from the
+    /// first Monday of 1970.
+    pub(crate) fn after(next: u64) -> Self {
+        // Nothing is known of the bin before, so it ends without a value being made of it.
+        Self { current: Some(next), ..Self::default() }
+    }
+
+    /// The number of the bin under way, counted from the first Monday of 1970.
+    pub(crate) fn current(&self) -> Option<u64> {
+        self.current
+    }
+
+    /// Seconds until the bin under way ends.
+    pub(crate) fn seconds_left(&self, wall_seconds: u64) -> u64 {
+        let ends =
+            self.current.map(|current| FIRST_MONDAY_SECONDS.saturating_add((current + 1).saturating_mul(BIN_SECONDS)));
+        ends.unwrap_or(wall_seconds).saturating_sub(wall_seconds).min(BIN_SECONDS)
+    }
+}
+
+/// The bin that ends with or after an instant.
+fn number(wall_seconds: u64) -> u64 {
+    // The instant itself is the last of its bin.
+    wall_seconds.saturating_sub(FIRST_MONDAY_SECONDS + 1) / BIN_SECONDS
 }
 
 fn in_week(bin: u64) -> usize {
@@ -105,7 +129,12 @@ mod tests {
         );
         done.clear();
         bins.add(monday, 1.0, slice, |bin| done.push(bin));
-        bins.add(monday + 40 * 7 * 86_400, 1.0, slice, |bin| done.push(bin));
-        assert_eq!(done.len(), 1, "backward and a jump of weeks");
+        assert!(done.is_empty(), "backward");
+        // From the fourth bin of a week to the seventh of another, and back by years.
+        for wall in [monday + 40 * 7 * 86_400 + 6 * 600 + 1, monday + 9 * 600 + 1] {
+            done.clear();
+            bins.add(wall, 1.0, slice, |bin| done.push(bin));
+            assert_eq!(done.len(), 3, "whole weeks are passed over: {done:?}");
+        }
     }
 }

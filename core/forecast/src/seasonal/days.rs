@@ -4,6 +4,7 @@
 //! log1p, which forecasts the median: [`DayClusters::bias`] is the factor for sums.
 
 use super::{BINS_PER_DAY, Seasonal};
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 const DAYS: usize = 7;
@@ -17,10 +18,18 @@ const BIAS_WEIGHT: f64 = 0.1;
 /// Factors on sums outside these bounds are a fault of the data.
 const BIAS_RANGE: (f64, f64) = (0.5, 4.0);
 
-type Day = [f32; BINS_PER_DAY];
+/// A value for each bin of a day.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct Day(#[serde(with = "crate::state::array")] [f32; BINS_PER_DAY]);
+
+impl Default for Day {
+    fn default() -> Self {
+        Self([0.0; BINS_PER_DAY])
+    }
+}
 
 /// The forecaster. 23 kB.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DayClusters {
     clusters: usize,
     level_weight: f32,
@@ -47,13 +56,13 @@ impl DayClusters {
             clusters: clusters.clamp(1, CLUSTERS_MAX),
             level_weight,
             profile_weight,
-            today: [0.0; BINS_PER_DAY],
+            today: Day::default(),
             filled: 0,
             days: VecDeque::new(),
             weekdays: [const { None }; DAYS],
             cluster_of: [0; DAYS],
             level: [0.0; CLUSTERS_MAX],
-            profile: [[0.0; BINS_PER_DAY]; CLUSTERS_MAX],
+            profile: [Day::default(); CLUSTERS_MAX],
             bias: 1.0,
             sums: (0.0, 0.0),
         }
@@ -67,7 +76,7 @@ impl DayClusters {
     fn forecast_log(&self, bin: usize) -> Option<f32> {
         let (day, slot) = (bin / BINS_PER_DAY % DAYS, bin % BINS_PER_DAY);
         let cluster = usize::from(self.cluster_of[day]);
-        (!self.days.is_empty()).then(|| self.level[cluster] + self.profile[cluster][slot])
+        (!self.days.is_empty()).then(|| self.level[cluster] + self.profile[cluster].0[slot])
     }
 
     fn end_day(&mut self, weekday: usize) {
@@ -94,9 +103,9 @@ impl DayClusters {
             let cluster = usize::from(self.cluster_of[usize::from(*weekday)]);
             let is_first = !std::mem::replace(&mut seen[cluster], true);
             let weight = |weight: f32| if is_first { 1.0 } else { weight };
-            let mean = day.iter().sum::<f32>() / BINS_PER_DAY as f32;
+            let mean = day.0.iter().sum::<f32>() / BINS_PER_DAY as f32;
             self.level[cluster] += weight(self.level_weight) * (mean - self.level[cluster]);
-            for (kept, new) in self.profile[cluster].iter_mut().zip(day) {
+            for (kept, new) in self.profile[cluster].0.iter_mut().zip(&day.0) {
                 *kept += weight(self.profile_weight) * (new - mean - *kept);
             }
         }
@@ -153,7 +162,7 @@ impl Seasonal for DayClusters {
             self.sums.1 += forecast.map_or(0.0, |log| libm::expm1(f64::from(log)));
         }
         let slot = bin % BINS_PER_DAY;
-        self.today[slot] = log;
+        self.today.0[slot] = log;
         self.filled += 1;
         if slot + 1 == BINS_PER_DAY {
             // A day of which less than half was seen is no day to learn from.
@@ -175,15 +184,15 @@ impl Seasonal for DayClusters {
 
 /// The mean of some days; `None` of none.
 fn centre<'a>(days: impl Iterator<Item = &'a Day>) -> Option<Box<Day>> {
-    let (mut sum, mut count) = (Box::new([0.0; BINS_PER_DAY]), 0.0);
+    let (mut sum, mut count) = (Box::new(Day::default()), 0.0);
     for day in days {
-        sum.iter_mut().zip(day).for_each(|(sum, value)| *sum += value);
+        sum.0.iter_mut().zip(&day.0).for_each(|(sum, value)| *sum += value);
         count += 1.0;
     }
-    sum.iter_mut().for_each(|value| *value /= count);
+    sum.0.iter_mut().for_each(|value| *value /= count);
     (count > 0.0).then_some(sum)
 }
 
 fn distance(a: &Day, b: &Day) -> f32 {
-    a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum()
+    a.0.iter().zip(&b.0).map(|(a, b)| (a - b) * (a - b)).sum()
 }

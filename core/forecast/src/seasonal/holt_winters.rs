@@ -1,6 +1,7 @@
 //! Holt and Winters' exponential smoothing with a damped trend and additive days (Gardner and McKenzie 1985).
 
 use super::{BINS_PER_DAY, Seasonal};
+use serde::{Deserialize, Serialize};
 
 /// Rounds in which each parameter is tried one step up and one down.
 const ROUNDS: usize = 8;
@@ -8,7 +9,7 @@ const ROUNDS: usize = 8;
 const STEP: f64 = 2.5;
 
 /// How fast each part follows, each between 0 and 1.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Smoothing {
     /// Of the level.
     pub alpha: f64,
@@ -28,11 +29,12 @@ impl Default for Smoothing {
 }
 
 /// The forecaster: a level, a trend and a value for each bin of the day.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HoltWinters {
     smoothing: Smoothing,
     level: f64,
     trend: f64,
+    #[serde(with = "crate::state::array")]
     season: [f64; BINS_PER_DAY],
     /// Values of the first day, until it is complete.
     filled: usize,

@@ -5,6 +5,7 @@
 
 use super::{BINS_PER_DAY, Seasonal};
 use crate::linear::solve_in_place;
+use serde::{Deserialize, Serialize};
 
 const P: usize = BINS_PER_DAY;
 const Q: usize = 2;
@@ -13,11 +14,13 @@ const N: usize = P + Q;
 const RIDGE: f64 = 1e-4;
 
 /// The forecaster.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LongArma {
     mean: f64,
+    #[serde(with = "crate::state::array")]
     coefficients: [f64; N],
     /// Deviations from the mean, newest first.
+    #[serde(with = "crate::state::array")]
     recent: [f64; P],
     innovations: [f64; Q],
 }

@@ -1,11 +1,13 @@
 //! Seasonal naive: as a day ago, as a week ago. What every other model has to beat.
 
 use super::{BINS_PER_DAY, BINS_PER_WEEK, Seasonal};
+use serde::{Deserialize, Serialize};
 
 /// The last week, bin by bin. 4 kB.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SeasonalNaive {
     period: usize,
+    #[serde(with = "crate::state::array")]
     week: [f32; BINS_PER_WEEK],
     seen: usize,
 }

@@ -5,6 +5,7 @@
 //! without that one state would follow every burst.
 
 use super::Seasonal;
+use serde::{Deserialize, Serialize};
 
 /// Low, medium, high.
 pub const STATES: usize = 3;
@@ -16,7 +17,7 @@ const LEAST: f64 = 1e-6;
 type PerState = [f64; STATES];
 
 /// The model and where the process is now.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ArrivalStates {
     /// Mean count a bin in each state, ascending as started, in units of `clump`.
     rates: PerState,

@@ -22,9 +22,11 @@ pub struct DiskStatsRow {
     pub in_flight: u64,
     /// Time with a request in flight, in milliseconds, wrapping.
     pub busy_ms: u32,
+    /// Bytes that the disk was told to forget; absent on kernels before 4.18.
+    pub discarded_bytes: Option<u64>,
 }
 
-/// Reads `/proc/diskstats`. Kernels before 4.18 print 14 columns, later ones up to 20: only the first 14 matter here.
+/// Reads `/proc/diskstats`. Kernels before 4.18 print 14 columns, later ones up to 20, the 15th to 18th being of discards.
 pub fn parse_diskstats(text: &[u8]) -> Parsed<DiskStatsRow> {
     parse_lines(text, |line| {
         let mut words = line.split_ascii_whitespace();
@@ -34,6 +36,7 @@ pub fn parse_diskstats(text: &[u8]) -> Parsed<DiskStatsRow> {
         let (read_ops, _merged, read_sectors, read_ms) = (next()?, next()?, next()?, next()?);
         let (write_ops, _merged, write_sectors, write_ms) = (next()?, next()?, next()?, next()?);
         let (in_flight, busy_ms) = (next()?, next()?);
+        let (_weighted_ms, _discards, _merged, discarded_sectors) = (next(), next(), next(), next());
         let counters = IoCounters {
             read_bytes: read_sectors.saturating_mul(512),
             write_bytes: write_sectors.saturating_mul(512),
@@ -42,7 +45,8 @@ pub fn parse_diskstats(text: &[u8]) -> Parsed<DiskStatsRow> {
         };
         // A kernel that would print more than 32 bits is read modulo 2^32, which the difference of two readings survives.
         let [read_ms, write_ms, busy_ms] = [read_ms, write_ms, busy_ms].map(|ms| ms as u32);
-        Some(DiskStatsRow { device, name, counters, read_ms, write_ms, in_flight, busy_ms })
+        let discarded_bytes = discarded_sectors.map(|sectors| sectors.saturating_mul(512));
+        Some(DiskStatsRow { device, name, counters, read_ms, write_ms, in_flight, busy_ms, discarded_bytes })
     })
 }
 
@@ -97,7 +101,7 @@ mod tests {
 
     #[test]
     fn diskstats_of_6_18_and_of_4_9() {
-        let text = b"   7       0 loop0 256 0 32768 6 10 0 80 1 0 8 6 0 0 0 0 0 0\n 254       0 vda 87876 25985 5115082 27516 13371 19259 1345080 4380 3 15852 32507\n 8 0 sda 1 2 3\n";
+        let text = b"   7       0 loop0 256 0 32768 6 10 0 80 1 0 8 6 3 0 40 2 0 0\n 254       0 vda 87876 25985 5115082 27516 13371 19259 1345080 4380 3 15852 32507\n 8 0 sda 1 2 3\n";
         let parsed = parse_diskstats(text);
         assert_eq!(parsed.malformed.count, 1);
         assert_eq!(parsed.rows.len(), 2);
@@ -108,6 +112,7 @@ mod tests {
         );
         assert_eq!((loop0.read_ms, loop0.write_ms, loop0.busy_ms, loop0.in_flight), (6, 1, 8, 0));
         assert_eq!(parsed.rows[1].in_flight, 3);
+        assert_eq!(parsed.rows.iter().map(|row| row.discarded_bytes).collect::<Vec<_>>(), [Some(20_480), None]);
     }
 
     #[test]

@@ -1,0 +1,143 @@
+//! The day and the week ahead of disks and of operators' groups: slices summed to bins of ten minutes, an ensemble for each of what
+//! is read, written, discarded, used up and freed, and what came of their forecasts.
+//!
+//! | file | what |
+//! |---|---|
+//! | `series` | one disk or group |
+//! | `space` | its free space |
+//! | `track` | forecasts of a day and of a week, kept beside what comes |
+//! | `score` | how much better they were than naive ones |
+//! | `file` | what outlives a restart |
+//!
+//! Work is bounded by a count: in each slice one week ahead is made anew, or one model is fitted.
+
+mod file;
+mod score;
+mod series;
+mod space;
+mod track;
+
+use crate::codec::Damaged;
+use crate::seasonal::Totals;
+use minerva_model::{DeviceId, LoadOf, Nanos, SharedLoad};
+use serde::{Deserialize, Serialize};
+use series::Series;
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+/// Disks and groups that are forecast, of about 0.4 MB each; of more there is no forecast.
+pub const LOADS_MAX: usize = 48;
+
+/// The end of a slice.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LoadTime {
+    /// On the engine's clock.
+    pub now: Nanos,
+    /// In seconds since 1970 in the host's time zone.
+    pub wall_seconds: u64,
+}
+
+/// What happened to a disk or a group in a slice.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LoadReading {
+    /// How long the slice was.
+    pub seconds: f64,
+    /// What was transferred and discarded in it.
+    pub totals: Totals,
+    /// Free bytes now, where somebody has looked.
+    pub free_bytes: Option<f64>,
+}
+
+/// The forecasts of a host's days and weeks.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Loads {
+    series: BTreeMap<LoadOf, Series>,
+    /// Whose turn it was last.
+    turn: Option<LoadOf>,
+    refused: u64,
+}
+
+impl Loads {
+    /// Takes a slice: each disk and group once. One of which nothing is known begins with its first transfer. Then does the slice's
+    /// part of the work.
+    pub fn observe(&mut self, time: LoadTime, slice: &[(LoadOf, LoadReading)]) {
+        for (of, reading) in slice {
+            if let Some(series) = self.series.get_mut(of) {
+                series.observe(time.wall_seconds, reading);
+            } else if reading.totals.read_bytes + reading.totals.write_bytes > 0.0 {
+                if self.series.len() < LOADS_MAX {
+                    self.series.entry(of.clone()).or_default().observe(time.wall_seconds, reading);
+                } else {
+                    self.refused += 1;
+                }
+            }
+        }
+        self.series.retain(|_, series| !series.is_forgotten());
+        self.work(time);
+    }
+
+    /// From whose turn it was on: the first whose forecast is of an earlier bin gets a new one; if there is none, the first that has a
+    /// model to fit.
+    fn work(&mut self, time: LoadTime) {
+        let after = self.turn.take();
+        let bounds = match &after {
+            Some(after) => [(Bound::Excluded(after), Bound::Unbounded), (Bound::Unbounded, Bound::Included(after))],
+            None => [(Bound::Unbounded, Bound::Unbounded), (Bound::Unbounded, Bound::Unbounded)],
+        };
+        for does in [Series::forecast_anew as fn(&mut Series, &LoadOf, LoadTime) -> bool, Series::refit] {
+            for range in bounds {
+                if let Some(of) = self
+                    .series
+                    .range_mut::<LoadOf, _>(range)
+                    .find_map(|(of, series)| does(series, of, time).then_some(of))
+                {
+                    self.turn = Some(of.clone());
+                    return;
+                }
+            }
+        }
+        self.turn = after;
+    }
+
+    /// The week ahead of everyone of whom one is foreseen.
+    pub fn forecasts(&self) -> Vec<SharedLoad> {
+        self.series.values().filter_map(|series| series.forecast().cloned()).collect()
+    }
+
+    /// Bins that were measured, oldest first, in bytes a second both ways, at most a week of them; the last ended when the forecast's
+    /// first bin began.
+    pub fn past(&self, of: &LoadOf) -> Vec<f64> {
+        self.series.get(of).map(Series::past).unwrap_or_default()
+    }
+
+    /// Groups of which something is known.
+    pub fn groups(&self) -> impl Iterator<Item = &str> {
+        self.series.keys().filter_map(|of| if let LoadOf::Group(group) = of { Some(group.as_str()) } else { None })
+    }
+
+    /// Nothing is told of a disk that is gone. What it did is kept: it may come back.
+    pub fn device_gone(&mut self, id: DeviceId) {
+        if let Some(series) = self.series.get_mut(&LoadOf::Device(id)) {
+            series.gone();
+        }
+    }
+
+    /// Readings that found no place, ever.
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// What outlives a restart, as bytes; nothing before the first bin.
+    pub fn encode(&self) -> Option<Vec<u8>> {
+        file::encode(&self.series)
+    }
+
+    /// Takes over what an earlier run kept.
+    ///
+    /// # Errors
+    /// Damaged bytes, which change nothing.
+    pub fn recall(&mut self, bytes: &[u8]) -> Result<(), Damaged> {
+        self.series = file::decode(bytes)?;
+        Ok(())
+    }
+}

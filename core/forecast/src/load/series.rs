@@ -1,0 +1,143 @@
+//! One disk or group.
+
+use super::space::Space;
+use super::track::{Track, expectation};
+use super::{LoadReading, LoadTime};
+use crate::seasonal::{BINS_PER_DAY, BINS_PER_WEEK, Bin, Bins, Ensemble, Seasonal};
+use minerva_model::{LoadBin, LoadForecast, LoadOf, Nanos, SharedLoad};
+use serde::{Deserialize, Serialize};
+
+/// A series without a transfer for so many bins is dropped: six weeks.
+const FORGET_BINS: u32 = 6 * BINS_PER_WEEK as u32;
+
+/// What is read, written or discarded, in bytes a second.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Part {
+    pub(super) ensemble: Ensemble,
+    day: Track,
+    week: Track,
+}
+
+impl Part {
+    pub(super) fn observe(&mut self, bin: usize, value: f64) {
+        self.day.observe(value);
+        self.week.observe(value);
+        self.ensemble.observe(bin, value);
+        let next = bin + 1;
+        if next.is_multiple_of(BINS_PER_DAY) {
+            plan(&mut self.day, &self.ensemble, next, &mut [0.0; BINS_PER_DAY]);
+        }
+        if next.is_multiple_of(BINS_PER_WEEK) {
+            plan(&mut self.week, &self.ensemble, next, &mut [0.0; BINS_PER_WEEK]);
+        }
+    }
+}
+
+fn plan(track: &mut Track, ensemble: &Ensemble, next: usize, ahead: &mut [f64]) {
+    if ensemble.forecast(next, ahead) {
+        track.plan(ahead, ensemble.history());
+    }
+}
+
+/// See the file's documentation.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Series {
+    pub(super) bins: Bins,
+    /// Reads, writes, discards.
+    pub(super) parts: [Part; 3],
+    pub(super) space: Option<Box<Space>>,
+    /// Free bytes when somebody last looked, in the bin under way.
+    free_bytes: Option<f64>,
+    /// The bin under way when the forecast was made.
+    made_in: Option<u64>,
+    forecast: Option<SharedLoad>,
+    silent_bins: u32,
+}
+
+impl Series {
+    /// One that goes on with these bins.
+    pub(super) fn after(bins: Bins) -> Self {
+        Self { bins, ..Self::default() }
+    }
+
+    pub(super) fn observe(&mut self, wall_seconds: u64, reading: &LoadReading) {
+        let (parts, space, free, silent) =
+            (&mut self.parts, &mut self.space, &mut self.free_bytes, &mut self.silent_bins);
+        self.bins.add(wall_seconds, reading.seconds, reading.totals, |Bin { number, rates }| {
+            let values =
+                rates.map_or([f64::NAN; 3], |rates| [rates.read_bytes, rates.write_bytes, rates.discard_bytes]);
+            parts.iter_mut().zip(values).for_each(|(part, value)| part.observe(number, value));
+            let free = free.take();
+            if free.is_some() || space.is_some() {
+                space.get_or_insert_default().observe(number, free);
+            }
+            let is_silent = values.iter().all(|value| value.is_nan() || *value == 0.0);
+            *silent = if is_silent { silent.saturating_add(1) } else { 0 };
+        });
+        self.free_bytes = reading.free_bytes.filter(|free| free.is_finite() && *free >= 0.0).or(self.free_bytes);
+    }
+
+    /// Nothing was transferred for weeks.
+    pub(super) fn is_forgotten(&self) -> bool {
+        self.silent_bins >= FORGET_BINS
+    }
+
+    pub(super) fn gone(&mut self) {
+        (self.forecast, self.made_in) = (None, None);
+    }
+
+    pub(super) fn forecast(&self) -> Option<&SharedLoad> {
+        self.forecast.as_ref()
+    }
+
+    pub(super) fn past(&self) -> Vec<f64> {
+        let [reads, writes, _] = self.parts.each_ref().map(|part| part.ensemble.history());
+        let skipped = reads.len().saturating_sub(BINS_PER_WEEK);
+        reads.zip(writes).skip(skipped).map(|(read, written)| f64::from(read) + f64::from(written)).collect()
+    }
+
+    /// Makes the forecast if it is of an earlier bin; whether it did.
+    pub(super) fn forecast_anew(&mut self, of: &LoadOf, time: LoadTime) -> bool {
+        let Some(current) = self.bins.current().filter(|current| self.made_in != Some(*current)) else { return false };
+        self.made_in = Some(current);
+        self.forecast = self.made(of, time, (current % BINS_PER_WEEK as u64) as usize).map(SharedLoad::from);
+        true
+    }
+
+    fn made(&self, of: &LoadOf, time: LoadTime, next: usize) -> Option<LoadForecast> {
+        let mut bins = vec![LoadBin::default(); BINS_PER_WEEK];
+        let mut ahead = [0.0; BINS_PER_WEEK];
+        for (index, part) in self.parts.iter().enumerate() {
+            if !part.ensemble.forecast(next, &mut ahead) {
+                return None;
+            }
+            for (at, (bin, value)) in bins.iter_mut().zip(&ahead).enumerate() {
+                let of = [&mut bin.read, &mut bin.written, &mut bin.discarded];
+                *of[index] = expectation(&part.day, &part.week, at, *value);
+            }
+        }
+        let free = self.space.as_ref().and_then(|space| space.expected(next)).into_iter().flatten();
+        bins.iter_mut().zip(free).for_each(|(bin, free)| bin.free = Some(free));
+        let [reads, writes, _] = &self.parts;
+        Some(LoadForecast {
+            of: of.clone(),
+            made_at: time.now,
+            first_ends: time.now + Nanos::from_secs(self.bins.seconds_left(time.wall_seconds)),
+            bins,
+            skill_day: of_both(reads.day.score.told(), writes.day.score.told()),
+            skill_week: of_both(reads.week.score.told(), writes.week.score.told()),
+            days_scored: reads.day.score.days(),
+        })
+    }
+
+    /// Fits a model that is due; whether there was one.
+    pub(super) fn refit(&mut self, _: &LoadOf, _: LoadTime) -> bool {
+        let flows = self.space.iter_mut().flat_map(|space| &mut space.flows);
+        self.parts.iter_mut().map(|part| &mut part.ensemble).chain(flows).any(Ensemble::refit)
+    }
+}
+
+/// Of two series the less certain counts, unless there is nothing to foresee of it.
+fn of_both(reads: f64, writes: f64) -> f64 {
+    if reads * writes == 0.0 { reads + writes } else { reads.min(writes) }
+}

@@ -1,0 +1,188 @@
+//! The day and the week ahead of disks and groups: what is foreseen of a steady office, that noise earns nothing, that free space is
+//! foreseen, and that all of it outlives a restart.
+
+use minerva_forecast::Damaged;
+use minerva_forecast::load::{LOADS_MAX, LoadReading, LoadTime, Loads};
+use minerva_forecast::seasonal::Totals;
+use minerva_model::{DeviceId, LOAD_BINS, LOAD_BINS_PER_DAY, LoadOf, Nanos, SharedLoad};
+
+const MONDAY: u64 = 4 * 86_400 + 2_000 * 7 * 86_400;
+const MIB: f64 = 1_048_576.0;
+/// Slices are long here, as nothing depends on their length.
+const SLICE: u64 = 300;
+
+fn disk(minor: u32) -> LoadOf {
+    LoadOf::Device(DeviceId { major: 8, minor })
+}
+
+/// A number from 0 to 1 that has nothing to do with the one before.
+fn noise(seed: u64) -> f64 {
+    let mut z = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+/// Bytes a second of an office: by day on weekdays, with a backup at two every night that writes.
+fn office(second: u64) -> Totals {
+    let (day, hour) = (second / 86_400 % 7, second / 3_600 % 24);
+    let level = if day < 5 && (8..18).contains(&hour) { 20.0 } else { 1.0 };
+    let backup = if hour == 2 { 50.0 } else { 0.5 };
+    let about = 0.8 + 0.4 * noise(second / 600);
+    Totals { read_bytes: level * about * MIB, write_bytes: backup * about * MIB, discard_bytes: 0.0 }
+}
+
+/// Feeds days of `of`, from second `from` on.
+fn run(loads: &mut Loads, of: &LoadOf, from: u64, days: u64, each: impl Fn(u64) -> LoadReading) {
+    for slice in 1..=days * 86_400 / SLICE {
+        let second = from + slice * SLICE;
+        let time = LoadTime { now: Nanos::from_secs(second), wall_seconds: MONDAY + second };
+        loads.observe(time, &[(of.clone(), each(second))]);
+    }
+}
+
+fn reading(rates: Totals, free_bytes: Option<f64>) -> LoadReading {
+    let seconds = SLICE as f64;
+    let totals = Totals {
+        read_bytes: rates.read_bytes * seconds,
+        write_bytes: rates.write_bytes * seconds,
+        discard_bytes: rates.discard_bytes * seconds,
+    };
+    LoadReading { seconds, totals, free_bytes }
+}
+
+fn forecast(loads: &Loads) -> SharedLoad {
+    loads.forecasts().first().cloned().expect("a forecast")
+}
+
+#[test]
+fn an_offices_week_is_foreseen_with_skill_and_intervals() {
+    let mut loads = Loads::default();
+    let of = disk(0);
+    run(&mut loads, &of, 0, 28, |second| reading(office(second - 1), None));
+    let foreseen = forecast(&loads);
+    assert_eq!((foreseen.bins.len(), &foreseen.of), (LOAD_BINS, &of));
+    // The last slice ended the last bin of a Sunday; what is under way is that bin, and Monday follows.
+    let at = |hours: u64| foreseen.at(Nanos::from_secs(28 * 86_400 + hours * 3_600 + 1_500)).expect("within the week");
+    for (hours, read, written) in [(10, 20.0, 0.5), (2, 1.0, 50.0), (24 + 12, 20.0, 0.5), (5 * 24 + 12, 1.0, 0.5)] {
+        let bin = at(hours);
+        let near = |value: f32, expected: f64| (f64::from(value) / MIB / expected - 1.0).abs() < 0.3;
+        assert!(near(bin.read.value, read) && near(bin.written.value, written), "after {hours} h: {bin:?}");
+        assert!(bin.read.lower <= bin.read.value && bin.read.value <= bin.read.upper);
+    }
+    assert!(
+        at(2).read_share().is_some_and(|share| share < 0.1) && at(10).read_share().is_some_and(|share| share > 0.9)
+    );
+    assert!(foreseen.skill_day > 0.05 && foreseen.skill_day <= 1.0, "{}", foreseen.skill_day);
+    assert!(foreseen.days_scored >= 25);
+    // Of the day that comes about 80 of 100 bins are within.
+    let mut held = 0;
+    for bin in 0..LOAD_BINS_PER_DAY {
+        let second = 28 * 86_400 + bin as u64 * 600 + 300;
+        let came = office(second).read_bytes;
+        let interval = foreseen.at(Nanos::from_secs(second)).expect("within").read;
+        held += usize::from((f64::from(interval.lower)..=f64::from(interval.upper)).contains(&came));
+    }
+    assert!((95..=144).contains(&held), "{held} of 144");
+}
+
+#[test]
+fn white_noise_earns_no_skill() {
+    let mut told = Vec::new();
+    for seed in 0..8 {
+        let mut loads = Loads::default();
+        let noisy = |second: u64| {
+            let value = -(1.0 - noise(seed << 40 | (second - 1) / 600)).ln();
+            reading(Totals { read_bytes: value * MIB, ..Totals::default() }, None)
+        };
+        run(&mut loads, &disk(0), 0, 21, noisy);
+        told.push(forecast(&loads).skill_day);
+    }
+    assert!(told.iter().all(|skill| *skill < 0.1), "{told:?}");
+    assert!(told.iter().filter(|skill| **skill > 0.0).count() <= 2, "{told:?}");
+}
+
+#[test]
+fn free_space_is_foreseen_where_it_is_known() {
+    const GIB: f64 = 1_073_741_824.0;
+    // A gibibyte an hour is used up, and 23 are freed at four every morning.
+    let free = |second: u64| {
+        let (days, seconds) = (second / 86_400, second % 86_400);
+        let freed = if seconds >= 4 * 3_600 { 23.0 } else { 0.0 };
+        (500.0 - days as f64 - seconds as f64 / 3_600.0 + freed) * GIB
+    };
+    let mut loads = Loads::default();
+    run(&mut loads, &disk(0), 0, 14, |second| reading(office(second - 1), Some(free(second))));
+    let foreseen = forecast(&loads);
+    for hours in [3, 12, 3 * 24 + 12] {
+        let second = 14 * 86_400 + hours * 3_600;
+        let told = foreseen.at(Nanos::from_secs(second)).and_then(|bin| bin.free).expect("known");
+        let error = (f64::from(told.value) - free(second)).abs() / GIB;
+        assert!(error < 4.0, "after {hours} h {error} GiB beside {} GiB", free(second) / GIB);
+        assert!(told.lower <= told.value && told.value <= told.upper);
+    }
+    let mut blind = Loads::default();
+    run(&mut blind, &disk(0), 0, 3, |second| reading(office(second - 1), None));
+    assert!(forecast(&blind).bins.iter().all(|bin| bin.free.is_none()), "nobody looked");
+}
+
+#[test]
+fn histories_outlive_a_restart_and_a_gap() {
+    let mut loads = Loads::default();
+    assert_eq!(loads.encode(), None);
+    let group = LoadOf::Group("web".to_owned());
+    for of in [&disk(3), &group] {
+        run(&mut loads, of, 0, 15, |second| reading(office(second - 1), Some(1e12 - second as f64 * 1e3)));
+    }
+    let bytes = loads.encode().expect("a history");
+    let mut next = Loads::default();
+    next.recall(&bytes).expect("whole");
+    assert_eq!(next.encode().as_ref(), Some(&bytes), "what was taken over is what was kept");
+    // Two and a half weeks later, on a Wednesday.
+    let from = 15 * 86_400 + 17 * 86_400 + 43_200;
+    for of in [&disk(3), &group] {
+        run(&mut next, of, from, 1, |second| reading(office(second - 1), None));
+    }
+    for foreseen in next.forecasts() {
+        let bin = foreseen.at(Nanos::from_secs(from + 86_400 + 3_600)).expect("within");
+        let expected = office(from + 86_400 + 3_600).read_bytes;
+        assert!((f64::from(bin.read.value) / expected - 1.0).abs() < 0.5, "{:?}: {bin:?} {expected}", foreseen.of);
+    }
+    for at in [0, 9, bytes.len() / 2, bytes.len() - 1] {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 4;
+        let before = next.encode();
+        assert!(matches!(next.recall(&damaged), Err(Damaged::Shape | Damaged::Checksum)), "byte {at}");
+        assert_eq!(next.encode(), before, "a damaged one changes nothing");
+    }
+}
+
+#[test]
+fn clocks_and_numbers_of_any_kind_are_no_trouble() {
+    let mut loads = Loads::default();
+    let walls = [0, u64::MAX, MONDAY, 7, MONDAY + 600, MONDAY + 1_200, u64::MAX - 1, MONDAY + 900];
+    let values = [f64::NAN, f64::INFINITY, -1.0, 1e300, 0.0];
+    for (step, wall_seconds) in walls.iter().cycle().take(400).enumerate() {
+        let value = values[step % values.len()];
+        let totals = Totals { read_bytes: 1.0 + step as f64, write_bytes: value, discard_bytes: value };
+        let reading = LoadReading { seconds: [600.0, value][step % 2], totals, free_bytes: Some(value) };
+        let time = LoadTime { now: Nanos(step as u64), wall_seconds: *wall_seconds };
+        loads.observe(time, &[(disk(0), reading)]);
+        let rows = loads.forecasts();
+        let bins = rows.iter().flat_map(|row| &row.bins);
+        assert!(bins.flat_map(|bin| [bin.read, bin.written]).all(|row| row.value >= 0.0 && row.lower <= row.upper));
+    }
+    assert!(Loads::default().recall(&[]).is_err());
+}
+
+#[test]
+fn ten_thousand_groups_cost_a_bounded_number_of_states() {
+    let mut loads = Loads::default();
+    let rows: Vec<(LoadOf, LoadReading)> =
+        (0..10_000).map(|number| (LoadOf::Group(format!("group {number}")), reading(office(1), None))).collect();
+    for slice in 1..30 {
+        loads.observe(LoadTime { now: Nanos::from_secs(slice * 60), wall_seconds: MONDAY + slice * 60 }, &rows);
+    }
+    assert_eq!(loads.groups().count(), LOADS_MAX);
+    assert_eq!(loads.refused(), 29 * (10_000 - LOADS_MAX as u64));
+}
