@@ -63,9 +63,13 @@ pub(crate) enum Command {
         /// What else can be done with forecasts
         #[command(subcommand)]
         command: Option<ForecastCommand>,
-        /// Its name, its id (t4) or its cgroup path; one that is called evaluate is named by its id or path
+        /// Its name, its id (t4) or its cgroup path; one that is called evaluate is named by its id or path. With --horizon a disk (sda,
+        /// 8:0) or one of the operator's groups
         #[arg(required = true)]
         tenant: Option<String>,
+        /// The day or the week ahead of a disk or a group, in place of the seconds ahead of a tenant
+        #[arg(long, value_name = "HORIZON", value_parser = ["day", "week"])]
+        horizon: Option<String>,
         /// Write it as a page to this file
         #[arg(long, value_name = "FILE")]
         html: Option<PathBuf>,

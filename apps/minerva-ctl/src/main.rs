@@ -82,7 +82,14 @@ fn run(arguments: Arguments) -> anyhow::Result<CommandStatus> {
         }
         Command::Forecast { command: Some(ForecastCommand::Evaluate(what)), .. } => forecast::evaluate(&what, json),
         // The command line does not parse without a tenant.
-        Command::Forecast { command: None, tenant, html } => {
+        Command::Forecast { command: None, tenant, horizon: Some(horizon), html } => {
+            with_daemon(Box::new(move |client| {
+                Box::pin(async move {
+                    forecast::days(client, tenant.unwrap_or_default(), &horizon, html.as_deref(), json).await
+                })
+            }))
+        }
+        Command::Forecast { command: None, tenant, horizon: None, html } => {
             with_daemon(Box::new(move |client| Box::pin(forecast::run(client, tenant.unwrap_or_default(), html, json))))
         }
         Command::Record { file: tape, duration } => {

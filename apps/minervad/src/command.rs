@@ -1,6 +1,7 @@
 //! What other threads may ask of the slice loop. The queue is bounded: a flood of clients is refused at the listener, and the
 //! loop never waits for any of them.
 
+use crate::operator::days::Ahead;
 use minerva_api::v1;
 use minerva_tenant_server::request::{Answer, RequestSink, TenantCall};
 use prometheus_client::metrics::gauge::Gauge;
@@ -21,6 +22,8 @@ pub(crate) enum Command {
     Reload(Option<oneshot::Sender<Result<String, String>>>),
     /// Tell how things stand.
     Status(oneshot::Sender<v1::StatusResponse>),
+    /// Tell what a disk or a group is expected to do; nothing if there is neither.
+    LoadForecast(String, Ahead, oneshot::Sender<Option<v1::ForecastResponse>>),
     /// Tell what a tenant is expected to do; nothing if there is no such tenant.
     Forecast(String, oneshot::Sender<Option<v1::ForecastResponse>>),
     /// Start a recording into this queue, unless one runs.

@@ -17,6 +17,7 @@ impl Driver {
             Command::Stop(_) => {}
             Command::Reload(answer) => self.reload(answer),
             Command::Status(answer) => drop(answer.send(self.status())),
+            Command::LoadForecast(of, ahead, answer) => drop(answer.send(self.load_forecast(&of, ahead))),
             Command::Forecast(tenant, answer) => drop(answer.send(self.forecast(&tenant))),
             Command::Record(client, answer) => self.begin_recording(client, answer),
             Command::EndRecord => self.recording.end(),

@@ -1,6 +1,6 @@
 //! Every metric that the daemon exports: name, unit and description stand here and nowhere else.
 //!
-//! Cardinality is bounded: labels are disks, kinds of findings and outcomes, never tenants. What a single tenant does is
+//! Cardinality is bounded: labels are disks, the operator's groups, kinds of findings and outcomes, never tenants. What a single tenant does is
 //! in `minerva-ctl top` and `explain`.
 
 use minerva_model::FindingKind;
@@ -35,6 +35,14 @@ pub(crate) struct KindLabel {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(crate) struct CommitLabel {
     pub(crate) of: &'static str,
+}
+
+/// Labels `kind`: `device` or `group`, `name`: the kernel's or the operator's, and `horizon`: `day` or `week`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct LoadLabels {
+    pub(crate) kind: &'static str,
+    pub(crate) name: String,
+    pub(crate) horizon: &'static str,
 }
 
 /// Label `outcome`.
@@ -85,6 +93,8 @@ pub(crate) struct Metrics {
     pub(crate) forecast_skill: Family<HorizonLabel, Ratio>,
     pub(crate) forecast_intervals: Family<OutcomeLabel, Counter>,
     pub(crate) device_forecast: Family<DeviceLabel, Ratio>,
+    pub(crate) load_forecast: Family<LoadLabels, Ratio>,
+    pub(crate) load_forecast_skill: Family<LoadLabels, Ratio>,
 }
 
 impl Metrics {
@@ -121,6 +131,8 @@ impl Metrics {
             forecast_skill: Family::default(),
             forecast_intervals: Family::default(),
             device_forecast: Family::default(),
+            load_forecast: Family::default(),
+            load_forecast_skill: Family::default(),
         };
         // A counter that appears only with its first failure cannot be alerted on: show the zeros from the start.
         for outcome in ["done", "refused", "vanished"] {
@@ -190,6 +202,10 @@ impl Metrics {
         registry.register("forecast_intervals", text, self.forecast_intervals.clone());
         let text = "Bytes that all tenants together are expected to transfer on the disk in the next 15 s";
         registry.register("device_forecast_bytes", text, self.device_forecast.clone());
+        let text = "Bytes that a disk or a group is expected to transfer in the next day or week";
+        registry.register("load_forecast_bytes", text, self.load_forecast.clone());
+        let text = "Skill of those forecasts: 1 is perfect, 0 no better than naive ones";
+        registry.register("load_forecast_skill_ratio", text, self.load_forecast_skill.clone());
     }
 
     /// Counts transactions of the store, for `requests` or for a `slice`.
@@ -245,7 +261,7 @@ pub(crate) fn render(registry: &Registry) -> Result<String, fmt::Error> {
 
 #[cfg(test)]
 mod tests {
-    use super::{DeviceLabel, HorizonLabel, Metrics, render};
+    use super::{DeviceLabel, HorizonLabel, LoadLabels, Metrics, render};
     use minerva_model::FindingKind;
 
     #[test]
@@ -275,11 +291,14 @@ mod tests {
         metrics.forecasts.get_or_create(&label).set(1);
         metrics.forecasts_skilled.get_or_create(&label).set(1);
         metrics.forecast_skill.get_or_create(&label).set(1.0);
+        let label = LoadLabels { kind: "device", name: "sda".to_owned(), horizon: "day" };
+        metrics.load_forecast.get_or_create(&label).set(1.0);
+        metrics.load_forecast_skill.get_or_create(&label).set(1.0);
         let text = render(&registry).expect("a string takes everything");
         let handbook = include_str!("../../../docs/operator.md");
         let names = text.lines().filter_map(|line| line.strip_prefix("# HELP ")?.split(' ').next());
         let names: Vec<&str> = names.collect();
-        assert!(names.len() == 30, "{names:?}");
+        assert!(names.len() == 32, "{names:?}");
         for name in names {
             assert!(handbook.contains(&format!("`{name}")), "docs/operator.md does not have {name}");
         }

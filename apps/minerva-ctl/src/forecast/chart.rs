@@ -1,7 +1,7 @@
-//! A chart in text: a column a slice.
+//! A chart in text: a column a slice, or several bins of a day or a week.
 
 use super::series::{Point, Series};
-use crate::figures::rate;
+use crate::figures::{long_span, rate};
 
 const ROWS: usize = 14;
 /// Slices that are over; with those to come and the labels it fits a terminal of 100 columns.
@@ -32,7 +32,10 @@ pub(super) fn chart(series: &Series) -> String {
         text.push('\n');
     }
     let past_seconds = series.past as f64 * series.slice_seconds;
-    let left = format!("-{past_seconds:.0} s");
+    let left = match past_seconds {
+        seconds if seconds < 3_600.0 => format!("-{seconds:.0} s"),
+        seconds => format!("-{}", long_span((seconds * 1e9) as u64)),
+    };
     let gap = series.past.saturating_sub(left.len());
     text.push_str(&format!("{:width$}  {left}{:gap$}now {}\n", "", "", crate::moment::show(series.unix_ns)));
     text.push_str(&format!(

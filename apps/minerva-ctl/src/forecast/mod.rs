@@ -1,11 +1,13 @@
 //! `minerva-ctl forecast`: what a tenant is expected to do, and what it was expected to do before beside what then came.
 
 mod chart;
+mod days;
 mod evaluate;
 mod page;
 mod series;
 mod words;
 
+pub(crate) use days::run as days;
 pub(crate) use evaluate::run as evaluate;
 pub(crate) use words::{brief, sentence};
 
@@ -23,7 +25,7 @@ pub(crate) async fn run(
     html: Option<PathBuf>,
     json: bool,
 ) -> anyhow::Result<CommandStatus> {
-    let answer = client.forecast(v1::ForecastRequest { tenant }).await?.into_inner();
+    let answer = client.forecast(v1::ForecastRequest { tenant, horizon: String::new() }).await?.into_inner();
     if let Some(path) = &html {
         std::fs::write(path, page::page(&answer)).with_context(|| format!("failed to write {}", path.display()))?;
     }
@@ -124,6 +126,7 @@ mod tests {
             slice_ns: 1_000_000_000,
             unix_ns: 11_000_000_000,
             disks: vec![disk],
+            load: None,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::series::{Point, Series};
 use super::{heading, nothing, sentence};
-use crate::figures::rate;
+use crate::figures::{long_span, rate};
 use minerva_api::v1;
 use std::fmt::Write;
 
@@ -15,29 +15,54 @@ const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;margin:2em;max-widt
     .came{fill:none;stroke:#1b4f8f;stroke-width:1.6}.expected{fill:none;stroke:#c2571a;stroke-width:1.4;stroke-dasharray:5 3}\
     .interval{fill:#c2571a;fill-opacity:.16}.axis{stroke:#777}text{font-size:12px;fill:#444}";
 
-/// The whole page.
+/// The whole page of a tenant.
 pub(super) fn page(answer: &v1::ForecastResponse) -> String {
-    let title = escaped(&format!("Forecast of {}", answer.tenant));
-    let mut text = format!(
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title><style>{STYLE}</style></head>\n\
-         <body><h1>{title}</h1>\n<p>At {}. Solid: what came. Dashed: what was expected of each slice when it began, and of those \
-         to come. Shaded: the interval that 80 of 100 are to be within.</p>\n",
-        escaped(&crate::moment::show(answer.unix_ns))
-    );
+    let mut text = head(&format!("Forecast of {}", answer.tenant));
+    text.push_str(&legend(answer.unix_ns));
     for disk in &answer.disks {
         // Writing into a string cannot fail; the same holds below.
-        let _ =
-            writeln!(text, "<h2>{}</h2>\n{}<ul>", escaped(&heading(answer, disk)), plot(&Series::new(answer, disk)));
-        for forecast in &disk.forecasts {
-            let _ = writeln!(text, "<li>{}</li>", escaped(&sentence(forecast)));
-        }
-        text.push_str("</ul>\n");
+        let _ = writeln!(text, "<h2>{}</h2>\n{}", escaped(&heading(answer, disk)), plot(&Series::new(answer, disk)));
+        text.push_str(&list(disk.forecasts.iter().map(sentence)));
     }
     if answer.disks.is_empty() {
         let _ = writeln!(text, "<p>{}</p>", escaped(&nothing(answer)));
     }
-    text.push_str("</body></html>\n");
+    text.push_str(END);
     text
+}
+
+/// A page of one series, with what is said of it.
+pub(super) fn page_of(title: &str, answer: &v1::ForecastResponse, series: &Series, said: &[String]) -> String {
+    let list = list(said.iter().cloned());
+    format!("{}{}{}{list}{END}", head(title), legend(answer.unix_ns), plot(series))
+}
+
+/// A page that says why there is nothing to show.
+pub(super) fn page_without(title: &str, why: &str) -> String {
+    format!("{}<p>{}</p>\n{END}", head(title), escaped(why))
+}
+
+const END: &str = "</body></html>\n";
+
+fn head(title: &str) -> String {
+    let title = escaped(title);
+    format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title><style>{STYLE}</style></head>\n\
+         <body><h1>{title}</h1>\n"
+    )
+}
+
+fn legend(unix_ns: i64) -> String {
+    format!(
+        "<p>At {}. Solid: what came. Dashed: what was expected when it began, and of what is to come. Shaded: the interval that 80 of \
+         100 are to be within.</p>\n",
+        escaped(&crate::moment::show(unix_ns))
+    )
+}
+
+fn list(lines: impl Iterator<Item = String>) -> String {
+    let items: String = lines.map(|line| format!("<li>{}</li>\n", escaped(&line))).collect();
+    format!("<ul>{items}</ul>\n")
 }
 
 /// Where values stand on the page.
@@ -79,10 +104,10 @@ fn plot(series: &Series) -> String {
         "<line class=\"axis\" x1=\"{LEFT}\" y1=\"{floor:.1}\" x2=\"{WIDTH}\" y2=\"{floor:.1}\"/>\n\
          <line class=\"axis\" x1=\"{now:.1}\" y1=\"0\" x2=\"{now:.1}\" y2=\"{floor:.1}\" stroke-dasharray=\"2 3\"/>\n\
          <text x=\"{now:.1}\" y=\"{:.1}\" text-anchor=\"middle\">now</text>\n\
-         <text x=\"{LEFT}\" y=\"{:.1}\">{:.0} s before</text>\n",
+         <text x=\"{LEFT}\" y=\"{:.1}\">{} before</text>\n",
         HEIGHT - 8.0,
         HEIGHT - 8.0,
-        series.past as f64 * series.slice_seconds,
+        long_span((series.past as f64 * series.slice_seconds * 1e9) as u64),
     );
     for part in [0.5, 1.0] {
         let (value, y) = (axes.top * part, axes.y(axes.top * part) + 8.0);

@@ -27,6 +27,7 @@ impl Driver {
             slice_ns: self.file.config.engine.observe.slice.0,
             unix_ns: self.progress.unix_ns,
             disks: devices.into_iter().map(|device| self.disk_forecast(tenant, device)).collect(),
+            load: None,
         })
     }
 
@@ -69,6 +70,7 @@ impl Driver {
 
     /// A slice has ended: what came stands beside what was expected of it, and the gauges are set.
     pub(crate) fn note_forecasts(&mut self) {
+        self.note_days();
         let (signals, outlook) = (self.engine.signals(), self.engine.outlook());
         let slice = self.file.config.engine.observe.slice;
         self.foreseen.note(self.progress.unix_ns, signals, outlook, slice, &self.metrics);

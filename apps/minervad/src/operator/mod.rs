@@ -1,6 +1,7 @@
 //! Operators' tools and the metrics: two sockets, served on a thread of their own.
 
 pub(crate) mod access;
+pub(crate) mod days;
 pub(crate) mod explain;
 mod forecast;
 pub(crate) mod foreseen;

@@ -2,6 +2,7 @@
 //! delay a slice: queues are bounded and answers that nobody waits for are dropped.
 
 use crate::command::{Command, Commands, NotTaken, RECORD_QUEUE_LENGTH};
+use crate::operator::days::Ahead;
 use crate::operator::explain::Explainer;
 use crate::tenants::audit;
 use minerva_api::v1;
@@ -65,9 +66,12 @@ impl Operator for Service {
     }
 
     async fn forecast(&self, request: Request<v1::ForecastRequest>) -> Result<Response<v1::ForecastResponse>, Status> {
-        let tenant = request.into_inner().tenant;
+        let v1::ForecastRequest { tenant, horizon } = request.into_inner();
         if tenant.is_empty() {
             return Err(Status::invalid_argument("no tenant named: give its name, its id or its cgroup path"));
+        }
+        if !horizon.is_empty() {
+            return self.load_forecast(tenant, &horizon).await;
         }
         let found = self.ask(|answer| Command::Forecast(tenant.clone(), answer)).await?;
         let unknown = || Status::not_found(format!("no tenant has the name, id or cgroup path '{tenant}'"));
@@ -123,6 +127,21 @@ impl Operator for Service {
 }
 
 impl Service {
+    /// The day or the week ahead of a disk or a group.
+    async fn load_forecast(&self, of: String, horizon: &str) -> Result<Response<v1::ForecastResponse>, Status> {
+        let Some(ahead) = Ahead::from_word(horizon) else {
+            return Err(Status::invalid_argument(format!("'{horizon}' is no horizon: give day or week")));
+        };
+        let found = self.ask(|answer| Command::LoadForecast(of.clone(), ahead, answer)).await?;
+        let unknown = || {
+            Status::not_found(format!(
+                "no disk has the name or number '{of}', and no tenant is in a group of that name: a day or a week is forecast of disks \
+                 (sda, 8:0) and of the operator's groups, not of single tenants"
+            ))
+        };
+        found.map(Response::new).ok_or_else(unknown)
+    }
+
     /// Sends a command that is answered, and waits for the answer.
     async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, Status> {
         let (sender, receiver) = oneshot::channel();
