@@ -79,6 +79,7 @@ const FIGURES: &[(&str, Source)] = &[
         "blk-hostile",
         Source::Test(&["--package", "minerva-blk", "--test", "hostile", "random"], ("PROPTEST_CASES", 1_000_000)),
     ),
+    ("mapreduce", Source::Sim),
     ("blk-speed", Source::Bench("minerva-blk", "speed")),
     ("sim-agrees", Source::Conformance),
     ("fuzz", Source::Fuzz),

@@ -25,6 +25,7 @@ pub(crate) fn run(arguments: &FigureArguments) -> anyhow::Result<()> {
         FigureId::TagInversions => tag_inversions(&built_in("sata-ssd")?),
         FigureId::Queueing => queueing_means(),
         FigureId::Background => figure_background::figure(threads()),
+        FigureId::Mapreduce => crate::reproduce::mapreduce::figure(),
         FigureId::SimSpeed => sim_speed(&built_in("sata7200-80g")?),
         FigureId::DiskTime => {
             disk_time::figure(&[built_in("sata7200-80g")?, built_in("sas10k-300g")?, built_in("sata-ssd")?])

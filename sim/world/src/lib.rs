@@ -33,6 +33,7 @@ pub use fault::{Fault, Faulty};
 pub use ideal::{Ideal, Service};
 pub use promise::{Promise, ReportedPromise};
 pub use setup::{EngineSetup, GuestSetup, ProcessSetup, TenantSetup, WorldSetup};
+pub use steering::{Counters, Disks, Steering};
 pub use supposed::OutlookSource;
 pub use sweep::sweep;
 pub use world::World;

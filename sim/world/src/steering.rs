@@ -1,5 +1,5 @@
 //! Minerva's engine over a simulated host: the same events and effects as in `minervad`, answered by a virtual kernel that
-//! has one cgroup a tenant with `io.bfq.weight`.
+//! has one cgroup a tenant with `io.bfq.weight`. A host may have several disks; each tenant uses one.
 
 use crate::setup::EngineSetup;
 use crate::supposed::Supposed;
@@ -11,16 +11,32 @@ use minerva_model::{
 };
 use minerva_sim_workload::{IoRequest, ProcessUsage, UnderWay};
 
-/// The one disk of a world.
-const DEVICE: DeviceId = DeviceId { major: 8, minor: 0 };
+/// The disks of a host, by number.
+const fn device(disk: usize) -> DeviceId {
+    DeviceId { major: 8, minor: disk as u32 }
+}
+
 /// The default of `io.bfq.weight`.
 const DEFAULT_WEIGHT: u32 = 100;
 
+/// A virtual kernel's disks.
+#[derive(Clone, Debug)]
+pub struct Disks<'a> {
+    /// The scheduler of each.
+    pub elevator: &'a str,
+    /// How large each is.
+    pub size_bytes: u64,
+    /// The number of each tenant's disk, from 0; tenants beyond its end use disk 0.
+    pub of_tenants: &'a [usize],
+}
+
 /// The engine and the weights it set.
 #[derive(Debug)]
-pub(crate) struct Steering {
+pub struct Steering {
     engine: Engine,
     next_slice: Nanos,
+    /// The number of each tenant's disk.
+    disks: Vec<usize>,
     /// Each tenant's line in its `io.bfq.weight`, if there is one.
     weights: Vec<Option<u32>>,
     supposed: Supposed,
@@ -28,9 +44,11 @@ pub(crate) struct Steering {
 
 /// What a tenant has transferred so far.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Counters {
-    pub(crate) io: IoCounters,
-    pub(crate) seen: bool,
+pub struct Counters {
+    /// Cumulative.
+    pub io: IoCounters,
+    /// It has used the disk, so that the kernel has a line for it.
+    pub seen: bool,
 }
 
 impl Counters {
@@ -54,14 +72,17 @@ impl Counters {
 }
 
 impl Steering {
-    /// An engine over a disk of `size_bytes` whose scheduler is `elevator`.
-    pub(crate) fn new(setup: EngineSetup, elevator: &str, size_bytes: u64, tenants: &[String]) -> Self {
+    /// An engine over the disks of a host. Outlooks other than the engine's own are for hosts of one disk.
+    pub fn new(setup: EngineSetup, host: &Disks<'_>, tenants: &[String]) -> Self {
+        let Disks { elevator, size_bytes, of_tenants } = *host;
+        let disks: Vec<usize> = (0..tenants.len()).map(|index| of_tenants.get(index).copied().unwrap_or(0)).collect();
         let EngineSetup { config, rotational, outlook } = setup;
         let config = EngineConfig { mode: Mode::Enforce, ..config };
         // The reading that the engine wants at the very start would find nothing; simulations have begun a slice later ever since.
         let next_slice = config.observe.slice;
         let supposed = Supposed::new(outlook, tenants.len());
-        let mut steering = Self { engine: Engine::new(), next_slice, weights: vec![None; tenants.len()], supposed };
+        let weights = vec![None; tenants.len()];
+        let mut steering = Self { engine: Engine::new(), next_slice, disks, weights, supposed };
         let facts = DeviceFacts {
             cgroup: CgroupVersion::V2,
             controller_enabled: true,
@@ -81,7 +102,10 @@ impl Steering {
             back_end_forced: None,
         };
         steering.handle(Nanos::ZERO, Event::Configured(Box::new(config)));
-        steering.handle(Nanos::ZERO, Event::DeviceSeen(Device { id: DEVICE, name: "sim".to_owned(), facts }));
+        for disk in 0..=steering.disks.iter().copied().max().unwrap_or(0) {
+            let name = if disk == 0 { "sim".to_owned() } else { format!("sim{disk}") };
+            steering.handle(Nanos::ZERO, Event::DeviceSeen(Device { id: device(disk), name, facts: facts.clone() }));
+        }
         for (index, name) in tenants.iter().enumerate() {
             let tenant = Tenant {
                 id: TenantId(index as u64),
@@ -100,44 +124,44 @@ impl Steering {
     }
 
     /// The instant of the next slice.
-    pub(crate) fn next_slice(&self) -> Nanos {
+    pub fn next_slice(&self) -> Nanos {
         self.next_slice
     }
 
     /// A slice ends: reads the counters, and what tenants use besides the disk, into the engine and returns the (tenant, weight)
-    /// pairs that it changed. `busy` is for how long the disk had a request so far.
-    pub(crate) fn slice(
+    /// pairs that it changed. `busy` is for how long each disk had a request so far.
+    pub fn slice(
         &mut self,
         now: Nanos,
-        busy: Nanos,
+        busy: &[Nanos],
         tenants: &[Counters],
         usage: &[Option<ProcessUsage>],
     ) -> Vec<(usize, u32)> {
-        let mut total = IoCounters::default();
+        let mut totals = vec![IoCounters::default(); busy.len()];
         let mut io = Vec::new();
         for (index, counters) in tenants.iter().enumerate().filter(|(_, counters)| counters.seen) {
+            let Some(total) = self.disks.get(index).and_then(|disk| totals.get_mut(*disk)) else { continue };
             total.read_bytes += counters.io.read_bytes;
             total.write_bytes += counters.io.write_bytes;
             total.read_ops += counters.io.read_ops;
             total.write_ops += counters.io.write_ops;
             let (tenant, counters) = (TenantId(index as u64), counters.io);
-            io.push(TenantIo { tenant, device: DEVICE, counters, wait: None, served_ns: None });
+            let device = device(self.disks[index]);
+            io.push(TenantIo { tenant, device, counters, wait: None, served_ns: None });
         }
-        let device = DeviceSample {
-            device: DEVICE,
-            counters: total,
-            wait: WaitCounters::default(),
-            busy_ns: busy.0,
-            in_flight: 0,
+        let disk = |(disk, (counters, busy)): (usize, (IoCounters, &Nanos))| {
+            let (device, wait) = (device(disk), WaitCounters::default());
+            DeviceSample { device, counters, wait, busy_ns: busy.0, in_flight: 0 }
         };
+        let devices = totals.into_iter().zip(busy).enumerate().map(disk).collect();
         let before = self.weights.clone();
         let sessions: Vec<Option<UnderWay>> =
             usage.iter().map(|usage| usage.and_then(|usage| usage.under_way)).collect();
-        if let Some(outlook) = self.supposed.outlook(now, DEVICE, &sessions) {
+        if let Some(outlook) = self.supposed.outlook(now, device(0), &sessions) {
             self.engine.suppose(outlook);
         }
         let seen = usage.iter().enumerate().filter_map(|(index, usage)| Some(tenant_usage(index, (*usage)?)));
-        let sample = Sample { devices: vec![device], io, usage: seen.collect(), ..Sample::default() };
+        let sample = Sample { devices, io, usage: seen.collect(), ..Sample::default() };
         self.handle(now, Event::Sampled(Box::new(sample)));
         self.next_slice = self.engine.next_wakeup().map_or(Nanos(u64::MAX), |(at, _)| at);
         let changed = self.weights.iter().zip(&before).enumerate().filter(|(_, (after, before))| after != before);
@@ -177,13 +201,15 @@ impl Steering {
     /// The virtual kernel: one weight line a tenant.
     fn answer(&mut self, target: &KnobTarget, text: Option<&str>) -> Outcome {
         let KnobTarget::Cgroup { tenant: Some(tenant), .. } = target else { return Outcome::Vanished };
-        let Some(weight) = self.weights.get_mut(tenant.0 as usize) else { return Outcome::Vanished };
+        let index = tenant.0 as usize;
+        let Some(weight) = self.weights.get_mut(index) else { return Outcome::Vanished };
+        let own = device(self.disks[index]);
         if let Some((device, value)) = text.and_then(|text| text.split_once(' '))
-            && device.parse() == Ok(DEVICE)
+            && device.parse() == Ok(own)
         {
             *weight = value.parse().ok();
         }
-        let line = weight.map_or(String::new(), |weight| format!("{DEVICE} {weight}\n"));
+        let line = weight.map_or(String::new(), |weight| format!("{own} {weight}\n"));
         Outcome::Text(format!("default {DEFAULT_WEIGHT}\n{line}"))
     }
 }
@@ -206,7 +232,7 @@ fn tenant_usage(index: usize, usage: ProcessUsage) -> TenantUsage {
 
 #[cfg(test)]
 mod tests {
-    use super::{Counters, Steering};
+    use super::{Counters, Disks, Steering};
     use crate::OutlookSource;
     use crate::setup::EngineSetup;
     use minerva_model::{EngineConfig, IoCounters, Nanos};
@@ -216,7 +242,8 @@ mod tests {
         let setup =
             EngineSetup { config: EngineConfig::default(), rotational: true, outlook: OutlookSource::default() };
         let tenants = ["heavy".to_owned(), "light".to_owned()];
-        let mut steering = Steering::new(setup, elevator, 1 << 40, &tenants);
+        let host = Disks { elevator, size_bytes: 1 << 40, of_tenants: &[] };
+        let mut steering = Steering::new(setup, &host, &tenants);
         let read = |bytes| Counters {
             io: IoCounters { read_bytes: bytes, read_ops: bytes / 4096, ..IoCounters::default() },
             seen: true,
@@ -225,7 +252,7 @@ mod tests {
         slices
             .map(|slice| {
                 let (now, counters) = (Nanos::from_secs(slice), [read(slice * 50_000_000), read(slice * 1_000_000)]);
-                steering.slice(now, now, &counters, &[None, None]).len()
+                steering.slice(now, &[now], &counters, &[None, None]).len()
             })
             .sum()
     }

@@ -3,7 +3,7 @@
 use crate::account::{Account, Report, ReportedTenant, Until, jain_index};
 use crate::kind::device_kind;
 use crate::setup::{GuestSetup, ProcessSetup, WorldSetup};
-use crate::steering::{Counters, Steering};
+use crate::steering::{Counters, Disks, Steering};
 use crate::usage::by_tenant;
 use minerva_blocksched::{Dispatch, FlowId, FlowParameters, GroupId, Request, RequestId, Scheduler};
 use minerva_model::Nanos;
@@ -81,7 +81,8 @@ impl World {
     /// A world at its beginning.
     pub fn new(setup: WorldSetup) -> Self {
         let names: Vec<String> = setup.tenants.iter().map(|tenant| tenant.name.clone()).collect();
-        let steer = |engine| Steering::new(engine, setup.host.name(), setup.device.capacity_bytes(), &names);
+        let disk = Disks { elevator: setup.host.name(), size_bytes: setup.device.capacity_bytes(), of_tenants: &[] };
+        let steer = |engine| Steering::new(engine, &disk, &names);
         let steering = setup.engine.map(steer);
         let mut world = Self {
             now: Nanos::ZERO,
@@ -245,7 +246,7 @@ impl World {
         let counters: Vec<Counters> = self.tenants.iter().map(|tenant| tenant.counters).collect();
         let used = self.processes.iter().map(|process| (process.tenant, process.source.usage(self.now)));
         let (now, busy) = (self.now, self.device.statistics().busy_time);
-        for (tenant, weight) in steering.slice(now, busy, &counters, &by_tenant(self.tenants.len(), used)) {
+        for (tenant, weight) in steering.slice(now, &[busy], &counters, &by_tenant(self.tenants.len(), used)) {
             self.host.set_group_weight(self.now, GroupId(tenant as u32), weight);
             self.weights.push((self.now.as_secs_f64(), self.tenants[tenant].name.clone(), weight));
         }

@@ -9,6 +9,7 @@ pub(crate) mod fennel;
 pub(crate) mod htbs;
 pub(crate) mod interleave;
 pub(crate) mod makespan;
+pub(crate) mod mapreduce;
 pub(crate) mod memory;
 pub(crate) mod proactive;
 pub(crate) mod queueing;

@@ -53,6 +53,17 @@ impl Page {
         Ok(())
     }
 
+    /// Bars side by side: for each name one of each series.
+    pub(crate) fn bars(&mut self, names: &[&str], series: &[(&str, Vec<f64>)]) -> anyhow::Result<()> {
+        self.0 += &plots::bars(names, series).context("failed to draw the report")?;
+        let legend = series.iter().enumerate().map(|(index, (name, _))| {
+            let color = plots::css(index);
+            format!("<span><span style=\"color:{color}\">&#9632;</span> {}</span>\n", escaped(name))
+        });
+        self.0 += &format!("<p class=\"legend\">{}</p>\n", legend.collect::<String>());
+        Ok(())
+    }
+
     pub(crate) fn write(mut self, path: &Path) -> anyhow::Result<()> {
         self.0 += END;
         std::fs::write(path, self.0).with_context(|| format!("failed to write {}", path.display()))

@@ -2,8 +2,8 @@
 
 use minerva_sim_world::{Report, ReportedProcess};
 use plotters::prelude::{
-    ChartBuilder, Circle, Color as _, IntoDrawingArea as _, IntoLogRange as _, IntoSegmentedCoord as _, LineSeries,
-    PathElement, RGBColor, Rectangle, SVGBackend, SegmentValue, WHITE,
+    ChartBuilder, Circle, Color as _, FontTransform, IntoDrawingArea as _, IntoFont as _, IntoLogRange as _,
+    IntoSegmentedCoord as _, LineSeries, PathElement, RGBColor, Rectangle, SVGBackend, SegmentValue, WHITE,
 };
 
 const SIZE: (u32, u32) = (900, 320);
@@ -74,6 +74,38 @@ pub(super) fn throughput(reports: &[Report]) -> anyhow::Result<String> {
         bar.set_margin(0, 0, 14, 14);
         bar
     }))?;
+    area.present()?;
+    drop(chart);
+    drop(area);
+    Ok(svg)
+}
+
+/// For each name a bar of each series, from 0 up or down.
+pub(super) fn bars(names: &[&str], series: &[(&str, Vec<f64>)]) -> anyhow::Result<String> {
+    let values = || series.iter().flat_map(|(_, values)| values.iter().copied());
+    let (least, most) = (values().fold(0.0, f64::min), values().fold(1.0, f64::max));
+    let mut svg = String::new();
+    let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
+    area.fill(&WHITE)?;
+    let mut chart = ChartBuilder::on(&area)
+        .margin(12)
+        .x_label_area_size(110)
+        .y_label_area_size(55)
+        .build_cartesian_2d(0.0..names.len() as f64, least * 1.1..most * 1.1)?;
+    chart.configure_mesh().disable_x_mesh().disable_x_axis().light_line_style(WHITE).label_style(LABELS).draw()?;
+    // Between two names a bar's width is left free.
+    let width = 1.0 / (series.len() + 1) as f64;
+    for (index, (_, values)) in series.iter().enumerate() {
+        chart.draw_series(values.iter().enumerate().map(|(at, value)| {
+            let left = at as f64 + (index as f64 + 0.5) * width;
+            Rectangle::new([(left, 0.0), (left + width, *value)], COLORS[index % COLORS.len()].filled())
+        }))?;
+    }
+    let style = LABELS.into_font().transform(FontTransform::Rotate90).color(&COLORS[7]);
+    for (at, name) in names.iter().enumerate() {
+        let (x, y) = chart.backend_coord(&(at as f64 + 0.5, least * 1.1));
+        area.draw_text(name, &style, (x + 6, y + 4))?;
+    }
     area.present()?;
     drop(chart);
     drop(area);

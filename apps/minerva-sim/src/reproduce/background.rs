@@ -22,13 +22,13 @@ const ARMS: [(Policy, Forecaster); 6] = [
     (Policy::Ours, Forecaster::Perfect),
 ];
 
-pub(super) fn reproduce(arguments: &ReproduceArguments) -> anyhow::Result<()> {
+pub(super) fn reproduce(arguments: &ReproduceArguments, seed: u64) -> anyhow::Result<()> {
     println!(
         "Kachmar and Kaeli, A Smart Background Scheduler (2020), Fig. 13 and 14: 64 cores, six days of virtual desktops.\n"
     );
     let load = if arguments.traces.is_empty() {
-        println!("A synthetic week, seed {}; real SYSTOR '17 traces are taken with --traces.", arguments.seed);
-        synthetic(Pattern::Office, arguments.seed)
+        println!("A synthetic week, seed {seed}; real SYSTOR '17 traces are taken with --traces.");
+        synthetic(Pattern::Office, seed)
     } else {
         from_traces(&arguments.traces, ZONE_SECONDS, DAYS)?
     };
@@ -44,7 +44,7 @@ pub(super) fn reproduce(arguments: &ReproduceArguments) -> anyhow::Result<()> {
     policies(&outcomes);
     forecasters(&case);
     if arguments.traces.is_empty() {
-        hard_cases(arguments.seed);
+        hard_cases(seed);
     }
     print_beside(&besides(&outcomes));
     if let Some(path) = &arguments.plot {

@@ -6,6 +6,7 @@ mod fennel;
 mod htbs;
 mod interleave;
 mod makespan;
+pub(crate) mod mapreduce;
 mod proactive;
 mod tag;
 
@@ -15,19 +16,21 @@ use anyhow::bail;
 
 pub(crate) fn run(arguments: &ReproduceArguments) -> anyhow::Result<()> {
     if let Some(path) = &arguments.report {
-        if !matches!(arguments.experiment, Experiment::Proactive | Experiment::Interleave) {
-            bail!("there is a report with plots for proactive and interleave only");
+        if !matches!(arguments.experiment, Experiment::Proactive | Experiment::Interleave | Experiment::Mapreduce) {
+            bail!("there is a report with plots for proactive, interleave and mapreduce only");
         }
         judge_path(path)?;
     }
+    let seed = arguments.seed.unwrap_or(1);
     match arguments.experiment {
-        Experiment::Htbs => htbs::reproduce(arguments.seed),
-        Experiment::Tag => tag::reproduce(arguments.seed),
-        Experiment::Fennel => fennel::reproduce(arguments.seed),
-        Experiment::Background => background::reproduce(arguments),
-        Experiment::Makespan => makespan::reproduce(arguments.seed),
-        Experiment::Proactive => proactive::reproduce(arguments.seed, arguments.runs, arguments.report.as_deref()),
-        Experiment::Interleave => interleave::reproduce(arguments.seed, arguments.runs, arguments.report.as_deref()),
+        Experiment::Mapreduce => mapreduce::reproduce(arguments.seed, arguments.runs, arguments.report.as_deref()),
+        Experiment::Htbs => htbs::reproduce(seed),
+        Experiment::Tag => tag::reproduce(seed),
+        Experiment::Fennel => fennel::reproduce(seed),
+        Experiment::Background => background::reproduce(arguments, seed),
+        Experiment::Makespan => makespan::reproduce(seed),
+        Experiment::Proactive => proactive::reproduce(seed, arguments.runs, arguments.report.as_deref()),
+        Experiment::Interleave => interleave::reproduce(seed, arguments.runs, arguments.report.as_deref()),
     }
 }
 
