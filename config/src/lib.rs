@@ -26,8 +26,8 @@ mod template;
 mod value;
 
 pub use blk::{
-    BlkConfig, BlkDeviceSettings, BlkServerSettings, DEVICE_OTHER, VmDiskSettings, blk_default_file, load_blk,
-    parse_blk,
+    BlkConfig, BlkDeviceSettings, BlkServerSettings, DEVICE_OTHER, VmDiskSettings, attach_lines, blk_default_file,
+    load_blk, parse_blk,
 };
 pub use participation::{Identity, KnownBy, PORT_DEFAULT, ParticipationSettings, TenantLimits};
 pub use problem::{ConfigError, ConfigErrors, Problem};

@@ -1,8 +1,13 @@
 //! The server for VM disks: reads its file, opens what it names, and serves it until it is told to end.
 
+mod admission;
 mod arguments;
 mod attach;
+mod control;
+mod devices;
+mod disk;
 mod generate;
+mod host;
 mod physical;
 mod plan;
 mod privileges;

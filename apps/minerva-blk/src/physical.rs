@@ -12,6 +12,8 @@ const SYS: &str = "/sys";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HostDisk {
     pub(crate) name: String,
+    /// The kernel's number; none for what lies on none.
+    pub(crate) number: Option<DeviceId>,
     pub(crate) is_rotational: bool,
 }
 
@@ -28,5 +30,5 @@ pub(crate) fn host_disk(device: u64) -> Option<HostDisk> {
     let folder = fs::canonicalize(Path::new(SYS).join("dev/block").join(disk.to_string())).ok()?;
     let name = folder.file_name()?.to_string_lossy().into_owned();
     let is_rotational = fs::read_to_string(folder.join("queue/rotational")).is_ok_and(|text| text.trim() == "1");
-    Some(HostDisk { name, is_rotational })
+    Some(HostDisk { name, number: Some(disk), is_rotational })
 }

@@ -3,12 +3,15 @@
 use anyhow::{Context, bail};
 use minerva_config::BlkServerSettings;
 use nix::unistd::{Gid, Group, Uid, User, chown, geteuid, setgid, setgroups, setuid};
-use std::path::PathBuf;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 
 /// Who the server becomes, and who may connect: looked up before anything is opened.
 pub(crate) struct Identity {
     user: Option<User>,
     socket_group: Option<Gid>,
+    operator_group: Option<Gid>,
 }
 
 impl Identity {
@@ -22,16 +25,36 @@ impl Identity {
             }
             None => None,
         };
-        let socket_group = match &settings.socket_group {
-            Some(name) => {
-                let found = Group::from_name(name).context("failed to look for a group")?;
-                let help =
-                    || format!("`server.socket_group`: there is no group `{name}`; name that of QEMU's processes");
-                Some(found.with_context(help)?.gid)
-            }
-            None => None,
-        };
-        Ok(Self { user, socket_group })
+        let of_qemu = "name that of QEMU's processes";
+        let socket_group = group("server.socket_group", settings.socket_group.as_deref(), of_qemu)?;
+        let of_operators = "add it, or leave the key out, for root alone";
+        let operator_group = group("server.operator_group", settings.operator_group.as_deref(), of_operators)?;
+        Ok(Self { user, socket_group, operator_group })
+    }
+
+    /// Who the server is after [`Identity::become_user`].
+    pub(crate) fn user(&self) -> u32 {
+        self.user.as_ref().filter(|_| geteuid().is_root()).map_or(geteuid(), |user| user.uid).as_raw()
+    }
+
+    /// Whose members may connect to the sockets of disks.
+    pub(crate) fn socket_group(&self) -> Option<u32> {
+        self.socket_group.map(Gid::as_raw)
+    }
+
+    /// Whose members may change what is served.
+    pub(crate) fn operator_group(&self) -> Option<u32> {
+        self.operator_group.map(Gid::as_raw)
+    }
+
+    /// Lets operators connect to the control socket.
+    pub(crate) fn open_to_operators(&self, socket: &Path) -> anyhow::Result<()> {
+        let mode = if self.operator_group.is_some() { 0o660 } else { 0o600 };
+        let context = || format!("failed to give {} to `server.operator_group`", socket.display());
+        if self.operator_group.is_some() {
+            chown(socket, None, self.operator_group).with_context(context)?;
+        }
+        std::fs::set_permissions(socket, Permissions::from_mode(mode)).with_context(context)
     }
 
     /// Lets the group connect, and gives the sockets to who the server will be.
@@ -59,4 +82,11 @@ impl Identity {
         }
         Ok(())
     }
+}
+
+fn group(key: &str, name: Option<&str>, remedy: &str) -> anyhow::Result<Option<Gid>> {
+    let Some(name) = name else { return Ok(None) };
+    let found = Group::from_name(name).context("failed to look for a group")?;
+    let found = found.with_context(|| format!("`{key}`: there is no group `{name}`; {remedy}"))?;
+    Ok(Some(found.gid))
 }

@@ -1,15 +1,16 @@
 //! Serving, from the first look at the file to the last answer.
 
+use crate::control::Control;
+use crate::host::{About, Host};
 use crate::plan;
 use crate::privileges::Identity;
 use anyhow::Context;
-use minerva_blk::{DiskCounters, Server};
 use minerva_config::{BlkConfig, load_blk};
 use sd_notify::NotifyState;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Sockets are for their owner and the group that the file names.
 const SOCKET_MASK: u32 = 0o117;
@@ -19,8 +20,8 @@ pub(crate) fn check(path: &Path) -> anyhow::Result<()> {
     let config = load(path)?;
     Identity::find(&config.server)?;
     let plan = plan::open(&config)?;
-    for disk in &plan.disks {
-        let (geometry, physical) = (disk.image.geometry(), &plan.physical[disk.physical]);
+    for plan::Planned { disk, .. } in &plan.disks {
+        let (geometry, physical) = (disk.image.geometry(), &plan.devices.devices[disk.physical].physical);
         let bytes = geometry.sectors * minerva_blk::request::SECTOR_BYTES;
         println!("{}: {bytes} bytes on {}, ordered by {}", disk.name, physical.name, physical.scheduler);
     }
@@ -50,36 +51,27 @@ pub(crate) fn serve(path: &Path) -> anyhow::Result<()> {
     let config = load(path)?;
     let identity = Identity::find(&config.server)?;
     let plan = plan::open(&config)?;
-    let names: Vec<String> = plan.disks.iter().map(|disk| disk.name.clone()).collect();
-    let sockets: Vec<PathBuf> = plan.disks.iter().map(|disk| disk.socket.clone()).collect();
+    let sockets: Vec<PathBuf> = plan.disks.iter().map(|planned| planned.disk.socket.clone()).collect();
+    let control = Control::open(&config.server.control, &identity)?;
     for folder in sockets.iter().filter_map(|socket| socket.parent()) {
         std::fs::create_dir_all(folder).with_context(|| format!("failed to make {}", folder.display()))?;
     }
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(SOCKET_MASK));
-    let server = Server::start(&plan.physical, plan.disks).context("failed to start")?;
+    let about =
+        About { config: path.display().to_string(), user: identity.user(), socket_group: identity.socket_group() };
+    let host = Arc::new(Mutex::new(Some(Host::start(plan, about)?)));
     identity.own(&sockets)?;
     identity.become_user()?;
-    let status = format!("{} disks are served", names.len());
+    control.start(Arc::clone(&host))?;
+    let status = format!("{} disks are served", sockets.len());
     eprintln!("minerva-blk: {status}");
     // Whoever does not listen has no need to know.
     let _ = sd_notify::notify(&[NotifyState::Ready, NotifyState::Status(&status)]);
     signals.forever().next();
     let _ = sd_notify::notify(&[NotifyState::Stopping]);
-    for (name, counters) in names.iter().zip(server.counters()) {
-        eprintln!("minerva-blk: {name}: {}", told(counters));
+    let host = host.lock().unwrap_or_else(PoisonError::into_inner).take();
+    for line in host.map(Host::stop).unwrap_or_default() {
+        eprintln!("minerva-blk: {line}");
     }
-    server.stop();
     Ok(())
-}
-
-fn told(counters: &DiskCounters) -> String {
-    let of = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
-    format!(
-        "{} requests, {} bytes, {} tagged, {} failed, {} refused",
-        of(&counters.requests),
-        of(&counters.bytes),
-        of(&counters.tagged),
-        of(&counters.failed),
-        of(&counters.refused)
-    )
 }

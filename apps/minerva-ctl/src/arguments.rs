@@ -1,5 +1,6 @@
 //! What the command line may say. Every text here is also the manual page.
 
+use crate::disk::DiskCommand;
 use crate::quantity::{boost_amount, credits, duration, schedule_entry, size};
 use minerva_client::{Access, BoostAmount, Level, Operation, v1};
 use minerva_model::MicroCredits;
@@ -130,6 +131,18 @@ pub(crate) enum Command {
     },
     /// Have the daemon read the operator's file again
     Reload,
+    /// Show and change the disks of guests that minerva-blk serves, while guests run
+    ///
+    /// It asks the server itself, and works without the daemon. What is changed holds at once, and is kept for the next start in
+    /// blk.toml.d/disk-NAME.toml beside the server's file, unless --runtime says otherwise.
+    Disk {
+        /// Which server: the name of its socket below servers/ in the daemon's runtime directory
+        #[arg(long, value_name = "NAME", default_value = "blk", global = true)]
+        server: String,
+        /// What to do
+        #[command(subcommand)]
+        command: DiskCommand,
+    },
     /// Start a command as a tenant of its own, or as one that takes part
     ///
     /// With --priority or --when the command takes part without knowing of it: the level is held while it runs, it begins when

@@ -6,6 +6,7 @@ mod arguments;
 mod audit;
 mod compare;
 mod config;
+mod disk;
 mod doctor;
 mod explain;
 mod figures;
@@ -103,6 +104,7 @@ fn run(arguments: Arguments) -> anyhow::Result<CommandStatus> {
             let proof = doctor::Proof::asked_for(probe, compare, change_elevator, rounds);
             doctor::run(&doctor::Request { file, proof, device, mount, duration: seconds, json })
         }
+        Command::Disk { server, command } => disk::run(&file, &server, command, json),
         Command::Restore { if_daemon_gone } => restore::run(&file, if_daemon_gone, json),
         Command::Replay { file: tape } => replay::run(&tape, json),
         Command::Config { command } => config::run(command, file.path(), json),

@@ -18,6 +18,11 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
     }
 }
 
+/// Bytes a second, as of contracts: `8800kB`, `8800kB/s`.
+pub(crate) fn rate(text: &str) -> Result<u64, String> {
+    size(text.trim_end().trim_end_matches("/s"))
+}
+
 /// How much high priority: `30s`, or `30-slices`.
 pub(crate) fn boost_amount(text: &str) -> Result<BoostAmount, String> {
     let slices = text.strip_suffix("slices").or_else(|| text.strip_suffix("slice"));

@@ -11,14 +11,10 @@ use crate::text::read_text;
 use anyhow::bail;
 use minerva_blocksched::{Admission, Applicant, Capacity, Cost, Feasibility, HtbsOptions, Kind, ServiceTimes, admit};
 use minerva_model::Nanos;
-use minerva_sim_device::{DeviceModel, Kind as DeviceKind, Profile, Request};
+use minerva_sim_device::{JUMPS, Kind as DeviceKind, Profile, ROW, Request, Site, measure};
 use minerva_sim_workload::job::{BoundJob, FILE_BYTES_MAX, JobFile, parse};
-use minerva_sim_workload::{Generator, IoRequest, Loop, Pattern, Plan, Source, Step};
+use minerva_sim_workload::{Generator, Loop, Pattern, Plan, Source, Step};
 
-/// Requests in a row of which the time of a unit is measured, for each job.
-const ROW: u64 = 256;
-/// Jumps that are measured, for each job.
-const JUMPS: u64 = 256;
 const COST: Cost = Cost::PerBytes(UNIT_BYTES);
 
 pub(crate) fn run(arguments: &AdmitArguments) -> anyhow::Result<()> {
@@ -119,9 +115,14 @@ pub(crate) fn judge(
         return None;
     }
     let background_units_max = without.iter().map(|job| block_units(&job.plan)).max().unwrap_or(0);
-    let Measured { mean, greatest, least_ns, flushes } = measure(profile, jobs, seed);
-    let capacity = Capacity { greatest, mean, background_units_max };
-    let measured = jobs.iter().zip(least_ns.iter().zip(&flushes));
+    let measured = measure(profile, &sites(jobs, seed), UNIT_BYTES, seed);
+    let times = |unit_ns, seek| ServiceTimes { unit_ns, request: Nanos::ZERO, seek };
+    let capacity = Capacity {
+        greatest: times(measured.unit_ns_max, measured.seek_max),
+        mean: times(measured.unit_ns_mean, measured.seek_mean),
+        background_units_max,
+    };
+    let measured = jobs.iter().zip(measured.unit_ns_least.iter().zip(&measured.flushes));
     let applicants: Vec<Applicant> =
         measured.filter_map(|(job, (least_ns, flush))| applicant(job, name, htbs, *least_ns, *flush)).collect();
     let admission = admit(&applicants, &capacity, discipline);
@@ -159,27 +160,10 @@ fn applicant(job: &BoundJob, name: Name, htbs: HtbsArguments, unit_least_ns: f64
     })
 }
 
-/// A disk where these jobs use it.
-struct Measured {
-    mean: ServiceTimes,
-    greatest: ServiceTimes,
-    /// What a unit of each job takes at least, in nanoseconds: in a row, where the disk is fastest.
-    least_ns: Vec<f64>,
-    /// What it takes to make a write of each job durable; zero for jobs that never ask for it.
-    flushes: Vec<Nanos>,
-}
-
-fn measure(profile: &Profile, jobs: &[BoundJob], seed: u64) -> Measured {
-    let mut disk = Clocked { device: profile.build(None, seed), now: Nanos::ZERO };
-    let places = |pattern| -> Vec<OffsetSequence> {
-        jobs.iter()
-            .enumerate()
-            .map(|(index, job)| OffsetSequence::new(&job.plan, pattern, seed + index as u64))
-            .collect()
-    };
-    // Zones differ in speed: at the start and at the end of each region.
-    let [starts, ends] = [0, 1].map(|end| {
-        let row_ns = |job: &BoundJob| {
+/// Where each job uses the disk.
+fn sites(jobs: &[BoundJob], seed: u64) -> Vec<Site> {
+    let site = |(index, job): (usize, &BoundJob)| {
+        let rows = [0, 1].map(|end| {
             let row_bytes = (ROW + 1) * u64::from(job.plan.block_bytes);
             let skip_bytes = end * job.plan.region_bytes.saturating_sub(row_bytes);
             let plan = Plan {
@@ -187,37 +171,20 @@ fn measure(profile: &Profile, jobs: &[BoundJob], seed: u64) -> Measured {
                 region_bytes: job.plan.region_bytes - skip_bytes,
                 ..job.plan
             };
-            let mut places = OffsetSequence::new(&plan, Pattern::Sequential, seed);
-            disk.serve(places.next());
-            let took: u64 = (0..ROW).map(|_| disk.serve(places.next()).0).sum();
-            took as f64 / (ROW * block_units(&job.plan)) as f64
-        };
-        jobs.iter().map(row_ns).collect::<Vec<f64>>()
-    });
-    let rows: Vec<f64> = starts.iter().zip(&ends).map(|(start, end)| f64::midpoint(*start, *end)).collect();
-    let unit_ns = rows.iter().sum::<f64>() / rows.len().max(1) as f64;
-    let flushes = jobs.iter().enumerate().map(|(index, job)| match job.plan.flush_every_writes {
-        Some(_) => disk.flush_after(OffsetSequence::new(&job.plan, Pattern::Sequential, seed + index as u64).next()),
-        None => Nanos::ZERO,
-    });
-    let flushes = flushes.collect();
-    let mut places = places(Pattern::Random);
-    let mut jumps = Vec::new();
-    for jump in 0..JUMPS as usize * jobs.len() {
-        // From each region to each other one, and within it.
-        let at = (jump + jump / jobs.len()) % jobs.len();
-        let took = disk.serve(places[at].next());
-        jumps.push(took.0.saturating_sub((rows[at] * block_units(&jobs[at].plan) as f64) as u64));
-    }
-    let seek = Nanos(jumps.iter().sum::<u64>() / jumps.len().max(1) as u64);
-    let mean = ServiceTimes { unit_ns, request: Nanos::ZERO, seek };
-    let greatest = ServiceTimes {
-        unit_ns: starts.iter().chain(&ends).copied().fold(0.0, f64::max),
-        request: Nanos::ZERO,
-        seek: Nanos(jumps.iter().copied().max().unwrap_or(0)),
+            OffsetSequence::new(&plan, Pattern::Sequential, seed).take(ROW as usize + 1).collect()
+        });
+        let seed = seed + index as u64;
+        Site {
+            block_bytes: job.plan.block_bytes,
+            rows,
+            jumps: OffsetSequence::new(&job.plan, Pattern::Random, seed).take(JUMPS as usize).collect(),
+            durable: job
+                .plan
+                .flush_every_writes
+                .and_then(|_| OffsetSequence::new(&job.plan, Pattern::Sequential, seed).next()),
+        }
     };
-    let least_ns = starts.iter().zip(&ends).map(|(start, end)| start.min(*end)).collect();
-    Measured { mean, greatest, least_ns, flushes }
+    jobs.iter().enumerate().map(site).collect()
 }
 
 /// Requests in a job's region, one by one and without pauses.
@@ -235,44 +202,15 @@ impl OffsetSequence {
         };
         Self(Generator::new(plan, seed))
     }
+}
 
-    fn next(&mut self) -> Option<IoRequest> {
+impl Iterator for OffsetSequence {
+    type Item = Request;
+
+    fn next(&mut self) -> Option<Request> {
         let Step::Issue(request) = self.0.next(Nanos::ZERO) else { return None };
         self.0.completed(Nanos::ZERO, &request);
-        Some(request)
-    }
-}
-
-/// A disk model and its clock.
-struct Clocked {
-    device: Box<dyn DeviceModel>,
-    now: Nanos,
-}
-
-impl Clocked {
-    /// Serves a request; how long that took.
-    fn serve(&mut self, request: Option<IoRequest>) -> Nanos {
-        let Some(request) = request else { return Nanos::ZERO };
         let kind = if request.kind == Kind::Read { DeviceKind::Read } else { DeviceKind::Write };
-        let (offset_bytes, length_bytes) = (request.offset_bytes, request.length_bytes);
-        self.wait_for(Request { tag: 0, kind, offset_bytes, length_bytes })
-    }
-
-    /// Writes, then makes that durable; how long the second took.
-    fn flush_after(&mut self, write: Option<IoRequest>) -> Nanos {
-        self.serve(write);
-        self.wait_for(Request { tag: 0, kind: DeviceKind::Flush, offset_bytes: 0, length_bytes: 0 })
-    }
-
-    fn wait_for(&mut self, request: Request) -> Nanos {
-        self.device.submit(self.now, request);
-        let began = self.now;
-        while let Some(at) = self.device.next_completion() {
-            self.now = self.now.max(at);
-            if self.device.complete(self.now).is_some() {
-                break;
-            }
-        }
-        self.now.since(began)
+        Some(Request { tag: 0, kind, offset_bytes: request.offset_bytes, length_bytes: request.length_bytes })
     }
 }

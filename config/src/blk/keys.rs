@@ -37,6 +37,23 @@ pub(super) const SERVER: &[Key<BlkServerSettings>] = &[
         show: |s| s.socket_group.as_deref().and_then(show_text),
         example: "\"kvm\"",
     },
+    Key {
+        name: "control",
+        doc: "Where minervad and `minerva-ctl disk` ask and tell; below the daemon's runtime directory, so that it is found.",
+        kind: Kind::Text { form: PATH_FORM, set: |s, v| absolute(v).map(|path| s.control = path) },
+        show: |s| show_path(&s.control),
+        example: "",
+    },
+    Key {
+        name: "operator_group",
+        doc: "Whose members may do so beside root; unset: root alone.",
+        kind: Kind::Text {
+            form: "the name of a group",
+            set: |s, v| group_name(v).map(|name| s.operator_group = Some(name)),
+        },
+        show: |s| s.operator_group.as_deref().and_then(show_text),
+        example: "\"minerva\"",
+    },
 ];
 
 pub(super) const DEVICE: &[Key<BlkDeviceSettings>] = &[
@@ -62,7 +79,25 @@ pub(super) const DEVICE: &[Key<BlkDeviceSettings>] = &[
         show: |d| d.rotational.map(|is| is.to_string()),
         example: "true",
     },
+    Key {
+        name: "model",
+        doc: "As what its contracts are judged: sata7200-80g, sas10k-300g, sata-ssd, or the path of a model that `minerva-sim fit`\n\
+              # made of measurements; unset: sata7200-80g where it seeks, sata-ssd elsewhere.",
+        kind: Kind::Text {
+            form: "the name or path of a disk model",
+            set: |d, v| model(v).map(|model| d.model = Some(model)),
+        },
+        show: |d| d.model.as_deref().and_then(show_text),
+        example: "\"sata7200-80g\"",
+    },
 ];
+
+/// How a guest uses its disk, as far as its contract is concerned.
+const ACCESS: [&str; 2] = ["sequential", "random"];
+
+fn model(text: &str) -> Result<String, String> {
+    if text.is_empty() { Err("name a model".to_owned()) } else { Ok(text.to_owned()) }
+}
 
 pub(super) const DISK: &[Key<VmDiskSettings>] = &[
     Key {
@@ -147,6 +182,27 @@ pub(super) const DISK: &[Key<VmDiskSettings>] = &[
         doc: "The greatest priority that an application of the guest can give a request.",
         kind: Kind::Whole { least: 1, most: 254, set: |d, v| d.tag_max = v as u8 },
         show: |d| Some(d.tag_max.to_string()),
+        example: "",
+    },
+    Key {
+        name: "access",
+        doc: "What its contract is judged for: a guest that reads and writes on in rows, or one that does so here and there.",
+        kind: Kind::Choice { words: &ACCESS, set: |d, at| d.is_random = at == 1 },
+        show: |d| show_text(ACCESS[usize::from(d.is_random)]),
+        example: "",
+    },
+    Key {
+        name: "request",
+        doc: "What its contract is judged for: requests of this length.",
+        kind: Kind::Size { least: 512, most: 8 << 20, set: |d, v| d.request_bytes = v },
+        show: |d| show_size(d.request_bytes),
+        example: "",
+    },
+    Key {
+        name: "force",
+        doc: "Its contract is taken also where the disk cannot keep all contracts on it.",
+        kind: Kind::Flag { set: |d, v| d.force = v },
+        show: |d| Some(d.force.to_string()),
         example: "",
     },
 ];

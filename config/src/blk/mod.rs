@@ -1,7 +1,10 @@
 //! The file of the server for VM disks, `/etc/minerva/blk.toml`.
 
+mod attach;
 mod keys;
 mod reader;
+
+pub use attach::attach_lines;
 
 use crate::problem::{ConfigError, ConfigErrors, Problem};
 use crate::template::write_keys;
@@ -30,12 +33,23 @@ pub struct BlkConfig {
 }
 
 /// `[server]`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlkServerSettings {
     /// Who the server is once everything is open; none for whoever starts it.
     pub user: Option<String>,
     /// Whose members may connect to the sockets.
     pub socket_group: Option<String>,
+    /// Where `minervad` and `minerva-ctl disk` ask and tell.
+    pub control: PathBuf,
+    /// Whose members may, beside root.
+    pub operator_group: Option<String>,
+}
+
+impl Default for BlkServerSettings {
+    fn default() -> Self {
+        let control = PathBuf::from("/run/minerva/servers/blk");
+        Self { user: None, socket_group: None, control, operator_group: None }
+    }
 }
 
 /// `[devices.NAME]`.
@@ -47,11 +61,13 @@ pub struct BlkDeviceSettings {
     pub depth: u32,
     /// Whether it seeks; none for what the kernel says.
     pub rotational: Option<bool>,
+    /// As what contracts are judged: a built-in model or the path of one; none for the built-in one of its kind.
+    pub model: Option<String>,
 }
 
 impl Default for BlkDeviceSettings {
     fn default() -> Self {
-        Self { scheduler: SchedulerName::Bfq, depth: 32, rotational: None }
+        Self { scheduler: SchedulerName::Bfq, depth: 32, rotational: None, model: None }
     }
 }
 
@@ -84,6 +100,12 @@ pub struct VmDiskSettings {
     pub tag_default: u8,
     /// Of any request.
     pub tag_max: u8,
+    /// The contract is judged for requests here and there, and not in rows.
+    pub is_random: bool,
+    /// The contract is judged for requests of this length.
+    pub request_bytes: u64,
+    /// The contract is taken whether the disk can keep it or not.
+    pub force: bool,
 }
 
 impl Default for VmDiskSettings {
@@ -102,6 +124,9 @@ impl Default for VmDiskSettings {
             limit_bytes_per_second: None,
             tag_default: 64,
             tag_max: 128,
+            is_random: false,
+            request_bytes: 64 << 10,
+            force: false,
         }
     }
 }

@@ -39,6 +39,7 @@ mod report;
 mod request;
 mod sample;
 mod served;
+mod served_report;
 mod settings;
 mod share;
 mod signals;
@@ -72,6 +73,10 @@ pub use sample::{
     WaitCounters,
 };
 pub use served::{SERVED_NAME_BYTES_MAX, ServedDisk, ServedDisks, ServerAnswer, ServerRequest, is_served_name};
+pub use served_report::{
+    CONTROL_BYTES_MAX, CONTROL_VERSION, ControlRequest, DiskChange, DiskReport, DiskSettings, DiskTerms, ServedDevice,
+    ServerReport,
+};
 pub use settings::{
     ActuationSettings, CountedUse, DeviceSettings, EngineConfig, FennelSettings, JobSettings, MakespanSettings, Mode,
     ObserveSettings, Places,

@@ -10,8 +10,10 @@
 //! set weight vm-1 0        refused weights go from 1 to 10000
 //! ```
 //!
-//! A weight is relative to the other disks of the server on the same device. It lasts as long as the server serves the disk, and is
-//! 100 until it is set.
+//! A weight is relative to the other disks of the server on the same device: a hundredth of it is what the operator's own weight of the
+//! disk is multiplied by. It lasts as long as the server serves the disk, and is 100 until it is set.
+//!
+//! What else a server is asked for is in `served_report`.
 
 use crate::{DeviceId, KnobFile, TenantId};
 use serde::{Deserialize, Serialize};

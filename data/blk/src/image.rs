@@ -2,12 +2,13 @@
 
 use crate::error::ImageError;
 use crate::request::{Geometry, SECTOR_BYTES};
-use rustix::fs::{AtFlags, OFlags, StatxFlags};
-use std::fs::{File, OpenOptions};
+use rustix::fs::{AtFlags, OFlags, StatxFlags, fcntl_getfl};
+use std::fs::{File, FileType, OpenOptions};
 use std::io::{Seek, SeekFrom};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long a lock is waited for: a process that was killed holds its locks until its last request has come back from the
@@ -34,7 +35,13 @@ pub struct ImageOptions {
 #[derive(Debug)]
 pub struct Image {
     file: File,
+    /// For people.
+    path: PathBuf,
+    /// As it was at first.
     geometry: Geometry,
+    /// Its length now.
+    sectors: AtomicU64,
+    is_file: bool,
     /// What addresses of buffers must be multiples of; 1 through the page cache.
     memory_alignment: usize,
     /// The device it is or lies on, as `stat` tells it.
@@ -45,12 +52,8 @@ impl Image {
     /// Opens and locks it.
     pub fn open(path: &Path, options: ImageOptions) -> Result<Self, ImageError> {
         let failed = |source| ImageError::Open { path: path.to_owned(), source };
-        let refused = |why: String, remedy: &'static str| ImageError::Refused { path: path.to_owned(), why, remedy };
-        let metadata = std::fs::metadata(path).map_err(failed)?;
-        let kind = metadata.file_type();
-        if !kind.is_file() && !kind.is_block_device() {
-            return Err(refused("neither a file nor a block device".to_owned(), "name a raw image or a block device"));
-        }
+        let kind = std::fs::metadata(path).map_err(failed)?.file_type();
+        judge_kind(kind, path)?;
         let mut flags = OFlags::NONBLOCK;
         if options.is_direct {
             flags |= OFlags::DIRECT;
@@ -61,36 +64,86 @@ impl Image {
         }
         let mut open = OpenOptions::new();
         open.read(true).write(!options.is_read_only).custom_flags(flags.bits() as i32);
-        let mut file = open.open(path).map_err(|source| match source.raw_os_error() {
+        let file = open.open(path).map_err(|source| match source.raw_os_error() {
             Some(libc::EINVAL) if options.is_direct => refused(
+                path,
                 "its file system has no direct I/O".to_owned(),
                 "set `direct = false`, or move the image to a file system of a disk",
             ),
-            Some(libc::EBUSY) => refused("in use, mounted perhaps".to_owned(), "unmount it, or end who else uses it"),
+            Some(libc::EBUSY) => {
+                refused(path, "in use, mounted perhaps".to_owned(), "unmount it, or end who else uses it")
+            }
             _ => failed(source),
         })?;
+        Self::of(file, path, options)
+    }
+
+    /// Locks one that somebody else opened, as `options` say, and who is no longer root cannot; `path` is for people only.
+    pub fn of(mut file: File, path: &Path, options: ImageOptions) -> Result<Self, ImageError> {
+        let failed = |source| ImageError::Open { path: path.to_owned(), source };
+        let metadata = file.metadata().map_err(failed)?;
+        let kind = metadata.file_type();
+        judge_kind(kind, path)?;
+        let flags = fcntl_getfl(&file).map_err(|errno| failed(errno.into()))?;
+        let access = if options.is_read_only { OFlags::RDONLY } else { OFlags::RDWR };
+        if flags.contains(OFlags::DIRECT) != options.is_direct || flags & OFlags::RWMODE != access {
+            let why = "opened otherwise than `read_only` and `direct` say".to_owned();
+            return Err(refused(path, why, "open it with `minerva-ctl disk add`, which does both"));
+        }
         lock(&file, path, options.is_read_only)?;
         let length = file.seek(SeekFrom::End(0)).map_err(failed)?;
         if length == 0 || !length.is_multiple_of(SECTOR_BYTES) {
             let remedy = "make it a multiple of 512 bytes: `truncate --size=%4096 IMAGE`";
-            return Err(refused(format!("{length} bytes long, which is no disk's length"), remedy));
+            return Err(refused(path, format!("{length} bytes long, which is no disk's length"), remedy));
         }
-        if let Some(format) = other_format(path) {
-            return Err(refused(format!("a {format} image"), "convert it: `qemu-img convert -O raw IMAGE NEW`"));
+        if let Some(format) = other_format(&file) {
+            return Err(refused(path, format!("a {format} image"), "convert it: `qemu-img convert -O raw IMAGE NEW`"));
         }
         let (block_bytes, memory_alignment) = if options.is_direct { alignment(&file) } else { (512, 1) };
         if block_bytes > BLOCK_BYTES_MAX || !length.is_multiple_of(u64::from(block_bytes)) {
             let why = format!("its disk has blocks of {block_bytes} bytes, and it is no multiple of them");
-            return Err(refused(why, "make it a multiple, or set `direct = false`"));
+            return Err(refused(path, why, "make it a multiple, or set `direct = false`"));
         }
         let geometry = Geometry { sectors: length / SECTOR_BYTES, block_bytes, is_read_only: options.is_read_only };
         let device = if kind.is_block_device() { metadata.rdev() } else { metadata.dev() };
-        Ok(Self { file, geometry, memory_alignment, device })
+        let sectors = AtomicU64::new(geometry.sectors);
+        let path = path.to_owned();
+        Ok(Self { file, path, geometry, sectors, memory_alignment, device, is_file: kind.is_file() })
+    }
+
+    /// Makes it longer: a file to `bytes`, or as long as it has become; a block device as long as it has become. How long it is
+    /// then. It never gets shorter, which would take from the guest what it wrote.
+    pub fn grow(&self, bytes: Option<u64>) -> Result<u64, ImageError> {
+        let failed = |source| ImageError::Open { path: self.path.clone(), source };
+        let refused = |why: String, remedy: &'static str| refused(&self.path, why, remedy);
+        let now = self.geometry().sectors * SECTOR_BYTES;
+        let there = (&self.file).seek(SeekFrom::End(0)).map_err(failed)?;
+        let wanted = bytes.unwrap_or(there);
+        if !wanted.is_multiple_of(u64::from(self.geometry.block_bytes)) {
+            let why = format!("{wanted} bytes are no whole blocks of {} bytes", self.geometry.block_bytes);
+            return Err(refused(why, "name a multiple of 4096"));
+        }
+        if wanted < now {
+            let why = format!("{now} bytes long, and {wanted} would take from its guest what it wrote");
+            return Err(refused(why, "name more: disks only grow"));
+        }
+        if wanted > there {
+            if self.geometry.is_read_only || !self.is_file {
+                let why = format!("only {there} bytes long");
+                return Err(refused(
+                    why,
+                    "make it longer first, as with `lvextend`, and then say `disk resize` without a size",
+                ));
+            }
+            self.file.set_len(wanted).map_err(failed)?;
+        }
+        self.sectors.store(wanted / SECTOR_BYTES, Ordering::Relaxed);
+        Ok(wanted)
     }
 
     /// As the guest sees it.
     pub fn geometry(&self) -> Geometry {
-        self.geometry
+        Geometry { sectors: self.sectors.load(Ordering::Relaxed), ..self.geometry }
     }
 
     /// The number of the block device that it is, or that holds it.
@@ -148,12 +201,24 @@ fn alignment(file: &File) -> (u32, usize) {
     }
 }
 
-fn other_format(path: &Path) -> Option<&'static str> {
-    use std::io::Read;
-    let mut first = [0; 8];
-    // Through the page cache, which takes any length.
-    File::open(path).and_then(|mut file| file.read_exact(&mut first)).ok()?;
-    FORMATS.iter().find(|(magic, _)| first.starts_with(magic)).map(|(_, name)| *name)
+fn other_format(file: &File) -> Option<&'static str> {
+    /// Aligned as direct I/O may ask.
+    #[repr(align(4096))]
+    struct Block([u8; 4096]);
+    let mut first = Block([0; 4096]);
+    let read = rustix::io::pread(file, &mut first.0[..], 0).ok()?;
+    FORMATS.iter().find(|(magic, _)| first.0[..read].starts_with(magic)).map(|(_, name)| *name)
+}
+
+fn judge_kind(kind: FileType, path: &Path) -> Result<(), ImageError> {
+    if kind.is_file() || kind.is_block_device() {
+        return Ok(());
+    }
+    Err(refused(path, "neither a file nor a block device".to_owned(), "name a raw image or a block device"))
+}
+
+fn refused(path: &Path, why: String, remedy: &'static str) -> ImageError {
+    ImageError::Refused { path: path.to_owned(), why, remedy }
 }
 
 #[cfg(test)]
@@ -196,6 +261,33 @@ mod tests {
         let mut read_lock = libc_read_lock();
         nix::fcntl::fcntl(&probe, nix::fcntl::FcntlArg::F_OFD_GETLK(&mut read_lock)).unwrap();
         assert_eq!(i32::from(read_lock.l_type), libc::F_WRLCK, "held by the writer");
+    }
+
+    #[test]
+    fn an_image_grows_and_never_shrinks() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("disk");
+        File::create(&path).unwrap().set_len(1 << 20).unwrap();
+        let image = Image::open(&path, OPTIONS).unwrap();
+        assert_eq!(image.grow(Some(2 << 20)).unwrap(), 2 << 20);
+        assert_eq!((image.geometry().sectors, path.metadata().unwrap().len()), (4096, 2 << 20));
+        assert!(image.grow(Some(1 << 20)).unwrap_err().to_string().contains("disks only grow"));
+        assert!(image.grow(Some((2 << 20) + 100)).unwrap_err().to_string().contains("no whole blocks"));
+        File::options().write(true).open(&path).unwrap().set_len(3 << 20).unwrap();
+        assert_eq!(image.grow(None).unwrap(), 3 << 20, "as long as somebody else made it");
+        assert_eq!(image.geometry().sectors, 6144);
+    }
+
+    #[test]
+    fn what_somebody_else_opened_is_judged_alike() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("disk");
+        File::create(&path).unwrap().set_len(1 << 20).unwrap();
+        let read_only = File::open(&path).unwrap();
+        let why = Image::of(read_only, &path, OPTIONS).unwrap_err().to_string();
+        assert!(why.contains("opened otherwise"), "{why}");
+        let both = File::options().read(true).write(true).open(&path).unwrap();
+        assert_eq!(Image::of(both, &path, OPTIONS).unwrap().geometry().sectors, 2048);
     }
 
     fn libc_read_lock() -> libc::flock {

@@ -3,7 +3,7 @@
 //!
 //! | file | question |
 //! |---|---|
-//! | `server` | which disks are there, and who serves them? |
+//! | `server` | which disks are there, who serves them, and how do they change? |
 //! | `session` | what does a front end say over its socket? |
 //! | `device` | what is a guest offered? |
 //! | `worker` | one thread for each physical disk: from rings to the scheduler, to the disk, and back |
@@ -32,5 +32,5 @@ mod worker;
 
 pub use error::{ImageError, ServerError};
 pub use image::{Image, ImageOptions};
-pub use server::{PhysicalDisk, Server, VmDisk};
-pub use worker::DiskCounters;
+pub use server::{PhysicalDisk, Server, VmDisk, listen};
+pub use worker::{DiskCounters, DiskMeasures};

@@ -1,8 +1,10 @@
-//! The server: a socket for each VM disk, a worker for each physical one.
+//! The server: a socket for each VM disk, a worker for each physical one. `changes` is what becomes of them while guests run.
+
+mod changes;
 
 use crate::error::ServerError;
 use crate::image::Image;
-use crate::session::{Attachment, Session};
+use crate::session::{Attachment, Session, channel};
 use crate::tag::TagBounds;
 use crate::worker::{self, Command, DiskCounters, NewDisk, QUEUES_MAX, WorkerHandle, WorkerOptions};
 use minerva_blocksched::{BuildOptions, FlowParameters, SchedulerName};
@@ -52,7 +54,9 @@ pub struct Server {
 }
 
 struct Served {
+    name: String,
     socket: PathBuf,
+    attachment: Attachment,
     shared: Arc<Shared>,
     thread: JoinHandle<()>,
     counters: Arc<DiskCounters>,
@@ -68,6 +72,10 @@ struct Shared {
 struct Listening {
     is_ending: bool,
     connection: Option<UnixStream>,
+    /// The process that connected.
+    front_end: Option<u32>,
+    /// On which it is told that the configuration space has changed.
+    channel: Option<UnixStream>,
 }
 
 impl Server {
@@ -75,13 +83,7 @@ impl Server {
     pub fn start(physical: &[PhysicalDisk], disks: Vec<VmDisk>) -> Result<Self, ServerError> {
         // First all that can fail for what the operator did.
         let listeners = disks.iter().map(|disk| listen(&disk.socket)).collect::<Result<Vec<_>, _>>()?;
-        let options = |disk: &PhysicalDisk| WorkerOptions {
-            scheduler: disk.scheduler,
-            disk: disk.build,
-            is_pool_wanted: disk.is_pool_wanted,
-        };
-        let workers =
-            physical.iter().map(|disk| worker::start(&disk.name, options(disk))).collect::<Result<Vec<_>, _>>()?;
+        let workers = physical.iter().map(start_worker).collect::<Result<Vec<_>, _>>()?;
         let mut server = Self { workers, disks: Vec::new() };
         for (disk, listener) in disks.into_iter().zip(listeners) {
             server.serve(disk, listener)?;
@@ -95,7 +97,7 @@ impl Server {
         let queues = disk.queues.clamp(1, QUEUES_MAX as u16);
         let counters = Arc::new(DiskCounters::default());
         let new = NewDisk {
-            image: Arc::clone(&disk.image),
+            image: Some(Arc::clone(&disk.image)),
             serial: disk.name.clone(),
             parameters: disk.parameters,
             bounds: disk.tags,
@@ -107,11 +109,11 @@ impl Server {
         let shared = Arc::new(Shared { listener, state: Mutex::default() });
         let thread = std::thread::Builder::new().name(format!("blk-{}", disk.name));
         let run = {
-            let shared = Arc::clone(&shared);
+            let (shared, attachment) = (Arc::clone(&shared), attachment.clone());
             move || shared.accept_all(&attachment)
         };
         let thread = thread.spawn(run).map_err(ServerError::system("start a thread"))?;
-        self.disks.push(Served { socket: disk.socket, shared, thread, counters });
+        self.disks.push(Served { name: disk.name, socket: disk.socket, attachment, shared, thread, counters });
         Ok(())
     }
 
@@ -146,6 +148,8 @@ impl Shared {
     fn begin(&self, connection: &UnixStream) -> bool {
         let mut state = self.lock();
         state.connection = connection.try_clone().ok();
+        let peer = rustix::net::sockopt::socket_peercred(connection);
+        state.front_end = peer.ok().and_then(|peer| u32::try_from(peer.pid.as_raw_nonzero().get()).ok());
         !state.is_ending && state.connection.is_some()
     }
 
@@ -174,16 +178,35 @@ impl Shared {
             if !self.begin(&connection) {
                 return;
             }
-            let session = Arc::new(Mutex::new(Session::new(attachment.clone())));
-            let mut handler = BackendReqHandler::from_stream(connection, session);
-            // The first message that makes no sense is the last: the front end is hung up on.
-            while handler.handle_request().is_ok() {}
+            self.serve_front_end(connection, attachment);
+            let mut state = self.lock();
+            (state.connection, state.front_end, state.channel) = (None, None, None);
+        }
+    }
+
+    /// Until it goes. The first message that makes no sense is the last: the front end is hung up on.
+    fn serve_front_end(&self, connection: UnixStream, attachment: &Attachment) {
+        let Ok(mut peeked) = connection.try_clone() else { return };
+        let session = Arc::new(Mutex::new(Session::new(attachment.clone())));
+        let mut handler = BackendReqHandler::from_stream(connection, session);
+        loop {
+            match channel::take(&mut peeked) {
+                Ok(Some(channel)) => self.lock().channel = Some(channel),
+                Ok(None) if handler.handle_request().is_ok() => {}
+                Ok(None) | Err(_) => return,
+            }
         }
     }
 }
 
+fn start_worker(disk: &PhysicalDisk) -> Result<(WorkerHandle, JoinHandle<()>), ServerError> {
+    let PhysicalDisk { name, scheduler, build, is_pool_wanted } = disk;
+    let options = WorkerOptions { scheduler: *scheduler, disk: *build, is_pool_wanted: *is_pool_wanted };
+    worker::start(name, options)
+}
+
 /// A socket of our own at `path`. One that a killed server left is removed; one at which somebody listens is not.
-fn listen(path: &Path) -> Result<UnixListener, ServerError> {
+pub fn listen(path: &Path) -> Result<UnixListener, ServerError> {
     let failed = |source| ServerError::Listen { path: path.to_owned(), source };
     match UnixStream::connect(path) {
         Ok(_) => return Err(ServerError::InUse { path: path.to_owned() }),

@@ -1,6 +1,7 @@
 //! One connection of a front end, QEMU as a rule: the vhost-user protocol for one VM disk. A message that makes no sense is
 //! refused, which ends the connection and nothing else.
 
+pub(crate) mod channel;
 mod protocol;
 mod rings;
 
@@ -135,4 +136,5 @@ fn protocol_features() -> VhostUserProtocolFeatures {
         | VhostUserProtocolFeatures::CONFIG
         | VhostUserProtocolFeatures::INFLIGHT_SHMFD
         | VhostUserProtocolFeatures::REPLY_ACK
+        | VhostUserProtocolFeatures::BACKEND_REQ
 }

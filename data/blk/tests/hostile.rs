@@ -24,6 +24,7 @@ const OPTIONS: ClientOptions = ClientOptions {
     is_indirect: false,
     has_event_index: true,
     has_inflight: true,
+    has_channel: false,
     data_bytes: 4096,
     without: 0,
 };

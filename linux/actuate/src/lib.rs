@@ -24,7 +24,7 @@
 //! | `removal` | what it takes that a removed BFQ weight of one disk loses its effect too |
 //! | `elevator` | what a change of a disk's elevator loses besides it |
 //! | `open_beneath` | from a target to a directory that cannot be another one; reading and writing a knob; `opening` how |
-//! | `served` | a knob of a server of ours: a message in place of a file |
+//! | `served` | a knob of a server of ours: a message in place of a file; `conversation` how such a message goes |
 //! | `lease` | until when limits are valid without being renewed |
 //! | `guard` | the process that restores when the daemon is killed or stuck |
 //! | `lock` | [`InstanceLock`], and the gate that keeps a restore and a write apart |
@@ -33,6 +33,7 @@
 //! | `overwriters` | who else writes a knob |
 //! | `runtime_dir` | the directory that all this lives in |
 
+mod conversation;
 mod elevator;
 mod error;
 #[cfg(test)]
@@ -58,6 +59,7 @@ mod settings;
 mod tests;
 mod writer;
 
+pub use conversation::{ask_server, server_names, server_socket};
 pub use error::ActuateError;
 pub use guard::{Guard, run_guard};
 pub use journal_lines::{JournalContent, JournalEntry, JournalProblem, parse_journal};

@@ -4,22 +4,20 @@
 //! A server is another process and may hang: no message takes longer than [`PATIENCE`], and one that did not answer is not asked
 //! again for [`REST`], so that a hundred of its disks do not hold up a slice a hundred times.
 
+use crate::conversation::{FOLDER, converse};
 use crate::error::{KnobFailure, name_of};
 use crate::opening;
 use minerva_model::{KnobFile, ServerAnswer, ServerRequest, is_served_name};
 use rustix::fs::{AtFlags, FileType, OFlags, Statx, StatxFlags};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::net::SocketAddrUnix;
 use std::collections::BTreeMap;
-use std::io::{ErrorKind, Read, Write};
+use std::io::ErrorKind;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The folder of the sockets, in the runtime directory.
-const FOLDER: &str = "servers";
 /// The longest answer that is read.
 const ANSWER_BYTES_MAX: usize = 4096;
 /// For the whole of a message and its answer.
@@ -117,38 +115,8 @@ fn identity(status: &Statx) -> u64 {
 }
 
 impl ServedKnob {
-    /// One line there and one back, on a connection of its own.
     fn converse(&self, request: &str) -> std::io::Result<String> {
-        let end = Instant::now() + PATIENCE;
-        let left = || Some(end.saturating_duration_since(Instant::now()).max(Duration::from_millis(1)));
-        // Not blocking, because a server that accepts nothing would hold up `connect` for ever.
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
         let address = SocketAddrUnix::new(format!("/proc/self/fd/{}", self.socket.as_raw_fd()))?;
-        rustix::net::connect(&socket, &address)?;
-        let mut stream = UnixStream::from(socket);
-        stream.set_nonblocking(false)?;
-        stream.set_write_timeout(left())?;
-        stream.write_all(format!("{request}\n").as_bytes())?;
-        let (mut answer, mut piece) = (Vec::new(), [0; 512]);
-        loop {
-            stream.set_read_timeout(left())?;
-            match stream.read(&mut piece) {
-                Ok(0) => break,
-                Ok(count) => answer.extend_from_slice(&piece[..count]),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-            if answer.len() > ANSWER_BYTES_MAX {
-                return Err(std::io::Error::other("it says more than a line"));
-            }
-            if answer.ends_with(b"\n") {
-                break;
-            }
-            if Instant::now() >= end {
-                return Err(ErrorKind::TimedOut.into());
-            }
-        }
-        Ok(String::from_utf8_lossy(&answer).into_owned())
+        converse(&address, request, &[], PATIENCE, ANSWER_BYTES_MAX)
     }
 }

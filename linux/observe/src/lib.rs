@@ -12,6 +12,7 @@
 //! | `mounts` | what does the controller see of each file system? |
 //! | `counters`, `disk_stats`, `processes`, `open_files` | what did everyone transfer and use? |
 //! | `machines` | which process is the virtual machine of a number on vsock? |
+//! | `peer` | who connected to a socket? |
 //! | `descriptors`, `parents` | which counter files stay open, and which need not be read? |
 //! | `parse` | what does a kernel text say? Pure, lenient, fuzzed |
 //! | `read`, `skips` | how is a file read safely, and what was passed over? |
@@ -39,6 +40,7 @@ mod observer;
 mod open_files;
 mod parents;
 pub mod parse;
+mod peer;
 mod processes;
 mod read;
 mod roots;
@@ -55,4 +57,5 @@ pub use hidden::HiddenGroups;
 pub use machines::{Machines, NoMachine};
 pub use mounts::{MountFacts, read_mount_facts};
 pub use observer::{Observer, ReadCounts, disks_below};
+pub use peer::PeerCredentials;
 pub use roots::Roots;

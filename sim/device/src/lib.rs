@@ -11,6 +11,7 @@
 //! | `cache`, `timing`, `hdd` | a hard disk: buffer, electronics and queue on top of those |
 //! | `ssd` | an SSD |
 //! | `disksim` | profiles of measured drives, from DiskSim's parameter files |
+//! | `service` | what a unit and a jump cost, for an admission test |
 //! | `fit` | an SSD's parameters from a fio run |
 //! | `validate` | replays a measured trace and compares the distributions of service times |
 
@@ -26,6 +27,7 @@ mod mechanism;
 mod profile;
 mod random;
 mod seek;
+mod service;
 mod ssd;
 mod timing;
 pub mod validate;
@@ -36,3 +38,4 @@ pub use profile::{
     Serpentine, Sparing, SsdProfile, WriteBack, Zone, profile, profile_names,
 };
 pub use seek::Seek;
+pub use service::{JUMPS, ROW, ServiceTimesMeasured, Site, measure};

@@ -4,7 +4,9 @@ use crate::request::Layout;
 use crate::ring::ClientRing;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use std::fs::File;
+use std::io::Read;
 use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -33,6 +35,8 @@ pub struct ClientOptions {
     pub has_event_index: bool,
     /// The server's notes of what is under way are kept for the next one.
     pub has_inflight: bool,
+    /// The server may tell that the configuration space has changed.
+    pub has_channel: bool,
     /// Data of one request.
     pub data_bytes: u32,
     /// Features that are not agreed to, though they are offered.
@@ -47,6 +51,7 @@ impl Default for ClientOptions {
             is_indirect: true,
             has_event_index: true,
             has_inflight: true,
+            has_channel: false,
             data_bytes: 128 << 10,
             without: 0,
         }
@@ -60,6 +65,8 @@ pub struct Client {
     memory: Arc<GuestMemoryMmap>,
     /// The region that the server made, with how it describes it.
     inflight: Option<(VhostUserInflight, File)>,
+    /// On which the server tells of changes.
+    channel: Option<UnixStream>,
     /// Of the server, all of them.
     pub offered: u64,
     /// The rings.
@@ -79,7 +86,7 @@ impl Client {
         });
         let rings = rings.collect();
         let frontend = connect(socket, options.queues);
-        let mut client = Self { options, frontend, memory, inflight: None, offered: 0, rings };
+        let mut client = Self { options, frontend, memory, inflight: None, channel: None, offered: 0, rings };
         client.agree();
         client.start(&vec![0; usize::from(options.queues)]);
         client
@@ -151,13 +158,36 @@ impl Client {
         self.offered = frontend.get_features().expect("features");
         let without = self.options.without | if self.options.has_event_index { 0 } else { RING_EVENT_IDX };
         let offered = frontend.get_protocol_features().expect("protocol features");
+        let channel = if self.options.has_channel {
+            VhostUserProtocolFeatures::BACKEND_REQ
+        } else {
+            VhostUserProtocolFeatures::empty()
+        };
         let wanted = VhostUserProtocolFeatures::MQ
+            | channel
             | VhostUserProtocolFeatures::CONFIG
             | VhostUserProtocolFeatures::REPLY_ACK
             | VhostUserProtocolFeatures::INFLIGHT_SHMFD;
         frontend.set_protocol_features(offered & wanted).expect("agreed");
         frontend.set_features(self.offered & !without | PROTOCOL_FEATURES).expect("agreed");
         frontend.set_hdr_flags(vhost::vhost_user::message::VhostUserHeaderFlag::NEED_REPLY);
+        if self.options.has_channel {
+            let (ours, theirs) = UnixStream::pair().expect("sockets");
+            frontend.set_backend_request_fd(&theirs).expect("a channel");
+            self.channel = Some(ours);
+        }
+    }
+
+    /// Waits until the server tells that the configuration space has changed; false when it does not in time.
+    pub fn wait_for_change(&mut self, patience: Duration) -> bool {
+        let channel = self.channel.as_mut().expect("`has_channel`");
+        channel.set_read_timeout(Some(patience)).expect("a timeout");
+        let mut header = [0; 12];
+        match channel.read_exact(&mut header) {
+            // Request 2, version 1, nothing behind it (vhost-user protocol, back-end message types).
+            Ok(()) => header[..4] == 2u32.to_ne_bytes() && header[4..] == [1u32, 0].map(u32::to_ne_bytes).concat(),
+            Err(_) => false,
+        }
     }
 
     fn start(&mut self, bases: &[u16]) {

@@ -4,6 +4,7 @@
 
 mod command_line;
 mod contracts;
+mod control;
 mod guest;
 mod kill;
 mod server_folder;

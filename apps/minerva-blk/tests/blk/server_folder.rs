@@ -35,8 +35,22 @@ impl ServerFolder {
     pub(crate) fn write(&self, disk: &str, rest: &str) {
         let (image, socket) = (self.image(), self.socket());
         // Not every file system that tests run on has direct I/O.
-        let text = format!("[disks.vm1]\nimage = {image:?}\nsocket = {socket:?}\n{disk}\n{rest}\n");
+        self.write_text(&format!("[disks.vm1]\nimage = {image:?}\nsocket = {socket:?}\n{disk}\n{rest}\n"));
+    }
+
+    /// Writes the file, with a control socket of the test's own.
+    pub(crate) fn write_text(&self, text: &str) {
+        let control = format!("[server]\ncontrol = {:?}\n", self.runtime_dir().join("servers/blk"));
+        let text = match text.contains("[server]\n") {
+            true => text.replacen("[server]\n", &control, 1),
+            false => format!("{text}{control}"),
+        };
         std::fs::write(self.config(), text).unwrap();
+    }
+
+    /// What is the daemon's runtime directory in the test.
+    pub(crate) fn runtime_dir(&self) -> PathBuf {
+        self.folder.path().join("run")
     }
 
     pub(crate) fn run(&self, arguments: &[&str]) -> Output {
@@ -55,7 +69,7 @@ impl ServerFolder {
             text += &format!("[disks.vm{number}]\nimage = {:?}\nsocket = {socket:?}\n", device.device);
             text += &format!("read_only = true\n{rest}\n");
         }
-        std::fs::write(self.config(), text).unwrap();
+        self.write_text(&text);
         self.serve()
     }
 

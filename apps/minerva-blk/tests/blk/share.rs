@@ -2,8 +2,11 @@
 
 use crate::server_folder::{ServerFolder, emulated};
 use minerva_blk::tag::Priority;
+use minerva_linux_actuate::ask_server;
+use minerva_model::{ControlRequest, DiskChange, ServerAnswer};
 use minerva_vhost_client::{Client, ClientOptions, ClientRing, Request, kind};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Each application keeps so many requests under way, so that the scheduler always has a choice.
@@ -81,4 +84,66 @@ fn tags_of_applications_are_obeyed_across_guests_within_the_bounds_of_each() {
         line.split(", ").find_map(|part| part.strip_suffix(" tagged")).unwrap().parse().unwrap()
     };
     assert!(tagged("vm0") >= had[0] + had[1] && tagged("vm1") >= had[3], "{said}");
+}
+
+/// Counts the answers of each guest while all keep their rings full.
+struct Counted {
+    had: [AtomicU64; 2],
+    is_over: AtomicBool,
+}
+
+impl Counted {
+    /// What each had while both together had so many.
+    fn next(&self, count: u64) -> Vec<u64> {
+        let now = || self.had.each_ref().map(|had| had.load(Ordering::Relaxed));
+        let before = now();
+        while now().iter().sum::<u64>() < before.iter().sum::<u64>() + count {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        now().iter().zip(before).map(|(now, before)| now - before).collect()
+    }
+
+    fn load(&self, guest: usize, socket: &Path, blocks: u64) {
+        let options = ClientOptions { data_bytes: BLOCK, ..ClientOptions::default() };
+        let mut client = Client::connect(socket, options);
+        let (ring, mut random) = (&mut client.rings[0], fastrand::Rng::with_seed(guest as u64));
+        while !self.is_over.load(Ordering::Relaxed) {
+            while ring.under_way() < BACKLOG {
+                let sector = random.u64(..blocks) * u64::from(BLOCK) / 512;
+                ring.submit(&Request::new(kind::IN, sector, BLOCK));
+            }
+            ring.kick();
+            assert_eq!(ring.wait(Duration::from_secs(60)).expect("an answer").status, 0);
+            self.had[guest].fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+#[test]
+fn a_weight_is_set_while_requests_are_queued() {
+    let Some(disk) = emulated("minerva-test-set") else { return };
+    let (folder, info) = (ServerFolder::new(), disk.info().clone());
+    let _serving = folder.serve_device(&info, "sfq", &[String::new(), String::new()]);
+    let counted = Counted { had: [0, 0].map(AtomicU64::new), is_over: AtomicBool::new(false) };
+    let (counted, folder, blocks) = (&counted, &folder, info.size_bytes / u64::from(BLOCK));
+    let said = std::thread::scope(|scope| {
+        for guest in 0..2 {
+            scope.spawn(move || counted.load(guest, &folder.socket_of(guest), blocks));
+        }
+        counted.next(50);
+        let equal = counted.next(COUNTED);
+        let change = DiskChange { weight: Some(300), ..DiskChange::default() };
+        let request = ControlRequest::Set { name: "vm0".to_owned(), change };
+        let socket = folder.runtime_dir().join("servers/blk");
+        let answer = ask_server(&socket, &request, &[], Duration::from_secs(10)).expect("an answer");
+        // SFQ gave what was queued its place when it came.
+        counted.next(2 * BACKLOG as u64);
+        let set = counted.next(COUNTED);
+        counted.is_over.store(true, Ordering::Relaxed);
+        (equal, answer, set)
+    });
+    println!("equal weights: {:?}; 300 and 100: {:?} requests", said.0, said.2);
+    assert!(matches!(said.1, ServerAnswer::Holds(_)), "{:?}", said.1);
+    assert_shares(&said.0, &[1.0, 1.0]);
+    assert_shares(&said.2, &[300.0, 100.0]);
 }

@@ -2,7 +2,7 @@
 //! may look. It is decided once, when a client connects. The file's permissions say nearly the same; this holds when somebody
 //! loosens them.
 
-use crate::operator::peer::Credentials;
+use minerva_linux_observe::PeerCredentials;
 use tonic::Status;
 
 /// What the clients of one connection may do.
@@ -25,7 +25,7 @@ pub(crate) struct Groups {
 
 impl Groups {
     /// What a client may do that connected with these credentials.
-    pub(crate) fn access(self, peer: &Credentials) -> Access {
+    pub(crate) fn access(self, peer: &PeerCredentials) -> Access {
         let own = rustix::process::geteuid().as_raw();
         if peer.uid == 0 || peer.uid == own || peer.is_member(self.operators) {
             Access::Operator
@@ -57,11 +57,11 @@ impl Access {
 #[cfg(test)]
 mod tests {
     use super::{Access, Groups};
-    use crate::operator::peer::Credentials;
     use minerva_contract::methods;
+    use minerva_linux_observe::PeerCredentials;
 
-    fn peer(uid: u32, gid: u32, groups: &[u32]) -> Credentials {
-        Credentials { uid, gid, groups: groups.to_vec() }
+    fn peer(uid: u32, gid: u32, groups: &[u32]) -> PeerCredentials {
+        PeerCredentials { uid, gid, groups: groups.to_vec() }
     }
 
     #[test]

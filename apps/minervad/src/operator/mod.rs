@@ -8,7 +8,6 @@ pub(crate) mod foreseen;
 mod idle;
 pub(crate) mod listen;
 mod metrics_server;
-mod peer;
 mod refusals;
 pub(crate) mod server;
 pub(crate) mod service;

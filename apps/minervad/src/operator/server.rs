@@ -6,7 +6,6 @@ use crate::operator::access::{Access, Groups};
 use crate::operator::idle::IdleTimeout;
 use crate::operator::listen::OperatorListeners;
 use crate::operator::metrics_server::{self, MetricsListener};
-use crate::operator::peer::Credentials;
 use crate::operator::refusals::RefusalCounts;
 use crate::operator::service::Service;
 use anyhow::Context;
@@ -15,6 +14,7 @@ use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use minerva_api::v1::operator_server::OperatorServer;
+use minerva_linux_observe::PeerCredentials;
 use prometheus_client::registry::Registry;
 use std::convert::Infallible;
 use std::fs;
@@ -176,7 +176,7 @@ where
 
     /// Decides what a client may do, and serves it if there is room.
     fn connected(&self, stream: UnixStream) {
-        let peer = match Credentials::of_peer(&stream) {
+        let peer = match PeerCredentials::of(&stream) {
             Ok(peer) => peer,
             Err(error) => {
                 // Closed: nobody is told anything of whom the kernel does not say who it is.
@@ -218,7 +218,7 @@ where
 
 /// The other end of one connection.
 struct Client {
-    peer: Credentials,
+    peer: PeerCredentials,
     access: Access,
     refusals: Arc<Mutex<RefusalCounts>>,
     /// Its place among the connections.
@@ -245,7 +245,7 @@ where
 }
 
 /// Logs a refusal, unless there were too many.
-fn log_refusal(refusals: &Mutex<RefusalCounts>, peer: Credentials, method: &str, why: &str) {
+fn log_refusal(refusals: &Mutex<RefusalCounts>, peer: PeerCredentials, method: &str, why: &str) {
     if refusals.lock().unwrap_or_else(PoisonError::into_inner).count(peer.uid) {
         // A method's name is a client's text: shown so that it cannot look like a line of its own.
         tracing::warn!(uid = peer.uid, gid = peer.gid, ?method, "refused a client at the operators' socket: {why}");
@@ -253,8 +253,8 @@ fn log_refusal(refusals: &Mutex<RefusalCounts>, peer: Credentials, method: &str,
 }
 
 /// The kernel's numbers for a user and a group that it cannot name.
-fn nobody() -> Credentials {
-    Credentials { uid: 65_534, gid: 65_534, groups: Vec::new() }
+fn nobody() -> PeerCredentials {
+    PeerCredentials { uid: 65_534, gid: 65_534, groups: Vec::new() }
 }
 
 #[cfg(test)]

@@ -2,9 +2,11 @@
 
 use crate::image::Image;
 use crate::memory::Memory;
+use crate::request::Operation;
 use crate::ring::RingSetup;
 use crate::tag::TagBounds;
 use minerva_blocksched::FlowParameters;
+use minerva_model::Nanos;
 use rustix::event::{EventfdFlags, eventfd};
 use std::collections::VecDeque;
 use std::fs::File;
@@ -18,7 +20,8 @@ use super::slots::RingKey;
 
 /// A VM disk, as a worker gets it.
 pub(crate) struct NewDisk {
-    pub(crate) image: Arc<Image>,
+    /// None once the disk was removed; its number is the next one's that is added.
+    pub(crate) image: Option<Arc<Image>>,
     /// What the guest sees as the disk's serial number.
     pub(crate) serial: String,
     pub(crate) parameters: FlowParameters,
@@ -30,10 +33,20 @@ pub(crate) struct NewDisk {
 /// What a disk was asked for, since the server began.
 #[derive(Debug, Default)]
 pub struct DiskCounters {
-    /// Reads, writes, flushes, discards and write-zeroes that were done.
-    pub requests: AtomicU64,
-    /// Bytes that reads and writes moved.
-    pub bytes: AtomicU64,
+    /// Reads that were done.
+    pub reads: AtomicU64,
+    /// Bytes that they moved.
+    pub read_bytes: AtomicU64,
+    /// How long they took from the ring to the answer, in nanoseconds, all together.
+    pub read_ns: AtomicU64,
+    /// Writes that were done.
+    pub writes: AtomicU64,
+    /// See [`DiskCounters::read_bytes`].
+    pub write_bytes: AtomicU64,
+    /// See [`DiskCounters::read_ns`].
+    pub write_ns: AtomicU64,
+    /// Flushes, discards and write-zeroes that were done.
+    pub others: AtomicU64,
     /// Requests with a tag of their own.
     pub tagged: AtomicU64,
     /// Requests that the image's file or disk failed.
@@ -42,9 +55,28 @@ pub struct DiskCounters {
     pub refused: AtomicU64,
 }
 
+/// How a disk is doing now.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DiskMeasures {
+    /// Requests between their ring and their answer.
+    pub under_way: u64,
+}
+
 impl DiskCounters {
     pub(crate) fn add(counter: &AtomicU64, count: u64) {
         counter.fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// Counts one request that was done.
+    pub(crate) fn done(&self, operation: Operation, bytes: u64, took: Nanos) {
+        let (count, of_bytes, of_ns) = match operation {
+            Operation::Read { .. } => (&self.reads, &self.read_bytes, &self.read_ns),
+            Operation::Write { .. } => (&self.writes, &self.write_bytes, &self.write_ns),
+            _ => return Self::add(&self.others, 1),
+        };
+        Self::add(count, 1);
+        Self::add(of_bytes, bytes);
+        Self::add(of_ns, took.0);
     }
 }
 
@@ -64,6 +96,12 @@ pub(crate) enum Command {
     SetCall(RingKey, Option<File>, Sender<()>),
     /// Whether each write is to be durable when it is answered.
     SetDurable(usize, bool, Sender<()>),
+    /// What a disk is promised from now on, also what of it is queued.
+    SetTerms(usize, FlowParameters, TagBounds, Sender<()>),
+    /// How a disk is doing.
+    Measure(usize, Sender<DiskMeasures>),
+    /// A disk without rings in service is given up: its image is closed, and its number free.
+    Remove(usize, Sender<()>),
     /// Stops every ring of every disk as `Stop` does, and ends the worker.
     End(Sender<()>),
 }

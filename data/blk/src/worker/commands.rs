@@ -1,7 +1,9 @@
 //! A worker obeys: disks and rings come and go.
 
-use super::{Command, Disk, EVENT_RINGS, NewDisk, QUEUES_MAX, RingKey, Served, Stopping, Worker, now};
+use super::{Command, Disk, DiskMeasures, EVENT_RINGS, NewDisk, QUEUES_MAX, RingKey, Served, Stopping, Worker, now};
 use crate::ring::{Ring, RingSetup};
+use crate::tag::TagBounds;
+use minerva_blocksched::FlowParameters;
 use rustix::event::epoll;
 
 impl Worker {
@@ -45,19 +47,58 @@ impl Worker {
                     }
                     let _ = answer.send(());
                 }
+                Command::SetTerms(disk, parameters, bounds, answer) => {
+                    self.set_terms(disk, parameters, bounds);
+                    let _ = answer.send(());
+                }
+                Command::Measure(disk, answer) => {
+                    let _ = answer.send(self.measure(disk));
+                }
+                Command::Remove(disk, answer) => {
+                    self.remove(disk);
+                    let _ = answer.send(());
+                }
                 Command::End(answer) => self.end(answer),
             }
         }
     }
 
     fn add_disk(&mut self, new: NewDisk) -> usize {
-        let number = self.disks.len();
+        let free = self.disks.iter().position(|disk| disk.new.image.is_none());
+        let number = free.unwrap_or(self.disks.len());
         for flow in self.flows(number) {
             self.scheduler.set_flow(now(), flow, new.parameters);
         }
         let rings = (0..new.queues.min(QUEUES_MAX)).map(|_| None).collect();
-        self.disks.push(Disk { new, rings, is_durable: true, detached: None });
+        let disk = Disk { new, rings, is_durable: true, detached: None };
+        match self.disks.get_mut(number) {
+            Some(place) => *place = disk,
+            None => self.disks.push(disk),
+        }
         number
+    }
+
+    fn set_terms(&mut self, number: usize, parameters: FlowParameters, bounds: TagBounds) {
+        for flow in self.flows(number) {
+            self.scheduler.set_flow(now(), flow, parameters);
+        }
+        if let Some(disk) = self.disks.get_mut(number) {
+            (disk.new.parameters, disk.new.bounds) = (parameters, bounds);
+        }
+    }
+
+    fn measure(&self, number: usize) -> DiskMeasures {
+        let rings = self.disks.get(number).into_iter().flat_map(|disk| disk.rings.iter().flatten());
+        DiskMeasures { under_way: rings.map(|served| u64::from(served.ring.under_way())).sum() }
+    }
+
+    fn remove(&mut self, number: usize) {
+        let is_idle = |disk: &Disk| disk.rings.iter().all(Option::is_none);
+        let Some(disk) = self.disks.get_mut(number).filter(|disk| is_idle(disk)) else { return };
+        disk.new.image = None;
+        for flow in self.flows(number) {
+            self.scheduler.remove_flow(now(), flow);
+        }
     }
 
     fn start_ring(&mut self, key: RingKey, setup: RingSetup) -> bool {

@@ -7,8 +7,8 @@ mod send;
 mod serve;
 mod slots;
 
-pub use command::DiskCounters;
 pub(crate) use command::{Command, NewDisk, WorkerHandle};
+pub use command::{DiskCounters, DiskMeasures};
 pub(crate) use slots::RingKey;
 
 use crate::chain::Chain;

@@ -26,7 +26,7 @@ impl Worker {
     /// Sends one request to the disk.
     pub(super) fn begin(&mut self, number: u32) {
         let Some(slot) = self.slots.get(number) else { return };
-        let image = &self.disks[slot.key.disk].new.image;
+        let Some(image) = &self.disks[slot.key.disk].new.image else { return };
         slot.prepare(image.memory_alignment(), image.geometry().block_bytes);
         self.give(number);
     }
@@ -35,7 +35,8 @@ impl Worker {
     fn give(&mut self, number: u32) {
         let Some(slot) = self.slots.get(number) else { return };
         let disk = &self.disks[slot.key.disk];
-        let job = Job { number, file: disk.new.image.descriptor(), action: slot.action(disk.is_durable) };
+        let Some(image) = &disk.new.image else { return };
+        let job = Job { number, file: image.descriptor(), action: slot.action(disk.is_durable) };
         // SAFETY: the disk has its image as long as it has rings, and a ring stays until what was taken from it is done; the slot
         // has the list of pieces and holds the memory that they name until it is released, which is when the job is done.
         unsafe { self.transfer.begin(job) };
@@ -76,15 +77,19 @@ impl Worker {
         let Some(slot) = self.slots.get(number) else { return };
         let (key, head, status, request) = (slot.key, slot.head, slot.status, slot.request);
         let (is_scheduled, data_bytes) = (slot.is_scheduled, slot.data_bytes());
-        let is_read = matches!(slot.operation, Operation::Read { .. });
+        let operation = slot.operation;
+        let is_read = matches!(operation, Operation::Read { .. });
         self.slots.release(number);
+        let done_at = now();
         if is_scheduled {
             self.at_disk = self.at_disk.saturating_sub(1);
-            self.scheduler.complete(now(), &request);
+            self.scheduler.complete(done_at, &request);
         }
         let counters = &self.disks[key.disk].new.counters;
-        DiskCounters::add(if is_good { &counters.requests } else { &counters.failed }, 1);
-        DiskCounters::add(&counters.bytes, if is_good { data_bytes } else { 0 });
+        match is_good {
+            true => counters.done(operation, data_bytes, done_at.since(request.arrived)),
+            false => DiskCounters::add(&counters.failed, 1),
+        }
         let written = if is_read && is_good { request.length_bytes + 1 } else { 1 };
         self.answer(key, head, Some(status), if is_good { STATUS_OK } else { STATUS_FAILED }, written);
     }

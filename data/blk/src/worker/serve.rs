@@ -79,7 +79,7 @@ impl Worker {
         let memory = Arc::clone(served.ring.memory());
         let header = Header::parse(&frame.header);
         let range = if header.has_range() { self.chain.range(&memory) } else { None };
-        let geometry = disk.new.image.geometry();
+        let geometry = disk.new.image.as_ref().ok_or(answer(STATUS_FAILED))?.geometry();
         let operation =
             Operation::judge(&header, frame.lengths, range.as_ref(), &geometry).map_err(|refusal| match refusal {
                 Refusal::Unsupported => answer(STATUS_UNSUPPORTED),

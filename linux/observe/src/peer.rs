@@ -11,26 +11,29 @@ const GROUPS_MAX: usize = 65_536;
 
 /// User and groups of a process when it connected.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Credentials {
-    pub(crate) uid: u32,
-    pub(crate) gid: u32,
+pub struct PeerCredentials {
+    /// The user.
+    pub uid: u32,
+    /// The group.
+    pub gid: u32,
     /// The supplementary ones.
-    pub(crate) groups: Vec<u32>,
+    pub groups: Vec<u32>,
 }
 
-impl Credentials {
+impl PeerCredentials {
     /// Of the process at the other end, by `SO_PEERCRED` and `SO_PEERGROUPS`. A kernel that does not know the latter (before
     /// 4.13) shows no supplementary groups; every other failure is an error.
-    pub(crate) fn of_peer(socket: &tokio::net::UnixStream) -> io::Result<Self> {
-        let credentials = socket.peer_cred()?;
+    pub fn of(socket: &impl AsFd) -> io::Result<Self> {
+        let credentials = rustix::net::sockopt::socket_peercred(socket)?;
         let groups = match peer_groups(socket) {
             Err(error) if error.raw_os_error() == Some(libc::ENOPROTOOPT) => Vec::new(),
             groups => groups?,
         };
-        Ok(Self { uid: credentials.uid(), gid: credentials.gid(), groups })
+        Ok(Self { uid: credentials.uid.as_raw(), gid: credentials.gid.as_raw(), groups })
     }
 
-    pub(crate) fn is_member(&self, group: u32) -> bool {
+    /// Whether it was in a group.
+    pub fn is_member(&self, group: u32) -> bool {
         self.gid == group || self.groups.contains(&group)
     }
 }
@@ -69,15 +72,12 @@ fn peer_groups(socket: &impl AsFd) -> io::Result<Vec<u32>> {
 
 #[cfg(test)]
 mod tests {
-    use super::Credentials;
+    use super::PeerCredentials;
 
     #[test]
     fn credentials_are_those_of_this_process() {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-        let peer = runtime.block_on(async {
-            let (ours, _theirs) = tokio::net::UnixStream::pair().expect("sockets");
-            Credentials::of_peer(&ours).expect("the kernel says who it is")
-        });
+        let (ours, _theirs) = std::os::unix::net::UnixStream::pair().expect("sockets");
+        let peer = PeerCredentials::of(&ours).expect("the kernel says who it is");
         let mut expected: Vec<u32> =
             rustix::process::getgroups().expect("groups").into_iter().map(|group| group.as_raw()).collect();
         let mut groups = peer.groups.clone();

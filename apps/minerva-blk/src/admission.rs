@@ -1,0 +1,166 @@
+//! Whether a disk of this host can keep the contracts of all VM disks on it: the test of `minerva-sim admit`, with the times of the
+//! disk's model.
+//!
+//! What a guest will do is not known. Its contract is judged for what the operator says of it: requests of one length, in rows or here
+//! and there, anywhere on the disk.
+
+use crate::disk::contract_of;
+use anyhow::{Context, bail};
+use minerva_blocksched::{Admission, Applicant, Capacity, Feasibility, SchedulerName, ServiceTimes, UNIT_BYTES, admit};
+use minerva_model::{DiskSettings, Nanos};
+use minerva_sim_device::{Kind, Profile, Site, measure, profile, profile_names};
+
+/// What places on the disk are drawn from: the same answer each time.
+const SEED: u64 = 1;
+/// A model's text is no longer.
+const MODEL_BYTES_MAX: u64 = 1 << 20;
+
+/// As what a disk is judged.
+pub(crate) fn model(name: Option<&str>, is_rotational: bool) -> anyhow::Result<Profile> {
+    let usual = if is_rotational { "sata7200-80g" } else { "sata-ssd" };
+    let name = name.unwrap_or(usual);
+    if let Some(found) = profile(name) {
+        return Ok(found);
+    }
+    if !name.contains('/') {
+        bail!("there is no disk model `{name}`; name the path of one, or one of {}", profile_names().join(", "));
+    }
+    let length = std::fs::metadata(name).with_context(|| format!("failed to read the disk model {name}"))?.len();
+    if length > MODEL_BYTES_MAX {
+        bail!("{name} is no disk model: {length} bytes long");
+    }
+    let text = std::fs::read_to_string(name).with_context(|| format!("failed to read the disk model {name}"))?;
+    Profile::parse(&text).with_context(|| format!("failed to use the disk model {name}"))
+}
+
+/// Takes the contracts of all VM disks on a disk, or says why not. `device` is what people call it.
+pub(crate) fn judge(
+    device: &str,
+    scheduler: SchedulerName,
+    profile: &Profile,
+    disks: &[&DiskSettings],
+) -> anyhow::Result<()> {
+    let Some((admission, names)) = admission(scheduler, profile, disks) else { return Ok(()) };
+    if admission.feasibility <= Feasibility::Likely {
+        return Ok(());
+    }
+    let sentence = admission.sentence(|contract| names[contract].to_owned());
+    let held = disks.iter().find(|disk| disk.terms.rate_bytes_per_second.is_some() && !disk.terms.force);
+    let Some(held) = held else {
+        eprintln!("minerva-blk: the contracts on {device} are taken by force, as a {}: {sentence}", profile.name);
+        return Ok(());
+    };
+    bail!(
+        "the contracts on {device} are refused, as a {} under {scheduler}: {sentence}. Promise less, name the disk's own model \
+         (`devices.{device}.model`), or take them all the same with `force` for `{}`",
+        profile.name,
+        held.name
+    )
+}
+
+/// How the contracts stand, and whose they are; none where there is none, or the scheduler is not one that the test knows.
+fn admission<'a>(
+    scheduler: SchedulerName,
+    profile: &Profile,
+    disks: &[&'a DiskSettings],
+) -> Option<(Admission, Vec<&'a str>)> {
+    let discipline = scheduler.entry().discipline?;
+    let (with, without): (Vec<&DiskSettings>, Vec<&DiskSettings>) =
+        disks.iter().copied().partition(|disk| disk.terms.rate_bytes_per_second.is_some());
+    if with.is_empty() {
+        return None;
+    }
+    let site = |(seed, disk): (u64, &&DiskSettings)| {
+        Site::anywhere(profile.capacity_bytes, block_bytes(disk), Kind::Read, seed)
+    };
+    let sites: Vec<Site> = (SEED..).zip(disks).map(site).collect();
+    let measured = measure(profile, &sites, UNIT_BYTES, SEED);
+    let times = |unit_ns, seek| ServiceTimes { unit_ns, request: Nanos::ZERO, seek };
+    let capacity = Capacity {
+        greatest: times(measured.unit_ns_max, measured.seek_max),
+        mean: times(measured.unit_ns_mean, measured.seek_mean),
+        background_units_max: without.iter().map(|disk| units(disk)).max().unwrap_or(0),
+    };
+    let applicants = disks.iter().zip(&measured.unit_ns_least);
+    let applicants: Vec<Applicant> =
+        applicants.filter_map(|(disk, least_ns)| applicant(disk, scheduler, *least_ns)).collect();
+    Some((admit(&applicants, &capacity, discipline), with.iter().map(|disk| disk.name.as_str()).collect()))
+}
+
+fn applicant(disk: &DiskSettings, scheduler: SchedulerName, unit_least_ns: f64) -> Option<Applicant> {
+    let contract = contract_of(&disk.terms, scheduler)?;
+    let units = units(disk);
+    // HTBS keeps the disk for whoever reads on, for what the contract earns in a delay.
+    let earned = contract.rate_per_second * contract.delay.as_secs_f64();
+    let keeps = scheduler == SchedulerName::Htbs && !disk.terms.is_random;
+    let row_units = if keeps { earned.max(units as f64) } else { units as f64 };
+    Some(Applicant {
+        contract,
+        request_units_min: units,
+        request_units_max: units,
+        row_units,
+        wait: Nanos::ZERO,
+        unit_least_ns,
+    })
+}
+
+fn block_bytes(disk: &DiskSettings) -> u32 {
+    u32::try_from(disk.terms.request_bytes).unwrap_or(u32::MAX).next_multiple_of(512)
+}
+
+fn units(disk: &DiskSettings) -> u64 {
+    disk.terms.request_bytes.div_ceil(u64::from(UNIT_BYTES)).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{judge, model};
+    use crate::disk::settings_of;
+    use minerva_blocksched::SchedulerName;
+    use minerva_config::VmDiskSettings;
+    use minerva_model::{DiskSettings, Nanos};
+
+    fn disk(number: usize, rate: u64) -> DiskSettings {
+        let settings = VmDiskSettings {
+            rate_bytes_per_second: Some(rate),
+            burst_bytes: 256 << 10,
+            delay: Nanos::from_millis(200),
+            read_only: true,
+            ..VmDiskSettings::default()
+        };
+        settings_of(&format!("vm{number}"), &settings)
+    }
+
+    fn judged(scheduler: SchedulerName, disks: &[DiskSettings]) -> Result<(), String> {
+        let profile = model(None, true).unwrap();
+        let disks: Vec<&DiskSettings> = disks.iter().collect();
+        judge("sda", scheduler, &profile, &disks).map_err(|error| error.to_string())
+    }
+
+    /// Of the scene of Rocha and Bona: what HTBS keeps and pClock, who seeks with each request, does not.
+    #[test]
+    fn contracts_are_taken_or_refused_with_the_reason() {
+        let disks: Vec<DiskSettings> =
+            [8_800_000, 4_000_000, 2_000_000, 800_000].into_iter().enumerate().map(|(n, rate)| disk(n, rate)).collect();
+        assert_eq!(judged(SchedulerName::Htbs, &disks), Ok(()));
+        let why = judged(SchedulerName::Pclock, &disks).unwrap_err();
+        assert!(why.contains("on sda are refused, as a sata7200-80g under pclock: doubtful"), "{why}");
+        let mut random = disks.clone();
+        random[0].terms.is_random = true;
+        random[0].terms.request_bytes = 4096;
+        assert!(judged(SchedulerName::Htbs, &random).is_err(), "2000 seeks a second");
+        let mut greedy = vec![disk(0, 400_000_000)];
+        let why = judged(SchedulerName::Htbs, &greedy).unwrap_err();
+        assert!(why.contains("impossible under any scheduler") && why.contains("`force` for `vm0`"), "{why}");
+        greedy[0].terms.force = true;
+        assert_eq!(judged(SchedulerName::Htbs, &greedy), Ok(()));
+        assert_eq!(judged(SchedulerName::Bfq, &greedy), Ok(()), "which keeps none");
+    }
+
+    #[test]
+    fn a_model_that_is_not_there_is_named() {
+        let why = model(Some("drum"), true).unwrap_err().to_string();
+        assert!(why.contains("`drum`") && why.contains("sata-ssd"), "{why}");
+        assert!(format!("{:#}", model(Some("/nowhere/x.toml"), true).unwrap_err()).contains("/nowhere/x.toml"));
+    }
+}

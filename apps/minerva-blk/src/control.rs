@@ -1,0 +1,134 @@
+//! The control socket: a connection is one line there and one back (`minerva_model::ControlRequest`, `ServerRequest`), from root,
+//! the server's own user and the operators' group only.
+
+use crate::host::Host;
+use crate::privileges::Identity;
+use anyhow::Context;
+use minerva_linux_observe::PeerCredentials;
+use minerva_model::{CONTROL_BYTES_MAX, CONTROL_VERSION, ControlRequest, ServerAnswer, ServerRequest};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use std::io::{self, IoSliceMut, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Who says nothing for so long has nothing to say.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Connections at once. More wait.
+const CONNECTIONS_MAX: usize = 16;
+/// Descriptors that come with one piece of a request.
+const DESCRIPTORS_MAX: usize = 4;
+
+/// Listening, but not yet serving.
+pub(crate) struct Control {
+    listener: UnixListener,
+    group: Option<u32>,
+}
+
+impl Control {
+    /// Makes the socket, as whoever starts the server.
+    pub(crate) fn open(path: &Path, identity: &Identity) -> anyhow::Result<Self> {
+        if let Some(folder) = path.parent() {
+            // Others may look for the socket, and nobody else may make one: what is asked there is obeyed.
+            let made = std::fs::DirBuilder::new().recursive(true).mode(0o755).create(folder);
+            made.with_context(|| format!("failed to make {}; name another `server.control`", folder.display()))?;
+        }
+        let listener = minerva_blk::listen(path).context("`server.control`")?;
+        identity.open_to_operators(path)?;
+        Ok(Self { listener, group: identity.operator_group() })
+    }
+
+    /// Serves it, until the process ends.
+    pub(crate) fn start(self, host: Arc<Mutex<Option<Host>>>) -> anyhow::Result<()> {
+        let serve = move || {
+            let open = Arc::new(AtomicUsize::new(0));
+            loop {
+                let connection = self.listener.accept();
+                let (Ok((connection, _)), true) = (connection, open.load(Ordering::Relaxed) < CONNECTIONS_MAX) else {
+                    // Out of descriptors or of patience: who asks is hung up on, and may ask again.
+                    std::thread::sleep(Duration::from_millis(10));
+                    continue;
+                };
+                let (host, busy, group) = (Arc::clone(&host), Arc::clone(&open), self.group);
+                open.fetch_add(1, Ordering::Relaxed);
+                let converse = move || {
+                    // Who hung up needs no answer.
+                    let _ = converse(connection, group, &host);
+                    busy.fetch_sub(1, Ordering::Relaxed);
+                };
+                if std::thread::Builder::new().name("control".to_owned()).spawn(converse).is_err() {
+                    open.fetch_sub(1, Ordering::Relaxed);
+                }
+            }
+        };
+        std::thread::Builder::new().name("control".to_owned()).spawn(serve).context("failed to start a thread")?;
+        Ok(())
+    }
+}
+
+fn converse(mut connection: UnixStream, group: Option<u32>, host: &Mutex<Option<Host>>) -> io::Result<()> {
+    let peer = PeerCredentials::of(&connection)?;
+    let own = rustix::process::geteuid().as_raw();
+    let may = peer.uid == 0 || peer.uid == own || group.is_some_and(|group| peer.is_member(group));
+    connection.set_read_timeout(Some(PATIENCE))?;
+    connection.set_write_timeout(Some(PATIENCE))?;
+    let (line, opened) = receive(&connection)?;
+    let answer = match may {
+        true => answer(&line, opened, host),
+        false => ServerAnswer::Refused("only root and the members of `server.operator_group` may ask".to_owned()),
+    };
+    connection.write_all(format!("{answer}\n").as_bytes())
+}
+
+fn answer(line: &str, opened: Vec<OwnedFd>, host: &Mutex<Option<Host>>) -> ServerAnswer {
+    let mut host = host.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(host) = host.as_mut() else { return ServerAnswer::Refused("the server is ending".to_owned()) };
+    let request = match line.split_once(' ') {
+        Some((CONTROL_VERSION, request)) => serde_json::from_str::<ControlRequest>(request),
+        _ => {
+            return match line.parse::<ServerRequest>() {
+                Ok(request) => host.knob(&request),
+                Err(why) => {
+                    ServerAnswer::Refused(format!("{why}, nor begins with `{CONTROL_VERSION}`, which is spoken here"))
+                }
+            };
+        }
+    };
+    let answered = request.map_err(anyhow::Error::from).and_then(|request| host.control(request, opened));
+    match answered {
+        Ok(Some(text)) => ServerAnswer::Holds(text),
+        Ok(None) => ServerAnswer::Gone,
+        // An answer is one line.
+        Err(error) => ServerAnswer::Refused(format!("{error:#}").replace('\n', " ")),
+    }
+}
+
+/// A line, and what came with it.
+fn receive(connection: &UnixStream) -> io::Result<(String, Vec<OwnedFd>)> {
+    let (mut line, mut opened, mut piece) = (Vec::new(), Vec::new(), [0; 4096]);
+    loop {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
+        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+        let flags = RecvFlags::CMSG_CLOEXEC;
+        let got = recvmsg(connection, &mut [IoSliceMut::new(&mut piece)], &mut ancillary, flags)?.bytes;
+        for message in ancillary.drain() {
+            if let RecvAncillaryMessage::ScmRights(descriptors) = message {
+                opened.extend(descriptors);
+            }
+        }
+        line.extend_from_slice(&piece[..got]);
+        if line.ends_with(b"\n") {
+            line.pop();
+            let line = String::from_utf8(line).map_err(io::Error::other)?;
+            return Ok((line, opened));
+        }
+        if got == 0 || line.len() > CONTROL_BYTES_MAX || opened.len() > DESCRIPTORS_MAX {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Disks of this host on which VM disks lie.
+
+use crate::admission;
+use crate::physical::HostDisk;
+use minerva_blk::PhysicalDisk;
+use minerva_blocksched::BuildOptions;
+use minerva_config::{BlkDeviceSettings, DEVICE_OTHER};
+use minerva_model::{DeviceId, DiskSettings, ServedDevice};
+use minerva_sim_device::Profile;
+use std::collections::BTreeMap;
+
+/// One of them.
+pub(crate) struct Device {
+    pub(crate) physical: PhysicalDisk,
+    /// The kernel's number.
+    pub(crate) number: Option<DeviceId>,
+    /// As what contracts on it are judged.
+    model: Profile,
+}
+
+/// All of them, in the order in which the first VM disk of each came.
+pub(crate) struct Devices {
+    settings: BTreeMap<String, BlkDeviceSettings>,
+    pub(crate) devices: Vec<Device>,
+}
+
+impl Device {
+    pub(crate) fn told(&self) -> ServedDevice {
+        let PhysicalDisk { name, scheduler, .. } = &self.physical;
+        ServedDevice { name: name.clone(), device: self.number, scheduler: scheduler.to_string() }
+    }
+
+    /// Takes the contracts of all VM disks on it, or says why not.
+    pub(crate) fn admit(&self, disks: &[&DiskSettings]) -> anyhow::Result<()> {
+        admission::judge(&self.physical.name, self.physical.scheduler, &self.model, disks)
+    }
+}
+
+impl Devices {
+    /// None yet; `settings` are those of the operator's file.
+    pub(crate) fn new(settings: BTreeMap<String, BlkDeviceSettings>) -> Self {
+        Self { settings, devices: Vec::new() }
+    }
+
+    /// Where a disk of this host is among them; the last is new if nothing lay on it so far.
+    pub(crate) fn place(&mut self, host: Option<HostDisk>) -> anyhow::Result<usize> {
+        let unknown = || HostDisk { name: DEVICE_OTHER.to_owned(), number: None, is_rotational: false };
+        let host = host.unwrap_or_else(unknown);
+        if let Some(found) = self.devices.iter().position(|device| device.physical.name == host.name) {
+            return Ok(found);
+        }
+        let settings = self.settings.get(&host.name).cloned().unwrap_or_default();
+        let is_rotational = settings.rotational.unwrap_or(host.is_rotational);
+        let model = admission::model(settings.model.as_deref(), is_rotational)?;
+        let physical = PhysicalDisk {
+            name: host.name,
+            scheduler: settings.scheduler,
+            build: BuildOptions::for_disk(is_rotational, settings.depth),
+            is_pool_wanted: false,
+        };
+        self.devices.push(Device { physical, number: host.number, model });
+        Ok(self.devices.len() - 1)
+    }
+}

@@ -1,0 +1,139 @@
+//! A disk of a guest: what the operator says of it, and what that is for a scheduler.
+
+use anyhow::bail;
+use minerva_blk::tag::{TAG_MAX, TAG_MIN, TagBounds};
+use minerva_blocksched::{Contract, FlowParameters, Promise, SchedulerName, UNIT_BYTES};
+use minerva_config::VmDiskSettings;
+use minerva_model::{DiskSettings, DiskTerms};
+
+/// Neither set by `minervad` nor by the operator.
+pub(crate) const NEUTRAL: u32 = 100;
+const WEIGHT_MAX: u32 = 10_000;
+
+/// As the file has it.
+pub(crate) fn settings_of(name: &str, disk: &VmDiskSettings) -> DiskSettings {
+    DiskSettings {
+        name: name.to_owned(),
+        image: disk.image.display().to_string(),
+        socket: disk.socket_path(name).display().to_string(),
+        read_only: disk.read_only,
+        direct: disk.direct,
+        queues: disk.queues,
+        terms: DiskTerms {
+            weight: disk.weight,
+            rate_bytes_per_second: disk.rate_bytes_per_second,
+            burst_bytes: disk.burst_bytes,
+            delay: disk.delay,
+            limit_bytes_per_second: disk.limit_bytes_per_second,
+            tag_default: disk.tag_default,
+            tag_max: disk.tag_max,
+            is_random: disk.is_random,
+            request_bytes: disk.request_bytes,
+            force: disk.force,
+        },
+    }
+}
+
+/// What a scheduler is told of a disk, whose weight `minervad` multiplies by `share` hundredths; an error where it would not keep it.
+pub(crate) fn parameters_of(terms: &DiskTerms, scheduler: SchedulerName, share: u32) -> anyhow::Result<FlowParameters> {
+    check(terms)?;
+    let weight = u64::from(terms.weight) * u64::from(share) / u64::from(NEUTRAL);
+    let mut parameters = FlowParameters {
+        weight: weight.clamp(1, u64::from(WEIGHT_MAX)) as u32,
+        tag_default: terms.tag_default,
+        tag_max: terms.tag_max,
+        ..FlowParameters::default()
+    };
+    if let Some(rate) = terms.rate_bytes_per_second {
+        if !scheduler.keeps(Promise::Contract) && !scheduler.keeps(Promise::Reservation) {
+            bail!(
+                "`rate` is promised, and the scheduler `{scheduler}` of its device keeps no contracts; {}",
+                keepers()
+            );
+        }
+        parameters.contract = contract_of(terms, scheduler);
+        parameters.reservation_per_second = rate as f64 / f64::from(UNIT_BYTES);
+    }
+    if let Some(limit) = terms.limit_bytes_per_second {
+        if !scheduler.keeps(Promise::Limit) {
+            bail!(
+                "`limit` is set, and the scheduler `{scheduler}` of its device knows none; set `scheduler = \"mclock\"`"
+            );
+        }
+        parameters.limit_per_second = limit as f64 / f64::from(UNIT_BYTES);
+    }
+    Ok(parameters)
+}
+
+/// The contract in the scheduler's units.
+pub(crate) fn contract_of(terms: &DiskTerms, scheduler: SchedulerName) -> Option<Contract> {
+    let rate = terms.rate_bytes_per_second?;
+    Some(scheduler.contract(rate as f64, terms.burst_bytes as f64, terms.delay, UNIT_BYTES))
+}
+
+/// How the tags of its guest are bounded.
+pub(crate) fn tags_of(terms: &DiskTerms) -> TagBounds {
+    TagBounds { default: terms.tag_default, max: terms.tag_max }
+}
+
+/// What the file's reader judges in a file, of terms that came over the control socket.
+fn check(terms: &DiskTerms) -> anyhow::Result<()> {
+    let DiskTerms { weight, tag_default, tag_max, burst_bytes, delay, request_bytes, .. } = *terms;
+    if !(1..=WEIGHT_MAX).contains(&weight) {
+        bail!("weights go from 1 to {WEIGHT_MAX}, and {weight} is none");
+    }
+    if tag_default < TAG_MIN || tag_max > TAG_MAX || tag_default > tag_max {
+        bail!(
+            "tags go from {TAG_MIN} to {TAG_MAX}, and the default {tag_default} is to be at most the greatest, {tag_max}"
+        );
+    }
+    if let (Some(rate), Some(limit)) = (terms.rate_bytes_per_second, terms.limit_bytes_per_second)
+        && limit < rate
+    {
+        bail!("the limit of {limit} bytes a second is below the rate of {rate} that is promised; raise it");
+    }
+    if burst_bytes < 4096 || delay.0 < 1_000_000 || request_bytes < 512 {
+        bail!(
+            "a contract has a burst of at least 4096 bytes, a delay of at least 1 ms, and requests of at least 512 bytes"
+        );
+    }
+    Ok(())
+}
+
+fn keepers() -> String {
+    let keeps = |name: &&SchedulerName| name.keeps(Promise::Contract) || name.keeps(Promise::Reservation);
+    let names: Vec<String> = SchedulerName::ALL.iter().filter(keeps).map(|name| format!("`{name}`")).collect();
+    format!("set its `scheduler` to one of {}", names.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{parameters_of, settings_of};
+    use minerva_blocksched::SchedulerName;
+    use minerva_config::VmDiskSettings;
+    use minerva_model::DiskTerms;
+
+    #[test]
+    fn what_minervad_sets_multiplies_the_operators_weight_within_bounds() {
+        let terms = settings_of("vm1", &VmDiskSettings { weight: 300, ..VmDiskSettings::default() }).terms;
+        let weight = |terms: &DiskTerms, share| parameters_of(terms, SchedulerName::Sfq, share).unwrap().weight;
+        assert_eq!([100, 50, 1, 10_000].map(|share| weight(&terms, share)), [300, 150, 3, 10_000]);
+        assert_eq!(weight(&DiskTerms { weight: 1, ..terms }, 1), 1, "nobody has nothing");
+    }
+
+    #[test]
+    fn terms_that_no_file_could_have_are_refused() {
+        let terms = settings_of("vm1", &VmDiskSettings::default()).terms;
+        for (wrong, why) in [
+            (DiskTerms { weight: 0, ..terms }, "weights go from 1"),
+            (DiskTerms { tag_max: 255, ..terms }, "tags go from 1 to 254"),
+            (DiskTerms { tag_default: 200, ..terms }, "at most the greatest, 128"),
+            (DiskTerms { burst_bytes: 0, ..terms }, "a burst of at least"),
+            (DiskTerms { rate_bytes_per_second: Some(1), ..terms }, "keeps no contracts"),
+            (DiskTerms { rate_bytes_per_second: Some(2), limit_bytes_per_second: Some(1), ..terms }, "below the rate"),
+        ] {
+            let said = parameters_of(&wrong, SchedulerName::Bfq, 100).unwrap_err().to_string();
+            assert!(said.contains(why), "{said}");
+        }
+    }
+}

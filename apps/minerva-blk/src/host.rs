@@ -1,0 +1,239 @@
+//! What is served now, and how it changes: what `minerva-ctl disk` and `minervad` ask for.
+
+use crate::devices::Devices;
+use crate::disk::{NEUTRAL, parameters_of, tags_of};
+use crate::plan::{Plan, Planned, planned};
+use anyhow::{Context, bail};
+use minerva_blk::{Image, ImageOptions, Server};
+use minerva_model::{
+    ControlRequest, DiskChange, DiskReport, DiskSettings, IoCounters, ServerAnswer, ServerReport, ServerRequest,
+    WaitCounters, is_served_name,
+};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Bytes that a serial number has room for.
+const NAME_BYTES_MAX: usize = 20;
+const QUEUES_MAX: u16 = 64;
+
+/// A disk that is served.
+struct Hosted {
+    settings: DiskSettings,
+    /// As an index of the devices.
+    physical: usize,
+    /// What `minervad` set.
+    share: u32,
+}
+
+/// What a server says of itself, which does not change.
+pub(crate) struct About {
+    pub(crate) config: String,
+    pub(crate) user: u32,
+    pub(crate) socket_group: Option<u32>,
+}
+
+/// The server and all that is served.
+pub(crate) struct Host {
+    about: About,
+    began: minerva_model::Nanos,
+    devices: Devices,
+    disks: BTreeMap<String, Hosted>,
+    server: Server,
+}
+
+/// What a request was answered with: a text, or that there is no such disk.
+pub(crate) type Answered = anyhow::Result<Option<String>>;
+
+impl Host {
+    /// Listens at every socket, and serves.
+    pub(crate) fn start(plan: Plan, about: About) -> anyhow::Result<Self> {
+        let Plan { devices, disks } = plan;
+        let (planned, disks): (BTreeMap<_, _>, Vec<_>) = disks
+            .into_iter()
+            .map(|Planned { settings, disk }| {
+                let hosted = Hosted { settings, physical: disk.physical, share: NEUTRAL };
+                ((disk.name.clone(), hosted), disk)
+            })
+            .unzip();
+        let physical: Vec<_> = devices.devices.iter().map(|device| device.physical.clone()).collect();
+        let server = Server::start(&physical, disks).context("failed to start")?;
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        let began = minerva_model::Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64);
+        Ok(Self { about, began, devices, disks: planned, server })
+    }
+
+    /// Ends, with a line for each disk.
+    pub(crate) fn stop(self) -> Vec<String> {
+        let lines = self.disks.keys().filter_map(|name| self.report(name)).map(|report| told(&report)).collect();
+        self.server.stop();
+        lines
+    }
+
+    /// Tells or sets what `minervad` steers by.
+    pub(crate) fn knob(&mut self, request: &ServerRequest) -> ServerAnswer {
+        let Some(hosted) = self.disks.get(&request.disk) else { return ServerAnswer::Gone };
+        let Some(text) = &request.text else { return ServerAnswer::Holds(hosted.share.to_string()) };
+        let Some(share) = text.trim().parse().ok().filter(|share| (1..=10_000).contains(share)) else {
+            return ServerAnswer::Refused("weights go from 1 to 10000".to_owned());
+        };
+        match self.apply(&request.disk, |hosted| hosted.share = share) {
+            Ok(()) => ServerAnswer::Holds(share.to_string()),
+            Err(error) => ServerAnswer::Refused(format!("{error:#}")),
+        }
+    }
+
+    /// Does what an operator asks for; `opened` came with the request.
+    pub(crate) fn control(&mut self, request: ControlRequest, opened: Vec<OwnedFd>) -> Answered {
+        let changed = match request {
+            ControlRequest::List => return json(&self.list()).map(Some),
+            ControlRequest::Add { disk } => {
+                let name = disk.name.clone();
+                self.add(disk, opened)?;
+                name
+            }
+            ControlRequest::Set { name, change } => {
+                if !self.disks.contains_key(&name) {
+                    return Ok(None);
+                }
+                self.set(&name, &change)?;
+                name
+            }
+            ControlRequest::Remove { name, force } => {
+                let Some(report) = self.report(&name) else { return Ok(None) };
+                self.remove(&report, force)?;
+                return json(&report).map(Some);
+            }
+            ControlRequest::Resize { name, bytes } => {
+                let Some(grown) = self.server.grow(&name, bytes) else { return Ok(None) };
+                grown?;
+                name
+            }
+        };
+        self.report(&changed).map(|report| json(&report)).transpose()
+    }
+
+    fn list(&self) -> ServerReport {
+        ServerReport {
+            program: concat!("minerva-blk ", env!("CARGO_PKG_VERSION")).to_owned(),
+            process: std::process::id(),
+            began: self.began,
+            config: self.about.config.clone(),
+            user: self.about.user,
+            socket_group: self.about.socket_group,
+            devices: self.devices.devices.iter().map(crate::devices::Device::told).collect(),
+            disks: self.disks.keys().filter_map(|name| self.report(name)).collect(),
+        }
+    }
+
+    fn report(&self, name: &str) -> Option<DiskReport> {
+        let hosted = self.disks.get(name)?;
+        let (counters, measures, length_bytes) = self.server.measure(name)?;
+        let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Some(DiskReport {
+            settings: hosted.settings.clone(),
+            device: self.devices.devices[hosted.physical].physical.name.clone(),
+            length_bytes,
+            share: hosted.share,
+            front_end: self.server.front_end(name),
+            under_way: measures.under_way,
+            io: IoCounters {
+                read_bytes: of(&counters.read_bytes),
+                write_bytes: of(&counters.write_bytes),
+                read_ops: of(&counters.reads),
+                write_ops: of(&counters.writes),
+            },
+            wait: WaitCounters { read_ns: of(&counters.read_ns), write_ns: of(&counters.write_ns) },
+            other_ops: of(&counters.others),
+            tagged_ops: of(&counters.tagged),
+            failed_ops: of(&counters.failed),
+            refused_ops: of(&counters.refused),
+        })
+    }
+
+    fn add(&mut self, settings: DiskSettings, opened: Vec<OwnedFd>) -> anyhow::Result<()> {
+        let name = settings.name.clone();
+        let is_name = is_served_name(&name) && name.len() <= NAME_BYTES_MAX && !name.contains([':', '@', '+']);
+        if !is_name {
+            bail!("`{name}` cannot be a disk's name: 1 to {NAME_BYTES_MAX} letters, digits, `-`, `_` and `.`");
+        }
+        if self.disks.contains_key(&name) {
+            bail!("there is a disk `{name}` already; `minerva-ctl disk set` changes it");
+        }
+        if !(1..=QUEUES_MAX).contains(&settings.queues) {
+            bail!("a guest has 1 to {QUEUES_MAX} rings, and {} are none", settings.queues);
+        }
+        let [image, listener] = <[OwnedFd; 2]>::try_from(opened)
+            .map_err(|opened| anyhow::anyhow!("an open image and a socket are needed, and {} came", opened.len()))?;
+        let options = ImageOptions { is_read_only: settings.read_only, is_direct: settings.direct };
+        let image = Image::of(File::from(image), Path::new(&settings.image), options)?;
+        let planned = planned(&mut self.devices, settings, image)?;
+        let physical = planned.disk.physical;
+        self.admit(physical, &planned.settings)?;
+        // One more device than workers: it is the first disk there.
+        if physical == self.server.physical_count() {
+            self.server.add_physical(&self.devices.devices[physical].physical)?;
+        }
+        self.server.add(planned.disk, Some(UnixListener::from(listener)))?;
+        self.disks.insert(name, Hosted { settings: planned.settings, physical, share: NEUTRAL });
+        Ok(())
+    }
+
+    fn set(&mut self, name: &str, change: &DiskChange) -> anyhow::Result<()> {
+        let hosted = &self.disks[name];
+        let terms = change.applied_to(hosted.settings.terms);
+        let settings = DiskSettings { terms, ..hosted.settings.clone() };
+        // What is refused leaves everything as it was.
+        let scheduler = self.devices.devices[hosted.physical].physical.scheduler;
+        parameters_of(&terms, scheduler, hosted.share)?;
+        self.admit(hosted.physical, &settings)?;
+        self.apply(name, |hosted| hosted.settings.terms = terms)
+    }
+
+    fn remove(&mut self, report: &DiskReport, force: bool) -> anyhow::Result<()> {
+        let name = &report.settings.name;
+        if let Some(process) = report.front_end.filter(|_| !force) {
+            bail!(
+                "a guest is connected to `{name}` (process {process}); end it or detach its disk first, or say `--force` to take \
+                 the disk away under it"
+            );
+        }
+        self.server.remove(name);
+        self.disks.remove(name);
+        Ok(())
+    }
+
+    /// Judges the contracts on a device with this disk as it is to be.
+    fn admit(&self, physical: usize, disk: &DiskSettings) -> anyhow::Result<()> {
+        let others = self.disks.values().filter(|hosted| hosted.physical == physical);
+        let others = others.map(|hosted| &hosted.settings).filter(|other| other.name != disk.name);
+        self.devices.devices[physical].admit(&others.chain([disk]).collect::<Vec<_>>())
+    }
+
+    /// Changes a disk, and tells its scheduler.
+    fn apply(&mut self, name: &str, change: impl FnOnce(&mut Hosted)) -> anyhow::Result<()> {
+        let Some(hosted) = self.disks.get_mut(name) else { return Ok(()) };
+        change(hosted);
+        let (terms, scheduler) = (&hosted.settings.terms, self.devices.devices[hosted.physical].physical.scheduler);
+        let parameters = parameters_of(terms, scheduler, hosted.share)?;
+        self.server.set_terms(name, parameters, tags_of(terms));
+        Ok(())
+    }
+}
+
+fn json(value: &impl serde::Serialize) -> anyhow::Result<String> {
+    serde_json::to_string(value).context("failed to tell it")
+}
+
+fn told(report: &DiskReport) -> String {
+    let DiskReport { settings, io, other_ops, tagged_ops, failed_ops, refused_ops, .. } = report;
+    let requests = io.read_ops + io.write_ops + other_ops;
+    let bytes = io.read_bytes + io.write_bytes;
+    format!(
+        "{}: {requests} requests, {bytes} bytes, {tagged_ops} tagged, {failed_ops} failed, {refused_ops} refused",
+        settings.name
+    )
+}

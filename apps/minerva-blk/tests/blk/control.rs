@@ -1,0 +1,222 @@
+//! Disks that come, go and change while guests run, as an operator does it: the real `minerva-ctl` at the real server.
+
+use crate::server_folder::{IMAGE_BYTES, ServerFolder, Serving, program};
+use minerva_vhost_client::{Client, ClientOptions, Request, kind};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+use vhost::VhostBackend;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// An operator's shell beside a server.
+struct Operator {
+    folder: ServerFolder,
+    tool: PathBuf,
+    /// None between two of them.
+    serving: Option<Serving>,
+}
+
+impl Operator {
+    /// With the disk `vm1`; none without `minerva-ctl`, with a word.
+    fn new(disk: &str, rest: &str) -> Option<Self> {
+        let tool = program().with_file_name("minerva-ctl");
+        if !tool.exists() {
+            println!("skipped: needs minerva-ctl beside minerva-blk (cargo build -p minerva-ctl)");
+            return None;
+        }
+        let folder = ServerFolder::new();
+        folder.write(disk, rest);
+        let daemon = folder.folder.path().join("minerva.toml");
+        std::fs::write(daemon, format!("[daemon]\nruntime_dir = {:?}\n", folder.runtime_dir())).unwrap();
+        let serving = Some(folder.serve());
+        let operator = Self { folder, tool, serving };
+        let begun = Instant::now();
+        while !operator.disk(&["list"]).status.success() {
+            assert!(begun.elapsed() < PATIENCE, "it does not listen");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Some(operator)
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.tool);
+        command.arg("--config").arg(self.folder.folder.path().join("minerva.toml")).arg("disk").args(arguments);
+        command
+    }
+
+    fn disk(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    /// What it prints.
+    fn good(&self, arguments: &[&str]) -> String {
+        let output = self.disk(arguments);
+        assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
+        text(&output.stdout)
+    }
+
+    /// Why it refuses.
+    fn refused(&self, arguments: &[&str]) -> String {
+        let output = self.disk(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", text(&output.stdout));
+        text(&output.stderr)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.folder.folder.path().join(name).display().to_string()
+    }
+
+    /// An image of 4 MiB.
+    fn image(&self, name: &str) -> String {
+        let path = self.path(name);
+        std::fs::File::create(&path).unwrap().set_len(IMAGE_BYTES).unwrap();
+        path
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn write_at(client: &mut Client, sector: u64) -> u8 {
+    client.rings[0].ask(&Request::new(kind::OUT, sector, 4096)).status
+}
+
+#[test]
+fn a_disk_is_added_beside_one_in_use_by_a_server_without_root_and_kept_for_the_next() {
+    let is_root = rustix::process::geteuid().is_root();
+    let rest = if is_root { "[server]\nuser = \"nobody\"\n" } else { "" };
+    let Some(mut operator) = Operator::new("direct = false", rest) else { return };
+    let mut first = Client::connect(&operator.folder.socket(), ClientOptions::default());
+    assert_eq!(write_at(&mut first, 0), 0);
+    let (image, socket) = (operator.image("vm2.raw"), operator.path("vm2.sock"));
+    // Nobody but root can open it: what the server gets is open.
+    let private = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(&image, private).unwrap();
+    let add = ["add", "vm2", "--image", &image, "--socket", &socket, "--no-direct", "--weight", "300", "--queues", "2"];
+    let said = operator.good(&add);
+    assert!(said.contains("vm2: weight 300"), "{said}");
+    assert!(operator.refused(&add).contains("there is a disk `vm2` already"));
+    let mut second = Client::connect(socket.as_ref(), ClientOptions { queues: 2, ..ClientOptions::default() });
+    assert_eq!((write_at(&mut second, 8), write_at(&mut first, 8)), (0, 0), "both are served");
+    let list: serde_json::Value = serde_json::from_str(&operator.good(&["list", "--json"])).unwrap();
+    let disks = list["disks"].as_array().unwrap();
+    let named = |name: &str| disks.iter().find(|disk| disk["settings"]["name"] == name).unwrap().clone();
+    assert_eq!(
+        (named("vm1")["io"]["write_ops"].as_u64(), named("vm2")["io"]["write_ops"].as_u64()),
+        (Some(2), Some(1))
+    );
+    assert_eq!(named("vm2")["front_end"], std::process::id(), "who is connected is told");
+    assert!(operator.good(&["list"]).contains("weight 300"));
+    assert!(operator.good(&["attach-line", "vm2"]).contains("num-queues=2"));
+    // The next server has it from its drop-in.
+    let (is_content, said) = operator.serving.take().unwrap().terminate();
+    assert!(is_content && said.contains("vm2: 1 requests"), "{said}");
+    operator.serving = Some(operator.folder.serve());
+    second.reconnect(socket.as_ref());
+    assert_eq!(write_at(&mut second, 16), 0);
+}
+
+#[test]
+fn a_disk_in_use_is_not_removed_but_by_force_and_gives_its_image_back() {
+    let Some(operator) = Operator::new("direct = false", "") else { return };
+    let (image, socket) = (operator.image("vm2.raw"), operator.path("vm2.sock"));
+    let add = ["add", "vm2", "--image", &image, "--socket", &socket, "--no-direct", "--runtime"];
+    operator.good(&add);
+    let mut guest = Client::connect(socket.as_ref(), ClientOptions::default());
+    assert_eq!(write_at(&mut guest, 0), 0);
+    let said = operator.refused(&["remove", "vm2"]);
+    assert!(said.contains(&format!("a guest is connected to `vm2` (process {})", std::process::id())), "{said}");
+    assert_eq!(write_at(&mut guest, 8), 0, "nothing happened to it");
+    operator.good(&["remove", "vm2", "--force"]);
+    assert!(!std::path::Path::new(&socket).exists(), "nobody connects to what is not served");
+    assert!(guest.frontend().get_features().is_err(), "it was hung up on");
+    assert!(operator.refused(&["remove", "vm2"]).contains("it serves no disk of this name"));
+    // Its lock is free, and its number is used again.
+    operator.good(&add);
+    let mut guest = Client::connect(socket.as_ref(), ClientOptions::default());
+    assert_eq!(write_at(&mut guest, 0), 0);
+    let said = operator.disk(&["remove", "vm1"]);
+    let why = text(&said.stderr);
+    assert!(
+        said.status.code() == Some(1) && why.contains("`vm1` stands in") && why.contains("take it out there"),
+        "{why}"
+    );
+}
+
+#[test]
+fn a_guest_sees_at_once_that_its_disk_grew() {
+    let Some(operator) = Operator::new("direct = false", "") else { return };
+    let mut guest =
+        Client::connect(&operator.folder.socket(), ClientOptions { has_channel: true, ..ClientOptions::default() });
+    let sectors = |guest: &mut Client| u64::from_le_bytes(guest.config(8).try_into().unwrap());
+    let (before, after) = (IMAGE_BYTES / 512, 2 * IMAGE_BYTES / 512);
+    assert_eq!((sectors(&mut guest), write_at(&mut guest, before)), (before, 1), "beyond its end there is nothing");
+    operator.good(&["resize", "vm1", &(2 * IMAGE_BYTES).to_string()]);
+    assert!(guest.wait_for_change(PATIENCE), "the guest is told");
+    assert_eq!((sectors(&mut guest), write_at(&mut guest, before)), (after, 0));
+    assert_eq!(std::fs::metadata(operator.folder.image()).unwrap().len(), 2 * IMAGE_BYTES);
+    assert!(operator.refused(&["resize", "vm1", "1MiB"]).contains("disks only grow"));
+    assert!(operator.refused(&["resize", "vm1", "9000001"]).contains("no whole blocks"));
+    // Somebody else made it longer, as `lvextend` does.
+    std::fs::File::options().write(true).open(operator.folder.image()).unwrap().set_len(3 * IMAGE_BYTES).unwrap();
+    operator.good(&["resize", "vm1"]);
+    assert!(guest.wait_for_change(PATIENCE));
+    assert_eq!(sectors(&mut guest), 3 * IMAGE_BYTES / 512);
+}
+
+#[test]
+fn a_contract_that_the_disk_cannot_keep_is_refused_at_the_start_and_later_or_taken_by_force() {
+    let rest = "[devices.other]\nscheduler = \"htbs\"\nrotational = true\n";
+    let names = |device: &str| rest.replace("other", device);
+    let Some(operator) = Operator::new("direct = false", "") else { return };
+    let list: serde_json::Value = serde_json::from_str(&operator.good(&["list", "--json"])).unwrap();
+    let device = list["devices"][0]["name"].as_str().unwrap().to_owned();
+    drop(operator);
+    // A disk that seeks has no 400 MB/s.
+    let folder = ServerFolder::new();
+    folder.write("direct = false\nrate = \"400MB\"", &names(&device));
+    let output = folder.run(&["--check"]);
+    let said = text(&output.stderr);
+    assert!(!output.status.success() && said.contains("impossible under any scheduler"), "{said}");
+    assert!(said.contains(&format!("`devices.{device}.model`")) && said.contains("`force` for `vm1`"), "{said}");
+    folder.write("direct = false\nrate = \"400MB\"\nforce = true", &names(&device));
+    let output = folder.run(&["--check"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let Some(operator) = Operator::new("direct = false\nrate = \"4MB\"", &names(&device)) else { return };
+    let said = operator.refused(&["set", "vm1", "--rate", "400MB"]);
+    assert!(said.contains("refused: the contracts on") && said.contains("impossible"), "{said}");
+    assert!(operator.good(&["list"]).contains("4.0 MB/s"), "what was refused changed nothing");
+    let said = operator.good(&["set", "vm1", "--rate", "400MB", "--force"]);
+    assert!(said.contains("400.0 MB/s") && said.contains("by force"), "{said}");
+    let said = operator.good(&["set", "vm1", "--no-contract"]);
+    assert!(!said.contains("MB/s"), "{said}");
+    assert!(operator.refused(&["set", "vm1", "--limit", "1MB"]).contains("set `scheduler = \"mclock\"`"));
+    assert!(operator.refused(&["set", "vm1"]).contains("nothing to change"));
+}
+
+#[test]
+fn only_root_and_operators_may_ask() {
+    if !rustix::process::geteuid().is_root() {
+        return println!("skipped: only root can be somebody else");
+    }
+    let Some(operator) = Operator::new("direct = false", "[server]\noperator_group = \"daemon\"\n") else { return };
+    // The folder of a test is for its owner only; a runtime directory may be looked into.
+    let readable = |path: &std::path::Path| {
+        std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    };
+    readable(operator.folder.folder.path());
+    let reachable = operator.command(&["list"]).uid(65_534).gid(65_534).output();
+    let Ok(nobody) = reachable else { return println!("skipped: nobody may not run programs here") };
+    assert_eq!(nobody.status.code(), Some(2));
+    assert!(text(&nobody.stderr).contains("is for root and the members"), "{}", text(&nobody.stderr));
+    // Also when the file's permissions are loosened.
+    let socket = operator.folder.runtime_dir().join("servers/blk");
+    std::fs::set_permissions(&socket, std::os::unix::fs::PermissionsExt::from_mode(0o666)).unwrap();
+    let nobody = operator.command(&["list"]).uid(65_534).gid(65_534).output().unwrap();
+    assert!(text(&nobody.stderr).contains("only root and the members of `server.operator_group`"));
+    let member = operator.command(&["list"]).uid(65_534).gid(1).output().unwrap();
+    assert!(member.status.success(), "group 1 is `daemon`: {}", text(&member.stderr));
+}

@@ -1,0 +1,137 @@
+//! What was changed, kept for the next start: a drop-in for each disk beside the server's file, `blk.toml.d/disk-NAME.toml`, that this
+//! program writes and nobody else.
+
+use anyhow::{Context, bail};
+use minerva_config::load_blk;
+use minerva_model::DiskSettings;
+use std::fmt::Write;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// Keeps how a disk is served.
+pub(crate) fn keep(config: &Path, disk: &DiskSettings) -> anyhow::Result<()> {
+    let path = path_of(config, &disk.name);
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).with_context(|| format!("failed to make {}", folder.display()))?;
+    }
+    let before = std::fs::read_to_string(&path).ok();
+    replace(&path, &text(disk))?;
+    // What the next start would refuse is not left there.
+    if let Err(error) = load_blk(config) {
+        match before {
+            Some(before) => replace(&path, &before)?,
+            None => remove(&path)?,
+        }
+        return Err(anyhow::Error::new(error).context(format!("{} does not go with the others", path.display())));
+    }
+    Ok(())
+}
+
+/// Forgets a disk; an error where it stands in a file of the operator's own.
+pub(crate) fn forget(config: &Path, name: &str) -> anyhow::Result<()> {
+    remove(&path_of(config, name))?;
+    if let Some(disk) = load_blk(config).ok().and_then(|left| left.disks.get(name).cloned()) {
+        bail!("`{name}` stands in {} too; take it out there", disk.place);
+    }
+    Ok(())
+}
+
+fn path_of(config: &Path, name: &str) -> PathBuf {
+    let mut folder = config.as_os_str().to_owned();
+    folder.push(".d");
+    Path::new(&folder).join(format!("disk-{name}.toml"))
+}
+
+fn remove(path: &Path) -> anyhow::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("failed to remove {}", path.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The whole of it, or what was there before.
+fn replace(path: &Path, text: &str) -> anyhow::Result<()> {
+    let context = || format!("failed to write {}", path.display());
+    let folder = path.parent().with_context(context)?;
+    // Not a name that is read as a drop-in.
+    let temporary = folder.join(format!(".{}.new", std::process::id()));
+    std::fs::write(&temporary, text).with_context(context)?;
+    std::fs::File::open(&temporary).and_then(|file| file.sync_all()).with_context(context)?;
+    std::fs::rename(&temporary, path).with_context(context)
+}
+
+fn text(disk: &DiskSettings) -> String {
+    let DiskSettings { name, image, socket, read_only, direct, queues, terms } = disk;
+    let access = if terms.is_random { "random" } else { "sequential" };
+    let mut text = format!(
+        "# Written by `minerva-ctl disk`, which writes it anew with each change of this disk.\n[disks.\"{name}\"]\n\
+         image = {image:?}\nsocket = {socket:?}\nread_only = {read_only}\ndirect = {direct}\nqueues = {queues}\n\
+         weight = {}\ntag_default = {}\ntag_max = {}\naccess = \"{access}\"\nrequest = \"{}B\"\nforce = {}\n",
+        terms.weight, terms.tag_default, terms.tag_max, terms.request_bytes, terms.force
+    );
+    // Writing into a string cannot fail.
+    if let Some(rate) = terms.rate_bytes_per_second {
+        let (burst, delay_us) = (terms.burst_bytes, terms.delay.0 / 1_000);
+        let _ = write!(text, "rate = \"{rate}B\"\nburst = \"{burst}B\"\ndelay = \"{delay_us}us\"\n");
+    }
+    if let Some(limit) = terms.limit_bytes_per_second {
+        let _ = writeln!(text, "limit = \"{limit}B\"");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{forget, keep};
+    use minerva_config::load_blk;
+    use minerva_model::{DiskSettings, DiskTerms, Nanos};
+    use std::fs;
+
+    fn disk() -> DiskSettings {
+        let terms = DiskTerms {
+            weight: 300,
+            rate_bytes_per_second: Some(8_800_000),
+            burst_bytes: 262_144,
+            delay: Nanos::from_millis(150),
+            limit_bytes_per_second: Some(9_000_000),
+            tag_default: 10,
+            tag_max: 20,
+            is_random: true,
+            request_bytes: 4096,
+            force: true,
+        };
+        let (image, socket) = ("/images/vm \"2\".raw".to_owned(), "/run/vm2.sock".to_owned());
+        DiskSettings { name: "vm2".to_owned(), image, socket, read_only: true, direct: false, queues: 2, terms }
+    }
+
+    #[test]
+    fn what_is_kept_is_read_at_the_next_start_and_forgotten_when_it_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let config = folder.path().join("blk.toml");
+        fs::write(&config, "[disks.vm1]\nimage = \"/images/vm1.raw\"\n").unwrap();
+        keep(&config, &disk()).unwrap();
+        let read = load_blk(&config).unwrap().disks["vm2"].clone();
+        let DiskSettings { terms, .. } = disk();
+        assert_eq!((read.image.to_str(), read.queues, read.read_only), (Some("/images/vm \"2\".raw"), 2, true));
+        assert_eq!((read.rate_bytes_per_second, read.burst_bytes), (terms.rate_bytes_per_second, terms.burst_bytes));
+        assert_eq!((read.delay, read.limit_bytes_per_second), (terms.delay, terms.limit_bytes_per_second));
+        assert_eq!((read.weight, read.tag_default, read.tag_max), (300, 10, 20));
+        assert!(read.is_random && read.force && !read.direct && read.request_bytes == 4096);
+        forget(&config, "vm2").unwrap();
+        assert!(!load_blk(&config).unwrap().disks.contains_key("vm2"));
+        let why = forget(&config, "vm1").unwrap_err().to_string();
+        assert!(why.contains("`vm1` stands in") && why.contains("blk.toml:1"), "{why}");
+    }
+
+    #[test]
+    fn what_does_not_go_with_the_others_is_not_left_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let config = folder.path().join("blk.toml");
+        fs::write(&config, "[disks.vm1]\nimage = \"/images/vm \\\"2\\\".raw\"\n").unwrap();
+        let why = format!("{:#}", keep(&config, &disk()).unwrap_err());
+        assert!(why.contains("have one image"), "{why}");
+        assert_eq!(load_blk(&config).unwrap().disks.len(), 1);
+    }
+}

@@ -1,0 +1,51 @@
+//! Disks and promises for people.
+
+use crate::figures::{size, span, table};
+use minerva_model::{DiskReport, DiskTerms, ServerReport};
+
+/// All disks of a server.
+pub(crate) fn list(report: &ServerReport) -> String {
+    let scheduler = |name: &str| {
+        let found = report.devices.iter().find(|device| device.name == name);
+        found.map_or_else(|| name.to_owned(), |device| format!("{name} ({})", device.scheduler))
+    };
+    let row = |disk: &DiskReport| {
+        let settings = &disk.settings;
+        vec![
+            settings.name.clone(),
+            scheduler(&disk.device),
+            size(disk.length_bytes as f64),
+            disk.front_end.map_or_else(|| "-".to_owned(), |process| process.to_string()),
+            disk.share.to_string(),
+            (disk.io.read_ops + disk.io.write_ops + disk.other_ops).to_string(),
+            size((disk.io.read_bytes + disk.io.write_bytes) as f64),
+            disk.under_way.to_string(),
+            (disk.failed_ops + disk.refused_ops).to_string(),
+            promise(&settings.terms),
+        ]
+    };
+    let header = ["disk", "on", "length", "guest", "share", "requests", "moved", "queued", "failed", "promise"];
+    let rows: Vec<Vec<String>> = report.disks.iter().map(row).collect();
+    format!(
+        "{}, process {}, file {}\n\n{}",
+        report.program,
+        report.process,
+        report.config,
+        table(&header, &rows, &[2, 3, 4, 5, 6, 7, 8])
+    )
+}
+
+/// What a disk is promised, in a line.
+pub(crate) fn promise(terms: &DiskTerms) -> String {
+    let mut parts = vec![format!("weight {}", terms.weight)];
+    if let Some(rate) = terms.rate_bytes_per_second {
+        let (burst, delay) = (size(terms.burst_bytes as f64), span(Some(terms.delay.0)));
+        let by_force = if terms.force { ", by force" } else { "" };
+        parts.push(format!("{}/s with {burst} at once within {delay}{by_force}", size(rate as f64)));
+    }
+    if let Some(limit) = terms.limit_bytes_per_second {
+        parts.push(format!("at most {}/s", size(limit as f64)));
+    }
+    parts.push(format!("tags {} to at most {}", terms.tag_default, terms.tag_max));
+    parts.join(", ")
+}

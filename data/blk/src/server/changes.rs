@@ -1,0 +1,81 @@
+//! Disks come, go and change while others are served.
+
+use super::{PhysicalDisk, Server, VmDisk, listen};
+use crate::error::{ImageError, ServerError};
+use crate::session::channel;
+use crate::tag::TagBounds;
+use crate::worker::{Command, DiskCounters, DiskMeasures};
+use minerva_blocksched::FlowParameters;
+use std::os::unix::net::UnixListener;
+
+impl Server {
+    /// Another disk of this host; its number, for [`VmDisk::physical`].
+    pub fn add_physical(&mut self, disk: &PhysicalDisk) -> Result<usize, ServerError> {
+        self.workers.push(super::start_worker(disk)?);
+        Ok(self.workers.len() - 1)
+    }
+
+    /// Disks of this host that have a worker.
+    pub fn physical_count(&self) -> usize {
+        self.workers.len()
+    }
+
+    /// Serves another disk, at its socket, or where `listener` listens already.
+    pub fn add(&mut self, disk: VmDisk, listener: Option<UnixListener>) -> Result<(), ServerError> {
+        let listener = listener.map_or_else(|| listen(&disk.socket), Ok)?;
+        self.serve(disk, listener)
+    }
+
+    /// Promises a disk something else from now on, also what of it is queued; whether there is such a disk.
+    pub fn set_terms(&self, name: &str, parameters: FlowParameters, tags: TagBounds) -> bool {
+        let asked = self.find(name).and_then(|served| {
+            let number = served.attachment.disk;
+            served.attachment.worker.ask(|answer| Command::SetTerms(number, parameters, tags, answer))
+        });
+        asked.is_some()
+    }
+
+    /// Makes a disk longer, as [`crate::Image::grow`] does, and tells its guest; its length. None if there is no such disk.
+    pub fn grow(&self, name: &str, bytes: Option<u64>) -> Option<Result<u64, ImageError>> {
+        let served = self.find(name)?;
+        let grown = served.attachment.image.grow(bytes);
+        if grown.is_ok()
+            && let Some(channel) = &served.shared.lock().channel
+        {
+            // One that has just gone reads the new length when it comes back.
+            let _ = channel::tell_change(channel);
+        }
+        Some(grown)
+    }
+
+    /// Serves a disk no more: its front end is hung up on, and its image closed. Whether there was such a disk.
+    pub fn remove(&mut self, name: &str) -> bool {
+        let Some(at) = self.disks.iter().position(|served| served.name == name) else { return false };
+        let served = self.disks.remove(at);
+        served.shared.end();
+        let _ = served.thread.join();
+        let number = served.attachment.disk;
+        served.attachment.worker.ask(|answer| Command::Remove(number, answer));
+        // Only who owns its folder can; the next server there removes it otherwise.
+        let _ = std::fs::remove_file(&served.socket);
+        true
+    }
+
+    /// The process that is connected to a disk.
+    pub fn front_end(&self, name: &str) -> Option<u32> {
+        self.find(name)?.shared.lock().front_end
+    }
+
+    /// What a disk was asked for so far, how it is doing, and its length in bytes.
+    pub fn measure(&self, name: &str) -> Option<(&DiskCounters, DiskMeasures, u64)> {
+        let served = self.find(name)?;
+        let number = served.attachment.disk;
+        let measures = served.attachment.worker.ask(|answer| Command::Measure(number, answer))?;
+        let length_bytes = served.attachment.image.geometry().sectors * crate::request::SECTOR_BYTES;
+        Some((&served.counters, measures, length_bytes))
+    }
+
+    fn find(&self, name: &str) -> Option<&super::Served> {
+        self.disks.iter().find(|served| served.name == name)
+    }
+}
