@@ -1,5 +1,6 @@
 //! What can go wrong in the laboratory. A message says what happened, where, and what to do.
 
+use crate::guest::GuestError;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -51,6 +52,14 @@ pub enum LabError {
         elevator: String,
         /// What the kernel lists.
         available: String,
+    },
+    /// A guest failed, or this machine can have none.
+    #[error("guest `{name}`")]
+    Guest {
+        /// Which.
+        name: String,
+        /// Why.
+        source: Box<GuestError>,
     },
     /// A plan that makes no sense, told before anything is done.
     #[error("{0}")]

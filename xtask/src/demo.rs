@@ -43,7 +43,7 @@ fn wait_through_interrupts() -> Result<()> {
 
 /// Builds the programs that a measurement runs.
 pub(crate) fn build_release() -> Result<()> {
-    build(&["minervad", "minerva-lab", "minerva-ctl", "minerva-sim"], "release")
+    build(&["minervad", "minerva-lab", "minerva-ctl", "minerva-sim", "minerva-blk"], "release")
 }
 
 /// Builds programs with a profile of `Cargo.toml`.

@@ -80,6 +80,8 @@ const FIGURES: &[(&str, Source)] = &[
         Source::Test(&["--package", "minerva-blk", "--test", "hostile", "random"], ("PROPTEST_CASES", 1_000_000)),
     ),
     ("mapreduce", Source::Sim),
+    ("vm-contracts", Source::Lab),
+    ("vm-tags", Source::Lab),
     ("blk-speed", Source::Bench("minerva-blk", "speed")),
     ("sim-agrees", Source::Conformance),
     ("fuzz", Source::Fuzz),

@@ -14,6 +14,9 @@ pub(crate) struct Arguments {
     /// Judge the file and all that it names, and serve nothing
     #[arg(long)]
     pub(crate) check: bool,
+    /// Write a line for each request that is done to DIRECTORY/DEVICE.csv: what was asked for, and when
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(crate) log_requests: Option<PathBuf>,
     /// Do this in place of serving
     #[command(subcommand)]
     pub(crate) action: Option<Action>,

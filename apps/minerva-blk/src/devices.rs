@@ -8,6 +8,7 @@ use minerva_config::{BlkDeviceSettings, DEVICE_OTHER};
 use minerva_model::{DeviceId, DiskSettings, ServedDevice};
 use minerva_sim_device::Profile;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 /// One of them.
 pub(crate) struct Device {
@@ -21,6 +22,7 @@ pub(crate) struct Device {
 /// All of them, in the order in which the first VM disk of each came.
 pub(crate) struct Devices {
     settings: BTreeMap<String, BlkDeviceSettings>,
+    request_logs: Option<PathBuf>,
     pub(crate) devices: Vec<Device>,
 }
 
@@ -37,9 +39,9 @@ impl Device {
 }
 
 impl Devices {
-    /// None yet; `settings` are those of the operator's file.
-    pub(crate) fn new(settings: BTreeMap<String, BlkDeviceSettings>) -> Self {
-        Self { settings, devices: Vec::new() }
+    /// None yet; `settings` are those of the operator's file. Requests are logged in the folder `request_logs`, where one is given.
+    pub(crate) fn new(settings: BTreeMap<String, BlkDeviceSettings>, request_logs: Option<PathBuf>) -> Self {
+        Self { settings, request_logs, devices: Vec::new() }
     }
 
     /// Where a disk of this host is among them; the last is new if nothing lay on it so far.
@@ -52,11 +54,13 @@ impl Devices {
         let settings = self.settings.get(&host.name).cloned().unwrap_or_default();
         let is_rotational = settings.rotational.unwrap_or(host.is_rotational);
         let model = admission::model(settings.model.as_deref(), is_rotational)?;
+        let request_log = self.request_logs.as_ref().map(|folder| folder.join(format!("{}.csv", host.name)));
         let physical = PhysicalDisk {
             name: host.name,
             scheduler: settings.scheduler,
             build: BuildOptions::for_disk(is_rotational, settings.depth),
             is_pool_wanted: false,
+            request_log,
         };
         self.devices.push(Device { physical, number: host.number, model });
         Ok(self.devices.len() - 1)

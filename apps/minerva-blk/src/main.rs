@@ -23,7 +23,7 @@ fn main() -> ExitCode {
         Some(Action::Generate { directory }) => generate::run(directory),
         Some(Action::AttachLine { disk }) => attach::run(&arguments.config, disk),
         None if arguments.check => run::check(&arguments.config),
-        None => run::serve(&arguments.config),
+        None => run::serve(&arguments.config, arguments.log_requests.as_deref()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

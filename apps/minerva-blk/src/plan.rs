@@ -8,7 +8,7 @@ use anyhow::Context;
 use minerva_blk::{Image, ImageOptions, VmDisk};
 use minerva_config::BlkConfig;
 use minerva_model::DiskSettings;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// What is served.
@@ -24,8 +24,8 @@ pub(crate) struct Planned {
 }
 
 /// Opens and locks every image, and judges every contract.
-pub(crate) fn open(config: &BlkConfig) -> anyhow::Result<Plan> {
-    let mut plan = Plan { devices: Devices::new(config.devices.clone()), disks: Vec::new() };
+pub(crate) fn open(config: &BlkConfig, request_logs: Option<&Path>) -> anyhow::Result<Plan> {
+    let mut plan = Plan { devices: Devices::new(config.devices.clone(), request_logs.map(Path::to_owned)), disks: Vec::new() };
     for (name, disk) in &config.disks {
         let settings = settings_of(name, disk);
         let image =

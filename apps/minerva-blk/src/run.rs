@@ -19,7 +19,7 @@ const SOCKET_MASK: u32 = 0o117;
 pub(crate) fn check(path: &Path) -> anyhow::Result<()> {
     let config = load(path)?;
     Identity::find(&config.server)?;
-    let plan = plan::open(&config)?;
+    let plan = plan::open(&config, None)?;
     for plan::Planned { disk, .. } in &plan.disks {
         let (geometry, physical) = (disk.image.geometry(), &plan.devices.devices[disk.physical].physical);
         let bytes = geometry.sectors * minerva_blk::request::SECTOR_BYTES;
@@ -37,8 +37,8 @@ fn load(path: &Path) -> anyhow::Result<BlkConfig> {
     Ok(config)
 }
 
-/// Serves until SIGTERM or SIGINT.
-pub(crate) fn serve(path: &Path) -> anyhow::Result<()> {
+/// Serves until SIGTERM or SIGINT. Requests are logged in the folder `request_logs`, where one is given.
+pub(crate) fn serve(path: &Path, request_logs: Option<&Path>) -> anyhow::Result<()> {
     // One worker that fails would leave its guests without an answer: better all end, and the service manager starts them anew,
     // which repeats what was under way.
     let tell = std::panic::take_hook();
@@ -50,7 +50,7 @@ pub(crate) fn serve(path: &Path) -> anyhow::Result<()> {
     let mut signals = Signals::new([SIGTERM, SIGINT]).context("failed to listen for signals")?;
     let config = load(path)?;
     let identity = Identity::find(&config.server)?;
-    let plan = plan::open(&config)?;
+    let plan = plan::open(&config, request_logs)?;
     let sockets: Vec<PathBuf> = plan.disks.iter().map(|planned| planned.disk.socket.clone()).collect();
     let control = Control::open(&config.server.control, &identity)?;
     for folder in sockets.iter().filter_map(|socket| socket.parent()) {

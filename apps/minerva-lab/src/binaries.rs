@@ -14,6 +14,11 @@ pub(crate) fn minerva_ctl(output: &Output) -> anyhow::Result<PathBuf> {
     find("minerva-ctl", None, output.binaries.as_deref())
 }
 
+/// The server for VM disks.
+pub(crate) fn minerva_blk(output: &Output) -> anyhow::Result<PathBuf> {
+    find("minerva-blk", None, output.binaries.as_deref())
+}
+
 /// The program that was asked for; else the one in the folder that was given, or beside this program, where a build puts
 /// all; else the one in `PATH`.
 fn find(name: &str, asked: Option<&Path>, folder: Option<&Path>) -> anyhow::Result<PathBuf> {

@@ -228,6 +228,10 @@ pub(crate) enum FigureCommand {
     KillRestore(KillRestoreArguments),
     /// Whether two equal readers get after the daemon's end what they got before its start, for each back end.
     UndoBites(UndoBitesArguments),
+    /// Whether `minerva-blk` keeps the contracts of four guests that read from one disk, and who else does.
+    VmContracts(VmContractsArguments),
+    /// Whether `minerva-blk` obeys the priorities of six programs in three guests.
+    VmTags(VmTagsArguments),
 }
 
 /// What all runs have in common.
@@ -336,6 +340,64 @@ pub(crate) struct UndoBitesArguments {
     /// Leave out the guest, in which cgroup v2 is measured where this machine has v1.
     #[arg(long)]
     pub(crate) no_guest: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct VmContractsArguments {
+    /// Which disk to emulate.
+    #[arg(long, default_value = "sata7200-80g")]
+    pub(crate) profile: String,
+    /// What orders the guests' requests; each is measured in each run, in an order that is drawn.
+    #[arg(long, value_delimiter = ',', value_parser = ["htbs", "noop", "pclock", "mclock", "kernel-bfq", "qemu-throttle"],
+        default_value = "htbs,noop,pclock,mclock,kernel-bfq,qemu-throttle")]
+    pub(crate) arm: Vec<String>,
+    /// Bytes a request.
+    #[arg(long, value_parser = parse_size, default_value = "256KiB")]
+    pub(crate) block: u64,
+    /// Seconds measured in each run, after the first.
+    #[arg(long, default_value_t = 60)]
+    pub(crate) seconds: u64,
+    /// Runs of each.
+    #[arg(long, default_value_t = 5)]
+    pub(crate) runs: u32,
+    /// Seed of the order; drawn and printed unless given.
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// Keep the server's log of each run in this folder, as ARM-RUN.csv.
+    #[arg(long)]
+    pub(crate) logs: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct VmTagsArguments {
+    /// Which disk to emulate.
+    #[arg(long, default_value = "sata7200-80g")]
+    pub(crate) profile: String,
+    /// Bytes a request.
+    #[arg(long, value_parser = parse_size, default_value = "256KiB")]
+    pub(crate) block: u64,
+    /// Requests that each program has under way.
+    #[arg(long, default_value_t = 8)]
+    pub(crate) depth: u32,
+    /// Seconds measured in each run, after the first.
+    #[arg(long, default_value_t = 15)]
+    pub(crate) seconds: u64,
+    /// Runs of each arm.
+    #[arg(long, default_value_t = 20)]
+    pub(crate) runs: u32,
+    /// Keep the server's log of each run in this folder, as ARM-RUN.csv.
+    #[arg(long)]
+    pub(crate) logs: Option<PathBuf>,
+    /// Leave out plain `ionice` levels under the kernel's BFQ.
+    #[arg(long)]
+    pub(crate) no_kernel: bool,
+    /// Seed of the order; drawn and printed unless given.
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
     #[command(flatten)]
     pub(crate) output: Output,
 }

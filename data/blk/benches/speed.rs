@@ -42,7 +42,8 @@ impl Drop for Running {
 fn ours(image: &Path, socket: &Path, scheduler: SchedulerName) -> Running {
     let options = ImageOptions { is_read_only: false, is_direct: false };
     let build = BuildOptions::for_disk(false, 128);
-    let physical = [PhysicalDisk { name: "speed".to_owned(), scheduler, build, is_pool_wanted: false }];
+    let physical =
+        [PhysicalDisk { name: "speed".to_owned(), scheduler, build, is_pool_wanted: false, request_log: None }];
     let disk = VmDisk {
         name: "speed".to_owned(),
         image: Arc::new(Image::open(image, options).unwrap()),

@@ -8,6 +8,7 @@ use crate::session::{Attachment, Session, channel};
 use crate::tag::TagBounds;
 use crate::worker::{self, Command, DiskCounters, NewDisk, QUEUES_MAX, WorkerHandle, WorkerOptions};
 use minerva_blocksched::{BuildOptions, FlowParameters, SchedulerName};
+use std::fs::File;
 use std::io;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -26,6 +27,8 @@ pub struct PhysicalDisk {
     pub build: BuildOptions,
     /// Threads and `preadv2` where the kernel would have io_uring too.
     pub is_pool_wanted: bool,
+    /// Where each request that is done gets a line, with what it asked for and when; none as a rule.
+    pub request_log: Option<PathBuf>,
 }
 
 /// A disk of a guest.
@@ -200,9 +203,10 @@ impl Shared {
 }
 
 fn start_worker(disk: &PhysicalDisk) -> Result<(WorkerHandle, JoinHandle<()>), ServerError> {
-    let PhysicalDisk { name, scheduler, build, is_pool_wanted } = disk;
+    let PhysicalDisk { name, scheduler, build, is_pool_wanted, request_log } = disk;
     let options = WorkerOptions { scheduler: *scheduler, disk: *build, is_pool_wanted: *is_pool_wanted };
-    worker::start(name, options)
+    let log = request_log.as_deref().map(File::create).transpose();
+    worker::start(name, options, log.map_err(ServerError::system("make the log of requests"))?)
 }
 
 /// A socket of our own at `path`. One that a killed server left is removed; one at which somebody listens is not.

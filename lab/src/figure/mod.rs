@@ -9,6 +9,7 @@ mod knob_files;
 mod race;
 mod store_rows;
 mod undo;
+mod vm;
 
 pub use bite::{BitePlan, BiteResult, SHARES, weights_bite};
 pub use clients::{CallersReport, CallersSpec, ClientsPlan, ClientsResult, clients};
@@ -17,6 +18,10 @@ pub use idle::{Alone, Beside, IdlePlan, IdleResult, Window, idle};
 pub use kill::{Bounds, EffectResult, KillPlan, KillResult, ReadStore, kill_restore};
 pub use store_rows::StoreRows;
 pub use undo::{UndoPlan, UndoResult, undo_bites};
+pub use vm::{
+    Record, VmArm, VmGuest, VmKept, VmPlan, VmProgress, VmPromise, VmReader, VmRun, VmTagged, VmWaited, inversions,
+    judge_contract, judge_tags, proportion_error, run_vms,
+};
 
 use crate::workload::Progress;
 use minerva_model::Nanos;

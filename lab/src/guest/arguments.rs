@@ -36,3 +36,14 @@ pub(super) fn add_vhost_user_disks(command: &mut Command, sockets: &[PathBuf]) {
         command.arg("-device").arg(format!("vhost-user-blk-pci,chardev=vhost{number},num-queues=1"));
     }
 }
+
+/// Block devices of the host, each with its limit.
+pub(super) fn add_host_disks(command: &mut Command, disks: &[(PathBuf, Option<u64>)]) {
+    for (number, (device, limit)) in disks.iter().enumerate() {
+        let device = device.to_string_lossy().replace(',', ",,");
+        let limit = limit.map_or_else(String::new, |bytes| format!(",throttling.bps-total={bytes}"));
+        let drive = format!("if=none,id=host{number},format=raw,cache=none,aio=native,readonly=on");
+        command.arg("-drive").arg(format!("{drive}{limit},file={device}"));
+        command.arg("-device").arg(format!("virtio-blk-pci,drive=host{number},num-queues=1"));
+    }
+}

@@ -79,6 +79,7 @@ pub struct GuestBuilder<'a> {
     disks_mib: Vec<u64>,
     lossy_disks: Vec<PathBuf>,
     vhost_user_disks: Vec<PathBuf>,
+    host_disks: Vec<(PathBuf, Option<u64>)>,
     vsock: Option<PathBuf>,
     is_networked: bool,
     is_debian: bool,
@@ -99,6 +100,7 @@ impl Guest {
             disks_mib: Vec::new(),
             lossy_disks: Vec::new(),
             vhost_user_disks: Vec::new(),
+            host_disks: Vec::new(),
             vsock: None,
             is_networked: false,
             is_debian: false,
@@ -155,6 +157,13 @@ impl<'a> GuestBuilder<'a> {
     /// A disk that a vhost-user-blk server serves at this socket, which has to listen already; it comes after all others.
     pub fn vhost_user_disk(mut self, socket: impl Into<PathBuf>) -> Self {
         self.vhost_user_disks.push(socket.into());
+        self
+    }
+
+    /// A block device of the host, past its page cache and only read, with a limit in bytes a second where one is given; it comes
+    /// after those of [`GuestBuilder::lossy_disk`].
+    pub fn host_disk(mut self, device: impl Into<PathBuf>, limit_bytes_per_second: Option<u64>) -> Self {
+        self.host_disks.push((device.into(), limit_bytes_per_second));
         self
     }
 
@@ -290,6 +299,7 @@ impl<'a> GuestBuilder<'a> {
         command.arg("-append").arg(format!("{arguments} {more}"));
         arguments::add_outputs(&mut command, place);
         self.add_disks(&mut command, place)?;
+        arguments::add_host_disks(&mut command, &self.host_disks);
         if let Some(image) = debian {
             arguments::add_debian(&mut command, image);
         }

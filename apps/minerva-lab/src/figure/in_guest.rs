@@ -31,7 +31,7 @@ pub(super) fn figure(arguments: &str, output: &Output, patience: Duration) -> an
 }
 
 /// A copy without what debuggers need, which would fill the guest's memory.
-fn stripped(program: &Path, directory: &Path) -> anyhow::Result<PathBuf> {
+pub(super) fn stripped(program: &Path, directory: &Path) -> anyhow::Result<PathBuf> {
     let copy = directory.join(program.file_name().context("the program has no name")?);
     let strip = Command::new("strip").arg("-o").arg(&copy).arg(program).status();
     let strip = strip.context("failed to start `strip`: install it with `apt-get install binutils`")?;

@@ -9,6 +9,8 @@ mod in_guest;
 mod kill_restore;
 mod noisy_neighbour;
 mod undo_bites;
+mod vm_contracts;
+mod vm_tags;
 mod weights_bite;
 
 use crate::cli::{FigureCommand, Output};
@@ -34,6 +36,8 @@ pub(crate) fn run(command: FigureCommand) -> anyhow::Result<()> {
         FigureCommand::Idle(arguments) => idle::run(&arguments),
         FigureCommand::KillRestore(arguments) => kill_restore::run(&arguments),
         FigureCommand::UndoBites(arguments) => undo_bites::run(&arguments),
+        FigureCommand::VmContracts(arguments) => vm_contracts::run(&arguments),
+        FigureCommand::VmTags(arguments) => vm_tags::run(&arguments),
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod command;
 mod commands;
+mod log;
 mod send;
 mod serve;
 mod slots;
@@ -17,12 +18,14 @@ use crate::ring::Ring;
 use crate::tag::STREAMS;
 use crate::transfer::{self, Done, Transfer};
 use command::InboxReader;
+use log::RequestLog;
 use minerva_blocksched::{BuildOptions, FlowId, Promise, Request, Scheduler, SchedulerName};
 use minerva_model::Nanos;
 use rustix::event::{Timespec, epoll};
 use rustix::fd::OwnedFd;
 use rustix::time::{ClockId, clock_gettime};
 use slots::Slots;
+use std::fs::File;
 use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 
@@ -88,10 +91,15 @@ struct Worker {
     ending: Option<Sender<()>>,
     /// The transfer has jobs that the kernel did not take yet.
     must_retry: bool,
+    log: Option<RequestLog>,
 }
 
-/// Starts the thread.
-pub(crate) fn start(name: &str, options: WorkerOptions) -> Result<(WorkerHandle, JoinHandle<()>), ServerError> {
+/// Starts the thread. Each request that is done gets a line in `log`.
+pub(crate) fn start(
+    name: &str,
+    options: WorkerOptions,
+    log: Option<File>,
+) -> Result<(WorkerHandle, JoinHandle<()>), ServerError> {
     let (handle, inbox) = WorkerHandle::new().map_err(ServerError::system("make an event counter"))?;
     let depth = options.scheduler.depth(options.disk).max(1);
     // Made here, so that what the kernel refuses is told to who starts the server.
@@ -101,6 +109,7 @@ pub(crate) fn start(name: &str, options: WorkerOptions) -> Result<(WorkerHandle,
     let run = move || {
         // Where it cannot be made nobody is served: whoever asks hears that there is no worker.
         if let Ok(mut worker) = Worker::new(options, depth, inbox, transfer) {
+            worker.log = log.map(RequestLog::new);
             worker.run();
         }
     };
@@ -141,6 +150,7 @@ impl Worker {
             kicked: Vec::new(),
             ending: None,
             must_retry: false,
+            log: None,
         })
     }
 

@@ -26,6 +26,9 @@ impl Worker {
     /// Sends one request to the disk.
     pub(super) fn begin(&mut self, number: u32) {
         let Some(slot) = self.slots.get(number) else { return };
+        if self.log.is_some() {
+            slot.sent = now();
+        }
         let Some(image) = &self.disks[slot.key.disk].new.image else { return };
         slot.prepare(image.memory_alignment(), image.geometry().block_bytes);
         self.give(number);
@@ -77,10 +80,13 @@ impl Worker {
         let Some(slot) = self.slots.get(number) else { return };
         let (key, head, status, request) = (slot.key, slot.head, slot.status, slot.request);
         let (is_scheduled, data_bytes) = (slot.is_scheduled, slot.data_bytes());
-        let operation = slot.operation;
+        let (operation, sent) = (slot.operation, slot.sent);
         let is_read = matches!(operation, Operation::Read { .. });
         self.slots.release(number);
         let done_at = now();
+        if let Some(log) = &mut self.log {
+            log.note(&self.disks[key.disk].new.serial, &request, self.has_tags, (sent, done_at), is_good);
+        }
         if is_scheduled {
             self.at_disk = self.at_disk.saturating_sub(1);
             self.scheduler.complete(done_at, &request);

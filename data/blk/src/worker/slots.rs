@@ -5,6 +5,7 @@ use crate::request::Operation;
 use crate::transfer::{Action, Pieces};
 use libc::iovec;
 use minerva_blocksched::Request;
+use minerva_model::Nanos;
 use std::sync::Arc;
 use vm_memory::GuestAddress;
 
@@ -34,6 +35,8 @@ pub(super) struct Slot {
     pub(super) request: Request,
     /// The scheduler sent it and is told when it completes.
     pub(super) is_scheduled: bool,
+    /// When it was given to the disk; told where requests are logged.
+    pub(super) sent: Nanos,
     /// Where its data lies in the guest's memory.
     pub(super) pieces: Vec<iovec>,
     /// What the kernel is given: the pieces, or the bounce buffer, less what is done.
@@ -56,6 +59,7 @@ impl Slot {
             operation: Operation::Flush,
             request,
             is_scheduled: false,
+            sent: Nanos::ZERO,
             pieces: Vec::new(),
             given: Vec::new(),
             given_first: 0,

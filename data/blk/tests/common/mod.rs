@@ -53,7 +53,7 @@ impl Bench {
     ) -> Self {
         let name = format!("test{}", NUMBER.fetch_add(1, Ordering::Relaxed));
         let build = BuildOptions::for_disk(false, depth);
-        let physical = [PhysicalDisk { name: name.clone(), scheduler, build, is_pool_wanted }];
+        let physical = [PhysicalDisk { name: name.clone(), scheduler, build, is_pool_wanted, request_log: None }];
         let disks = disks.into_iter().enumerate().map(|(number, disk)| VmDisk {
             name: format!("disk{number}"),
             image: Arc::new(Image::open(&disk.image, disk.options).unwrap()),

@@ -1,0 +1,58 @@
+//! The figures with real guests, small: that they run, and that what they measure has an effect.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on says why by panicking")]
+
+use minerva_lab::disk::check_machine;
+use minerva_lab::workload::blkio_version;
+use minerva_model::CgroupVersion;
+use std::path::Path;
+use std::process::Command;
+
+const LAB: &str = env!("CARGO_BIN_EXE_minerva-lab");
+
+/// Runs the figure with `--json`; its lines, or nothing with the reason printed.
+fn figure(arguments: &[&str]) -> Option<Vec<serde_json::Value>> {
+    if let Err(error) = check_machine() {
+        println!("skipped: {error}");
+        return None;
+    }
+    if blkio_version() == CgroupVersion::Absent {
+        println!("skipped: needs a blkio or io cgroup controller");
+        return None;
+    }
+    // Other packages' programs are built with the workspace only.
+    if !Path::new(LAB).with_file_name("minerva-blk").exists() {
+        println!("skipped: needs minerva-blk beside minerva-lab: `cargo build --workspace --bins`");
+        return None;
+    }
+    let output = Command::new(LAB).arg("figure").args(arguments).arg("--json").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    if said.contains("guests need ") {
+        println!("skipped: {said}");
+        return None;
+    }
+    assert!(output.status.success(), "{said}");
+    let lines = String::from_utf8(output.stdout).unwrap();
+    Some(lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
+}
+
+fn value(line: &serde_json::Value) -> f64 {
+    line["value"].as_f64().unwrap()
+}
+
+/// By turns each request costs a seek, and there is not enough for the greatest contract.
+#[test]
+fn contracts_of_real_guests_are_kept_where_nobody_orders_they_are_not() {
+    let arguments = ["vm-contracts", "--arm", "htbs,noop", "--seconds", "6", "--runs", "1", "--seed", "1"];
+    let Some(lines) = figure(&arguments) else { return };
+    // A busy machine may cost a second; that none at all is missed is the figure's to show.
+    assert!(value(&lines[1]) >= 5.0 && value(&lines[0]) < value(&lines[1]) / 2.0, "{lines:?}");
+}
+
+#[test]
+fn priorities_of_programs_in_real_guests_are_obeyed_across_guests() {
+    let Some(lines) = figure(&["vm-tags", "--seconds", "6", "--runs", "1", "--no-kernel", "--seed", "1"]) else {
+        return;
+    };
+    assert!(value(&lines[0]) <= 1.0 && value(&lines[1]) > value(&lines[0]), "{lines:?}");
+}
