@@ -17,6 +17,12 @@ pub(crate) struct Arguments {
     /// Write a line for each request that is done to DIRECTORY/DEVICE.csv: what was asked for, and when
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) log_requests: Option<PathBuf>,
+    /// Go on with what a running server of the same file serves, which then ends: guests wait for some milliseconds and see no error
+    #[arg(long, conflicts_with_all = ["check", "log_requests"])]
+    pub(crate) take_over: bool,
+    /// With `--take-over`: in the background; the command ends once the disks are served
+    #[arg(long, requires = "take_over")]
+    pub(crate) detach: bool,
     /// Do this in place of serving
     #[command(subcommand)]
     pub(crate) action: Option<Action>,

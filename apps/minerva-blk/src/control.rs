@@ -1,6 +1,7 @@
 //! The control socket: a connection is one line there and one back (`minerva_model::ControlRequest`, `ServerRequest`), from root,
 //! the server's own user and the operators' group only.
 
+use crate::hand_over;
 use crate::host::Host;
 use crate::privileges::Identity;
 use anyhow::Context;
@@ -26,7 +27,7 @@ const DESCRIPTORS_MAX: usize = 4;
 
 /// Listening, but not yet serving.
 pub(crate) struct Control {
-    listener: UnixListener,
+    listener: Arc<UnixListener>,
     group: Option<u32>,
 }
 
@@ -40,7 +41,12 @@ impl Control {
         }
         let listener = minerva_blk::listen(path).context("`server.control`")?;
         identity.open_to_operators(path)?;
-        Ok(Self { listener, group: identity.operator_group() })
+        Ok(Self::taken(listener, identity))
+    }
+
+    /// One that another server made.
+    pub(crate) fn taken(listener: UnixListener, identity: &Identity) -> Self {
+        Self { listener: Arc::new(listener), group: identity.operator_group() }
     }
 
     /// Serves it, until the process ends.
@@ -55,10 +61,11 @@ impl Control {
                     continue;
                 };
                 let (host, busy, group) = (Arc::clone(&host), Arc::clone(&open), self.group);
+                let control = Arc::clone(&self.listener);
                 open.fetch_add(1, Ordering::Relaxed);
                 let converse = move || {
                     // Who hung up needs no answer.
-                    let _ = converse(connection, group, &host);
+                    let _ = converse(connection, group, &host, &control);
                     busy.fetch_sub(1, Ordering::Relaxed);
                 };
                 if std::thread::Builder::new().name("control".to_owned()).spawn(converse).is_err() {
@@ -71,13 +78,25 @@ impl Control {
     }
 }
 
-fn converse(mut connection: UnixStream, group: Option<u32>, host: &Mutex<Option<Host>>) -> io::Result<()> {
+fn converse(
+    mut connection: UnixStream,
+    group: Option<u32>,
+    host: &Mutex<Option<Host>>,
+    control: &UnixListener,
+) -> io::Result<()> {
     let peer = PeerCredentials::of(&connection)?;
     let own = rustix::process::geteuid().as_raw();
     let may = peer.uid == 0 || peer.uid == own || group.is_some_and(|group| peer.is_member(group));
     connection.set_read_timeout(Some(PATIENCE))?;
     connection.set_write_timeout(Some(PATIENCE))?;
     let (line, opened) = receive(&connection)?;
+    // Operators may change what is served; who serves it is for who could read the images anyway.
+    if line == hand_over::GREETING && (peer.uid == 0 || peer.uid == own) {
+        if let Err(error) = hand_over::give(&connection, host, control) {
+            eprintln!("minerva-blk: nothing was handed over, and this server goes on: {error:#}");
+        }
+        return Ok(());
+    }
     let answer = match may {
         true => answer(&line, opened, host),
         false => ServerAnswer::Refused("only root and the members of `server.operator_group` may ask".to_owned()),

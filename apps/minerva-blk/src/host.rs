@@ -2,18 +2,23 @@
 
 use crate::devices::Devices;
 use crate::disk::{NEUTRAL, parameters_of, tags_of};
+use crate::physical::host_disk;
 use crate::plan::{Plan, Planned, planned};
+use crate::privileges::Identity;
+pub(crate) use crate::suspended::Suspended;
 use anyhow::{Context, bail};
-use minerva_blk::{Image, ImageOptions, Server};
+use minerva_blk::{Image, ImageOptions, Server, SuspendedDisk};
 use minerva_model::{
     ControlRequest, DiskChange, DiskReport, DiskSettings, IoCounters, ServerAnswer, ServerReport, ServerRequest,
     WaitCounters, is_served_name,
 };
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes that a serial number has room for.
@@ -21,12 +26,27 @@ const NAME_BYTES_MAX: usize = 20;
 const QUEUES_MAX: u16 = 64;
 
 /// A disk that is served.
-struct Hosted {
-    settings: DiskSettings,
+pub(crate) struct Hosted {
+    pub(crate) settings: DiskSettings,
     /// As an index of the devices.
-    physical: usize,
+    pub(crate) physical: usize,
     /// What `minervad` set.
+    pub(crate) share: u32,
+}
+
+/// A disk as a server offers it to the next.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Offer {
+    settings: DiskSettings,
     share: u32,
+}
+
+impl Offer {
+    /// Its image, open and locked by the server that offers it.
+    pub(crate) fn image(&self, file: OwnedFd) -> anyhow::Result<Image> {
+        let options = ImageOptions { is_read_only: self.settings.read_only, is_direct: self.settings.direct };
+        Ok(Image::of(File::from(file), Path::new(&self.settings.image), options)?)
+    }
 }
 
 /// What a server says of itself, which does not change.
@@ -34,6 +54,14 @@ pub(crate) struct About {
     pub(crate) config: String,
     pub(crate) user: u32,
     pub(crate) socket_group: Option<u32>,
+}
+
+impl About {
+    /// A server of this file.
+    pub(crate) fn of(config: &Path, identity: &Identity) -> Self {
+        let config = config.display().to_string();
+        Self { config, user: identity.user(), socket_group: identity.socket_group() }
+    }
 }
 
 /// The server and all that is served.
@@ -61,9 +89,49 @@ impl Host {
             .unzip();
         let physical: Vec<_> = devices.devices.iter().map(|device| device.physical.clone()).collect();
         let server = Server::start(&physical, disks).context("failed to start")?;
+        Ok(Self::new(about, devices, planned, server))
+    }
+
+    /// One that serves these disks.
+    pub(crate) fn new(about: About, devices: Devices, disks: BTreeMap<String, Hosted>, server: Server) -> Self {
         let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
         let began = minerva_model::Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64);
-        Ok(Self { about, began, devices, disks: planned, server })
+        Self { about, began, devices, disks, server }
+    }
+
+    /// All that is served, for the next server: each disk, its image and its socket.
+    pub(crate) fn offers(&self) -> Vec<(Offer, &Image, BorrowedFd<'_>)> {
+        let offer = |(name, hosted): (&String, &Hosted)| {
+            let (image, listener) = self.server.offered(name)?;
+            Some((Offer { settings: hosted.settings.clone(), share: hosted.share }, image, listener))
+        };
+        self.disks.iter().filter_map(offer).collect()
+    }
+
+    /// Leaves everything as it is, in the order of [`Host::offers`].
+    pub(crate) fn suspend(self) -> Suspended {
+        let Self { about, devices, disks, server, .. } = self;
+        let mut left = server.suspend();
+        left.sort_by(|one, other| one.name.cmp(&other.name));
+        Suspended { about, devices, disks, left }
+    }
+
+    /// What another server offered, ready to be taken over.
+    pub(crate) fn offered(
+        offers: Vec<(Offer, Arc<Image>, UnixListener)>,
+        mut devices: Devices,
+        about: About,
+    ) -> anyhow::Result<Suspended> {
+        let (mut disks, mut left) = (BTreeMap::new(), Vec::new());
+        for (Offer { settings, share }, image, listener) in offers {
+            let name = settings.name.clone();
+            let physical = devices.place(host_disk(image.device()))?;
+            parameters_of(&settings.terms, devices.devices[physical].physical.scheduler, share)
+                .with_context(|| format!("disk `{name}`"))?;
+            left.push(SuspendedDisk::new(name.clone(), image, listener));
+            disks.insert(name, Hosted { settings, physical, share });
+        }
+        Ok(Suspended { about, devices, disks, left })
     }
 
     /// Ends, with a line for each disk.
@@ -224,7 +292,7 @@ impl Host {
     }
 }
 
-fn json(value: &impl serde::Serialize) -> anyhow::Result<String> {
+fn json(value: &impl Serialize) -> anyhow::Result<String> {
     serde_json::to_string(value).context("failed to tell it")
 }
 

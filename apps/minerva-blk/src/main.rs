@@ -4,14 +4,17 @@ mod admission;
 mod arguments;
 mod attach;
 mod control;
+mod detach;
 mod devices;
 mod disk;
 mod generate;
+mod hand_over;
 mod host;
 mod physical;
 mod plan;
 mod privileges;
 mod run;
+mod suspended;
 
 use arguments::{Action, Arguments};
 use clap::Parser;
@@ -23,6 +26,8 @@ fn main() -> ExitCode {
         Some(Action::Generate { directory }) => generate::run(directory),
         Some(Action::AttachLine { disk }) => attach::run(&arguments.config, disk),
         None if arguments.check => run::check(&arguments.config),
+        None if arguments.detach => detach::run(),
+        None if arguments.take_over => run::take_over(&arguments.config),
         None => run::serve(&arguments.config, arguments.log_requests.as_deref()),
     };
     match result {

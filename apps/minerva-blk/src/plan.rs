@@ -25,7 +25,8 @@ pub(crate) struct Planned {
 
 /// Opens and locks every image, and judges every contract.
 pub(crate) fn open(config: &BlkConfig, request_logs: Option<&Path>) -> anyhow::Result<Plan> {
-    let mut plan = Plan { devices: Devices::new(config.devices.clone(), request_logs.map(Path::to_owned)), disks: Vec::new() };
+    let mut plan =
+        Plan { devices: Devices::new(config.devices.clone(), request_logs.map(Path::to_owned)), disks: Vec::new() };
     for (name, disk) in &config.disks {
         let settings = settings_of(name, disk);
         let image =

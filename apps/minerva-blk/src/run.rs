@@ -1,6 +1,9 @@
 //! Serving, from the first look at the file to the last answer.
 
 use crate::control::Control;
+use crate::detach;
+use crate::devices::Devices;
+use crate::hand_over;
 use crate::host::{About, Host};
 use crate::plan;
 use crate::privileges::Identity;
@@ -39,15 +42,7 @@ fn load(path: &Path) -> anyhow::Result<BlkConfig> {
 
 /// Serves until SIGTERM or SIGINT. Requests are logged in the folder `request_logs`, where one is given.
 pub(crate) fn serve(path: &Path, request_logs: Option<&Path>) -> anyhow::Result<()> {
-    // One worker that fails would leave its guests without an answer: better all end, and the service manager starts them anew,
-    // which repeats what was under way.
-    let tell = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        tell(panic);
-        std::process::abort();
-    }));
-    rustix::thread::set_no_new_privs(true).context("failed to do without new privileges")?;
-    let mut signals = Signals::new([SIGTERM, SIGINT]).context("failed to listen for signals")?;
+    let mut signals = begin()?;
     let config = load(path)?;
     let identity = Identity::find(&config.server)?;
     let plan = plan::open(&config, request_logs)?;
@@ -57,21 +52,52 @@ pub(crate) fn serve(path: &Path, request_logs: Option<&Path>) -> anyhow::Result<
         std::fs::create_dir_all(folder).with_context(|| format!("failed to make {}", folder.display()))?;
     }
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(SOCKET_MASK));
-    let about =
-        About { config: path.display().to_string(), user: identity.user(), socket_group: identity.socket_group() };
-    let host = Arc::new(Mutex::new(Some(Host::start(plan, about)?)));
+    let host = Arc::new(Mutex::new(Some(Host::start(plan, About::of(path, &identity))?)));
     identity.own(&sockets)?;
     identity.become_user()?;
     control.start(Arc::clone(&host))?;
-    let status = format!("{} disks are served", sockets.len());
+    serve_until_told(&host, &format!("{} disks are served", sockets.len()), &mut signals);
+    Ok(())
+}
+
+/// Goes on with what a running server serves, and then serves until SIGTERM or SIGINT.
+pub(crate) fn take_over(path: &Path) -> anyhow::Result<()> {
+    let mut signals = begin()?;
+    let config = load(path)?;
+    let identity = Identity::find(&config.server)?;
+    let (about, devices) = (About::of(path, &identity), Devices::new(config.devices.clone(), None));
+    let taken = hand_over::take(&config.server.control, |offers| Host::offered(offers, devices, about))?;
+    // Everything is open: what takes time is done before guests wait.
+    identity.become_user()?;
+    let (host, control, told) = taken.go_on()?;
+    let host = Arc::new(Mutex::new(Some(host)));
+    Control::taken(control, &identity).start(Arc::clone(&host))?;
+    detach::tell_ready();
+    serve_until_told(&host, &told, &mut signals);
+    Ok(())
+}
+
+/// What the process does first of all; the signals that end it.
+fn begin() -> anyhow::Result<Signals> {
+    // One worker that fails would leave its guests without an answer: better all end, and the service manager starts them anew,
+    // which repeats what was under way.
+    let tell = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        tell(panic);
+        std::process::abort();
+    }));
+    rustix::thread::set_no_new_privs(true).context("failed to do without new privileges")?;
+    Signals::new([SIGTERM, SIGINT]).context("failed to listen for signals")
+}
+
+fn serve_until_told(host: &Mutex<Option<Host>>, status: &str, signals: &mut Signals) {
     eprintln!("minerva-blk: {status}");
     // Whoever does not listen has no need to know.
-    let _ = sd_notify::notify(&[NotifyState::Ready, NotifyState::Status(&status)]);
+    let _ = sd_notify::notify(&[NotifyState::Ready, NotifyState::Status(status)]);
     signals.forever().next();
     let _ = sd_notify::notify(&[NotifyState::Stopping]);
     let host = host.lock().unwrap_or_else(PoisonError::into_inner).take();
     for line in host.map(Host::stop).unwrap_or_default() {
         eprintln!("minerva-blk: {line}");
     }
-    Ok(())
 }

@@ -43,6 +43,14 @@ pub enum ServerError {
         /// Where.
         path: PathBuf,
     },
+    /// A front end agreed with the server before to something that this one does not have.
+    #[error("disk `{disk}`: its front end goes on with the server that it has: {why}")]
+    FrontEnd {
+        /// Which.
+        disk: String,
+        /// What does not fit.
+        why: String,
+    },
     /// The kernel refuses what the server needs to run.
     #[error("{what}")]
     System {

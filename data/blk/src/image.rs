@@ -5,7 +5,7 @@ use crate::request::{Geometry, SECTOR_BYTES};
 use rustix::fs::{AtFlags, OFlags, StatxFlags, fcntl_getfl};
 use std::fs::{File, FileType, OpenOptions};
 use std::io::{Seek, SeekFrom};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -157,6 +157,12 @@ impl Image {
 
     pub(crate) fn descriptor(&self) -> RawFd {
         self.file.as_raw_fd()
+    }
+}
+
+impl AsFd for Image {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
     }
 }
 

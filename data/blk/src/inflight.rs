@@ -8,6 +8,7 @@
 //! the moment of the crash the next process knows whether it was published.
 
 use crate::memory::holds;
+use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::sync::Arc;
 use vm_memory::mmap::MmapRegion;
@@ -28,6 +29,14 @@ const AT_COUNTER: usize = 8;
 /// Bytes of one queue.
 const fn queue_bytes(queue_size: u16) -> usize {
     (HEADER_BYTES + queue_size as usize * ENTRY_BYTES).next_multiple_of(ALIGNMENT)
+}
+
+/// Where a region lies in its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct InflightSource {
+    pub(crate) offset: u64,
+    pub(crate) queues: u16,
+    pub(crate) queue_size: u16,
 }
 
 /// The region of one disk.
@@ -62,6 +71,13 @@ impl InflightRegion {
             }
         }
         Some(region)
+    }
+
+    /// How it lies in its file, and the file.
+    pub(crate) fn source(&self) -> Option<(InflightSource, &File)> {
+        let offset = self.map.file_offset()?;
+        let source = InflightSource { offset: offset.start(), queues: self.queues, queue_size: self.queue_size };
+        Some((source, offset.file()))
     }
 
     /// One queue of it.

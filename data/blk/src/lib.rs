@@ -6,6 +6,7 @@
 //! | `server` | which disks are there, who serves them, and how do they change? |
 //! | `session` | what does a front end say over its socket? |
 //! | `device` | what is a guest offered? |
+//! | `frame` | how do descriptors get to another process? |
 //! | `worker` | one thread for each physical disk: from rings to the scheduler, to the disk, and back |
 //! | `ring`, `chain` | what did a guest make available? Judged, and copied once |
 //! | `request`, `tag` | what does a request ask for, and how urgent is it? Pure |
@@ -19,6 +20,7 @@
 mod chain;
 mod device;
 mod error;
+pub mod frame;
 mod image;
 mod inflight;
 mod memory;
@@ -32,5 +34,5 @@ mod worker;
 
 pub use error::{ImageError, ServerError};
 pub use image::{Image, ImageOptions};
-pub use server::{PhysicalDisk, Server, VmDisk, listen};
+pub use server::{FrontEndState, PhysicalDisk, Resumption, Server, SuspendedDisk, VmDisk, listen};
 pub use worker::{DiskCounters, DiskMeasures};

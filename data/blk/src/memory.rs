@@ -1,5 +1,6 @@
 //! The guest's memory, as its front end shares it.
 
+use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::sync::Arc;
 use vhost::vhost_user::message::VhostUserMemoryRegion;
@@ -13,34 +14,53 @@ pub(crate) type Memory = GuestMemoryMmap<()>;
 pub(crate) struct MemoryTable {
     pub(crate) memory: Arc<Memory>,
     regions: Vec<Region>,
+    /// What is mapped, in the order of `regions`.
+    files: Vec<Arc<File>>,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Region {
+/// A piece of it, by addresses of the front end and of the guest, and by where it lies in its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Region {
     user_address: u64,
     guest_address: u64,
     length: u64,
+    offset: u64,
 }
 
 impl MemoryTable {
     /// Maps what the front end shares; none where it cannot be as it says.
     pub(crate) fn map(table: &[VhostUserMemoryRegion], files: Vec<File>) -> Option<Self> {
-        let mut mapped = Vec::with_capacity(table.len());
-        let mut regions = Vec::with_capacity(table.len());
-        for (region, file) in table.iter().zip(files) {
-            let (guest_address, length) = (region.guest_phys_addr, region.memory_size);
-            let (user_address, offset) = (region.user_addr, region.mmap_offset);
-            if !holds(&file, offset, length) {
+        let region = |region: &VhostUserMemoryRegion| Region {
+            user_address: region.user_addr,
+            guest_address: region.guest_phys_addr,
+            length: region.memory_size,
+            offset: region.mmap_offset,
+        };
+        Self::map_regions(table.iter().map(region).collect(), files)
+    }
+
+    /// The same, for regions as [`MemoryTable::regions`] told them.
+    pub(crate) fn map_regions(regions: Vec<Region>, files: Vec<File>) -> Option<Self> {
+        let mut mapped = Vec::with_capacity(regions.len());
+        let files: Vec<Arc<File>> = files.into_iter().map(Arc::new).collect();
+        for (region, file) in regions.iter().zip(&files) {
+            let Region { user_address, guest_address, length, offset } = *region;
+            if !holds(file, offset, length) {
                 return None;
             }
-            let file = FileOffset::new(file, offset);
+            let file = FileOffset::from_arc(Arc::clone(file), offset);
             let address = GuestAddress(guest_address);
             mapped.push(GuestRegionMmap::from_range(address, usize::try_from(length).ok()?, Some(file)).ok()?);
             user_address.checked_add(length)?;
-            regions.push(Region { user_address, guest_address, length });
         }
         mapped.sort_by_key(GuestRegionMmap::start_addr);
-        Some(Self { memory: Arc::new(Memory::from_regions(mapped).ok()?), regions })
+        let memory = Arc::new(Memory::from_regions(mapped).ok()?);
+        (regions.len() == files.len()).then_some(Self { memory, regions, files })
+    }
+
+    /// What it is made of, and the file of each piece.
+    pub(crate) fn regions(&self) -> (&[Region], impl Iterator<Item = &File>) {
+        (&self.regions, self.files.iter().map(|file| &**file))
     }
 
     /// The guest's address of what the front end has at `user_address`.

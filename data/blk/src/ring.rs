@@ -31,6 +31,8 @@ pub(crate) struct RingSetup {
     pub(crate) kick: File,
     pub(crate) call: Option<File>,
     pub(crate) inflight: Option<InflightQueue>,
+    /// Heads that the server before had taken and not begun at the disk; where there is an inflight region, it tells them too.
+    pub(crate) begun: Vec<u16>,
 }
 
 /// A chain that was taken.
@@ -74,7 +76,7 @@ impl Ring {
         }
         let used = queue.used_idx(&*memory, Ordering::Acquire).ok()?.0;
         let mut inflight = setup.inflight;
-        let again: VecDeque<u16> = inflight.as_mut().map(|queue| queue.recover(used)).unwrap_or_default().into();
+        let again: VecDeque<u16> = inflight.as_mut().map_or(setup.begun, |queue| queue.recover(used)).into();
         // What was begun was taken one after the other, behind what was answered.
         let is_after_crash = !again.is_empty();
         let next = if is_after_crash { used.wrapping_add(again.len() as u16) } else { setup.next_available };
@@ -201,8 +203,14 @@ impl Ring {
 
     /// Takes back what was taken and not begun at the disk, in a ring that nobody serves any more: the inflight region still says
     /// that it was begun, so the next one who serves the ring does it.
-    pub(crate) fn abandon(&mut self) {
+    pub(crate) fn abandon(&mut self, head: u16) {
         self.under_way = self.under_way.saturating_sub(1);
+        self.again.push_back(head);
+    }
+
+    /// Heads that the next one who serves the ring has to do, before what is available.
+    pub(crate) fn abandoned(&mut self) -> Vec<u16> {
+        std::mem::take(&mut self.again).into()
     }
 
     /// Tells the guest what was published since it was last told, if it wants to hear of it.

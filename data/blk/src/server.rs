@@ -1,20 +1,25 @@
-//! The server: a socket for each VM disk, a worker for each physical one. `changes` is what becomes of them while guests run.
+//! The server: a socket for each VM disk, a worker for each physical one. `changes` is what becomes of them while guests run,
+//! `hand_over` how another process goes on with them.
 
 mod changes;
+mod front_end;
+mod hand_over;
+
+pub use hand_over::{FrontEndState, Resumption, SuspendedDisk};
 
 use crate::error::ServerError;
 use crate::image::Image;
-use crate::session::{Attachment, Session, channel};
+use crate::session::{Attachment, RestoredConnection, SuspendedConnection};
 use crate::tag::TagBounds;
 use crate::worker::{self, Command, DiskCounters, NewDisk, QUEUES_MAX, WorkerHandle, WorkerOptions};
+use front_end::Shared;
 use minerva_blocksched::{BuildOptions, FlowParameters, SchedulerName};
 use std::fs::File;
 use std::io;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
-use vhost::vhost_user::BackendReqHandler;
 
 /// A disk of this host, on which VM disks lie.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,24 +66,8 @@ struct Served {
     socket: PathBuf,
     attachment: Attachment,
     shared: Arc<Shared>,
-    thread: JoinHandle<()>,
+    thread: JoinHandle<Option<SuspendedConnection>>,
     counters: Arc<DiskCounters>,
-}
-
-/// Between a disk's thread and who ends it.
-struct Shared {
-    listener: UnixListener,
-    state: Mutex<Listening>,
-}
-
-#[derive(Default)]
-struct Listening {
-    is_ending: bool,
-    connection: Option<UnixStream>,
-    /// The process that connected.
-    front_end: Option<u32>,
-    /// On which it is told that the configuration space has changed.
-    channel: Option<UnixStream>,
 }
 
 impl Server {
@@ -95,6 +84,12 @@ impl Server {
     }
 
     fn serve(&mut self, disk: VmDisk, listener: UnixListener) -> Result<(), ServerError> {
+        let (attachment, counters) = self.attach(&disk)?;
+        self.spawn(disk, attachment, counters, Shared::new(listener)?, None)
+    }
+
+    /// Gives a disk to its worker.
+    fn attach(&self, disk: &VmDisk) -> Result<(Attachment, Arc<DiskCounters>), ServerError> {
         let gone = || ServerError::System { what: "start a worker", source: io::ErrorKind::BrokenPipe.into() };
         let (worker, _) = self.workers.get(disk.physical).ok_or_else(gone)?;
         let queues = disk.queues.clamp(1, QUEUES_MAX as u16);
@@ -108,12 +103,24 @@ impl Server {
             counters: Arc::clone(&counters),
         };
         let number = worker.ask(|answer| Command::Add(new, answer)).ok_or_else(gone)?;
-        let attachment = Attachment { image: disk.image, worker: worker.clone(), disk: number, queues };
-        let shared = Arc::new(Shared { listener, state: Mutex::default() });
+        let image = Arc::clone(&disk.image);
+        Ok((Attachment { image, worker: worker.clone(), disk: number, queues }, counters))
+    }
+
+    /// Starts the thread of a disk, which goes on with a front end that another server had, if there is one.
+    fn spawn(
+        &mut self,
+        disk: VmDisk,
+        attachment: Attachment,
+        counters: Arc<DiskCounters>,
+        shared: Shared,
+        restored: Option<RestoredConnection>,
+    ) -> Result<(), ServerError> {
+        let shared = Arc::new(shared);
         let thread = std::thread::Builder::new().name(format!("blk-{}", disk.name));
         let run = {
             let (shared, attachment) = (Arc::clone(&shared), attachment.clone());
-            move || shared.accept_all(&attachment)
+            move || shared.accept_all(&attachment, restored)
         };
         let thread = thread.spawn(run).map_err(ServerError::system("start a thread"))?;
         self.disks.push(Served { name: disk.name, socket: disk.socket, attachment, shared, thread, counters });
@@ -137,67 +144,6 @@ impl Server {
             let _ = disk.thread.join();
             // It may be gone already.
             let _ = std::fs::remove_file(&disk.socket);
-        }
-    }
-}
-
-impl Shared {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Listening> {
-        // Nothing in between can be half done.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Notes a connection; false when it is too late for one.
-    fn begin(&self, connection: &UnixStream) -> bool {
-        let mut state = self.lock();
-        state.connection = connection.try_clone().ok();
-        let peer = rustix::net::sockopt::socket_peercred(connection);
-        state.front_end = peer.ok().and_then(|peer| u32::try_from(peer.pid.as_raw_nonzero().get()).ok());
-        !state.is_ending && state.connection.is_some()
-    }
-
-    fn end(&self) {
-        let mut state = self.lock();
-        state.is_ending = true;
-        if let Some(connection) = state.connection.take() {
-            // It has been hung up otherwise.
-            let _ = connection.shutdown(std::net::Shutdown::Both);
-        }
-        // Ends the wait for the next one.
-        let _ = rustix::net::shutdown(&self.listener, rustix::net::Shutdown::Both);
-    }
-
-    fn accept_all(&self, attachment: &Attachment) {
-        loop {
-            let connection = self.listener.accept();
-            if self.lock().is_ending {
-                return;
-            }
-            let Ok((connection, _)) = connection else {
-                // Out of descriptors, perhaps: not for ever.
-                std::thread::sleep(std::time::Duration::from_millis(100));
-                continue;
-            };
-            if !self.begin(&connection) {
-                return;
-            }
-            self.serve_front_end(connection, attachment);
-            let mut state = self.lock();
-            (state.connection, state.front_end, state.channel) = (None, None, None);
-        }
-    }
-
-    /// Until it goes. The first message that makes no sense is the last: the front end is hung up on.
-    fn serve_front_end(&self, connection: UnixStream, attachment: &Attachment) {
-        let Ok(mut peeked) = connection.try_clone() else { return };
-        let session = Arc::new(Mutex::new(Session::new(attachment.clone())));
-        let mut handler = BackendReqHandler::from_stream(connection, session);
-        loop {
-            match channel::take(&mut peeked) {
-                Ok(Some(channel)) => self.lock().channel = Some(channel),
-                Ok(None) if handler.handle_request().is_ok() => {}
-                Ok(None) | Err(_) => return,
-            }
         }
     }
 }

@@ -4,6 +4,7 @@
 pub(crate) mod channel;
 mod protocol;
 mod rings;
+mod suspended;
 
 use crate::device;
 use crate::image::Image;
@@ -15,6 +16,7 @@ use rings::RingConfig;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use std::fs::File;
 use std::sync::Arc;
+pub(crate) use suspended::{ConnectionState, RestoredConnection, SuspendedConnection};
 use vhost::vhost_user::message::{VhostUserInflight, VhostUserMemoryRegion, VhostUserProtocolFeatures};
 use vhost::vhost_user::{Error, Result};
 
@@ -32,6 +34,7 @@ pub(crate) struct Attachment {
 pub(crate) struct Session {
     attachment: Attachment,
     features: u64,
+    protocol_features: u64,
     has_writeback: bool,
     memory: Option<MemoryTable>,
     inflight: Option<InflightRegion>,
@@ -41,7 +44,7 @@ pub(crate) struct Session {
 impl Session {
     pub(crate) fn new(attachment: Attachment) -> Self {
         let rings = (0..attachment.queues).map(|_| RingConfig::default()).collect();
-        Self { attachment, features: 0, has_writeback: true, memory: None, inflight: None, rings }
+        Self { attachment, features: 0, protocol_features: 0, has_writeback: true, memory: None, inflight: None, rings }
     }
 
     /// Asks the worker; an error when there is none any more.
@@ -72,7 +75,11 @@ impl Session {
     }
 
     fn map_memory(&mut self, table: &[VhostUserMemoryRegion], files: Vec<File>) -> Result<()> {
-        let memory = MemoryTable::map(table, files).ok_or(Error::InvalidParam)?;
+        self.use_memory(MemoryTable::map(table, files))
+    }
+
+    fn use_memory(&mut self, memory: Option<MemoryTable>) -> Result<()> {
+        let memory = memory.ok_or(Error::InvalidParam)?;
         let shared = Arc::clone(&memory.memory);
         self.ask(|answer| Command::SetMemory(self.attachment.disk, shared, answer))?;
         self.memory = Some(memory);

@@ -6,6 +6,8 @@ mod command_line;
 mod contracts;
 mod control;
 mod guest;
+mod hand_over;
 mod kill;
+mod load;
 mod server_folder;
 mod share;

@@ -13,7 +13,7 @@ use std::os::unix::net::UnixStream;
 const HEADER_BYTES: usize = 12;
 const SET_BACKEND_REQ_FD: u32 = 21;
 const CONFIG_CHANGE: u32 = 2;
-const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 1;
 const IS_REPLY: u32 = 1 << 2;
 const NEEDS_REPLY: u32 = 1 << 3;
 
@@ -55,7 +55,7 @@ fn fields(header: &[u8; HEADER_BYTES]) -> [u32; 3] {
     [[a, b, c, d], [e, f, g, h], [i, j, k, l]].map(u32::from_ne_bytes)
 }
 
-fn message(request: u32, flags: u32, length: u32) -> [u8; HEADER_BYTES] {
+pub(super) fn message(request: u32, flags: u32, length: u32) -> [u8; HEADER_BYTES] {
     let mut header = [0; HEADER_BYTES];
     for (place, field) in header.chunks_exact_mut(4).zip([request, flags, length]) {
         place.copy_from_slice(&field.to_ne_bytes());

@@ -83,7 +83,11 @@ impl VhostUserBackendReqHandlerMut for Session {
     }
 
     fn set_protocol_features(&mut self, features: u64) -> Result<()> {
-        if features & !protocol_features().bits() != 0 { Err(Error::FeatureMismatch) } else { Ok(()) }
+        if features & !protocol_features().bits() != 0 {
+            return Err(Error::FeatureMismatch);
+        }
+        self.protocol_features = features;
+        Ok(())
     }
 
     fn get_queue_num(&mut self) -> Result<u64> {

@@ -1,6 +1,7 @@
 //! The rings of a connection: collected piece by piece, in service once all is there.
 
 use super::Session;
+use super::suspended::RingState;
 use crate::device;
 use crate::ring::{RING_SIZE_MAX, RingSetup};
 use crate::worker::Command;
@@ -19,9 +20,47 @@ pub(super) struct RingConfig {
     call: Option<File>,
     is_enabled: bool,
     is_running: bool,
+    /// The server before served it.
+    was_running: bool,
+    /// What the server before had begun and not answered.
+    begun: Vec<u16>,
+}
+
+impl RingConfig {
+    /// How to go on with it, and its kick and call.
+    pub(super) fn suspend(&self, was_running: bool) -> (RingState, impl Iterator<Item = &File>) {
+        let state = RingState {
+            size: self.size,
+            addresses: self.addresses,
+            next_available: self.next_available,
+            is_enabled: self.is_enabled,
+            was_running,
+            begun: self.begun.clone(),
+            has_kick: self.kick.is_some(),
+            has_call: self.call.is_some(),
+        };
+        (state, self.kick.iter().chain(&self.call))
+    }
+
+    /// It is not in service any more.
+    pub(super) fn leave(&mut self, next_available: u16, begun: Vec<u16>) {
+        (self.next_available, self.begun, self.is_running) = (next_available, begun, false);
+    }
+
+    /// One that another server served, not in service yet.
+    pub(super) fn restore(state: &RingState, kick: Option<File>, call: Option<File>) -> Self {
+        let RingState { size, addresses, next_available, is_enabled, was_running, ref begun, .. } = *state;
+        let begun = begun.clone();
+        Self { size, addresses, next_available, kick, call, is_enabled, is_running: false, was_running, begun }
+    }
 }
 
 impl Session {
+    /// Serves a ring again that was in service before.
+    pub(super) fn restart_ring(&mut self, index: u32) -> Result<()> {
+        if std::mem::take(&mut self.ring(index)?.was_running) { self.start_ring(index) } else { Ok(()) }
+    }
+
     fn ring(&mut self, index: u32) -> Result<&mut RingConfig> {
         self.rings.get_mut(index as usize).ok_or(Error::InvalidParam)
     }
@@ -112,9 +151,13 @@ impl Session {
             kick: clone(kick)?,
             call: ring.call.as_ref().map(clone).transpose()?,
             inflight: self.inflight.as_ref().and_then(|region| region.queue(key.queue as u16)),
+            begun: ring.begun.clone(),
         };
         match self.ask(|answer| Command::Start(key, Box::new(setup), answer))? {
-            true => self.rings[key.queue].is_running = true,
+            true => {
+                let ring = &mut self.rings[key.queue];
+                (ring.is_running, ring.begun) = (true, Vec::new());
+            }
             false => return Err(Error::InvalidParam),
         }
         Ok(())

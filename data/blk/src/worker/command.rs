@@ -80,6 +80,15 @@ impl DiskCounters {
     }
 }
 
+/// Where a ring is that is not served any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RingLeft {
+    pub(crate) queue: usize,
+    pub(crate) next_available: u16,
+    /// Heads that were taken and not begun at the disk.
+    pub(crate) begun: Vec<u16>,
+}
+
 pub(crate) enum Command {
     /// Takes a disk; answers with its number.
     Add(NewDisk, Sender<usize>),
@@ -88,8 +97,9 @@ pub(crate) enum Command {
     /// Sends all that is queued of the disk at once, past the scheduler, answers the ring's requests, and serves it no more;
     /// from where the next server goes on.
     Stop(RingKey, Sender<u16>),
-    /// The front end has gone: what is not at the disk is forgotten, and what is there is waited for.
-    Detach(usize, Sender<()>),
+    /// The front end has gone, or another server goes on with it: what is not at the disk is left to whoever serves the rings next,
+    /// and what is there is waited for. Answered with where each ring is that was in service.
+    Detach(usize, Sender<Vec<RingLeft>>),
     /// The guest's memory lies elsewhere now.
     SetMemory(usize, Arc<Memory>, Sender<()>),
     /// Who is told of answers.

@@ -1,6 +1,8 @@
 //! A worker obeys: disks and rings come and go.
 
-use super::{Command, Disk, DiskMeasures, EVENT_RINGS, NewDisk, QUEUES_MAX, RingKey, Served, Stopping, Worker, now};
+use super::{
+    Command, Disk, DiskMeasures, EVENT_RINGS, NewDisk, QUEUES_MAX, RingKey, RingLeft, Served, Stopping, Worker, now,
+};
 use crate::ring::{Ring, RingSetup};
 use crate::tag::TagBounds;
 use minerva_blocksched::FlowParameters;
@@ -137,20 +139,20 @@ impl Worker {
     }
 
     /// The front end has gone, and its guest with it, or it comes back: then it knows what was not answered.
-    fn detach(&mut self, disk: usize, answer: std::sync::mpsc::Sender<()>) {
+    fn detach(&mut self, disk: usize, answer: std::sync::mpsc::Sender<Vec<RingLeft>>) {
         for request in self.take_back(disk) {
             let number = request.id.0 as u32;
-            let Some(key) = self.slots.get(number).map(|slot| slot.key) else { continue };
+            let Some((key, head)) = self.slots.get(number).map(|slot| (slot.key, slot.head)) else { continue };
             self.slots.release(number);
             if let Some(served) = self.served(key) {
-                served.ring.abandon();
+                served.ring.abandon(head);
             }
         }
         let Some(disk) = self.disks.get_mut(disk) else { return };
         for served in disk.rings.iter_mut().flatten() {
             served.stopping = Some(Stopping::Unasked);
         }
-        disk.detached = Some(answer);
+        disk.detached = Some((answer, Vec::new()));
     }
 
     fn end(&mut self, answer: std::sync::mpsc::Sender<()>) {
@@ -175,19 +177,23 @@ impl Worker {
     /// Rings of which nothing is under way any more leave service, and who asked for that is told.
     pub(super) fn end_stops(&mut self) {
         for disk in &mut self.disks {
-            for place in &mut disk.rings {
+            for (queue, place) in disk.rings.iter_mut().enumerate() {
                 let is_over = |served: &mut Served| served.stopping.is_some() && served.ring.under_way() == 0;
-                let Some(served) = place.take_if(is_over) else { continue };
+                let Some(mut served) = place.take_if(is_over) else { continue };
                 // A front end that closed its counter has taken it from the set itself.
                 let _ = epoll::delete(&self.epoll, served.ring.kick());
+                let next_available = served.ring.next_available();
+                if let Some((_, left)) = &mut disk.detached {
+                    left.push(RingLeft { queue, next_available, begun: served.ring.abandoned() });
+                }
                 if let Some(Stopping::Asked(answer)) = served.stopping {
-                    let _ = answer.send(served.ring.next_available());
+                    let _ = answer.send(next_available);
                 }
             }
             if disk.rings.iter().all(Option::is_none)
-                && let Some(answer) = disk.detached.take()
+                && let Some((answer, left)) = disk.detached.take()
             {
-                let _ = answer.send(());
+                let _ = answer.send(left);
             }
         }
     }

@@ -26,7 +26,14 @@ impl RequestLog {
     }
 
     /// A request of `disk` is done.
-    pub(super) fn note(&mut self, disk: &str, request: &Request, has_tags: bool, (sent, done): (Nanos, Nanos), is_good: bool) {
+    pub(super) fn note(
+        &mut self,
+        disk: &str,
+        request: &Request,
+        has_tags: bool,
+        (sent, done): (Nanos, Nanos),
+        is_good: bool,
+    ) {
         let kind = match request.kind {
             Kind::Read => "read",
             Kind::Write => "write",

@@ -8,7 +8,7 @@ mod send;
 mod serve;
 mod slots;
 
-pub(crate) use command::{Command, NewDisk, WorkerHandle};
+pub(crate) use command::{Command, NewDisk, RingLeft, WorkerHandle};
 pub use command::{DiskCounters, DiskMeasures};
 pub(crate) use slots::RingKey;
 
@@ -56,8 +56,8 @@ struct Disk {
     rings: Vec<Option<Served>>,
     /// A write is durable when it is answered.
     is_durable: bool,
-    /// The front end has gone; told when nothing of it is under way any more.
-    detached: Option<Sender<()>>,
+    /// The front end has gone; told when nothing of it is under way any more, with where its rings are.
+    detached: Option<(Sender<Vec<RingLeft>>, Vec<RingLeft>)>,
 }
 
 struct Served {

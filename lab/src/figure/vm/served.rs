@@ -87,7 +87,9 @@ impl Drop for Server {
 }
 
 fn text(plan: &VmPlan<'_>, scheduler: &str, disk: &DiskInfo, directory: &Path) -> String {
-    let mut text = format!("[devices.{}]\nscheduler = \"{scheduler}\"\n", disk.kernel_name);
+    let control = directory.join("servers/blk");
+    let device = &disk.kernel_name;
+    let mut text = format!("[server]\ncontrol = {control:?}\n[devices.{device}]\nscheduler = \"{scheduler}\"\n");
     for guest in &plan.guests {
         let socket = socket(directory, guest);
         // Writing into a string cannot fail.

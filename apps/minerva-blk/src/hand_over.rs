@@ -1,0 +1,191 @@
+//! A running server hands all that it serves over to the next one, `minerva-blk --take-over`, without an error in a guest.
+//!
+//! The conversation, over the control socket: the next server greets; the old one offers each disk with its image and socket open; the
+//! next one judges and opens all that it needs, and says that it is prepared. Only then does the old one stop serving: it waits for what
+//! is at the disks, and tells how to go on with each front end. The next one says that it is ready, the old one that it may go on, and
+//! ends. Where anything fails before that, the old one goes on.
+
+use crate::host::{Host, Offer, Suspended};
+use anyhow::{Context, bail, ensure};
+use minerva_blk::frame;
+use minerva_blk::{FrontEndState, Image};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// The line with which the next server greets.
+pub(crate) const GREETING: &str = "take-over 1";
+/// The next server opens nothing from disk and computes little.
+const PREPARE_PATIENCE: Duration = Duration::from_secs(30);
+/// Guests wait meanwhile.
+const READY_PATIENCE: Duration = Duration::from_secs(3);
+
+/// What the old server begins with; the control socket comes with it.
+#[derive(Debug, Serialize, Deserialize)]
+struct Hello {
+    process: u32,
+    disks: usize,
+}
+
+/// What the next server says.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+enum Said {
+    Prepared,
+    Ready,
+    Refused(String),
+}
+
+/// What the old server says once nobody is served.
+#[derive(Debug, Serialize, Deserialize)]
+struct Left {
+    /// Since when, in nanoseconds of `CLOCK_MONOTONIC`.
+    suspended_ns: u64,
+}
+
+/// That the next server may go on.
+#[derive(Debug, Serialize, Deserialize)]
+struct Go;
+
+/// What the next server has got.
+pub(crate) struct Taken {
+    pub(crate) suspended: Suspended,
+    pub(crate) control: UnixListener,
+    connection: UnixStream,
+    old: u32,
+}
+
+fn send<T: Serialize>(stream: &UnixStream, what: &T, descriptors: &[BorrowedFd<'_>]) -> anyhow::Result<()> {
+    let text = serde_json::to_vec(what).context("failed to tell it")?;
+    frame::send(stream, &text, descriptors).context("failed to speak to the other server")
+}
+
+fn receive<T: DeserializeOwned>(stream: &UnixStream) -> anyhow::Result<(T, Vec<OwnedFd>)> {
+    let (text, descriptors) = frame::receive(stream).context("the other server said nothing more")?;
+    let told = serde_json::from_slice(&text).context("the other server is of another version")?;
+    Ok((told, descriptors))
+}
+
+fn expect(stream: &UnixStream, wanted: &Said) -> anyhow::Result<()> {
+    match receive(stream)?.0 {
+        Said::Refused(why) => bail!("the next server refuses: {why}"),
+        said => ensure!(said == *wanted, "the next server said {said:?} and not {wanted:?}"),
+    }
+    Ok(())
+}
+
+/// The instant, for the length of the pause.
+fn monotonic_ns() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Hands over, and ends this process; returns where it came to nothing and this server goes on, with the reason.
+pub(crate) fn give(stream: &UnixStream, host: &Mutex<Option<Host>>, control: &UnixListener) -> anyhow::Result<()> {
+    let mut place = host.lock().unwrap_or_else(PoisonError::into_inner);
+    let serving = place.take().context("the server is ending")?;
+    if let Err(error) = offer(stream, &serving, control) {
+        *place = Some(serving);
+        return Err(error);
+    }
+    let suspended_ns = monotonic_ns();
+    let suspended = serving.suspend();
+    let told = tell(stream, &suspended, suspended_ns).and_then(|()| expect(stream, &Said::Ready));
+    match told.and_then(|()| send(stream, &Go, &[])) {
+        Ok(()) => {
+            let next = rustix::net::sockopt::socket_peercred(stream).map(|peer| peer.pid.as_raw_nonzero().get());
+            if let Some(next) = next.ok().and_then(|next| u32::try_from(next).ok()) {
+                // Whoever does not listen has no need to know.
+                let _ = sd_notify::notify(&[sd_notify::NotifyState::MainPid(next)]);
+                eprintln!("minerva-blk: process {next} serves the disks now");
+            }
+            std::process::exit(0)
+        }
+        Err(error) => {
+            *place = Some(suspended.go_on().context("failed to go on after a hand-over that came to nothing")?);
+            Err(error)
+        }
+    }
+}
+
+/// Shows the next server all that is served, and waits until it is prepared. Nobody notices.
+fn offer(stream: &UnixStream, serving: &Host, control: &UnixListener) -> anyhow::Result<()> {
+    stream.set_read_timeout(Some(PREPARE_PATIENCE)).context("failed to bound the wait")?;
+    let offers = serving.offers();
+    send(stream, &Hello { process: std::process::id(), disks: offers.len() }, &[control.as_fd()])?;
+    for (offer, image, listener) in &offers {
+        send(stream, offer, &[image.as_fd(), *listener])?;
+    }
+    expect(stream, &Said::Prepared)?;
+    stream.set_read_timeout(Some(READY_PATIENCE)).context("failed to bound the wait")
+}
+
+fn tell(stream: &UnixStream, suspended: &Suspended, suspended_ns: u64) -> anyhow::Result<()> {
+    send(stream, &Left { suspended_ns }, &[])?;
+    for disk in suspended.disks() {
+        match disk.front_end() {
+            Some((state, descriptors)) => send(stream, &Some(state), &descriptors)?,
+            None => send(stream, &None::<FrontEndState>, &[])?,
+        }
+    }
+    Ok(())
+}
+
+/// Asks the server that listens at `control` for all that it serves, as far as nobody notices. `prepare` opens what this process needs
+/// to serve it, and gives up what it needs no more.
+pub(crate) fn take(
+    control: &Path,
+    prepare: impl FnOnce(Vec<(Offer, Arc<Image>, UnixListener)>) -> anyhow::Result<Suspended>,
+) -> anyhow::Result<Taken> {
+    let nobody = || format!("nobody serves at {}: start `minerva-blk` without `--take-over`", control.display());
+    let connection = UnixStream::connect(control).with_context(nobody)?;
+    std::io::Write::write_all(&mut &connection, format!("{GREETING}\n").as_bytes()).context("failed to greet")?;
+    connection.set_read_timeout(Some(PREPARE_PATIENCE)).context("failed to bound the wait")?;
+    let (Hello { process, disks }, mut descriptors) =
+        receive(&connection).context("the server does not hand over: it refuses, or is older than this")?;
+    let control = descriptors.pop().context("no control socket came")?;
+    let prepared = offered(&connection, disks).and_then(prepare);
+    let suspended = prepared.inspect_err(|error| {
+        // It goes on either way.
+        let _ = send(&connection, &Said::Refused(format!("{error:#}")), &[]);
+    })?;
+    Ok(Taken { suspended, control: UnixListener::from(control), connection, old: process })
+}
+
+fn offered(connection: &UnixStream, disks: usize) -> anyhow::Result<Vec<(Offer, Arc<Image>, UnixListener)>> {
+    let mut offers = Vec::with_capacity(disks);
+    for _ in 0..disks {
+        let (offer, descriptors): (Offer, _) = receive(connection)?;
+        let [image, listener] =
+            <[OwnedFd; 2]>::try_from(descriptors).ok().context("a disk came without image or socket")?;
+        let image = offer.image(image)?;
+        offers.push((offer, Arc::new(image), UnixListener::from(listener)));
+    }
+    Ok(offers)
+}
+
+impl Taken {
+    /// Lets the old server stop, and goes on.
+    pub(crate) fn go_on(mut self) -> anyhow::Result<(Host, UnixListener, String)> {
+        send(&self.connection, &Said::Prepared, &[])?;
+        let (Left { suspended_ns }, _) = receive(&self.connection)?;
+        for disk in self.suspended.disks_mut() {
+            let (state, descriptors): (Option<FrontEndState>, _) = receive(&self.connection)?;
+            if let Some(state) = state {
+                ensure!(disk.set_front_end(state, descriptors), "descriptors of `{}` are missing", disk.name);
+            }
+        }
+        let resumption = self.suspended.resume().inspect_err(|error| {
+            let _ = send(&self.connection, &Said::Refused(format!("{error:#}")), &[]);
+        })?;
+        send(&self.connection, &Said::Ready, &[])?;
+        // Without it the old server may be serving again.
+        let (Go, _) = receive(&self.connection)?;
+        let host = resumption.go_on()?;
+        let pause = Duration::from_nanos(monotonic_ns().saturating_sub(suspended_ns));
+        let told = format!("took over from process {}; nobody was served for {} ms", self.old, pause.as_millis());
+        Ok((host, self.control, told))
+    }
+}

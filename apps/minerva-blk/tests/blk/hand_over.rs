@@ -1,0 +1,112 @@
+//! Servers hand over to the next under a load that knows what each block must hold: no error, nothing lost, nobody hung up on.
+
+use crate::load::{Load, PATIENCE};
+use crate::server_folder::{ServerFolder, Serving, program};
+use minerva_vhost_client::{Request, kind};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How often servers hand over; `cargo xtask figures blk-handover` asks for more.
+const HAND_OVERS: &str = "MINERVA_HANDOVERS";
+const HAND_OVERS_DEFAULT: u32 = 8;
+
+fn take_over(place: &ServerFolder) -> Serving {
+    let mut command = Command::new(program());
+    command.arg("--config").arg(place.config()).arg("--take-over").stderr(Stdio::piped()).stdin(Stdio::null());
+    command.stdout(Stdio::null());
+    Serving(command.spawn().unwrap())
+}
+
+/// Waits for its end; what it said.
+fn ended(mut serving: Serving) -> (bool, String) {
+    let begun = Instant::now();
+    while begun.elapsed() < PATIENCE {
+        if let Some(status) = serving.0.try_wait().unwrap() {
+            let mut said = String::new();
+            std::io::Read::read_to_string(&mut serving.0.stderr.take().unwrap(), &mut said).unwrap();
+            return (status.success(), said);
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    panic!("it does not end");
+}
+
+#[test]
+fn servers_hand_over_under_load_without_an_error_and_lose_nothing() {
+    let place = ServerFolder::new();
+    place.write("", "");
+    if !place.run(&["--check"]).status.success() {
+        place.write("direct = false", "");
+    }
+    let count = std::env::var(HAND_OVERS).ok().and_then(|text| text.parse().ok()).unwrap_or(HAND_OVERS_DEFAULT);
+    let mut serving = place.serve();
+    let mut load = Load::new(&place);
+    let mut pauses = Vec::new();
+    for _ in 0..count {
+        load.run(Duration::from_millis(30));
+        let next = take_over(&place);
+        // The load goes on meanwhile, over the same connection: the longest time without an answer is what guests see.
+        let mut longest = Duration::ZERO;
+        let mut answered = Instant::now();
+        let has_ended = |serving: &mut Serving| serving.0.try_wait().unwrap().is_some();
+        let mut since_end = None;
+        loop {
+            if load.step() {
+                longest = longest.max(answered.elapsed());
+                answered = Instant::now();
+            }
+            assert!(answered.elapsed() < PATIENCE, "guests wait for ever");
+            if since_end.is_none() && has_ended(&mut serving) {
+                since_end = Some(Instant::now());
+            }
+            if since_end.is_some_and(|since| answered > since + Duration::from_millis(20)) {
+                break;
+            }
+        }
+        let (is_content, said) = ended(std::mem::replace(&mut serving, next));
+        assert!(is_content, "{said}");
+        assert!(said.contains("serves the disks now"), "{said}");
+        pauses.push(longest);
+    }
+    load.settle();
+    let (is_content, said) = serving.terminate();
+    assert!(is_content && said.contains("took over from process"), "{said}");
+    load.judge(&place);
+    pauses.sort_unstable();
+    println!(
+        "{count} hand-overs, {} requests answered over one connection, none failed, none lost; longest time without an answer {:?}, median {:?}",
+        load.acknowledged,
+        pauses[pauses.len() - 1],
+        pauses[pauses.len() / 2]
+    );
+    assert!(load.acknowledged > u64::from(count) * 10, "a hand-over in a pause proves nothing");
+}
+
+/// What the next server cannot take leaves the old one where it was.
+#[test]
+fn a_hand_over_that_comes_to_nothing_leaves_the_guests_where_they_were() {
+    let place = ServerFolder::new();
+    place.write("direct = false", "");
+    let mut serving = place.serve();
+    let mut load = Load::new(&place);
+    load.run(Duration::from_millis(20));
+    // Whoever greets and then says nothing, or hangs up, is no next server.
+    let mut stream = std::os::unix::net::UnixStream::connect(place.runtime_dir().join("servers/blk")).unwrap();
+    std::io::Write::write_all(&mut stream, b"take-over 1\n").unwrap();
+    drop(stream);
+    load.run(Duration::from_millis(20));
+    let text = std::fs::read_to_string(place.config()).unwrap();
+    std::fs::write(place.config(), text.replace("direct = false", "direct = false\nnonsense = 1")).unwrap();
+    let (is_content, said) = ended(take_over(&place));
+    assert!(!is_content && said.contains("unknown key `nonsense`"), "{said}");
+    std::fs::write(place.config(), text).unwrap();
+    load.run(Duration::from_millis(20));
+    load.settle();
+    assert!(serving.0.try_wait().unwrap().is_none(), "the old server goes on");
+    assert_eq!(load.client.rings[0].ask(&Request::new(kind::FLUSH, 0, 0)).status, 0);
+    load.judge(&place);
+    let (is_content, said) = serving.terminate();
+    assert!(is_content && said.contains("nothing was handed over, and this server goes on"), "{said}");
+    let nobody = ended(take_over(&place)).1;
+    assert!(nobody.contains("start `minerva-blk` without `--take-over`"), "{nobody}");
+}

@@ -1,0 +1,168 @@
+//! The thread of one VM disk: front ends come and go at its socket, one at a time, until the disk ends or another server goes on.
+
+use super::ServerError;
+use crate::session::{Attachment, RestoredConnection, Session, SuspendedConnection, channel};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use vhost::vhost_user::BackendReqHandler;
+
+/// Before the next attempt to take a connection.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Between a disk's thread and who ends it.
+pub(super) struct Shared {
+    pub(super) listener: UnixListener,
+    state: Mutex<Listening>,
+    /// Given when the thread is to leave its front end as it is.
+    leave: OwnedFd,
+}
+
+#[derive(Default)]
+pub(super) struct Listening {
+    is_ending: bool,
+    connection: Option<UnixStream>,
+    /// The process that connected.
+    pub(super) front_end: Option<u32>,
+    /// On which it is told that the configuration space has changed.
+    pub(super) channel: Option<UnixStream>,
+}
+
+/// A front end that is served.
+struct FrontEnd {
+    connection: UnixStream,
+    session: Arc<Mutex<Session>>,
+    handler: BackendReqHandler<Mutex<Session>>,
+}
+
+impl Shared {
+    pub(super) fn new(listener: UnixListener) -> Result<Self, ServerError> {
+        // So that a front end that hung up before it was accepted is not waited for.
+        listener.set_nonblocking(true).map_err(ServerError::system("listen"))?;
+        let leave = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC);
+        let leave = leave.map_err(ServerError::system("make an event counter"))?;
+        Ok(Self { listener, state: Mutex::default(), leave })
+    }
+
+    pub(super) fn lock(&self) -> std::sync::MutexGuard<'_, Listening> {
+        // Nothing in between can be half done.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes a connection; false when it is too late for one.
+    fn begin(&self, connection: &UnixStream) -> bool {
+        let mut state = self.lock();
+        state.connection = connection.try_clone().ok();
+        let peer = rustix::net::sockopt::socket_peercred(connection);
+        state.front_end = peer.ok().and_then(|peer| u32::try_from(peer.pid.as_raw_nonzero().get()).ok());
+        !state.is_ending && state.connection.is_some()
+    }
+
+    /// Ends the thread; its front end is hung up on.
+    pub(super) fn end(&self) {
+        let mut state = self.lock();
+        state.is_ending = true;
+        if let Some(connection) = state.connection.take() {
+            // It has been hung up otherwise.
+            let _ = connection.shutdown(std::net::Shutdown::Both);
+        }
+        // Ends the wait for the next one.
+        let _ = rustix::net::shutdown(&self.listener, rustix::net::Shutdown::Both);
+    }
+
+    /// Ends the thread; its front end stays connected, and the thread returns how to go on with it.
+    pub(super) fn leave(&self) {
+        // It fails only when it was given already.
+        let _ = rustix::io::write(&self.leave, &1u64.to_ne_bytes());
+    }
+
+    /// Whether there is something to read; false when it is time to leave.
+    fn wait(&self, what: &impl AsFd) -> io::Result<bool> {
+        let mut set = [PollFd::new(&self.leave, PollFlags::IN), PollFd::new(what, PollFlags::IN)];
+        loop {
+            match poll(&mut set, None) {
+                Ok(_) => return Ok(set[0].revents().is_empty()),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+    }
+
+    /// The thread. A front end that another server had comes first.
+    pub(super) fn accept_all(
+        &self,
+        attachment: &Attachment,
+        restored: Option<RestoredConnection>,
+    ) -> Option<SuspendedConnection> {
+        if let Some(RestoredConnection { stream, channel, session, handler }) = restored
+            && self.begin(&stream)
+        {
+            self.lock().channel = channel;
+            // What cannot be served any more is hung up on, and the front end comes again.
+            let goes_on = session.lock().unwrap_or_else(PoisonError::into_inner).go_on().is_ok();
+            let front_end = FrontEnd { connection: stream, session, handler };
+            if goes_on && let Some(suspended) = self.serve(front_end) {
+                return Some(suspended);
+            }
+        }
+        loop {
+            if !self.wait(&self.listener).unwrap_or(true) {
+                return None;
+            }
+            let connection = self.listener.accept();
+            if self.lock().is_ending {
+                return None;
+            }
+            let Ok((connection, _)) = connection else {
+                // Out of descriptors, perhaps: not for ever.
+                std::thread::sleep(PAUSE);
+                continue;
+            };
+            if !self.begin(&connection) {
+                return None;
+            }
+            let front_end = FrontEnd::new(connection, attachment);
+            if let Some(suspended) = front_end.and_then(|front_end| self.serve(front_end)) {
+                return Some(suspended);
+            }
+        }
+    }
+
+    /// Until the front end goes, or this thread leaves it: then how to go on with it. The first message that makes no sense is the
+    /// last: the front end is hung up on.
+    fn serve(&self, mut front_end: FrontEnd) -> Option<SuspendedConnection> {
+        let FrontEnd { connection, session, handler } = &mut front_end;
+        let suspended = loop {
+            match self.wait(connection) {
+                Ok(true) => {}
+                Ok(false) => {
+                    let channel = self.lock().channel.take();
+                    let mut session = session.lock().unwrap_or_else(PoisonError::into_inner);
+                    break session.suspend(connection, channel.as_ref()).ok();
+                }
+                Err(_) => break None,
+            }
+            match channel::take(connection) {
+                Ok(Some(channel)) => self.lock().channel = Some(channel),
+                Ok(None) if handler.handle_request().is_ok() => {}
+                Ok(None) | Err(_) => break None,
+            }
+        };
+        drop(front_end);
+        let mut state = self.lock();
+        (state.connection, state.front_end, state.channel) = (None, None, None);
+        suspended
+    }
+}
+
+impl FrontEnd {
+    fn new(connection: UnixStream, attachment: &Attachment) -> Option<Self> {
+        let session = Arc::new(Mutex::new(Session::new(attachment.clone())));
+        let heard = connection.try_clone().ok()?;
+        let handler = BackendReqHandler::from_stream(heard, Arc::clone(&session));
+        Some(Self { connection, session, handler })
+    }
+}
