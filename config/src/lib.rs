@@ -1,5 +1,5 @@
 //! The operator's TOML files: parse, validate, point at the line. `minerva.toml` is the daemon's, `blk.toml` (module `blk`) that of the
-//! server for VM disks.
+//! server for VM disks, `fs.toml` (module `fs`) that of the cache.
 //!
 //! Every key is one row of `keys`; from these rows come the parser, the commented default file ([`default_file`]) and the
 //! JSON schema ([`json_schema`]). A file is judged as a whole: all its errors are shown, each with its line, and nothing of
@@ -13,6 +13,7 @@ mod fennel_keys;
 mod file;
 mod forecast_keys;
 mod forms;
+mod fs;
 mod identities;
 mod judge;
 mod key;
@@ -28,6 +29,10 @@ mod value;
 pub use blk::{
     BlkConfig, BlkDeviceSettings, BlkServerSettings, DEVICE_OTHER, VmDiskSettings, attach_lines, blk_default_file,
     load_blk, parse_blk,
+};
+pub use fs::{
+    FsConfig, FsServerSettings, FsTenantSettings, MigrationSettings, StablePoolSettings, TemporaryPoolSettings,
+    fs_default_file, load_fs, parse_fs,
 };
 pub use participation::{Identity, KnownBy, PORT_DEFAULT, ParticipationSettings, TenantLimits};
 pub use problem::{ConfigError, ConfigErrors, Problem};

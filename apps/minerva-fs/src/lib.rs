@@ -1,0 +1,48 @@
+//! The cache as a service: from the operator's file to mounted trees, and back.
+//!
+//! | file | question |
+//! |---|---|
+//! | `arguments` | what may the command line say? |
+//! | `run` | from the start to the last unmount |
+//! | `pool` | the memory of a tenant, the disk of all, and who else uses them |
+//! | `place` | a directory where something is mounted, or was |
+//! | `tenant` | one tenant's two trees |
+//! | `spiller` | when memory is short |
+//! | `control` | what the operator's tool asks |
+//! | `doctor` | what an operator should know before it is started |
+
+mod arguments;
+mod control;
+mod doctor;
+mod generate;
+mod owner;
+mod place;
+mod pool;
+mod run;
+mod spiller;
+mod tenant;
+
+pub use control::{Answer, Request, TenantStatus, TreeStatus, ask};
+
+use arguments::{Action, Arguments};
+use clap::Parser;
+use std::process::ExitCode;
+
+/// The program.
+pub fn main() -> ExitCode {
+    let Arguments { config, check, action } = Arguments::parse();
+    let done = match action {
+        Some(Action::Doctor { json }) => doctor::run(&config, json),
+        Some(Action::Status { json }) => control::show_status(&config, json),
+        Some(Action::Generate { directory }) => generate::run(&directory),
+        None if check => run::check(&config),
+        None => run::serve(&config),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("minerva-fs: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! `minerva-fs`.
+
+fn main() -> std::process::ExitCode {
+    minerva_fs::main()
+}

@@ -1,0 +1,148 @@
+//! Serving, from the first look at the file to the last unmount.
+
+use crate::control::Control;
+use crate::owner::Owner;
+use crate::pool::{self, PoolLock};
+use crate::spiller::Spiller;
+use crate::tenant::Tenant;
+use anyhow::Context;
+use minerva_config::{FsConfig, load_fs};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use sd_notify::NotifyState;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::path::Path;
+use std::sync::{Arc, RwLock};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long programs may take to close what they have open once the service ends.
+const DRAIN: Duration = Duration::from_secs(10);
+const DRAIN_LOOK: Duration = Duration::from_millis(50);
+/// After so long it says what it waits for.
+const TELL_AFTER: Duration = Duration::from_secs(2);
+
+/// Everybody who is served.
+pub(crate) type Tenants = Arc<RwLock<Vec<Tenant>>>;
+
+/// The file, with its warnings told.
+pub(crate) fn load(path: &Path) -> anyhow::Result<FsConfig> {
+    let config = load_fs(path).with_context(|| format!("failed to use {}", path.display()))?;
+    for warning in &config.warnings {
+        eprintln!("{warning}\n");
+    }
+    Ok(config)
+}
+
+/// Judges the file, and who it names.
+pub(crate) fn check(path: &Path) -> anyhow::Result<()> {
+    let config = load(path)?;
+    for (name, tenant) in &config.tenants {
+        let owner = Owner::find(tenant).with_context(|| format!("{}: tenant `{name}`", tenant.place))?;
+        println!(
+            "{name}: {} bytes temporary, {} stable, for user {} and group {}",
+            tenant.temporary_bytes, tenant.stable_bytes, owner.uid, owner.gid
+        );
+    }
+    println!("{}: {} tenants can be served", path.display(), config.tenants.len());
+    Ok(())
+}
+
+/// Serves until SIGTERM or SIGINT.
+pub(crate) fn serve(path: &Path) -> anyhow::Result<()> {
+    // A tree with a thread missing would leave programs without an answer: better all end, and the service manager starts them anew.
+    let tell = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        tell(panic);
+        std::process::abort();
+    }));
+    let mut signals = Signals::new([SIGTERM, SIGINT]).context("failed to listen for signals")?;
+    let config = load(path)?;
+    raise_descriptors();
+    // Memory that this process asks for is not to wait for pages that only it can write. Where that is not allowed, it does without.
+    let _ = rustix::process::configure_io_flusher_behavior(true);
+    let lock = PoolLock::take(&config)?;
+    let tenants = start_all(&config)?;
+    let spiller = Spiller::start(Arc::clone(&tenants), &config)?;
+    let control = Control::start(Arc::clone(&tenants), &config)?;
+    let status = format!("{} tenants are served at {}", config.tenants.len(), config.server.mount.display());
+    eprintln!("minerva-fs: {status}");
+    // Whoever does not listen has no need to know.
+    let _ = sd_notify::notify(&[NotifyState::Ready, NotifyState::Status(&status)]);
+    signals.forever().next();
+    let _ = sd_notify::notify(&[NotifyState::Stopping]);
+    control.stop();
+    spiller.stop();
+    let done = stop_all(&tenants, &mut signals);
+    for name in config.tenants.keys() {
+        pool::give_back(&config, name);
+    }
+    drop(lock);
+    done
+}
+
+/// A file that the kernel knows is a descriptor here.
+fn raise_descriptors() {
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    // With fewer it serves as well, until there are as many files in use.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+}
+
+/// Mounts all; if one fails, none stays.
+fn start_all(config: &FsConfig) -> anyhow::Result<Tenants> {
+    let (mut started, begun, mut told) = (Vec::new(), Instant::now(), Instant::now());
+    for (number, (name, settings)) in config.tenants.iter().enumerate() {
+        if begun.elapsed() > TELL_AFTER && told.elapsed() > TELL_AFTER {
+            eprintln!("minerva-fs: {number} of {} tenants are mounted", config.tenants.len());
+            told = Instant::now();
+        }
+        match Tenant::start(config, name, settings) {
+            Ok(tenant) => started.push(tenant),
+            Err(error) => {
+                for tenant in &mut started {
+                    let _ = tenant.temporary.unmount();
+                    let _ = tenant.stable.unmount();
+                }
+                return Err(error).with_context(|| format!("{}: tenant `{name}`", settings.place));
+            }
+        }
+    }
+    Ok(Arc::new(RwLock::new(started)))
+}
+
+/// Waits for programs to close what they have open, a while; then, or at a second signal, trees go out of their sight.
+fn stop_all(tenants: &Tenants, signals: &mut Signals) -> anyhow::Result<()> {
+    let mut tenants = tenants.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let begun = Instant::now();
+    let mut is_told = false;
+    loop {
+        let mut busy = Vec::new();
+        for tenant in tenants.iter_mut() {
+            for mount in [&mut tenant.temporary, &mut tenant.stable] {
+                if !mount.unmount()? {
+                    busy.push(mount);
+                }
+            }
+        }
+        if busy.is_empty() {
+            return Ok(());
+        }
+        if begun.elapsed() > DRAIN || signals.pending().next().is_some() {
+            for mount in busy {
+                eprintln!(
+                    "minerva-fs: {} is still used (`fuser -vm {0}` says by whom) and goes out of sight; nothing that was written is lost",
+                    mount.at.display()
+                );
+                mount.detach()?;
+            }
+            return Ok(());
+        }
+        if begun.elapsed() > TELL_AFTER && !is_told {
+            is_told = true;
+            for mount in &busy {
+                eprintln!("minerva-fs: waits up to {} s for who uses {}", DRAIN.as_secs(), mount.at.display());
+            }
+        }
+        thread::sleep(DRAIN_LOOK);
+    }
+}

@@ -1,0 +1,109 @@
+//! When memory is short, files that nobody has open go to the disk: above a tenant's watermark its own, under pressure of the whole
+//! machine a part of everybody's.
+
+use crate::run::Tenants;
+use anyhow::Context;
+use minerva_config::{FsConfig, TemporaryPoolSettings};
+use std::fs;
+use std::sync::PoisonError;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+const LOOK: Duration = Duration::from_secs(1);
+/// Where the kernel says how long tasks waited for memory.
+const PRESSURE: &str = "/proc/pressure/memory";
+/// Percent of the last ten seconds in which some task waited for memory: from here on everybody gives.
+const PRESSURE_PERCENT: f64 = 10.0;
+/// The part of what is used that each gives then, a second.
+const GIVEN_PART: u64 = 8;
+
+/// A thread that looks once a second.
+#[derive(Debug)]
+pub(crate) struct Spiller {
+    stop: Sender<()>,
+    thread: JoinHandle<()>,
+}
+
+impl Spiller {
+    pub(crate) fn start(tenants: Tenants, config: &FsConfig) -> anyhow::Result<Self> {
+        let (stop, stopped) = channel();
+        let settings = config.temporary.clone();
+        let work = move || {
+            while stopped.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+                look(&tenants, &settings);
+            }
+        };
+        let thread = thread::Builder::new().name("spiller".to_owned()).spawn(work).context("failed to start a thread")?;
+        Ok(Self { stop, thread })
+    }
+
+    /// Ends it once what is under way is done.
+    pub(crate) fn stop(self) {
+        drop(self.stop);
+        // It ends by itself, and a panic in it has ended the process before.
+        let _ = self.thread.join();
+    }
+}
+
+fn look(tenants: &Tenants, settings: &TemporaryPoolSettings) {
+    let is_short = fs::read_to_string(PRESSURE).is_ok_and(|text| pressure(&text) >= PRESSURE_PERCENT);
+    let tenants = tenants.read().unwrap_or_else(PoisonError::into_inner);
+    for tenant in tenants.iter() {
+        let usage = tenant.temporary.tree.usage();
+        let target = target(usage.bytes, usage.bytes_max, settings, is_short);
+        if usage.bytes <= target {
+            continue;
+        }
+        let pass = tenant.temporary.tree.spill_down_to(target);
+        if let Some(error) = pass.error {
+            eprintln!(
+                "minerva-fs: {}: {error} while files went from memory to the disk; they stay in memory. Is the stable pool full?",
+                tenant.name
+            );
+        }
+    }
+}
+
+/// How many bytes may stay in memory.
+fn target(used: u64, quota: u64, settings: &TemporaryPoolSettings, is_short: bool) -> u64 {
+    let part = |percent: u32| (u128::from(quota) * u128::from(percent) / 100) as u64;
+    if used > part(settings.watermark_percent) {
+        part(settings.spill_to_percent)
+    } else if is_short {
+        used - used / GIVEN_PART
+    } else {
+        used
+    }
+}
+
+/// The percentage of the last ten seconds; 0 of a line that does not say it.
+fn pressure(text: &str) -> f64 {
+    let some = text.lines().find_map(|line| line.strip_prefix("some "));
+    let average = some.and_then(|some| some.split_whitespace().find_map(|word| word.strip_prefix("avg10=")));
+    average.and_then(|average| average.parse().ok()).unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{pressure, target};
+    use minerva_config::TemporaryPoolSettings;
+
+    #[test]
+    fn above_the_watermark_a_tenant_gives_its_own_and_under_pressure_everybody() {
+        let settings = TemporaryPoolSettings { watermark_percent: 80, spill_to_percent: 60 };
+        for (used, is_short, left) in
+            [(800, false, 800), (801, false, 600), (801, true, 600), (800, true, 700), (0, true, 0), (1200, false, 600)]
+        {
+            assert_eq!(target(used, 1000, &settings, is_short), left, "{used} {is_short}");
+        }
+    }
+
+    #[test]
+    fn the_kernels_line_is_read_and_a_torn_one_is_no_pressure() {
+        assert_eq!(pressure("some avg10=12.50 avg60=1.00 avg300=0.10 total=5\nfull avg10=99.0"), 12.5);
+        for torn in ["", "some", "some avg10=", "full avg10=50.0"] {
+            assert_eq!(pressure(torn), 0.0, "{torn}");
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! One tenant's two trees, from its directories to its mounts.
+
+use crate::owner::Owner;
+use crate::{place, pool};
+use anyhow::Context;
+use minerva_cachefs::{Account, MountOptions, Mounted, SpillArea, Tree, TreeOptions, mount};
+use minerva_config::{FsConfig, FsTenantSettings};
+use rustix::io::Errno;
+use rustix::mount::{UnmountFlags, unmount};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A mounted tree.
+#[derive(Debug)]
+pub(crate) struct Mount {
+    pub(crate) tree: Arc<Tree>,
+    pub(crate) at: PathBuf,
+    mounted: Option<Mounted>,
+}
+
+/// One tenant.
+#[derive(Debug)]
+pub(crate) struct Tenant {
+    pub(crate) name: String,
+    pub(crate) owner: Owner,
+    pub(crate) temporary: Mount,
+    pub(crate) stable: Mount,
+}
+
+impl Tenant {
+    /// Opens a tenant's directories, counts what is there, and mounts both trees.
+    pub(crate) fn start(config: &FsConfig, name: &str, settings: &FsTenantSettings) -> anyhow::Result<Self> {
+        let owner = Owner::find(settings)?;
+        let folder = config.server.mount.join(name);
+        make_way(&config.server.mount, 0o711)?;
+        make_way(&folder, 0o751)?;
+        let stable_account = Arc::new(Account::new(settings.stable_bytes, settings.stable_files));
+        let stable = Tree::open(
+            &pool::stable_tree(config, name, owner)?,
+            Arc::clone(&stable_account),
+            TreeOptions {
+                has_xattrs: true,
+                is_durable: true,
+                has_passthrough: true,
+                spills_when_full: false,
+                reserve_bytes: config.stable.reserve_bytes,
+            },
+            None,
+        )?;
+        let memory = pool::memory(config, name, settings, owner)?;
+        let spill = SpillArea::open(&pool::spill_folder(config, name, &memory.instance)?, stable_account)?;
+        let temporary = Tree::open(
+            &memory.tree,
+            Arc::new(Account::new(settings.temporary_bytes, settings.temporary_files)),
+            TreeOptions {
+                has_passthrough: true,
+                spills_when_full: settings.spills_when_full,
+                ..TreeOptions::default()
+            },
+            Some(spill),
+        )?;
+        let tenant = Self {
+            name: name.to_owned(),
+            owner,
+            temporary: Mount::new(temporary, &folder.join("temporary"), config)?,
+            stable: Mount::new(stable, &folder.join("stable"), config)?,
+        };
+        tenant.warn();
+        Ok(tenant)
+    }
+
+    /// Says what an operator may not have meant.
+    fn warn(&self) {
+        for (kind, mount) in [("temporary", &self.temporary), ("stable", &self.stable)] {
+            let usage = mount.tree.usage();
+            if usage.bytes > usage.bytes_max || usage.files > usage.files_max {
+                eprintln!(
+                    "minerva-fs: {}/{kind} uses more than its quota ({} of {} bytes, {} of {} files): nothing can be added",
+                    self.name, usage.bytes, usage.bytes_max, usage.files, usage.files_max
+                );
+            }
+            if !mount.has_passthrough() {
+                eprintln!(
+                    "minerva-fs: {}/{kind} has no passthrough here (Linux 6.9 or later, and a pool that lies on no overlay): reads \
+                     go through this process, and are slower",
+                    self.name
+                );
+            }
+        }
+    }
+}
+
+/// A directory that others than root only walk through.
+fn make_way(folder: &Path, mode: u32) -> anyhow::Result<()> {
+    let is_new = !folder.exists();
+    fs::create_dir_all(folder).with_context(|| format!("failed to make {}", folder.display()))?;
+    if is_new {
+        fs::set_permissions(folder, Permissions::from_mode(mode))
+            .with_context(|| format!("failed to set who may enter {}", folder.display()))?;
+    }
+    Ok(())
+}
+
+impl Mount {
+    fn new(tree: Tree, at: &Path, config: &FsConfig) -> anyhow::Result<Self> {
+        if place::prepare(at)? {
+            eprintln!("minerva-fs: {} was left by a process that was killed; it is mounted anew", at.display());
+        }
+        let tree = Arc::new(tree);
+        let options = MountOptions {
+            name: "minerva".to_owned(),
+            threads: config.server.threads as usize,
+            wants_passthrough: true,
+        };
+        let mounted = mount(Arc::clone(&tree), at, &options).with_context(|| {
+            format!("failed to mount {}; is there /dev/fuse, and is this root?", at.display())
+        })?;
+        Ok(Self { tree, at: at.to_owned(), mounted: Some(mounted) })
+    }
+
+    /// Whether the kernel reads files by itself.
+    pub(crate) fn has_passthrough(&self) -> bool {
+        self.mounted.as_ref().is_some_and(Mounted::has_passthrough)
+    }
+
+    /// Whether it is mounted and served.
+    pub(crate) fn is_served(&self) -> bool {
+        self.mounted.as_ref().is_some_and(Mounted::is_served)
+    }
+
+    /// Unmounts if nobody uses it; whether it is unmounted.
+    pub(crate) fn unmount(&mut self) -> anyhow::Result<bool> {
+        if self.mounted.is_none() {
+            return Ok(true);
+        }
+        match unmount(&self.at, UnmountFlags::empty()) {
+            // Somebody else unmounted it.
+            Ok(()) | Err(Errno::INVAL) => {
+                self.mounted.take().map_or(Ok(()), Mounted::join).context("the last requests failed")?;
+                Ok(true)
+            }
+            Err(Errno::BUSY) => Ok(false),
+            Err(error) => Err(error).with_context(|| format!("failed to unmount {}", self.at.display())),
+        }
+    }
+
+    /// Takes the mount out of everybody's sight though it is used; who uses it meets `ENOTCONN` once this process has ended.
+    pub(crate) fn detach(&mut self) -> anyhow::Result<()> {
+        unmount(&self.at, UnmountFlags::DETACH).with_context(|| format!("failed to detach {}", self.at.display()))?;
+        // Its threads end with the process: to wait for them would be to wait for those programs.
+        std::mem::forget(self.mounted.take());
+        Ok(())
+    }
+}

@@ -1,0 +1,148 @@
+//! A pool of a test's own, and the service over it. Whatever it makes is gone with it.
+
+use minerva_fs::{Answer, Request, TenantStatus, ask};
+use rustix::mount::{UnmountFlags, unmount};
+use rustix::process::{Pid, Signal, kill_process};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// Far more than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const TENANT: &str = "web";
+
+/// Directories of a test.
+pub(crate) struct Place {
+    pub(crate) folder: tempfile::TempDir,
+}
+
+/// The service; killed when dropped.
+pub(crate) struct Service(pub(crate) Child);
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        for tenant in [TENANT, "other"] {
+            for kind in ["temporary", "stable"] {
+                let _ = unmount(self.folder.path().join("mount").join(tenant).join(kind), UnmountFlags::DETACH);
+            }
+            let _ = unmount(self.folder.path().join("run/temporary").join(tenant), UnmountFlags::DETACH);
+        }
+    }
+}
+
+impl Place {
+    /// One tenant with these settings.
+    pub(crate) fn new(tenant: &str) -> Self {
+        Self::with(tenant, "")
+    }
+
+    /// And further tables.
+    pub(crate) fn with(tenant: &str, tables: &str) -> Self {
+        let folder = tempfile::Builder::new().prefix("minerva-test-fs-").tempdir().unwrap();
+        let place = Self { folder };
+        place.write(tenant, tables);
+        place
+    }
+
+    pub(crate) fn write(&self, tenant: &str, tables: &str) {
+        let path = self.folder.path().display();
+        let text = format!(
+            "[server]\nmount = \"{path}/mount\"\nruntime = \"{path}/run\"\n[pools.stable]\npath = \"{path}/pool\"\n\
+             [tenants.{TENANT}]\n{tenant}\n{tables}\n"
+        );
+        std::fs::write(self.config(), text).unwrap();
+    }
+
+    pub(crate) fn config(&self) -> PathBuf {
+        self.folder.path().join("fs.toml")
+    }
+
+    pub(crate) fn temporary(&self) -> PathBuf {
+        self.folder.path().join("mount").join(TENANT).join("temporary")
+    }
+
+    pub(crate) fn stable(&self) -> PathBuf {
+        self.folder.path().join("mount").join(TENANT).join("stable")
+    }
+
+    /// Where the data of `stable` really lie.
+    pub(crate) fn pool(&self) -> PathBuf {
+        self.folder.path().join("pool")
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_minerva-fs"));
+        command.arg("--config").arg(self.config());
+        command
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
+        self.command().args(arguments).output().unwrap()
+    }
+
+    /// Starts it, and waits until it serves.
+    pub(crate) fn serve(&self) -> Service {
+        let mut service = Service(self.command().stderr(Stdio::inherit()).spawn().unwrap());
+        let begun = Instant::now();
+        while !self.is_ready() {
+            assert!(service.0.try_wait().unwrap().is_none(), "the service ended before it served");
+            assert!(begun.elapsed() < PATIENCE, "the service does not serve");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        service
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.folder.path().join("run/control.sock")
+    }
+
+    fn is_ready(&self) -> bool {
+        ask(&self.socket(), &Request::Status).is_ok()
+    }
+
+    pub(crate) fn status(&self) -> TenantStatus {
+        match ask(&self.socket(), &Request::Status).unwrap() {
+            Answer::Status { tenants } => tenants.into_iter().find(|tenant| tenant.name == TENANT).unwrap(),
+            Answer::Refused { why } => panic!("{why}"),
+        }
+    }
+
+    /// Waits until something is so.
+    pub(crate) fn until(&self, what: &str, is_so: impl Fn(&TenantStatus) -> bool) {
+        let begun = Instant::now();
+        while !is_so(&self.status()) {
+            assert!(begun.elapsed() < PATIENCE, "{what}: {:?}", self.status());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Service {
+    pub(crate) fn pid(&self) -> Pid {
+        Pid::from_child(&self.0)
+    }
+
+    /// SIGTERM, and how it ended.
+    pub(crate) fn terminate(mut self) -> bool {
+        kill_process(self.pid(), Signal::TERM).unwrap();
+        self.0.wait().unwrap().success()
+    }
+
+    pub(crate) fn kill(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+/// Whether the kernel reads files by itself here; where not, the test that needs it says so.
+pub(crate) fn is_mounted(at: &Path) -> bool {
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+    mounts.lines().any(|line| line.split(' ').nth(4) == at.to_str())
+}

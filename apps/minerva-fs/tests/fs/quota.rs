@@ -1,0 +1,159 @@
+//! Quotas: bytes and files, to the block, and what a walk finds is what was counted.
+
+use crate::place::Place;
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::{Errno, pwrite};
+use std::fs::{self, File};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
+
+const MIB: usize = 1 << 20;
+
+fn place() -> Place {
+    Place::new("temporary = \"8MiB\"\ntemporary_files = 20\nstable = \"8MiB\"\nstable_files = 20")
+}
+
+fn errno(error: &std::io::Error) -> Option<i32> {
+    error.raw_os_error()
+}
+
+/// Bytes that all files below occupy.
+fn occupied(tree: &Path) -> u64 {
+    let blocks = |entry: std::io::Result<fs::DirEntry>| entry.unwrap().metadata().unwrap().blocks();
+    fs::read_dir(tree).unwrap().map(blocks).sum::<u64>() * 512
+}
+
+#[test]
+fn bytes_end_at_the_quota_and_begin_again_when_something_goes() {
+    let place = place();
+    let _service = place.serve();
+    for tree in [place.temporary(), place.stable()] {
+        fs::write(tree.join("first"), vec![1; 6 * MIB]).unwrap();
+        let second = File::create(tree.join("second")).unwrap();
+        let mut written = 0;
+        let error = loop {
+            match second.write_at(&vec![2; MIB], written) {
+                Ok(more) => written += more as u64,
+                Err(error) => break error,
+            }
+        };
+        assert_eq!((errno(&error), written), (Some(libc::ENOSPC), 2 * MIB as u64));
+        assert_eq!(occupied(&tree), 8 * MIB as u64);
+        second.write_all_at(b"over what is there", 0).unwrap();
+        assert_eq!(fallocate(&second, FallocateFlags::empty(), 3 * MIB as u64, 1), Err(Errno::NOSPC));
+        assert_eq!(pwrite(&second, b"x", 100 * MIB as u64), Err(Errno::NOSPC));
+        fs::remove_file(tree.join("first")).unwrap();
+        second.write_all_at(&vec![3; 4 * MIB], 2 * MIB as u64).unwrap();
+        second.set_len(0).unwrap();
+        second.write_all_at(&vec![4; 8 * MIB], 0).unwrap();
+        drop(second);
+        fs::remove_file(tree.join("second")).unwrap();
+        fs::write(tree.join("third"), vec![1; 8 * MIB]).unwrap();
+    }
+}
+
+#[test]
+fn writers_at_the_limit_do_not_pass_it_together() {
+    let place = place();
+    let _service = place.serve();
+    for tree in [place.temporary(), place.stable()] {
+        std::thread::scope(|scope| {
+            for writer in 0..4 {
+                let tree = &tree;
+                scope.spawn(move || {
+                    let file = File::create(tree.join(writer.to_string())).unwrap();
+                    let mut at = 0;
+                    while let Ok(more) = file.write_at(&[7; 50_000], at) {
+                        at += more as u64;
+                    }
+                });
+            }
+        });
+        let occupied = occupied(&tree);
+        assert!(occupied <= 8 * MIB as u64 && occupied > 7 * MIB as u64, "{occupied}");
+    }
+}
+
+#[test]
+fn files_end_at_the_quota_too_and_a_link_is_no_file() {
+    let place = place();
+    let _service = place.serve();
+    for tree in [place.temporary(), place.stable()] {
+        for number in 0..18 {
+            File::create(tree.join(number.to_string())).unwrap();
+        }
+        fs::create_dir(tree.join("folder")).unwrap();
+        fs::hard_link(tree.join("0"), tree.join("folder/link")).unwrap();
+        std::os::unix::fs::symlink("0", tree.join("symbolic")).unwrap();
+        assert_eq!(errno(&File::create(tree.join("more")).unwrap_err()), Some(libc::ENOSPC));
+        assert_eq!(errno(&fs::create_dir(tree.join("more")).unwrap_err()), Some(libc::ENOSPC));
+        assert!(!tree.join("more").exists());
+        fs::remove_file(tree.join("0")).unwrap();
+        File::create(tree.join("more")).unwrap_err();
+        fs::remove_file(tree.join("folder/link")).unwrap();
+        File::create(tree.join("more")).unwrap();
+        fs::remove_dir(tree.join("folder")).unwrap();
+        fs::create_dir(tree.join("again")).unwrap();
+        fs::rename(tree.join("1"), tree.join("2")).unwrap();
+        File::create(tree.join("in the place of 1")).unwrap();
+    }
+}
+
+#[test]
+fn a_removed_file_is_counted_until_its_last_user_closes_it() {
+    let place = place();
+    let _service = place.serve();
+    for tree in [place.temporary(), place.stable()] {
+        let file = File::create(tree.join("file")).unwrap();
+        file.write_all_at(&vec![1; 8 * MIB], 0).unwrap();
+        fs::remove_file(tree.join("file")).unwrap();
+        assert_eq!(errno(&fs::write(tree.join("other"), [1]).unwrap_err()), Some(libc::ENOSPC));
+        drop(file);
+        place.until("the room is free", |_| fs::write(tree.join("other"), vec![1; 8 * MIB]).is_ok());
+    }
+}
+
+#[test]
+fn what_was_counted_is_what_a_walk_finds() {
+    let place = Place::new("");
+    let service = place.serve();
+    let random = &mut fastrand::Rng::with_seed(7);
+    for tree in [place.temporary(), place.stable()] {
+        for number in 0..60 {
+            let path = tree.join(random.u8(..20).to_string());
+            match random.u8(..6) {
+                0 => drop(fs::remove_file(&path)),
+                1 => drop(fs::rename(&path, tree.join(random.u8(..20).to_string()))),
+                2 => drop(fs::hard_link(&path, tree.join(format!("link{number}")))),
+                3 => drop(File::create(&path).and_then(|file| file.set_len(random.u64(..1 << 20)))),
+                _ => fs::write(&path, vec![1; random.usize(..300_000)]).unwrap(),
+            }
+        }
+    }
+    let before = place.status();
+    assert!(service.terminate());
+    let _service = place.serve();
+    let after = place.status();
+    for (before, after) in [(before.temporary, after.temporary), (before.stable, after.stable)] {
+        assert_eq!((before.bytes, before.files), (after.bytes, after.files));
+        assert!(after.bytes > 0);
+    }
+}
+
+#[test]
+fn a_quota_below_what_is_used_refuses_more_and_loses_nothing() {
+    let place = Place::new("");
+    let service = place.serve();
+    for tree in [place.temporary(), place.stable()] {
+        fs::write(tree.join("file"), vec![1; 4 * MIB]).unwrap();
+    }
+    assert!(service.terminate());
+    place.write("temporary = \"1MiB\"\nstable = \"1MiB\"", "");
+    let _service = place.serve();
+    for tree in [place.temporary(), place.stable()] {
+        assert_eq!(fs::read(tree.join("file")).unwrap().len(), 4 * MIB);
+        assert_eq!(errno(&fs::write(tree.join("more"), [1]).unwrap_err()), Some(libc::ENOSPC));
+        fs::remove_file(tree.join("file")).unwrap();
+        fs::write(tree.join("more"), [1]).unwrap();
+    }
+}

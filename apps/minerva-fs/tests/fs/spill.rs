@@ -1,0 +1,122 @@
+//! From memory to the disk: who goes first, who stays, and that nobody notices.
+
+use crate::place::Place;
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::time::{Duration, SystemTime};
+
+const MIB: usize = 1 << 20;
+
+fn data(seed: u8, bytes: usize) -> Vec<u8> {
+    (0..bytes).map(|at| (at % 239) as u8 ^ seed).collect()
+}
+
+/// Files of one MiB, each used an hour after the one before.
+fn fill(place: &Place, files: u8) {
+    for number in 0..files {
+        let path = place.temporary().join(number.to_string());
+        fs::write(&path, data(number, MIB)).unwrap();
+        let then = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000 + 3600 * u64::from(number));
+        let times = fs::FileTimes::new().set_accessed(then).set_modified(then);
+        File::options().write(true).open(&path).unwrap().set_times(times).unwrap();
+    }
+}
+
+/// What lies on the disk for the tenant.
+fn on_disk(place: &Place) -> usize {
+    let count = |folder: fs::DirEntry| fs::read_dir(folder.path()).unwrap().count();
+    fs::read_dir(place.pool().join("spilled/web")).unwrap().map(|folder| count(folder.unwrap())).sum()
+}
+
+#[test]
+fn above_the_watermark_the_oldest_closed_go_and_an_open_one_stays() {
+    let place = Place::with("temporary = \"10MiB\"", "[pools.temporary]\nwatermark = 75\nspill_to = 50");
+    let _service = place.serve();
+    // Held open since before, and the oldest of all.
+    let held = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(place.temporary().join("0")).unwrap();
+    fill(&place, 9);
+    place.until("it spills", |status| status.temporary.bytes <= 5 << 20);
+    let status = place.status();
+    assert_eq!((status.temporary.spilled_files, status.temporary.bytes), (4, 5 << 20));
+    assert_eq!((status.temporary.files, status.stable.bytes), (9, 4 << 20), "what spilled counts on the disk");
+    for number in 0..9 {
+        let path = place.temporary().join(number.to_string());
+        let shown = fs::metadata(&path).unwrap();
+        assert_eq!(shown.mtime(), 1_000_000_000 + 3600 * i64::from(number), "{number} keeps its times");
+        assert_eq!((shown.len(), shown.blocks() * 512), (MIB as u64, MIB as u64));
+        assert!(fs::read(&path).unwrap() == data(number, MIB), "{number}");
+    }
+    held.write_all_at(b"still", 0).unwrap();
+    assert_eq!(on_disk(&place), 4);
+    // What spilled is a file like any other.
+    let path = place.temporary().join("1");
+    OpenOptions::new().append(true).open(&path).unwrap().write_all_at(b"x", 0).unwrap();
+    fs::hard_link(&path, place.temporary().join("link")).unwrap();
+    fs::rename(&path, place.temporary().join("renamed")).unwrap();
+    fs::remove_file(place.temporary().join("link")).unwrap();
+    assert_eq!(fs::metadata(place.temporary().join("renamed")).unwrap().len(), MIB as u64 + 1);
+    File::options().write(true).open(place.temporary().join("2")).unwrap().set_len(10).unwrap();
+    assert_eq!(fs::read(place.temporary().join("2")).unwrap(), data(2, 10));
+    for name in ["renamed", "2", "3", "4"] {
+        fs::remove_file(place.temporary().join(name)).unwrap();
+    }
+    place.until("the disk is free", |status| status.stable.bytes == 0);
+    assert_eq!(on_disk(&place), 0);
+}
+
+#[test]
+fn what_spilled_is_there_after_a_kill_and_after_a_stop() {
+    let place = Place::with("temporary = \"10MiB\"", "[pools.temporary]\nwatermark = 75\nspill_to = 30");
+    let mut service = place.serve();
+    fill(&place, 9);
+    place.until("it spills", |status| status.temporary.bytes <= 3 << 20);
+    let before = place.status();
+    service.kill();
+    let service = place.serve();
+    let after = place.status();
+    assert_eq!((before.temporary.bytes, before.stable.bytes), (after.temporary.bytes, after.stable.bytes));
+    let check = || {
+        for number in 0..9 {
+            assert!(fs::read(place.temporary().join(number.to_string())).unwrap() == data(number, MIB), "{number}");
+        }
+    };
+    check();
+    assert!(service.terminate());
+    let _service = place.serve();
+    check();
+}
+
+#[test]
+fn a_tenant_that_chose_so_goes_over_to_the_disk_when_memory_is_full() {
+    let place = Place::with("temporary = \"4MiB\"\nwhen_full = \"spill\"", "[pools.temporary]\nwatermark = 100\nspill_to = 90");
+    let _service = place.serve();
+    // One file larger than all memory, while it is written.
+    let file = OpenOptions::new().read(true).write(true).create_new(true).open(place.temporary().join("large")).unwrap();
+    let whole = data(3, 10 * MIB);
+    for (number, piece) in whole.chunks(300_000).enumerate() {
+        file.write_all_at(piece, number as u64 * 300_000).unwrap();
+    }
+    let mut back = vec![0; whole.len()];
+    file.read_exact_at(&mut back, 0).unwrap();
+    assert!(back == whole);
+    drop(file);
+    assert!(fs::read(place.temporary().join("large")).unwrap() == whole);
+    fs::write(place.temporary().join("small"), "small").unwrap();
+    let status = place.status();
+    assert_eq!((status.temporary.spilled_files, status.stable.bytes), (1, 10 << 20));
+}
+
+#[test]
+fn with_no_room_on_the_disk_files_stay_in_memory() {
+    let place =
+        Place::with("temporary = \"10MiB\"\nstable = \"2MiB\"", "[pools.temporary]\nwatermark = 75\nspill_to = 10");
+    let _service = place.serve();
+    fill(&place, 9);
+    place.until("it spills what fits", |status| status.temporary.spilled_files == 2);
+    std::thread::sleep(Duration::from_millis(1500));
+    let status = place.status();
+    assert_eq!((status.temporary.spilled_files, status.stable.bytes), (2, 2 << 20));
+    for number in 0..9 {
+        assert!(fs::read(place.temporary().join(number.to_string())).unwrap() == data(number, MIB), "{number}");
+    }
+}

@@ -1,0 +1,146 @@
+//! Every key of `fs.toml`. Rows as in `crate::keys`.
+
+use super::{FsServerSettings, FsTenantSettings, MigrationSettings, StablePoolSettings, TemporaryPoolSettings};
+use crate::forms::{PATH_FORM, absolute, group_name, show_path};
+use crate::key::{Key, Kind, show_duration, show_size, show_text};
+use minerva_model::Nanos;
+
+const BYTES_MIN: u64 = 1 << 20;
+const BYTES_MAX: u64 = 1 << 50;
+const FILES_MAX: u64 = 1 << 32;
+/// What a tenant may choose for a full `temporary`.
+const WHEN_FULL: [&str; 2] = ["refuse", "spill"];
+
+pub(super) const SERVER: &[Key<FsServerSettings>] = &[
+    Key {
+        name: "mount",
+        doc: "Below it every tenant has a directory, and in that `temporary` and `stable`.",
+        kind: Kind::Text { form: PATH_FORM, set: |s, v| absolute(v).map(|path| s.mount = path) },
+        show: |s| show_path(&s.mount),
+        example: "",
+    },
+    Key {
+        name: "runtime",
+        doc: "Where the memory of tenants is mounted, and where minerva-ctl finds the socket.",
+        kind: Kind::Text { form: PATH_FORM, set: |s, v| absolute(v).map(|path| s.runtime = path) },
+        show: |s| show_path(&s.runtime),
+        example: "",
+    },
+    Key {
+        name: "threads",
+        doc: "Requests of one file system that are served at once.",
+        kind: Kind::Whole { least: 1, most: 64, set: |s, v| s.threads = v as u32 },
+        show: |s| Some(s.threads.to_string()),
+        example: "",
+    },
+];
+
+pub(super) const TEMPORARY: &[Key<TemporaryPoolSettings>] = &[
+    Key {
+        name: "watermark",
+        doc: "Percent of a tenant's quota above which its closed files go to the stable pool's disk, oldest first.",
+        kind: Kind::Whole { least: 1, most: 100, set: |p, v| p.watermark_percent = v as u32 },
+        show: |p| Some(p.watermark_percent.to_string()),
+        example: "",
+    },
+    Key {
+        name: "spill_to",
+        doc: "And percent below which that ends.",
+        kind: Kind::Whole { least: 0, most: 99, set: |p, v| p.spill_to_percent = v as u32 },
+        show: |p| Some(p.spill_to_percent.to_string()),
+        example: "",
+    },
+];
+
+pub(super) const STABLE: &[Key<StablePoolSettings>] = &[
+    Key {
+        name: "path",
+        doc: "A directory on the disk set aside, which nobody else writes.",
+        kind: Kind::Text { form: PATH_FORM, set: |p, v| absolute(v).map(|path| p.path = path) },
+        show: |p| show_path(&p.path),
+        example: "",
+    },
+    Key {
+        name: "reserve",
+        doc: "What stays free on that disk whatever the quotas say.",
+        kind: Kind::Size { least: 0, most: BYTES_MAX, set: |p, v| p.reserve_bytes = v },
+        show: |p| show_size(p.reserve_bytes),
+        example: "",
+    },
+];
+
+pub(super) const MIGRATION: &[Key<MigrationSettings>] = &[
+    Key {
+        name: "quiet",
+        doc: "The target disk is quiet while it is busy for at most so many percent of the time.",
+        kind: Kind::Whole { least: 0, most: 100, set: |m, v| m.quiet_percent = v as u32 },
+        show: |m| Some(m.quiet_percent.to_string()),
+        example: "",
+    },
+    Key {
+        name: "quiet_for",
+        doc: "How long it must have been quiet before anything moves.",
+        kind: Kind::Duration { least: Nanos(0), most: Nanos::from_secs(86_400), set: |m, v| m.quiet_for = v },
+        show: |m| show_duration(m.quiet_for),
+        example: "",
+    },
+    Key {
+        name: "rate",
+        doc: "Bytes that move in a second, at most.",
+        kind: Kind::Size { least: 1 << 16, most: BYTES_MAX, set: |m, v| m.rate_bytes_per_second = v },
+        show: |m| show_size(m.rate_bytes_per_second),
+        example: "",
+    },
+];
+
+pub(super) const TENANT: &[Key<FsTenantSettings>] = &[
+    Key {
+        name: "user",
+        doc: "Who owns the roots of its trees, a name or number; unset: root.",
+        kind: Kind::Text { form: "a user", set: |t, v| group_name(v).map(|name| t.user = Some(name)) },
+        show: |t| t.user.as_deref().and_then(show_text),
+        example: "\"www-data\"",
+    },
+    Key {
+        name: "group",
+        doc: "The group of the same; unset: the user's.",
+        kind: Kind::Text { form: "a group", set: |t, v| group_name(v).map(|name| t.group = Some(name)) },
+        show: |t| t.group.as_deref().and_then(show_text),
+        example: "\"www-data\"",
+    },
+    Key {
+        name: "temporary",
+        doc: "Its quota in memory.",
+        kind: Kind::Size { least: BYTES_MIN, most: BYTES_MAX, set: |t, v| t.temporary_bytes = v },
+        show: |t| show_size(t.temporary_bytes),
+        example: "",
+    },
+    Key {
+        name: "temporary_files",
+        doc: "Files, directories and links in memory.",
+        kind: Kind::Whole { least: 1, most: FILES_MAX, set: |t, v| t.temporary_files = v },
+        show: |t| Some(t.temporary_files.to_string()),
+        example: "",
+    },
+    Key {
+        name: "stable",
+        doc: "Its quota on the disk.",
+        kind: Kind::Size { least: BYTES_MIN, most: BYTES_MAX, set: |t, v| t.stable_bytes = v },
+        show: |t| show_size(t.stable_bytes),
+        example: "",
+    },
+    Key {
+        name: "stable_files",
+        doc: "Files, directories and links on the disk.",
+        kind: Kind::Whole { least: 1, most: FILES_MAX, set: |t, v| t.stable_files = v },
+        show: |t| Some(t.stable_files.to_string()),
+        example: "",
+    },
+    Key {
+        name: "when_full",
+        doc: "At the limit of `temporary` a write is refused with ENOSPC, or files go over to the stable pool's disk.",
+        kind: Kind::Choice { words: &WHEN_FULL, set: |t, at| t.spills_when_full = at == 1 },
+        show: |t| show_text(WHEN_FULL[usize::from(t.spills_when_full)]),
+        example: "",
+    },
+];

@@ -1,0 +1,161 @@
+//! The file of the cache, `/etc/minerva/fs.toml`.
+
+mod keys;
+mod reader;
+
+use crate::problem::{ConfigError, ConfigErrors, Problem};
+use crate::template::write_keys;
+use keys::{MIGRATION, SERVER, STABLE, TEMPORARY, TENANT};
+use minerva_model::Nanos;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// What `minerva-fs` serves.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FsConfig {
+    /// The service itself.
+    pub server: FsServerSettings,
+    /// The pool in memory.
+    pub temporary: TemporaryPoolSettings,
+    /// The pool on a disk set aside.
+    pub stable: StablePoolSettings,
+    /// When files move from the pool to where they belong.
+    pub migration: MigrationSettings,
+    /// Who has a tree, by name.
+    pub tenants: BTreeMap<String, FsTenantSettings>,
+    /// What is allowed and probably not meant.
+    pub warnings: Vec<Problem>,
+}
+
+/// `[server]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FsServerSettings {
+    /// Below it every tenant has a directory, and in that `temporary` and `stable`.
+    pub mount: PathBuf,
+    /// Where the memory of tenants is mounted and the socket is.
+    pub runtime: PathBuf,
+    /// Requests of one file system that are served at once.
+    pub threads: u32,
+}
+
+impl Default for FsServerSettings {
+    fn default() -> Self {
+        Self { mount: PathBuf::from("/minerva"), runtime: PathBuf::from("/run/minerva-fs"), threads: 2 }
+    }
+}
+
+/// `[pools.temporary]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TemporaryPoolSettings {
+    /// Percent of a tenant's quota above which closed files go to the stable pool's disk.
+    pub watermark_percent: u32,
+    /// And below which that ends.
+    pub spill_to_percent: u32,
+}
+
+impl Default for TemporaryPoolSettings {
+    fn default() -> Self {
+        Self { watermark_percent: 80, spill_to_percent: 60 }
+    }
+}
+
+/// `[pools.stable]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StablePoolSettings {
+    /// A directory on the disk set aside.
+    pub path: PathBuf,
+    /// What stays free there.
+    pub reserve_bytes: u64,
+}
+
+impl Default for StablePoolSettings {
+    fn default() -> Self {
+        Self { path: PathBuf::from("/var/lib/minerva/pool"), reserve_bytes: 64 << 20 }
+    }
+}
+
+/// `[migration]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MigrationSettings {
+    /// The target disk is quiet while it is busy for at most so many percent of the time.
+    pub quiet_percent: u32,
+    /// How long it must have been quiet.
+    pub quiet_for: Nanos,
+    /// Bytes a second at most.
+    pub rate_bytes_per_second: u64,
+}
+
+impl Default for MigrationSettings {
+    fn default() -> Self {
+        Self { quiet_percent: 20, quiet_for: Nanos::from_secs(3), rate_bytes_per_second: 128 << 20 }
+    }
+}
+
+/// `[tenants.NAME]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FsTenantSettings {
+    /// Where it stands, as `file:line`, for what turns out to be wrong with it later.
+    pub place: String,
+    /// Who owns the roots of its trees; none for root.
+    pub user: Option<String>,
+    /// The group of the same.
+    pub group: Option<String>,
+    /// Quota in memory.
+    pub temporary_bytes: u64,
+    /// Files and directories in memory.
+    pub temporary_files: u64,
+    /// Quota on the disk.
+    pub stable_bytes: u64,
+    /// Files and directories on the disk.
+    pub stable_files: u64,
+    /// At the limit of `temporary` closed files make room on the stable pool's disk.
+    pub spills_when_full: bool,
+}
+
+impl Default for FsTenantSettings {
+    fn default() -> Self {
+        Self {
+            place: String::new(),
+            user: None,
+            group: None,
+            temporary_bytes: 256 << 20,
+            temporary_files: 100_000,
+            stable_bytes: 10 << 30,
+            stable_files: 1_000_000,
+            spills_when_full: false,
+        }
+    }
+}
+
+/// Judges one text; `origin` is the name that errors show.
+pub fn parse_fs(text: &str, origin: &Path) -> Result<FsConfig, ConfigErrors> {
+    reader::read_all([(origin.to_owned(), text.to_owned())])
+}
+
+/// Judges the file at `path` and its drop-ins, `path` + `.d/*.toml`, in the order of their names.
+pub fn load_fs(path: &Path) -> Result<FsConfig, ConfigError> {
+    Ok(reader::read_all(crate::read_with_drop_ins(path)?)?)
+}
+
+/// The commented default file.
+pub fn fs_default_file() -> String {
+    let mut out = "\
+# The pool of memory and fast disk that minerva-fs serves. Every key stands here with its default. Drop-ins, fs.toml.d/*.toml beside
+# this file, are read after it in the order of their names, and what they say wins. `minerva-fs --check` judges it all and mounts
+# nothing.
+
+# The service itself.
+[server]
+"
+    .to_owned();
+    write_keys(&mut out, SERVER, &FsServerSettings::default(), false);
+    out.push_str("\n# Memory: a tmpfs for each tenant.\n[pools.temporary]\n");
+    write_keys(&mut out, TEMPORARY, &TemporaryPoolSettings::default(), false);
+    out.push_str("\n# A directory on a disk set aside.\n[pools.stable]\n");
+    write_keys(&mut out, STABLE, &StablePoolSettings::default(), false);
+    out.push_str("\n# Files that were written to the pool and belong elsewhere move there when that disk is quiet.\n[migration]\n");
+    write_keys(&mut out, MIGRATION, &MigrationSettings::default(), false);
+    out.push_str("\n# One table a tenant; its trees are MOUNT/NAME/temporary and MOUNT/NAME/stable.\n# [tenants.web]\n");
+    write_keys(&mut out, TENANT, &FsTenantSettings::default(), true);
+    out
+}

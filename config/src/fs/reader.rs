@@ -1,0 +1,140 @@
+//! Reads `fs.toml` and its drop-ins onto one another.
+
+use super::FsConfig;
+use super::keys::{MIGRATION, SERVER, STABLE, TEMPORARY, TENANT};
+use crate::judge::{Judge, Locations};
+use crate::problem::{ConfigErrors, Problem, Source};
+use crate::value::did_you_mean;
+use std::path::PathBuf;
+use std::sync::Arc;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+const TABLES: [&str; 4] = ["server", "pools", "migration", "tenants"];
+const POOLS: [&str; 2] = ["temporary", "stable"];
+/// It is the name of a directory, and part of the name of a mount.
+const NAME_BYTES_MAX: usize = 64;
+
+/// Reads files one after the other; later ones win.
+pub(super) fn read_all(files: impl IntoIterator<Item = (PathBuf, String)>) -> Result<FsConfig, ConfigErrors> {
+    let (mut config, mut problems, mut places) = (FsConfig::default(), Vec::new(), Locations::new());
+    for (path, text) in files {
+        let source = Arc::new(Source { path, text });
+        let mut judge = Judge { source: &source, problems: Vec::new(), places: &mut places };
+        judge.fs_file(&mut config);
+        judge.problems.sort_by_key(|problem| problem.span.start);
+        problems.append(&mut judge.problems);
+    }
+    problems.extend(across_files(&config, &places));
+    if problems.iter().any(|problem| problem.is_error) {
+        return Err(ConfigErrors { problems });
+    }
+    config.warnings = problems;
+    Ok(config)
+}
+
+impl Judge<'_> {
+    fn fs_file(&mut self, config: &mut FsConfig) {
+        let source = Arc::clone(self.source);
+        let (root, errors) = DeTable::parse_recoverable(&source.text);
+        for error in errors {
+            self.error(error.span().unwrap_or(0..0), "not valid TOML", error.message(), None);
+        }
+        // What is left of a file with a syntax error is not what its author meant.
+        let is_readable = self.problems.is_empty();
+        for (name, value) in root.get_ref().iter().filter(|_| is_readable) {
+            match name.get_ref().as_ref() {
+                "server" => {
+                    if let Some(table) = self.table(value, "server") {
+                        self.keys("server", table, SERVER, &mut config.server);
+                    }
+                }
+                "migration" => {
+                    if let Some(table) = self.table(value, "migration") {
+                        self.keys("migration", table, MIGRATION, &mut config.migration);
+                    }
+                }
+                "pools" => self.fs_pools(value, config),
+                "tenants" => self.fs_tenants(value, config),
+                word => {
+                    let help = did_you_mean(word, TABLES.into_iter());
+                    self.error(name.span(), format!("unknown key `{word}`"), "nothing has this name", help);
+                }
+            }
+        }
+    }
+
+    fn fs_pools(&mut self, value: &Spanned<DeValue<'_>>, config: &mut FsConfig) {
+        let Some(table) = self.table(value, "pools") else { return };
+        for (name, settings) in table {
+            match name.get_ref().as_ref() {
+                "temporary" => {
+                    if let Some(table) = self.table(settings, "pools.temporary") {
+                        self.keys("pools.temporary", table, TEMPORARY, &mut config.temporary);
+                    }
+                }
+                "stable" => {
+                    if let Some(table) = self.table(settings, "pools.stable") {
+                        self.keys("pools.stable", table, STABLE, &mut config.stable);
+                    }
+                }
+                word => {
+                    let help = did_you_mean(word, POOLS.into_iter());
+                    self.error(name.span(), format!("unknown pool `{word}`"), "there are two", help);
+                }
+            }
+        }
+    }
+
+    fn fs_tenants(&mut self, value: &Spanned<DeValue<'_>>, config: &mut FsConfig) {
+        let Some(table) = self.table(value, "tenants") else { return };
+        for (name, settings) in table {
+            let tenant = name.get_ref().as_ref();
+            let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+            if tenant.is_empty() || tenant.len() > NAME_BYTES_MAX || !tenant.bytes().all(is_plain) || tenant.starts_with('.') {
+                let label = format!("1 to {NAME_BYTES_MAX} letters, digits, `-`, `_` and `.`");
+                self.error(name.span(), format!("`{tenant}` cannot be a tenant's name"), label, None);
+                continue;
+            }
+            let prefix = format!("tenants.{tenant}");
+            let Some(table) = self.table(settings, &prefix) else { continue };
+            let place = self.place(name.span());
+            let into = config.tenants.entry(tenant.to_owned()).or_default();
+            if into.place.is_empty() {
+                into.place = place;
+            }
+            self.keys(&prefix, table, TENANT, into);
+        }
+    }
+}
+
+/// What only all files together can show.
+fn across_files(config: &FsConfig, places: &Locations) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let mut error = |keys: [&str; 2], title: String, help: &str| {
+        if let Some((source, span)) = keys.iter().find_map(|key| places.get(*key)) {
+            problems.push(Problem {
+                source: Arc::clone(source),
+                span: span.clone(),
+                is_error: true,
+                title,
+                label: "set here".to_owned(),
+                help: Some(help.to_owned()),
+            });
+        }
+    };
+    let temporary = &config.temporary;
+    if temporary.spill_to_percent >= temporary.watermark_percent {
+        let title = format!(
+            "`spill_to` is {}, not below `watermark`, which is {}",
+            temporary.spill_to_percent, temporary.watermark_percent
+        );
+        error(["pools.temporary.spill_to", "pools.temporary.watermark"], title, "lower `spill_to` or raise `watermark`");
+    }
+    let (mount, pool) = (&config.server.mount, &config.stable.path);
+    if pool.starts_with(mount) || mount.starts_with(pool) {
+        let title = format!("the pool {} and the mounts at {} lie in one another", pool.display(), mount.display());
+        error(["pools.stable.path", "server.mount"], title, "a file system cannot lie in itself: name two separate directories");
+    }
+    problems
+}

@@ -1,0 +1,125 @@
+//! How much a tenant uses of one pool, and whether it may use more. Room is reserved before it is used, so that writers at the
+//! limit, however many, do not pass it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What is used, and how much may be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Bytes that files occupy.
+    pub bytes: u64,
+    /// How many they may.
+    pub bytes_max: u64,
+    /// Files, directories, links and other nodes.
+    pub files: u64,
+    /// How many there may be.
+    pub files_max: u64,
+}
+
+/// One tenant's part of one pool.
+#[derive(Debug)]
+pub struct Account {
+    bytes: AtomicU64,
+    bytes_max: u64,
+    files: AtomicU64,
+    files_max: u64,
+}
+
+impl Account {
+    /// An account with nothing on it.
+    pub fn new(bytes_max: u64, files_max: u64) -> Self {
+        Self { bytes: AtomicU64::new(0), bytes_max, files: AtomicU64::new(0), files_max }
+    }
+
+    /// What is used now.
+    pub fn usage(&self) -> Usage {
+        Usage {
+            bytes: self.bytes.load(Ordering::Relaxed),
+            bytes_max: self.bytes_max,
+            files: self.files.load(Ordering::Relaxed),
+            files_max: self.files_max,
+        }
+    }
+
+    /// What is left.
+    pub fn bytes_left(&self) -> u64 {
+        self.bytes_max.saturating_sub(self.bytes.load(Ordering::Relaxed))
+    }
+
+    /// Takes room for so many bytes, if there is as much.
+    #[must_use]
+    pub fn reserve_bytes(&self, bytes: u64) -> bool {
+        reserve(&self.bytes, bytes, self.bytes_max)
+    }
+
+    /// Takes room for one more file, if there is any.
+    #[must_use]
+    pub fn reserve_file(&self) -> bool {
+        reserve(&self.files, 1, self.files_max)
+    }
+
+    /// What was thought to be occupied, `before`, turned out to be `after`. This may pass the limit: it has happened.
+    pub fn correct(&self, before: u64, after: u64) {
+        if after >= before {
+            self.bytes.fetch_add(after - before, Ordering::Relaxed);
+        } else {
+            release(&self.bytes, before - after);
+        }
+    }
+
+    /// A file is gone, or was not made after all.
+    pub fn release_file(&self) {
+        release(&self.files, 1);
+    }
+
+    /// What a walk found, which is the truth.
+    pub fn set(&self, bytes: u64, files: u64) {
+        self.bytes.store(bytes, Ordering::Relaxed);
+        self.files.store(files, Ordering::Relaxed);
+    }
+}
+
+fn reserve(used: &AtomicU64, more: u64, most: u64) -> bool {
+    let take = |used: u64| used.checked_add(more).filter(|sum| *sum <= most);
+    // Nothing needs no room, also where more than the quota is used.
+    more == 0 || used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
+}
+
+/// Never below nothing: what the file system below frees without being asked is noticed late.
+fn release(used: &AtomicU64, less: u64) {
+    let _ = used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| Some(used.saturating_sub(less)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Account;
+
+    #[test]
+    fn many_writers_at_the_limit_do_not_pass_it() {
+        let account = Account::new(1000, 10);
+        let taken: u64 = std::thread::scope(|scope| {
+            let writer = || (0..1000).filter(|_| account.reserve_bytes(7)).count() as u64;
+            let writers: Vec<_> = (0..4).map(|_| scope.spawn(writer)).collect();
+            writers.into_iter().map(|writer| writer.join().unwrap()).sum()
+        });
+        assert_eq!(taken, 1000 / 7);
+        assert_eq!(account.usage().bytes, taken * 7);
+        assert_eq!((0..20).filter(|_| account.reserve_file()).count(), 10);
+    }
+
+    #[test]
+    fn what_is_released_can_be_used_again_and_never_counts_below_nothing() {
+        let account = Account::new(100, 1);
+        account.set(150, 1);
+        assert!(!account.reserve_bytes(1), "the quota was set below what is used");
+        assert!(account.reserve_bytes(0));
+        assert_eq!(account.bytes_left(), 0);
+        account.correct(150, 40);
+        assert!(account.reserve_bytes(60) && !account.reserve_bytes(1));
+        account.correct(500, 0);
+        assert_eq!(account.usage().bytes, 0);
+        account.release_file();
+        account.release_file();
+        assert!(account.reserve_file());
+    }
+}

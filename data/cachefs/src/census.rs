@@ -1,0 +1,89 @@
+//! What lies in a directory, by walking through it: what accounts begin with and are checked against.
+
+use crate::file_system::Result;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, openat, statat};
+use rustix::io::Errno;
+use std::collections::HashSet;
+use std::ffi::{CStr, CString};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::rc::Rc;
+
+/// Bytes of names that are read at once.
+const NAMES_BYTES: usize = 32 << 10;
+
+/// What a walk found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Census {
+    /// Bytes that regular files occupy, each counted once however many names it has.
+    pub bytes: u64,
+    /// Nodes below the root.
+    pub files: u64,
+}
+
+/// A regular file on the way.
+pub(crate) struct Found<'a> {
+    pub(crate) directory: &'a OwnedFd,
+    pub(crate) name: &'a CStr,
+    pub(crate) stat: &'a rustix::fs::Stat,
+}
+
+/// Counts all that lies below a directory.
+pub fn take_census(root: impl AsFd) -> Result<Census> {
+    walk(root, &mut |_| ())
+}
+
+/// Counts, and shows each regular file once.
+pub(crate) fn walk(root: impl AsFd, each: &mut dyn FnMut(Found<'_>)) -> Result<Census> {
+    let mut census = Census::default();
+    let mut seen = HashSet::new();
+    // A directory is opened when its turn comes, so that a wide one needs no more descriptors than a narrow one.
+    let mut ahead = vec![(Rc::new(directory(root.as_fd(), c".")?), CString::from(c"."))];
+    while let Some((parent, name)) = ahead.pop() {
+        let folder = match directory(parent.as_fd(), &name) {
+            Ok(folder) => Rc::new(folder),
+            Err(Errno::NOENT) => continue,
+            Err(error) => return Err(error),
+        };
+        for name in names(&folder)? {
+            let stat = match statat(&folder, &name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) => stat,
+                Err(Errno::NOENT) => continue,
+                Err(error) => return Err(error),
+            };
+            if stat.st_nlink > 1 && !is_directory(&stat) && !seen.insert(stat.st_ino) {
+                continue;
+            }
+            census.files += 1;
+            if is_directory(&stat) {
+                ahead.push((Rc::clone(&folder), name));
+            } else if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile {
+                census.bytes += stat.st_blocks as u64 * 512;
+                each(Found { directory: &folder, name: &name, stat: &stat });
+            }
+        }
+    }
+    Ok(census)
+}
+
+fn is_directory(stat: &rustix::fs::Stat) -> bool {
+    FileType::from_raw_mode(stat.st_mode) == FileType::Directory
+}
+
+fn directory(parent: impl AsFd, name: &CStr) -> Result<OwnedFd> {
+    openat(parent, name, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
+}
+
+/// All names in a directory but itself and its parent.
+pub(crate) fn names(folder: &OwnedFd) -> Result<Vec<CString>> {
+    let mut found = Vec::new();
+    let mut buffer = vec![MaybeUninit::uninit(); NAMES_BYTES];
+    let mut entries = RawDir::new(folder, &mut buffer);
+    while let Some(entry) = entries.next() {
+        let entry = entry?;
+        if entry.file_name() != c"." && entry.file_name() != c".." {
+            found.push(entry.file_name().to_owned());
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,6 @@
+//! A file system of ours as the kernel's FUSE wants it. The only file that names the FUSE crate.
+
+mod adapter;
+mod session;
+
+pub use session::{MountOptions, Mounted, mount};

@@ -1,0 +1,37 @@
+//! The cache's data path: a tenant's tree in memory (`temporary`) or on a disk set aside (`stable`), served through FUSE.
+//!
+//! | file | question |
+//! |---|---|
+//! | `file_system` | what is a file system to us? One trait, without FUSE |
+//! | `fuse` | how does the kernel ask? The only file that names the FUSE crate |
+//! | `tree` | the trait over a directory: names, attributes, data, each accounted |
+//! | `node` | what is known of one file while the kernel knows it? |
+//! | `account` | how much does a tenant use, and may it use more? Pure |
+//! | `census` | what lies in a directory: the same numbers by a walk |
+//! | `caller` | in whose name is a file made? |
+//! | `spill` | how does a closed file go from memory to the disk? |
+//! | `reopen` | a file that is known by descriptor only, opened or named |
+//!
+//! Everything that was acknowledged is in the page cache of the file system below, so that the end of this process, however sudden,
+//! loses none of it. What `fsync` and `close` promise beyond that says [`TreeOptions::is_durable`]. What each call
+//! promises says `docs/cache-semantics.md`.
+
+mod account;
+mod caller;
+mod census;
+mod file_system;
+mod fuse;
+mod node;
+mod reopen;
+mod spill;
+mod tree;
+
+pub use account::{Account, Usage};
+pub use census::{Census, take_census};
+pub use file_system::{
+    Attributes, Caller, Changes, DirectoryEntry, FileSystem, Moment, NewTime, Opened, Released, Result, Space,
+    WriteOrigin,
+};
+pub use fuse::{Mounted, MountOptions, mount};
+pub use spill::{SpillArea, SpillError, SpillPass};
+pub use tree::{Tree, TreeCounters, TreeError, TreeOptions};

@@ -1,0 +1,186 @@
+//! What is known of one file while the kernel knows it.
+
+use crate::file_system::{Attributes, Moment, Result};
+use crate::reopen::reopen;
+use rustix::fs::{FileType, OFlags, Stat, fstat};
+use std::collections::HashMap;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+/// The number of the root, as the kernel has it.
+pub(crate) const ROOT: u64 = 1;
+/// Bytes of the unit in which `stat` counts.
+const BLOCK: u64 = 512;
+
+/// One file.
+#[derive(Debug)]
+pub(crate) struct Node {
+    /// Its number in the file system below.
+    pub(crate) number: u64,
+    pub(crate) kind: FileType,
+    /// Open for its name only: neither reads nor writes, and keeps the number from being given to another file.
+    pub(crate) path: OwnedFd,
+    state: Mutex<NodeState>,
+    /// Through what data goes while it is open.
+    data: RwLock<Option<Arc<OwnedFd>>>,
+    /// Who waits for the state while a spill holds it.
+    waiting: AtomicU32,
+}
+
+/// What changes.
+#[derive(Debug, Default)]
+pub(crate) struct NodeState {
+    /// Open handles.
+    pub(crate) opens: u64,
+    /// Handles that may write.
+    pub(crate) writers: u64,
+    /// The kernel reads the file below by itself as long as anybody has it open, so that no other can take its place.
+    pub(crate) is_with_kernel: bool,
+    /// Bytes that are on the account for it.
+    pub(crate) charged: u64,
+    /// It has no name any more.
+    pub(crate) is_gone: bool,
+    /// Its data lie there and no longer in the file itself.
+    pub(crate) spilled: Option<Arc<OwnedFd>>,
+    /// The directory whose entry for it is not known to be on the disk.
+    pub(crate) unsynced_parent: Option<Arc<Node>>,
+    /// Something was written since the last sync.
+    pub(crate) is_dirty: bool,
+}
+
+impl Node {
+    pub(crate) fn new(path: OwnedFd, stat: &Stat) -> Self {
+        let kind = FileType::from_raw_mode(stat.st_mode);
+        let state = NodeState { charged: charge(stat), ..NodeState::default() };
+        Self {
+            number: stat.st_ino,
+            kind,
+            path,
+            state: Mutex::new(state),
+            data: RwLock::new(None),
+            waiting: AtomicU32::new(0),
+        }
+    }
+
+    /// Waits for whoever else has the state; a spill under way gives way.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, NodeState> {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        state
+    }
+
+    /// The state, unless somebody has it.
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, NodeState>> {
+        self.state.try_lock().ok()
+    }
+
+    /// Whether somebody waits for the state.
+    pub(crate) fn is_waited_for(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) > 0
+    }
+
+    /// Through what data goes now; none while it is not open.
+    pub(crate) fn data(&self) -> Option<Arc<OwnedFd>> {
+        self.data.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// From now on through this.
+    pub(crate) fn set_data(&self, data: Option<Arc<OwnedFd>>) {
+        *self.data.write().unwrap_or_else(PoisonError::into_inner) = data;
+    }
+
+    /// The file that has the data, opened for both ways unless it is open.
+    pub(crate) fn open_data(&self, state: &NodeState) -> Result<Arc<OwnedFd>> {
+        if let Some(data) = self.data() {
+            return Ok(data);
+        }
+        match &state.spilled {
+            Some(file) => Ok(Arc::clone(file)),
+            None => Ok(Arc::new(reopen(&self.path, OFlags::RDWR)?)),
+        }
+    }
+
+    /// What `stat` shows: the names are the file's own, the data where they lie.
+    pub(crate) fn attributes(&self, state: &NodeState) -> Result<Attributes> {
+        let mut shown = shown(&fstat(&self.path)?);
+        if let Some(spilled) = &state.spilled {
+            let data = shown_of(spilled)?;
+            shown.size = data.size;
+            shown.blocks = data.blocks;
+            shown.accessed = data.accessed;
+            shown.modified = data.modified;
+            shown.changed = shown.changed.max(data.changed);
+        }
+        Ok(shown)
+    }
+}
+
+/// Bytes that a file occupies, as accounts count.
+pub(crate) fn charge(stat: &Stat) -> u64 {
+    if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile { stat.st_blocks as u64 * BLOCK } else { 0 }
+}
+
+fn shown_of(file: &OwnedFd) -> Result<Attributes> {
+    Ok(shown(&fstat(file)?))
+}
+
+/// A `stat` of the file system below, as it is shown; the root's number is the caller's matter.
+pub(crate) fn shown(stat: &Stat) -> Attributes {
+    Attributes {
+        node: stat.st_ino,
+        size: stat.st_size as u64,
+        blocks: stat.st_blocks as u64,
+        accessed: Moment { seconds: stat.st_atime as i64, nanoseconds: stat.st_atime_nsec as u32 },
+        modified: Moment { seconds: stat.st_mtime as i64, nanoseconds: stat.st_mtime_nsec as u32 },
+        changed: Moment { seconds: stat.st_ctime as i64, nanoseconds: stat.st_ctime_nsec as u32 },
+        mode: stat.st_mode,
+        links: stat.st_nlink as u32,
+        uid: stat.st_uid,
+        gid: stat.st_gid,
+        device: stat.st_rdev as u32,
+        block_size: stat.st_blksize as u32,
+    }
+}
+
+/// The nodes that the kernel knows, each with how often it was told of it.
+#[derive(Debug, Default)]
+pub(crate) struct NodeTable {
+    nodes: Mutex<HashMap<u64, (Arc<Node>, u64)>>,
+}
+
+impl NodeTable {
+    /// A node that is known.
+    pub(crate) fn get(&self, number: u64) -> Option<Arc<Node>> {
+        self.lock().get(&number).map(|(node, _)| Arc::clone(node))
+    }
+
+    /// The node of this number, counted once more; what `make` gives where there is none yet.
+    pub(crate) fn count(&self, number: u64, make: impl FnOnce() -> Node) -> Arc<Node> {
+        let mut nodes = self.lock();
+        let (node, count) = nodes.entry(number).or_insert_with(|| (Arc::new(make()), 0));
+        *count += 1;
+        Arc::clone(node)
+    }
+
+    /// Takes counts back.
+    pub(crate) fn forget(&self, number: u64, counts: u64) {
+        let mut nodes = self.lock();
+        if let Some((_, count)) = nodes.get_mut(&number) {
+            *count = count.saturating_sub(counts);
+            if *count == 0 {
+                nodes.remove(&number);
+            }
+        }
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.lock().len()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<u64, (Arc<Node>, u64)>> {
+        self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,366 @@
+//! Reading, writing and room for it. Room is reserved before a write and corrected after it by what the file below then occupies.
+
+use super::{Handle, Tree};
+use crate::account::Account;
+use crate::file_system::{Caller, Opened, Released, Result, WriteOrigin};
+use crate::node::{Node, NodeState, charge};
+use rustix::fs::{FallocateFlags, FileType, Mode, OFlags, SeekFrom, fallocate, fchmod, fdatasync, fstat, fsync, openat, seek};
+use rustix::io::{Errno, pread, pwrite};
+use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// In such pieces file systems give room.
+const BLOCK: u64 = 4096;
+const SET_USER: u32 = 0o4000;
+const SET_GROUP: u32 = 0o2000;
+const GROUP_EXECUTES: u32 = 0o010;
+/// Who runs a file with it has rights of its own.
+const CAPABILITY: &str = "security.capability";
+
+impl Tree {
+    /// The account that a file's bytes are on.
+    pub(crate) fn account_of(&self, state: &NodeState) -> &Account {
+        match (&state.spilled, &self.spill) {
+            (Some(_), Some(spill)) => spill.account(),
+            _ => &self.account,
+        }
+    }
+
+    /// What the file occupies now is what is on the account for it, and `reserved` no longer is.
+    pub(crate) fn settle(&self, node: &Node, state: &mut NodeState, reserved: u64) {
+        let occupied = match (node.data(), &state.spilled) {
+            (Some(data), _) => fstat(&*data),
+            (None, Some(spilled)) => fstat(&**spilled),
+            (None, None) => fstat(&node.path),
+        };
+        let after = occupied.map_or(state.charged, |stat| charge(&stat));
+        self.account_of(state).correct(state.charged + reserved, after);
+        state.charged = after;
+    }
+
+    /// Nobody can reach the file any more: its bytes are off the account, and out of the spill area.
+    pub(super) fn refund(&self, node: &Node, state: &mut NodeState) {
+        self.account_of(state).correct(state.charged, 0);
+        state.charged = 0;
+        if let (Some(_), Some(spill)) = (&state.spilled, &self.spill) {
+            spill.remove(node.number);
+        }
+    }
+
+    pub(super) fn do_open(&self, number: u64, flags: i32) -> Result<Opened> {
+        let node = self.node(number)?;
+        if node.kind != FileType::RegularFile {
+            return Err(Errno::INVAL);
+        }
+        let is_writable = flags & libc::O_ACCMODE != libc::O_RDONLY;
+        self.open_node(node, is_writable)
+    }
+
+    /// Opens a node. Who opens it first decides whether the kernel reads it by itself, for as long as anybody has it open: it wants the
+    /// same file below for all of them.
+    fn open_node(&self, node: Arc<Node>, is_writable: bool) -> Result<Opened> {
+        let mut state = node.lock();
+        let data = node.open_data(&state)?;
+        if state.opens == 0 {
+            // A file that may grow beyond memory has to be able to move while it is written.
+            let may_move = is_writable && self.options.spills_when_full && state.spilled.is_none();
+            state.is_with_kernel = self.passes_through() && !may_move;
+            node.set_data(Some(Arc::clone(&data)));
+            if state.is_gone {
+                self.settle(&node, &mut state, 0);
+            }
+        }
+        state.opens += 1;
+        state.writers += u64::from(is_writable);
+        let is_with_kernel = state.is_with_kernel;
+        drop(state);
+        let counted = if is_with_kernel { &self.counters.opened_with_kernel } else { &self.counters.opened_here };
+        counted.fetch_add(1, Ordering::Relaxed);
+        let handle = self.add_handle(Handle { node, is_writable, directory: None });
+        Ok(Opened { handle, backing: is_with_kernel.then_some(data), is_writable })
+    }
+
+    pub(super) fn do_create(
+        &self,
+        caller: Caller,
+        parent: u64,
+        name: &OsStr,
+        mode: u32,
+        flags: i32,
+    ) -> Result<(crate::Attributes, Opened)> {
+        let parent = self.node(parent)?;
+        self.reserve_file()?;
+        let create = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let made = crate::caller::ActingAs::new(caller)
+            .and_then(|_acting| openat(&parent.path, name, create, Mode::from_raw_mode(mode & 0o7777)));
+        let shown = match made {
+            Ok(_made) => self.name_new(&parent, name)?,
+            Err(error) => {
+                self.account.release_file();
+                if error != Errno::EXIST || flags & libc::O_EXCL != 0 {
+                    return Err(error);
+                }
+                let node = self.look_up(&parent, name)?;
+                self.show(&node)?
+            }
+        };
+        let opened = self.do_open(shown.node, flags);
+        if opened.is_err() {
+            self.nodes.forget(shown.node, 1);
+        }
+        Ok((shown, opened?))
+    }
+
+    pub(super) fn do_release(&self, handle: u64) -> Result<Released> {
+        let handle = self.take_handle(handle)?;
+        let node = &handle.node;
+        let mut state = node.lock();
+        state.opens = state.opens.saturating_sub(1);
+        state.writers -= u64::from(handle.is_writable && state.writers > 0);
+        if state.opens == 0 {
+            node.set_data(None);
+            if state.is_gone {
+                self.refund(node, &mut state);
+            } else if handle.is_writable {
+                self.settle(node, &mut state, 0);
+            }
+            state.is_with_kernel = false;
+        }
+        Ok(Released { node: node.number })
+    }
+
+    pub(super) fn do_read(&self, handle: u64, offset: u64, into: &mut [u8]) -> Result<usize> {
+        let handle = self.handle(handle)?;
+        let data = handle.node.data().ok_or(Errno::BADF)?;
+        let mut read = 0;
+        while read < into.len() {
+            match pread(&*data, &mut into[read..], offset + read as u64) {
+                Ok(0) => break,
+                Ok(more) => read += more,
+                Err(Errno::INTR) => (),
+                Err(error) => return Err(error),
+            }
+        }
+        self.counters.bytes_read.fetch_add(read as u64, Ordering::Relaxed);
+        Ok(read)
+    }
+
+    pub(super) fn do_write(&self, handle: u64, offset: u64, bytes: &[u8], origin: WriteOrigin) -> Result<usize> {
+        let handle = self.handle(handle)?;
+        let node = &handle.node;
+        let mut state = node.lock();
+        let (fitting, reserved) = self.room(node, &mut state, offset, bytes.len() as u64)?;
+        let data = node.data().ok_or(Errno::BADF)?;
+        if origin.ends_privileges {
+            end_privileges(node, &state);
+        }
+        state.is_dirty = true;
+        let written = write_all(&data, &bytes[..fitting as usize], offset);
+        self.settle(node, &mut state, reserved);
+        let written = written?;
+        self.counters.bytes_written.fetch_add(written as u64, Ordering::Relaxed);
+        Ok(written)
+    }
+
+    /// Reserves room for a write: how many bytes of it fit, and how many are reserved for them. Where memory is full and the tenant
+    /// chose so, files make room, at last the one that is written.
+    fn room(&self, node: &Node, state: &mut NodeState, offset: u64, length: u64) -> Result<(u64, u64)> {
+        loop {
+            let most = spanned(offset, length);
+            if self.account_of(state).reserve_bytes(most) {
+                return Ok((length, most));
+            }
+            // Close to the limit it is worth looking at which blocks are there already.
+            let data = node.data().ok_or(Errno::BADF)?;
+            let missing = missing(&data, offset, length)?;
+            if self.account_of(state).reserve_bytes(missing) {
+                return Ok((length, missing));
+            }
+            if self.options.spills_when_full && state.spilled.is_none() && self.make_room(node, state, missing) {
+                continue;
+            }
+            let account = self.account_of(state);
+            // As much as ends at the end of a block that still fits.
+            let left = account.bytes_left() / BLOCK * BLOCK;
+            let fitting = left.saturating_sub(offset % BLOCK).min(length);
+            if fitting > 0 && account.reserve_bytes(left) {
+                return Ok((fitting, left));
+            }
+            self.counters.refused.fetch_add(1, Ordering::Relaxed);
+            return Err(Errno::NOSPC);
+        }
+    }
+
+    pub(super) fn do_flush(&self, handle: u64) -> Result<()> {
+        let handle = self.handle(handle)?;
+        if handle.is_writable && self.options.is_durable { self.sync_node(&handle.node, true, false) } else { Ok(()) }
+    }
+
+    pub(super) fn do_sync(&self, handle: u64, data_only: bool) -> Result<()> {
+        let handle = self.handle(handle)?;
+        if self.options.is_durable { self.sync_node(&handle.node, false, data_only) } else { Ok(()) }
+    }
+
+    /// Data, then the name: a name without its data would be worse than none.
+    fn sync_node(&self, node: &Node, if_dirty: bool, data_only: bool) -> Result<()> {
+        let (data, parent) = {
+            let mut state = node.lock();
+            if if_dirty && !state.is_dirty && state.unsynced_parent.is_none() {
+                return Ok(());
+            }
+            state.is_dirty = false;
+            (node.data(), state.unsynced_parent.take())
+        };
+        let synced = match data {
+            Some(data) if data_only => fdatasync(&*data),
+            Some(data) => fsync(&*data),
+            None => Ok(()),
+        };
+        let synced = synced.and_then(|()| parent.as_ref().map_or(Ok(()), |parent| super::directories::sync(parent)));
+        if synced.is_err() {
+            let mut state = node.lock();
+            state.is_dirty = true;
+            state.unsynced_parent = state.unsynced_parent.take().or(parent);
+        }
+        synced
+    }
+
+    pub(super) fn do_allocate(
+        &self,
+        caller: Caller,
+        handle: u64,
+        offset: u64,
+        length: u64,
+        mode: i32,
+    ) -> Result<()> {
+        let mode = FallocateFlags::from_bits(mode as u32).ok_or(Errno::OPNOTSUPP)?;
+        let handle = self.handle(handle)?;
+        let node = &handle.node;
+        let mut state = node.lock();
+        let takes_room = !mode.intersects(FallocateFlags::PUNCH_HOLE | FallocateFlags::COLLAPSE_RANGE);
+        let mut reserved = 0;
+        if takes_room {
+            let (fitting, taken) = self.room(node, &mut state, offset, length)?;
+            reserved = taken;
+            if fitting < length {
+                self.account_of(&state).correct(taken, 0);
+                self.counters.refused.fetch_add(1, Ordering::Relaxed);
+                return Err(Errno::NOSPC);
+            }
+        }
+        let data = node.data().ok_or(Errno::BADF)?;
+        if caller.uid != 0 {
+            end_privileges(node, &state);
+        }
+        state.is_dirty = true;
+        let done = fallocate(&*data, mode, offset, length);
+        self.settle(node, &mut state, reserved);
+        done
+    }
+
+    pub(super) fn do_seek(&self, handle: u64, offset: u64, whence: i32) -> Result<u64> {
+        let data = self.handle(handle)?.node.data().ok_or(Errno::BADF)?;
+        match whence {
+            libc::SEEK_DATA => seek(&*data, SeekFrom::Data(offset)),
+            libc::SEEK_HOLE => seek(&*data, SeekFrom::Hole(offset)),
+            _ => Err(Errno::INVAL),
+        }
+    }
+
+    pub(super) fn do_copy(&self, from: (u64, u64), to: (u64, u64), length: u64) -> Result<usize> {
+        const PIECE: u64 = 1 << 20;
+        let mut buffer = vec![0; length.min(PIECE) as usize];
+        let read = self.do_read(from.0, from.1, &mut buffer)?;
+        if read == 0 { Ok(0) } else { self.do_write(to.0, to.1, &buffer[..read], WriteOrigin { ends_privileges: true }) }
+    }
+}
+
+/// Bytes of the blocks that a range touches.
+fn spanned(offset: u64, length: u64) -> u64 {
+    if length == 0 {
+        return 0;
+    }
+    let end = offset.saturating_add(length).div_ceil(BLOCK).saturating_mul(BLOCK);
+    end - offset / BLOCK * BLOCK
+}
+
+/// Bytes of those that are not there yet.
+fn missing(data: &OwnedFd, offset: u64, length: u64) -> Result<u64> {
+    let (mut at, end) = (offset / BLOCK * BLOCK, offset.saturating_add(length));
+    let mut missing = 0;
+    while at < end {
+        let next = match seek(data, SeekFrom::Data(at)) {
+            Ok(next) => next.min(end),
+            Err(Errno::NXIO) => end,
+            Err(error) => return Err(error),
+        };
+        if next > at {
+            missing += spanned(at, next - at);
+        }
+        if next >= end {
+            break;
+        }
+        at = seek(data, SeekFrom::Hole(next))?.div_ceil(BLOCK) * BLOCK;
+    }
+    Ok(missing)
+}
+
+fn write_all(data: &OwnedFd, bytes: &[u8], offset: u64) -> Result<usize> {
+    let mut written = 0;
+    while written < bytes.len() {
+        match pwrite(data, &bytes[written..], offset + written as u64) {
+            Ok(0) => break,
+            Ok(more) => written += more,
+            Err(Errno::INTR) => (),
+            // What is written is written.
+            Err(_) if written > 0 => break,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(written)
+}
+
+/// What a file let its runner do ends when somebody else changes it.
+pub(super) fn end_privileges(node: &Node, state: &NodeState) {
+    let Ok(stat) = fstat(&node.path) else { return };
+    let mut mode = stat.st_mode & !SET_USER;
+    if mode & GROUP_EXECUTES != 0 {
+        mode &= !SET_GROUP;
+    }
+    if mode != stat.st_mode
+        && let Ok(file) = crate::reopen::reopen(&node.path, OFlags::RDONLY)
+    {
+        let _ = fchmod(&file, Mode::from_raw_mode(mode & 0o7777));
+    }
+    if state.spilled.is_none() {
+        let _ = rustix::fs::removexattr(crate::reopen::path_of(&node.path), CAPABILITY);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{missing, spanned};
+    use rustix::fs::{MemfdFlags, memfd_create};
+    use rustix::io::pwrite;
+
+    #[test]
+    fn a_range_touches_whole_blocks() {
+        for (offset, length, bytes) in
+            [(0, 0, 0), (0, 1, 4096), (4095, 1, 4096), (4095, 2, 8192), (4096, 4096, 4096), (1, 8192, 12288)]
+        {
+            assert_eq!(spanned(offset, length), bytes, "{length} bytes at {offset}");
+        }
+    }
+
+    #[test]
+    fn only_what_is_not_there_needs_room() {
+        let file = memfd_create("minerva-test-missing", MemfdFlags::CLOEXEC).unwrap();
+        pwrite(&file, &[1; 8192], 8192).unwrap();
+        assert_eq!(missing(&file, 0, 4096).unwrap(), 4096);
+        assert_eq!(missing(&file, 8192, 8192).unwrap(), 0);
+        assert_eq!(missing(&file, 0, 32768).unwrap(), 24576);
+        assert_eq!(missing(&file, 10000, 100_000).unwrap(), spanned(16384, 93616));
+    }
+}

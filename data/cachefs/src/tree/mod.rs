@@ -1,0 +1,221 @@
+//! A directory served as a file system: every name, attribute and byte is that of the file below, and each is accounted.
+
+mod data;
+mod directories;
+mod metadata;
+mod names;
+mod operations;
+mod spilling;
+
+use crate::account::{Account, Usage};
+use crate::census::{Census, walk};
+use crate::file_system::{Attributes, Result};
+use crate::node::{Node, NodeTable, ROOT, charge};
+use crate::spill::SpillArea;
+use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
+use rustix::io::Errno;
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// What a tree promises and how it is served.
+#[derive(Clone, Debug, Default)]
+pub struct TreeOptions {
+    /// Extended attributes and access control lists. Without them the kernel need not ask for `security.capability` before each write.
+    pub has_xattrs: bool,
+    /// What `fsync` and `close` acknowledged is on the disk.
+    pub is_durable: bool,
+    /// The kernel may read files below by itself.
+    pub has_passthrough: bool,
+    /// At the limit closed files go to the spill area, and with them the file that is being written.
+    pub spills_when_full: bool,
+    /// Bytes that stay free on the disk below.
+    pub reserve_bytes: u64,
+}
+
+/// Why a tree cannot be served.
+#[derive(Debug, thiserror::Error)]
+#[error("{what} {}", path.display())]
+pub struct TreeError {
+    what: &'static str,
+    path: PathBuf,
+    source: std::io::Error,
+}
+
+/// How often what was done.
+#[derive(Debug, Default)]
+pub struct TreeCounters {
+    /// Files opened that the kernel reads by itself.
+    pub opened_with_kernel: AtomicU64,
+    /// Files opened that it asks us for.
+    pub opened_here: AtomicU64,
+    /// Bytes read through this process.
+    pub bytes_read: AtomicU64,
+    /// Bytes written through this process.
+    pub bytes_written: AtomicU64,
+    /// Writes, files and directories refused by the quota.
+    pub refused: AtomicU64,
+    /// Files that went to the spill area.
+    pub spilled_files: AtomicU64,
+    /// Their bytes.
+    pub spilled_bytes: AtomicU64,
+}
+
+/// A directory served as a file system.
+#[derive(Debug)]
+pub struct Tree {
+    pub(crate) root: Arc<Node>,
+    pub(crate) nodes: NodeTable,
+    handles: RwLock<HashMap<u64, Arc<Handle>>>,
+    next_handle: AtomicU64,
+    pub(crate) account: Arc<Account>,
+    pub(crate) options: TreeOptions,
+    pub(crate) spill: Option<SpillArea>,
+    passes_through: AtomicBool,
+    pub(crate) counters: TreeCounters,
+    found: Census,
+}
+
+/// An open file or directory.
+#[derive(Debug)]
+pub(crate) struct Handle {
+    pub(crate) node: Arc<Node>,
+    pub(crate) is_writable: bool,
+    /// Of a directory: where names are read.
+    pub(crate) directory: Option<OwnedFd>,
+}
+
+impl Tree {
+    /// Serves the directory at `path`, and takes a census of it for `account`. What was spilled before is found in `spill`.
+    pub fn open(
+        path: &Path,
+        account: Arc<Account>,
+        options: TreeOptions,
+        mut spill: Option<SpillArea>,
+    ) -> std::result::Result<Self, TreeError> {
+        let failed = |what| move |error: Errno| TreeError { what, path: path.to_owned(), source: error.into() };
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let root = openat(CWD, path, flags, Mode::empty()).map_err(failed("failed to open"))?;
+        let stat = fstat(&root).map_err(failed("failed to look at"))?;
+        let mut present = Vec::new();
+        let found = walk(&root, &mut |file| {
+            if spill.as_ref().is_some_and(|spill| spill.has(file.stat.st_ino)) {
+                present.push(file.stat.st_ino);
+                // Killed between the copy and this: the copy is whole, and nobody wrote since.
+                if file.stat.st_blocks > 0
+                    && let Ok(file) = openat(file.directory, file.name, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
+                {
+                    let _ = crate::spill::empty(&file);
+                }
+            }
+        })
+        .map_err(failed("failed to count what lies in"))?;
+        if let Some(spill) = &mut spill {
+            spill.keep_only(&present).map_err(failed("failed to tidy what was spilled from"))?;
+            let spilled = spill.census().map_err(failed("failed to count what was spilled from"))?;
+            spill.account().correct(0, spilled.bytes);
+        }
+        account.set(found.bytes, found.files);
+        Ok(Self {
+            root: Arc::new(Node::new(root, &stat)),
+            nodes: NodeTable::default(),
+            handles: RwLock::new(HashMap::new()),
+            next_handle: AtomicU64::new(1),
+            account,
+            passes_through: AtomicBool::new(options.has_passthrough),
+            options,
+            spill,
+            counters: TreeCounters::default(),
+            found,
+        })
+    }
+
+    /// What is used of the quota.
+    pub fn usage(&self) -> Usage {
+        self.account.usage()
+    }
+
+    /// What the census at the start found.
+    pub fn found(&self) -> &Census {
+        &self.found
+    }
+
+    /// What was done so far.
+    pub fn counters(&self) -> &TreeCounters {
+        &self.counters
+    }
+
+    /// Nodes that the kernel knows, and open handles.
+    pub fn known(&self) -> (usize, usize) {
+        (self.nodes.len(), self.handles.read().unwrap_or_else(PoisonError::into_inner).len())
+    }
+
+    /// Whether the kernel reads files by itself.
+    pub fn passes_through(&self) -> bool {
+        self.passes_through.load(Ordering::Relaxed)
+    }
+
+    /// The kernel will not after all.
+    pub(crate) fn stop_passthrough(&self) {
+        self.passes_through.store(false, Ordering::Relaxed);
+    }
+
+    /// A node that the kernel names.
+    pub(crate) fn node(&self, number: u64) -> Result<Arc<Node>> {
+        if number == ROOT {
+            return Ok(Arc::clone(&self.root));
+        }
+        self.nodes.get(number).ok_or(Errno::STALE)
+    }
+
+    /// The node of a name, counted once more.
+    pub(crate) fn look_up(&self, parent: &Node, name: &OsStr) -> Result<Arc<Node>> {
+        let path = openat(&parent.path, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+        let stat = fstat(&path)?;
+        if stat.st_ino == ROOT || stat.st_ino == self.root.number {
+            // The first would be taken for the root; the second is the root met below itself.
+            return Err(Errno::IO);
+        }
+        let is_regular = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+        // Opened before the table is locked, as it may wait for the disk.
+        let spilled = self.spill.as_ref().filter(|spill| is_regular && spill.has(stat.st_ino));
+        let spilled = spilled.map(|spill| spill.open_data(stat.st_ino)).transpose()?;
+        Ok(self.nodes.count(stat.st_ino, || {
+            let node = Node::new(path, &stat);
+            if let Some(file) = spilled {
+                let mut state = node.lock();
+                state.charged = fstat(&file).map_or(0, |stat| charge(&stat));
+                state.spilled = Some(Arc::new(file));
+                drop(state);
+            }
+            node
+        }))
+    }
+
+    /// What the kernel is told of a node.
+    pub(crate) fn show(&self, node: &Node) -> Result<Attributes> {
+        let mut shown = node.attributes(&node.lock())?;
+        if node.number == self.root.number {
+            shown.node = ROOT;
+        }
+        Ok(shown)
+    }
+
+    pub(crate) fn handle(&self, number: u64) -> Result<Arc<Handle>> {
+        let handles = self.handles.read().unwrap_or_else(PoisonError::into_inner);
+        handles.get(&number).cloned().ok_or(Errno::BADF)
+    }
+
+    pub(crate) fn add_handle(&self, handle: Handle) -> u64 {
+        let number = self.next_handle.fetch_add(1, Ordering::Relaxed);
+        self.handles.write().unwrap_or_else(PoisonError::into_inner).insert(number, Arc::new(handle));
+        number
+    }
+
+    pub(crate) fn take_handle(&self, number: u64) -> Result<Arc<Handle>> {
+        self.handles.write().unwrap_or_else(PoisonError::into_inner).remove(&number).ok_or(Errno::BADF)
+    }
+}

@@ -1,0 +1,149 @@
+//! Files that go from memory to the disk, oldest first. A file that somebody has open stays, but for one that its writer fills beyond
+//! what memory has, where the tenant chose that.
+
+use super::Tree;
+use crate::census::walk;
+use crate::file_system::Result;
+use crate::node::{Node, NodeState};
+use crate::spill::{SpillPass, empty, is_alone};
+use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
+use std::collections::BinaryHeap;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Files of which a pass keeps a descriptor at once.
+const BATCH: usize = 128;
+
+/// A closed file, by its last use. The file that was used last is the greatest.
+struct Candidate {
+    used: (i64, i64),
+    number: u64,
+    path: OwnedFd,
+}
+
+impl Candidate {
+    fn key(&self) -> ((i64, i64), u64) {
+        (self.used, self.number)
+    }
+}
+
+impl PartialEq for Candidate {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Candidate {}
+
+impl PartialOrd for Candidate {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Candidate {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+impl Tree {
+    /// Moves closed files to the disk, the one used longest ago first, until at most `bytes` are used in memory.
+    pub fn spill_down_to(&self, bytes: u64) -> SpillPass {
+        let mut pass = SpillPass::default();
+        while self.spill.is_some() && self.account.usage().bytes > bytes {
+            let before = pass.files;
+            for candidate in self.oldest() {
+                if self.account.usage().bytes <= bytes {
+                    break;
+                }
+                self.spill_candidate(candidate, &mut pass);
+            }
+            // What is left is open, or cannot be moved.
+            if pass.files == before {
+                break;
+            }
+        }
+        pass
+    }
+
+    fn spill_candidate(&self, candidate: Candidate, pass: &mut SpillPass) {
+        let Ok(stat) = fstat(&candidate.path) else { return };
+        let node = self.nodes.count(candidate.number, || Node::new(candidate.path, &stat));
+        if let Some(mut state) = node.try_lock()
+            && state.opens == 0
+        {
+            match self.spill_node(&node, &mut state, &|| node.is_waited_for()) {
+                Ok(bytes) => {
+                    pass.files += u64::from(bytes.is_some());
+                    pass.bytes += bytes.unwrap_or(0);
+                }
+                Err(error) => pass.error = pass.error.or(Some(error)),
+            }
+        }
+        self.nodes.forget(candidate.number, 1);
+    }
+
+    /// The files that were used longest ago, and are not known to be open.
+    fn oldest(&self) -> Vec<Candidate> {
+        let mut heap: BinaryHeap<Candidate> = BinaryHeap::new();
+        // What it could not read it does not move.
+        let _ = walk(&self.root.path, &mut |file| {
+            let stat = file.stat;
+            let used = (stat.st_atime as i64, stat.st_atime_nsec as i64).max((stat.st_mtime as i64, stat.st_mtime_nsec as i64));
+            let is_later = heap.peek().is_some_and(|latest| (used, stat.st_ino) >= latest.key());
+            let is_open = || self.nodes.get(stat.st_ino).is_some_and(|node| node.data().is_some());
+            if stat.st_blocks == 0 || (heap.len() == BATCH && is_later) || is_open() {
+                return;
+            }
+            let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let Ok(path) = openat(file.directory, file.name, flags, Mode::empty()) else { return };
+            // The name may be another file's by now.
+            if fstat(&path).is_ok_and(|now| now.st_ino == stat.st_ino) {
+                heap.push(Candidate { used, number: stat.st_ino, path });
+            }
+            if heap.len() > BATCH {
+                heap.pop();
+            }
+        });
+        heap.into_sorted_vec()
+    }
+
+    /// Makes room for a write of a tenant that goes over to the disk when memory is full: closed files first, then the file itself, if
+    /// the kernel does not read it on its own. Whether anything was gained.
+    pub(super) fn make_room(&self, node: &Node, state: &mut NodeState, bytes: u64) -> bool {
+        let usage = self.account.usage();
+        let wanted = usage.bytes_max.saturating_sub(bytes.max(usage.bytes_max / 8));
+        if self.spill_down_to(wanted).files > 0 {
+            return true;
+        }
+        !state.is_with_kernel && matches!(self.spill_node(node, state, &|| false), Ok(Some(_)))
+    }
+
+    /// Moves one file's data; how many bytes, or `None` where it has to stay.
+    fn spill_node(&self, node: &Node, state: &mut NodeState, stop: &dyn Fn() -> bool) -> Result<Option<u64>> {
+        let Some(spill) = &self.spill else { return Ok(None) };
+        if node.kind != FileType::RegularFile || state.spilled.is_some() || state.is_gone {
+            return Ok(None);
+        }
+        let data = node.open_data(state)?;
+        if !is_alone(&data) {
+            return Ok(None);
+        }
+        let Some(copy) = spill.receive(&data, &fstat(&*data)?, stop)? else { return Ok(None) };
+        let copy = Arc::new(copy);
+        let freed = state.charged;
+        self.account.correct(freed, 0);
+        state.charged = fstat(&*copy).map_or(0, |stat| crate::node::charge(&stat));
+        if state.opens > 0 {
+            node.set_data(Some(Arc::clone(&copy)));
+        }
+        state.spilled = Some(copy);
+        self.counters.spilled_files.fetch_add(1, Ordering::Relaxed);
+        self.counters.spilled_bytes.fetch_add(freed, Ordering::Relaxed);
+        // Where this fails the memory is free no sooner than at the next start; the copy is the file from now on.
+        let _ = empty(&data);
+        Ok(Some(freed))
+    }
+}
