@@ -9,6 +9,7 @@
 //! The wall clock appears here only: history outlives the monotonic clock, so its age is told by the wall clock, and what a
 //! jump of that clock can do is bounded ([`HISTORY_AGE_MAX`], [`Store::prune`]).
 
+mod background;
 mod carry;
 mod claims;
 mod disks;
@@ -22,6 +23,7 @@ mod requests;
 mod schema;
 mod transaction;
 
+pub use background::BackgroundRow;
 pub use claims::{BoundProcess, Schedule, SetLevel, Span, StoredClaim};
 pub use disks::DiskIdentities;
 pub use error::{StoreError, StoreErrorKind};

@@ -6,7 +6,7 @@ use rusqlite::{Connection, TransactionBehavior};
 pub(crate) const APPLICATION_ID: i64 = 0x4d6e_7276;
 
 /// Step `n` brings a file of version `n` to `n + 1`. Steps are never edited, only added.
-const MIGRATIONS: [&str; 7] = [
+const MIGRATIONS: [&str; 8] = [
     "
     CREATE TABLE history (
         key TEXT NOT NULL,
@@ -149,6 +149,13 @@ const MIGRATIONS: [&str; 7] = [
         long_term_bytes_per_second, priority_group, true_at_unix_ms, disk_part FROM history;
     DROP TABLE history;
     ALTER TABLE history_by_disk RENAME TO history;
+",
+    "
+    CREATE TABLE background (           -- work that is put off
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        name TEXT NOT NULL UNIQUE,
+        queue TEXT NOT NULL             -- JSON
+    ) STRICT;
 ",
 ];
 

@@ -40,6 +40,12 @@ pub(crate) enum Hidden {
         /// Root of the hierarchy that it writes to
         cgroup_root: PathBuf,
     },
+    /// Does the background work that a directory holds, in a process of its own
+    #[command(hide = true)]
+    Background {
+        /// The directory
+        runtime: PathBuf,
+    },
     /// Writes the manual page and the completions
     #[command(hide = true)]
     Generate {

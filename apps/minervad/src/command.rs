@@ -3,6 +3,8 @@
 
 use crate::operator::days::Ahead;
 use minerva_api::v1;
+use minerva_model::{BackgroundId, DeviceId};
+use minerva_store::BackgroundRow;
 use minerva_tenant_server::request::{Answer, RequestSink, TenantCall};
 use prometheus_client::metrics::gauge::Gauge;
 use std::sync::mpsc::{SyncSender, TrySendError};
@@ -36,8 +38,44 @@ pub(crate) enum Command {
     Tenant(TenantCall),
     /// Entries of the ledger were committed, or could not be: look what came of them.
     StoreAnswered,
+    /// Something about background work.
+    Background(BackgroundCommand),
     /// Put a process into a named tenant.
     Register(v1::RegisterRequest, oneshot::Sender<Result<v1::RegisterResponse, String>>),
+}
+
+/// Answers with the queue, or says why it was refused.
+pub(crate) type BackgroundAnswer = oneshot::Sender<Result<v1::BackgroundQueue, String>>;
+
+/// Something about background work.
+#[derive(Debug)]
+pub(crate) enum BackgroundCommand {
+    /// Register it.
+    Add(v1::AddBackgroundRequest, BackgroundAnswer),
+    /// Pause, resume or remove it.
+    Change(v1::ChangeBackgroundRequest, BackgroundAnswer),
+    /// Tell of all.
+    Show(v1::BackgroundRequest, oneshot::Sender<v1::BackgroundResponse>),
+    /// The store has it, or could not keep it.
+    Kept {
+        /// What.
+        row: Box<BackgroundRow>,
+        /// On which disk.
+        device: Option<DeviceId>,
+        /// Why not.
+        kept: Result<(), String>,
+        /// Who asked.
+        answer: BackgroundAnswer,
+    },
+    /// The store has forgotten it, or could not.
+    Forgotten {
+        /// Which.
+        id: BackgroundId,
+        /// Why not.
+        forgotten: Result<(), String>,
+        /// Who asked.
+        answer: BackgroundAnswer,
+    },
 }
 
 /// The loop did not take a command.

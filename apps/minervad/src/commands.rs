@@ -24,6 +24,7 @@ impl Driver {
             Command::Register(request, answer) => drop(answer.send(self.register(request))),
             // These come with what else waits: `obey_waiting`.
             Command::Tenant(request) => self.asked(request),
+            Command::Background(command) => self.background_asked(command),
             Command::Adjust(request, answer) => self.adjust(&request, answer),
             // What came of them is taken after each command.
             Command::StoreAnswered => {}

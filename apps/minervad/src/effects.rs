@@ -63,6 +63,15 @@ impl Driver {
                 self.memory.models.keep(model);
                 None
             }
+            Effect::Background(order) => {
+                tracing::debug!(id = %order.id, pace = ?order.pace, "background work: {}", order.reason);
+                self.background.order(order);
+                None
+            }
+            Effect::BackgroundLearnt { id, cost } => {
+                self.background_learnt(id, cost);
+                None
+            }
             Effect::Learnt(row) => {
                 self.memory.learn(row);
                 None

@@ -31,6 +31,8 @@ pub(crate) fn run(runtime_dir: &Path, cgroup_root: PathBuf) -> anyhow::Result<()
     let settings = WriterSettings::new(runtime_dir, cgroup_root);
     // The daemon's standard error may have died with it, and that must not keep anything from being put back.
     let tell = |report: &RestoreReport| {
+        // Work that goes on would go on whoever comes to the disk.
+        minerva_linux_background::stop_all(runtime_dir);
         drop(writeln!(std::io::stderr(), "minervad guard: the daemon is gone or stuck\n{report}"))
     };
     run_guard(&settings, std::io::stdin(), tell).context("the guard failed")

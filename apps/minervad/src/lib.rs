@@ -1,12 +1,13 @@
 //! The daemon: who uses each disk, and what the kernel is told about it, once a slice.
 //!
 //! Threads: `main` turns the slice loop; `clients` serves tools and metrics; `tenants` serves those who take part; `store`
-//! writes to the disk; `signals` waits for signals. Between them are bounded queues, and the loop waits for none of the
+//! writes to the disk; `background` lets background work run in the gaps; `signals` waits for signals. Between them are bounded queues, and the loop waits for none of the
 //! others. A second process, the guard, puts everything back if this one dies.
 //!
 //! A library only so that fuzzing can reach what is inside.
 
 mod arguments;
+mod background;
 mod clock;
 mod command;
 mod commands;
@@ -40,6 +41,7 @@ pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let result = match &arguments.hidden {
         Some(Hidden::Guard { runtime_dir, cgroup_root }) => guard::run(runtime_dir, cgroup_root.clone()),
+        Some(Hidden::Background { runtime }) => background::work(runtime),
         Some(Hidden::Generate { directory }) => generate::run(directory),
         None if arguments.check => start::check(&arguments),
         None => start::run(&arguments),

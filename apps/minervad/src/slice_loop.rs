@@ -3,8 +3,9 @@
 //! Everything that goes into the engine passes [`Driver::tell`] and everything that comes out [`Driver::handle`], so that a
 //! recording made there is complete.
 
+use crate::background::Background;
 use crate::clock::{boottime, local_seconds, until};
-use crate::command::Command;
+use crate::command::{Command, Commands};
 use crate::findings::{Digest, Findings};
 use crate::free_space::FreeSpace;
 use crate::metrics::{DeviceLabel, Metrics};
@@ -54,6 +55,9 @@ pub(crate) struct Driver {
     pub(crate) free_space: FreeSpace,
     pub(crate) guard: Option<Guard>,
     pub(crate) memory: Memory,
+    pub(crate) background: Background,
+    /// For what comes back from the store.
+    pub(crate) commands: Commands,
     pub(crate) named: NamedTenants,
     pub(crate) metrics: Metrics,
     pub(crate) manager: ServiceManager,
@@ -144,6 +148,7 @@ impl Driver {
         self.memory.look_for_store();
         self.recall_unread();
         self.review_claims();
+        self.carry_background();
         if self.progress.slices == 0 {
             self.find_unknown_disks();
         }
@@ -368,6 +373,7 @@ impl Driver {
         self.feed(Event::Stopping);
         let message = "Minerva is ending; ask again when it has started anew.".to_owned();
         self.parts.give_up(None, &Refusal::new(RefusalKind::Stopping, message));
+        self.stop_background();
         self.memory.flush();
         self.recording.end();
         self.memory.close();

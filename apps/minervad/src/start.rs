@@ -1,6 +1,7 @@
 //! The start: judge the file, look at the host, take the lock, open everything, say that it is ready.
 
 use crate::arguments::Arguments;
+use crate::background::Background;
 use crate::command::{Commands, QUEUE_LENGTH};
 use crate::findings::{Digest, Findings};
 use crate::free_space::FreeSpace;
@@ -102,7 +103,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         &live_settings,
         config.engine.observe.slice,
     );
-    signals::listen(sender)?;
+    let background = Background::new(&config, &roots);
+    signals::listen(sender.clone())?;
     let server = Server::start(listeners, service, registry)?;
     let tenant_server = TenantServer::start(tenant_listeners, shared)?;
     let named = NamedTenants::new(NamedGroups::new(&settings, &config.named.parent));
@@ -119,6 +121,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         free_space,
         guard,
         memory,
+        background,
+        commands: sender,
         named,
         metrics,
         manager,

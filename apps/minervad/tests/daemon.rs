@@ -2,6 +2,7 @@
 
 #![expect(clippy::expect_used, reason = "a test bed that cannot be made is a failed test")]
 
+mod background;
 mod bed;
 mod listeners;
 mod taking_part;

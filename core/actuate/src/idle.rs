@@ -9,8 +9,11 @@
 //! tenant's requests: one in [`SECONDS_A_REQUEST`] each way. None waits for ever: while nothing is completed the cap
 //! doubles, so that a request much larger than those before is done within a minute or so.
 //!
+//! Background work that is stopped while others use the disk has no cap: it would outlast the pause that the work is for.
+//!
 //! Tenants at `idle` do not hold back each other. Caps are lifted when the host is short of memory (`memory`).
 
+use crate::Actuator;
 use crate::cap_knobs::wish_cap;
 use crate::ledger::Ledger;
 use minerva_model::{BackEnd, DeviceId, IoSignals, Nanos, TenantId};
@@ -28,6 +31,14 @@ const CAP_BYTES_MIN: u64 = 1 << 10;
 const CAP_BYTES_MAX: u64 = 256 << 10;
 /// Nothing is known of the tenant's requests yet.
 const CAP_BYTES_FIRST: u64 = 16 << 10;
+
+impl Actuator {
+    /// Tenants that are stopped by other means while others use a disk, and so get no cap at level `idle`.
+    pub fn stopped_elsewhere(&mut self, tenants: &BTreeSet<TenantId>) {
+        let Self { disks, ledger, .. } = self;
+        disks.values_mut().for_each(|disk| disk.stopped_elsewhere(tenants, ledger));
+    }
+}
 
 /// A tenant at `idle`.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -66,6 +77,9 @@ pub(crate) struct IdleTenants {
     by: Option<BackEnd>,
     paces: BTreeMap<TenantId, Pace>,
     others_at: Option<Nanos>,
+    /// Of those at `idle`, who is stopped by other means while others use the disk: needs no cap, and in a pause of others no delay.
+    #[serde(default)]
+    stopped_elsewhere: BTreeSet<TenantId>,
 }
 
 impl IdleTenants {
@@ -99,7 +113,7 @@ impl IdleTenants {
         }
         let Some(by) = self.by else { return };
         let holds_back = may_cap && self.others_at.is_some_and(|at| now.since(at) < QUIET);
-        for tenant in idle {
+        for tenant in idle.difference(&self.stopped_elsewhere) {
             let row = rows.binary_search_by_key(&(*tenant, device), |row| (row.tenant, row.device));
             let row = row.ok().map(|index| &rows[index]);
             let pace = self.paces.entry(*tenant).or_insert(Pace {
@@ -112,6 +126,14 @@ impl IdleTenants {
             if was_capped || pace.capped {
                 wish_cap(ledger, by, *tenant, device, pace.capped.then_some([pace.bytes_per_second; 2]));
             }
+        }
+    }
+
+    /// These are stopped by other means while others use the disk.
+    pub(crate) fn stopped_elsewhere(&mut self, device: DeviceId, tenants: &BTreeSet<TenantId>, ledger: &mut Ledger) {
+        if self.stopped_elsewhere != *tenants {
+            tenants.iter().for_each(|tenant| self.lift(device, *tenant, ledger));
+            self.stopped_elsewhere.clone_from(tenants);
         }
     }
 

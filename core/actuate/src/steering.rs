@@ -247,6 +247,11 @@ impl Steering {
         capped
     }
 
+    /// These are stopped by other means while others use the disk.
+    pub(crate) fn stopped_elsewhere(&mut self, tenants: &BTreeSet<TenantId>, ledger: &mut Ledger) {
+        self.idle.stopped_elsewhere(self.device.id, tenants, ledger);
+    }
+
     /// The tenant came back from `idle` within a slice.
     pub(crate) fn let_on(&mut self, tenant: TenantId, ledger: &mut Ledger) {
         self.idle.lift(self.device.id, tenant, ledger);

@@ -13,14 +13,21 @@
 //! | `plan` | the plan: spread, replayed queue by queue, corrected until space holds, or an alarm |
 //! | `margin` | how much more than expected the next second may bring |
 //! | `planner` | keeps a plan, says when it is outdated, and splits the cores each second |
+//! | `ahead` | a disk as a machine: what is expected of it in the next hour, day, week and month |
+//! | `cost` | what work costs, learnt while it runs |
+//! | `work`, `worklist` | real work: which queue of each disk may run, and how |
+//! | `gap` | whether others have paused |
 //!
 //! Work is in core-seconds, space in blocks, time in seconds from an origin of the caller's. What lies ahead comes as
 //! [`Expected`] slots of any length, so a horizon may be seconds or a month. Nothing here can fail: what is no number counts as nothing.
 //! The choices that the paper leaves open are in docs/adr/0017.
 
+mod ahead;
 mod bucket;
+mod cost;
 mod debt;
 mod erlang;
+mod gap;
 mod ledger;
 mod margin;
 mod nouns;
@@ -29,16 +36,21 @@ mod plan;
 mod planner;
 mod spread;
 mod terms;
+mod work;
+mod worklist;
 
+pub use ahead::{Forecast, Span};
 pub use bucket::FixedBucket;
 pub use debt::{Debts, Owed, Served};
 pub use erlang::{cores_for_wait, mean_wait_seconds, wait_probability};
+pub use gap::Gap;
 pub use ledger::Expected;
 pub use margin::Margin;
 pub use nouns::{Alarm, Machine, Payment, Plan, PlanInput, PlannedSlot, Shortage};
 pub use planner::{Measured, Planner, PlannerSettings, Replan, Split};
 pub use spread::Spread;
 pub use terms::{Growth, QueueId, Refusal, Terms};
+pub use worklist::{Foreground, WorkView, Worklist};
 
 /// A quantity: what is below 0 or no number is 0, and nothing is endless.
 fn quantity(value: f64) -> f64 {

@@ -4,6 +4,7 @@ use crate::debt::Debts;
 use crate::ledger::Expected;
 use crate::spread::Spread;
 use crate::terms::QueueId;
+use serde::{Deserialize, Serialize};
 
 /// Less of a core is rounding.
 const STOLEN_LEAST: f64 = 1e-6;
@@ -39,7 +40,7 @@ pub struct PlanInput<'a> {
 }
 
 /// A slot of a plan.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlannedSlot {
     /// When it begins.
     pub start_seconds: f64,
@@ -62,7 +63,7 @@ pub struct PlannedSlot {
 }
 
 /// When what is owed now is paid.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Payment {
     /// Whose debt.
     pub id: QueueId,
@@ -71,7 +72,7 @@ pub struct Payment {
 }
 
 /// What runs short.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Shortage {
     /// Space: so many blocks too few.
     Space {
@@ -87,7 +88,7 @@ pub enum Shortage {
 
 /// The pool or the machine is oversubscribed: even if everything worked in the background from now on, something would not hold. Add
 /// a disk or move load.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Alarm {
     /// From when on.
     pub at_seconds: f64,
@@ -96,7 +97,7 @@ pub struct Alarm {
 }
 
 /// A plan.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// In order.
     pub slots: Vec<PlannedSlot>,

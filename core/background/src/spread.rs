@@ -19,6 +19,8 @@ pub enum Spread {
     Headroom,
     /// Evenly, as Kachmar and Kaeli (2020) have it: the same in every slot that has so many free.
     Even,
+    /// As soon as anything is free: when work will be done that takes every gap.
+    Early,
 }
 
 impl Spread {
@@ -27,7 +29,8 @@ impl Spread {
         let taken = match self {
             Self::Headroom => free.max(-cores) - (cores - level),
             Self::Even if level <= cores => free.min(level),
-            Self::Even => free.max(0.0) + level - cores,
+            Self::Early if level <= cores => free,
+            Self::Even | Self::Early => free.max(0.0) + level - cores,
         };
         taken.clamp(0.0, cores)
     }
@@ -64,7 +67,10 @@ pub(crate) fn spread(how: Spread, curves: Curves<'_>) -> Vec<f64> {
     let mut cores = vec![0.0; slots];
     let (mut from, mut done) = (0, 0.0);
     for stretch in 1..=STRETCHES_MAX {
-        let Some(binding) = first_missed(how, curves, from, done, 0.0) else { break };
+        let Some(binding) = first_missed(how, curves, from, done, 0.0) else {
+            fill(how, curves, (from, slots), 0.0, &mut done, &mut cores);
+            break;
+        };
         let (mut low, mut high, mut until) = (0.0, LEVEL_MAX * curves.cores, binding);
         for _ in 0..BISECTIONS {
             let level = (low + high) / 2.0;
@@ -76,19 +82,24 @@ pub(crate) fn spread(how: Spread, curves: Curves<'_>) -> Vec<f64> {
         if stretch == STRETCHES_MAX {
             until = slots - 1;
         }
-        for (at, of_slot) in cores.iter_mut().enumerate().take(until + 1).skip(from) {
-            let before = done;
-            let taken = how.cores(high, curves.free[at], curves.cores);
-            done = f64::min(done + taken * curves.seconds[at], curves.ready[at]);
-            // Cores that find nothing to do are the foreground's.
-            *of_slot = if curves.seconds[at] > 0.0 { (done - before) / curves.seconds[at] } else { 0.0 };
-        }
+        fill(how, curves, (from, until + 1), high, &mut done, &mut cores);
         from = until + 1;
         if from == slots {
             break;
         }
     }
     cores
+}
+
+/// Works through a stretch at a level.
+fn fill(how: Spread, curves: Curves<'_>, (from, to): (usize, usize), level: f64, done: &mut f64, cores: &mut [f64]) {
+    for (at, of_slot) in cores.iter_mut().enumerate().take(to).skip(from) {
+        let before = *done;
+        let taken = how.cores(level, curves.free[at], curves.cores);
+        *done = f64::min(before + taken * curves.seconds[at], curves.ready[at]);
+        // Cores that find nothing to do are the foreground's.
+        *of_slot = if curves.seconds[at] > 0.0 { (*done - before) / curves.seconds[at] } else { 0.0 };
+    }
 }
 
 /// The first slot from `from` on whose requirement is missed at a level.
@@ -118,6 +129,8 @@ mod tests {
         assert_eq!(spread_of(Spread::Even, &free, &ready, &by_then(6.0)), [2.0, 2.0, 2.0, 0.0]);
         assert_eq!(spread_of(Spread::Headroom, &free, &ready, &by_then(12.0)), [2.0, 8.0, 2.0, 0.0]);
         assert_eq!(spread_of(Spread::Even, &free, &ready, &by_then(12.0)), [2.0, 8.0, 2.0, 0.0]);
+        assert_eq!(spread_of(Spread::Early, &free, &ready, &by_then(6.0)), [2.0, 8.0, 2.0, 5.0], "whatever is free");
+        assert_eq!(spread_of(Spread::Early, &free, &[11.0; 4], &by_then(6.0)), [2.0, 8.0, 1.0, 0.0]);
         // Three more than are free: one stolen in each.
         assert_eq!(spread_of(Spread::Headroom, &free, &ready, &by_then(15.0)), [3.0, 9.0, 3.0, 0.0]);
         assert_eq!(spread_of(Spread::Even, &free, &ready, &by_then(15.0)), [3.0, 9.0, 3.0, 0.0]);

@@ -1,5 +1,6 @@
 //! What a kind of background work costs, what it ties, and by when it is due.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// No item takes longer than this many core-seconds, some 30 years: beyond is no estimate.
@@ -8,7 +9,7 @@ const CORE_SECONDS_MAX: f64 = 1e9;
 const SLA_SECONDS_DEFAULT: f64 = 30.0 * 86_400.0;
 
 /// A queue of debt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct QueueId(pub u32);
 
 /// What the items of a queue have in common.

@@ -17,6 +17,7 @@
 //! Events may come in any order. What refers to something unknown is passed over, and an instant before the last one
 //! counts as the last one.
 
+mod background;
 mod days_ahead;
 mod family;
 mod forecasts;
@@ -26,10 +27,12 @@ mod slices;
 mod snapshot;
 mod unreadable;
 
+pub use minerva_background::{Plan, PlannedSlot, Shortage, Span, WorkView};
 pub use minerva_forecast::TenantOutlook;
 pub use minerva_forecast::tenant::{RateForecast, SessionClass};
 pub use snapshot::SnapshotError;
 
+use crate::background::Background;
 use crate::forecasts::Forecasts;
 use crate::readings::Ended;
 use crate::slices::Slices;
@@ -52,6 +55,8 @@ pub struct Engine {
     forecasts: Forecasts,
     decider: Decider,
     actuator: Actuator,
+    #[serde(default)]
+    background: Background,
     devices: BTreeSet<DeviceId>,
     unreadable: Unreadable,
     slices: Option<Slices>,
@@ -109,6 +114,9 @@ impl Engine {
                 let finding = self.forecasts.recalled(&model);
                 self.found(finding.into_iter().collect());
             }
+            Event::BackgroundSet(queue) => self.background.set(*queue),
+            Event::BackgroundGone(id) => self.background.gone(id),
+            Event::BackgroundReported(report) => self.background.reported(self.now, &report),
             Event::Stopping => self.stop(),
         }
         // At once, so that effects stand in the order of the events that caused them.
@@ -184,6 +192,16 @@ impl Engine {
         self.forecasts.of(tenant, device)
     }
 
+    /// Background work, by number.
+    pub fn background(&self) -> impl Iterator<Item = WorkView<'_>> {
+        self.background.views(self.now)
+    }
+
+    /// The plan of a disk's background work.
+    pub fn background_plan(&self, device: DeviceId, span: Span) -> Plan {
+        self.background.plan(self.now, device, span, self.forecasts.outlook())
+    }
+
     /// Whether any are made: then samples should tell what tenants use besides the disk.
     pub fn makes_forecasts(&self) -> bool {
         self.forecasts.are_wanted()
@@ -214,12 +232,14 @@ impl Engine {
         let findings = self.decider.tenant_seen(self.now, tenant, histories);
         self.found(findings);
         self.forecasts.tenant_seen(tenant);
+        self.background.tenant_seen(tenant);
         self.actuator.tenant_seen(tenant);
     }
 
     fn tenant_gone(&mut self, id: TenantId) {
         self.observer.tenant_gone(id);
         self.forecasts.tenant_gone(id);
+        self.background.tenant_gone(id);
         let forgotten = self.decider.tenant_gone(id);
         self.effects.extend(forgotten);
         self.actuator.tenant_gone(id);
@@ -261,6 +281,10 @@ impl Engine {
         let outlook = self.forecasts.slice(ended);
         let outlook = self.supposed.take().unwrap_or(outlook);
         self.effects.extend(self.forecasts.due(self.now));
+        let (told, levels) = self.background.slice(self.now, (&signals, &outlook), &mut self.decider);
+        self.effects.extend(told);
+        self.asked_for(Vec::new(), levels);
+        self.actuator.stopped_elsewhere(&self.background.stopped_elsewhere());
         let input = DecideInput { signals: &signals, outlook };
         // Also in `observe`: what is learnt there is what the first decision in another mode is made from.
         let Decided { effects, mut decisions, histories } = self.decider.slice(self.now, input);

@@ -2,9 +2,10 @@
 //! A recording is the list of both, and replaying its events must give its effects byte for byte.
 
 use crate::{
-    Adjustment, AgentReport, Decision, Declaration, Device, DeviceId, EngineConfig, EntryNumber, Finding, FittedModel,
-    Granted, KnobInspection, KnobRelease, KnobWrite, LearntBandwidth, LedgerEntry, LevelClaims, Outcome, Purchase,
-    Recalled, Refused, RequestId, Sample, ServedDisks, Tenant, TenantHistory, TenantId, TenantRequest, WriteId,
+    Adjustment, AgentReport, BackgroundCost, BackgroundId, BackgroundOrder, BackgroundQueue, BackgroundReport,
+    Decision, Declaration, Device, DeviceId, EngineConfig, EntryNumber, Finding, FittedModel, Granted, KnobInspection,
+    KnobRelease, KnobWrite, LearntBandwidth, LedgerEntry, LevelClaims, Outcome, Purchase, Recalled, Refused, RequestId,
+    Sample, ServedDisks, Tenant, TenantHistory, TenantId, TenantRequest, WriteId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -77,6 +78,12 @@ pub enum Event {
     BandwidthRecalled(LearntBandwidth),
     /// A model that was kept before this start; after the first `Configured`.
     ModelRecalled(FittedModel),
+    /// A queue of background work, new or with other terms.
+    BackgroundSet(Box<BackgroundQueue>),
+    /// A queue of background work is no more.
+    BackgroundGone(BackgroundId),
+    /// How far background work is. It counts in the slice that ends next.
+    BackgroundReported(BackgroundReport),
     /// The driver is about to end: everything that was written is to be put back.
     Stopping,
 }
@@ -117,4 +124,13 @@ pub enum Effect {
     Learnt(LearntBandwidth),
     /// Keep this for the next start, in place of the model of this kind before it.
     KeepModel(FittedModel),
+    /// Let background work run so from now on.
+    Background(BackgroundOrder),
+    /// Remember for the next start what background work costs.
+    BackgroundLearnt {
+        /// Whose.
+        id: BackgroundId,
+        /// What.
+        cost: BackgroundCost,
+    },
 }

@@ -38,6 +38,8 @@ pub enum FindingKind {
     CapsLifted,
     /// The host is no longer short of memory, and caps are dealt again.
     CapsBack,
+    /// Space or a deadline of background work would not hold even if the disk did nothing else.
+    Oversubscribed,
 }
 
 impl FindingKind {
@@ -59,6 +61,7 @@ impl FindingKind {
             Self::ModelDamaged => "model-damaged",
             Self::CapsLifted => "caps-lifted",
             Self::CapsBack => "caps-back",
+            Self::Oversubscribed => "oversubscribed",
         }
     }
 

@@ -18,10 +18,12 @@
 //! | [`Decision`] | `decision` | `core/decide` | `core/actuate`, people |
 //! | [`KnobWrite`], [`KnobInspection`] | `plan` | `core/actuate` | `linux/actuate` |
 //! | [`Event`], [`Effect`] | `event` | drivers, `core/engine` | `core/engine`, drivers |
+//! | [`BackgroundQueue`], [`BackgroundReport`], [`BackgroundOrder`] | `background` | drivers, `core/background` | `core/background`, drivers |
 //! | [`Finding`] | `finding` | any stage | people |
 //! | [`EngineConfig`] | `settings` | `config` | `core/engine` |
 
 mod back_end;
+mod background;
 mod claim;
 mod credit;
 mod decision;
@@ -47,6 +49,10 @@ mod tenant;
 mod time;
 
 pub use back_end::BackEnd;
+pub use background::{
+    BackgroundCost, BackgroundHold, BackgroundId, BackgroundOrder, BackgroundPace, BackgroundQueue, BackgroundReport,
+    BackgroundState,
+};
 pub use claim::{Level, LevelClaims, ScheduledClaim, SetClaim};
 pub use credit::{
     Adjustment, Boost, CreditLot, Declaration, DeclaredOperation, EntryKind, EntryNumber, LearntBandwidth, LedgerEntry,

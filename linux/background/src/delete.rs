@@ -215,7 +215,7 @@ impl Removed {
 }
 
 /// The directory of this name itself: no link, no mount.
-fn open_directory(parent: &OwnedFd, name: &CStr) -> Result<OwnedFd, Errno> {
+pub(crate) fn open_directory(parent: &OwnedFd, name: &CStr) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
     let mut attempts = 0;

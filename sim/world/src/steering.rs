@@ -190,6 +190,8 @@ impl Steering {
                 | Effect::Refused(_)
                 | Effect::Ready { .. }
                 | Effect::Declare(_)
+                | Effect::Background(_)
+                | Effect::BackgroundLearnt { .. }
                 | Effect::Learnt(_)
                 | Effect::KeepModel(_) => continue,
             };

@@ -42,7 +42,8 @@ impl Access {
     /// operators, until somebody decides.
     pub(crate) fn permit(self, method: &str) -> Result<(), Status> {
         match (self, method) {
-            (Self::Operator, _) | (Self::Viewer, "Status" | "Watch" | "Explain" | "Forecast" | "Audit") => Ok(()),
+            (Self::Operator, _)
+            | (Self::Viewer, "Status" | "Watch" | "Explain" | "Forecast" | "Audit" | "Background") => Ok(()),
             (Self::Viewer, _) => {
                 let message = format!("members of daemon.viewer_group may look and no more; {method} is for operators");
                 Err(Status::permission_denied(message))
@@ -85,7 +86,7 @@ mod tests {
             all.iter().filter(|method| access.permit(method).is_ok()).cloned().collect()
         };
         assert_eq!(permitted(Access::Operator), all);
-        assert_eq!(permitted(Access::Viewer), ["Status", "Watch", "Explain", "Forecast", "Audit"]);
+        assert_eq!(permitted(Access::Viewer), ["Status", "Watch", "Explain", "Forecast", "Audit", "Background"]);
         assert_eq!(permitted(Access::Denied), Vec::<String>::new());
         assert!(Access::Viewer.permit("AddedLater").is_err());
     }

@@ -1,7 +1,7 @@
 //! The operator's service: turns each call into a command for the slice loop, or a look into the store. Nothing here can
 //! delay a slice: queues are bounded and answers that nobody waits for are dropped.
 
-use crate::command::{Command, Commands, NotTaken, RECORD_QUEUE_LENGTH};
+use crate::command::{BackgroundCommand, Command, Commands, NotTaken, RECORD_QUEUE_LENGTH};
 use crate::operator::days::Ahead;
 use crate::operator::explain::Explainer;
 use crate::tenants::audit;
@@ -116,6 +116,39 @@ impl Operator for Service {
         let request = request.into_inner();
         let result = self.ask(|answer| Command::Adjust(request, answer)).await?;
         result.map(Response::new).map_err(|refusal| Status::new(code_of(refusal.kind), refusal.message))
+    }
+
+    async fn add_background(
+        &self,
+        request: Request<v1::AddBackgroundRequest>,
+    ) -> Result<Response<v1::AddBackgroundResponse>, Status> {
+        let request = request.into_inner();
+        let verdict = self.ask(|answer| Command::Background(BackgroundCommand::Add(request, answer))).await?;
+        let queue = verdict.map_err(Status::failed_precondition)?;
+        Ok(Response::new(v1::AddBackgroundResponse { queue: Some(queue) }))
+    }
+
+    async fn change_background(
+        &self,
+        request: Request<v1::ChangeBackgroundRequest>,
+    ) -> Result<Response<v1::ChangeBackgroundResponse>, Status> {
+        let request = request.into_inner();
+        let what = match request.change() {
+            v1::BackgroundChange::Remove => "removed",
+            v1::BackgroundChange::Pause => "paused",
+            _ => "resumed",
+        };
+        let verdict = self.ask(|answer| Command::Background(BackgroundCommand::Change(request, answer))).await?;
+        let queue = verdict.map_err(Status::failed_precondition)?;
+        Ok(Response::new(v1::ChangeBackgroundResponse { message: format!("{} is {what}", queue.name) }))
+    }
+
+    async fn background(
+        &self,
+        request: Request<v1::BackgroundRequest>,
+    ) -> Result<Response<v1::BackgroundResponse>, Status> {
+        let request = request.into_inner();
+        self.ask(|answer| Command::Background(BackgroundCommand::Show(request, answer))).await.map(Response::new)
     }
 
     async fn audit(&self, request: Request<v1::AuditRequest>) -> Result<Response<Self::AuditStream>, Status> {

@@ -18,10 +18,12 @@ use anyhow::Context;
 use jobs::{Acknowledged, Batch, ClaimCommit, Commits, Entered, Job, Look};
 use minerva_config::DaemonSettings;
 use minerva_model::{
-    AccessKind, Boost, Declaration, DeviceId, Event, LearntBandwidth, LedgerEntry, Nanos, Recalled, Tenant,
-    TenantHistory,
+    AccessKind, BackgroundId, Boost, Declaration, DeviceId, Event, LearntBandwidth, LedgerEntry, Nanos, Recalled,
+    Tenant, TenantHistory,
 };
-use minerva_store::{AuditRow, DiskIdentities, ModelFiles, Posting, RequestRow, Store, StoreError, StoredClaim};
+use minerva_store::{
+    AuditRow, BackgroundRow, DiskIdentities, ModelFiles, Posting, RequestRow, Store, StoreError, StoredClaim,
+};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, channel, sync_channel};
@@ -198,6 +200,11 @@ impl Memory {
         let newer = self.learnt.iter().filter(|((of, _), _)| *of == device);
         rows.extend(newer.map(|((_, access), row)| (*access, *row)));
         rows.into_values().collect()
+    }
+
+    /// Background work that is registered, and the last number that was used; nothing while the store cannot be read.
+    pub(crate) fn background(&self) -> Option<(Vec<BackgroundRow>, BackgroundId)> {
+        self.read("background work", Store::background)
     }
 
     fn read<T>(&self, of: &str, look: impl FnOnce(&Store) -> Result<T, StoreError>) -> Option<T> {

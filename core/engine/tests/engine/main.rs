@@ -1,6 +1,7 @@
 //! The loop as a whole: modes, wake-ups, silence when nothing changes, and what holds for any order of events.
 
 mod any_order;
+mod background;
 mod taking_part;
 
 use minerva_engine::Engine;

@@ -1,0 +1,106 @@
+//! The thread that carries background work out. It looks for others at a disk far more often than there are slices.
+
+use crate::clock::boottime;
+use anyhow::Context;
+use minerva_linux_background::{Executor, Settings, Spec, Standing};
+use minerva_model::{BackgroundId, BackgroundOrder, DeviceId, Nanos};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Before ordinary processes: whoever comes back to the disk waits for this thread.
+const NICE: i32 = -15;
+/// How often it is looked how workers are while none may run.
+const REST: Duration = Duration::from_millis(250);
+
+/// What the thread is told.
+enum Word {
+    Add(Box<Spec>, DeviceId, Nanos),
+    Order(BackgroundOrder),
+    BeginAgain(BackgroundId),
+    Remove(BackgroundId),
+    Tell,
+    Stop,
+}
+
+/// The loop's end.
+pub(crate) struct Carrier {
+    words: Sender<Word>,
+    standings: Receiver<Vec<Standing>>,
+    thread: JoinHandle<()>,
+}
+
+impl Carrier {
+    /// Starts the thread.
+    pub(crate) fn start(settings: Settings) -> anyhow::Result<Self> {
+        let (words, heard) = channel();
+        let (tell, standings) = channel();
+        let thread = std::thread::Builder::new()
+            .name("background".to_owned())
+            .spawn(move || {
+                if let Err(error) = rustix::process::setpriority_process(None, NICE) {
+                    tracing::info!(%error, "the thread for background work runs at ordinary priority, ignoring");
+                }
+                carry(&mut Executor::new(settings), &heard, &tell);
+            })
+            .context("failed to start the thread for background work")?;
+        Ok(Self { words, standings, thread })
+    }
+
+    /// A queue, with the time that it ran before.
+    pub(crate) fn add(&self, spec: Spec, device: DeviceId, ran: Nanos) {
+        self.say(Word::Add(Box::new(spec), device, ran));
+    }
+
+    pub(crate) fn order(&self, order: BackgroundOrder) {
+        self.say(Word::Order(order));
+    }
+
+    pub(crate) fn begin_again(&self, id: BackgroundId) {
+        self.say(Word::BeginAgain(id));
+    }
+
+    pub(crate) fn remove(&self, id: BackgroundId) {
+        self.say(Word::Remove(id));
+    }
+
+    /// How queues are, as asked for in the slice before; and asks again. Never waits.
+    pub(crate) fn standings(&self) -> Vec<Standing> {
+        let told = self.standings.try_iter().flatten().collect();
+        self.say(Word::Tell);
+        told
+    }
+
+    /// Stops all work and ends the thread.
+    pub(crate) fn stop(self) {
+        self.say(Word::Stop);
+        if self.thread.join().is_err() {
+            tracing::error!("the thread for background work had panicked; its work is stopped by the guard");
+        }
+    }
+
+    fn say(&self, word: Word) {
+        // It ends only when it is told to, or by a panic, which was logged.
+        let _ = self.words.send(word);
+    }
+}
+
+fn carry(executor: &mut Executor, words: &Receiver<Word>, tell: &Sender<Vec<Standing>>) {
+    loop {
+        let wait = executor.step(boottime()).unwrap_or(REST);
+        let word = match words.recv_timeout(wait) {
+            Ok(word) => word,
+            Err(RecvTimeoutError::Timeout) => continue,
+            Err(RecvTimeoutError::Disconnected) => return executor.stop(),
+        };
+        match word {
+            Word::Add(spec, device, ran) => executor.add(boottime(), *spec, device, ran),
+            Word::Order(order) => executor.order(&order),
+            Word::BeginAgain(id) => executor.begin_again(id),
+            Word::Remove(id) => executor.remove(id),
+            // The loop may have ended.
+            Word::Tell => drop(tell.send(executor.standings())),
+            Word::Stop => return executor.stop(),
+        }
+    }
+}

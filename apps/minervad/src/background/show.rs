@@ -1,0 +1,142 @@
+//! What operators see of background work.
+
+use super::registered::by_wall;
+use crate::slice_loop::Driver;
+use minerva_api::v1;
+use minerva_engine::{Plan, Shortage, Span};
+use minerva_linux_background::Kind;
+use minerva_model::{BackgroundHold, BackgroundId, BackgroundPace, BackgroundState, DeviceId, Nanos};
+use std::collections::BTreeSet;
+
+const BLOCK_BYTES: f64 = 4096.0;
+/// Of a plan's limit above this the size of the file system is not known.
+const LIMIT_BYTES_KNOWN: f64 = 1e14;
+
+impl Driver {
+    pub(super) fn show_background(&self, request: &v1::BackgroundRequest) -> v1::BackgroundResponse {
+        let queues = self.background.queues.keys().map(|id| self.shown_queue(*id)).collect();
+        let span = match request.span() {
+            v1::BackgroundSpan::Unspecified => None,
+            v1::BackgroundSpan::Hour => Some(Span::Hour),
+            v1::BackgroundSpan::Day => Some(Span::Day),
+            v1::BackgroundSpan::Week => Some(Span::Week),
+            v1::BackgroundSpan::Month => Some(Span::Month),
+        };
+        let owed = self.background.queues.values().filter(|queue| !queue.row.state.is_over());
+        let devices: BTreeSet<DeviceId> = owed.filter_map(|queue| queue.device).collect();
+        let plan = |(device, span)| self.shown_plan(device, span, request.span);
+        let plans =
+            span.into_iter().flat_map(|span| devices.iter().map(move |device| (*device, span))).map(plan).collect();
+        v1::BackgroundResponse { queues, plans }
+    }
+
+    pub(super) fn shown_queue(&self, id: BackgroundId) -> v1::BackgroundQueue {
+        let Some(queue) = self.background.queues.get(&id) else { return v1::BackgroundQueue::default() };
+        let row = &queue.row;
+        let view = self.engine.background().find(|view| view.queue.id == id);
+        let name = queue.device.and_then(|device| self.devices.get(&device)).map(|device| device.name.clone());
+        let state = match row.state {
+            state if state.is_over() => state.as_str(),
+            _ if row.is_paused => "paused",
+            state => state.as_str(),
+        };
+        let reason = match &view {
+            _ if queue.device.is_none() && row.state != BackgroundState::Done => {
+                "its path is on no disk that is watched now".to_owned()
+            }
+            Some(view) if view.is_silent => "its worker has said nothing for a while".to_owned(),
+            Some(view) => view.order.reason.clone(),
+            None => String::new(),
+        };
+        let share_permille = match view.as_ref().map(|view| view.order.pace) {
+            Some(BackgroundPace::Share(permille)) => permille.into(),
+            _ => 0,
+        };
+        let cost = view.as_ref().map_or(row.cost, |view| view.cost);
+        let due = view.as_ref().map(|view| by_wall(view.due));
+        v1::BackgroundQueue {
+            id: id.to_string(),
+            name: row.name.clone(),
+            kind: row.kind.clone(),
+            path: row.path.clone(),
+            command: row.command.clone(),
+            device: name.unwrap_or_default(),
+            priority: row.priority.into(),
+            state: state.to_owned(),
+            reason,
+            message: row.message.clone(),
+            done_items: row.done_items,
+            total_items: row.total_items,
+            items: Kind::from_word(&row.kind).map_or("", Kind::items).to_owned(),
+            left_seconds: view.as_ref().map_or(0.0, |view| view.left_seconds),
+            ran_seconds: row.ran_ms as f64 / 1000.0,
+            tied_bytes: view.as_ref().map_or(0, |view| view.tied_bytes as u64),
+            added_unix_ns: row.added_unix_ms.saturating_mul(1_000_000),
+            due_unix_ns: row.due_unix_ms.map(|ms| ms.saturating_mul(1_000_000)).or(due).unwrap_or(0),
+            seconds_per_item: cost.seconds_per_item,
+            measured_seconds: cost.measured_seconds,
+            slow_down: cost.slow_down,
+            hold: match view.map(|view| view.queue.hold) {
+                Some(BackgroundHold::Cap) => "cap",
+                _ => "stop",
+            }
+            .to_owned(),
+            share_permille,
+        }
+    }
+
+    fn shown_plan(&self, device: DeviceId, span: Span, shown_span: i32) -> v1::BackgroundPlan {
+        let plan = self.engine.background_plan(device, span);
+        let name = |id: u32| {
+            let queue = self.background.queues.get(&BackgroundId(id));
+            queue.map_or_else(|| format!("b{id}"), |queue| queue.row.name.clone())
+        };
+        let alarm = |at_seconds: f64, shortage: Shortage| v1::BackgroundAlarm {
+            at_unix_ns: wall(at_seconds),
+            message: match shortage {
+                Shortage::Space { blocks } => {
+                    format!("space runs out: {:.1} GB too few", blocks * BLOCK_BYTES / 1e9)
+                }
+                Shortage::Deadline { id } => format!("{} misses its deadline", name(id.0)),
+            },
+        };
+        v1::BackgroundPlan {
+            device: self.devices.get(&device).map_or_else(|| device.to_string(), |device| device.name.clone()),
+            span: shown_span,
+            violations: plan.violations() as u32,
+            payments: plan
+                .payments
+                .iter()
+                .map(|payment| v1::BackgroundPayment {
+                    name: name(payment.id.0),
+                    paid_unix_ns: payment.paid_seconds.map(wall),
+                })
+                .collect(),
+            alarms: plan.alarms.iter().map(|found| alarm(found.at_seconds, found.shortage)).collect(),
+            slots: slots(&plan),
+        }
+    }
+}
+
+fn slots(plan: &Plan) -> Vec<v1::BackgroundSlot> {
+    let slot = |slot: &minerva_engine::PlannedSlot| {
+        let limit = (slot.bucket_blocks + slot.used_blocks) * BLOCK_BYTES;
+        let is_known = limit < LIMIT_BYTES_KNOWN;
+        v1::BackgroundSlot {
+            start_unix_ns: wall(slot.start_seconds),
+            length_ns: (slot.seconds * 1e9) as u64,
+            foreground_permille: slot.foreground_cores as u32,
+            background_permille: slot.background_cores.round() as u32,
+            stolen_permille: slot.stolen_cores.round() as u32,
+            used_bytes: if is_known { (slot.used_blocks * BLOCK_BYTES) as u64 } else { 0 },
+            tied_bytes: (slot.debt_blocks * BLOCK_BYTES) as u64,
+            limit_bytes: if is_known { limit as u64 } else { 0 },
+        }
+    };
+    plan.slots.iter().map(slot).collect()
+}
+
+/// Seconds of the loop's clock by the wall's.
+fn wall(seconds: f64) -> i64 {
+    by_wall(Nanos((seconds.max(0.0) * 1e9) as u64))
+}

@@ -1,0 +1,166 @@
+//! How far a plan looks, and what is expected of a disk meanwhile.
+//!
+//! A disk is planned as a machine of [`PARTS`] cores, each a thousandth of its time: what the foreground takes of it are busy cores,
+//! and work that runs alone for a second pays a thousand core-seconds.
+
+use crate::cost::Mean;
+use crate::ledger::Expected;
+use crate::nouns::Machine;
+use minerva_model::Nanos;
+use serde::{Deserialize, Serialize};
+
+/// Parts of a disk's time.
+pub(crate) const PARTS: u32 = 1_000;
+/// Blocks are this large.
+pub(crate) const BLOCK_BYTES: f64 = 4096.0;
+/// What the foreground does by day and night belongs together.
+const FOREGROUND_HALF_LIFE_SECONDS: f64 = 12.0 * 3600.0;
+const GAPS_HALF_LIFE_SECONDS: f64 = 3600.0;
+const SPACE_HALF_LIFE_SECONDS: f64 = 24.0 * 3600.0;
+/// Before anything was measured, the part of the time that others leave which work gets.
+const USABLE_ASSUMED: f64 = 0.8;
+/// However little came of the gaps before, some part of them is planned with.
+const USABLE_MIN: f64 = 0.05;
+/// Where nobody knows how large a file system is, it is not short of space.
+const CAPACITY_UNKNOWN: f64 = 1e15;
+
+/// How far a plan looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Span {
+    /// An hour, by minutes.
+    Hour,
+    /// A day, in bins of ten minutes.
+    Day,
+    /// A week, by hours.
+    Week,
+    /// 30 days, by hours.
+    Month,
+}
+
+impl Span {
+    /// Number of slots and their length in seconds.
+    pub const fn slots(self) -> (u16, f64) {
+        match self {
+            Self::Hour => (60, 60.0),
+            Self::Day => (144, 600.0),
+            Self::Week => (168, 3600.0),
+            Self::Month => (720, 3600.0),
+        }
+    }
+}
+
+/// Bytes a second that are expected of a disk so many seconds from now; `None` where nothing is forecast.
+pub type Forecast<'a> = &'a dyn Fn(f64) -> Option<f64>;
+
+/// What is known of a disk's foreground and space.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Disk {
+    /// The part of its time that the foreground takes.
+    busy: Mean,
+    /// Bytes a second of the foreground.
+    bytes: Mean,
+    /// Requests a second of the foreground in slices in which it was active and no work ran.
+    pub(crate) alone: Mean,
+    /// The part of the time that the foreground left in which work that may use the gaps did run.
+    usable: Mean,
+    /// Bytes in use and in all; nothing in all: unknown.
+    space: (f64, f64),
+    /// Bytes a second by which what is in use grows.
+    growth: Mean,
+    space_at: Option<Nanos>,
+}
+
+impl Disk {
+    pub(crate) fn foreground(&mut self, busy: f64, bytes_per_second: f64, seconds: f64) {
+        self.busy.add(busy.min(1.0), seconds, FOREGROUND_HALF_LIFE_SECONDS);
+        self.bytes.add(bytes_per_second, seconds, FOREGROUND_HALF_LIFE_SECONDS);
+    }
+
+    /// Of a second of which the foreground left a part, work that may run in gaps ran for another.
+    pub(crate) fn gaps(&mut self, left: f64, ran: f64, seconds: f64) {
+        if left > 0.0 {
+            self.usable.add((ran / left).min(1.0), left * seconds, GAPS_HALF_LIFE_SECONDS);
+        }
+    }
+
+    /// Bytes in use, and bytes in all.
+    pub(crate) fn space(&mut self, now: Nanos, used_bytes: u64, size_bytes: u64, freed_bytes: f64) {
+        if size_bytes == 0 {
+            return;
+        }
+        let seconds = self.space_at.map_or(0.0, |at| now.since(at).as_secs_f64());
+        if seconds > 0.0 && self.space.1 > 0.0 {
+            let grown = (used_bytes as f64 + freed_bytes - self.space.0).max(0.0);
+            self.growth.add(grown / seconds, seconds, SPACE_HALF_LIFE_SECONDS);
+        }
+        self.space_at = Some(now);
+        self.space = (used_bytes as f64, size_bytes as f64);
+    }
+
+    /// The part of what the foreground leaves that work can use.
+    pub(crate) fn usable(&self) -> f64 {
+        self.usable.get().unwrap_or(USABLE_ASSUMED).clamp(USABLE_MIN, 1.0)
+    }
+
+    pub(crate) const fn machine() -> Machine {
+        Machine { cores: PARTS, foreground_ops_per_core_second: 1.0 }
+    }
+
+    /// Blocks in use beside those that debt ties.
+    pub(crate) fn used_blocks(&self, tied_blocks: f64) -> f64 {
+        (self.space.0 / BLOCK_BYTES - tied_blocks).max(0.0)
+    }
+
+    pub(crate) fn expected(&self, span: Span, forecast: Forecast<'_>) -> Vec<Expected> {
+        let (count, seconds) = span.slots();
+        let (busy, bytes) = (self.busy.get().unwrap_or(0.0), self.bytes.get().unwrap_or(0.0));
+        let capacity = if self.space.1 > 0.0 { self.space.1 } else { CAPACITY_UNKNOWN };
+        let slot = |number: u16| {
+            // How long the disk takes for a byte is what it took so far.
+            let foreseen = forecast((f64::from(number) + 0.5) * seconds).filter(|_| bytes > 0.0);
+            let busy = foreseen.map_or(busy, |expected| (busy * expected / bytes).min(1.0));
+            Expected {
+                seconds,
+                foreground_ops_per_second: f64::from(PARTS) * (1.0 - self.usable() * (1.0 - busy)),
+                written_blocks_per_second: self.growth.get().unwrap_or(0.0) / BLOCK_BYTES,
+                unique_share: 1.0,
+                capacity_blocks: capacity / BLOCK_BYTES,
+            }
+        };
+        (0..count).map(slot).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Disk, PARTS, Span};
+    use minerva_model::Nanos;
+
+    fn free(disk: &Disk, forecast: super::Forecast<'_>) -> Vec<f64> {
+        let slots = disk.expected(Span::Hour, forecast);
+        slots.iter().map(|slot| (f64::from(PARTS) - slot.foreground_ops_per_second).round()).collect()
+    }
+
+    #[test]
+    fn what_is_free_follows_the_forecast_where_there_is_one_and_the_mean_where_not() {
+        let mut disk = Disk::default();
+        assert_eq!(free(&disk, &|_| None), [800.0; 60], "nothing is known: four fifths of the time can be used");
+        disk.foreground(0.5, 1e6, 60.0);
+        assert_eq!(free(&disk, &|_| None), [400.0; 60]);
+        let forecast = |seconds: f64| Some(if seconds < 1800.0 { 2e6 } else { 0.0 });
+        let slots = free(&disk, &forecast);
+        assert_eq!((slots[0], slots[29], slots[30], slots[59]), (0.0, 0.0, 800.0, 800.0));
+        (0..40_000).for_each(|_| disk.gaps(0.5, 0.1, 1.0));
+        assert_eq!(free(&disk, &|_| None), [100.0; 60], "little came of the gaps");
+    }
+
+    #[test]
+    fn growth_is_what_is_added_and_not_what_is_freed() {
+        let mut disk = Disk::default();
+        disk.space(Nanos::from_secs(0), 1 << 30, 4 << 30, 0.0);
+        disk.space(Nanos::from_secs(100), (1 << 30) - (1 << 20), 4 << 30, f64::from(2 << 20));
+        let slot = disk.expected(Span::Day, &|_| None)[0];
+        assert!((slot.written_blocks_per_second * 4096.0 - f64::from(1 << 20) / 100.0).abs() < 1.0);
+        assert_eq!((slot.capacity_blocks, slot.unique_share), (f64::from(1 << 20), 1.0));
+    }
+}

@@ -1,0 +1,115 @@
+//! One queue of real work, and what it looks like to a plan.
+
+use crate::ahead::{BLOCK_BYTES, PARTS};
+use crate::cost::Learnt;
+use crate::debt::Debts;
+use crate::terms::{Growth, QueueId, Terms};
+use minerva_model::{BackgroundOrder, BackgroundPace, BackgroundQueue, BackgroundReport, BackgroundState, Nanos};
+use serde::{Deserialize, Serialize};
+
+/// Without a deadline.
+const SLA_DEFAULT: Nanos = Nanos::from_secs(30 * 86_400);
+/// Work of unknown size is taken to be this much longer than what was done of it, and this many seconds at least.
+const UNKNOWN_GROWTH: f64 = 1.25;
+const UNKNOWN_SECONDS: f64 = 60.0;
+/// A queue that gave no report for so long is not counted on to do anything.
+const SILENT: Nanos = Nanos::from_secs(30);
+
+/// A queue under way.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Work {
+    pub(crate) queue: BackgroundQueue,
+    pub(crate) learnt: Learnt,
+    pub(crate) state: BackgroundState,
+    pub(crate) order: BackgroundOrder,
+    /// The order was told, since the driver last said what the queue is.
+    pub(crate) is_told: bool,
+    /// Ran in the slice that is under way.
+    pub(crate) ran: Nanos,
+    pub(crate) done_items: f64,
+    pub(crate) total_items: Option<f64>,
+    pub(crate) tied_bytes: f64,
+    pub(crate) reported_at: Option<Nanos>,
+}
+
+impl Work {
+    pub(crate) fn new(queue: BackgroundQueue) -> Self {
+        let order = BackgroundOrder { id: queue.id, pace: BackgroundPace::Hold, reason: String::new() };
+        Self {
+            learnt: Learnt::new(queue.cost),
+            state: BackgroundState::Waiting,
+            order,
+            is_told: false,
+            ran: Nanos::ZERO,
+            done_items: crate::quantity(queue.done_items),
+            total_items: queue.total_items.map(crate::quantity),
+            tied_bytes: 0.0,
+            reported_at: None,
+            queue,
+        }
+    }
+
+    /// Takes a report; what was freed with it. A queue that lies about its progress is believed in what it does only: items that are
+    /// taken back are not done, and never more than there are.
+    pub(crate) fn reported(&mut self, now: Nanos, report: &BackgroundReport) -> f64 {
+        let done = crate::quantity(report.done_items);
+        self.learnt.ran(report.ran.as_secs_f64(), done - self.done_items);
+        self.done_items = done;
+        self.total_items = report.total_items.map(crate::quantity);
+        let freed = (self.tied_bytes - crate::quantity(report.tied_bytes)).max(0.0);
+        self.tied_bytes = crate::quantity(report.tied_bytes);
+        self.ran += report.ran;
+        self.state = report.state;
+        self.reported_at = Some(now);
+        freed
+    }
+
+    /// It is to be done, now or later.
+    pub(crate) fn is_owed(&self) -> bool {
+        !self.state.is_over()
+    }
+
+    /// It can run now if it is let.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.is_owed() && !self.queue.is_paused
+    }
+
+    /// It says nothing any more: hung, or gone.
+    pub(crate) fn is_silent(&self, now: Nanos) -> bool {
+        self.reported_at.is_some_and(|at| now.since(at) > SILENT)
+    }
+
+    pub(crate) fn left_items(&self) -> f64 {
+        let per_second = 1.0 / self.learnt.cost.seconds_per_item;
+        let unknown = (self.done_items * (UNKNOWN_GROWTH - 1.0)).max(UNKNOWN_SECONDS * per_second);
+        // One that has done more than there was is not done until it says so.
+        self.total_items.map_or(unknown, |total| (total - self.done_items).max(per_second))
+    }
+
+    /// For how long it will run.
+    pub(crate) fn left_seconds(&self) -> f64 {
+        self.left_items() * self.learnt.cost.seconds_per_item
+    }
+
+    pub(crate) fn due(&self) -> Nanos {
+        self.queue.due.unwrap_or(self.queue.added + SLA_DEFAULT)
+    }
+
+    /// Enters it among the debts of its disk.
+    pub(crate) fn defer_into(&self, debts: &mut Debts) {
+        let items = self.left_items();
+        let added = self.queue.added.as_secs_f64();
+        let terms = Terms {
+            priority: self.queue.priority,
+            core_seconds_per_item: f64::from(PARTS) * self.learnt.cost.seconds_per_item,
+            blocks_per_item: self.tied_bytes / BLOCK_BYTES / items,
+            sla_seconds: Some(self.due().as_secs_f64() - added),
+            growth: Growth::default(),
+        };
+        let id = QueueId(self.queue.id.0);
+        // Terms of estimates are always good; others would leave the queue out of the plan, which holds it back from nothing.
+        if debts.register(id, terms).is_none() {
+            debts.defer(added, id, items);
+        }
+    }
+}

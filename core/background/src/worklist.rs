@@ -1,0 +1,337 @@
+//! The work of a host: which queue of each disk may run in the next slice, by what was measured and by the plan.
+//!
+//! Of each disk one queue runs at a time, because two would move its head to and fro between them: the one whose deadline is near,
+//! else the one of the greatest priority. It has the gaps that others leave. Only where the plan says that a deadline or space would
+//! not hold by gaps alone it gets a part of the disk's time against others, and never more than [`SHARE_MAX`].
+
+use crate::ahead::{Disk, Forecast, PARTS, Span};
+use crate::debt::Debts;
+use crate::nouns::{Alarm, Plan, PlanInput, Shortage};
+use crate::spread::Spread;
+use crate::work::Work;
+use minerva_model::{
+    BackgroundId, BackgroundOrder, BackgroundPace, BackgroundQueue, BackgroundReport, DeviceId, Effect, Finding,
+    FindingKind, Nanos,
+};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Whatever is late, others keep half of the disk.
+const SHARE_MAX: u16 = 500;
+/// Shares are told in steps of this.
+const SHARE_STEP: u16 = 50;
+/// Used and tied blocks may take this part of a file system.
+const LIMIT_SHARE: f64 = 0.95;
+/// Time is taken from others only for what would not hold within this: what is further away may never come.
+const STEAL_AHEAD: Nanos = Nanos::from_secs(6 * 3600);
+/// A plan is made anew after this time in any case.
+const REPLAN: Nanos = Nanos::from_secs(3600);
+/// And not more often than this because estimates moved.
+const REPLAN_MIN: Nanos = Nanos::from_secs(60);
+/// The last part of its time in which work goes before priorities.
+const URGENT_PART: u64 = 8;
+
+/// What a disk's foreground did in a slice.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Foreground {
+    /// The part of the disk's time that it took.
+    pub busy: f64,
+    /// Bytes a second.
+    pub bytes_per_second: f64,
+    /// Requests a second.
+    pub requests_per_second: f64,
+}
+
+/// What people see of a queue.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WorkView<'a> {
+    /// As registered, with what it costs now.
+    pub queue: &'a BackgroundQueue,
+    /// What it costs now.
+    pub cost: minerva_model::BackgroundCost,
+    /// How it stands.
+    pub state: minerva_model::BackgroundState,
+    /// When it may run, and why.
+    pub order: &'a BackgroundOrder,
+    /// Items done.
+    pub done_items: f64,
+    /// Items in all, if known.
+    pub total_items: Option<f64>,
+    /// For how long it will still run.
+    pub left_seconds: f64,
+    /// Bytes that it ties.
+    pub tied_bytes: f64,
+    /// By when it is to be done.
+    pub due: Nanos,
+    /// It gave no report for a while.
+    pub is_silent: bool,
+}
+
+/// A disk's plan in force.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct InForce {
+    plan: Plan,
+    made: Nanos,
+    /// Core-seconds that ran since.
+    served: f64,
+    /// Estimates moved since.
+    is_stale: bool,
+}
+
+/// The work of a host.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Worklist {
+    works: BTreeMap<BackgroundId, Work>,
+    disks: BTreeMap<DeviceId, Disk>,
+    plans: BTreeMap<DeviceId, InForce>,
+    /// What was last told of each disk's alarms.
+    alarmed: BTreeMap<DeviceId, String>,
+}
+
+impl Worklist {
+    /// Nothing is to be done.
+    pub fn is_empty(&self) -> bool {
+        self.works.is_empty()
+    }
+
+    /// Takes a queue, or other terms of one that is there.
+    pub fn set(&mut self, queue: BackgroundQueue) {
+        self.plans.remove(&queue.device);
+        let work = match self.works.remove(&queue.id) {
+            Some(before) => Work { is_told: false, queue, ..before },
+            None => Work::new(queue),
+        };
+        self.works.insert(work.queue.id, work);
+    }
+
+    /// A queue is no more.
+    pub fn remove(&mut self, id: BackgroundId) {
+        if let Some(work) = self.works.remove(&id) {
+            self.plans.remove(&work.queue.device);
+        }
+    }
+
+    /// Takes how far a queue is; of one that is not there nothing.
+    pub fn reported(&mut self, now: Nanos, report: &BackgroundReport) {
+        let Some(work) = self.works.get_mut(&report.id) else { return };
+        let was_owed = work.is_owed();
+        let freed = work.reported(now, report);
+        let device = work.queue.device;
+        if work.is_owed() != was_owed {
+            self.plans.remove(&device);
+        }
+        if let Some(in_force) = self.plans.get_mut(&device) {
+            in_force.served += f64::from(PARTS) * report.ran.as_secs_f64();
+        }
+        self.disks.entry(device).or_default().space(now, report.used_bytes, report.size_bytes, freed);
+    }
+
+    /// The queue that runs in a cgroup.
+    pub fn queue_in(&self, cgroup: &str) -> Option<&BackgroundQueue> {
+        self.works.values().map(|work| &work.queue).find(|queue| queue.cgroup == cgroup)
+    }
+
+    /// Disks on which something is to be done.
+    pub fn devices(&self) -> Vec<DeviceId> {
+        let mut devices: Vec<DeviceId> = self.works.values().map(|work| work.queue.device).collect();
+        devices.sort_unstable();
+        devices.dedup();
+        devices
+    }
+
+    /// When a queue may run.
+    pub fn pace(&self, id: BackgroundId) -> Option<BackgroundPace> {
+        self.works.get(&id).map(|work| work.order.pace)
+    }
+
+    /// A slice of `seconds` ended on a disk: what its foreground did. Answers with what is to be told: orders, estimates, alarms.
+    pub fn slice(
+        &mut self,
+        now: Nanos,
+        device: DeviceId,
+        (foreground, seconds): (Foreground, f64),
+        forecast: Forecast<'_>,
+    ) -> Vec<Effect> {
+        self.measure(device, foreground, seconds);
+        let mut effects = self.learn(device);
+        if self.is_plan_due(now, device) {
+            let plan = self.planned(now, device, (Span::Month, Spread::Headroom), forecast);
+            effects.extend(self.alarm(now, device, &plan));
+            self.plans.insert(device, InForce { plan, made: now, served: 0.0, is_stale: false });
+        }
+        effects.extend(self.orders(now, device).into_iter().map(Effect::Background));
+        effects
+    }
+
+    /// The plan of a disk, for people: work takes every gap, and from others what it must.
+    pub fn plan(&self, now: Nanos, device: DeviceId, span: Span, forecast: Forecast<'_>) -> Plan {
+        self.planned(now, device, (span, Spread::Early), forecast)
+    }
+
+    /// To go by a plan is spread: it says how much must be done by when, and nobody is behind who does that.
+    fn planned(&self, now: Nanos, device: DeviceId, (span, spread): (Span, Spread), forecast: Forecast<'_>) -> Plan {
+        let disk = self.disks.get(&device).copied().unwrap_or_default();
+        let mut debts = Debts::default();
+        let owed = self.works.values().filter(|work| work.queue.device == device && work.is_ready());
+        owed.for_each(|work| work.defer_into(&mut debts));
+        Plan::new(&PlanInput {
+            now_seconds: now.as_secs_f64(),
+            machine: Disk::machine(),
+            debts: &debts,
+            expected: &disk.expected(span, forecast),
+            used_blocks: disk.used_blocks(debts.tied_blocks()),
+            limit_share: LIMIT_SHARE,
+            spread,
+            wait_seconds: None,
+        })
+    }
+
+    /// All queues, for people.
+    pub fn views(&self, now: Nanos) -> impl Iterator<Item = WorkView<'_>> {
+        self.works.values().map(move |work| WorkView {
+            queue: &work.queue,
+            cost: work.learnt.cost,
+            state: work.state,
+            order: &work.order,
+            done_items: work.done_items,
+            total_items: work.total_items,
+            left_seconds: if work.is_owed() { work.left_seconds() } else { 0.0 },
+            tied_bytes: work.tied_bytes,
+            due: work.due(),
+            is_silent: work.is_silent(now),
+        })
+    }
+
+    fn measure(&mut self, device: DeviceId, foreground: Foreground, seconds: f64) {
+        let disk = self.disks.entry(device).or_default();
+        let works = self.works.values_mut().filter(|work| work.queue.device == device);
+        let mut ran_all = 0.0;
+        let (mut may_use_gaps, mut ran_in_gaps) = (false, false);
+        for work in works {
+            let ran = std::mem::take(&mut work.ran).as_secs_f64();
+            ran_all += ran;
+            match work.order.pace {
+                BackgroundPace::Gaps if work.is_ready() => {
+                    (may_use_gaps, ran_in_gaps) = (true, ran_in_gaps || ran > 0.0)
+                }
+                BackgroundPace::Share(_) if foreground.requests_per_second > 0.0 && seconds > 0.0 => {
+                    let alone = disk.alone.get().unwrap_or(0.0);
+                    work.learnt.slowed(foreground.requests_per_second, alone, ran / seconds);
+                }
+                _ => {}
+            }
+        }
+        if seconds <= 0.0 {
+            return;
+        }
+        disk.foreground(foreground.busy, foreground.bytes_per_second, seconds);
+        if may_use_gaps {
+            disk.gaps((1.0 - foreground.busy).clamp(0.0, 1.0), ran_all / seconds, seconds);
+        }
+        if ran_all <= 0.0 && foreground.requests_per_second > 0.0 {
+            disk.alone.add(foreground.requests_per_second, seconds, STEAL_AHEAD.as_secs_f64());
+        }
+    }
+
+    fn learn(&mut self, device: DeviceId) -> Vec<Effect> {
+        let works = self.works.values_mut().filter(|work| work.queue.device == device);
+        let news = works.filter_map(|work| Some((work.queue.id, work.learnt.take_news()?)));
+        let effects: Vec<Effect> = news.map(|(id, cost)| Effect::BackgroundLearnt { id, cost }).collect();
+        if let Some(in_force) = self.plans.get_mut(&device).filter(|_| !effects.is_empty()) {
+            in_force.is_stale = true;
+        }
+        effects
+    }
+
+    fn is_plan_due(&self, now: Nanos, device: DeviceId) -> bool {
+        self.plans.get(&device).is_none_or(|in_force| {
+            let age = now.since(in_force.made);
+            age >= REPLAN || (in_force.is_stale && age >= REPLAN_MIN)
+        })
+    }
+
+    /// Says of a disk's alarms what was not said before.
+    fn alarm(&mut self, now: Nanos, device: DeviceId, plan: &Plan) -> Option<Effect> {
+        let told = self.alarmed.entry(device).or_default();
+        let what: Vec<String> = plan.alarms.iter().map(|alarm| words(alarm, &self.works)).collect();
+        if *told == what.join(", ") {
+            return None;
+        }
+        *told = what.join(", ");
+        let first = plan.alarms.first()?;
+        let hours = (first.at_seconds - now.as_secs_f64()).max(0.0) / 3600.0;
+        let message = format!(
+            "oversubscribed: add a disk or move load; even with nothing but background work {told}, the first within {hours:.1} h"
+        );
+        let finding = Finding { kind: FindingKind::Oversubscribed, device: Some(device), tenant: None, message };
+        Some(Effect::Found(finding))
+    }
+
+    /// Orders that changed.
+    fn orders(&mut self, now: Nanos, device: DeviceId) -> Vec<BackgroundOrder> {
+        let front = self.front(now, device);
+        let front_name = front.and_then(|id| self.works.get(&id)).map(|work| work.queue.name.clone());
+        let share = self.share(now, device);
+        let mut orders = Vec::new();
+        for work in self.works.values_mut().filter(|work| work.queue.device == device) {
+            let (pace, reason) = match &front_name {
+                _ if work.state.is_over() => (BackgroundPace::Hold, format!("it is {}", work.state.as_str())),
+                _ if work.queue.is_paused => (BackgroundPace::Hold, "the operator paused it".to_owned()),
+                Some(first) if Some(work.queue.id) != front => {
+                    (BackgroundPace::Hold, format!("{first} goes first on this disk"))
+                }
+                _ if share > 0 => {
+                    let why = format!(
+                        "gaps alone would not do in time: {share} of 1,000 parts of the disk's time against others"
+                    );
+                    (BackgroundPace::Share(share), why)
+                }
+                _ => (BackgroundPace::Gaps, "runs while nobody else uses the disk".to_owned()),
+            };
+            if !work.is_told || work.order.pace != pace {
+                orders.push(BackgroundOrder { id: work.queue.id, pace, reason: reason.clone() });
+            }
+            work.is_told = true;
+            work.order = BackgroundOrder { id: work.queue.id, pace, reason };
+        }
+        orders
+    }
+
+    /// Who runs: whose deadline is near, the earliest first; else the greatest priority; else who frees most space in a second.
+    fn front(&self, now: Nanos, device: DeviceId) -> Option<BackgroundId> {
+        let ready = self.works.values().filter(|work| work.queue.device == device && work.is_ready());
+        let key = |work: &Work| {
+            let (added, due) = (work.queue.added, work.due());
+            let urgent_from = Nanos(due.0.saturating_sub(due.since(added).0 / URGENT_PART));
+            let urgent = if urgent_from <= now { due.0 } else { u64::MAX };
+            // Whole bytes a second: a key must be in a total order.
+            let density = (work.tied_bytes / work.left_seconds()) as u64;
+            (work.is_silent(now), urgent, u8::MAX - work.queue.priority, u64::MAX - density, work.queue.id)
+        };
+        ready.min_by_key(|work| key(work)).map(|work| work.queue.id)
+    }
+
+    /// The part of the disk's time that the plan takes from others now.
+    fn share(&self, now: Nanos, device: DeviceId) -> u16 {
+        let Some(InForce { plan, served, .. }) = self.plans.get(&device) else { return 0 };
+        let now_seconds = now.as_secs_f64();
+        if plan.short_seconds.is_none_or(|short| short > now_seconds + STEAL_AHEAD.as_secs_f64()) {
+            return 0;
+        }
+        // Who is ahead of the plan need not take from others for it.
+        let behind = plan.done_by(now_seconds + 1.0) - served;
+        let planned = plan.slot(now_seconds).map_or(0.0, |slot| slot.background_cores);
+        let share = behind.clamp(0.0, planned.ceil()).min(f64::from(SHARE_MAX)) as u16;
+        share.next_multiple_of(SHARE_STEP)
+    }
+}
+
+fn words(alarm: &Alarm, works: &BTreeMap<BackgroundId, Work>) -> String {
+    match alarm.shortage {
+        Shortage::Space { .. } => "space runs out".to_owned(),
+        Shortage::Deadline { id } => {
+            let name = works.get(&BackgroundId(id.0)).map_or("?", |work| work.queue.name.as_str());
+            format!("{name} misses its deadline")
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Which work may run, slice by slice.
+
+use minerva_background::{Foreground, Span, Worklist};
+use minerva_model::{
+    BackgroundCost, BackgroundHold, BackgroundId, BackgroundPace, BackgroundQueue, BackgroundReport, BackgroundState,
+    DeviceId, Effect, FindingKind, Nanos,
+};
+
+const DISK: DeviceId = DeviceId { major: 8, minor: 0 };
+const OTHER_DISK: DeviceId = DeviceId { major: 8, minor: 16 };
+const QUIET: Foreground = Foreground { busy: 0.0, bytes_per_second: 0.0, requests_per_second: 0.0 };
+const BUSY: Foreground = Foreground { busy: 0.5, bytes_per_second: 1e6, requests_per_second: 100.0 };
+
+fn hours(hours: u64) -> Nanos {
+    Nanos::from_secs(3600 * hours)
+}
+
+/// A thousand items of an assumed second each, due in a week.
+fn queue(id: u32) -> BackgroundQueue {
+    BackgroundQueue {
+        id: BackgroundId(id),
+        name: format!("queue-{id}"),
+        device: DISK,
+        cgroup: format!("minerva/background-b{id}"),
+        priority: 0,
+        added: Nanos::ZERO,
+        due: Some(hours(168)),
+        is_paused: false,
+        hold: BackgroundHold::Stop,
+        cost: BackgroundCost { seconds_per_item: 1.0, measured_seconds: 0.0, slow_down: None },
+        done_items: 0.0,
+        total_items: Some(1000.0),
+    }
+}
+
+fn report(id: u32, done_items: f64, ran_seconds: u64) -> BackgroundReport {
+    BackgroundReport {
+        id: BackgroundId(id),
+        state: BackgroundState::Running,
+        done_items,
+        total_items: Some(1000.0),
+        tied_bytes: 0.0,
+        ran: Nanos::from_secs(ran_seconds),
+        used_bytes: 0,
+        size_bytes: 0,
+    }
+}
+
+fn slice(worklist: &mut Worklist, now: Nanos, foreground: Foreground) -> Vec<Effect> {
+    worklist.slice(now, DISK, (foreground, 1.0), &|_| None)
+}
+
+fn paces(worklist: &Worklist) -> Vec<BackgroundPace> {
+    worklist.views(Nanos::ZERO).map(|view| view.order.pace).collect()
+}
+
+fn paid_seconds(worklist: &Worklist, now: Nanos) -> Option<f64> {
+    worklist.plan(now, DISK, Span::Week, &|_| None).payments.first().and_then(|payment| payment.paid_seconds)
+}
+
+#[test]
+fn one_queue_of_each_disk_runs_at_a_time_by_priority_and_by_deadline_when_that_is_near() {
+    let mut worklist = Worklist::default();
+    worklist.set(BackgroundQueue { priority: 1, ..queue(1) });
+    worklist.set(BackgroundQueue { priority: 2, ..queue(2) });
+    worklist.set(BackgroundQueue { due: Some(hours(80)), ..queue(3) });
+    worklist.set(BackgroundQueue { device: OTHER_DISK, ..queue(4) });
+    assert_eq!(slice(&mut worklist, Nanos::from_secs(1), QUIET).len(), 3, "each is told once");
+    worklist.slice(Nanos::from_secs(1), OTHER_DISK, (QUIET, 1.0), &|_| None);
+    let [hold, gaps] = [BackgroundPace::Hold, BackgroundPace::Gaps];
+    assert_eq!(paces(&worklist), [hold, gaps, hold, gaps]);
+    assert_eq!(slice(&mut worklist, Nanos::from_secs(2), QUIET), [], "and not again");
+    // The last eighth of the third one's time.
+    slice(&mut worklist, hours(71), QUIET);
+    assert_eq!(paces(&worklist), [hold, hold, gaps, gaps]);
+    worklist.set(BackgroundQueue { is_paused: true, due: Some(hours(80)), ..queue(3) });
+    worklist.reported(hours(71), &BackgroundReport { state: BackgroundState::Done, ..report(2, 1000.0, 0) });
+    slice(&mut worklist, hours(71), QUIET);
+    assert_eq!(paces(&worklist), [gaps, hold, hold, gaps]);
+    worklist.remove(BackgroundId(1));
+    slice(&mut worklist, hours(72), QUIET);
+    assert_eq!(paces(&worklist), [hold, hold, gaps]);
+}
+
+#[test]
+fn what_was_measured_changes_the_plan() {
+    let mut worklist = Worklist::default();
+    worklist.set(queue(1));
+    slice(&mut worklist, Nanos::from_secs(1), QUIET);
+    // A thousand seconds of work in four fifths of the time.
+    assert_eq!(paid_seconds(&worklist, Nanos::from_secs(1)), Some(3601.0), "as was assumed");
+    // It takes fifty times as long, and gets half of what others leave.
+    let mut learnt = Vec::new();
+    for second in 2..62 {
+        worklist.reported(
+            Nanos::from_secs(second),
+            &BackgroundReport { ran: Nanos::from_millis(250), ..report(1, (second - 1) as f64 * 0.005, 0) },
+        );
+        learnt.extend(slice(&mut worklist, Nanos::from_secs(second), BUSY));
+    }
+    let view = worklist.views(Nanos::ZERO).next().expect("the queue");
+    assert!((view.cost.seconds_per_item - 50.0).abs() < 1.0, "{:?}", view.cost);
+    let paid = paid_seconds(&worklist, Nanos::from_secs(62)).expect("within a week");
+    // 50,000 s at a quarter of the time are 55.6 hours.
+    assert!((54.0..58.0).contains(&(paid / 3600.0)), "{paid}");
+    assert!(learnt.iter().any(|effect| matches!(effect, Effect::BackgroundLearnt { .. })), "{learnt:?}");
+}
+
+#[test]
+fn where_gaps_would_not_do_in_time_work_gets_a_part_of_the_disk_and_what_others_lose_is_learnt() {
+    let mut worklist = Worklist::default();
+    worklist.set(BackgroundQueue { due: Some(hours(2)), total_items: Some(3000.0), ..queue(1) });
+    // Others leave a tenth of the time.
+    let busy = Foreground { busy: 0.9, bytes_per_second: 9e6, requests_per_second: 200.0 };
+    for second in 1..60 {
+        slice(&mut worklist, Nanos::from_secs(second), busy);
+    }
+    // The plan of the first second knew nothing of the others; an hour later it is made anew.
+    let late = hours(1) + Nanos::from_secs(2);
+    slice(&mut worklist, late, busy);
+    let Some(BackgroundPace::Share(permille)) = paces(&worklist).first().copied() else {
+        panic!("{:?}", paces(&worklist));
+    };
+    assert!((300..=500).contains(&permille), "{permille}: others keep half");
+    for second in 1..40 {
+        let now = late + Nanos::from_secs(second);
+        worklist.reported(
+            now,
+            &BackgroundReport {
+                ran: Nanos::from_millis(500),
+                total_items: Some(3000.0),
+                ..report(1, second as f64 * 0.5, 0)
+            },
+        );
+        slice(&mut worklist, now, Foreground { requests_per_second: 120.0, ..busy });
+    }
+    let slow_down = worklist.views(Nanos::ZERO).next().and_then(|view| view.cost.slow_down).expect("measured");
+    // Two fifths of the requests lost beside work that runs for half of the time.
+    assert!((0.7..0.9).contains(&slow_down), "{slow_down}");
+}
+
+#[test]
+fn what_would_not_hold_is_told_once_with_when() {
+    let mut worklist = Worklist::default();
+    worklist.set(BackgroundQueue { due: Some(hours(3)), total_items: Some(100_000.0), ..queue(1) });
+    let told = |effects: Vec<Effect>| {
+        let found = effects.into_iter().filter_map(|effect| match effect {
+            Effect::Found(finding) => Some((finding.kind, finding.message)),
+            _ => None,
+        });
+        found.collect::<Vec<_>>()
+    };
+    let first = told(slice(&mut worklist, Nanos::from_secs(1), QUIET));
+    let [(FindingKind::Oversubscribed, message)] = &first[..] else { panic!("{first:?}") };
+    assert!(
+        message.contains("queue-1 misses its deadline") && message.contains("add a disk or move load"),
+        "{message}"
+    );
+    assert_eq!(told(slice(&mut worklist, hours(1) + Nanos::from_secs(5), QUIET)), []);
+}
+
+#[test]
+fn a_queue_that_lies_or_hangs_holds_up_nobody() {
+    let mut worklist = Worklist::default();
+    worklist.set(BackgroundQueue { priority: 9, ..queue(1) });
+    worklist.set(queue(2));
+    for (second, done) in (1..).zip([f64::NAN, -5.0, 1e300, 3.0, f64::INFINITY, 0.0]) {
+        worklist.reported(Nanos::from_secs(second), &report(1, done, 1));
+        slice(&mut worklist, Nanos::from_secs(second), BUSY);
+        let view = worklist.views(Nanos::ZERO).next().expect("the queue");
+        assert!(view.left_seconds.is_finite() && view.left_seconds >= 0.0, "{done}: {view:?}");
+    }
+    assert_eq!(paces(&worklist), [BackgroundPace::Gaps, BackgroundPace::Hold]);
+    worklist.reported(Nanos::from_secs(40), &report(2, 0.0, 0));
+    slice(&mut worklist, Nanos::from_secs(40), QUIET);
+    assert_eq!(paces(&worklist), [BackgroundPace::Hold, BackgroundPace::Gaps], "the first has said nothing for 34 s");
+}

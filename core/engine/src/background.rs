@@ -1,0 +1,137 @@
+//! Background work in the loop: what the foreground of each disk did goes to the worklist, and what that says becomes effects. Work
+//! runs at level `idle` unless the plan gives it a part of the disk against others.
+
+use minerva_background::{Foreground, Plan, Span, WorkView, Worklist};
+use minerva_decide::Decider;
+use minerva_model::{
+    BackgroundHold, BackgroundId, BackgroundPace, BackgroundQueue, BackgroundReport, Decision, DeviceId, Effect, Level,
+    LevelClaims, LoadBin, LoadOf, Nanos, Outlook, Signals, Tenant, TenantId,
+};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The work, and the tenants that carry it out.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Background {
+    worklist: Worklist,
+    tenants: BTreeMap<TenantId, BackgroundId>,
+    /// The level that each was last given.
+    levels: BTreeMap<TenantId, Level>,
+    /// Every tenant that there is, so that a queue that comes later finds its own.
+    cgroups: BTreeMap<TenantId, String>,
+}
+
+impl Background {
+    pub(crate) fn set(&mut self, queue: BackgroundQueue) {
+        let its = self.cgroups.iter().filter(|(_, cgroup)| **cgroup == queue.cgroup);
+        self.tenants.extend(its.map(|(tenant, _)| (*tenant, queue.id)));
+        self.worklist.set(queue);
+    }
+
+    pub(crate) fn gone(&mut self, id: BackgroundId) {
+        self.worklist.remove(id);
+        self.tenants.retain(|_, of| *of != id);
+    }
+
+    pub(crate) fn reported(&mut self, now: Nanos, report: &BackgroundReport) {
+        self.worklist.reported(now, report);
+    }
+
+    pub(crate) fn tenant_seen(&mut self, tenant: &Tenant) {
+        self.cgroups.insert(tenant.id, tenant.cgroup.path.clone());
+        if let Some(queue) = self.worklist.queue_in(&tenant.cgroup.path) {
+            self.tenants.insert(tenant.id, queue.id);
+        }
+    }
+
+    pub(crate) fn tenant_gone(&mut self, id: TenantId) {
+        self.tenants.remove(&id);
+        self.levels.remove(&id);
+        self.cgroups.remove(&id);
+    }
+
+    /// Tenants that are stopped while others use their disk, and so need no cap.
+    pub(crate) fn stopped_elsewhere(&self) -> BTreeSet<TenantId> {
+        let stops = |id: &BackgroundId| {
+            self.worklist.views(Nanos::ZERO).any(|view| view.queue.id == *id && view.queue.hold == BackgroundHold::Stop)
+        };
+        self.tenants.iter().filter(|(_, id)| stops(id)).map(|(tenant, _)| *tenant).collect()
+    }
+
+    /// A slice ended. Answers with what is to be told, and with decisions on levels that changed.
+    pub(crate) fn slice(
+        &mut self,
+        now: Nanos,
+        (signals, outlook): (&Signals, &Outlook),
+        decider: &mut Decider,
+    ) -> (Vec<Effect>, Vec<Decision>) {
+        let mut effects = Vec::new();
+        for device in self.worklist.devices() {
+            let slice = self.foreground(signals, device);
+            effects.extend(self.worklist.slice(now, device, slice, &foreseen(outlook, device, now)));
+        }
+        (effects, self.levels(now, decider))
+    }
+
+    /// The plan of a disk for people.
+    pub(crate) fn plan(&self, now: Nanos, device: DeviceId, span: Span, outlook: &Outlook) -> Plan {
+        self.worklist.plan(now, device, span, &foreseen(outlook, device, now))
+    }
+
+    pub(crate) fn views(&self, now: Nanos) -> impl Iterator<Item = WorkView<'_>> {
+        self.worklist.views(now)
+    }
+
+    /// Gives each tenant its level, where that changed.
+    fn levels(&mut self, now: Nanos, decider: &mut Decider) -> Vec<Decision> {
+        let mut decisions = Vec::new();
+        for (tenant, id) in &self.tenants {
+            let level = match self.worklist.pace(*id) {
+                Some(BackgroundPace::Share(_)) => Level::Normal,
+                _ => Level::Idle,
+            };
+            if self.levels.insert(*tenant, level) != Some(level) {
+                let held = if level == Level::Normal { Vec::new() } else { vec![level] };
+                // Nothing of it is declared: what works is told anew at each start.
+                let (_, changed) = decider.claims_changed(now, *tenant, LevelClaims { held, ..LevelClaims::default() });
+                decisions.extend(changed);
+            }
+        }
+        decisions
+    }
+
+    /// What others than background work did on a disk, and the length of the slice in seconds.
+    fn foreground(&self, signals: &Signals, device: DeviceId) -> (Foreground, f64) {
+        let Some(disk) = signals.devices.iter().find(|disk| disk.device == device) else {
+            return (Foreground::default(), 0.0);
+        };
+        let seconds = disk.elapsed.as_secs_f64();
+        if seconds <= 0.0 {
+            return (Foreground::default(), 0.0);
+        }
+        let rows = || signals.io.iter().filter(|row| row.device == device);
+        let mine = rows().any(|row| row.active && self.tenants.contains_key(&row.tenant));
+        let others = || rows().filter(|row| !self.tenants.contains_key(&row.tenant));
+        // What no tenant accounts for is the foreground's only where no work of ours ran that the kernel may do for it.
+        let busy =
+            if mine { others().map(|row| row.disk_part()).sum() } else { f64::from(disk.busy_permille) / 1000.0 };
+        let bytes =
+            if mine { others().map(|row| row.transferred.bytes()).sum::<u64>() } else { disk.transferred.bytes() };
+        let requests: u64 = others().map(|row| row.transferred.ops()).sum();
+        let foreground = Foreground {
+            busy: f64::min(busy, 1.0),
+            bytes_per_second: bytes as f64 / seconds,
+            requests_per_second: requests as f64 / seconds,
+        };
+        (foreground, seconds)
+    }
+}
+
+/// What is forecast of a disk so many seconds from now; nothing unless its forecasts of days were better than naive ones.
+fn foreseen(outlook: &Outlook, device: DeviceId, now: Nanos) -> impl Fn(f64) -> Option<f64> {
+    let load = outlook.load(&LoadOf::Device(device)).filter(|load| load.skill_day > 0.0);
+    move |seconds| {
+        let instant = now + Nanos((seconds.max(0.0) * 1e9) as u64);
+        load.and_then(|load| load.at(instant)).map(LoadBin::bytes_per_second)
+    }
+}

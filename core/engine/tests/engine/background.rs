@@ -1,0 +1,109 @@
+//! Background work in the loop: what it is told is what a replay tells, and who works is at level `idle`.
+
+use super::{DISK, config, device, drain, sampled, seen};
+use minerva_engine::{Engine, replay};
+use minerva_model::{
+    BackgroundCost, BackgroundHold, BackgroundId, BackgroundOrder, BackgroundPace, BackgroundQueue, BackgroundReport,
+    BackgroundState, Effect, Event, Mode, Nanos, TenantId,
+};
+
+/// Carried out by the second tenant.
+fn queue(hold: BackgroundHold) -> Event {
+    Event::BackgroundSet(Box::new(BackgroundQueue {
+        id: BackgroundId(1),
+        name: "scrub".to_owned(),
+        device: DISK,
+        cgroup: "tenant-2".to_owned(),
+        priority: 0,
+        added: Nanos::ZERO,
+        due: None,
+        is_paused: false,
+        hold,
+        cost: BackgroundCost { seconds_per_item: 1.0, measured_seconds: 0.0, slow_down: None },
+        done_items: 0.0,
+        total_items: Some(100.0),
+    }))
+}
+
+fn report(second: u64) -> Event {
+    Event::BackgroundReported(BackgroundReport {
+        id: BackgroundId(1),
+        state: if second < 20 { BackgroundState::Running } else { BackgroundState::Done },
+        done_items: second as f64,
+        total_items: Some(100.0),
+        tied_bytes: 4096.0,
+        ran: Nanos::from_millis(700),
+        used_bytes: 1 << 30,
+        size_bytes: 1 << 40,
+    })
+}
+
+/// A reader and background work, both at the disk.
+fn events(hold: BackgroundHold) -> Vec<(Nanos, Event)> {
+    let mut events: Vec<(Nanos, Event)> = [
+        config(Mode::Enforce),
+        Event::DeviceSeen(device(DISK, true)),
+        queue(hold),
+        seen(1, Vec::new()),
+        seen(2, Vec::new()),
+    ]
+    .into_iter()
+    .map(|event| (Nanos::SECOND, event))
+    .collect();
+    for second in 1..25 {
+        let now = Nanos::from_secs(second);
+        events.push((now, report(second)));
+        events.push((now, sampled(&[second * 50, second * 20])));
+    }
+    events.push((Nanos::from_secs(25), Event::BackgroundGone(BackgroundId(1))));
+    events
+}
+
+fn orders(effects: &[(Nanos, Effect)]) -> Vec<(u64, BackgroundPace)> {
+    let order = |(now, effect): &(Nanos, Effect)| match effect {
+        Effect::Background(BackgroundOrder { pace, .. }) => Some((now.as_secs_f64() as u64, *pace)),
+        _ => None,
+    };
+    effects.iter().filter_map(order).collect()
+}
+
+#[test]
+fn a_replay_and_an_engine_that_goes_on_from_a_snapshot_order_the_same() {
+    let events = events(BackgroundHold::Stop);
+    let told = replay(events.iter().cloned());
+    assert_eq!(orders(&told), [(1, BackgroundPace::Gaps), (20, BackgroundPace::Hold)]);
+    assert!(told.iter().any(|(_, effect)| matches!(effect, Effect::BackgroundLearnt { .. })));
+    let text = serde_json::to_string(&events).expect("JSON");
+    let read: Vec<(Nanos, Event)> = serde_json::from_str(&text).expect("events");
+    assert_eq!(replay(read.into_iter()), told);
+    let (before, after) = events.split_at(20);
+    let mut engine = Engine::new();
+    let mut effects = Vec::new();
+    for (now, event) in before.iter().cloned() {
+        engine.handle(now, event);
+        effects.extend(drain(&mut engine).into_iter().map(|effect| (now, effect)));
+    }
+    let mut engine = Engine::restored(&engine.snapshot()).expect("an engine");
+    for (now, event) in after.iter().cloned() {
+        engine.handle(now, event);
+        effects.extend(drain(&mut engine).into_iter().map(|effect| (now, effect)));
+    }
+    assert_eq!(effects, told);
+}
+
+#[test]
+fn who_works_in_the_background_is_at_idle_and_capped_only_where_it_cannot_be_stopped() {
+    for (hold, is_capped) in [(BackgroundHold::Stop, false), (BackgroundHold::Cap, true)] {
+        let mut engine = Engine::new();
+        let mut asks_for_caps = false;
+        for (now, event) in events(hold).into_iter().take(20) {
+            engine.handle(now, event);
+            // What holds the cap is looked at before it is written.
+            asks_for_caps |= drain(&mut engine).iter().any(|effect| format!("{effect:?}").contains("IoMax"));
+        }
+        let decision = engine.decision(TenantId(2), DISK).expect("a decision");
+        assert!(decision.is_only_when_idle(), "{decision}");
+        assert!(!engine.decision(TenantId(1), DISK).expect("a decision").is_only_when_idle());
+        assert_eq!(asks_for_caps, is_capped, "{hold:?}");
+    }
+}

@@ -1,0 +1,37 @@
+//! Why background work is not done.
+
+use std::path::{Path, PathBuf};
+
+/// Why background work was not taken, or ended.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkError {
+    /// It cannot be done here.
+    #[error("{0}")]
+    Refused(String),
+    /// The kernel refused.
+    #[error("failed to {operation} {}", path.display())]
+    Io {
+        /// What was tried.
+        operation: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// The kernel's answer.
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+impl WorkError {
+    /// For `map_err`.
+    pub(crate) fn io<E: Into<std::io::Error>>(operation: &'static str, path: &Path) -> impl FnOnce(E) -> Self {
+        move |source| Self::Io { operation, path: path.to_owned(), source: source.into() }
+    }
+
+    /// For people: what happened, and why.
+    pub fn in_full(&self) -> String {
+        match self {
+            Self::Refused(_) => self.to_string(),
+            Self::Io { source, .. } => format!("{self}: {source}"),
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! All queues of a host: lets the one of each disk that may use its gaps run in them, and stops it when others come back.
+
+use crate::counters::Counters;
+use crate::place::{Groups, Place};
+use crate::run::{Run, WorkerProgram};
+use crate::spec::Spec;
+use minerva_background::Gap;
+use minerva_model::{BackgroundId, BackgroundOrder, BackgroundReport, BackgroundState, CgroupVersion, DeviceId, Nanos};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How often it is looked for others while work runs, and while it waits for a gap.
+const LOOK_RUNNING: Duration = Duration::from_millis(4);
+const LOOK_WAITING: Duration = Duration::from_millis(15);
+/// How often it is looked how workers are.
+const LOOK_WORKERS: Nanos = Nanos::from_millis(200);
+/// How often it is looked for groups and elevators that changed.
+const LOOK_GROUPS: Nanos = Nanos::from_secs(2);
+
+/// Where everything is.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The daemon's directory that a reboot empties.
+    pub runtime_dir: PathBuf,
+    /// The one that is kept.
+    pub state_dir: PathBuf,
+    /// Root of the hierarchy of the disk controller, and its version.
+    pub cgroup_root: PathBuf,
+    /// See `cgroup_root`.
+    pub version: CgroupVersion,
+    /// Group above those of queues, below the root.
+    pub parent: String,
+    /// `/sys`.
+    pub sys: PathBuf,
+    /// `/proc`.
+    pub proc: PathBuf,
+    /// How to start a worker.
+    pub worker: WorkerProgram,
+}
+
+impl Settings {
+    /// The group of a queue below the root of the hierarchy.
+    pub fn cgroup(&self, id: BackgroundId) -> String {
+        format!("{}/background-{id}", self.parent)
+    }
+
+    fn place(&self, id: BackgroundId) -> Place {
+        let cgroup = self.cgroup(id);
+        let groups = Groups { io: self.cgroup_root.join(&cgroup), freezer: self.freezer_root().join(&cgroup) };
+        Place::of(&self.runtime_dir, &self.state_dir, id, groups)
+    }
+
+    /// Root of a hierarchy that can freeze: the unified one, else the freezer of v1.
+    fn freezer_root(&self) -> PathBuf {
+        if self.version == CgroupVersion::V2 {
+            return self.cgroup_root.clone();
+        }
+        let mounts = fs::read_to_string(self.proc.join("self/mountinfo")).unwrap_or_default();
+        let mounted = |kind: &str, option: &str| {
+            mounts.lines().find_map(|line| {
+                let (left, right) = line.split_once(" - ")?;
+                let mut words = right.split(' ');
+                let is_it =
+                    words.next()? == kind && words.nth(1)?.split(',').any(|word| option.is_empty() || word == option);
+                is_it.then(|| left.split(' ').nth(4).map(PathBuf::from))?
+            })
+        };
+        mounted("cgroup2", "").or_else(|| mounted("cgroup", "freezer")).unwrap_or_else(|| self.cgroup_root.clone())
+    }
+}
+
+/// How a queue is, for whoever keeps it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Standing {
+    /// What is told to the engine.
+    pub report: BackgroundReport,
+    /// What people are told.
+    pub message: String,
+    /// Where another worker would go on.
+    pub position: u64,
+}
+
+/// A disk with work on it.
+#[derive(Debug)]
+struct DiskGaps {
+    counters: Counters,
+    gap: Gap,
+    looked_at: Nanos,
+    elevator: String,
+}
+
+/// All queues. See the file's documentation.
+#[derive(Debug)]
+pub struct Executor {
+    settings: Settings,
+    runs: BTreeMap<BackgroundId, Run>,
+    disks: BTreeMap<DeviceId, DiskGaps>,
+    /// Removed, and not gone yet.
+    leaving: Vec<Run>,
+    workers_at: Nanos,
+}
+
+impl Executor {
+    /// Without queues.
+    pub fn new(settings: Settings) -> Self {
+        Self { settings, runs: BTreeMap::new(), disks: BTreeMap::new(), leaving: Vec::new(), workers_at: Nanos::ZERO }
+    }
+
+    /// Takes a queue, with a worker that it has from before this start if there is one. `ran` is for how long it ran before.
+    pub fn add(&mut self, now: Nanos, spec: Spec, device: DeviceId, ran: Nanos) {
+        let place = self.settings.place(spec.id);
+        self.runs.insert(spec.id, Run::new(spec, device, place, now, ran));
+    }
+
+    /// When a queue may run from now on.
+    pub fn order(&mut self, order: &BackgroundOrder) {
+        if let Some(run) = self.runs.get_mut(&order.id) {
+            run.pace = order.pace;
+        }
+    }
+
+    /// Begins anew what failed.
+    pub fn begin_again(&mut self, id: BackgroundId) {
+        if let Some(run) = self.runs.get_mut(&id) {
+            run.begin_again();
+        }
+    }
+
+    /// Ends a queue's work; what it did stays done.
+    pub fn remove(&mut self, id: BackgroundId) {
+        self.leaving.extend(self.runs.remove(&id));
+    }
+
+    /// Looks for others, lets run and stops; when to look again. To be called then, or sooner.
+    pub fn step(&mut self, now: Nanos) -> Option<Duration> {
+        if now.since(self.workers_at) >= LOOK_WORKERS {
+            self.workers_at = now;
+            self.runs.values_mut().for_each(Run::look);
+            let sys = self.settings.sys.clone();
+            self.leaving.retain_mut(|run| !run.remove(&sys));
+        }
+        let mut next: Option<Duration> = (!self.leaving.is_empty()).then_some(LOOK_WAITING);
+        let devices: Vec<DeviceId> = self.runs.values().map(|run| run.device).collect();
+        self.disks.retain(|device, _| devices.contains(device));
+        for device in devices {
+            let front = self.runs.values().find(|run| run.device == device && run.wants()).map(|run| run.spec.id);
+            let is_gap = front.is_some_and(|front| self.is_gap(now, device, front));
+            for run in self.runs.values_mut().filter(|run| run.device == device) {
+                run.turn(now, is_gap && Some(run.spec.id) == front, &self.settings.worker, &self.settings.sys);
+            }
+            if front.is_some() {
+                let look = if is_gap { LOOK_RUNNING } else { LOOK_WAITING };
+                next = Some(next.map_or(look, |next| next.min(look)));
+            }
+        }
+        next
+    }
+
+    /// How each queue is, since the last call.
+    pub fn standings(&mut self) -> Vec<Standing> {
+        let standing =
+            |run: &mut Run| Standing { report: run.report(), message: run.message.clone(), position: run.position() };
+        self.runs.values_mut().map(standing).collect()
+    }
+
+    /// The daemon ends: all work is stopped, and waits for the next daemon.
+    pub fn stop(&mut self) {
+        self.runs.values_mut().filter(|run| run.state != BackgroundState::Done).for_each(Run::stop);
+        let sys = self.settings.sys.clone();
+        self.leaving.retain_mut(|run| !run.remove(&sys));
+    }
+
+    fn is_gap(&mut self, now: Nanos, device: DeviceId, front: BackgroundId) -> bool {
+        let Some(run) = self.runs.get(&front) else { return false };
+        let Settings { cgroup_root, version, sys, .. } = &self.settings;
+        let disk = self.disks.entry(device).or_insert_with(|| {
+            let elevator = elevator(sys, device);
+            let counters = Counters::new(cgroup_root, *version, device, &elevator);
+            DiskGaps { counters, gap: Gap::default(), looked_at: now, elevator }
+        });
+        if now.since(disk.looked_at) >= LOOK_GROUPS {
+            disk.looked_at = now;
+            let elevator = elevator(sys, device);
+            if elevator != disk.elevator {
+                disk.counters = Counters::new(cgroup_root, *version, device, &elevator);
+                disk.elevator = elevator;
+            } else if *version == CgroupVersion::V2 {
+                disk.counters.open_all();
+            }
+        }
+        disk.counters.set_ours(run.group(), run.spec.kind.works_in_kernel());
+        let others = disk.counters.others().unwrap_or(0);
+        disk.gap.look(now, others)
+    }
+}
+
+/// The elevator in force.
+fn elevator(sys: &Path, device: DeviceId) -> String {
+    let path = sys.join("dev/block").join(device.to_string()).join("queue/scheduler");
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let in_force = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+    in_force.map_or_else(String::new, |(name, _)| name.to_owned())
+}
+
+/// Stops the work of a daemon that is gone, so that none goes on without anybody who looks for others: for the guard.
+pub fn stop_all(runtime_dir: &Path) {
+    for entry in fs::read_dir(runtime_dir.join("background")).into_iter().flatten().flatten() {
+        let Some(assignment) = crate::place::read::<crate::worker::Assignment>(&entry.path().join("spec")) else {
+            continue;
+        };
+        let (spec, place) = (assignment.spec, assignment.place);
+        if place.is_alive() {
+            Run::new(spec, DeviceId { major: 0, minor: 0 }, place, Nanos::ZERO, Nanos::ZERO);
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! One queue's worker, as its daemon sees it: started or taken over, let run and stopped.
+
+use crate::error::WorkError;
+use crate::freezer::Freezer;
+use crate::md::{Array, Speeds};
+use crate::place::{Place, read, replace};
+use crate::spec::{Kind, Spec};
+use crate::worker::Assignment;
+use crate::{groups, scrub};
+use minerva_model::{BackgroundHold, BackgroundPace, BackgroundReport, BackgroundState, DeviceId, Nanos};
+use rustix::fs::statvfs;
+use std::ffi::OsString;
+use std::fs::File;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// A share's time against others is taken in stretches of this.
+const STRETCH: Nanos = Nanos::from_millis(200);
+/// Time against others that was not used, because the daemon was late, is not made up for beyond this.
+const CREDIT_MAX: Nanos = Nanos::from_millis(1000);
+
+/// How to start a worker: a program and its arguments, to which the runtime directory of the queue is added.
+#[derive(Clone, Debug)]
+pub struct WorkerProgram {
+    /// The program.
+    pub program: OsString,
+    /// Its name for process lists.
+    pub name: OsString,
+    /// Arguments before the directory.
+    pub arguments: Vec<OsString>,
+}
+
+/// A queue.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) spec: Spec,
+    pub(crate) device: DeviceId,
+    place: Place,
+    freezer: Freezer,
+    pub(crate) pace: BackgroundPace,
+    child: Option<Child>,
+    /// A worker lives.
+    is_alive: bool,
+    /// The worker may run.
+    is_running: bool,
+    pub(crate) state: BackgroundState,
+    pub(crate) message: String,
+    ran: Nanos,
+    ran_in_all: Nanos,
+    counted_at: Nanos,
+    /// Time against others that it still has.
+    credit: Nanos,
+    is_spending: bool,
+}
+
+impl Run {
+    /// A queue, with the worker that it has from before if there is one: that is stopped until it is let run.
+    pub(crate) fn new(spec: Spec, device: DeviceId, place: Place, now: Nanos, ran_before: Nanos) -> Self {
+        let freezer = Freezer::at(&place.groups.freezer);
+        let mut run = Self {
+            is_alive: place.is_alive(),
+            spec,
+            device,
+            place,
+            freezer,
+            pace: BackgroundPace::Hold,
+            child: None,
+            is_running: true,
+            state: BackgroundState::Waiting,
+            message: String::new(),
+            ran: Nanos::ZERO,
+            ran_in_all: ran_before,
+            counted_at: now,
+            credit: Nanos::ZERO,
+            is_spending: false,
+        };
+        // Whoever was there before may have left it either way.
+        if run.is_alive {
+            run.stop();
+        }
+        run.is_running = false;
+        run.look();
+        run
+    }
+
+    pub(crate) fn group(&self) -> &Path {
+        &self.place.groups.io
+    }
+
+    /// It is to run some time.
+    pub(crate) fn wants(&self) -> bool {
+        self.pace != BackgroundPace::Hold && !self.state.is_over()
+    }
+
+    /// Looks how the worker is.
+    pub(crate) fn look(&mut self) {
+        if let Some(child) = &mut self.child
+            && matches!(child.try_wait(), Ok(Some(_)))
+        {
+            self.child = None;
+        }
+        let was_alive = std::mem::replace(&mut self.is_alive, self.child.is_some() || self.place.is_alive());
+        if let Some(ended) = self.place.ended().filter(|_| !self.is_alive) {
+            self.state = if ended.is_done { BackgroundState::Done } else { BackgroundState::Failed };
+            self.message = ended.message;
+        } else if !self.is_alive && was_alive && self.place.has_begun() && !self.spec.kind.can_be_repeated() {
+            self.lost();
+        } else if self.state != BackgroundState::Failed {
+            self.state = if self.is_running { BackgroundState::Running } else { BackgroundState::Waiting };
+        }
+        if self.state.is_over() && !self.is_alive {
+            self.clean_up();
+        }
+    }
+
+    /// Lets it run or stops it, as its pace says, now that others pause (`is_gap`) or not.
+    pub(crate) fn turn(&mut self, now: Nanos, is_gap: bool, worker: &WorkerProgram, sys: &Path) {
+        let passed = now.since(self.counted_at);
+        self.counted_at = now;
+        if self.is_running && (self.spec.hold() == BackgroundHold::Stop || is_gap) {
+            self.ran += passed;
+            self.ran_in_all += passed;
+        }
+        let may = self.may_run(passed, is_gap);
+        if may && !self.is_alive && self.wants() {
+            self.begin(worker);
+        }
+        if may != self.is_running && self.is_alive {
+            let outcome = if may { self.let_run(sys) } else { self.stop_with(sys) };
+            if let Err(error) = outcome {
+                self.message = error.in_full();
+            }
+            self.is_running = may;
+        }
+    }
+
+    fn may_run(&mut self, passed: Nanos, is_gap: bool) -> bool {
+        if !self.wants() {
+            self.credit = Nanos::ZERO;
+            return false;
+        }
+        if self.spec.hold() == BackgroundHold::Cap {
+            return true;
+        }
+        let BackgroundPace::Share(permille) = self.pace else { return is_gap };
+        let earned = Nanos(passed.0 / 1000 * u64::from(permille));
+        self.credit = (self.credit + earned).min(CREDIT_MAX);
+        if self.is_running {
+            self.credit = Nanos(self.credit.0.saturating_sub(passed.0));
+        }
+        // In whole stretches: every change costs.
+        self.is_spending = if self.is_spending { self.credit > Nanos::ZERO } else { self.credit >= STRETCH };
+        is_gap || self.is_spending
+    }
+
+    /// What came of it since the last report.
+    pub(crate) fn report(&mut self) -> BackgroundReport {
+        let progress = self.place.progress().unwrap_or_default();
+        // Of a command nothing is known but for how long it ran.
+        let done_items = if self.spec.kind == Kind::Command { self.ran_in_all.as_secs_f64() } else { progress.done };
+        let space = statvfs(&self.spec.path).or_else(|_| statvfs(self.spec.path.parent().unwrap_or(Path::new("/"))));
+        let (used_bytes, size_bytes) = match space {
+            Ok(facts) => ((facts.f_blocks - facts.f_bfree) * facts.f_frsize, facts.f_blocks * facts.f_frsize),
+            Err(_) => (0, 0),
+        };
+        BackgroundReport {
+            id: self.spec.id,
+            state: self.state,
+            done_items,
+            total_items: progress.total,
+            tied_bytes: progress.tied_bytes,
+            ran: std::mem::take(&mut self.ran),
+            used_bytes,
+            size_bytes,
+        }
+    }
+
+    /// Where another worker would go on.
+    pub(crate) fn position(&self) -> u64 {
+        self.place.progress().map_or(self.spec.position, |progress| progress.position)
+    }
+
+    /// Stops it, whatever its pace.
+    pub(crate) fn stop(&mut self) {
+        if let Err(error) = self.stop_with(Path::new("/sys")) {
+            self.message = error.in_full();
+        }
+        self.is_running = false;
+    }
+
+    /// Begins anew what failed.
+    pub(crate) fn begin_again(&mut self) {
+        if self.state == BackgroundState::Failed && !self.is_alive {
+            self.place.forget_run();
+            self.state = BackgroundState::Waiting;
+            self.message.clear();
+        }
+    }
+
+    /// Ends the worker and removes what it had; whether all of it is gone.
+    pub(crate) fn remove(&mut self, sys: &Path) -> bool {
+        if self.is_alive {
+            if self.spec.kind == Kind::BtrfsScrub {
+                let _ = scrub::cancel(&self.spec.path);
+            }
+            let _ = self.freezer.kill();
+        }
+        if let (Kind::MdCheck, Ok(array)) = (self.spec.kind, Array::of(&self.spec.path, sys)) {
+            let _ = array.end();
+            self.put_speeds_back(&array);
+        }
+        if let Some(child) = &mut self.child {
+            let _ = child.wait();
+        }
+        self.is_alive = self.place.is_alive();
+        let is_gone = !self.is_alive && self.clean_up();
+        if is_gone {
+            self.place.remove();
+        }
+        is_gone
+    }
+
+    fn begin(&mut self, worker: &WorkerProgram) {
+        if self.place.has_begun() && !self.spec.kind.can_be_repeated() {
+            return self.lost();
+        }
+        if let Err(error) = self.start(worker) {
+            self.state = BackgroundState::Failed;
+            self.message = error.in_full();
+        }
+    }
+
+    /// It was begun and is gone, and nothing says how it ended.
+    fn lost(&mut self) {
+        self.state = BackgroundState::Failed;
+        "it ended without saying how, by a reboot or a kill; it is not begun again by itself: minerva-ctl background resume does"
+            .clone_into(&mut self.message);
+    }
+
+    fn start(&mut self, worker: &WorkerProgram) -> Result<(), WorkError> {
+        self.place.make()?;
+        groups::make(&self.place.groups.io)?;
+        self.freezer.make_frozen()?;
+        let spec = Spec { position: self.position(), ..self.spec.clone() };
+        replace(&self.place.runtime.join("spec"), &Assignment { spec, place: self.place.clone() }, false)?;
+        let path = self.place.state.join("errors");
+        let errors = File::options().create(true).append(true).open(&path).map_err(WorkError::io("open", &path))?;
+        let mut command = Command::new(&worker.program);
+        command.arg0(&worker.name).args(&worker.arguments).arg(&self.place.runtime).current_dir("/");
+        // A group of its own: what is typed at the daemon's terminal is not meant for it.
+        command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors);
+        let program = PathBuf::from(&worker.program);
+        self.child = Some(command.spawn().map_err(WorkError::io("start", &program))?);
+        self.is_alive = true;
+        self.is_running = false;
+        Ok(())
+    }
+
+    fn let_run(&mut self, sys: &Path) -> Result<(), WorkError> {
+        if self.spec.kind == Kind::MdCheck {
+            self.put_speeds_back(&Array::of(&self.spec.path, sys)?);
+        }
+        self.freezer.set(false)
+    }
+
+    fn stop_with(&mut self, sys: &Path) -> Result<(), WorkError> {
+        if self.spec.hold() == BackgroundHold::Cap {
+            return Ok(());
+        }
+        match self.spec.kind {
+            Kind::BtrfsScrub => {
+                // Takes effect when the call returns, for which the scrub must end.
+                self.freezer.set(true)?;
+                replace(&self.place.runtime.join("stopped"), &(), false)?;
+                scrub::cancel(&self.spec.path)
+            }
+            // Its worker only looks, and must see the end of what the kernel does slowly now.
+            Kind::MdCheck => {
+                let array = Array::of(&self.spec.path, sys)?;
+                let path = self.place.runtime.join("speeds");
+                if !path.exists() {
+                    replace(&path, &array.speeds()?, true)?;
+                }
+                array.stop()
+            }
+            Kind::Delete | Kind::Command | Kind::Fstrim => self.freezer.set(true),
+        }
+    }
+
+    fn put_speeds_back(&self, array: &Array) {
+        let path = self.place.runtime.join("speeds");
+        if let Some(speeds) = read::<Speeds>(&path)
+            && array.put_back(&speeds).is_ok()
+        {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+
+    fn clean_up(&mut self) -> bool {
+        if let (Kind::MdCheck, Ok(array)) = (self.spec.kind, Array::of(&self.spec.path, Path::new("/sys"))) {
+            self.put_speeds_back(&array);
+        }
+        let is_same = self.place.groups.io == self.place.groups.freezer;
+        self.freezer.remove() & (is_same || groups::remove(&self.place.groups.io))
+    }
+}

@@ -1,0 +1,77 @@
+//! Queues of background work, as the operator registered them and as far as they came.
+
+use crate::{Store, StoreError};
+use minerva_model::{BackgroundCost, BackgroundId, BackgroundState};
+use rusqlite::OptionalExtension;
+use serde::{Deserialize, Serialize};
+
+/// A queue. Times are of the wall clock, which goes on while the machine is off.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BackgroundRow {
+    /// Its number, never used again.
+    pub id: BackgroundId,
+    /// The operator's name for it, of which there is one.
+    pub name: String,
+    /// What it does, in the word of the command line.
+    pub kind: String,
+    /// Where.
+    pub path: String,
+    /// What was at the path when it was registered: the file system's number, and the inode's.
+    pub identity: (u64, u64),
+    /// Of a command: the program and its arguments.
+    pub command: Vec<String>,
+    /// It must not be stopped while others use the disk.
+    pub never_stop: bool,
+    /// The greater goes first.
+    pub priority: u8,
+    /// When it was registered.
+    pub added_unix_ms: i64,
+    /// By when it is to be done.
+    pub due_unix_ms: Option<i64>,
+    /// The operator paused it.
+    pub is_paused: bool,
+    /// How it stands.
+    pub state: BackgroundState,
+    /// What people are told of that.
+    pub message: String,
+    /// Items done.
+    pub done_items: f64,
+    /// Items in all, if known.
+    pub total_items: Option<f64>,
+    /// Where another worker would go on.
+    pub position: u64,
+    /// For how long it ran.
+    pub ran_ms: u64,
+    /// What it costs.
+    pub cost: BackgroundCost,
+}
+
+impl Store {
+    /// Keeps a queue, in place of what was kept of it; durable on return.
+    pub fn keep_background(&self, row: &BackgroundRow) -> Result<(), StoreError> {
+        let text = serde_json::to_string(row).map_err(|error| self.unreadable("write to", error))?;
+        let sql = "INSERT INTO background VALUES (?1, ?2, ?3) ON CONFLICT (id) DO UPDATE SET name = ?2, queue = ?3";
+        let kept = self.connection.execute(sql, rusqlite::params![row.id.0, row.name, text]);
+        kept.map(drop).map_err(|error| self.failed("write to", error))
+    }
+
+    /// Forgets a queue; its number is not used again.
+    pub fn forget_background(&self, id: BackgroundId) -> Result<(), StoreError> {
+        let forgotten = self.connection.execute("DELETE FROM background WHERE id = ?1", [id.0]);
+        forgotten.map(drop).map_err(|error| self.failed("write to", error))
+    }
+
+    /// All queues, by number, and the last number that was used.
+    pub fn background(&self) -> Result<(Vec<BackgroundRow>, BackgroundId), StoreError> {
+        let read = || {
+            let mut select = self.connection.prepare_cached("SELECT queue FROM background ORDER BY id")?;
+            let texts = select.query_map([], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
+            let last = "SELECT seq FROM sqlite_sequence WHERE name = 'background'";
+            let last = self.connection.query_row(last, [], |row| row.get::<_, u32>(0)).optional()?;
+            Ok((texts, BackgroundId(last.unwrap_or(0))))
+        };
+        let (texts, last) = read().map_err(|error| self.failed("read from", error))?;
+        let parse = |text: String| serde_json::from_str(&text).map_err(|error| self.unreadable("read from", error));
+        Ok((texts.into_iter().map(parse).collect::<Result<_, _>>()?, last))
+    }
+}

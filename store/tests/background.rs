@@ -1,0 +1,44 @@
+//! Queues of background work, kept over starts.
+
+use minerva_model::{BackgroundCost, BackgroundId, BackgroundState};
+use minerva_store::{BackgroundRow, Store};
+
+fn row(id: u32, name: &str) -> BackgroundRow {
+    BackgroundRow {
+        id: BackgroundId(id),
+        name: name.to_owned(),
+        kind: "delete".to_owned(),
+        path: "/data/old".to_owned(),
+        identity: (2049, 17),
+        command: Vec::new(),
+        never_stop: false,
+        priority: 3,
+        added_unix_ms: 1_000,
+        due_unix_ms: Some(9_000),
+        is_paused: false,
+        state: BackgroundState::Waiting,
+        message: String::new(),
+        done_items: 12.5,
+        total_items: None,
+        position: 12,
+        ran_ms: 7,
+        cost: BackgroundCost { seconds_per_item: 1.0 / 3.0, measured_seconds: 0.0, slow_down: None },
+    }
+}
+
+#[test]
+fn queues_of_background_work_outlive_the_daemon_and_numbers_are_not_used_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let open = || Store::open(&directory.path().join("db"), "boot", Box::new(|| 0)).unwrap().0;
+    let store = open();
+    assert_eq!(store.background().unwrap(), (Vec::new(), BackgroundId(0)));
+    store.keep_background(&row(1, "one")).unwrap();
+    store.keep_background(&row(2, "two")).unwrap();
+    assert!(store.keep_background(&row(3, "two")).is_err(), "a name is one queue's");
+    store.keep_background(&BackgroundRow { is_paused: true, ..row(1, "one") }).unwrap();
+    store.forget_background(BackgroundId(2)).unwrap();
+    drop(store);
+    let (rows, last) = open().background().unwrap();
+    assert_eq!(rows, [BackgroundRow { is_paused: true, ..row(1, "one") }]);
+    assert_eq!(last, BackgroundId(2));
+}
