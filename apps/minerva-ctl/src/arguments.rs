@@ -1,5 +1,6 @@
 //! What the command line may say. Every text here is also the manual page.
 
+use crate::background::arguments::BackgroundCommand;
 use crate::disk::DiskCommand;
 use crate::quantity::{boost_amount, credits, duration, schedule_entry, size};
 use minerva_client::{Access, BoostAmount, Level, Operation, v1};
@@ -185,6 +186,12 @@ pub(crate) enum Command {
         /// What
         #[arg(required = true)]
         paths: Vec<PathBuf>,
+    },
+    /// Register work that can wait, see how far it is, and the plan for it
+    Background {
+        /// What
+        #[command(subcommand)]
+        command: BackgroundCommand,
     },
     /// Make a running process, with the children it will have, a tenant of its own
     Attach {

@@ -4,6 +4,7 @@
 mod adjust;
 mod arguments;
 mod audit;
+mod background;
 mod compare;
 mod config;
 mod disk;
@@ -98,6 +99,9 @@ fn run(arguments: Arguments) -> anyhow::Result<CommandStatus> {
         }
         Command::Audit { tenant, since, entries } => {
             with_daemon(Box::new(move |client| Box::pin(audit::run(client, tenant, since, entries, json))))
+        }
+        Command::Background { command } => {
+            with_daemon(Box::new(move |client| Box::pin(background::run(client, command, json))))
         }
         Command::Reload => with_daemon(Box::new(move |client| Box::pin(reload::run(client, json)))),
         Command::Doctor { probe, compare, change_elevator, rounds, device, mount, seconds } => {

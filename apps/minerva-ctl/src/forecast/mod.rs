@@ -3,7 +3,7 @@
 mod chart;
 mod days;
 mod evaluate;
-mod page;
+pub(crate) mod page;
 mod series;
 mod words;
 

@@ -123,7 +123,7 @@ fn plot(series: &Series) -> String {
 }
 
 /// Names are their owners' choice, and a page is read by a browser.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 

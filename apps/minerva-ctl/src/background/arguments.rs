@@ -1,0 +1,88 @@
+//! What the command line may say of background work. Every text here is also the manual page.
+
+use crate::quantity::duration;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What is done with background work.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum BackgroundCommand {
+    /// Register work: it runs while nobody else uses the disk, and is done by its deadline
+    ///
+    /// Kinds: delete (the tree at PATH with all that is in it, never through a link or into a mount), command (what stands after --,
+    /// in the directory PATH), btrfs-scrub (the file system at PATH), md-check (the array at PATH, such as /dev/md0), fstrim (the
+    /// file system at PATH). Where it cannot be done, it is refused with the reason and nothing is kept. It goes on after a restart of
+    /// the daemon and after a reboot; a command that was lost by a reboot is begun again only by `background resume`.
+    Add(Added),
+    /// Show all background work: how far it is, by when it is due, and when it may run
+    List,
+    /// Show the plan: what is expected of each disk, when work runs and is done, the space that it ties, and what would not hold
+    Plan(Planned),
+    /// Say of one all that is known: what it costs, when it may run and why, and when it will be done
+    Explain {
+        /// Its name
+        name: String,
+    },
+    /// Let it rest until it is resumed
+    Pause {
+        /// Its name
+        name: String,
+    },
+    /// Let it go on; begins anew what failed
+    Resume {
+        /// Its name
+        name: String,
+    },
+    /// Measure what running it costs: lets it run at its pace for a while, and shows the estimates before and after
+    ///
+    /// What it does meanwhile is its work, and stays done.
+    Calibrate {
+        /// Its name
+        name: String,
+        /// For how long it is to run, gaps of others included
+        #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "60s")]
+        duration: Duration,
+    },
+    /// End it and forget it; what it did stays done
+    Remove {
+        /// Its name
+        name: String,
+    },
+}
+
+/// What is registered.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Added {
+    /// What it is called
+    #[arg(long)]
+    pub(crate) name: String,
+    /// delete, command, btrfs-scrub, md-check or fstrim [default: command]
+    #[arg(long)]
+    pub(crate) kind: Option<String>,
+    /// Where
+    #[arg(long)]
+    pub(crate) path: PathBuf,
+    /// It is to be done within this time, such as 7d [default: 30 days]
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) sla: Option<Duration>,
+    /// The greater goes first on its disk, unless a deadline is near
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    pub(crate) priority: u8,
+    /// Others may wait for what the command holds: slow it by weight and a cap while they use the disk, and never stop it
+    #[arg(long)]
+    pub(crate) never_stop: bool,
+    /// The command and its arguments
+    #[arg(last = true)]
+    pub(crate) command: Vec<String>,
+}
+
+/// Which plan, and how it is shown.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Planned {
+    /// How far to look: hour, day, week or month
+    #[arg(long, value_name = "SPAN", default_value = "day", value_parser = ["hour", "day", "week", "month"])]
+    pub(crate) span: String,
+    /// Write it with plots as a page to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+}

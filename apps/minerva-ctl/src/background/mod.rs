@@ -1,0 +1,214 @@
+//! `minerva-ctl background`: work that is put off, and the plan for it.
+
+pub(crate) mod arguments;
+mod page;
+mod plan;
+
+use crate::figures::{long_span, size, table};
+use crate::output::{self, CommandStatus};
+use anyhow::{Context, anyhow};
+use arguments::{Added, BackgroundCommand};
+use minerva_api::client::Operator;
+use minerva_api::v1;
+use std::time::{Duration, Instant};
+
+/// How often a calibration says that it goes on.
+const CALIBRATE_PERIOD: Duration = Duration::from_secs(2);
+
+/// Does what is asked; a refusal is a finding.
+pub(crate) async fn run(client: Operator, command: BackgroundCommand, json: bool) -> anyhow::Result<CommandStatus> {
+    match command {
+        BackgroundCommand::Add(added) => add(client, added, json).await,
+        BackgroundCommand::List => list(client, json).await,
+        BackgroundCommand::Plan(planned) => plan::run(client, planned, json).await,
+        BackgroundCommand::Explain { name } => explain(client, &name, json).await,
+        BackgroundCommand::Calibrate { name, duration } => calibrate(client, &name, duration, json).await,
+        BackgroundCommand::Pause { name } => change(client, name, v1::BackgroundChange::Pause, json).await,
+        BackgroundCommand::Resume { name } => change(client, name, v1::BackgroundChange::Resume, json).await,
+        BackgroundCommand::Remove { name } => change(client, name, v1::BackgroundChange::Remove, json).await,
+    }
+}
+
+async fn add(mut client: Operator, added: Added, json: bool) -> anyhow::Result<CommandStatus> {
+    let path = std::path::absolute(&added.path).context("failed to make the path absolute")?;
+    let path =
+        path.to_str().ok_or_else(|| anyhow!("{} is no UTF-8, which the daemon does not take", path.display()))?;
+    let request = v1::AddBackgroundRequest {
+        name: added.name,
+        kind: added.kind.unwrap_or_else(|| "command".to_owned()),
+        path: path.to_owned(),
+        command: added.command,
+        sla_ns: added.sla.map(|sla| u64::try_from(sla.as_nanos()).unwrap_or(u64::MAX)),
+        priority: added.priority.into(),
+        never_stop: added.never_stop,
+    };
+    match client.add_background(request).await {
+        Ok(answer) => {
+            let queue = answer.into_inner().queue.unwrap_or_default();
+            if json {
+                output::json(&queue)?;
+            } else {
+                let due = crate::moment::show(queue.due_unix_ns);
+                output::text(&format!("{} works on {} in its gaps, and is due {due}\n", queue.name, queue.device))?;
+            }
+            Ok(CommandStatus::Well)
+        }
+        Err(status) => refused(status, json),
+    }
+}
+
+async fn change(
+    mut client: Operator,
+    name: String,
+    change: v1::BackgroundChange,
+    json: bool,
+) -> anyhow::Result<CommandStatus> {
+    match client.change_background(v1::ChangeBackgroundRequest { name, change: change.into() }).await {
+        Ok(answer) if json => output::json(&answer.into_inner())?,
+        Ok(answer) => output::text(&format!("{}\n", answer.into_inner().message))?,
+        Err(status) => return refused(status, json),
+    }
+    Ok(CommandStatus::Well)
+}
+
+fn refused(status: tonic::Status, json: bool) -> anyhow::Result<CommandStatus> {
+    if status.code() != tonic::Code::FailedPrecondition {
+        return Err(status.into());
+    }
+    if json {
+        output::json(&serde_json::json!({ "refusal": status.message() }))?;
+    }
+    eprintln!("minerva-ctl: {}", status.message());
+    Ok(CommandStatus::Found)
+}
+
+async fn list(mut client: Operator, json: bool) -> anyhow::Result<CommandStatus> {
+    let answer = client.background(v1::BackgroundRequest::default()).await?.into_inner();
+    if json {
+        answer.queues.iter().try_for_each(output::json)?;
+    } else if answer.queues.is_empty() {
+        output::text("no background work; minerva-ctl background add registers some\n")?;
+    } else {
+        let header = ["NAME", "KIND", "DISK", "STATE", "DONE", "LEFT", "DUE", "TIES", "WHY"];
+        let rows: Vec<Vec<String>> = answer.queues.iter().map(row).collect();
+        output::text(&table(&header, &rows, &[4, 5, 7]))?;
+    }
+    Ok(CommandStatus::found_if(answer.queues.iter().any(|queue| queue.state == "failed")))
+}
+
+fn row(queue: &v1::BackgroundQueue) -> Vec<String> {
+    let is_over = matches!(queue.state.as_str(), "done" | "failed");
+    let why = if queue.message.is_empty() { &queue.reason } else { &queue.message };
+    vec![
+        queue.name.clone(),
+        queue.kind.clone(),
+        queue.device.clone(),
+        queue.state.clone(),
+        done(queue),
+        if is_over { "-".to_owned() } else { seconds(queue.left_seconds) },
+        crate::moment::show(queue.due_unix_ns),
+        if queue.tied_bytes == 0 { "-".to_owned() } else { size(queue.tied_bytes as f64) },
+        why.clone(),
+    ]
+}
+
+/// How far it is, in percent if the whole is known.
+fn done(queue: &v1::BackgroundQueue) -> String {
+    match queue.total_items {
+        _ if queue.state == "done" => "100 %".to_owned(),
+        Some(total) if total > 0.0 => format!("{:.0} %", (100.0 * queue.done_items / total).min(100.0)),
+        _ => amount(queue.done_items, &queue.items),
+    }
+}
+
+fn amount(items: f64, what: &str) -> String {
+    match what {
+        "bytes" => size(items),
+        "seconds" => seconds(items),
+        what => format!("{items:.0} {what}"),
+    }
+}
+
+fn seconds(seconds: f64) -> String {
+    long_span((seconds.clamp(0.0, 1e9) * 1e9) as u64)
+}
+
+async fn one(client: &mut Operator, name: &str) -> anyhow::Result<v1::BackgroundQueue> {
+    let answer = client.background(v1::BackgroundRequest::default()).await?.into_inner();
+    let queue = answer.queues.into_iter().find(|queue| queue.name == name);
+    queue.ok_or_else(|| anyhow!("there is no background work called {name}"))
+}
+
+async fn explain(mut client: Operator, name: &str, json: bool) -> anyhow::Result<CommandStatus> {
+    let queue = one(&mut client, name).await?;
+    let request = v1::BackgroundRequest { span: v1::BackgroundSpan::Month.into() };
+    let plans = client.background(request).await?.into_inner().plans;
+    let plan = plans.into_iter().find(|plan| plan.device == queue.device);
+    if json {
+        let plan = plan.map(|plan| v1::BackgroundPlan { slots: Vec::new(), ..plan });
+        output::json(&serde_json::json!({ "queue": queue, "plan": plan }))?;
+        return Ok(CommandStatus::Well);
+    }
+    let mut text = format!("{} ({}): {} {}\n", queue.name, queue.id, queue.kind, queue.path);
+    if !queue.command.is_empty() {
+        text.push_str(&format!("  command   {}\n", queue.command.join(" ")));
+    }
+    text.push_str(&format!("  state     {}: {}\n", queue.state, queue.reason));
+    if !queue.message.is_empty() {
+        text.push_str(&format!("  message   {}\n", queue.message));
+    }
+    text.push_str(&format!(
+        "  progress  {} done in {}\n",
+        amount(queue.done_items, &queue.items),
+        seconds(queue.ran_seconds)
+    ));
+    text.push_str(&cost(&queue));
+    let how = if queue.hold == "cap" { "slowed by weight and a cap, never stopped" } else { "stopped" };
+    text.push_str(&format!("  others    while they use {} it is {how}\n", queue.device));
+    text.push_str(&format!("  due       {}\n", crate::moment::show(queue.due_unix_ns)));
+    if let Some(plan) = &plan {
+        let paid = plan.payments.iter().find(|payment| payment.name == queue.name).and_then(|paid| paid.paid_unix_ns);
+        let paid = paid.map_or_else(|| "not within a month".to_owned(), crate::moment::show);
+        text.push_str(&format!("  planned   done {paid}\n"));
+        for alarm in &plan.alarms {
+            text.push_str(&format!("  ALARM     {}: {}\n", crate::moment::show(alarm.at_unix_ns), alarm.message));
+        }
+    }
+    output::text(&text)?;
+    Ok(CommandStatus::Well)
+}
+
+fn cost(queue: &v1::BackgroundQueue) -> String {
+    let per_second = amount(1.0 / queue.seconds_per_item.max(f64::MIN_POSITIVE), &queue.items);
+    let known = match queue.measured_seconds {
+        measured if measured > 0.0 => format!("measured over {}", seconds(measured)),
+        _ => "assumed, nothing was measured yet".to_owned(),
+    };
+    let slow = match queue.slow_down {
+        Some(part) => format!("; others lose {:.0} % of their requests while it runs beside them", 100.0 * part),
+        None => "; what others lose beside it was not measured".to_owned(),
+    };
+    format!("  cost      {per_second} a second of running ({known}){slow}; {} to go\n", seconds(queue.left_seconds))
+}
+
+async fn calibrate(mut client: Operator, name: &str, span: Duration, json: bool) -> anyhow::Result<CommandStatus> {
+    let before = one(&mut client, name).await?;
+    let began = Instant::now();
+    let mut now = before.clone();
+    while began.elapsed() < span && !matches!(now.state.as_str(), "done" | "failed") {
+        tokio::time::sleep(CALIBRATE_PERIOD.min(span.saturating_sub(began.elapsed()))).await;
+        now = one(&mut client, name).await?;
+        let left = span.saturating_sub(began.elapsed()).as_secs();
+        eprintln!("minerva-ctl: ran for {}, {left} s left", seconds(now.ran_seconds - before.ran_seconds));
+    }
+    if json {
+        output::json(&serde_json::json!({ "before": before, "after": now }))?;
+    } else {
+        output::text(&format!("before\n{}after\n{}", cost(&before), cost(&now)))?;
+    }
+    let is_measured = now.measured_seconds > before.measured_seconds;
+    if !is_measured {
+        eprintln!("minerva-ctl: {name} did not run long enough to measure anything: {}", now.reason);
+    }
+    Ok(CommandStatus::found_if(!is_measured))
+}
