@@ -3,6 +3,7 @@
 mod admission;
 mod arguments;
 mod attach;
+mod confinement;
 mod control;
 mod detach;
 mod devices;

@@ -1,5 +1,6 @@
 //! Serving, from the first look at the file to the last answer.
 
+use crate::confinement;
 use crate::control::Control;
 use crate::detach;
 use crate::devices::Devices;
@@ -56,6 +57,7 @@ pub(crate) fn serve(path: &Path, request_logs: Option<&Path>) -> anyhow::Result<
     identity.own(&sockets)?;
     identity.become_user()?;
     control.start(Arc::clone(&host))?;
+    confinement::confine()?;
     serve_until_told(&host, &format!("{} disks are served", sockets.len()), &mut signals);
     Ok(())
 }
@@ -69,6 +71,7 @@ pub(crate) fn take_over(path: &Path) -> anyhow::Result<()> {
     let taken = hand_over::take(&config.server.control, |offers| Host::offered(offers, devices, about))?;
     // Everything is open: what takes time is done before guests wait.
     identity.become_user()?;
+    confinement::confine()?;
     let (host, control, told) = taken.go_on()?;
     let host = Arc::new(Mutex::new(Some(host)));
     Control::taken(control, &identity).start(Arc::clone(&host))?;

@@ -192,6 +192,39 @@ fn an_image_that_became_shorter_fails_its_own_reads_and_no_other_disk() {
 }
 
 /// A guest that reboots stops its rings and waits: also with a contract by which its requests would wait for ever.
+/// What is queued goes over, with the notes of an inflight region and without; the connection stays.
+#[test]
+fn another_server_goes_on_with_what_one_has_queued() {
+    for has_inflight in [true, false] {
+        let folder = Bench::folder();
+        let mut disk = disk(&folder.path().join("disk0"));
+        // One request a day.
+        disk.parameters.limit_per_second = 1.0 / 86_400.0;
+        disk.queues = 3;
+        let mut bench = Bench::start(folder, SchedulerName::Mclock, 4, false, vec![disk]);
+        let options = ClientOptions { queues: 3, has_inflight, ..ClientOptions::default() };
+        let mut client = Client::connect(&bench.socket(0), options);
+        for ring in &mut client.rings {
+            for number in 0..50u64 {
+                ring.submit(&Request::new(kind::IN, number * 8, 4096));
+            }
+            ring.kick();
+        }
+        assert!(client.rings.iter_mut().any(|ring| ring.wait(Duration::from_millis(300)).is_some()));
+        bench.hand_over(SchedulerName::Noop);
+        for ring in &mut client.rings {
+            while ring.under_way() > 0 {
+                assert_eq!(ring.wait(PATIENCE).expect("each is answered once").status, 0);
+            }
+            assert_eq!(ring.ask(&Request::new(kind::IN, 8, 4096)).status, 0, "and what comes later");
+        }
+        // The messages of the connection go on where they were.
+        assert_eq!(client.config(8), (IMAGE_BYTES / 512).to_le_bytes());
+        let base = client.stop_ring(1);
+        assert_eq!(base, 51);
+    }
+}
+
 #[test]
 fn a_ring_that_is_stopped_is_drained_at_once_and_goes_on_where_it_was() {
     let folder = Bench::folder();

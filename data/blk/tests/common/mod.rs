@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 use minerva_blk::tag::TagBounds;
-use minerva_blk::{Image, ImageOptions, PhysicalDisk, Server, VmDisk};
+use minerva_blk::{Image, ImageOptions, PhysicalDisk, Resumption, Server, VmDisk};
 use minerva_blocksched::{BuildOptions, FlowParameters, SchedulerName};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -65,6 +65,28 @@ impl Bench {
         });
         let server = Some(Server::start(&physical, disks.collect()).unwrap());
         Self { folder, server, worker: format!("blk-{name}") }
+    }
+
+    /// A second server goes on with the first disk, with nothing promised.
+    pub(crate) fn hand_over(&mut self, scheduler: SchedulerName) {
+        let suspended = self.server.take().unwrap().suspend();
+        let build = BuildOptions::for_disk(false, 4);
+        let (name, is_pool_wanted) = (self.worker[4..].to_owned(), false);
+        let physical = [PhysicalDisk { name, scheduler, build, is_pool_wanted, request_log: None }];
+        let mut resumption = Resumption::prepare(&physical).unwrap();
+        for disk in suspended {
+            let next = VmDisk {
+                name: disk.name.clone(),
+                image: Arc::clone(&disk.image),
+                physical: 0,
+                socket: self.socket(0),
+                parameters: FlowParameters::default(),
+                tags: TagBounds { default: 64, max: 254 },
+                queues: 3,
+            };
+            resumption.add(next, disk).unwrap();
+        }
+        self.server = Some(resumption.go_on().unwrap());
     }
 
     pub(crate) fn socket(&self, number: usize) -> PathBuf {
