@@ -3,10 +3,10 @@
 #![no_main]
 
 mod disks;
-mod tenant_server;
 mod files;
 mod kernel_text;
 mod memory;
+mod tenant_server;
 mod workloads;
 
 use std::sync::LazyLock;
@@ -18,6 +18,7 @@ type Target = fn(&[u8]);
 
 /// Each has a folder of the same name in `corpus/`.
 const TARGETS: &[(&str, Target)] = &[
+    ("blk_ring", minerva_blk::fuzzing::ring),
     ("blkio", kernel_text::blkio),
     ("cgroup", kernel_text::cgroup),
     ("config", files::config),

@@ -79,6 +79,10 @@ const FIGURES: &[(&str, Source)] = &[
         "blk-hostile",
         Source::Test(&["--package", "minerva-blk", "--test", "hostile", "random"], ("PROPTEST_CASES", 1_000_000)),
     ),
+    (
+        "blk-handover",
+        Source::Test(&["--package", "minerva-blk-cli", "--test", "blk", "hand_over::"], ("MINERVA_HANDOVERS", 100)),
+    ),
     ("mapreduce", Source::Sim),
     ("vm-contracts", Source::Lab),
     ("vm-tags", Source::Lab),

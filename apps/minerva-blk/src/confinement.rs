@@ -102,7 +102,7 @@ const ALLOWED_OLD: &[libc::c_long] =
 const ALLOWED_OLD: &[libc::c_long] = &[];
 
 /// `ioctl` for this only: a counter that does not block.
-const FIONBIO: u64 = libc::FIONBIO as u64;
+const FIONBIO: u64 = libc::FIONBIO;
 /// What a file that is only read is not opened with.
 const WRITES: u64 = (libc::O_ACCMODE | libc::O_CREAT | libc::O_TRUNC) as u64;
 

@@ -171,12 +171,14 @@ impl InflightQueue {
 #[cfg(test)]
 mod tests {
     use super::{InflightQueue, InflightRegion};
-    use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+    use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
     use std::fs::File;
 
     fn file(queues: u16, size: u16) -> File {
-        let file = memfd_create("inflight", MemfdFlags::CLOEXEC).expect("a file in memory");
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let file = memfd_create("inflight", flags).expect("a file in memory");
         ftruncate(&file, InflightRegion::length_bytes(queues, size) as u64).expect("made longer");
+        fcntl_add_seals(&file, SealFlags::SHRINK).expect("sealed");
         File::from(file)
     }
 

@@ -14,13 +14,15 @@
 //! | `image`, `transfer` | how do bytes get to the disk and back? |
 //!
 //! A guest is hostile: whatever it writes to its rings is answered with an error or not at all, and touches neither another
-//! disk nor the thread that serves it. A front end is trusted with what a process can do to another one that maps its memory:
-//! QEMU has to share memory whose length is sealed (`memory-backend-memfd`), as one that shortens it kills this process.
+//! disk nor the thread that serves it. A front end has to share memory whose length is sealed (`memory-backend-memfd`), as one that
+//! shortens it would kill this process.
 
 mod chain;
 mod device;
 mod error;
 pub mod frame;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 mod image;
 mod inflight;
 mod memory;

@@ -1,5 +1,6 @@
 //! The guest's memory, as its front end shares it.
 
+use rustix::fs::{SealFlags, fcntl_get_seals};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::sync::Arc;
@@ -73,8 +74,10 @@ impl MemoryTable {
     }
 }
 
-/// Whether a file is as long as somebody says: behind its end, memory that is mapped from it kills who touches it.
+/// Whether a file is as long as somebody says and cannot get shorter: behind its end, memory that is mapped from it kills who
+/// touches it (`SIGBUS`), and with this process all its other guests would be without a disk. A seal is for good.
 pub(crate) fn holds(file: &File, offset: u64, length: u64) -> bool {
     let end = offset.checked_add(length);
-    file.metadata().is_ok_and(|facts| end.is_some_and(|end| end <= facts.len()))
+    let is_sealed = fcntl_get_seals(file).is_ok_and(|seals| seals.contains(SealFlags::SHRINK));
+    is_sealed && file.metadata().is_ok_and(|facts| end.is_some_and(|end| end <= facts.len()))
 }

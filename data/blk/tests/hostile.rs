@@ -235,18 +235,28 @@ fn a_connection_that_talks_nonsense_is_hung_up_on_and_the_next_is_served() {
     assert_eq!(client.rings[0].ask(&Request::new(kind::IN, 0, 4096)).status, 0);
 }
 
-/// A front end that shares less memory than it says, or rings that are not in it.
+/// A front end that shares less memory than it says, or memory that it could make shorter, which would end the server and with it
+/// the disks of all guests.
 #[test]
-fn a_front_end_that_lies_about_its_memory_is_refused() {
-    use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+fn a_front_end_that_lies_about_its_memory_or_could_take_it_away_is_refused() {
+    use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
     use std::os::fd::AsRawFd;
     use vhost::vhost_user::{Frontend, VhostUserFrontend};
     use vhost::{VhostBackend, VhostUserMemoryRegionInfo};
     let (bench, mut honest) = neighbours();
-    let file = memfd_create("guest", MemfdFlags::CLOEXEC).unwrap();
-    ftruncate(&file, 4096).unwrap();
-    for (memory_size, mmap_offset, userspace_addr) in [(1 << 20, 0, 0x1000), (4096, 4096, 0x1000), (4096, 0, u64::MAX)]
-    {
+    let make = |seals: SealFlags| {
+        let file = memfd_create("guest", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
+        ftruncate(&file, 4096).unwrap();
+        fcntl_add_seals(&file, seals).unwrap();
+        file
+    };
+    let (sealed, unsealed) = (make(SealFlags::SHRINK), make(SealFlags::GROW));
+    for (memory_size, mmap_offset, userspace_addr, file) in [
+        (1 << 20, 0, 0x1000, &sealed),
+        (4096, 4096, 0x1000, &sealed),
+        (4096, 0, u64::MAX, &sealed),
+        (4096, 0, 0x1000, &unsealed),
+    ] {
         let mut frontend = Frontend::connect(bench.socket(0), 1).unwrap();
         frontend.set_owner().unwrap();
         let features = frontend.get_features().unwrap();
