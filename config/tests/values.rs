@@ -117,7 +117,12 @@ days_ahead = false
         forecast: Some(ForecastMode::On),
     };
     assert_eq!(config.rules, [rule]);
-    let forecast = ForecastSettings { mode: ForecastMode::Off, keep_every: Nanos::from_secs(3600), days_ahead: false };
+    let forecast = ForecastSettings {
+        mode: ForecastMode::Off,
+        keep_every: Nanos::from_secs(3600),
+        days_ahead: false,
+        ..ForecastSettings::default()
+    };
     assert_eq!(config.engine.forecast, forecast);
 }
 

@@ -4,6 +4,7 @@
 
 mod background;
 mod bed;
+mod forecasts;
 mod listeners;
 mod taking_part;
 mod trouble;

@@ -64,6 +64,7 @@ impl Forecasts {
         self.settings = settings;
         self.slice = slice.max(Nanos(1));
         self.forecaster.set_slice(self.slice.max(STEP));
+        self.forecaster.set_by_order(settings.sessions_by_order);
         let unwanted: Vec<TenantId> =
             self.tenants.keys().copied().filter(|id| self.mode(*id) == ForecastMode::Off).collect();
         unwanted.into_iter().for_each(|id| self.forecaster.tenant_gone(id));

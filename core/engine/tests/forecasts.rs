@@ -14,7 +14,12 @@ const MIB: u64 = 1 << 20;
 
 fn configured(forecast: ForecastMode, slice: Nanos) -> Event {
     let mut config = EngineConfig { mode: Mode::Shadow, ..EngineConfig::default() };
-    config.forecast = ForecastSettings { mode: forecast, keep_every: Nanos::from_secs(120), days_ahead: true };
+    config.forecast = ForecastSettings {
+        mode: forecast,
+        keep_every: Nanos::from_secs(120),
+        days_ahead: true,
+        sessions_by_order: true,
+    };
     config.observe.slice = slice;
     Event::Configured(Box::new(config))
 }
@@ -343,6 +348,7 @@ fn days_ahead_are_forecast_only_where_they_are_wanted() {
     // A recording of an earlier version says nothing of them.
     let settings: ForecastSettings = serde_json::from_str(r#"{"mode":"shadow","keep_every":600000000000}"#).unwrap();
     assert!(!settings.days_ahead && ForecastSettings::default().days_ahead);
+    assert!(!settings.sessions_by_order && ForecastSettings::default().sessions_by_order);
 }
 
 /// Bins, fits and forecasts are under way when it is cut, and what was kept is taken over by another.

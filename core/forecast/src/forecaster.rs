@@ -49,6 +49,10 @@ pub struct ForecasterSettings {
     pub steps: u32,
     /// Parts of the trees' refit, a feature or a tree each, in a slice.
     pub parts: u32,
+    /// As what a session's forecast is told to be worth: how much of the sessions' order it has right. Otherwise, as by earlier versions,
+    /// its skill against the best naive forecast.
+    #[serde(default)]
+    pub by_order: bool,
 }
 
 impl Default for ForecasterSettings {
@@ -61,6 +65,7 @@ impl Default for ForecasterSettings {
             fits: 4,
             steps: 1_500,
             parts: 2,
+            by_order: true,
         }
     }
 }
@@ -128,6 +133,11 @@ impl Forecaster {
         }
     }
 
+    /// See [`ForecasterSettings::by_order`].
+    pub fn set_by_order(&mut self, by_order: bool) {
+        self.settings.by_order = by_order;
+    }
+
     /// Takes what a slice said of the tenants that did I/O or are about to: who, of which family (a hash of name, unit or image), and
     /// the reading. Of one that is not named nothing happened. A tenant named twice counts twice. Then does the slice's work.
     pub fn observe(&mut self, time: SliceTime, slice: &[(Key, Family, Reading)]) {
@@ -183,7 +193,12 @@ impl Forecaster {
 
     /// All forecasts as the stages after this one take them. `slice` is how long the next slice will be.
     pub fn to_model(&self, now: Nanos, slice: Nanos) -> Outlook {
-        let made = Made { at: now, seconds: slice.as_secs_f64(), ahead: self.settings.ahead() };
+        let made = Made {
+            at: now,
+            seconds: slice.as_secs_f64(),
+            ahead: self.settings.ahead(),
+            by_order: self.settings.by_order,
+        };
         let mut rows = Vec::with_capacity(self.tenants.len() * ROWS_A_TENANT);
         let mut phases = Vec::new();
         for (key, tenant) in self.tenants.iter().filter(|(_, tenant)| tenant.idle_slices() < SILENT_SLICES) {

@@ -172,6 +172,15 @@ fn fitted_trees_outlive_a_restart() {
         next.recall(model).expect("whole");
     }
     assert_eq!(next.models(), models);
+    // With the rows a refit is under way within a minute, and not only once new ones came.
+    for _ in 0..200 {
+        next.observe(SliceTime::default(), &[]);
+    }
+    let refitted = next.models();
+    assert!(refitted[0] != models[0] && !refitted[0].bytes.is_empty(), "the trees were fitted anew on what was kept");
+    for model in &models {
+        next.recall(model).expect("whole");
+    }
     for (place, model) in models.iter().enumerate() {
         let mut damaged = model.clone();
         damaged.bytes[model.bytes.len() / 2] ^= 4;

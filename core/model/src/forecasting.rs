@@ -41,18 +41,27 @@ pub struct ForecastSettings {
     /// The day and the week ahead of disks and groups are forecast too. Recordings of earlier versions have none.
     #[serde(default)]
     pub days_ahead: bool,
+    /// Sessions are believed as far as forecasts have their order right, and not only as far as they beat every naive forecast of sizes.
+    /// In recordings of earlier versions they are not.
+    #[serde(default)]
+    pub sessions_by_order: bool,
 }
 
 impl Default for ForecastSettings {
     fn default() -> Self {
-        Self { mode: ForecastMode::default(), keep_every: Nanos::from_secs(600), days_ahead: true }
+        Self {
+            mode: ForecastMode::default(),
+            keep_every: Nanos::from_secs(600),
+            days_ahead: true,
+            sessions_by_order: true,
+        }
     }
 }
 
 impl ForecastSettings {
     /// As they were before there were forecasts: what was recorded then replays as it ran.
     pub fn absent() -> Self {
-        Self { mode: ForecastMode::Off, days_ahead: false, ..Self::default() }
+        Self { mode: ForecastMode::Off, days_ahead: false, sessions_by_order: false, ..Self::default() }
     }
 }
 

@@ -75,7 +75,9 @@ pub struct Forecast {
     /// Probability that the tenant uses the disk at all within the horizon, in thousandths.
     pub busy_permille: u32,
     /// 1 less the forecast's error over that of the best naive forecast: 1 is perfect, 0 no better than naive, and below 0
-    /// worse. Measured on what came of earlier forecasts; 0 until enough of them were.
+    /// worse. Measured on what came of earlier forecasts; 0 until enough of them were. Of a session: how much of the order of sessions by
+    /// size is foreseen, of which 1 is all, and 0 what is foreseen without knowing the tenant
+    /// ([`crate::ForecastSettings::sessions_by_order`]).
     pub skill: f64,
     /// When it was made, by which it goes stale.
     pub made_at: Nanos,

@@ -21,6 +21,8 @@ pub(super) struct Made {
     pub(super) seconds: f64,
     /// Slices that make up [`Horizon::Pattern`].
     pub(super) ahead: usize,
+    /// Of a session what ordering by it is worth is told, in place of its skill.
+    pub(super) by_order: bool,
 }
 
 /// Adds a tenant's forecasts within each horizon of which something is known.
@@ -28,7 +30,7 @@ pub(super) fn forecasts(
     (tenant, device): Key,
     state: &Tenant,
     outlook: &TenantOutlook,
-    Made { at: now, seconds, ahead }: Made,
+    Made { at: now, seconds, ahead, by_order }: Made,
     rows: &mut Vec<Forecast>,
 ) {
     let (share, rest) = (state.read_share(), 1.0 - state.read_share());
@@ -65,7 +67,8 @@ pub(super) fn forecasts(
     if let Some(session) = &outlook.session {
         let of = |part| interval(session.remaining_bytes, session.low_bytes, session.high_bytes, part);
         let busy = f64::from(u8::from(session.remaining_bytes > 0.0));
-        rows.push(forecast(Horizon::Session, of(share), of(rest), busy, session.skill));
+        let skill = if by_order { session.ordering } else { session.skill };
+        rows.push(forecast(Horizon::Session, of(share), of(rest), busy, skill));
     }
 }
 

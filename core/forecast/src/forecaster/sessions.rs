@@ -2,7 +2,7 @@
 
 use super::families::{Families, Family};
 use crate::host::{Learner, LearnerSettings};
-use crate::online::{IntervalMeter, NAIVE, SkillMeter};
+use crate::online::{IntervalMeter, NAIVE, OrderMeter, SkillMeter};
 use crate::tenant::{Cutter, Reading, Row, SessionClass};
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +25,8 @@ pub struct SessionOutlook {
     pub high_bytes: f64,
     /// Earned against the best naive forecast of a session's size, 0 to 1; 0 once the session has outgrown what was foreseen.
     pub skill: f64,
+    /// What ordering sessions by this is worth against forecasts that know nothing of the tenant, 0 to 1; 0 once it has been outgrown.
+    pub ordering: f64,
 }
 
 /// The host's model of sessions.
@@ -32,6 +34,8 @@ pub struct SessionOutlook {
 pub(super) struct Sessions {
     pub(super) learner: Learner,
     skill: SkillMeter,
+    #[serde(default)]
+    ordering: OrderMeter,
     interval: IntervalMeter,
 }
 
@@ -54,7 +58,12 @@ pub(super) struct Session {
 
 impl Sessions {
     pub(super) fn new(settings: LearnerSettings) -> Self {
-        Self { learner: Learner::new(settings), skill: SkillMeter::default(), interval: IntervalMeter::new(0.8) }
+        Self {
+            learner: Learner::new(settings),
+            skill: SkillMeter::default(),
+            ordering: OrderMeter::default(),
+            interval: IntervalMeter::new(0.8),
+        }
     }
 
     /// A session ended with `total` bytes.
@@ -67,6 +76,7 @@ impl Sessions {
             // What was said before there was a model is no merit of it, nor a fault.
             if session.is_by_model {
                 self.skill.observe(forecast, &naive, total_log);
+                self.ordering.observe(forecast, total_log);
                 self.interval.observe(libm::expm1(forecast), total);
             }
         }
@@ -158,6 +168,7 @@ impl Session {
             low_bytes: interval.map_or(remaining, |interval| interval.low),
             high_bytes: interval.map_or(remaining, |interval| interval.high),
             skill: if is_outgrown { 0.0 } else { sessions.skill.told() },
+            ordering: if is_outgrown { 0.0 } else { sessions.ordering.earned() },
         })
     }
 }

@@ -13,8 +13,11 @@ use serde::{Deserialize, Serialize};
 /// Rows before the first ridge solution, between later ones, and before the trees.
 const RIDGE_EVERY: u64 = 64;
 const TREES_FROM: usize = 400;
-/// As a file.
-const VERSION: u16 = 1;
+/// As a file: since the second with rows.
+const VERSION: u16 = 2;
+const VERSION_WITHOUT_ROWS: u16 = 1;
+/// Rows that outlive a restart, 120 bytes each.
+const ROWS_KEPT: usize = 2_000;
 
 /// How large a learner is and how often it is refitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -133,11 +136,12 @@ impl Learner {
         self.trees.is_some()
     }
 
-    /// The fitted model as bytes, versioned and checksummed, with the mark `kind` of what it is of; `None` before the first fit. The
-    /// reservoir is not part of it.
+    /// The fitted model as bytes, versioned and checksummed, with the mark `kind` of what it is of; `None` before the first fit. A sample
+    /// of the rows is part of it, from which the next start fits anew.
     pub fn encode(&self, kind: u16) -> Option<Vec<u8>> {
         let mut writer = Writer::default();
         self.trees.as_ref()?.iter().for_each(|trees| trees.encode(&mut writer));
+        self.reservoir.encode(ROWS_KEPT, &mut writer);
         Some(writer.seal(kind, VERSION))
     }
 
@@ -146,13 +150,22 @@ impl Learner {
     /// # Errors
     /// Bytes that are damaged, of another kind or version, or of a model with other features; the learner is then as before.
     pub fn decode(&mut self, bytes: &[u8], kind: u16) -> Result<(), Damaged> {
-        let mut reader = Reader::open(bytes, kind, VERSION)?;
+        let opened = Reader::open(bytes, kind, VERSION);
+        let has_rows = opened.is_ok();
+        let mut reader = opened.or_else(|_| Reader::open(bytes, kind, VERSION_WITHOUT_ROWS))?;
         let trees = [Boosted::decode(&mut reader)?, Boosted::decode(&mut reader)?];
+        let mut reservoir = Reservoir::new(self.settings.rows, self.settings.seed);
+        if has_rows {
+            reservoir.decode(ROWS_KEPT, &mut reader)?;
+        }
         reader.end()?;
         if trees.iter().any(|trees| trees.features() != FEATURES) {
             return Err(Damaged::Value);
         }
         self.trees = Some(trees);
+        if !reservoir.is_empty() {
+            self.reservoir = reservoir;
+        }
         Ok(())
     }
 }

@@ -1,5 +1,6 @@
 //! A bounded sample of all rows ever seen, with a lean to the recent ones (Vitter 1985; Aggarwal 2006).
 
+use crate::codec::{Damaged, Reader, Writer};
 use crate::tenant::{FEATURES, Row};
 use serde::{Deserialize, Serialize};
 
@@ -55,6 +56,30 @@ impl Reservoir {
     /// The rows, row by row, and their targets.
     pub fn content(&self) -> (&[f32], &[f32]) {
         (&self.rows, &self.targets)
+    }
+
+    /// Some of the rows, evenly from all that are held, at most `most`; what outlives a restart.
+    pub(crate) fn encode(&self, most: usize, writer: &mut Writer) {
+        let step = self.len().div_ceil(most.max(1)).max(1);
+        let kept = || (0..self.len()).step_by(step);
+        writer.count(kept().count());
+        for at in kept() {
+            self.rows[at * FEATURES..(at + 1) * FEATURES].iter().for_each(|value| writer.f32(*value));
+            writer.f32(self.targets[at]);
+        }
+    }
+
+    /// Takes over rows in place of those that are held.
+    pub(crate) fn decode(&mut self, most: usize, reader: &mut Reader<'_>) -> Result<(), Damaged> {
+        let (mut rows, mut targets) = (Vec::new(), Vec::new());
+        for _ in 0..reader.count(most)? {
+            for _ in 0..FEATURES {
+                rows.push(reader.finite_f32()?);
+            }
+            targets.push(reader.finite_f32()?);
+        }
+        (self.seen, self.rows, self.targets) = (targets.len() as u64, rows, targets);
+        Ok(())
     }
 
     /// SplitMix64 (Steele, Lea and Flood 2014).

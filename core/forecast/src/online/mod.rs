@@ -4,10 +4,12 @@ mod adwin;
 mod cusum;
 mod interval;
 mod naive;
+mod order;
 mod skill;
 
 pub use adwin::Adwin;
 pub use cusum::Cusum;
 pub use interval::{Interval, IntervalMeter};
 pub use naive::{NAIVE, Naive};
+pub use order::OrderMeter;
 pub use skill::SkillMeter;
