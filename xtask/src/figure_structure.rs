@@ -1,7 +1,7 @@
 //! The figure `structure`: what a sample policy and a sample scheduler touch, how large the daemon is, circles of modules, and how
 //! long a cold build takes beside that of the tree before the workspace was divided.
 
-use crate::figures::Line;
+use crate::figure_line::Line;
 use crate::shell::{cargo, root, succeeds};
 use crate::structure;
 use anyhow::{Context, Result, bail, ensure};

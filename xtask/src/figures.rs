@@ -1,11 +1,11 @@
 //! The figures of docs/figures.md: each is measured by one command that prints JSON lines.
 
 use crate::demo::{build_release, release_folder};
+use crate::figure_line::Line;
 use crate::figure_structure;
 use crate::proof::{self, Proof};
 use crate::shell::{cargo, display, program, root, succeeds};
 use anyhow::{Context, Result, bail};
-use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader};
 use std::process::{ChildStderr, Command, Stdio};
@@ -107,24 +107,6 @@ const FIGURES: &[(&str, Source)] = &[
     ("forecast-cost", Source::Bench("minerva-forecast", "cost")),
     ("forecast-slice", Source::Bench("minerva-engine", "forecasts")),
 ];
-
-/// One measured line. A measurement may print several for one id, one a condition.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Line {
-    pub(crate) id: String,
-    pub(crate) value: serde_json::Value,
-    pub(crate) unit: String,
-    pub(crate) goal: serde_json::Value,
-    pub(crate) met: bool,
-    pub(crate) detail: String,
-}
-
-impl Line {
-    pub(crate) fn not_measured(id: &str, why: &str) -> Self {
-        let (value, goal) = (serde_json::Value::Null, serde_json::Value::Null);
-        Self { id: id.to_owned(), value, unit: String::new(), goal, met: false, detail: format!("not measured: {why}") }
-    }
-}
 
 /// The ids that can be measured.
 pub(crate) fn ids() -> impl Iterator<Item = &'static str> {
