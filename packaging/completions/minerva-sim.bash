@@ -198,7 +198,7 @@ _minerva__sim() {
             return 0
             ;;
         minerva__subcmd__sim__subcmd__figure)
-            opts="-h --disks --json --help htbs-contracts htbs-elsewhere htbs-throughput tag-inversions queueing background sim-speed disk-time disk-model trace-memory"
+            opts="-h --disks --json --help htbs-contracts htbs-elsewhere htbs-throughput tag-inversions queueing background mapreduce sim-speed disk-time disk-model trace-memory"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -248,7 +248,7 @@ _minerva__sim() {
             return 0
             ;;
         minerva__subcmd__sim__subcmd__reproduce)
-            opts="-h --seed --traces --plot --runs --report --help htbs tag fennel background makespan proactive interleave"
+            opts="-h --seed --traces --plot --runs --report --help htbs tag fennel background makespan proactive mapreduce interleave"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

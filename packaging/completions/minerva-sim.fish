@@ -127,11 +127,11 @@ complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand admit" -l htbs-w
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand admit" -l seed -d 'Seed of the disk and of the places that are measured' -r
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand admit" -l json -d 'Print JSON'
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand admit" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand reproduce" -l seed -d 'Seed of the disk and the processes' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand reproduce" -l seed -d 'Seed of the disk and the processes [default: 1; mapreduce draws one]' -r
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand reproduce" -l traces -d '`background`: play the last six days of these block traces, such as SYSTOR \'17\'s, instead of a synthetic week. Times are taken as Unix seconds and moved to Japan\'s' -r -F
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand reproduce" -l plot -d '`background`: write plots of the days' -r -F
-complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand reproduce" -l runs -d 'Runs of each arm of proactive and interleave, each with other sessions' -r
-complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand reproduce" -l report -d 'Write a report with plots, of proactive and interleave' -r -F
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand reproduce" -l runs -d 'Runs of each arm of proactive, interleave and mapreduce, each with other sessions' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand reproduce" -l report -d 'Write a report with plots, of proactive, interleave and mapreduce' -r -F
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand reproduce" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand figure" -l disks -d 'Folder of measured drives, for disk-model' -r -F
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand figure" -l json -d 'Print JSON lines'
