@@ -52,7 +52,7 @@ fn reading(rates: Totals, free_bytes: Option<f64>) -> LoadReading {
 }
 
 fn forecast(loads: &Loads) -> SharedLoad {
-    loads.forecasts().first().cloned().expect("a forecast")
+    loads.forecasts().swap_remove(0)
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn white_noise_earns_no_skill() {
     for seed in 0..8 {
         let mut loads = Loads::default();
         let noisy = |second: u64| {
-            let value = -(1.0 - noise(seed << 40 | (second - 1) / 600)).ln();
+            let value = -(1.0 - noise((seed << 40) | ((second - 1) / 600))).ln();
             reading(Totals { read_bytes: value * MIB, ..Totals::default() }, None)
         };
         run(&mut loads, &disk(0), 0, 21, noisy);
