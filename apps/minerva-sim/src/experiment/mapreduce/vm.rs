@@ -174,7 +174,10 @@ impl Vm {
         if is_last && ingest.wrote_s.is_some() && ingest.at_source <= 0.0 && ingest.buffered <= 0.0 {
             ingest.ended_s.get_or_insert(from_s + step_s);
         }
-        if let Some((_, bytes)) = ingest.sessions.pop_front_if(|(begins_s, _)| *begins_s <= from_s) {
+        if let Some((begins_s, bytes)) = ingest.sessions.front().copied()
+            && begins_s <= from_s
+        {
+            ingest.sessions.pop_front();
             ingest.at_source += bytes;
         }
     }
