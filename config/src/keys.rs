@@ -252,6 +252,13 @@ pub(crate) const DEVICE: &[Key<DeviceSettings>] = &[
         example: "",
     },
     Key {
+        name: "strict_guarantees_by_use",
+        doc: "While bfq is in force on a disk that turns, set strict_guarantees while somebody commits beside readers of large blocks, and put it back when nobody does, or when random readers of great depth come.",
+        kind: Kind::Flag { set: |d, v| d.strict_guarantees_by_use = v },
+        show: |d| Some(d.strict_guarantees_by_use.to_string()),
+        example: "",
+    },
+    Key {
         name: "bandwidth_bytes_per_second",
         doc: "What the disk delivers, for back ends that cap; unset: the most that was measured.",
         kind: Kind::Size { least: 1 << 16, most: 1 << 44, set: |d, v| d.bandwidth_bytes_per_second = Some(v) },

@@ -160,6 +160,13 @@ pub(crate) const COORDINATION: &[Key<Config>] = &[
         example: "",
     },
     Key {
+        name: "spare_silent",
+        doc: "An operation is raised, and keeps the place it began with, only as far as tenants that say nothing are ahead of what they would have had if nobody took part; otherwise whatever it costs them.",
+        kind: Kind::Flag { set: |c, v| c.engine.coordination.spare_silent = v },
+        show: |c| Some(c.engine.coordination.spare_silent.to_string()),
+        example: "",
+    },
+    Key {
         name: "hold_max",
         doc: "An operation without a deadline waits no longer than this.",
         kind: Kind::Duration { least: Nanos(0), most: DAY, set: |c, v| c.engine.coordination.hold_max = v },

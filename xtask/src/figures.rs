@@ -49,6 +49,7 @@ const BROKEN_GOAL: u32 = 0;
 const FIGURES: &[(&str, Source)] = &[
     ("weights-bite", Source::Lab),
     ("noisy-neighbour", Source::Lab),
+    ("rise", Source::Lab),
     ("against-kernel", Source::Lab),
     ("tick-cost", Source::Bench("minerva-engine", "tick")),
     ("slice-cost", Source::Lab),

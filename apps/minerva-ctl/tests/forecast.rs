@@ -234,7 +234,7 @@ fn a_recording_has_a_series_for_what_each_tenant_reads_and_writes() {
         counters.read_ops += 1;
         let (wait, io) =
             (WaitCounters::default(), TenantIo { tenant: TenantId(1), device, counters, wait: None, served_ns: None });
-        let disk = DeviceSample { device, counters, wait, busy_ns: 0, in_flight: 0 };
+        let disk = DeviceSample { device, counters, wait, busy_ns: 0, in_flight: 0, flushes: 0 };
         let sample = Sample { devices: vec![disk], io: vec![io], ..Sample::default() };
         record(second, &Event::Sampled(Box::new(sample)));
     }

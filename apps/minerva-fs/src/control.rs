@@ -176,7 +176,8 @@ pub fn ask(socket: &Path, request: &Request) -> anyhow::Result<Answer> {
     writeln!(stream, "{}", serde_json::to_string(request)?).with_context(help)?;
     let mut line = String::new();
     BufReader::new(&stream).read_line(&mut line).with_context(help)?;
-    serde_json::from_str(&line).context("minerva-fs gave an answer that this program does not know; is it another version?")
+    serde_json::from_str(&line)
+        .context("minerva-fs gave an answer that this program does not know; is it another version?")
 }
 
 /// `minerva-fs status`.
@@ -187,7 +188,10 @@ pub(crate) fn show_status(config: &Path, json: bool) -> anyhow::Result<()> {
         println!("{}", serde_json::to_string(&tenants)?);
         return Ok(());
     }
-    println!("{:<20} {:<10} {:>22} {:>17} {:>6} {:>16}", "TENANT", "TREE", "MiB USED OF", "FILES OF", "OPEN", "SPILLED MiB");
+    println!(
+        "{:<20} {:<10} {:>22} {:>17} {:>6} {:>16}",
+        "TENANT", "TREE", "MiB USED OF", "FILES OF", "OPEN", "SPILLED MiB"
+    );
     let mib = |bytes: u64| bytes >> 20;
     for tenant in &tenants {
         for (kind, tree) in [("temporary", &tenant.temporary), ("stable", &tenant.stable)] {

@@ -46,7 +46,8 @@ fn fuse(config: &FsConfig) -> Finding {
         Ok(false) => Finding {
             what,
             is_good: true,
-            detail: "not here: Linux 6.9 or later is needed, and a pool that lies on no overlay; reads are slower".to_owned(),
+            detail: "not here: Linux 6.9 or later is needed, and a pool that lies on no overlay; reads are slower"
+                .to_owned(),
         },
         Err(error) => Finding {
             what: "fuse".to_owned(),
@@ -106,7 +107,8 @@ fn leftovers(config: &FsConfig) -> Vec<Finding> {
             if config.tenants.contains_key(&name) {
                 continue;
             }
-            let census = fs::File::open(entry.path()).ok().and_then(|folder| take_census(&folder).ok()).unwrap_or_default();
+            let census =
+                fs::File::open(entry.path()).ok().and_then(|folder| take_census(&folder).ok()).unwrap_or_default();
             let detail = format!(
                 "{} belongs to no tenant of the file: {} files, {} MiB; name the tenant again, or remove it",
                 entry.path().display(),

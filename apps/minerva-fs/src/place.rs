@@ -22,7 +22,10 @@ pub(crate) fn state(at: &Path) -> anyhow::Result<State> {
     let metadata = match std::fs::metadata(at) {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(State::Free),
-        Err(error) if Errno::from_io_error(&error).is_some_and(|error| error == Errno::NOTCONN || error == Errno::CONNABORTED) => {
+        Err(error)
+            if Errno::from_io_error(&error)
+                .is_some_and(|error| error == Errno::NOTCONN || error == Errno::CONNABORTED) =>
+        {
             return Ok(State::Stale);
         }
         Err(error) => return Err(error).with_context(|| format!("failed to look at {}", at.display())),

@@ -48,9 +48,10 @@ fn lock(path: &Path) -> anyhow::Result<File> {
         let folder = path.parent().unwrap_or(path).display();
         bail!("{folder} is used by another minerva-fs, process {}; stop it first, or name another", holder.trim());
     }
-    file.set_len(0).and_then(|()| file.rewind()).and_then(|()| writeln!(file, "{}", std::process::id())).with_context(
-        || format!("failed to write {}; is the disk full or read-only?", path.display()),
-    )?;
+    file.set_len(0)
+        .and_then(|()| file.rewind())
+        .and_then(|()| writeln!(file, "{}", std::process::id()))
+        .with_context(|| format!("failed to write {}; is the disk full or read-only?", path.display()))?;
     Ok(file)
 }
 

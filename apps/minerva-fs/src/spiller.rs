@@ -34,7 +34,8 @@ impl Spiller {
                 look(&tenants, &settings);
             }
         };
-        let thread = thread::Builder::new().name("spiller".to_owned()).spawn(work).context("failed to start a thread")?;
+        let thread =
+            thread::Builder::new().name("spiller".to_owned()).spawn(work).context("failed to start a thread")?;
         Ok(Self { stop, thread })
     }
 

@@ -114,9 +114,8 @@ impl Mount {
             threads: config.server.threads as usize,
             wants_passthrough: true,
         };
-        let mounted = mount(Arc::clone(&tree), at, &options).with_context(|| {
-            format!("failed to mount {}; is there /dev/fuse, and is this root?", at.display())
-        })?;
+        let mounted = mount(Arc::clone(&tree), at, &options)
+            .with_context(|| format!("failed to mount {}; is there /dev/fuse, and is this root?", at.display()))?;
         Ok(Self { tree, at: at.to_owned(), mounted: Some(mounted) })
     }
 

@@ -212,6 +212,8 @@ pub(crate) enum FigureCommand {
     /// Minerva against what the kernel does by itself: each elevator as shipped, in scenes of short, committing and lasting
     /// tenants beside heavy ones.
     AgainstKernel(AgainstKernelArguments),
+    /// How long BFQ takes to obey when the weight of a busy reader rises to that of the others.
+    Rise(RiseArguments),
     /// What scene one of the demonstration gains under minervad against equal weights.
     NoisyNeighbour(NoisyNeighbourArguments),
     /// Processor time of the daemon in each slice, with many tenants.
@@ -449,6 +451,27 @@ pub(crate) struct NoisyNeighbourArguments {
     /// In place of minervad let the four tenants hold these BFQ weights.
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1000), conflicts_with = "minervad")]
     pub(crate) weights: Option<Vec<u32>>,
+    /// The share of the heaviest group, in place of the daemon's own default.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10000), conflicts_with = "weights")]
+    pub(crate) share_heavy: Option<u32>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct RiseArguments {
+    /// Which disk to emulate.
+    #[arg(long, default_value = "sata7200-80g")]
+    pub(crate) profile: String,
+    /// What the reader weighs before; each is measured.
+    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=100), default_value = "2,5,10")]
+    pub(crate) weight: Vec<u32>,
+    /// Readers of weight 100 beside it.
+    #[arg(long, default_value_t = 4)]
+    pub(crate) others: u32,
+    /// Seconds for which it is watched after its weight has become 100 as well.
+    #[arg(long, default_value_t = 55)]
+    pub(crate) seconds: u64,
     #[command(flatten)]
     pub(crate) output: Output,
 }

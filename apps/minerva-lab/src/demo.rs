@@ -27,7 +27,7 @@ pub(crate) fn run(arguments: &DemoArguments) -> anyhow::Result<()> {
         steerings.push(Box::new(FixedWeights(weights.clone())));
     } else if !arguments.equal_only {
         let program = binaries::minervad(&arguments.output)?;
-        steerings.push(Box::new(Minervad { program, slice_ms: crate::figure::SLICE_MS, disk_keys: String::new() }));
+        steerings.push(Box::new(Minervad::new(program, crate::figure::SLICE_MS)));
     }
     let interrupted = signals::interrupt_flag()?;
     minerva_lab::sweep::sweep("minerva-lab-")?;

@@ -155,7 +155,9 @@ pub fn fs_default_file() -> String {
     write_keys(&mut out, STABLE, &StablePoolSettings::default(), false);
     out.push_str("\n# Files that were written to the pool and belong elsewhere move there when that disk is quiet.\n[migration]\n");
     write_keys(&mut out, MIGRATION, &MigrationSettings::default(), false);
-    out.push_str("\n# One table a tenant; its trees are MOUNT/NAME/temporary and MOUNT/NAME/stable.\n# [tenants.web]\n");
+    out.push_str(
+        "\n# One table a tenant; its trees are MOUNT/NAME/temporary and MOUNT/NAME/stable.\n# [tenants.web]\n",
+    );
     write_keys(&mut out, TENANT, &FsTenantSettings::default(), true);
     out
 }

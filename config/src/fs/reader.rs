@@ -91,7 +91,11 @@ impl Judge<'_> {
         for (name, settings) in table {
             let tenant = name.get_ref().as_ref();
             let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-            if tenant.is_empty() || tenant.len() > NAME_BYTES_MAX || !tenant.bytes().all(is_plain) || tenant.starts_with('.') {
+            if tenant.is_empty()
+                || tenant.len() > NAME_BYTES_MAX
+                || !tenant.bytes().all(is_plain)
+                || tenant.starts_with('.')
+            {
                 let label = format!("1 to {NAME_BYTES_MAX} letters, digits, `-`, `_` and `.`");
                 self.error(name.span(), format!("`{tenant}` cannot be a tenant's name"), label, None);
                 continue;
@@ -129,12 +133,20 @@ fn across_files(config: &FsConfig, places: &Locations) -> Vec<Problem> {
             "`spill_to` is {}, not below `watermark`, which is {}",
             temporary.spill_to_percent, temporary.watermark_percent
         );
-        error(["pools.temporary.spill_to", "pools.temporary.watermark"], title, "lower `spill_to` or raise `watermark`");
+        error(
+            ["pools.temporary.spill_to", "pools.temporary.watermark"],
+            title,
+            "lower `spill_to` or raise `watermark`",
+        );
     }
     let (mount, pool) = (&config.server.mount, &config.stable.path);
     if pool.starts_with(mount) || mount.starts_with(pool) {
         let title = format!("the pool {} and the mounts at {} lie in one another", pool.display(), mount.display());
-        error(["pools.stable.path", "server.mount"], title, "a file system cannot lie in itself: name two separate directories");
+        error(
+            ["pools.stable.path", "server.mount"],
+            title,
+            "a file system cannot lie in itself: name two separate directories",
+        );
     }
     problems
 }

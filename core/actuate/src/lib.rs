@@ -10,7 +10,7 @@
 //! - whoever else writes a knob is named, and wins in the end (`fights`).
 //!
 //! Read in this order: `suitability` (which back end bites), `steering` (one disk), `hierarchy` (shares to weights) or `caps`
-//! (shares to limits; `memory` says when none may stand), `idle` (who waits until nobody else uses the disk), `ledger` (wishes to requests), `knob` and the back ends' files (texts).
+//! (shares to limits; `memory` says when none may stand), `idle` (who waits until nobody else uses the disk), `strict_by_use` (a switch of BFQ by what tenants do), `ledger` (wishes to requests), `knob` and the back ends' files (texts).
 
 mod bfq;
 mod bfq_v1;
@@ -31,6 +31,7 @@ mod served;
 mod server_weight;
 mod setting;
 mod steering;
+mod strict_by_use;
 mod suitability;
 mod throttle_v1;
 mod weight_file;
@@ -242,6 +243,7 @@ impl Actuator {
         self.groups.settle(|group| self.ledger.knows(Holder::Group(group)));
         self.take_shares(decisions);
         self.note_activity(signals);
+        self.watch_use(signals);
         let Self { disks, pairs, tenants, idle, ledger, groups, config, memory, .. } = self;
         for (id, disk) in disks {
             let idle = idle.get(id).filter(|_| config.actuation.cap_idle).into_iter().flatten().copied();
@@ -302,6 +304,17 @@ impl Actuator {
     /// The back end that bites on a disk and why, or [`BackEnd::Observe`] and why not; whatever the mode is.
     pub fn back_end(&self, device: DeviceId) -> Option<(BackEnd, &str)> {
         self.disks.get(&device).map(|disk| (disk.suitability().back_end, disk.suitability().reason.as_str()))
+    }
+
+    /// Switches what follows from what the tenants do.
+    fn watch_use(&mut self, signals: &Signals) {
+        if !self.enforces() {
+            return;
+        }
+        let Self { disks, config, ledger, .. } = self;
+        let switched: Vec<DeviceId> =
+            disks.iter_mut().filter_map(|(id, disk)| disk.watch_use(config, signals, ledger).then_some(*id)).collect();
+        switched.into_iter().for_each(|id| self.refresh(id));
     }
 
     fn enforces(&self) -> bool {

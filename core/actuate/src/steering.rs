@@ -8,6 +8,7 @@ use crate::idle::IdleTenants;
 use crate::knob::{self, Holder, KnobKey};
 use crate::ledger::Ledger;
 use crate::setting::Setting;
+use crate::strict_by_use::StrictByUse;
 use crate::suitability::{DiskWish, Suitability, disk_wishes, suitability};
 use minerva_model::{
     BackEnd, CgroupVersion, Device, DeviceFacts, DeviceId, DeviceSettings, Effect, EngineConfig, Finding, FindingKind,
@@ -41,6 +42,8 @@ pub(crate) struct Steering {
     told: Option<Suitability>,
     means: Means,
     idle: IdleTenants,
+    #[serde(default)]
+    strict: StrictByUse,
     /// The back end that `means` is for.
     in_use: BackEnd,
 }
@@ -55,6 +58,7 @@ impl Steering {
             told: None,
             means: Means::Watch,
             idle: IdleTenants::default(),
+            strict: StrictByUse::default(),
             in_use: BackEnd::Observe,
         }
     }
@@ -93,11 +97,15 @@ impl Steering {
     pub(crate) fn refresh(&mut self, config: &EngineConfig, enforce: bool, ledger: &mut Ledger) -> bool {
         let settings = config.devices.get(&self.device.name);
         self.suitability = suitability(&self.device.facts, settings).named(&self.device.name);
-        let wishes = disk_wishes(&self.device.facts, settings);
+        let wishes = disk_wishes(&self.device.facts, settings, self.strict.is_set());
         let id = self.device.id;
         let key = |file| KnobKey { holder: Holder::Disk(id), device: id, file };
         // Weights go before the elevator that obeys them does.
-        let leaving = wishes.iter().any(|wish| wish.asked.is_none() && ledger.held_setting(key(wish.file)).is_some());
+        let leaving = wishes.iter().any(|wish| {
+            wish.file != KnobFile::BfqStrictGuarantees
+                && wish.asked.is_none()
+                && ledger.held_setting(key(wish.file)).is_some()
+        });
         let wanted = if enforce && !leaving { self.suitability.back_end } else { BackEnd::Observe };
         if enforce {
             for DiskWish { file, asked, due } in &wishes {
@@ -226,6 +234,27 @@ impl Steering {
                 }
             }
         }
+    }
+
+    /// What a slice shows of the disk, before each [`Steering::plan`]; true if one of its own settings is to be switched.
+    pub(crate) fn watch_use(&mut self, config: &EngineConfig, signals: &Signals, ledger: &mut Ledger) -> bool {
+        let id = self.device.id;
+        let settings = config.devices.get(&self.device.name);
+        // Measured on disks that turn only.
+        if !settings.is_some_and(|settings| settings.strict_guarantees_by_use) || !self.device.facts.rotational {
+            return std::mem::take(&mut self.strict).is_set();
+        }
+        let Ok(index) = signals.devices.binary_search_by_key(&id, |disk| disk.device) else { return false };
+        let rows = signals.io.iter().filter(|row| row.device == id);
+        let Some(why) = self.strict.slice(&signals.devices[index], rows) else { return false };
+        let message = format!("strict_guarantees of {} {why}", self.device.name);
+        ledger.effects.push_back(Effect::Found(Finding {
+            kind: FindingKind::Switched,
+            device: Some(id),
+            tenant: None,
+            message,
+        }));
+        true
     }
 
     /// Holds back tenants at `idle` while others use the disk; before each [`Steering::plan`]. Answers with those that are, who are

@@ -265,13 +265,18 @@ pub(crate) struct DiskWish {
 ///
 /// Without `strict_guarantees` BFQ keeps several requests of a scanner inside the disk, and whoever waits for a flush, as a file
 /// system's journal does with each fsync, waits for all of them: weights cannot help, because the journal's thread is nobody's
-/// tenant. With it random readers of great depth lose, so the operator decides (both measured in docs/adr/0007). `low_latency`
-/// stays as it is found.
-pub(crate) fn disk_wishes(facts: &DeviceFacts, settings: Option<&DeviceSettings>) -> [DiskWish; 3] {
+/// tenant. With it random readers of great depth lose, so the operator decides (both measured in docs/adr/0007), or lets it follow
+/// what the tenants do: `strict_by_use`. `low_latency` stays as it is found.
+pub(crate) fn disk_wishes(
+    facts: &DeviceFacts,
+    settings: Option<&DeviceSettings>,
+    strict_by_use: bool,
+) -> [DiskWish; 3] {
     let in_force = facts.elevator.as_deref();
     let elevator = settings.and_then(|settings| settings.elevator.as_deref());
     let iocost = settings.is_some_and(|settings| settings.enable_iocost);
-    let strict = settings.is_some_and(|settings| settings.strict_guarantees);
+    let by_use = settings.is_some_and(|settings| settings.strict_guarantees_by_use) && strict_by_use;
+    let strict = settings.is_some_and(|settings| settings.strict_guarantees) || by_use;
     [
         DiskWish {
             file: KnobFile::Elevator,
@@ -320,7 +325,7 @@ mod tests {
         let asks = DeviceSettings { strict_guarantees: true, ..Default::default() };
         let bfq = DeviceFacts { bfq_strict_guarantees: Some(false), ..facts(Some("bfq")) };
         let due = |facts: &DeviceFacts, settings: &DeviceSettings| {
-            let wishes = disk_wishes(facts, Some(settings));
+            let wishes = disk_wishes(facts, Some(settings), false);
             wishes.into_iter().filter(|wish| wish.due).map(|wish| wish.file).collect::<Vec<_>>()
         };
         assert_eq!(due(&bfq, &asks), [KnobFile::BfqStrictGuarantees]);

@@ -109,6 +109,10 @@ impl World {
             ["refuse", path] => drop(self.kernel.refusing.insert(path.to_owned())),
             ["accept", path] => drop(self.kernel.refusing.remove(path)),
             ["vanish", path] => drop(self.kernel.vanished.insert(path.to_owned())),
+            ["flushes", count] => self.signals.devices[0].flushes = count.parse().unwrap(),
+            ["reads-take", ms] => {
+                self.signals.devices[0].read_latency = Some(Nanos::from_millis(ms.parse().unwrap()));
+            }
             ["stop"] => self.actuator.stop(),
             _ => panic!("not an event: {line}"),
         }
@@ -133,6 +137,7 @@ impl World {
                 write_latency: None,
                 contention: 0,
                 unattributed_bytes: 0,
+                flushes: 0,
             });
         }
         self.signals.devices[0].transferred.read_bytes += transferred.read_bytes;
@@ -192,6 +197,11 @@ fn config(mode: &str, rest: &[&str]) -> EngineConfig {
                     DeviceSettings { elevator: Some(name.to_owned()), strict_guarantees: true, ..Default::default() };
                 config.devices.insert("sda".to_owned(), settings);
             }
+            ("sda.strict-by-use", by_use) => {
+                let strict_guarantees_by_use = by_use.parse().unwrap();
+                let settings = DeviceSettings { strict_guarantees_by_use, ..Default::default() };
+                config.devices.insert("sda".to_owned(), settings);
+            }
             _ => panic!("not a setting: {word}"),
         }
     }
@@ -244,4 +254,5 @@ scripts! {
     fn refused_and_vanished();
     fn served_disks_have_their_tenants_shares();
     fn sibling_sets_are_scaled();
+    fn strict_guarantees_follow_use();
 }

@@ -140,7 +140,7 @@ impl World {
             total.write_ops += counters.write_ops;
         }
         let wait = WaitCounters::default();
-        sample.devices.push(DeviceSample { device: DISK, counters: total, wait, busy_ns: 0, in_flight: 0 });
+        sample.devices.push(DeviceSample { device: DISK, counters: total, wait, busy_ns: 0, in_flight: 0, flushes: 0 });
         sample
     }
 

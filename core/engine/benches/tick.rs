@@ -55,7 +55,7 @@ impl World {
         for disk in disks() {
             engine.handle(now, Event::DeviceSeen(device(disk)));
             let (counters, wait) = (IoCounters::default(), WaitCounters::default());
-            sample.devices.push(DeviceSample { device: disk, counters, wait, busy_ns: 0, in_flight: 0 });
+            sample.devices.push(DeviceSample { device: disk, counters, wait, busy_ns: 0, in_flight: 0, flushes: 0 });
         }
         for number in 0..tenants {
             engine.handle(now, Event::TenantSeen { tenant: tenant(number), history: Vec::new() });

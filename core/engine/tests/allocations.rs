@@ -53,6 +53,7 @@ fn sample(tenants: u64, second: u64) -> Sample {
         wait: WaitCounters::default(),
         busy_ns: 0,
         in_flight: 0,
+        flushes: 0,
     };
     let row = |tenant: u64, device| TenantIo {
         tenant: TenantId(tenant),

@@ -123,6 +123,7 @@ fn sample(slice: u64, there: std::ops::Range<u64>) -> Sample {
         wait: WaitCounters::default(),
         busy_ns: slice * 900_000_000,
         in_flight: 0,
+        flushes: 0,
     };
     Sample { devices: vec![device], io: there.map(row).collect(), ..Sample::default() }
 }

@@ -58,6 +58,7 @@ fn sample(bytes: &[u64]) -> Sample {
         wait: WaitCounters::default(),
         busy_ns: 0,
         in_flight: 0,
+        flushes: 0,
     };
     Sample { devices: vec![disk], io: bytes.iter().enumerate().map(row).collect(), ..Sample::default() }
 }

@@ -40,6 +40,8 @@ pub enum FindingKind {
     CapsBack,
     /// Space or a deadline of background work would not hold even if the disk did nothing else.
     Oversubscribed,
+    /// A setting of a disk was switched by what its tenants do.
+    Switched,
 }
 
 impl FindingKind {
@@ -62,12 +64,13 @@ impl FindingKind {
             Self::CapsLifted => "caps-lifted",
             Self::CapsBack => "caps-back",
             Self::Oversubscribed => "oversubscribed",
+            Self::Switched => "switched",
         }
     }
 
     /// Whether an operator should act on it; the rest is information.
     pub const fn is_warning(self) -> bool {
-        !matches!(self, Self::Steerable | Self::CounterReset | Self::DiskGone | Self::CapsBack)
+        !matches!(self, Self::Steerable | Self::CounterReset | Self::DiskGone | Self::CapsBack | Self::Switched)
     }
 }
 

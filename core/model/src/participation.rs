@@ -144,6 +144,10 @@ pub struct CoordinationSettings {
     pub hold_max: Nanos,
     /// Share of an operation under way while others use the disk, in percent of the tenant's own.
     pub raise_percent: u32,
+    /// It is raised only as far as those who say nothing are ahead of what they would have without anybody taking part. Recordings
+    /// that do not say were made without that.
+    #[serde(default)]
+    pub spare_silent: bool,
     /// An account's operations cost others no more turns than this within `turn_window` (docs/adr/0006).
     pub turn_max: Nanos,
     /// See `turn_max`.
@@ -164,6 +168,7 @@ impl Default for CoordinationSettings {
             running_max: 1,
             hold_max: Nanos::from_secs(30),
             raise_percent: 400,
+            spare_silent: true,
             // Two gigabytes from a 7200 rpm disk; and a tenth of the time in the long run.
             turn_max: Nanos::from_secs(60),
             turn_window: Nanos::from_secs(600),

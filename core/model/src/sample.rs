@@ -66,6 +66,9 @@ pub struct DeviceSample {
     pub busy_ns: u64,
     /// Requests in flight now.
     pub in_flight: u64,
+    /// Flushes of its volatile cache that were completed. Recordings of earlier versions have none.
+    #[serde(default)]
+    pub flushes: u64,
 }
 
 /// What lies on a disk.

@@ -168,7 +168,8 @@ impl Default for FennelSettings {
             // The top group stands at the kernel's own default, so that a tenant that just arrived, and one that is not
             // steered at all, need no write to be ahead of a heavy one.
             share_sparing: Share::NEUTRAL,
-            share_heavy: Share::new(2),
+            // Lower gains the sparing little more, and BFQ takes the longer to obey when a heavy tenant rises (docs/adr/0022).
+            share_heavy: Share::new(5),
             verdicts_needed: 3,
             quiet_bytes_per_second: 64.0 * 1024.0,
             floor_permille: 10,
@@ -222,6 +223,9 @@ pub struct DeviceSettings {
     /// Set BFQ's `strict_guarantees` while BFQ is in force, and back.
     #[serde(default)]
     pub strict_guarantees: bool,
+    /// Set and put back BFQ's `strict_guarantees` by what the tenants do.
+    #[serde(default)]
+    pub strict_guarantees_by_use: bool,
     /// What the disk delivers, for back ends that need a number; absent: the most that was measured.
     pub bandwidth_bytes_per_second: Option<u64>,
 }

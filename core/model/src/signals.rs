@@ -42,6 +42,9 @@ pub struct DeviceSignals {
     pub contention: u32,
     /// Bytes that the disk moved and no tenant accounts for: writeback on v1, root's own processes, shared inodes.
     pub unattributed_bytes: u64,
+    /// Flushes of its volatile cache that were completed in the slice.
+    #[serde(default)]
+    pub flushes: u64,
 }
 
 /// The space of one disk.

@@ -16,6 +16,9 @@ pub(crate) struct Row {
     pub(crate) wait: Option<WaitCounters>,
     pub(crate) served_ns: Option<u64>,
     pub(crate) busy_ns: u64,
+    /// Of a disk.
+    #[serde(default)]
+    pub(crate) flushes: u64,
 }
 
 /// The difference of two readings.
@@ -49,7 +52,8 @@ pub(crate) fn difference(old: &Row, new: &Row) -> Difference {
     });
     let busy_ns = step(old.busy_ns, new.busy_ns, TIME_WRAP_NS).unwrap_or(0);
     let served_ns = old.served_ns.zip(new.served_ns).map(|(old, new)| new.saturating_sub(old));
-    Difference::Moved(Row { io, wait, served_ns, busy_ns })
+    let flushes = new.flushes.saturating_sub(old.flushes);
+    Difference::Moved(Row { io, wait, served_ns, busy_ns, flushes })
 }
 
 fn count_step(old: u64, new: u64) -> Option<u64> {

@@ -117,7 +117,13 @@ impl Observer {
         let samples = sorted(samples, |sample| sample.device);
         let mut signals = Vec::with_capacity(samples.len());
         for sample in samples.iter() {
-            let row = Row { io: sample.counters, wait: Some(sample.wait), served_ns: None, busy_ns: sample.busy_ns };
+            let row = Row {
+                io: sample.counters,
+                wait: Some(sample.wait),
+                served_ns: None,
+                busy_ns: sample.busy_ns,
+                flushes: sample.flushes,
+            };
             let reading = Reading { at: now, row };
             let position = self.devices.binary_search_by_key(&sample.device, |(device, _)| *device);
             let old = match position {
@@ -154,7 +160,7 @@ impl Observer {
                 next.push(unread);
             }
             let old = before.next_if(|(old, _)| *old == key).map(|(_, reading)| reading);
-            let row = Row { io: sample.counters, wait: sample.wait, served_ns: sample.served_ns, busy_ns: 0 };
+            let row = Row { io: sample.counters, wait: sample.wait, served_ns: sample.served_ns, ..Row::default() };
             next.push((key, Reading { at: now, row }));
             let disk = signals.devices.binary_search_by_key(&sample.device, |device| device.device).ok();
             let disk = disk.map(|index| &mut signals.devices[index]);
@@ -224,6 +230,7 @@ fn device_row(device: DeviceId, elapsed: Nanos, moved: &Row) -> DeviceSignals {
         write_latency: WaitCounters::mean(wait.write_ns, moved.io.write_ops),
         contention: 0,
         unattributed_bytes: moved.io.bytes(),
+        flushes: moved.flushes,
     }
 }
 

@@ -13,7 +13,7 @@ fn reads(bytes: u64, ops: u64) -> IoCounters {
 }
 
 fn disk(counters: IoCounters) -> DeviceSample {
-    DeviceSample { device: DISK, counters, wait: WaitCounters::default(), busy_ns: 0, in_flight: 0 }
+    DeviceSample { device: DISK, counters, wait: WaitCounters::default(), busy_ns: 0, in_flight: 0, flushes: 0 }
 }
 
 fn row(tenant: u64, counters: IoCounters) -> TenantIo {
@@ -217,6 +217,7 @@ fn any_sample() -> impl Strategy<Value = Sample> {
                 wait: WaitCounters { read_ns: busy_ns, write_ns: busy_ns / 3 },
                 busy_ns,
                 in_flight: 0,
+                flushes: 0,
             })
             .collect(),
         io: rows

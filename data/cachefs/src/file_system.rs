@@ -190,12 +190,7 @@ pub trait FileSystem: Send + Sync + 'static {
     /// Opens a directory.
     fn open_directory(&self, node: u64) -> Result<u64>;
     /// Tells names from `offset` on, until `add` answers that no more fit.
-    fn read_directory(
-        &self,
-        handle: u64,
-        offset: u64,
-        add: &mut dyn FnMut(DirectoryEntry<'_>) -> bool,
-    ) -> Result<()>;
+    fn read_directory(&self, handle: u64, offset: u64, add: &mut dyn FnMut(DirectoryEntry<'_>) -> bool) -> Result<()>;
     /// Nobody has the directory any more.
     fn release_directory(&self, handle: u64);
     /// What `statfs` shows.

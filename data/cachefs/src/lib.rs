@@ -32,6 +32,6 @@ pub use file_system::{
     Attributes, Caller, Changes, DirectoryEntry, FileSystem, Moment, NewTime, Opened, Released, Result, Space,
     WriteOrigin,
 };
-pub use fuse::{Mounted, MountOptions, mount};
+pub use fuse::{MountOptions, Mounted, mount};
 pub use spill::{SpillArea, SpillError, SpillPass};
 pub use tree::{Tree, TreeCounters, TreeError, TreeOptions};

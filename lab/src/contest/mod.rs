@@ -63,7 +63,7 @@ pub struct Contest {
 }
 
 /// The scenes there are, in the order in which they are played.
-pub const CONTESTS: [&str; 7] = ["demo", "short-2", "short-3", "commit-1", "commit-2", "lasting", "mixed-16"];
+pub const CONTESTS: [&str; 8] = ["demo", "short-2", "short-3", "commit-1", "commit-2", "lasting", "mixed-16", "deep"];
 
 impl Contest {
     /// The scene `name` of [`CONTESTS`] for a disk of this profile, its work or time multiplied by `scale`.
@@ -82,6 +82,7 @@ impl Contest {
             "commit-2" => cast.beside_lasting_scanners(18, (0..2).map(|index| cast.commits(index, 18))),
             "lasting" => cast.beside_lasting_scanners(60, (0..1).map(|index| cast.reads_long(index, 60))),
             "mixed-16" => cast.mixed(),
+            "deep" => cast.deep(18),
             _ => return None,
         };
         let (mut tenants, roles): (Vec<TenantPlan>, Vec<Role>) = tenants.into_iter().unzip();
@@ -203,6 +204,14 @@ impl Cast {
         let scanners = [self.scanner(4000.0), self.scanner(4000.0)];
         let scanners = scanners.map(|plan| (TenantPlan { lasts, ..plan }, Role::Heavy));
         scanners.into_iter().chain(others.map(|plan| (plan, Role::Lasting))).collect()
+    }
+
+    /// A scanner and a random reader of great depth, and who commits beside them.
+    fn deep(self, seconds: u64) -> Vec<(TenantPlan, Role)> {
+        let lasts = Some(HEAD_START + self.seconds(seconds));
+        let reader = self.plan("random reads, depth 32".to_owned(), Access::RandomRead, PAGE_BYTES, 0.0, 32);
+        let heavy = [self.scanner(4000.0), reader].map(|plan| (TenantPlan { lasts, ..plan }, Role::Heavy));
+        heavy.into_iter().chain([(self.commits(0, seconds), Role::Lasting)]).collect()
     }
 
     /// Three scanners, seven random jobs and six loads, which come one after the other.

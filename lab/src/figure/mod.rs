@@ -7,6 +7,7 @@ mod idle;
 mod kill;
 mod knob_files;
 mod race;
+mod rise;
 mod store_rows;
 mod undo;
 mod vm;
@@ -16,6 +17,7 @@ pub use clients::{CallersReport, CallersSpec, ClientsPlan, ClientsResult, client
 pub use crowd::{CrowdPlan, CrowdResult, crowd};
 pub use idle::{Alone, Beside, IdlePlan, IdleResult, Window, idle};
 pub use kill::{Bounds, EffectResult, KillPlan, KillResult, ReadStore, kill_restore};
+pub use rise::{RisePlan, RiseResult, rise};
 pub use store_rows::StoreRows;
 pub use undo::{UndoPlan, UndoResult, undo_bites};
 pub use vm::{

@@ -96,6 +96,15 @@ pub struct Minervad {
     pub slice_ms: u64,
     /// What its file says of the disk, one key a line; nothing as a rule.
     pub disk_keys: String,
+    /// Further sections of its file; nothing as a rule.
+    pub sections: String,
+}
+
+impl Minervad {
+    /// With its own defaults.
+    pub fn new(program: PathBuf, slice_ms: u64) -> Self {
+        Self { program, slice_ms, disk_keys: String::new(), sections: String::new() }
+    }
 }
 
 impl Steering for Minervad {
@@ -121,7 +130,7 @@ impl Steering for Minervad {
             parent: context.parent,
             disk: context.disk,
             guard: true,
-            further: further.chain([disk]).collect(),
+            further: further.chain([disk, self.sections.clone()]).collect(),
         };
         config.write()?;
         let daemon = Daemon::start(&self.program, directory.path())?;

@@ -79,6 +79,7 @@ fn sample(row: &DiskStatsRow, clocks: &Clocks) -> DeviceSample {
         wait: WaitCounters { read_ns, write_ns },
         busy_ns,
         in_flight: row.in_flight,
+        flushes: row.flushes,
     }
 }
 

@@ -151,7 +151,7 @@ impl Steering {
         }
         let disk = |(disk, (counters, busy)): (usize, (IoCounters, &Nanos))| {
             let (device, wait) = (device(disk), WaitCounters::default());
-            DeviceSample { device, counters, wait, busy_ns: busy.0, in_flight: 0 }
+            DeviceSample { device, counters, wait, busy_ns: busy.0, in_flight: 0, flushes: 0 }
         };
         let devices = totals.into_iter().zip(busy).enumerate().map(disk).collect();
         let before = self.weights.clone();

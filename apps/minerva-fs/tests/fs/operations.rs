@@ -2,9 +2,9 @@
 
 use crate::place::{Place, TENANT};
 use rustix::fs::{
-    AtFlags, CWD, FallocateFlags, FlockOperation, Mode, OFlags, RenameFlags, SeekFrom, Timespec, Timestamps, XattrFlags,
-    fallocate, flock, fsync, ftruncate, getxattr, linkat, listxattr, mknodat, open, openat, removexattr, renameat_with,
-    seek, setxattr, statvfs, symlinkat, utimensat,
+    AtFlags, CWD, FallocateFlags, FlockOperation, Mode, OFlags, RenameFlags, SeekFrom, Timespec, Timestamps,
+    XattrFlags, fallocate, flock, fsync, ftruncate, getxattr, linkat, listxattr, mknodat, open, openat, removexattr,
+    renameat_with, seek, setxattr, statvfs, symlinkat, utimensat,
 };
 use rustix::io::{Errno, pread, pwrite};
 use std::ffi::OsStr;
@@ -113,7 +113,8 @@ fn hard_links_are_one_file_and_symbolic_links_say_where_they_lead() {
         fs::hard_link(tree.join("first"), tree.join("folder/second")).unwrap();
         fs::write(tree.join("folder/second"), "both").unwrap();
         assert_eq!(fs::read(tree.join("first")).unwrap(), b"both");
-        let (first, second) = (fs::metadata(tree.join("first")).unwrap(), fs::metadata(tree.join("folder/second")).unwrap());
+        let (first, second) =
+            (fs::metadata(tree.join("first")).unwrap(), fs::metadata(tree.join("folder/second")).unwrap());
         assert_eq!((first.ino(), first.nlink()), (second.ino(), 2));
         fs::remove_file(tree.join("first")).unwrap();
         assert_eq!(fs::metadata(tree.join("folder/second")).unwrap().nlink(), 1);
@@ -155,7 +156,8 @@ fn mapped_memory_and_the_file_are_one() {
         let flags = rustix::mm::MapFlags::SHARED;
         let both = rustix::mm::ProtFlags::READ | rustix::mm::ProtFlags::WRITE;
         // SAFETY: a new mapping of 8192 bytes of a file of that length; it is used below and unmapped once.
-        let memory = unsafe { rustix::mm::mmap(std::ptr::null_mut(), 8192, both, flags, &file, 0) }.unwrap().cast::<u8>();
+        let memory =
+            unsafe { rustix::mm::mmap(std::ptr::null_mut(), 8192, both, flags, &file, 0) }.unwrap().cast::<u8>();
         // SAFETY: within the mapping.
         unsafe { memory.add(5000).write(b'm') };
         // SAFETY: the mapping.
@@ -195,7 +197,8 @@ fn sqlite_like_lock(file: &File) -> bool {
 #[test]
 fn holes_stay_holes_and_can_be_made() {
     on_both(|tree| {
-        let file = File::options().read(true).write(true).create(true).truncate(false).open(tree.join("sparse")).unwrap();
+        let file =
+            File::options().read(true).write(true).create(true).truncate(false).open(tree.join("sparse")).unwrap();
         ftruncate(&file, 4 << 20).unwrap();
         pwrite(&file, &[1; 4096], 1 << 20).unwrap();
         assert_eq!(seek(&file, SeekFrom::Data(0)).unwrap(), 1 << 20);
@@ -344,14 +347,27 @@ fn programs_of_every_day_work() {
             let output = std::process::Command::new("sh").args(["-ec", line]).current_dir(tree).output().unwrap();
             assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
         };
-        run("cp /bin/ls program && chmod 755 program && ./program >/dev/null && mv program other && ./other >/dev/null");
-        run("seq 1 10000 > numbers && sort -rn -T . numbers | head -1 | grep -qx 10000 && tar cf a.tar numbers && tar tf a.tar");
+        run(
+            "cp /bin/ls program && chmod 755 program && ./program >/dev/null && mv program other && ./other >/dev/null",
+        );
+        run(
+            "seq 1 10000 > numbers && sort -rn -T . numbers | head -1 | grep -qx 10000 && tar cf a.tar numbers && tar tf a.tar",
+        );
         for (program, line) in [
-            ("git", "git init -q g && cd g && git config user.email a@b && git config user.name c && echo 1 > f && git add f && \
-                     git commit -qm one && git clone -q . ../clone && git fsck --strict"),
-            ("sqlite3", "sqlite3 d.db 'pragma journal_mode=wal; create table t(a); insert into t values(1); select * from t' && \
-                         sqlite3 d.db 'pragma integrity_check' | grep -qx ok"),
-            ("python3", "python3 -c \"import mmap,os;f=open('m','w+b');f.truncate(8192);m=mmap.mmap(f.fileno(),8192);m[4096]=7;m.flush()\""),
+            (
+                "git",
+                "git init -q g && cd g && git config user.email a@b && git config user.name c && echo 1 > f && git add f && \
+                     git commit -qm one && git clone -q . ../clone && git fsck --strict",
+            ),
+            (
+                "sqlite3",
+                "sqlite3 d.db 'pragma journal_mode=wal; create table t(a); insert into t values(1); select * from t' && \
+                         sqlite3 d.db 'pragma integrity_check' | grep -qx ok",
+            ),
+            (
+                "python3",
+                "python3 -c \"import mmap,os;f=open('m','w+b');f.truncate(8192);m=mmap.mmap(f.fileno(),8192);m[4096]=7;m.flush()\"",
+            ),
         ] {
             if std::process::Command::new(program).arg("--version").output().is_ok() {
                 run(line);

@@ -102,11 +102,14 @@ impl Play<'_> {
 
     fn arm(&self, name: &str) -> Arm {
         let steering: Box<dyn Steering> = match name {
-            name if name.starts_with(STEERED) => Box::new(Minervad {
-                program: self.daemon.clone(),
-                slice_ms: SLICE_MS,
-                disk_keys: if name == "minerva-strict" { "strict_guarantees = true".to_owned() } else { String::new() },
-            }),
+            name if name.starts_with(STEERED) => {
+                let disk_keys = match name {
+                    "minerva-strict" => "strict_guarantees = true",
+                    "minerva-by-use" => "strict_guarantees_by_use = true",
+                    _ => "",
+                };
+                Box::new(Minervad { disk_keys: disk_keys.to_owned(), ..Minervad::new(self.daemon.clone(), SLICE_MS) })
+            }
             _ => Box::new(Equal),
         };
         let elevator = match name {

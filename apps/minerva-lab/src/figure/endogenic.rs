@@ -28,7 +28,7 @@ pub(super) fn run(arguments: &EndogenicArguments) -> anyhow::Result<()> {
     let random = RefCell::new(fastrand::Rng::with_seed(drawn_seed(arguments.seed)));
     let compare = |plan: &EndogenicPlan| -> anyhow::Result<Pair> {
         let slice_ms = endogenic_slice_ms(plan.scale);
-        let steering = Minervad { program: minervad.clone(), slice_ms, disk_keys: String::new() };
+        let steering = Minervad::new(minervad.clone(), slice_ms);
         let scene = plan.scene();
         let play = |steered: bool| match steered {
             true => run_scene(&scene, &steering, &stage, &mut |_| ()),

@@ -8,6 +8,7 @@ mod idle;
 mod in_guest;
 mod kill_restore;
 mod noisy_neighbour;
+mod rise;
 mod undo_bites;
 mod vm_contracts;
 mod vm_tags;
@@ -29,6 +30,7 @@ pub(crate) fn run(command: FigureCommand) -> anyhow::Result<()> {
         FigureCommand::WeightsBite(arguments) => weights_bite::run(&arguments),
         FigureCommand::AgainstKernel(arguments) => against_kernel::run(&arguments),
         FigureCommand::NoisyNeighbour(arguments) => noisy_neighbour::run(&arguments),
+        FigureCommand::Rise(arguments) => rise::run(&arguments),
         FigureCommand::SliceCost(arguments) => crowd::slice_cost(&arguments),
         FigureCommand::Memory(arguments) => crowd::memory(&arguments),
         FigureCommand::IdleWrites(arguments) => crowd::idle_writes(&arguments),
@@ -74,9 +76,7 @@ impl Line {
 fn steering(weights: Option<Vec<u32>>, output: &Output) -> anyhow::Result<Box<dyn Steering>> {
     Ok(match weights {
         Some(weights) => Box::new(FixedWeights(weights)),
-        None => {
-            Box::new(Minervad { program: binaries::minervad(output)?, slice_ms: SLICE_MS, disk_keys: String::new() })
-        }
+        None => Box::new(Minervad::new(binaries::minervad(output)?, SLICE_MS)),
     })
 }
 

@@ -1,10 +1,10 @@
 //! `minerva-lab figure noisy-neighbour`: pairs of runs, equal weights and minervad, because a machine's speed
 //! drifts, in drawn order, because who goes second may find another machine.
 
-use super::{Line, drawn_seed, median, steering};
+use super::{Line, SLICE_MS, drawn_seed, median, steering};
 use crate::cli::NoisyNeighbourArguments;
-use crate::signals;
-use minerva_lab::scene::{Comparison, Equal, RunResult, Scene, Stage, run_scene};
+use crate::{binaries, signals};
+use minerva_lab::scene::{Comparison, Equal, Minervad, RunResult, Scene, Stage, Steering, run_scene};
 use minerva_lab::workload::WorkerProgram;
 
 /// Completion of the short tenants is to change by at most this, in percent.
@@ -15,7 +15,13 @@ const SCAN_MOST: f64 = 5.0;
 const DISK_LEAST: f64 = 97.0;
 
 pub(super) fn run(arguments: &NoisyNeighbourArguments) -> anyhow::Result<()> {
-    let steering = steering(arguments.weights.clone(), &arguments.output)?;
+    let steering: Box<dyn Steering> = match arguments.share_heavy {
+        None => steering(arguments.weights.clone(), &arguments.output)?,
+        Some(share) => {
+            let sections = format!("\n[fennel]\nshare_heavy = {share}\n");
+            Box::new(Minervad { sections, ..Minervad::new(binaries::minervad(&arguments.output)?, SLICE_MS) })
+        }
+    };
     let interrupted = signals::interrupt_flag()?;
     let program = WorkerProgram::own()?;
     let stage = Stage { program: &program, profile: &arguments.profile, interrupted: &interrupted };

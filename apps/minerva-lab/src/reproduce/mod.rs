@@ -15,7 +15,7 @@ pub(crate) fn endogenic(arguments: &ReproduceEndogenicArguments) -> anyhow::Resu
     let scale = arguments.scale;
     anyhow::ensure!(scale > 0.0 && scale <= 1.0, "a scale of {scale} is no good: use one above 0, up to 1");
     let slice_ms = endogenic_slice_ms(scale);
-    let minervad = Minervad { program: binaries::minervad(&arguments.output)?, slice_ms, disk_keys: String::new() };
+    let minervad = Minervad::new(binaries::minervad(&arguments.output)?, slice_ms);
     let interrupted = signals::interrupt_flag()?;
     minerva_lab::sweep::sweep("minerva-lab-")?;
     let program = WorkerProgram::own()?;

@@ -10,7 +10,7 @@ use fuser::{
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::io;
-use std::os::fd::{BorrowedFd, AsFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -408,14 +408,7 @@ impl<F: FileSystem> Filesystem for Adapter<F> {
         }
     }
 
-    fn releasedir(
-        &self,
-        _request: &Request,
-        _node: INodeNo,
-        handle: FileHandle,
-        _flags: OpenFlags,
-        reply: ReplyEmpty,
-    ) {
+    fn releasedir(&self, _request: &Request, _node: INodeNo, handle: FileHandle, _flags: OpenFlags, reply: ReplyEmpty) {
         self.inner.release_directory(number(handle));
         reply.ok();
     }
@@ -503,9 +496,10 @@ impl<F: FileSystem> Filesystem for Adapter<F> {
         whence: i32,
         reply: ReplyLseek,
     ) {
-        match u64::try_from(offset).map_err(|_| rustix::io::Errno::INVAL).and_then(|offset| {
-            self.inner.seek(number(handle), offset, whence)
-        }) {
+        match u64::try_from(offset)
+            .map_err(|_| rustix::io::Errno::INVAL)
+            .and_then(|offset| self.inner.seek(number(handle), offset, whence))
+        {
             Ok(at) => reply.offset(at as i64),
             Err(error) => reply.error(errno(error)),
         }

@@ -4,7 +4,9 @@ use super::{Handle, Tree};
 use crate::account::Account;
 use crate::file_system::{Caller, Opened, Released, Result, WriteOrigin};
 use crate::node::{Node, NodeState, charge};
-use rustix::fs::{FallocateFlags, FileType, Mode, OFlags, SeekFrom, fallocate, fchmod, fdatasync, fstat, fsync, openat, seek};
+use rustix::fs::{
+    FallocateFlags, FileType, Mode, OFlags, SeekFrom, fallocate, fchmod, fdatasync, fstat, fsync, openat, seek,
+};
 use rustix::io::{Errno, pread, pwrite};
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
@@ -227,14 +229,7 @@ impl Tree {
         synced
     }
 
-    pub(super) fn do_allocate(
-        &self,
-        caller: Caller,
-        handle: u64,
-        offset: u64,
-        length: u64,
-        mode: i32,
-    ) -> Result<()> {
+    pub(super) fn do_allocate(&self, caller: Caller, handle: u64, offset: u64, length: u64, mode: i32) -> Result<()> {
         let mode = FallocateFlags::from_bits(mode as u32).ok_or(Errno::OPNOTSUPP)?;
         let handle = self.handle(handle)?;
         let node = &handle.node;
@@ -273,7 +268,11 @@ impl Tree {
         const PIECE: u64 = 1 << 20;
         let mut buffer = vec![0; length.min(PIECE) as usize];
         let read = self.do_read(from.0, from.1, &mut buffer)?;
-        if read == 0 { Ok(0) } else { self.do_write(to.0, to.1, &buffer[..read], WriteOrigin { ends_privileges: true }) }
+        if read == 0 {
+            Ok(0)
+        } else {
+            self.do_write(to.0, to.1, &buffer[..read], WriteOrigin { ends_privileges: true })
+        }
     }
 }
 

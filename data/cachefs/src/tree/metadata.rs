@@ -5,11 +5,11 @@ use super::data::end_privileges;
 use crate::file_system::{Attributes, Caller, Changes, Moment, NewTime, Result, Space};
 use crate::node::{Node, NodeState};
 use crate::reopen::path_of;
-use rustix::fs::{
-    AtFlags, Gid, Mode, Timespec, Timestamps, Uid, UTIME_NOW, UTIME_OMIT, XattrFlags, chmod, chownat,
-    fstatvfs, ftruncate, futimens, getxattr, listxattr, removexattr, setxattr, utimensat,
-};
 use rustix::fs::CWD;
+use rustix::fs::{
+    AtFlags, Gid, Mode, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, Uid, XattrFlags, chmod, chownat, fstatvfs,
+    ftruncate, futimens, getxattr, listxattr, removexattr, setxattr, utimensat,
+};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::sync::atomic::Ordering;
@@ -107,9 +107,7 @@ fn set_times(node: &Node, state: &NodeState, changes: &Changes) -> Result<()> {
     let times = Timestamps { last_access: timespec(changes.accessed), last_modification: timespec(changes.modified) };
     match &state.spilled {
         Some(spilled) => futimens(&**spilled, &times),
-        None if node.kind == rustix::fs::FileType::Symlink => {
-            utimensat(&node.path, "", &times, AtFlags::EMPTY_PATH)
-        }
+        None if node.kind == rustix::fs::FileType::Symlink => utimensat(&node.path, "", &times, AtFlags::EMPTY_PATH),
         None => utimensat(CWD, path_of(&node.path), &times, AtFlags::empty()),
     }
 }
@@ -118,8 +116,6 @@ fn timespec(time: Option<NewTime>) -> Timespec {
     match time {
         None => Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
         Some(NewTime::Now) => Timespec { tv_sec: 0, tv_nsec: UTIME_NOW },
-        Some(NewTime::At(Moment { seconds, nanoseconds })) => {
-            Timespec { tv_sec: seconds, tv_nsec: nanoseconds.into() }
-        }
+        Some(NewTime::At(Moment { seconds, nanoseconds })) => Timespec { tv_sec: seconds, tv_nsec: nanoseconds.into() },
     }
 }

@@ -121,12 +121,7 @@ impl FileSystem for Tree {
         self.do_open_directory(node)
     }
 
-    fn read_directory(
-        &self,
-        handle: u64,
-        offset: u64,
-        add: &mut dyn FnMut(DirectoryEntry<'_>) -> bool,
-    ) -> Result<()> {
+    fn read_directory(&self, handle: u64, offset: u64, add: &mut dyn FnMut(DirectoryEntry<'_>) -> bool) -> Result<()> {
         self.do_read_directory(handle, offset, add)
     }
 

@@ -24,6 +24,8 @@ pub struct DiskStatsRow {
     pub busy_ms: u32,
     /// Bytes that the disk was told to forget; absent on kernels before 4.18.
     pub discarded_bytes: Option<u64>,
+    /// Flushes completed; 0 before Linux 5.5, which does not count them.
+    pub flushes: u64,
 }
 
 /// Reads `/proc/diskstats`. Kernels before 4.18 print 14 columns, later ones up to 20, the 15th to 18th being of discards.
@@ -37,6 +39,8 @@ pub fn parse_diskstats(text: &[u8]) -> Parsed<DiskStatsRow> {
         let (write_ops, _merged, write_sectors, write_ms) = (next()?, next()?, next()?, next()?);
         let (in_flight, busy_ms) = (next()?, next()?);
         let (_weighted_ms, _discards, _merged, discarded_sectors) = (next(), next(), next(), next());
+        // Time of discards, and since Linux 5.5 flushes and their time.
+        let flushes = next().and_then(|_discards_ms| next()).unwrap_or(0);
         let counters = IoCounters {
             read_bytes: read_sectors.saturating_mul(512),
             write_bytes: write_sectors.saturating_mul(512),
@@ -46,7 +50,7 @@ pub fn parse_diskstats(text: &[u8]) -> Parsed<DiskStatsRow> {
         // A kernel that would print more than 32 bits is read modulo 2^32, which the difference of two readings survives.
         let [read_ms, write_ms, busy_ms] = [read_ms, write_ms, busy_ms].map(|ms| ms as u32);
         let discarded_bytes = discarded_sectors.map(|sectors| sectors.saturating_mul(512));
-        Some(DiskStatsRow { device, name, counters, read_ms, write_ms, in_flight, busy_ms, discarded_bytes })
+        Some(DiskStatsRow { device, name, counters, read_ms, write_ms, in_flight, busy_ms, discarded_bytes, flushes })
     })
 }
 
