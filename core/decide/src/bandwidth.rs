@@ -116,6 +116,7 @@ mod tests {
             write_latency: None,
             contention: 0,
             unattributed_bytes: 0,
+            flushes: 0,
         }
     }
 

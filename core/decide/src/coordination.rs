@@ -128,6 +128,17 @@ impl Coordination {
         }
     }
 
+    /// Somebody announced something for the disk.
+    pub(crate) fn has_operations_on(&self, device: DeviceId) -> bool {
+        self.operations.values().any(|one| one.operation.device == device)
+    }
+
+    /// Those that wait to begin on a disk.
+    pub(crate) fn waiting_for(&self, device: DeviceId) -> impl Iterator<Item = TenantId> {
+        let waits = move |((tenant, _), one): (&OperationKey, &Asked)| one.waits_for(device).then_some(*tenant);
+        self.operations.iter().filter_map(waits)
+    }
+
     /// A tenant waits to begin on a disk.
     pub(crate) fn waits(&self, tenant: TenantId, device: DeviceId) -> bool {
         self.of(tenant).any(|(_, one)| one.waits_for(device))

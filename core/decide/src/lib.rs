@@ -51,6 +51,7 @@ mod floor_level;
 mod foresight;
 mod interleave;
 mod keys;
+mod lag;
 mod levels;
 mod makespan;
 mod member;

@@ -258,6 +258,7 @@ mod tests {
             write_latency: None,
             contention: 0,
             unattributed_bytes: 0,
+            flushes: 0,
         };
         let signals =
             Signals { io: bytes.iter().zip(1..).map(row).collect(), devices: vec![device], ..Signals::default() };

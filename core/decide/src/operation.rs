@@ -22,11 +22,16 @@ impl SharePolicy for Rule {
 
     fn factor(&self, pair: &Pair<'_>, _: f64) -> Option<f64> {
         let operation = pair.stance.operation.filter(|_| pair.stance.boost.is_none())?;
+        if operation.is_held_back {
+            return Some(1.0);
+        }
         Some(operation.history_factor / pair.history() * f64::from(operation.percent) / 100.0)
     }
 
     fn reason(&self, pair: &Pair<'_>, _: f64) -> Reason {
-        let (bytes, percent) = pair.stance.operation.map_or((0, 100), |operation| (operation.bytes, operation.percent));
+        let (bytes, percent) = pair.stance.operation.map_or((0, 100), |operation| {
+            (operation.bytes, if operation.is_held_back { 100 } else { operation.percent })
+        });
         Reason::Coordinated { bytes, percent, request: None }
     }
 

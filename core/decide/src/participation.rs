@@ -9,6 +9,7 @@ use crate::credits::{Credits, Earning};
 use crate::crowd::{Around, Crowd, Neighbour};
 use crate::demand::demand_ppm;
 use crate::disk::Present;
+use crate::lag::{Contender, Lags};
 use crate::levels::Levels;
 use crate::member::Member;
 use crate::operation::{Asked, Stage};
@@ -44,6 +45,8 @@ pub(crate) struct Participation {
     pub(crate) answers: Answers,
     pub(crate) enforces: bool,
     pub(crate) crowd: Crowd,
+    #[serde(default)]
+    lags: Lags,
 }
 
 impl Participation {
@@ -81,6 +84,7 @@ impl Participation {
                     Rank::Equal | Rank::Yields => 100,
                 },
                 history_factor: running.history_factor,
+                is_held_back: self.coordination.settings().spare_silent && self.lags.hold_back(device),
             }),
         }
     }
@@ -217,6 +221,7 @@ impl Participation {
         let mut changed: BTreeSet<TenantId> = BTreeSet::new();
         if !self.is_quiet() {
             self.take_crowd(now, present);
+            self.note_lags(signals, history);
             if self.enforces {
                 self.earn(signals);
             }
@@ -292,6 +297,32 @@ impl Participation {
             Neighbour { present, forward, competes, waits, seen_at: now }
         };
         crowd.take(now, present, |tenant| members.contains_key(&tenant), neighbour);
+    }
+
+    /// Who says nothing and is behind for it, on each disk with operations.
+    fn note_lags(&mut self, signals: &Signals, history: &dyn Fn(TenantId, DeviceId) -> (f64, u32)) {
+        let Self { coordination, boosts, crowd, lags, .. } = self;
+        let weight = |tenant, device| f64::from(history(tenant, device).1);
+        lags.retain(|device| coordination.has_operations_on(device));
+        for (device, all) in crowd.devices().filter(|(device, _)| coordination.has_operations_on(**device)) {
+            let device = *device;
+            let present = all.iter().map(|one| Contender {
+                tenant: one.present.tenant,
+                weight: weight(one.present.tenant, device),
+                in_force: f64::from(one.present.in_force.get()),
+                is_silent: one.forward
+                    && !boosts.is_boosted(one.present.tenant)
+                    && coordination.of(one.present.tenant).next().is_none(),
+            });
+            let mut contenders: Vec<Contender> = present.collect();
+            for tenant in coordination.waiting_for(device) {
+                if contenders.iter().all(|one| one.tenant != tenant) {
+                    let weight = weight(tenant, device);
+                    contenders.push(Contender { tenant, weight, in_force: 0.0, is_silent: false });
+                }
+            }
+            lags.slice(device, &contenders, signals.io.iter().filter(|row| row.device == device));
+        }
     }
 
     fn earn(&mut self, signals: &Signals) {

@@ -309,7 +309,7 @@ mod tests {
     fn shares_fall_geometrically_from_sparing_to_heavy() {
         let fennel = fennel();
         let shares: Vec<i64> = (0..10).map(|group| (100.0 * fennel.factor(Some(group))).round() as i64).collect();
-        assert_eq!(shares, [100, 65, 42, 27, 18, 11, 7, 5, 3, 2]);
+        assert_eq!(shares, [100, 72, 51, 37, 26, 19, 14, 10, 7, 5]);
         assert_eq!(fennel.factor(None), 1.0);
         assert_eq!(fennel.factor(Some(200)), fennel.factor(Some(9)));
     }

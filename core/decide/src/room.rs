@@ -1,5 +1,5 @@
 //! Room below the others for tenants that step back, or that wait for others by what is foreseen. Fennel puts heavy tenants at a
-//! share of 2, and below 2 there is only 1: a tenant at a twentieth of its share would still have half as much as a heavy one.
+//! share of 5, and below it there is little: a tenant at a twentieth of its share would still have a fifth of what a heavy one has.
 //! So while somebody steps back or shares are dealt anew, and everyone else on the disk is heavy, all are raised alike, as far as
 //! the highest of them reaches the neutral share. Tenants
 //! that Minerva does not steer stand at the neutral share, so nobody overtakes them.

@@ -20,6 +20,9 @@ pub(crate) struct OperationStance {
     /// Raised to this while others use the disk.
     pub(crate) percent: u32,
     pub(crate) history_factor: f64,
+    /// Somebody who says nothing would pay for it: neither is it raised, nor does it keep the place it began with.
+    #[serde(default)]
+    pub(crate) is_held_back: bool,
 }
 
 impl Stance {

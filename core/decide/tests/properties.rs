@@ -255,7 +255,7 @@ fn who_holds_the_disk_sinks_after_a_while_and_rises_again_as_it_is_forgotten() {
     assert!(held_back_at.is_some_and(|second| (35..50).contains(&second)), "{held_back_at:?}");
     let told = decider.decision(TenantId(0), DISK).unwrap().to_string();
     assert!(
-        told.contains("share 2 ") && told.contains("% of the disk's time per weight against an equal part"),
+        told.contains("share 5 ") && told.contains("% of the disk's time per weight against an equal part"),
         "{told}"
     );
     // In idle slices its average sinks, and so does its group, once each.

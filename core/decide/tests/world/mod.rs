@@ -192,6 +192,7 @@ impl World {
             write_latency: None,
             contention: io.iter().filter(|row| row.active).count() as u32,
             unattributed_bytes: 0,
+            flushes: 0,
         };
         Signals { devices: vec![device], io, ..Signals::default() }
     }
