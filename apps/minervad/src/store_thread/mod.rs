@@ -5,6 +5,8 @@
 //! rows are kept up to a bound and then given up and counted. Entries of the ledger and what tenants claim are committed in the
 //! order given and each is acknowledged; what cannot be committed is told to the loop, which takes it back.
 
+#[cfg(test)]
+mod churn_tests;
 mod jobs;
 mod models;
 mod thread;
