@@ -79,11 +79,20 @@ _minerva__lab() {
             minerva__lab__subcmd__figure,noisy-neighbour)
                 cmd="minerva__lab__subcmd__figure__subcmd__noisy__subcmd__neighbour"
                 ;;
+            minerva__lab__subcmd__figure,rise)
+                cmd="minerva__lab__subcmd__figure__subcmd__rise"
+                ;;
             minerva__lab__subcmd__figure,slice-cost)
                 cmd="minerva__lab__subcmd__figure__subcmd__slice__subcmd__cost"
                 ;;
             minerva__lab__subcmd__figure,undo-bites)
                 cmd="minerva__lab__subcmd__figure__subcmd__undo__subcmd__bites"
+                ;;
+            minerva__lab__subcmd__figure,vm-contracts)
+                cmd="minerva__lab__subcmd__figure__subcmd__vm__subcmd__contracts"
+                ;;
+            minerva__lab__subcmd__figure,vm-tags)
+                cmd="minerva__lab__subcmd__figure__subcmd__vm__subcmd__tags"
                 ;;
             minerva__lab__subcmd__figure,weights-bite)
                 cmd="minerva__lab__subcmd__figure__subcmd__weights__subcmd__bite"
@@ -284,7 +293,7 @@ _minerva__lab() {
             return 0
             ;;
         minerva__subcmd__lab__subcmd__figure)
-            opts="-h --help endogenic weights-bite against-kernel noisy-neighbour slice-cost memory idle-writes clients idle kill-restore undo-bites"
+            opts="-h --help endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle kill-restore undo-bites vm-contracts vm-tags"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -305,11 +314,11 @@ _minerva__lab() {
             fi
             case "${prev}" in
                 --scene)
-                    COMPREPLY=($(compgen -W "demo short-2 short-3 commit-1 commit-2 lasting mixed-16" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "demo short-2 short-3 commit-1 commit-2 lasting mixed-16 deep" -- "${cur}"))
                     return 0
                     ;;
                 --arm)
-                    COMPREPLY=($(compgen -W "mq-deadline kyber none bfq bfq-low-0 minerva minerva-strict minerva-low-0" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "mq-deadline kyber none bfq bfq-low-0 minerva minerva-strict minerva-by-use minerva-low-0" -- "${cur}"))
                     return 0
                     ;;
                 --profile)
@@ -604,7 +613,7 @@ _minerva__lab() {
             return 0
             ;;
         minerva__subcmd__lab__subcmd__figure__subcmd__noisy__subcmd__neighbour)
-            opts="-h --profile --scale --pairs --seed --weights --json --binaries --minervad --help"
+            opts="-h --profile --scale --pairs --seed --weights --share-heavy --json --binaries --minervad --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -627,6 +636,48 @@ _minerva__lab() {
                     return 0
                     ;;
                 --weights)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --share-heavy)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --binaries)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --minervad)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__lab__subcmd__figure__subcmd__rise)
+            opts="-h --profile --weight --others --seconds --json --binaries --minervad --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --profile)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --weight)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --others)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seconds)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -699,6 +750,106 @@ _minerva__lab() {
                     return 0
                     ;;
                 --seconds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --binaries)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --minervad)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__lab__subcmd__figure__subcmd__vm__subcmd__contracts)
+            opts="-h --profile --arm --block --seconds --runs --seed --logs --json --binaries --minervad --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --profile)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --arm)
+                    COMPREPLY=($(compgen -W "htbs noop pclock mclock kernel-bfq qemu-throttle" -- "${cur}"))
+                    return 0
+                    ;;
+                --block)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seconds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --runs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --logs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --binaries)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --minervad)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__lab__subcmd__figure__subcmd__vm__subcmd__tags)
+            opts="-h --profile --block --depth --seconds --runs --logs --no-kernel --seed --json --binaries --minervad --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --profile)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --block)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --depth)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seconds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --runs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --logs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seed)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -70,18 +70,21 @@ complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand demo" -l weights
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand demo" -l json -d 'Print JSON, one object a line'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand demo" -l equal-only -d 'Run with equal weights only'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand demo" -s h -l help -d 'Print help'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel noisy-neighbour slice-cost memory idle-writes clients idle kill-restore undo-bites" -s h -l help -d 'Print help'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel noisy-neighbour slice-cost memory idle-writes clients idle kill-restore undo-bites" -f -a "endogenic" -d 'What endogenic scheduling gains on the real kernel against equal weights, in the paper\'s scene and in others'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel noisy-neighbour slice-cost memory idle-writes clients idle kill-restore undo-bites" -f -a "weights-bite" -d 'How close two equal readers at shares 800:100 get to 8:1'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel noisy-neighbour slice-cost memory idle-writes clients idle kill-restore undo-bites" -f -a "against-kernel" -d 'Minerva against what the kernel does by itself: each elevator as shipped, in scenes of short, committing and lasting tenants beside heavy ones'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel noisy-neighbour slice-cost memory idle-writes clients idle kill-restore undo-bites" -f -a "noisy-neighbour" -d 'What scene one of the demonstration gains under minervad against equal weights'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel noisy-neighbour slice-cost memory idle-writes clients idle kill-restore undo-bites" -f -a "slice-cost" -d 'Processor time of the daemon in each slice, with many tenants'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel noisy-neighbour slice-cost memory idle-writes clients idle kill-restore undo-bites" -f -a "memory" -d 'Memory of the daemon with many tenants'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel noisy-neighbour slice-cost memory idle-writes clients idle kill-restore undo-bites" -f -a "idle-writes" -d 'What the daemon writes in slices in which nothing changes'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel noisy-neighbour slice-cost memory idle-writes clients idle kill-restore undo-bites" -f -a "clients" -d 'Answers, memory and slices with many clients connected'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel noisy-neighbour slice-cost memory idle-writes clients idle kill-restore undo-bites" -f -a "idle" -d 'What others lose beside a tenant at level `idle`, and what that gets of a disk that nobody else uses'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel noisy-neighbour slice-cost memory idle-writes clients idle kill-restore undo-bites" -f -a "kill-restore" -d 'Kills the daemon at random moments under load and restores'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel noisy-neighbour slice-cost memory idle-writes clients idle kill-restore undo-bites" -f -a "undo-bites" -d 'Whether two equal readers get after the daemon\'s end what they got before its start, for each back end'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle kill-restore undo-bites vm-contracts vm-tags" -s h -l help -d 'Print help'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle kill-restore undo-bites vm-contracts vm-tags" -f -a "endogenic" -d 'What endogenic scheduling gains on the real kernel against equal weights, in the paper\'s scene and in others'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle kill-restore undo-bites vm-contracts vm-tags" -f -a "weights-bite" -d 'How close two equal readers at shares 800:100 get to 8:1'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle kill-restore undo-bites vm-contracts vm-tags" -f -a "against-kernel" -d 'Minerva against what the kernel does by itself: each elevator as shipped, in scenes of short, committing and lasting tenants beside heavy ones'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle kill-restore undo-bites vm-contracts vm-tags" -f -a "rise" -d 'How long BFQ takes to obey when the weight of a busy reader rises to that of the others'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle kill-restore undo-bites vm-contracts vm-tags" -f -a "noisy-neighbour" -d 'What scene one of the demonstration gains under minervad against equal weights'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle kill-restore undo-bites vm-contracts vm-tags" -f -a "slice-cost" -d 'Processor time of the daemon in each slice, with many tenants'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle kill-restore undo-bites vm-contracts vm-tags" -f -a "memory" -d 'Memory of the daemon with many tenants'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle kill-restore undo-bites vm-contracts vm-tags" -f -a "idle-writes" -d 'What the daemon writes in slices in which nothing changes'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle kill-restore undo-bites vm-contracts vm-tags" -f -a "clients" -d 'Answers, memory and slices with many clients connected'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle kill-restore undo-bites vm-contracts vm-tags" -f -a "idle" -d 'What others lose beside a tenant at level `idle`, and what that gets of a disk that nobody else uses'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle kill-restore undo-bites vm-contracts vm-tags" -f -a "kill-restore" -d 'Kills the daemon at random moments under load and restores'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle kill-restore undo-bites vm-contracts vm-tags" -f -a "undo-bites" -d 'Whether two equal readers get after the daemon\'s end what they got before its start, for each back end'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle kill-restore undo-bites vm-contracts vm-tags" -f -a "vm-contracts" -d 'Whether `minerva-blk` keeps the contracts of four guests that read from one disk, and who else does'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle kill-restore undo-bites vm-contracts vm-tags" -f -a "vm-tags" -d 'Whether `minerva-blk` obeys the priorities of six programs in three guests'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from endogenic" -l profile -d 'Which disk to emulate' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from endogenic" -l scale -d 'Multiply the paper\'s bytes and times; each is measured. At 1 a run takes seven minutes' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from endogenic" -l level -d 'How far the tenant steps back that does; each is measured' -r -f -a "low\t''
@@ -115,7 +118,8 @@ short-3\t''
 commit-1\t''
 commit-2\t''
 lasting\t''
-mixed-16\t''"
+mixed-16\t''
+deep\t''"
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from against-kernel" -l arm -d 'Only these arms' -r -f -a "mq-deadline\t''
 kyber\t''
 none\t''
@@ -123,6 +127,7 @@ bfq\t''
 bfq-low-0\t''
 minerva\t''
 minerva-strict\t''
+minerva-by-use\t''
 minerva-low-0\t''"
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from against-kernel" -l profile -d 'Which disks to emulate' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from against-kernel" -l rounds -d 'Rounds; in each every arm plays once, in an order that is drawn. The medians count' -r
@@ -134,11 +139,20 @@ complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fi
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from against-kernel" -l minervad -d 'The daemon to steer with, wherever the others are' -r -F
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from against-kernel" -l json -d 'Print JSON, one object a line'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from against-kernel" -s h -l help -d 'Print help'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from rise" -l profile -d 'Which disk to emulate' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from rise" -l weight -d 'What the reader weighs before; each is measured' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from rise" -l others -d 'Readers of weight 100 beside it' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from rise" -l seconds -d 'Seconds for which it is watched after its weight has become 100 as well' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from rise" -l binaries -d 'The folder of minervad and minerva-ctl; by default they are looked for beside this program, then in PATH' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from rise" -l minervad -d 'The daemon to steer with, wherever the others are' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from rise" -l json -d 'Print JSON, one object a line'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from rise" -s h -l help -d 'Print help'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from noisy-neighbour" -l profile -d 'Which disk to emulate' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from noisy-neighbour" -l scale -d 'Multiply the bytes of the workloads; each is measured. At 1 a run takes seven minutes' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from noisy-neighbour" -l pairs -d 'Pairs of runs, equal weights and the daemon, in an order that is drawn for each pair; the median counts' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from noisy-neighbour" -l seed -d 'Seed of the order; drawn and printed unless given' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from noisy-neighbour" -l weights -d 'In place of minervad let the four tenants hold these BFQ weights' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from noisy-neighbour" -l share-heavy -d 'The share of the heaviest group, in place of the daemon\'s own default' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from noisy-neighbour" -l binaries -d 'The folder of minervad and minerva-ctl; by default they are looked for beside this program, then in PATH' -r -F
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from noisy-neighbour" -l minervad -d 'The daemon to steer with, wherever the others are' -r -F
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from noisy-neighbour" -l json -d 'Print JSON, one object a line'
@@ -201,6 +215,34 @@ complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fi
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from undo-bites" -l no-guest -d 'Leave out the guest, in which cgroup v2 is measured where this machine has v1'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from undo-bites" -l json -d 'Print JSON, one object a line'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from undo-bites" -s h -l help -d 'Print help'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-contracts" -l profile -d 'Which disk to emulate' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-contracts" -l arm -d 'What orders the guests\' requests; each is measured in each run, in an order that is drawn' -r -f -a "htbs\t''
+noop\t''
+pclock\t''
+mclock\t''
+kernel-bfq\t''
+qemu-throttle\t''"
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-contracts" -l block -d 'Bytes a request' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-contracts" -l seconds -d 'Seconds measured in each run, after the first' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-contracts" -l runs -d 'Runs of each' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-contracts" -l seed -d 'Seed of the order; drawn and printed unless given' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-contracts" -l logs -d 'Keep the server\'s log of each run in this folder, as ARM-RUN.csv' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-contracts" -l binaries -d 'The folder of minervad and minerva-ctl; by default they are looked for beside this program, then in PATH' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-contracts" -l minervad -d 'The daemon to steer with, wherever the others are' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-contracts" -l json -d 'Print JSON, one object a line'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-contracts" -s h -l help -d 'Print help'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-tags" -l profile -d 'Which disk to emulate' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-tags" -l block -d 'Bytes a request' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-tags" -l depth -d 'Requests that each program has under way' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-tags" -l seconds -d 'Seconds measured in each run, after the first' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-tags" -l runs -d 'Runs of each arm' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-tags" -l logs -d 'Keep the server\'s log of each run in this folder, as ARM-RUN.csv' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-tags" -l seed -d 'Seed of the order; drawn and printed unless given' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-tags" -l binaries -d 'The folder of minervad and minerva-ctl; by default they are looked for beside this program, then in PATH' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-tags" -l minervad -d 'The daemon to steer with, wherever the others are' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-tags" -l no-kernel -d 'Leave out plain `ionice` levels under the kernel\'s BFQ'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-tags" -l json -d 'Print JSON, one object a line'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-tags" -s h -l help -d 'Print help'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and not __fish_seen_subcommand_from endogenic" -s h -l help -d 'Print help'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and not __fish_seen_subcommand_from endogenic" -f -a "endogenic" -d 'Minerva\'s Fig. 2: four tenants start together, one steps back, one coordinates'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from endogenic" -l profile -d 'Which disk to emulate' -r
