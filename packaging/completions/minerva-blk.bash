@@ -41,13 +41,17 @@ _minerva__blk() {
 
     case "${cmd}" in
         minerva__blk)
-            opts="-h -V --config --check --help --version attach-line generate help"
+            opts="-h -V --config --check --log-requests --take-over --detach --help --version attach-line generate help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log-requests)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

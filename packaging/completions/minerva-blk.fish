@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_minerva_blk_global_optspecs
-    string join \n config= check h/help V/version
+    string join \n config= check log-requests= take-over detach h/help V/version
 end
 
 function __fish_minerva_blk_needs_command
@@ -25,7 +25,10 @@ function __fish_minerva_blk_using_subcommand
 end
 
 complete -c minerva-blk -n "__fish_minerva_blk_needs_command" -l config -d 'Which disks there are, and what they are promised' -r -F
+complete -c minerva-blk -n "__fish_minerva_blk_needs_command" -l log-requests -d 'Write a line for each request that is done to DIRECTORY/DEVICE.csv: what was asked for, and when' -r -F
 complete -c minerva-blk -n "__fish_minerva_blk_needs_command" -l check -d 'Judge the file and all that it names, and serve nothing'
+complete -c minerva-blk -n "__fish_minerva_blk_needs_command" -l take-over -d 'Go on with what a running server of the same file serves, which then ends: guests wait for some milliseconds and see no error'
+complete -c minerva-blk -n "__fish_minerva_blk_needs_command" -l detach -d 'With `--take-over`: in the background; the command ends once the disks are served'
 complete -c minerva-blk -n "__fish_minerva_blk_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c minerva-blk -n "__fish_minerva_blk_needs_command" -s V -l version -d 'Print version'
 complete -c minerva-blk -n "__fish_minerva_blk_needs_command" -f -a "attach-line" -d 'Print QEMU\'s arguments and libvirt\'s XML for a disk'
