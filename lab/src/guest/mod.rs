@@ -25,6 +25,7 @@ mod initramfs;
 mod kernel;
 mod libraries;
 mod lossy_disk;
+mod machine;
 mod modules;
 mod program;
 mod vsock;
@@ -34,12 +35,12 @@ pub use kernel::GuestKernel;
 pub use lossy_disk::{LossyDisk, PowerCut};
 
 use folder::{GuestFolder, PREFIX, sweep, tail};
+use machine::{Machine, die_with_this_thread};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, set_parent_process_death_signal};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::fs::{self, File};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 const QEMU: &str = "qemu-system-x86_64";
@@ -386,21 +387,4 @@ enum Ended {
     ByItself,
     /// Killed, because it was time to.
     ByCut,
-}
-
-/// What the command starts is killed when the calling thread ends, however it ends.
-fn die_with_this_thread(command: &mut Command) {
-    // SAFETY: between fork and exec the closure makes a single system call and neither allocates nor takes a lock.
-    unsafe { command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?)) };
-}
-
-/// The process, killed when dropped.
-struct Machine(Child);
-
-impl Drop for Machine {
-    fn drop(&mut self) {
-        // Both fail only when it has ended and was waited for, which is what is wanted.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }

@@ -1,7 +1,8 @@
 //! A guest's vsock, served by a program in user space, so that the host needs neither the vhost module nor a free CID.
 
+use super::GuestFolder;
 use super::error::GuestError;
-use super::{GuestFolder, Machine, die_with_this_thread};
+use super::machine::{Machine, die_with_this_thread};
 use std::fs::File;
 use std::path::Path;
 use std::process::{Command, Stdio};
