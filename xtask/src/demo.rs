@@ -19,6 +19,8 @@ pub(crate) struct Options {
 
 /// What the demonstration runs.
 const PROGRAMS: &[&str] = &["minervad", "minerva-lab"];
+/// What `demo data-path` runs.
+const PROGRAMS_DATA_PATH: &[&str] = &["minerva-blk", "minerva-lab"];
 
 /// Builds the daemon and the laboratory and runs `minerva-lab demo`; whether it succeeded.
 pub(crate) fn run(options: &Options) -> Result<bool> {
@@ -27,10 +29,12 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
         machine::check_for_demo()?;
     }
     packages::ensure(packages::BUILD)?;
-    build(PROGRAMS, "demo")?;
+    let is_data_path = options.arguments.first().is_some_and(|word| word == "data-path");
+    build(if is_data_path { PROGRAMS_DATA_PATH } else { PROGRAMS }, "demo")?;
     let binaries = folder("demo");
     let mut demo = Command::new(binaries.join("minerva-lab"));
-    demo.arg("demo").arg("--minervad").arg(binaries.join("minervad")).args(&options.arguments);
+    // Given so that the one of this build is meant, and not one in PATH.
+    demo.arg("demo").args(&options.arguments).arg("--binaries").arg(&binaries);
     wait_through_interrupts()?;
     succeeds(&mut demo)
 }

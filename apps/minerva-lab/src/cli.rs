@@ -127,8 +127,20 @@ pub(crate) struct CreateArguments {
     pub(crate) json: bool,
 }
 
+/// A demonstration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum DemoName {
+    /// Four tenants on one disk, under minervad.
+    Tenants,
+    /// Four guests with contracts on one disk, under minerva-blk.
+    DataPath,
+}
+
 #[derive(Clone, Debug, Args)]
 pub(crate) struct DemoArguments {
+    /// What to show: who gets the disk (the default), or contracts of guests that `minerva-blk` keeps.
+    #[arg(value_enum)]
+    pub(crate) what: Option<DemoName>,
     /// Multiplies the bytes of the workloads: 200 MB, 500 MB, 3 GB and 12 GB at 1.
     #[arg(long)]
     pub(crate) scale: Option<f64>,

@@ -5,6 +5,7 @@ mod binaries;
 mod callers;
 mod cli;
 mod demo;
+mod demo_data_path;
 mod disk;
 mod figure;
 mod generate;
@@ -15,7 +16,7 @@ mod signals;
 
 use anyhow::Context as _;
 use clap::Parser;
-use cli::{Cli, Command, ReproduceCommand};
+use cli::{Cli, Command, DemoName, ReproduceCommand};
 use std::process::ExitCode;
 
 const SIGPIPE: u8 = 13;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
 fn run(cli: Cli) -> anyhow::Result<()> {
     match cli.command {
         Command::Disk(command) => disk::run(command),
+        Command::Demo(arguments) if arguments.what == Some(DemoName::DataPath) => demo_data_path::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Figure(command) => figure::run(command),
         Command::Reproduce(ReproduceCommand::Endogenic(arguments)) => reproduce::endogenic(&arguments),

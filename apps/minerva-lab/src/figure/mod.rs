@@ -10,7 +10,7 @@ mod kill_restore;
 mod noisy_neighbour;
 mod rise;
 mod undo_bites;
-mod vm_contracts;
+pub(crate) mod vm_contracts;
 mod vm_tags;
 mod weights_bite;
 

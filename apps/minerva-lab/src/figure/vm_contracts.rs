@@ -1,13 +1,13 @@
 //! `minerva-lab figure vm-contracts`: four synchronous readers (Rocha and Bona, HTBS), each in a guest of its own.
 
 use super::{Line, drawn_seed, in_guest};
-use crate::cli::VmContractsArguments;
+use crate::cli::{Output, VmContractsArguments};
 use crate::{binaries, signals};
 use anyhow::Context as _;
 use minerva_lab::figure::{VmArm, VmGuest, VmKept, VmPlan, VmPromise, VmReader, VmRun, judge_contract, run_vms};
 use minerva_lab::workload::{Access, Progress};
 use minerva_model::Nanos;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 /// The seed's four jobs.
@@ -29,10 +29,8 @@ struct Fared {
 
 pub(super) fn run(arguments: &VmContractsArguments) -> anyhow::Result<()> {
     let interrupted = signals::interrupt_flag()?;
-    let server = binaries::minerva_blk(&arguments.output)?;
-    let directory = tempfile::tempdir().context("failed to make a directory for the guests' program")?;
-    let own = std::env::current_exe().context("failed to find this program")?;
-    let reader = in_guest::stripped(&own, directory.path())?;
+    let bed = Bed::prepare(&arguments.output)?;
+    let block = u32::try_from(arguments.block).context("a block is shorter than 4 GiB")?;
     let mut random = fastrand::Rng::with_seed(drawn_seed(arguments.seed));
     let mut all: Vec<Fared> = arguments.arm.iter().map(|arm| Fared::new(arm)).collect();
     for number in 1..=arguments.runs {
@@ -41,41 +39,59 @@ pub(super) fn run(arguments: &VmContractsArguments) -> anyhow::Result<()> {
         for index in order {
             let fared = &mut all[index];
             eprintln!("run {number} of {}, {}: four guests boot", arguments.runs, fared.arm);
-            fared.add(measure(arguments, (&fared.arm, number), (&server, &reader), &interrupted)?);
+            let log = arguments.logs.as_ref().map(|folder| folder.join(format!("{}-{number}.csv", fared.arm)));
+            fared.add(bed.run(&fared.arm, (&arguments.profile, arguments.seconds, block), log, &interrupted)?);
             eprintln!("  {}", fared.told_last());
         }
     }
     all.iter().try_for_each(|fared| fared.line(arguments).print(arguments.output.json))
 }
 
-fn measure(
-    arguments: &VmContractsArguments,
-    (arm, number): (&str, u32),
-    (server, reader): (&Path, &Path),
-    interrupted: &AtomicBool,
-) -> anyhow::Result<VmRun> {
-    let profile = arguments.profile.clone();
-    let capacity = minerva_lab::disk::profiles().into_iter().find(|known| known.name == profile);
-    let capacity = capacity.map_or(80 * GIB, |known| known.capacity_bytes);
-    let block = u32::try_from(arguments.block).context("a block is shorter than 4 GiB")?;
-    let guests = (0..RATES_KB.len()).map(|place| guest(place, arm, capacity, block)).collect();
-    let log = arguments.logs.as_ref().map(|folder| folder.join(format!("{arm}-{number}.csv")));
-    let arm = match arm {
-        "kernel-bfq" => VmArm::KernelBfq,
-        "qemu-throttle" => VmArm::QemuThrottle,
-        scheduler => VmArm::Served(scheduler.to_owned()),
-    };
-    let plan = VmPlan { arm, guests, profile, seconds: arguments.seconds, server, reader, log };
-    Ok(run_vms(&plan, interrupted)?)
+/// The programs of a run.
+pub(crate) struct Bed {
+    server: PathBuf,
+    reader: PathBuf,
+    _directory: tempfile::TempDir,
+}
+
+impl Bed {
+    /// Finds them, and makes the guests' one small.
+    pub(crate) fn prepare(output: &Output) -> anyhow::Result<Self> {
+        let server = binaries::minerva_blk(output)?;
+        let directory = tempfile::tempdir().context("failed to make a directory for the guests' program")?;
+        let own = std::env::current_exe().context("failed to find this program")?;
+        let reader = in_guest::stripped(&own, directory.path())?;
+        Ok(Self { server, reader, _directory: directory })
+    }
+
+    /// Four guests read for some seconds, on the disk `profile`, `block` bytes a request.
+    pub(crate) fn run(
+        &self,
+        arm: &str,
+        (profile, seconds, block): (&str, u64, u32),
+        log: Option<PathBuf>,
+        interrupted: &AtomicBool,
+    ) -> anyhow::Result<VmRun> {
+        let capacity = minerva_lab::disk::profiles().into_iter().find(|known| known.name == profile);
+        let capacity = capacity.map_or(80 * GIB, |known| known.capacity_bytes);
+        let guests = (0..RATES_KB.len()).map(|place| guest(place, arm, capacity, block)).collect();
+        let arm = match arm {
+            "kernel-bfq" => VmArm::KernelBfq,
+            "qemu-throttle" => VmArm::QemuThrottle,
+            scheduler => VmArm::Served(scheduler.to_owned()),
+        };
+        let (server, reader) = (&self.server, &self.reader);
+        Ok(run_vms(&VmPlan { arm, guests, profile: profile.to_owned(), seconds, server, reader, log }, interrupted)?)
+    }
 }
 
 /// What a contract has to say so that its guest gets the rate in every second: a service curve of rate and delay says nothing of
 /// the first `DELAY` of a second, and a request that straddles its end counts in the next.
-pub(crate) fn contract_bytes_per_second(rate_kb: u32, block: u32) -> u64 {
+fn contract_bytes_per_second(rate_kb: u32, block: u32) -> u64 {
     ((f64::from(rate_kb) * 1e3 + f64::from(block)) / (1.0 - DELAY.as_secs_f64())) as u64
 }
 
-pub(crate) fn guest(place: usize, arm: &str, capacity: u64, block: u32) -> VmGuest {
+fn guest(place: usize, arm: &str, capacity: u64, block: u32) -> VmGuest {
     let rate_kb = RATES_KB[place];
     let rate = contract_bytes_per_second(rate_kb, block);
     let served = match arm {
