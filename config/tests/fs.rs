@@ -39,6 +39,65 @@ fn every_mistake_is_shown_with_its_line_and_what_to_do() {
     shows(
         "[server]\nmount = \"/srv\"\n[pools.temporary]\nwatermark = 50\n[pools.stable]\npath = \"/srv/pool\"\n[pools.tape]\n\
          [tenants.\"a/b\"]\n[tenants.web]\nwhen_full = \"wait\"\nquota = 5\ntemporary = 5\n[tenant.x]\n",
-        expect![[""]],
+        expect![[r#"
+            error: unknown pool `tape`
+             --> fs.toml:7:8
+              |
+            7 | [pools.tape]
+              |        ^^^^ there are two
+
+            error: `a/b` cannot be a tenant's name
+             --> fs.toml:8:10
+              |
+            8 | [tenants."a/b"]
+              |          ^^^^^ 1 to 64 letters, digits, `-`, `_` and `.`
+
+            error: invalid value of `when_full`
+              --> fs.toml:10:13
+               |
+            10 | when_full = "wait"
+               |             ^^^^^^ `wait` is not known
+               |
+               = help: valid: `refuse`, `spill`
+
+            error: unknown key `quota`
+              --> fs.toml:11:1
+               |
+            11 | quota = 5
+               | ^^^^^ `tenants.web` has no key of this name
+               |
+               = help: known here: `user`, `group`, `temporary`, `temporary_files`, `stable`, `stable_files`, `when_full`
+
+            error: invalid value of `temporary`
+              --> fs.toml:12:13
+               |
+            12 | temporary = 5
+               |             ^ not in 1MiB to 1024TiB
+
+            error: unknown key `tenant`
+              --> fs.toml:13:2
+               |
+            13 | [tenant.x]
+               |  ^^^^^^ nothing has this name
+               |
+               = help: did you mean `tenants`?
+
+            error: `spill_to` is 60, not below `watermark`, which is 50
+             --> fs.toml:4:13
+              |
+            4 | watermark = 50
+              |             ^^ set here
+              |
+              = help: lower `spill_to` or raise `watermark`
+
+            error: the pool /srv/pool and the mounts at /srv lie in one another
+             --> fs.toml:6:8
+              |
+            6 | path = "/srv/pool"
+              |        ^^^^^^^^^^^ set here
+              |
+              = help: a file system cannot lie in itself: name two separate directories
+
+            8 errors in the configuration; nothing was changed"#]],
     );
 }

@@ -87,6 +87,17 @@ const FIGURES: &[(&str, Source)] = &[
     ("mapreduce", Source::Sim),
     ("vm-contracts", Source::Lab),
     ("vm-tags", Source::Lab),
+    (
+        "cache-kill",
+        Source::Test(&["--package", "minerva-fs", "--test", "fs", "kill::nothing"], ("MINERVA_KILLS", 1000)),
+    ),
+    (
+        "cache-posix",
+        Source::Test(
+            &["--package", "minerva-fs", "--test", "fs", "posix::", "differential::"],
+            ("MINERVA_OPERATIONS", 1_000_000),
+        ),
+    ),
     ("blk-speed", Source::Bench("minerva-blk", "speed")),
     ("sim-agrees", Source::Conformance),
     ("fuzz", Source::Fuzz),

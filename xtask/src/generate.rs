@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Programs that can write their own documents.
-const PROGRAMS: &[&str] = &["minervad", "minerva-ctl", "minerva-agent", "minerva-blk", "minerva-lab", "minerva-sim"];
+const PROGRAMS: &[&str] =
+    &["minervad", "minerva-ctl", "minerva-agent", "minerva-blk", "minerva-fs", "minerva-lab", "minerva-sim"];
 /// Where manual pages are kept.
 const PAGES: &str = "docs/man";
 /// Where completions are kept.

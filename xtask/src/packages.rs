@@ -28,6 +28,7 @@ pub(crate) const TEST: &[Need] = &[
     Need { program: "setpriv", package: "util-linux", why: "tests what others than root may do" },
     Need { program: "strip", package: "binutils", why: "makes programs small enough for a guest" },
     Need { program: "mmdebstrap", package: "mmdebstrap", why: "makes the guests' root file system with Debian" },
+    Need { program: "setfacl", package: "acl", why: "tests the access control lists of the cache" },
     Need { program: "valgrind", package: "valgrind", why: "finds what libminerva leaks" },
 ];
 
@@ -78,6 +79,9 @@ pub(crate) struct Tool {
 
 /// Serves the vsock of the guests in which the agent is tested.
 const VSOCK_DEVICE: Tool = Tool { name: "vhost-device-vsock", version: "0.3.0", profile: "release" };
+/// Other people's tests of a file system, run on the cache's trees.
+const PJDFSTEST: Tool = Tool { name: "pjdfstest", version: "0.2.2", profile: "dev" };
+const FSX: Tool = Tool { name: "fsx", version: "0.3.2", profile: "release" };
 /// Judges licences, bans and sources of what is linked.
 pub(crate) const CARGO_DENY: Tool = Tool { name: "cargo-deny", version: "0.20.2", profile: "dev" };
 /// Where they are, kept from run to run.
@@ -102,7 +106,9 @@ pub(crate) fn has(tool: &Tool) -> Result<bool> {
 /// Builds what tests need of crates.io, and says which `PATH` it is found by. Where it cannot be had the tests say that they were
 /// skipped.
 pub(crate) fn path_for_tests() -> Result<OsString> {
-    has(&VSOCK_DEVICE)?;
+    for tool in [&VSOCK_DEVICE, &PJDFSTEST, &FSX] {
+        has(tool)?;
+    }
     path_with_tools()
 }
 

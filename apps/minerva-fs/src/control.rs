@@ -1,7 +1,7 @@
 //! The socket: who uses how much. A line of JSON asks, a line of JSON answers. Root sees everybody, others their own.
 
-use crate::run::{Tenants, load};
-use crate::tenant::{Mount, Tenant};
+use crate::settings::load;
+use crate::tenant::{Mount, Tenant, Tenants};
 use anyhow::{Context, bail};
 use minerva_config::FsConfig;
 use rustix::net::sockopt::socket_peercred;

@@ -1,7 +1,7 @@
 //! `minerva-fs doctor`: whether it can serve here and how well, and what earlier runs left.
 
 use crate::place::{State, state};
-use crate::run::load;
+use crate::settings::load;
 use anyhow::bail;
 use minerva_cachefs::{Account, MountOptions, Tree, TreeOptions, mount, take_census};
 use minerva_config::FsConfig;

@@ -6,6 +6,8 @@
 //! | `run` | from the start to the last unmount |
 //! | `pool` | the memory of a tenant, the disk of all, and who else uses them |
 //! | `place` | a directory where something is mounted, or was |
+//! | `settings` | the operator's file |
+//! | `owner` | who owns a tenant's trees? |
 //! | `tenant` | one tenant's two trees |
 //! | `spiller` | when memory is short |
 //! | `control` | what the operator's tool asks |
@@ -19,6 +21,7 @@ mod owner;
 mod place;
 mod pool;
 mod run;
+mod settings;
 mod spiller;
 mod tenant;
 

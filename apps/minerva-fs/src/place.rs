@@ -1,6 +1,7 @@
 //! Directories where something is to be mounted, or was when an earlier process was killed.
 
 use anyhow::{Context, bail};
+use rustix::fs::statvfs;
 use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
 use std::os::unix::fs::MetadataExt;
@@ -17,19 +18,16 @@ pub(crate) enum State {
     Mounted,
 }
 
-/// Looks.
+/// Looks. What `stat` shows of a mount may be what the kernel remembers from when somebody served it; room is asked for each time.
 pub(crate) fn state(at: &Path) -> anyhow::Result<State> {
-    let metadata = match std::fs::metadata(at) {
-        Ok(metadata) => metadata,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(State::Free),
-        Err(error)
-            if Errno::from_io_error(&error)
-                .is_some_and(|error| error == Errno::NOTCONN || error == Errno::CONNABORTED) =>
-        {
-            return Ok(State::Stale);
-        }
-        Err(error) => return Err(error).with_context(|| format!("failed to look at {}", at.display())),
-    };
+    let failed = || format!("failed to look at {}", at.display());
+    match statvfs(at) {
+        Ok(_) => (),
+        Err(Errno::NOENT) => return Ok(State::Free),
+        Err(Errno::NOTCONN | Errno::CONNABORTED) => return Ok(State::Stale),
+        Err(error) => return Err(error).with_context(failed),
+    }
+    let metadata = std::fs::metadata(at).with_context(failed)?;
     if !metadata.is_dir() {
         bail!("{} is no directory; move it away or name another `mount`", at.display());
     }

@@ -3,16 +3,17 @@
 use crate::control::Control;
 use crate::owner::Owner;
 use crate::pool::{self, PoolLock};
+use crate::settings::load;
 use crate::spiller::Spiller;
-use crate::tenant::Tenant;
+use crate::tenant::{Tenant, Tenants};
 use anyhow::Context;
-use minerva_config::{FsConfig, load_fs};
+use minerva_config::FsConfig;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use sd_notify::NotifyState;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::path::Path;
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -21,18 +22,6 @@ const DRAIN: Duration = Duration::from_secs(10);
 const DRAIN_LOOK: Duration = Duration::from_millis(50);
 /// After so long it says what it waits for.
 const TELL_AFTER: Duration = Duration::from_secs(2);
-
-/// Everybody who is served.
-pub(crate) type Tenants = Arc<RwLock<Vec<Tenant>>>;
-
-/// The file, with its warnings told.
-pub(crate) fn load(path: &Path) -> anyhow::Result<FsConfig> {
-    let config = load_fs(path).with_context(|| format!("failed to use {}", path.display()))?;
-    for warning in &config.warnings {
-        eprintln!("{warning}\n");
-    }
-    Ok(config)
-}
 
 /// Judges the file, and who it names.
 pub(crate) fn check(path: &Path) -> anyhow::Result<()> {
@@ -112,7 +101,7 @@ fn start_all(config: &FsConfig) -> anyhow::Result<Tenants> {
 
 /// Waits for programs to close what they have open, a while; then, or at a second signal, trees go out of their sight.
 fn stop_all(tenants: &Tenants, signals: &mut Signals) -> anyhow::Result<()> {
-    let mut tenants = tenants.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut tenants = tenants.write().unwrap_or_else(PoisonError::into_inner);
     let begun = Instant::now();
     let mut is_told = false;
     loop {
@@ -125,6 +114,8 @@ fn stop_all(tenants: &Tenants, signals: &mut Signals) -> anyhow::Result<()> {
             }
         }
         if busy.is_empty() {
+            // Memory is given back only once nothing of it is open.
+            tenants.clear();
             return Ok(());
         }
         if begun.elapsed() > DRAIN || signals.pending().next().is_some() {

@@ -1,7 +1,7 @@
 //! When memory is short, files that nobody has open go to the disk: above a tenant's watermark its own, under pressure of the whole
 //! machine a part of everybody's.
 
-use crate::run::Tenants;
+use crate::tenant::Tenants;
 use anyhow::Context;
 use minerva_config::{FsConfig, TemporaryPoolSettings};
 use std::fs;

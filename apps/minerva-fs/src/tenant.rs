@@ -10,7 +10,10 @@ use rustix::mount::{UnmountFlags, unmount};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, RwLock};
+
+/// Everybody who is served.
+pub(crate) type Tenants = Arc<RwLock<Vec<Tenant>>>;
 
 /// A mounted tree.
 #[derive(Debug)]

@@ -1,9 +1,8 @@
 //! Every key of `fs.toml`. Rows as in `crate::keys`.
 
-use super::{FsServerSettings, FsTenantSettings, MigrationSettings, StablePoolSettings, TemporaryPoolSettings};
+use super::{FsServerSettings, FsTenantSettings, StablePoolSettings, TemporaryPoolSettings};
 use crate::forms::{PATH_FORM, absolute, group_name, show_path};
-use crate::key::{Key, Kind, show_duration, show_size, show_text};
-use minerva_model::Nanos;
+use crate::key::{Key, Kind, show_size, show_text};
 
 const BYTES_MIN: u64 = 1 << 20;
 const BYTES_MAX: u64 = 1 << 50;
@@ -65,30 +64,6 @@ pub(super) const STABLE: &[Key<StablePoolSettings>] = &[
         doc: "What stays free on that disk whatever the quotas say.",
         kind: Kind::Size { least: 0, most: BYTES_MAX, set: |p, v| p.reserve_bytes = v },
         show: |p| show_size(p.reserve_bytes),
-        example: "",
-    },
-];
-
-pub(super) const MIGRATION: &[Key<MigrationSettings>] = &[
-    Key {
-        name: "quiet",
-        doc: "The target disk is quiet while it is busy for at most so many percent of the time.",
-        kind: Kind::Whole { least: 0, most: 100, set: |m, v| m.quiet_percent = v as u32 },
-        show: |m| Some(m.quiet_percent.to_string()),
-        example: "",
-    },
-    Key {
-        name: "quiet_for",
-        doc: "How long it must have been quiet before anything moves.",
-        kind: Kind::Duration { least: Nanos(0), most: Nanos::from_secs(86_400), set: |m, v| m.quiet_for = v },
-        show: |m| show_duration(m.quiet_for),
-        example: "",
-    },
-    Key {
-        name: "rate",
-        doc: "Bytes that move in a second, at most.",
-        kind: Kind::Size { least: 1 << 16, most: BYTES_MAX, set: |m, v| m.rate_bytes_per_second = v },
-        show: |m| show_size(m.rate_bytes_per_second),
         example: "",
     },
 ];

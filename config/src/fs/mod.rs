@@ -5,8 +5,7 @@ mod reader;
 
 use crate::problem::{ConfigError, ConfigErrors, Problem};
 use crate::template::write_keys;
-use keys::{MIGRATION, SERVER, STABLE, TEMPORARY, TENANT};
-use minerva_model::Nanos;
+use keys::{SERVER, STABLE, TEMPORARY, TENANT};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -19,8 +18,6 @@ pub struct FsConfig {
     pub temporary: TemporaryPoolSettings,
     /// The pool on a disk set aside.
     pub stable: StablePoolSettings,
-    /// When files move from the pool to where they belong.
-    pub migration: MigrationSettings,
     /// Who has a tree, by name.
     pub tenants: BTreeMap<String, FsTenantSettings>,
     /// What is allowed and probably not meant.
@@ -71,23 +68,6 @@ pub struct StablePoolSettings {
 impl Default for StablePoolSettings {
     fn default() -> Self {
         Self { path: PathBuf::from("/var/lib/minerva/pool"), reserve_bytes: 64 << 20 }
-    }
-}
-
-/// `[migration]`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MigrationSettings {
-    /// The target disk is quiet while it is busy for at most so many percent of the time.
-    pub quiet_percent: u32,
-    /// How long it must have been quiet.
-    pub quiet_for: Nanos,
-    /// Bytes a second at most.
-    pub rate_bytes_per_second: u64,
-}
-
-impl Default for MigrationSettings {
-    fn default() -> Self {
-        Self { quiet_percent: 20, quiet_for: Nanos::from_secs(3), rate_bytes_per_second: 128 << 20 }
     }
 }
 
@@ -153,8 +133,6 @@ pub fn fs_default_file() -> String {
     write_keys(&mut out, TEMPORARY, &TemporaryPoolSettings::default(), false);
     out.push_str("\n# A directory on a disk set aside.\n[pools.stable]\n");
     write_keys(&mut out, STABLE, &StablePoolSettings::default(), false);
-    out.push_str("\n# Files that were written to the pool and belong elsewhere move there when that disk is quiet.\n[migration]\n");
-    write_keys(&mut out, MIGRATION, &MigrationSettings::default(), false);
     out.push_str(
         "\n# One table a tenant; its trees are MOUNT/NAME/temporary and MOUNT/NAME/stable.\n# [tenants.web]\n",
     );

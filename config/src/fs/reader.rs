@@ -1,7 +1,7 @@
 //! Reads `fs.toml` and its drop-ins onto one another.
 
 use super::FsConfig;
-use super::keys::{MIGRATION, SERVER, STABLE, TEMPORARY, TENANT};
+use super::keys::{SERVER, STABLE, TEMPORARY, TENANT};
 use crate::judge::{Judge, Locations};
 use crate::problem::{ConfigErrors, Problem, Source};
 use crate::value::did_you_mean;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-const TABLES: [&str; 4] = ["server", "pools", "migration", "tenants"];
+const TABLES: [&str; 3] = ["server", "pools", "tenants"];
 const POOLS: [&str; 2] = ["temporary", "stable"];
 /// It is the name of a directory, and part of the name of a mount.
 const NAME_BYTES_MAX: usize = 64;
@@ -47,11 +47,6 @@ impl Judge<'_> {
                 "server" => {
                     if let Some(table) = self.table(value, "server") {
                         self.keys("server", table, SERVER, &mut config.server);
-                    }
-                }
-                "migration" => {
-                    if let Some(table) = self.table(value, "migration") {
-                        self.keys("migration", table, MIGRATION, &mut config.migration);
                     }
                 }
                 "pools" => self.fs_pools(value, config),

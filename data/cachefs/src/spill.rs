@@ -193,7 +193,7 @@ fn copy(from: &OwnedFd, to: &OwnedFd, size: u64, stop: &dyn Fn() -> bool) -> Res
 
 fn times(stat: &Stat) -> Timestamps {
     Timestamps {
-        last_access: Timespec { tv_sec: stat.st_atime as i64, tv_nsec: stat.st_atime_nsec as i64 },
-        last_modification: Timespec { tv_sec: stat.st_mtime as i64, tv_nsec: stat.st_mtime_nsec as i64 },
+        last_access: Timespec { tv_sec: stat.st_atime, tv_nsec: stat.st_atime_nsec as i64 },
+        last_modification: Timespec { tv_sec: stat.st_mtime, tv_nsec: stat.st_mtime_nsec as i64 },
     }
 }

@@ -2,5 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says why by panicking")]
 
+mod command_line;
+mod differential;
+mod kill;
 mod operations;
+mod permissions;
 mod place;
+mod posix;
+mod quota;
+mod spill;

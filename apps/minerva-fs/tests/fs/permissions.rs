@@ -94,7 +94,9 @@ fn access_control_lists_hold_in_stable() {
     let (place, _service) = place();
     let tree = place.stable();
     fs::set_permissions(&tree, fs::Permissions::from_mode(0o771)).unwrap();
-    let line = format!("umask 077; mkdir d && setfacl -m d:u:{OTHER}:rwx,u:{OTHER}:rwx d && echo 1 > d/file && setfacl -m o::x .");
+    let line = format!(
+        "umask 077; mkdir d && setfacl -m d:u:{OTHER}:rwx,u:{OTHER}:rwx d && echo 1 > d/file && setfacl -m o::x ."
+    );
     let made = as_user(USER, "", &line, &tree);
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     let read = as_user(OTHER, "", "cat d/file && echo 2 >> d/file", &tree);

@@ -33,7 +33,13 @@ fn above_the_watermark_the_oldest_closed_go_and_an_open_one_stays() {
     let place = Place::with("temporary = \"10MiB\"", "[pools.temporary]\nwatermark = 75\nspill_to = 50");
     let _service = place.serve();
     // Held open since before, and the oldest of all.
-    let held = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(place.temporary().join("0")).unwrap();
+    let held = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(place.temporary().join("0"))
+        .unwrap();
     fill(&place, 9);
     place.until("it spills", |status| status.temporary.bytes <= 5 << 20);
     let status = place.status();
@@ -88,10 +94,12 @@ fn what_spilled_is_there_after_a_kill_and_after_a_stop() {
 
 #[test]
 fn a_tenant_that_chose_so_goes_over_to_the_disk_when_memory_is_full() {
-    let place = Place::with("temporary = \"4MiB\"\nwhen_full = \"spill\"", "[pools.temporary]\nwatermark = 100\nspill_to = 90");
+    let place =
+        Place::with("temporary = \"4MiB\"\nwhen_full = \"spill\"", "[pools.temporary]\nwatermark = 100\nspill_to = 90");
     let _service = place.serve();
     // One file larger than all memory, while it is written.
-    let file = OpenOptions::new().read(true).write(true).create_new(true).open(place.temporary().join("large")).unwrap();
+    let file =
+        OpenOptions::new().read(true).write(true).create_new(true).open(place.temporary().join("large")).unwrap();
     let whole = data(3, 10 * MIB);
     for (number, piece) in whole.chunks(300_000).enumerate() {
         file.write_all_at(piece, number as u64 * 300_000).unwrap();

@@ -12,9 +12,13 @@ use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 /// In such pieces file systems give room.
 const BLOCK: u64 = 4096;
+/// How often and how long a write at the limit waits for room that is about to be free.
+const WAITS_MAX: u32 = 3;
+const WAIT: Duration = Duration::from_millis(5);
 const SET_USER: u32 = 0o4000;
 const SET_GROUP: u32 = 0o2000;
 const GROUP_EXECUTES: u32 = 0o010;
@@ -169,6 +173,7 @@ impl Tree {
     /// Reserves room for a write: how many bytes of it fit, and how many are reserved for them. Where memory is full and the tenant
     /// chose so, files make room, at last the one that is written.
     fn room(&self, node: &Node, state: &mut NodeState, offset: u64, length: u64) -> Result<(u64, u64)> {
+        let mut waits = 0;
         loop {
             let most = spanned(offset, length);
             if self.account_of(state).reserve_bytes(most) {
@@ -181,6 +186,12 @@ impl Tree {
                 return Ok((length, missing));
             }
             if self.options.spills_when_full && state.spilled.is_none() && self.make_room(node, state, missing) {
+                continue;
+            }
+            // The kernel tells of a closed file a moment after the program has closed it.
+            if waits < WAITS_MAX {
+                waits += 1;
+                std::thread::sleep(WAIT);
                 continue;
             }
             let account = self.account_of(state);

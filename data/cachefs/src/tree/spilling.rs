@@ -91,8 +91,7 @@ impl Tree {
         // What it could not read it does not move.
         let _ = walk(&self.root.path, &mut |file| {
             let stat = file.stat;
-            let used = (stat.st_atime as i64, stat.st_atime_nsec as i64)
-                .max((stat.st_mtime as i64, stat.st_mtime_nsec as i64));
+            let used = (stat.st_atime, stat.st_atime_nsec as i64).max((stat.st_mtime, stat.st_mtime_nsec as i64));
             let is_later = heap.peek().is_some_and(|latest| (used, stat.st_ino) >= latest.key());
             let is_open = || self.nodes.get(stat.st_ino).is_some_and(|node| node.data().is_some());
             if stat.st_blocks == 0 || (heap.len() == BATCH && is_later) || is_open() {

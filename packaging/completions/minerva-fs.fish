@@ -1,0 +1,46 @@
+# Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
+function __fish_minerva_fs_global_optspecs
+    string join \n config= check h/help V/version
+end
+
+function __fish_minerva_fs_needs_command
+    # Figure out if the current invocation already has a command.
+    set -l cmd (commandline -opc)
+    set -e cmd[1]
+    argparse -s (__fish_minerva_fs_global_optspecs) -- $cmd 2>/dev/null
+    or return
+    if set -q argv[1]
+        # Also print the command, so this can be used to figure out what it is.
+        echo $argv[1]
+        return 1
+    end
+    return 0
+end
+
+function __fish_minerva_fs_using_subcommand
+    set -l cmd (__fish_minerva_fs_needs_command)
+    test -z "$cmd"
+    and return 1
+    contains -- $cmd[1] $argv
+end
+
+complete -c minerva-fs -n "__fish_minerva_fs_needs_command" -l config -d 'Which pools and tenants there are' -r -F
+complete -c minerva-fs -n "__fish_minerva_fs_needs_command" -l check -d 'Judge the file and all that it names, and mount nothing'
+complete -c minerva-fs -n "__fish_minerva_fs_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c minerva-fs -n "__fish_minerva_fs_needs_command" -s V -l version -d 'Print version'
+complete -c minerva-fs -n "__fish_minerva_fs_needs_command" -f -a "doctor" -d 'Can it serve here, and how well: passthrough, pools, mounts and files that an earlier run left'
+complete -c minerva-fs -n "__fish_minerva_fs_needs_command" -f -a "status" -d 'Who uses how much of which pool'
+complete -c minerva-fs -n "__fish_minerva_fs_needs_command" -f -a "generate" -d 'Writes the manual page and the completions'
+complete -c minerva-fs -n "__fish_minerva_fs_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand doctor" -l config -d 'Which pools and tenants there are' -r -F
+complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand doctor" -l json -d 'As JSON'
+complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand doctor" -s h -l help -d 'Print help'
+complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand status" -l config -d 'Which pools and tenants there are' -r -F
+complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand status" -l json -d 'As JSON'
+complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand status" -s h -l help -d 'Print help'
+complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand generate" -l config -d 'Which pools and tenants there are' -r -F
+complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand generate" -s h -l help -d 'Print help'
+complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand help; and not __fish_seen_subcommand_from doctor status generate help" -f -a "doctor" -d 'Can it serve here, and how well: passthrough, pools, mounts and files that an earlier run left'
+complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand help; and not __fish_seen_subcommand_from doctor status generate help" -f -a "status" -d 'Who uses how much of which pool'
+complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand help; and not __fish_seen_subcommand_from doctor status generate help" -f -a "generate" -d 'Writes the manual page and the completions'
+complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand help; and not __fish_seen_subcommand_from doctor status generate help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
