@@ -16,6 +16,9 @@ _minervad() {
             ",$1")
                 cmd="minervad"
                 ;;
+            minervad,background)
+                cmd="minervad__subcmd__background"
+                ;;
             minervad,generate)
                 cmd="minervad__subcmd__generate"
                 ;;
@@ -24,6 +27,9 @@ _minervad() {
                 ;;
             minervad,help)
                 cmd="minervad__subcmd__help"
+                ;;
+            minervad__subcmd__help,background)
+                cmd="minervad__subcmd__help__subcmd__background"
                 ;;
             minervad__subcmd__help,generate)
                 cmd="minervad__subcmd__help__subcmd__generate"
@@ -41,7 +47,7 @@ _minervad() {
 
     case "${cmd}" in
         minervad)
-            opts="-h -V --config --mode --check --slices --help --version guard generate help"
+            opts="-h -V --config --mode --check --slices --help --version guard background generate help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -59,6 +65,20 @@ _minervad() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minervad__subcmd__background)
+            opts="-h --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 *)
                     COMPREPLY=()
                     ;;
@@ -95,8 +115,22 @@ _minervad() {
             return 0
             ;;
         minervad__subcmd__help)
-            opts="guard generate help"
+            opts="guard background generate help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minervad__subcmd__help__subcmd__background)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
