@@ -58,6 +58,7 @@ const FIGURES: &[(&str, Source)] = &[
     ("kill-restore", Source::Lab),
     ("undo-bites", Source::Lab),
     ("idle", Source::Lab),
+    ("gaps", Source::Lab),
     ("clients", Source::Lab),
     ("endogenic", Source::Lab),
     (

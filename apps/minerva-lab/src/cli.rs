@@ -238,6 +238,8 @@ pub(crate) enum FigureCommand {
     Clients(ClientsArguments),
     /// What others lose beside a tenant at level `idle`, and what that gets of a disk that nobody else uses.
     Idle(IdleArguments),
+    /// What background work takes of the pauses of a reader, and what that loses by it.
+    Gaps(GapsArguments),
     /// Kills the daemon at random moments under load and restores.
     KillRestore(KillRestoreArguments),
     /// Whether two equal readers get after the daemon's end what they got before its start, for each back end.
@@ -334,6 +336,27 @@ pub(crate) struct IdleArguments {
     #[arg(long, default_value_t = 10)]
     pub(crate) seconds: u64,
     /// Seed of the orders; without one it is drawn.
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct GapsArguments {
+    /// Which disks to emulate.
+    #[arg(long, value_delimiter = ',', default_value = "sata7200-80g")]
+    pub(crate) profile: Vec<String>,
+    /// Under which elevators.
+    #[arg(long, value_delimiter = ',', default_value = "bfq,mq-deadline")]
+    pub(crate) elevator: Vec<String>,
+    /// Pairs of windows, with background work and without, in an order that is drawn. They are pooled.
+    #[arg(long, default_value_t = 10)]
+    pub(crate) rounds: u32,
+    /// Bursts of the reader in each window, 2 to 6 s long as are the pauses after each.
+    #[arg(long, default_value_t = 4)]
+    pub(crate) bursts: u32,
+    /// Seed of bursts, pauses and orders; without one it is drawn.
     #[arg(long)]
     pub(crate) seed: Option<u64>,
     #[command(flatten)]

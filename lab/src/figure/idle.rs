@@ -273,7 +273,7 @@ fn bytes_of(worker: &Worker) -> f64 {
 }
 
 /// Ends a worker; what it did from its start on.
-fn end(mut worker: Worker) -> Result<Window> {
+pub(super) fn end(mut worker: Worker) -> Result<Window> {
     worker.stop();
     let done = worker.wait()?.finished;
     let seconds = done.ended.since(done.started).as_secs_f64().max(1e-3);

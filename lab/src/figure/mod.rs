@@ -3,6 +3,7 @@
 mod bite;
 mod clients;
 mod crowd;
+mod gaps;
 mod idle;
 mod kill;
 mod knob_files;
@@ -15,6 +16,7 @@ mod vm;
 pub use bite::{BitePlan, BiteResult, SHARES, weights_bite};
 pub use clients::{CallersReport, CallersSpec, ClientsPlan, ClientsResult, clients};
 pub use crowd::{CrowdPlan, CrowdResult, crowd};
+pub use gaps::{Bursts, GapsPlan, GapsResult, gaps};
 pub use idle::{Alone, Beside, IdlePlan, IdleResult, Window, idle};
 pub use kill::{Bounds, EffectResult, KillPlan, KillResult, ReadStore, kill_restore};
 pub use rise::{RisePlan, RiseResult, rise};

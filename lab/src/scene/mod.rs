@@ -22,6 +22,7 @@ pub use endogenic::{ENDOGENIC_SCALE_DEFAULT, EndogenicPlan, PAPER_ENDOGENIC, end
 pub use html::write_report;
 pub use machine::check_machine;
 pub use result::{Phase, RunResult, Series, TenantResult, jain_index};
+pub(crate) use run::Contents;
 pub use run::{Live, Stage, run_scene};
 pub use steering::{Equal, FixedWeights, Minervad, Steered, Steering, SteeringContext, TenantInScene};
 pub use table::render_table;

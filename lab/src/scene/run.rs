@@ -81,7 +81,7 @@ pub fn run_scene(
 }
 
 /// What a run's disk holds, kept in memory for as long as the run lasts.
-struct Contents(PathBuf);
+pub(crate) struct Contents(pub(crate) PathBuf);
 
 impl Drop for Contents {
     fn drop(&mut self) {

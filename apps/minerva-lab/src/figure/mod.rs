@@ -4,6 +4,7 @@ mod against_kernel;
 mod clients;
 mod crowd;
 mod endogenic;
+mod gaps;
 mod idle;
 mod in_guest;
 mod kill_restore;
@@ -36,6 +37,7 @@ pub(crate) fn run(command: FigureCommand) -> anyhow::Result<()> {
         FigureCommand::IdleWrites(arguments) => crowd::idle_writes(&arguments),
         FigureCommand::Clients(arguments) => clients::run(&arguments),
         FigureCommand::Idle(arguments) => idle::run(&arguments),
+        FigureCommand::Gaps(arguments) => gaps::run(&arguments),
         FigureCommand::KillRestore(arguments) => kill_restore::run(&arguments),
         FigureCommand::UndoBites(arguments) => undo_bites::run(&arguments),
         FigureCommand::VmContracts(arguments) => vm_contracts::run(&arguments),

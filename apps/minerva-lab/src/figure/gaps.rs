@@ -1,0 +1,95 @@
+//! `minerva-lab figure gaps`
+
+use super::{Line, drawn_seed, median};
+use crate::cli::GapsArguments;
+use crate::{binaries, signals};
+use minerva_lab::figure::{Bursts, GapsPlan, GapsResult, gaps};
+use minerva_lab::workload::{Latency, WorkerProgram};
+
+/// What the reader keeps of its requests, in percent, and by how much its p99 may be longer.
+const KEPT_PERCENT_MIN: f64 = 95.0;
+const P99_PERCENT_MAX: f64 = 10.0;
+/// What background work takes of the pauses, in percent.
+const USED_PERCENT_MIN: f64 = 80.0;
+
+pub(super) fn run(arguments: &GapsArguments) -> anyhow::Result<()> {
+    let interrupted = signals::interrupt_flag()?;
+    let program = WorkerProgram::own()?;
+    let seed = drawn_seed(arguments.seed);
+    for profile in &arguments.profile {
+        for elevator in &arguments.elevator {
+            let plan = GapsPlan {
+                profile: profile.clone(),
+                elevator: elevator.clone(),
+                bursts: arguments.bursts.max(1),
+                rounds: arguments.rounds.max(1),
+                seed,
+                daemon: binaries::minervad(&arguments.output)?,
+                tool: binaries::minerva_ctl(&arguments.output)?,
+            };
+            let disk = format!("{profile}, {elevator}");
+            for result in gaps(&plan, &program, &interrupted)? {
+                kept(&disk, &result).print(arguments.output.json)?;
+                used(&disk, &result).print(arguments.output.json)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What the reader keeps: its requests over all pairs, and p99 over all of its requests.
+fn kept(disk: &str, result: &GapsResult) -> Line {
+    let parts: Vec<f64> =
+        result.pairs.iter().map(|[with, without]| percent(with.requests_per_s, without.requests_per_s)).collect();
+    let part = median(parts.iter().copied());
+    let [with, without] = [0, 1].map(|arm| {
+        let windows = result.pairs.iter().flat_map(|pair| &pair[arm].bursts);
+        let latency = Latency::merged(windows.map(|window| &window.latency));
+        (latency.quantile(0.99).unwrap_or_default().as_secs_f64() * 1e3, latency.count())
+    });
+    let longer = percent(with.0, without.0) - 100.0;
+    let rate = |arm: usize| median(result.pairs.iter().map(|pair| pair[arm].requests_per_s));
+    Line {
+        id: "gaps",
+        value: part,
+        unit: "% of the reader's requests",
+        goal: format!("at least {KEPT_PERCENT_MIN}, and p99 at most {P99_PERCENT_MAX} % longer"),
+        met: part >= KEPT_PERCENT_MIN && longer <= P99_PERCENT_MAX,
+        detail: format!(
+            "{disk}, {}: {:.1} requests a second for {:.1} ({} pairs, {}); p99 {longer:+.1} % ({:.1} ms for {:.1}, of {} and {} requests)",
+            result.words,
+            rate(0),
+            rate(1),
+            parts.len(),
+            spread(&parts),
+            with.0,
+            without.0,
+            with.1,
+            without.1,
+        ),
+    }
+}
+
+/// What background work takes of the pauses.
+fn used(disk: &str, result: &GapsResult) -> Line {
+    let parts: Vec<f64> = result.pairs.iter().map(|[Bursts { used, .. }, _]| used * 100.0).collect();
+    let part = median(parts.iter().copied());
+    Line {
+        id: "gaps",
+        value: part,
+        unit: "% of the pauses used",
+        goal: format!("at least {USED_PERCENT_MIN}"),
+        met: part >= USED_PERCENT_MIN,
+        detail: format!("{disk}, {} ({} pairs, {})", result.words, parts.len(), spread(&parts)),
+    }
+}
+
+fn percent(part: f64, whole: f64) -> f64 {
+    100.0 * part / whole.max(f64::MIN_POSITIVE)
+}
+
+fn spread(values: &[f64]) -> String {
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    format!("{least:.1} to {most:.1} %")
+}

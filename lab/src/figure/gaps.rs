@@ -1,0 +1,282 @@
+//! What background work takes of the pauses of a reader, and what that loses by it.
+
+use super::idle::{Window, end};
+use super::race::wait_until;
+use super::undo::arm_counters;
+use crate::clock::boottime;
+use crate::daemon::{Daemon, DaemonConfig};
+use crate::disk::{Disk, DiskSpec, FileSystem, RUNTIME_DIRECTORY};
+use crate::error::{At, LabError, Result};
+use crate::scene::{Contents, Directory};
+use crate::workload::{
+    Access, CgroupParent, Compute, TenantCgroup, Worker, WorkerProgram, WorkloadSpec, blkio_version,
+};
+use minerva_model::{CgroupVersion, Nanos};
+use serde::Serialize;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+
+const SLICE_MS: u64 = 1000;
+const BLOCK_BYTES: u32 = 8 << 10;
+/// What the backup reads: more than it gets through in the pauses of a window.
+const BACKUP_MIB: u32 = 512;
+/// What is deleted: more than is deleted in the pauses of a window.
+const DELETED_DIRECTORIES: u32 = 60;
+const FILES_A_DIRECTORY: u32 = 500;
+/// Bursts and pauses of the reader, drawn.
+const BURST_MS: std::ops::Range<u64> = 2_000..6_000;
+const PAUSE_MS: std::ops::Range<u64> = 2_000..6_000;
+/// The daemon has seen a slice, and what others wrote before is on the disk.
+const SETTLE: Nanos = Nanos::from_secs(3);
+/// How long the daemon is waited for.
+const TRIES: u32 = 50;
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct GapsPlan {
+    /// The emulated disk's profile.
+    pub profile: String,
+    /// Its elevator.
+    pub elevator: String,
+    /// Bursts, with a pause after each, of every window.
+    pub bursts: u32,
+    /// How often each pair of windows, with background work and without, is measured.
+    pub rounds: u32,
+    /// Seed of bursts, pauses and orders.
+    pub seed: u64,
+    /// `minervad`.
+    pub daemon: PathBuf,
+    /// `minerva-ctl`.
+    pub tool: PathBuf,
+}
+
+/// What a window brought.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Bursts {
+    /// The reader, burst by burst.
+    pub bursts: Vec<Window>,
+    /// Requests a second in all bursts.
+    pub requests_per_s: f64,
+    /// The part of the pauses in which background work ran; 0 without any.
+    pub used: f64,
+}
+
+/// A kind of background work beside the reader.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct GapsResult {
+    /// What it is, in words.
+    pub words: String,
+    /// Windows with it and without.
+    pub pairs: Vec<[Bursts; 2]>,
+}
+
+/// Measures a backup and a big delete beside random reads, on one disk under one daemon.
+pub fn gaps(plan: &GapsPlan, program: &WorkerProgram, interrupted: &AtomicBool) -> Result<Vec<GapsResult>> {
+    let mut spec = DiskSpec::new(format!("gaps-{}", std::process::id()), plan.profile.clone());
+    spec.elevator.clone_from(&plan.elevator);
+    // Dropped in the opposite order: the file system, the disk, what the disk held.
+    let contents = Contents(Path::new(RUNTIME_DIRECTORY).join(format!("{}.contents", spec.name)));
+    spec.backing = Some(contents.0.clone());
+    let disk = Disk::create(&spec)?;
+    let files = FileSystem::create(&disk)?;
+    let parent = CgroupParent::create("minerva-lab-gaps")?;
+    if plan.elevator != "bfq" && blkio_version() == CgroupVersion::V1 {
+        arm_counters(disk.info().id, &parent)?;
+    }
+    let directory = Directory::create(Path::new(RUNTIME_DIRECTORY).join(format!("gaps-{}", std::process::id())))?;
+    let config = DaemonConfig {
+        directory: directory.path(),
+        slice_ms: SLICE_MS,
+        parent: &parent,
+        disk: disk.info(),
+        guard: true,
+        further: format!("\n[named]\nparent = \"{}/named\"\n", parent.relative_path()),
+    };
+    config.write()?;
+    let stage = Stage {
+        plan,
+        tool: Tool { plan, directory: directory.path() },
+        reader: parent.tenant("reader")?,
+        disk: &disk,
+        program,
+        interrupted,
+    };
+    let mut daemon = Daemon::start(&plan.daemon, directory.path())?;
+    let backup = files.path().join("backup");
+    let read = format!("if={} of=/dev/null bs=256k iflag=direct status=none", backup.display());
+    write_file(&backup)?;
+    let mut random = fastrand::Rng::with_seed(plan.seed);
+    let endless = format!("while :; do dd {read}; done");
+    let add = |kind: &str, path: &Path| ["--kind", kind, "--path", &path.to_string_lossy()].map(str::to_owned).to_vec();
+    let commanded = [add("command", files.path()), ["--", "sh", "-c", &endless].map(str::to_owned).to_vec()].concat();
+    let mut results = vec![stage.play("a backup (reads of 256 KiB in order)", &mut random, || Ok(commanded.clone()))?];
+    let tree = files.path().join("tree");
+    let deleted = stage.play("a big delete", &mut random, || {
+        make_tree(&tree)?;
+        Ok(add("delete", &tree))
+    })?;
+    results.push(deleted);
+    daemon.check()?;
+    daemon.end()?;
+    Ok(results)
+}
+
+struct Stage<'a> {
+    plan: &'a GapsPlan,
+    tool: Tool<'a>,
+    reader: TenantCgroup,
+    disk: &'a Disk,
+    program: &'a WorkerProgram,
+    interrupted: &'a AtomicBool,
+}
+
+impl Stage<'_> {
+    /// Pairs of windows with the same bursts and pauses, with work that is added for the one and removed after it.
+    fn play(
+        &self,
+        words: &str,
+        random: &mut fastrand::Rng,
+        prepare: impl Fn() -> Result<Vec<String>>,
+    ) -> Result<GapsResult> {
+        let mut pairs = Vec::new();
+        for _ in 0..self.plan.rounds {
+            let draw = |random: &mut fastrand::Rng| (random.u64(BURST_MS), random.u64(PAUSE_MS));
+            let spans: Vec<(u64, u64)> = (0..self.plan.bursts).map(|_| draw(random)).collect();
+            let first = usize::from(random.bool());
+            let mut pair = [None, None];
+            for arm in [first, 1 - first] {
+                let arguments = if arm == 0 { Some(prepare()?) } else { None };
+                self.wait(SETTLE)?;
+                if let Some(arguments) = &arguments {
+                    self.tool.add(arguments)?;
+                }
+                let bursts = self.window(&spans, arguments.is_some());
+                if arguments.is_some() {
+                    self.tool.run(&["background", "remove", "work"])?;
+                }
+                pair[arm] = Some(bursts?);
+            }
+            if let [Some(with), Some(without)] = pair {
+                pairs.push([with, without]);
+            }
+        }
+        Ok(GapsResult { words: words.to_owned(), pairs })
+    }
+
+    fn window(&self, spans: &[(u64, u64)], has_work: bool) -> Result<Bursts> {
+        let mut bursts = Vec::new();
+        let (mut busy_ms, mut paused_ms, mut requests) = (0, 0, 0.0);
+        let before = if has_work { self.tool.ran_seconds()? } else { 0.0 };
+        for (number, (burst_ms, pause_ms)) in (1..).zip(spans) {
+            let mut worker = self.worker(number)?;
+            worker.start()?;
+            self.wait(Nanos::from_millis(*burst_ms))?;
+            let window = end(worker)?;
+            requests += window.mb_per_s * 1e6 * (*burst_ms as f64 / 1e3) / f64::from(BLOCK_BYTES);
+            bursts.push(window);
+            (busy_ms, paused_ms) = (busy_ms + burst_ms, paused_ms + pause_ms);
+            self.wait(Nanos::from_millis(*pause_ms))?;
+        }
+        // What ran in the last slice is told after it.
+        let ran = if has_work {
+            let mut worker = self.worker(0)?;
+            worker.start()?;
+            self.wait(SETTLE)?;
+            end(worker)?;
+            self.tool.ran_seconds()? - before
+        } else {
+            0.0
+        };
+        let seconds = |ms: u64| ms as f64 / 1e3;
+        Ok(Bursts { bursts, requests_per_s: requests / seconds(busy_ms), used: ran / seconds(paused_ms) })
+    }
+
+    fn worker(&self, seed: u64) -> Result<Worker> {
+        let size = self.disk.info().size_bytes;
+        let blocks = |bytes: u64| bytes / u64::from(BLOCK_BYTES) * u64::from(BLOCK_BYTES);
+        let spec = WorkloadSpec {
+            tenant: "reader".to_owned(),
+            path: self.disk.device().to_owned(),
+            access: Access::RandomRead,
+            bytes: None,
+            block_bytes: BLOCK_BYTES,
+            region_start: blocks(size / 4),
+            region_bytes: blocks(size / 2),
+            depth: 1,
+            compute: Compute::Nothing,
+            think: Nanos::ZERO,
+            part: None,
+            seed,
+        };
+        Worker::spawn(self.program, &spec, Some(&self.reader))
+    }
+
+    fn wait(&self, span: Nanos) -> Result<Nanos> {
+        wait_until(boottime() + span, self.interrupted)
+    }
+}
+
+/// The operator's tool, on the daemon of the scene.
+struct Tool<'a> {
+    plan: &'a GapsPlan,
+    directory: &'a Path,
+}
+
+impl Tool<'_> {
+    fn add(&self, arguments: &[String]) -> Result<()> {
+        let mut words = vec!["background", "add", "--name", "work"];
+        words.extend(arguments.iter().map(String::as_str));
+        self.run(&words).map(drop)
+    }
+
+    /// For how long the work ran so far.
+    fn ran_seconds(&self) -> Result<f64> {
+        for _ in 0..TRIES {
+            let text = self.run(&["--json", "background", "list"])?;
+            let queue: Option<serde_json::Value> = text.lines().next().and_then(|line| serde_json::from_str(line).ok());
+            if let Some(ran) = queue.and_then(|queue| queue.get("ran_seconds")?.as_f64()) {
+                return Ok(ran);
+            }
+        }
+        Err(LabError::BadPlan("the daemon says nothing of the background work".to_owned()))
+    }
+
+    fn run(&self, arguments: &[&str]) -> Result<String> {
+        let tool = &self.plan.tool;
+        let socket = self.directory.join("control.sock");
+        let output = Command::new(tool).arg("--socket").arg(socket).args(arguments).output().at("start", tool)?;
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        Err(LabError::BadPlan(format!("{} {} failed: {said}", tool.display(), arguments.join(" "))))
+    }
+}
+
+fn write_file(path: &Path) -> Result<()> {
+    let file = fs::File::create(path).at("create", path)?;
+    let block = vec![0x5a; 1 << 20];
+    for _ in 0..BACKUP_MIB {
+        std::io::Write::write_all(&mut &file, &block).at("write", path)?;
+    }
+    file.sync_all().at("write", path)
+}
+
+/// Makes a tree and has it on the disk.
+fn make_tree(path: &Path) -> Result<()> {
+    if path.exists() {
+        fs::remove_dir_all(path).at("remove", path)?;
+    }
+    for directory in 0..DELETED_DIRECTORIES {
+        let directory = path.join(directory.to_string());
+        fs::create_dir_all(&directory).at("create", &directory)?;
+        for file in 0..FILES_A_DIRECTORY {
+            let file = directory.join(file.to_string());
+            fs::write(&file, [0x5a; 4096]).at("write", &file)?;
+        }
+    }
+    let directory = fs::File::open(path).at("open", path)?;
+    rustix::fs::syncfs(&directory).map_err(std::io::Error::from).at("write", path)
+}
