@@ -139,7 +139,7 @@ _minerva__lab() {
             return 0
             ;;
         minerva__subcmd__lab__subcmd__demo)
-            opts="-h --scale --profile --scene --report --json --binaries --minervad --equal-only --weights --help"
+            opts="-h --scale --profile --scene --report --json --binaries --minervad --equal-only --weights --help tenants data-path"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
