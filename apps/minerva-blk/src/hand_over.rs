@@ -5,7 +5,8 @@
 //! is at the disks, and tells how to go on with each front end. The next one says that it is ready, the old one that it may go on, and
 //! ends. Where anything fails before that, the old one goes on.
 
-use crate::host::{Host, Offer, Suspended};
+use crate::host::{Host, Offer};
+use crate::suspended::Suspended;
 use anyhow::{Context, bail, ensure};
 use minerva_blk::frame;
 use minerva_blk::{FrontEndState, Image};
@@ -91,7 +92,7 @@ pub(crate) fn give(stream: &UnixStream, host: &Mutex<Option<Host>>, control: &Un
         return Err(error);
     }
     let suspended_ns = monotonic_ns();
-    let suspended = serving.suspend();
+    let suspended = Suspended::of(serving);
     let told = tell(stream, &suspended, suspended_ns).and_then(|()| expect(stream, &Said::Ready));
     match told.and_then(|()| send(stream, &Go, &[])) {
         Ok(()) => {

@@ -2,12 +2,10 @@
 
 use crate::devices::Devices;
 use crate::disk::{NEUTRAL, parameters_of, tags_of};
-use crate::physical::host_disk;
 use crate::plan::{Plan, Planned, planned};
 use crate::privileges::Identity;
-pub(crate) use crate::suspended::Suspended;
 use anyhow::{Context, bail};
-use minerva_blk::{Image, ImageOptions, Server, SuspendedDisk};
+use minerva_blk::{Image, ImageOptions, Server};
 use minerva_model::{
     ControlRequest, DiskChange, DiskReport, DiskSettings, IoCounters, ServerAnswer, ServerReport, ServerRequest,
     WaitCounters, is_served_name,
@@ -18,7 +16,6 @@ use std::fs::File;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes that a serial number has room for.
@@ -37,8 +34,8 @@ pub(crate) struct Hosted {
 /// A disk as a server offers it to the next.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Offer {
-    settings: DiskSettings,
-    share: u32,
+    pub(crate) settings: DiskSettings,
+    pub(crate) share: u32,
 }
 
 impl Offer {
@@ -108,30 +105,9 @@ impl Host {
         self.disks.iter().filter_map(offer).collect()
     }
 
-    /// Leaves everything as it is, in the order of [`Host::offers`].
-    pub(crate) fn suspend(self) -> Suspended {
-        let Self { about, devices, disks, server, .. } = self;
-        let mut left = server.suspend();
-        left.sort_by(|one, other| one.name.cmp(&other.name));
-        Suspended { about, devices, disks, left }
-    }
-
-    /// What another server offered, ready to be taken over.
-    pub(crate) fn offered(
-        offers: Vec<(Offer, Arc<Image>, UnixListener)>,
-        mut devices: Devices,
-        about: About,
-    ) -> anyhow::Result<Suspended> {
-        let (mut disks, mut left) = (BTreeMap::new(), Vec::new());
-        for (Offer { settings, share }, image, listener) in offers {
-            let name = settings.name.clone();
-            let physical = devices.place(host_disk(image.device()))?;
-            parameters_of(&settings.terms, devices.devices[physical].physical.scheduler, share)
-                .with_context(|| format!("disk `{name}`"))?;
-            left.push(SuspendedDisk::new(name.clone(), image, listener));
-            disks.insert(name, Hosted { settings, physical, share });
-        }
-        Ok(Suspended { about, devices, disks, left })
+    /// What it is made of: what it says of itself, the devices, the disks and the server below.
+    pub(crate) fn into_parts(self) -> (About, Devices, BTreeMap<String, Hosted>, Server) {
+        (self.about, self.devices, self.disks, self.server)
     }
 
     /// Ends, with a line for each disk.

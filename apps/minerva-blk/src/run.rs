@@ -8,6 +8,7 @@ use crate::hand_over;
 use crate::host::{About, Host};
 use crate::plan;
 use crate::privileges::Identity;
+use crate::suspended::Suspended;
 use anyhow::Context;
 use minerva_config::{BlkConfig, load_blk};
 use sd_notify::NotifyState;
@@ -68,7 +69,7 @@ pub(crate) fn take_over(path: &Path) -> anyhow::Result<()> {
     let config = load(path)?;
     let identity = Identity::find(&config.server)?;
     let (about, devices) = (About::of(path, &identity), Devices::new(config.devices.clone(), None));
-    let taken = hand_over::take(&config.server.control, |offers| Host::offered(offers, devices, about))?;
+    let taken = hand_over::take(&config.server.control, |offers| Suspended::offered(offers, devices, about))?;
     // Everything is open: what takes time is done before guests wait.
     identity.become_user()?;
     confinement::confine()?;

@@ -2,10 +2,12 @@
 
 use crate::devices::Devices;
 use crate::disk::{parameters_of, tags_of};
-use crate::host::{About, Host, Hosted};
+use crate::host::{About, Host, Hosted, Offer};
+use crate::physical::host_disk;
 use anyhow::Context;
-use minerva_blk::{Resumption, SuspendedDisk, VmDisk};
+use minerva_blk::{Image, Resumption, SuspendedDisk, VmDisk};
 use std::collections::BTreeMap;
+use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -26,6 +28,32 @@ pub(crate) struct Resuming {
 }
 
 impl Suspended {
+    /// Leaves everything as it is, in the order of [`Host::offers`].
+    pub(crate) fn of(host: Host) -> Self {
+        let (about, devices, disks, server) = host.into_parts();
+        let mut left = server.suspend();
+        left.sort_by(|one, other| one.name.cmp(&other.name));
+        Self { about, devices, disks, left }
+    }
+
+    /// What another server offered, ready to be taken over.
+    pub(crate) fn offered(
+        offers: Vec<(Offer, Arc<Image>, UnixListener)>,
+        mut devices: Devices,
+        about: About,
+    ) -> anyhow::Result<Self> {
+        let (mut disks, mut left) = (BTreeMap::new(), Vec::new());
+        for (Offer { settings, share }, image, listener) in offers {
+            let name = settings.name.clone();
+            let physical = devices.place(host_disk(image.device()))?;
+            parameters_of(&settings.terms, devices.devices[physical].physical.scheduler, share)
+                .with_context(|| format!("disk `{name}`"))?;
+            left.push(SuspendedDisk::new(name.clone(), image, listener));
+            disks.insert(name, Hosted { settings, physical, share });
+        }
+        Ok(Self { about, devices, disks, left })
+    }
+
     /// How to go on with each disk, in the order in which the old server offered them.
     pub(crate) fn disks(&self) -> &[SuspendedDisk] {
         &self.left

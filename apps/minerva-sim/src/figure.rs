@@ -4,6 +4,7 @@ use crate::cli::{FigureArguments, FigureId};
 use crate::experiment::{disk_time, elsewhere, htbs, queueing, speed, tag};
 use crate::output::Line;
 use crate::scheduler::Name;
+use crate::threads::threads;
 use crate::{drives, figure_background, progress, trace_memory};
 use anyhow::Context as _;
 use minerva_blocksched::{Feasibility, HtbsOptions};
@@ -39,10 +40,6 @@ pub(crate) fn run(arguments: &FigureArguments) -> anyhow::Result<()> {
 
 pub(crate) fn built_in(name: &str) -> anyhow::Result<Profile> {
     minerva_sim_device::profile(name).with_context(|| format!("there is no built-in disk profile `{name}`"))
-}
-
-pub(crate) fn threads() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 fn htbs_contracts(profile: &Profile) -> Vec<Line> {

@@ -19,6 +19,7 @@ mod run;
 mod scene;
 mod scheduler;
 mod text;
+mod threads;
 mod trace;
 mod trace_cli;
 mod trace_memory;

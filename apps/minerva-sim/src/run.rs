@@ -5,7 +5,7 @@ use crate::cli::{CompareArguments, RunArguments, Scene};
 use crate::output::{megabytes, print_table};
 use crate::scene::{Loaded, Prepared, load};
 use crate::scheduler::{Name, is_steered};
-use crate::{admit, figure, progress, replay, report};
+use crate::{admit, progress, replay, report};
 use anyhow::bail;
 use indicatif::ProgressBar;
 use minerva_model::Nanos;
@@ -43,7 +43,7 @@ pub(crate) fn compare(arguments: &CompareArguments) -> anyhow::Result<()> {
         bail!("{} is not a file, and every scheduler reads the trace anew; name a file", scene.job.display());
     }
     warn_of_engine(scene, &arguments.schedulers);
-    let threads = if arguments.threads == 0 { figure::threads() } else { arguments.threads };
+    let threads = if arguments.threads == 0 { crate::threads::threads() } else { arguments.threads };
     let count = arguments.schedulers.len() as u64;
     let bar = progress::count("virtual seconds", seconds(&loaded, scene).map(|seconds| seconds * count));
     let simulated = sweep(threads, &arguments.schedulers, |name| simulate(&loaded, scene, *name, &bar));

@@ -1,7 +1,6 @@
 //! What other threads may ask of the slice loop. The queue is bounded: a flood of clients is refused at the listener, and the
 //! loop never waits for any of them.
 
-use crate::operator::days::Ahead;
 use minerva_api::v1;
 use minerva_model::{BackgroundId, DeviceId};
 use minerva_store::BackgroundRow;
@@ -9,6 +8,26 @@ use minerva_tenant_server::request::{Answer, RequestSink, TenantCall};
 use prometheus_client::metrics::gauge::Gauge;
 use std::sync::mpsc::{SyncSender, TrySendError};
 use tokio::sync::{mpsc, oneshot};
+
+/// How far ahead is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ahead {
+    /// 24 hours.
+    Day,
+    /// Seven days.
+    Week,
+}
+
+impl Ahead {
+    /// The word of a request.
+    pub(crate) fn from_word(word: &str) -> Option<Self> {
+        match word {
+            "day" => Some(Self::Day),
+            "week" => Some(Self::Week),
+            _ => None,
+        }
+    }
+}
 
 /// Requests that may wait for the loop at once. The listeners for tenants leave half of it to operators.
 pub(crate) const QUEUE_LENGTH: usize = 1024;

@@ -1,10 +1,10 @@
 //! Whether weights bite: two equal readers at unequal shares.
 
-use super::bytes_at;
 use crate::clock::boottime;
 use crate::disk::{Disk, DiskSpec};
 use crate::error::{LabError, Result};
 use crate::scene::{Steering, SteeringContext, TenantInScene};
+use crate::workload::bytes_at;
 use crate::workload::{Access, CgroupParent, Compute, Progress, Worker, WorkerProgram, WorkloadSpec};
 use minerva_model::Nanos;
 use serde::Serialize;

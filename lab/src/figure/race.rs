@@ -1,9 +1,9 @@
 //! Equal readers against each other: what part of a disk each group gets when all ask for as much as they can.
 
-use super::bytes_at;
 use crate::clock::boottime;
 use crate::disk::Disk;
 use crate::error::{LabError, Result};
+use crate::workload::bytes_at;
 use crate::workload::{Access, Compute, TenantCgroup, Worker, WorkerProgram, WorkloadSpec};
 use minerva_model::Nanos;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,11 +1,11 @@
 //! How long BFQ takes to obey when the weight of a busy reader rises: what it was served at the small weight counts as had in advance.
 
-use super::bytes_at;
 use super::knob_files::weigh;
 use super::race::{equal_reader, wait_until};
 use crate::clock::boottime;
 use crate::disk::{Disk, DiskSpec};
 use crate::error::Result;
+use crate::workload::bytes_at;
 use crate::workload::{CgroupParent, Progress, Worker, WorkerProgram, WorkloadSpec};
 use minerva_model::Nanos;
 use serde::Serialize;

@@ -1,6 +1,5 @@
 //! Whether an undo bites: what two equal readers get before the daemon's first write, under it, and after it put everything back.
 
-use super::bytes_at;
 use super::race::{equal_reader, wait_until};
 use crate::clock::boottime;
 use crate::daemon::{Daemon, DaemonConfig, quoted};
@@ -8,6 +7,7 @@ use crate::disk::{Disk, DiskSpec, RUNTIME_DIRECTORY};
 use crate::error::{At, LabError, Result};
 use crate::figure::SHARES;
 use crate::scene::Directory;
+use crate::workload::bytes_at;
 use crate::workload::{CgroupParent, Progress, Worker, WorkerProgram};
 use minerva_model::{BackEnd, DeviceId, Nanos};
 use serde::Serialize;

@@ -1,8 +1,7 @@
 //! What came of a run. Times are seconds after the scene's start; rates are megabytes (10^6 bytes) a second.
 
 use super::{Scene, TenantPlan};
-use crate::figure::bytes_at;
-use crate::workload::{Progress, WorkerResult};
+use crate::workload::{Progress, WorkerResult, bytes_at};
 use minerva_model::Nanos;
 use serde::Serialize;
 

@@ -4,6 +4,7 @@
 //! ready, waits for the word, works, and reports on its standard output as JSON lines. It dies with its parent.
 
 mod buffer;
+mod bytes_at;
 mod cgroup;
 mod deep;
 mod latency;
@@ -12,6 +13,7 @@ mod part;
 mod perform;
 mod worker;
 
+pub(crate) use bytes_at::bytes_at;
 pub use cgroup::{CgroupParent, TenantCgroup, blkio_version};
 pub use latency::Latency;
 pub use part::{Begin, Part, TakesPart};

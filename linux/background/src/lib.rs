@@ -2,10 +2,10 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `spec` | kinds of work, and whether they can be done here |
+//! | `spec`, `availability` | kinds of work, and whether they can be done here |
 //! | `executor` | all queues of a host: runs one of each disk while others pause, and stops it when they come back |
 //! | `run` | one queue's worker, as its daemon sees it |
-//! | `worker` | the worker's own process |
+//! | `work`, `worker` | the worker's own process |
 //! | `place` | its directories: what it is told, and what it says |
 //! | `groups`, `freezer` | the groups that it is in, and stopping what is in them |
 //! | `counters` | requests that others make of a disk |
@@ -13,6 +13,7 @@
 //! | `scrub`, `trim`, `md` | btrfs, discards, md arrays |
 //! | `pace` | work for a part of the time only |
 
+mod availability;
 mod counters;
 mod delete;
 mod delete_all;
@@ -27,6 +28,7 @@ mod run;
 mod scrub;
 mod spec;
 mod trim;
+mod work;
 mod worker;
 
 pub use delete::{DeleteError, Deletion, Left, Removed};
@@ -35,4 +37,4 @@ pub use executor::{Executor, Settings, Standing, stop_all};
 pub use pace::Pace;
 pub use run::WorkerProgram;
 pub use spec::{FileIdentity, Kind, Spec};
-pub use worker::work;
+pub use work::work;

@@ -1,7 +1,6 @@
 //! What background work is: its kind, its path, and whether it can be done here.
 
 use crate::error::WorkError;
-use crate::{md, scrub, trim};
 use minerva_model::{BackgroundHold, BackgroundId};
 use rustix::fs::{AtFlags, CWD, statat};
 use serde::{Deserialize, Serialize};
@@ -120,28 +119,6 @@ impl Spec {
         if self.never_stop { BackgroundHold::Cap } else { BackgroundHold::Stop }
     }
 
-    /// Looks whether it can be done here.
-    ///
-    /// # Errors
-    /// With a sentence that says why not.
-    pub fn check(&self, sys: &Path) -> Result<(), WorkError> {
-        if !self.path.is_absolute() {
-            return refused(format!("{} is no absolute path", self.path.display()));
-        }
-        match self.kind {
-            Kind::Delete => crate::Deletion::begin(&self.path, true).map(drop).map_err(|error| match error {
-                crate::DeleteError::Kernel { path, source } => WorkError::Io { operation: "delete", path, source },
-                other => WorkError::Refused(other.to_string()),
-            }),
-            Kind::Command if self.command.is_empty() => refused("a command is needed: -- PROGRAM ARGUMENTS".to_owned()),
-            Kind::Command if !self.path.is_dir() => refused(format!("{} is no directory", self.path.display())),
-            Kind::Command => Ok(()),
-            Kind::BtrfsScrub => scrub::check(&self.path),
-            Kind::MdCheck => md::Array::of(&self.path, sys).map(drop),
-            Kind::Fstrim => trim::check(&self.path),
-        }
-    }
-
     /// What is at the path is what was there when the operator asked.
     pub(crate) fn is_same(&self) -> Result<(), WorkError> {
         if FileIdentity::of(&self.path)? == self.identity {
@@ -154,6 +131,6 @@ impl Spec {
     }
 }
 
-fn refused(why: String) -> Result<(), WorkError> {
+pub(crate) fn refused(why: String) -> Result<(), WorkError> {
     Err(WorkError::Refused(why))
 }

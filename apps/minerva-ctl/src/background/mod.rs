@@ -3,6 +3,7 @@
 pub(crate) mod arguments;
 mod page;
 mod plan;
+mod slots;
 
 use crate::figures::{long_span, size, table};
 use crate::output::{self, CommandStatus};

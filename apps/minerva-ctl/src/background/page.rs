@@ -1,6 +1,6 @@
 //! The plan as a page of its own, with plots.
 
-use super::plan::together;
+use super::slots::together;
 use crate::figures::size;
 use crate::forecast::page::escaped;
 use crate::moment::show;

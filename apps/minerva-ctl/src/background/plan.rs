@@ -2,6 +2,7 @@
 
 use super::arguments::Planned;
 use super::page;
+use super::slots::together;
 use crate::figures::{long_span, size, table};
 use crate::moment::show;
 use crate::output::{self, CommandStatus};
@@ -9,8 +10,6 @@ use anyhow::Context;
 use minerva_api::client::Operator;
 use minerva_api::v1;
 
-/// Rows of the table; a longer plan's slots are taken together.
-const ROWS: usize = 24;
 const BAR_CELLS: u32 = 20;
 
 /// Shows the plans; an alarm is a finding.
@@ -59,26 +58,6 @@ fn plan_text(plan: &v1::BackgroundPlan, queues: &[v1::BackgroundQueue], span: &s
     text
 }
 
-/// So few slots that they can be read.
-pub(super) fn together(slots: &[v1::BackgroundSlot]) -> Vec<v1::BackgroundSlot> {
-    let each = slots.len().div_ceil(ROWS).max(1);
-    let mean = |part: &[v1::BackgroundSlot], of: fn(&v1::BackgroundSlot) -> u32| {
-        part.iter().map(of).sum::<u32>() / u32::try_from(part.len()).unwrap_or(1).max(1)
-    };
-    let joined = |part: &[v1::BackgroundSlot]| {
-        let last = part.last().copied().unwrap_or_default();
-        v1::BackgroundSlot {
-            start_unix_ns: part.first().map_or(0, |slot| slot.start_unix_ns),
-            length_ns: part.iter().map(|slot| slot.length_ns).sum(),
-            foreground_permille: mean(part, |slot| slot.foreground_permille),
-            background_permille: mean(part, |slot| slot.background_permille),
-            stolen_permille: mean(part, |slot| slot.stolen_permille),
-            ..last
-        }
-    };
-    slots.chunks(each).map(joined).collect()
-}
-
 fn slot_row(slot: &v1::BackgroundSlot) -> Vec<String> {
     let cells = |permille: u32| (permille.min(1000) * BAR_CELLS).div_ceil(1000) as usize;
     let (others, work, taken) =
@@ -114,7 +93,7 @@ fn payment_row(payment: &v1::BackgroundPayment, queues: &[v1::BackgroundQueue]) 
 
 #[cfg(test)]
 mod tests {
-    use super::{text, together};
+    use super::text;
     use minerva_api::v1;
 
     fn slot(foreground_permille: u32, background_permille: u32, stolen_permille: u32) -> v1::BackgroundSlot {
@@ -143,13 +122,5 @@ mod tests {
         assert!(text.contains("################!!=="), "{text}");
         assert!(text.contains("900.0 MB") && text.contains("not in this time"), "{text}");
         assert!(text.contains("oversubscribed: add a disk or move load") && text.contains("scrub misses"), "{text}");
-    }
-
-    #[test]
-    fn a_month_is_shown_in_as_few_rows_as_a_day() {
-        let slots = vec![slot(100, 300, 0); 720];
-        let shown = together(&slots);
-        assert_eq!((shown.len(), shown[0].length_ns), (24, 30 * 60_000_000_000));
-        assert_eq!((shown[0].foreground_permille, shown[23].background_permille), (100, 300));
     }
 }

@@ -3,8 +3,8 @@
 use super::{Beside, background_plot, print_beside};
 use crate::cli::ReproduceArguments;
 use crate::experiment::background::{Case, hard, paper};
-use crate::figure::threads;
 use crate::output::print_table;
+use crate::threads::threads;
 use anyhow::Context as _;
 use minerva_sim_background::{DAYS, Forecaster, Outcome, Pattern, Policy, from_traces, score, synthetic};
 use minerva_sim_world::sweep;

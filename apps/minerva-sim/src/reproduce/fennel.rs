@@ -2,8 +2,9 @@
 
 use super::{Beside, print_beside};
 use crate::experiment::fennel;
-use crate::figure::{built_in, threads};
+use crate::figure::built_in;
 use crate::output::{megabytes, print_table};
+use crate::threads::threads;
 use minerva_model::EngineConfig;
 use minerva_sim_world::{Report, ReportedProcess, sweep};
 

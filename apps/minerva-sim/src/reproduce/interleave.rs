@@ -3,9 +3,10 @@
 use super::{Beside, print_beside};
 use crate::experiment::interleave::{Cycle, draw, run};
 use crate::experiment::proactive::Arm;
-use crate::figure::{built_in, threads};
+use crate::figure::built_in;
 use crate::output::{megabytes, print_table};
 use crate::report::Page;
+use crate::threads::threads;
 use minerva_sim_world::{Report, sweep};
 use std::path::Path;
 

@@ -2,8 +2,9 @@
 
 use super::{Beside, print_beside};
 use crate::experiment::makespan::{Arm, HETEROGENEOUS, HOMOGENEOUS, Job, alone, optimum, run};
-use crate::figure::{built_in, threads};
+use crate::figure::built_in;
 use crate::output::print_table;
+use crate::threads::threads;
 use minerva_sim_device::Profile;
 use minerva_sim_world::sweep;
 

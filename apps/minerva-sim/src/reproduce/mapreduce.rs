@@ -3,9 +3,9 @@
 use super::{Beside, print_beside};
 use crate::experiment::mapreduce::{Cluster, Outcome, run};
 use crate::experiment::proactive::Arm;
-use crate::figure::threads;
 use crate::output::{Line, print_table};
 use crate::report::Page;
+use crate::threads::threads;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 

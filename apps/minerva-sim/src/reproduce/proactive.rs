@@ -3,9 +3,10 @@
 
 use super::{Beside, print_beside};
 use crate::experiment::proactive::{Arm, Outcome, ROUNDS, Roles, job_names, run};
-use crate::figure::{built_in, threads};
+use crate::figure::built_in;
 use crate::output::{megabytes, print_table};
 use crate::report::Page;
+use crate::threads::threads;
 use minerva_sim_world::sweep;
 use std::path::Path;
 

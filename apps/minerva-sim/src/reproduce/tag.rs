@@ -2,9 +2,10 @@
 
 use super::{Beside, print_beside};
 use crate::experiment::tag::{self, Stack, Stream};
-use crate::figure::{built_in, threads};
+use crate::figure::built_in;
 use crate::output::{megabytes, print_table};
 use crate::scheduler::Name;
+use crate::threads::threads;
 use minerva_model::Nanos;
 use minerva_sim_device::Profile;
 use minerva_sim_world::{Report, sweep};

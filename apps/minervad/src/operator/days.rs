@@ -1,30 +1,11 @@
 //! The day and the week ahead of a disk or a group, as clients see them.
 
+use crate::command::Ahead;
 use crate::metrics::LoadLabels;
 use crate::slice_loop::Driver;
 use minerva_api::v1;
 use minerva_forecast::COVERAGE_PERMILLE;
 use minerva_model::{Expectation, LOAD_BIN, LOAD_BINS_PER_DAY, LoadBin, LoadForecast, LoadOf, Nanos};
-
-/// How far ahead is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ahead {
-    /// 24 hours.
-    Day,
-    /// Seven days.
-    Week,
-}
-
-impl Ahead {
-    /// The word of a request.
-    pub(crate) fn from_word(word: &str) -> Option<Self> {
-        match word {
-            "day" => Some(Self::Day),
-            "week" => Some(Self::Week),
-            _ => None,
-        }
-    }
-}
 
 impl Driver {
     /// What a disk (by kernel name or MAJ:MIN) or a group is expected to do. Nothing if there is neither of the name.

@@ -1,8 +1,7 @@
 //! The operator's service: turns each call into a command for the slice loop, or a look into the store. Nothing here can
 //! delay a slice: queues are bounded and answers that nobody waits for are dropped.
 
-use crate::command::{BackgroundCommand, Command, Commands, NotTaken, RECORD_QUEUE_LENGTH};
-use crate::operator::days::Ahead;
+use crate::command::{Ahead, BackgroundCommand, Command, Commands, NotTaken, RECORD_QUEUE_LENGTH};
 use crate::operator::explain::Explainer;
 use crate::tenants::audit;
 use minerva_api::v1;

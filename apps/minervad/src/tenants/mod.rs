@@ -11,3 +11,4 @@ mod reports;
 mod requests;
 mod schedule;
 pub(crate) mod together;
+mod waiting;

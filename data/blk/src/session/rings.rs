@@ -1,10 +1,10 @@
 //! The rings of a connection: collected piece by piece, in service once all is there.
 
 use super::Session;
-use super::suspended::RingState;
 use crate::device;
 use crate::ring::{RING_SIZE_MAX, RingSetup};
 use crate::worker::Command;
+use serde::{Deserialize, Serialize};
 use std::fs::File;
 use vhost::vhost_user::message::VhostUserVringState;
 use vhost::vhost_user::{Error, Result};
@@ -24,6 +24,19 @@ pub(super) struct RingConfig {
     was_running: bool,
     /// What the server before had begun and not answered.
     begun: Vec<u16>,
+}
+
+/// What of a ring is no descriptor, as the next server is told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct RingState {
+    pub(super) size: u16,
+    pub(super) addresses: Option<[u64; 3]>,
+    pub(super) next_available: u16,
+    pub(super) is_enabled: bool,
+    pub(super) was_running: bool,
+    pub(super) begun: Vec<u16>,
+    pub(super) has_kick: bool,
+    pub(super) has_call: bool,
 }
 
 impl RingConfig {

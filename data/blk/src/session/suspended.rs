@@ -3,7 +3,7 @@
 //! The descriptors come in this order: the connection, the channel if there is one, each region of memory, the inflight region if
 //! there is one, and for each ring its kick and its call, as far as it has them.
 
-use super::rings::RingConfig;
+use super::rings::{RingConfig, RingState};
 use super::{Attachment, Session, channel};
 use crate::inflight::{InflightRegion, InflightSource};
 use crate::memory::{MemoryTable, Region};
@@ -33,19 +33,6 @@ pub(crate) struct ConnectionState {
     regions: Vec<Region>,
     inflight: Option<InflightSource>,
     rings: Vec<RingState>,
-}
-
-/// The same of a ring.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct RingState {
-    pub(super) size: u16,
-    pub(super) addresses: Option<[u64; 3]>,
-    pub(super) next_available: u16,
-    pub(super) is_enabled: bool,
-    pub(super) was_running: bool,
-    pub(super) begun: Vec<u16>,
-    pub(super) has_kick: bool,
-    pub(super) has_call: bool,
 }
 
 /// A connection that nobody serves.
