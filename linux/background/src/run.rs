@@ -101,6 +101,8 @@ impl Run {
             self.child = None;
         }
         let was_alive = std::mem::replace(&mut self.is_alive, self.child.is_some() || self.place.is_alive());
+        // What has ended runs no more.
+        self.is_running &= self.is_alive;
         if let Some(ended) = self.place.ended().filter(|_| !self.is_alive) {
             self.state = if ended.is_done { BackgroundState::Done } else { BackgroundState::Failed };
             self.message = ended.message;
