@@ -64,6 +64,9 @@ _minerva__lab() {
             minerva__lab__subcmd__figure,endogenic)
                 cmd="minerva__lab__subcmd__figure__subcmd__endogenic"
                 ;;
+            minerva__lab__subcmd__figure,gaps)
+                cmd="minerva__lab__subcmd__figure__subcmd__gaps"
+                ;;
             minerva__lab__subcmd__figure,idle)
                 cmd="minerva__lab__subcmd__figure__subcmd__idle"
                 ;;
@@ -293,7 +296,7 @@ _minerva__lab() {
             return 0
             ;;
         minerva__subcmd__lab__subcmd__figure)
-            opts="-h --help endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle kill-restore undo-bites vm-contracts vm-tags"
+            opts="-h --help endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle gaps kill-restore undo-bites vm-contracts vm-tags"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -434,6 +437,48 @@ _minerva__lab() {
                     return 0
                     ;;
                 --others-scale)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --binaries)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --minervad)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__lab__subcmd__figure__subcmd__gaps)
+            opts="-h --profile --elevator --rounds --bursts --seed --json --binaries --minervad --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --profile)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --elevator)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --rounds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --bursts)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seed)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
