@@ -26,6 +26,7 @@ mod overwriters;
 mod progress;
 mod recording;
 mod scope;
+mod servers;
 mod signals;
 mod slice_loop;
 mod start;

@@ -18,13 +18,14 @@ use crate::overwriters::OverwriterWatch;
 use crate::progress::Progress;
 use crate::recording::Recording;
 use crate::scope::Scope;
+use crate::servers::Servers;
 use crate::store_thread::Memory;
 use crate::tenants::pending::{Parts, Response};
 use crate::tenants::together::Together;
 use anyhow::Context;
 use minerva_engine::Engine;
 use minerva_linux_actuate::{Guard, Writer};
-use minerva_linux_observe::Observer;
+use minerva_linux_observe::{Observer, Roots};
 use minerva_model::{
     Device, DeviceId, Effect, Event, Finding, FindingKind, KnobWrite, Mode, Nanos, RefusalKind, Sample, Tenant,
     TenantHistory, TenantId,
@@ -75,6 +76,8 @@ pub(crate) struct Driver {
     pub(crate) directory: Directory,
     pub(crate) devices: BTreeMap<DeviceId, Device>,
     pub(crate) foreseen: Foreseen,
+    /// Servers of guests' disks.
+    pub(crate) servers: Servers,
     pub(crate) findings: Findings,
     pub(crate) digest: Digest,
     pub(crate) progress: Progress,
@@ -142,6 +145,7 @@ impl Driver {
                 self.notice(event);
             }
         }
+        self.look_at_servers(started);
         for finding in self.scope.hidden(self.observer.hidden()) {
             self.found(&finding);
         }
@@ -157,6 +161,8 @@ impl Driver {
         sample.wall_seconds = local_seconds();
         self.free_space.add_to(&mut sample);
         self.scope.narrow(&mut sample);
+        let (tenants, roots) = (&self.tenants, self.observer.roots());
+        self.servers.add_to(&mut sample, |process| tenant_of(tenants, roots, process));
         self.measure(&sample);
         self.feed(Event::Sampled(Box::new(sample)));
         self.name_overwriters();
@@ -181,6 +187,15 @@ impl Driver {
         self.metrics.slice_duration.observe(self.progress.cost.as_secs_f64());
         self.note_forecasts();
         self.publish();
+    }
+
+    /// Tells the engine which disks of guests are served, and whose they are.
+    fn look_at_servers(&mut self, now: Nanos) {
+        let (tenants, roots, devices) = (&self.tenants, self.observer.roots(), &self.devices);
+        let tenant_of = |process| tenant_of(tenants, roots, process);
+        for event in self.servers.look(now, tenant_of, |device| devices.contains_key(&device)) {
+            self.feed(event);
+        }
     }
 
     /// Limits are valid for some slices only: a loop that hangs undoes them.
@@ -246,6 +261,7 @@ impl Driver {
         let message = "The tenant that this process belonged to is gone.".to_owned();
         self.parts.give_up(Some(id), &Refusal::new(RefusalKind::UnknownTenant, message));
         self.parts.reports.forget(id);
+        self.servers.tenant_gone(id);
         self.memory.claim_later(&tenant, StoredClaim::default());
         self.parts.unread.remove(&id);
         self.memory.tenant_gone(&tenant, !self.observer.is_there(&tenant.cgroup));
@@ -392,6 +408,14 @@ impl Driver {
         drop(self.guard);
         anyhow::bail!("some knobs could not be put back, as logged; run `minerva-ctl restore` when the cause is mended")
     }
+}
+
+/// Whose a process is: of the tenants above its group the nearest.
+fn tenant_of(tenants: &BTreeMap<TenantId, Tenant>, roots: &Roots, process: u32) -> Option<TenantId> {
+    let group = roots.cgroup_of(process)?;
+    let holds = |path: &str| group.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    let above = tenants.values().filter(|tenant| holds(&tenant.cgroup.path));
+    above.max_by_key(|tenant| tenant.cgroup.path.len()).map(|tenant| tenant.id)
 }
 
 /// A refusal as the audit has it.

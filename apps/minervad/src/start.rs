@@ -19,6 +19,7 @@ use crate::overwriters::OverwriterWatch;
 use crate::progress::Progress;
 use crate::recording::Recording;
 use crate::scope::Scope;
+use crate::servers::{ServedMetrics, Servers};
 use crate::slice_loop::Driver;
 use crate::store_thread::Memory;
 use crate::tenants::pending::Parts;
@@ -79,7 +80,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
     let guard = if config.daemon.guard { Some(guard::spawn(&config, &roots)?) } else { None };
     let mode = config.engine.mode;
-    let (metrics, registry) = Metrics::new(status::mode(mode));
+    let (metrics, mut registry) = Metrics::new(status::mode(mode));
+    let served = ServedMetrics::default();
+    served.register(&mut registry);
     let listeners = OperatorListeners::open(&config.daemon)?;
     let tenant_listeners = TenantListeners::open(&config.participation)?;
     let (sender, commands) = sync_channel(QUEUE_LENGTH);
@@ -136,6 +139,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         live_settings,
         devices: BTreeMap::new(),
         foreseen: Foreseen::default(),
+        servers: Servers::new(config.daemon.runtime_dir.clone(), served),
         findings: Findings::default(),
         digest: Digest::default(),
         progress: Progress::new(arguments.slices),

@@ -6,6 +6,7 @@ mod background;
 mod bed;
 mod forecasts;
 mod listeners;
+mod served;
 mod taking_part;
 mod trouble;
 mod unified;
