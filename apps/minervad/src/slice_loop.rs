@@ -25,15 +25,14 @@ use crate::tenants::together::Together;
 use anyhow::Context;
 use minerva_engine::Engine;
 use minerva_linux_actuate::{Guard, Writer};
-use minerva_linux_observe::{Observer, Roots};
+use minerva_linux_observe::Observer;
 use minerva_model::{
     Device, DeviceId, Effect, Event, Finding, FindingKind, KnobWrite, Mode, Nanos, RefusalKind, Sample, Tenant,
     TenantHistory, TenantId,
 };
-use minerva_store::{AnswerKind, RequestRow, StoredClaim};
+use minerva_store::StoredClaim;
 use minerva_tenant_server::directory::Directory;
 use minerva_tenant_server::live_settings::LiveSettings;
-use minerva_tenant_server::refusals::RefusedRequest;
 use minerva_tenant_server::request::Refusal;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -161,15 +160,12 @@ impl Driver {
         sample.wall_seconds = local_seconds();
         self.free_space.add_to(&mut sample);
         self.scope.narrow(&mut sample);
-        let (tenants, roots) = (&self.tenants, self.observer.roots());
-        self.servers.add_to(&mut sample, |process| tenant_of(tenants, roots, process));
+        self.add_served(&mut sample);
         self.measure(&sample);
         self.feed(Event::Sampled(Box::new(sample)));
         self.name_overwriters();
         self.parts.sweep();
-        for refused in self.parts.refusals.take() {
-            self.memory.audit_request(refused_row(refused));
-        }
+        self.audit_refused();
         self.find_missing_tenants();
         self.memory.flush();
         // Those of this slice are not there yet; this is for those whose waking call found the queue full.
@@ -187,15 +183,6 @@ impl Driver {
         self.metrics.slice_duration.observe(self.progress.cost.as_secs_f64());
         self.note_forecasts();
         self.publish();
-    }
-
-    /// Tells the engine which disks of guests are served, and whose they are.
-    fn look_at_servers(&mut self, now: Nanos) {
-        let (tenants, roots, devices) = (&self.tenants, self.observer.roots(), &self.devices);
-        let tenant_of = |process| tenant_of(tenants, roots, process);
-        for event in self.servers.look(now, tenant_of, |device| devices.contains_key(&device)) {
-            self.feed(event);
-        }
     }
 
     /// Limits are valid for some slices only: a loop that hangs undoes them.
@@ -408,18 +395,4 @@ impl Driver {
         drop(self.guard);
         anyhow::bail!("some knobs could not be put back, as logged; run `minerva-ctl restore` when the cause is mended")
     }
-}
-
-/// Whose a process is: of the tenants above its group the nearest.
-fn tenant_of(tenants: &BTreeMap<TenantId, Tenant>, roots: &Roots, process: u32) -> Option<TenantId> {
-    let group = roots.cgroup_of(process)?;
-    let holds = |path: &str| group.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    let above = tenants.values().filter(|tenant| holds(&tenant.cgroup.path));
-    above.max_by_key(|tenant| tenant.cgroup.path.len()).map(|tenant| tenant.id)
-}
-
-/// A refusal as the audit has it.
-fn refused_row(refused: RefusedRequest) -> RequestRow {
-    let RefusedRequest { at_unix_ms, tenant_name, account, request, text } = refused;
-    RequestRow { at_unix_ms, tenant_name, account, kind: AnswerKind::Refused, request, text }
 }

@@ -10,8 +10,11 @@
 //! - whoever else writes a knob is named, and wins in the end (`fights`).
 //!
 //! Read in this order: `suitability` (which back end bites), `steering` (one disk), `hierarchy` (shares to weights) or `caps`
-//! (shares to limits; `memory` says when none may stand), `idle` (who waits until nobody else uses the disk), `strict_by_use` (a switch of BFQ by what tenants do), `ledger` (wishes to requests), `knob` and the back ends' files (texts).
+//! (shares to limits; `memory` says when none may stand), `idle` (who waits until nobody else uses the disk), `strict_by_use` (a
+//! switch of BFQ by what tenants do), `activity` (who used which disk lately), `ledger` (wishes to requests), `knob` and the back
+//! ends' files (texts).
 
+mod activity;
 mod bfq;
 mod bfq_v1;
 mod cap_knobs;
@@ -376,35 +379,6 @@ impl Actuator {
                 self.enter_pair((decision.tenant, decision.device));
             }
         }
-    }
-
-    fn pairs_of(&self, tenant: TenantId) -> Vec<(TenantId, DeviceId)> {
-        let first = (tenant, DeviceId { major: 0, minor: 0 });
-        self.pairs.range(first..).map(|(pair, _)| *pair).take_while(|pair| pair.0 == tenant).collect()
-    }
-
-    /// Notes who used which disk. Signals and pairs are in the same order, so one walk over both does.
-    fn note_activity(&mut self, signals: &Signals) {
-        let (slice, mut changed, mut unknown) = (self.slice, Vec::new(), Vec::new());
-        let mut rows = signals.io.iter().filter(|row| row.active).map(|row| (row.tenant, row.device)).peekable();
-        for (key, pair) in &mut self.pairs {
-            unknown.extend(std::iter::from_fn(|| rows.next_if(|row| row < key)));
-            if rows.next_if_eq(key).is_some() {
-                pair.active_until = slice + ACTIVE_LINGER_SLICES;
-            }
-            let active = pair.active_until > slice;
-            if std::mem::replace(&mut pair.active, active) != active {
-                changed.push(*key);
-            }
-        }
-        unknown.extend(rows);
-        // Tenants without a decision here are not steered, but they count in the groups above them.
-        unknown.retain(|(tenant, _)| self.tenants.contains_key(tenant));
-        for key in &unknown {
-            let pair = Pair { share: None, active_until: slice + ACTIVE_LINGER_SLICES, active: true };
-            self.pairs.insert(*key, pair);
-        }
-        changed.into_iter().chain(unknown).for_each(|pair| self.enter_pair(pair));
     }
 }
 

@@ -69,37 +69,41 @@ pub(crate) fn run(
             let report: DiskReport = link.ask(&ControlRequest::Set { name, change }, None)?;
             link.changed(&report, runtime, json)
         }
-        DiskCommand::Remove { name, force, runtime } => {
-            let before: ServerReport = link.ask(&ControlRequest::List, None)?;
-            let report: DiskReport = link.ask(&ControlRequest::Remove { name, force }, None)?;
-            // The server is no longer allowed to.
-            let _ = std::fs::remove_file(&report.settings.socket);
-            told(&report, json, "served no more")?;
-            let name = &report.settings.name;
-            Ok(if runtime { CommandStatus::Well } else { kept(drop_in::forget(Path::new(&before.config), name)) })
-        }
+        DiskCommand::Remove { name, force, runtime } => link.remove(name, force, runtime, json),
         DiskCommand::Resize { name, size } => {
             let report: DiskReport = link.ask(&ControlRequest::Resize { name, bytes: size }, None)?;
             told(&report, json, &format!("{} bytes long", report.length_bytes))?;
             Ok(CommandStatus::Well)
         }
-        DiskCommand::AttachLine { name } => {
-            let report: ServerReport = link.ask(&ControlRequest::List, None)?;
-            let Some(disk) = report.disks.iter().find(|disk| disk.settings.name == name) else {
-                bail!("{NO_DISK} `{name}`; `minerva-ctl disk list` shows those that there are");
-            };
-            let lines = attach_lines(&name, Path::new(&disk.settings.socket), disk.settings.queues);
-            if json {
-                output::json(&serde_json::json!({ "lines": lines }))?
-            } else {
-                output::text(&lines)?
-            }
-            Ok(CommandStatus::Well)
-        }
+        DiskCommand::AttachLine { name } => link.attach_line(&name, json),
     }
 }
 
 impl Link {
+    fn remove(&self, name: String, force: bool, runtime: bool, json: bool) -> anyhow::Result<CommandStatus> {
+        let before: ServerReport = self.ask(&ControlRequest::List, None)?;
+        let report: DiskReport = self.ask(&ControlRequest::Remove { name, force }, None)?;
+        // The server is no longer allowed to.
+        let _ = std::fs::remove_file(&report.settings.socket);
+        told(&report, json, "served no more")?;
+        let name = &report.settings.name;
+        Ok(if runtime { CommandStatus::Well } else { kept(drop_in::forget(Path::new(&before.config), name)) })
+    }
+
+    fn attach_line(&self, name: &str, json: bool) -> anyhow::Result<CommandStatus> {
+        let report: ServerReport = self.ask(&ControlRequest::List, None)?;
+        let Some(disk) = report.disks.iter().find(|disk| disk.settings.name == name) else {
+            bail!("{NO_DISK} `{name}`; `minerva-ctl disk list` shows those that there are");
+        };
+        let lines = attach_lines(name, Path::new(&disk.settings.socket), disk.settings.queues);
+        if json {
+            output::json(&serde_json::json!({ "lines": lines }))?
+        } else {
+            output::text(&lines)?
+        }
+        Ok(CommandStatus::Well)
+    }
+
     fn find(file: &OperatorFile, server: &str) -> anyhow::Result<Self> {
         if !is_served_name(server) {
             bail!("`{server}` is no name of a server");

@@ -39,9 +39,8 @@ impl Driver {
         }
     }
 
-    /// A new queue, if it can be carried out here.
-    fn judge(&mut self, request: v1::AddBackgroundRequest) -> Result<(BackgroundRow, DeviceId), String> {
-        let v1::AddBackgroundRequest { name, kind, path, command, sla_ns, priority, never_stop } = request;
+    /// There may be one more queue, of this name.
+    fn judge_room(&self, name: &str) -> Result<(), String> {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
         if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.bytes().all(plain) {
             return Err(format!("'{name}' is no name: use 1 to {NAME_BYTES_MAX} letters, digits, '.', '_' or '-'"));
@@ -49,12 +48,19 @@ impl Driver {
         if !self.background.is_loaded {
             return Err("the store cannot be read, so nothing could be kept; see `minerva-ctl status`".to_owned());
         }
-        if self.background.named(&name).is_some() {
+        if self.background.named(name).is_some() {
             return Err(format!("there is background work called {name} already; remove it, or take another name"));
         }
         if self.background.queues.len() >= QUEUES_MAX {
             return Err(format!("there are {QUEUES_MAX} queues already: remove those that are done"));
         }
+        Ok(())
+    }
+
+    /// A new queue, if it can be carried out here.
+    fn judge(&mut self, request: v1::AddBackgroundRequest) -> Result<(BackgroundRow, DeviceId), String> {
+        let v1::AddBackgroundRequest { name, kind, path, command, sla_ns, priority, never_stop } = request;
+        self.judge_room(&name)?;
         let kind = Kind::from_word(&kind)
             .ok_or_else(|| format!("'{kind}' is no kind: use {}", Kind::ALL.map(Kind::as_str).join(", ")))?;
         if sla_ns == Some(0) {

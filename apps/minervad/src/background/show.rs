@@ -1,9 +1,10 @@
 //! What operators see of background work.
 
+use super::Queue;
 use super::registered::by_wall;
 use crate::slice_loop::Driver;
 use minerva_api::v1;
-use minerva_engine::{Plan, Shortage, Span};
+use minerva_engine::{Plan, Shortage, Span, WorkView};
 use minerva_linux_background::Kind;
 use minerva_model::{BackgroundHold, BackgroundId, BackgroundPace, BackgroundState, DeviceId, Nanos};
 use std::collections::BTreeSet;
@@ -40,14 +41,6 @@ impl Driver {
             _ if row.is_paused => "paused",
             state => state.as_str(),
         };
-        let reason = match &view {
-            _ if queue.device.is_none() && row.state != BackgroundState::Done => {
-                "its path is on no disk that is watched now".to_owned()
-            }
-            Some(view) if view.is_silent => "its worker has said nothing for a while".to_owned(),
-            Some(view) => view.order.reason.clone(),
-            None => String::new(),
-        };
         let share_permille = match view.as_ref().map(|view| view.order.pace) {
             Some(BackgroundPace::Share(permille)) => permille.into(),
             _ => 0,
@@ -63,7 +56,7 @@ impl Driver {
             device: name.unwrap_or_default(),
             priority: row.priority.into(),
             state: state.to_owned(),
-            reason,
+            reason: reason(queue, view.as_ref()),
             message: row.message.clone(),
             done_items: row.done_items,
             total_items: row.total_items,
@@ -139,4 +132,16 @@ fn slots(plan: &Plan) -> Vec<v1::BackgroundSlot> {
 /// Seconds of the loop's clock by the wall's.
 fn wall(seconds: f64) -> i64 {
     by_wall(Nanos((seconds.max(0.0) * 1e9) as u64))
+}
+
+/// Why a queue runs or does not.
+fn reason(queue: &Queue, view: Option<&WorkView<'_>>) -> String {
+    match view {
+        _ if queue.device.is_none() && queue.row.state != BackgroundState::Done => {
+            "its path is on no disk that is watched now".to_owned()
+        }
+        Some(view) if view.is_silent => "its worker has said nothing for a while".to_owned(),
+        Some(view) => view.order.reason.clone(),
+        None => String::new(),
+    }
 }

@@ -5,6 +5,7 @@
 
 mod account;
 mod metrics;
+mod slice;
 
 pub(crate) use metrics::ServedMetrics;
 

@@ -13,7 +13,7 @@ use minerva_model::{
     TenantRequest, Wish,
 };
 use minerva_store::{AnswerKind, LedgerRow, RequestRow};
-use minerva_tenant_server::refusals::{Refused, Who};
+use minerva_tenant_server::refusals::{Refused, RefusedRequest, Who};
 use minerva_tenant_server::request::{Answer, BoostAmount, Call, Refusal, TenantCall, WantedDisk, Within};
 use prost::Message;
 use tokio::sync::mpsc::Sender;
@@ -25,6 +25,13 @@ pub(crate) type Bought = (String, Boost);
 type Operations = Sender<Result<v1::CoordinateResponse, Refusal>>;
 
 impl Driver {
+    /// Refusals of the listeners go to the audit.
+    pub(crate) fn audit_refused(&mut self) {
+        for refused in self.parts.refusals.take() {
+            self.memory.audit_request(refused_row(refused));
+        }
+    }
+
     /// Carries out one request of a tenant.
     pub(crate) fn asked(&mut self, request: TenantCall) {
         let TenantCall { tenant, call } = request;
@@ -368,4 +375,10 @@ impl std::fmt::Display for Until {
             Some(Deadline::DoneBefore(at)) => write!(f, ", done within {}", left(at)),
         }
     }
+}
+
+/// A refusal as the audit has it.
+fn refused_row(refused: RefusedRequest) -> RequestRow {
+    let RefusedRequest { at_unix_ms, tenant_name, account, request, text } = refused;
+    RequestRow { at_unix_ms, tenant_name, account, kind: AnswerKind::Refused, request, text }
 }

@@ -3,10 +3,12 @@
 use super::{
     Command, Disk, DiskMeasures, EVENT_RINGS, NewDisk, QUEUES_MAX, RingKey, RingLeft, Served, Stopping, Worker, now,
 };
+use crate::memory::Memory;
 use crate::ring::{Ring, RingSetup};
 use crate::tag::TagBounds;
 use minerva_blocksched::FlowParameters;
 use rustix::event::epoll;
+use std::sync::Arc;
 
 impl Worker {
     /// Does what others asked for.
@@ -31,10 +33,7 @@ impl Worker {
                 },
                 Command::Detach(disk, answer) => self.detach(disk, answer),
                 Command::SetMemory(disk, memory, answer) => {
-                    for served in self.disks.get_mut(disk).into_iter().flat_map(|disk| disk.rings.iter_mut().flatten())
-                    {
-                        served.ring.set_memory(memory.clone());
-                    }
+                    self.set_memory(disk, &memory);
                     let _ = answer.send(());
                 }
                 Command::SetCall(key, call, answer) => {
@@ -62,6 +61,12 @@ impl Worker {
                 }
                 Command::End(answer) => self.end(answer),
             }
+        }
+    }
+
+    fn set_memory(&mut self, disk: usize, memory: &Arc<Memory>) {
+        for served in self.disks.get_mut(disk).into_iter().flat_map(|disk| disk.rings.iter_mut().flatten()) {
+            served.ring.set_memory(memory.clone());
         }
     }
 

@@ -4,6 +4,7 @@
 
 mod fake_host;
 mod fuzzed;
+mod identity;
 mod kernel;
 mod resting;
 mod v1;

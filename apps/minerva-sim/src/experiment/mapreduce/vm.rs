@@ -34,6 +34,18 @@ pub(super) struct Worker {
     pub(super) ended_s: Option<f64>,
 }
 
+impl Worker {
+    /// The step that is over is no more; what it marks is noted.
+    fn pass(&mut self, now_s: f64) {
+        match self.steps.pop_front() {
+            Some(Step::TaskBegins) => self.task_began_s = now_s,
+            Some(Step::TaskEnds) => self.tasks = (self.tasks.0 + 1, self.tasks.1 + now_s - self.task_began_s),
+            Some(Step::JobEnds) => self.ended_s = Some(now_s),
+            _ => {}
+        }
+    }
+}
+
 /// A VM of the ingest.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ingest {
@@ -118,23 +130,8 @@ impl Vm {
                 Step::Barrier if barrier_s.is_none_or(|barrier_s| now_s < barrier_s) => return,
                 Step::Read(bytes) | Step::Write(bytes) => (bytes, disk_rate),
                 Step::Count(bytes) => (bytes, counting_rate),
-                Step::TaskBegins => {
-                    worker.task_began_s = now_s;
-                    worker.steps.pop_front();
-                    continue;
-                }
-                Step::TaskEnds => {
-                    worker.tasks = (worker.tasks.0 + 1, worker.tasks.1 + now_s - worker.task_began_s);
-                    worker.steps.pop_front();
-                    continue;
-                }
-                Step::JobEnds => {
-                    worker.ended_s = Some(now_s);
-                    worker.steps.pop_front();
-                    continue;
-                }
-                Step::Wait(_) | Step::Rest(_) | Step::Barrier => {
-                    worker.steps.pop_front();
+                Step::Wait(_) | Step::Rest(_) | Step::Barrier | Step::TaskBegins | Step::TaskEnds | Step::JobEnds => {
+                    worker.pass(now_s);
                     continue;
                 }
             };
