@@ -17,6 +17,7 @@ mod error;
 mod ledger;
 mod models;
 mod open;
+mod operations;
 mod prune;
 mod recording;
 mod requests;

@@ -145,9 +145,7 @@ impl Driver {
             }
         }
         self.look_at_servers(started);
-        for finding in self.scope.hidden(self.observer.hidden()) {
-            self.found(&finding);
-        }
+        self.scope.hidden(self.observer.hidden()).iter().for_each(|finding| self.found(finding));
         self.memory.look_for_store();
         self.recall_unread();
         self.review_claims();

@@ -1,9 +1,11 @@
 //! One queue's worker, as its daemon sees it: started or taken over, let run and stopped.
 
+mod stopping;
+
 use crate::error::WorkError;
 use crate::freezer::Freezer;
-use crate::md::{Array, Speeds};
-use crate::place::{Place, read, replace};
+use crate::md::Array;
+use crate::place::{Place, replace};
 use crate::spec::{Kind, Spec};
 use crate::worker::Assignment;
 use crate::{groups, scrub};
@@ -257,53 +259,5 @@ impl Run {
         self.is_alive = true;
         self.is_running = false;
         Ok(())
-    }
-
-    fn let_run(&mut self, sys: &Path) -> Result<(), WorkError> {
-        if self.spec.kind == Kind::MdCheck {
-            self.put_speeds_back(&Array::of(&self.spec.path, sys)?);
-        }
-        self.freezer.set(false)
-    }
-
-    fn stop_with(&mut self, sys: &Path) -> Result<(), WorkError> {
-        if self.spec.hold() == BackgroundHold::Cap {
-            return Ok(());
-        }
-        match self.spec.kind {
-            Kind::BtrfsScrub => {
-                // Takes effect when the call returns, for which the scrub must end.
-                self.freezer.set(true)?;
-                replace(&self.place.runtime.join("stopped"), &(), false)?;
-                scrub::cancel(&self.spec.path)
-            }
-            // Its worker only looks, and must see the end of what the kernel does slowly now.
-            Kind::MdCheck => {
-                let array = Array::of(&self.spec.path, sys)?;
-                let path = self.place.runtime.join("speeds");
-                if !path.exists() {
-                    replace(&path, &array.speeds()?, true)?;
-                }
-                array.stop()
-            }
-            Kind::Delete | Kind::Command | Kind::Fstrim => self.freezer.set(true),
-        }
-    }
-
-    fn put_speeds_back(&self, array: &Array) {
-        let path = self.place.runtime.join("speeds");
-        if let Some(speeds) = read::<Speeds>(&path)
-            && array.put_back(&speeds).is_ok()
-        {
-            let _ = std::fs::remove_file(path);
-        }
-    }
-
-    fn clean_up(&mut self) -> bool {
-        if let (Kind::MdCheck, Ok(array)) = (self.spec.kind, Array::of(&self.spec.path, Path::new("/sys"))) {
-            self.put_speeds_back(&array);
-        }
-        let is_same = self.place.groups.io == self.place.groups.freezer;
-        self.freezer.remove() & (is_same || groups::remove(&self.place.groups.io))
     }
 }

@@ -41,6 +41,7 @@ mod open_files;
 mod parents;
 pub mod parse;
 mod peer;
+mod pids;
 mod processes;
 mod read;
 mod roots;

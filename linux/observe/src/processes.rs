@@ -7,23 +7,18 @@
 
 use crate::guests::{guest_in, may_be_guest};
 use crate::open_files::{FileTurns, Files};
-use crate::parse::{parse_network_bytes, parse_pids, parse_pressure, parse_process_io, parse_process_stat};
-use crate::read::{Reader, for_each_entry, open_below};
+use crate::parse::{parse_network_bytes, parse_pressure, parse_process_io, parse_process_stat};
+use crate::pids::pids_of;
+use crate::read::Reader;
 use crate::skips::Skips;
-use crate::tenants::{Extent, Known};
+use crate::tenants::Known;
 use minerva_model::{TenantId, TenantPressure, TenantUsage};
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{FileType, OFlags};
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 /// Processes looked at in one slice; one tenant may exceed it.
 const PROCESSES_A_SLICE: usize = 64;
-/// Of a tenant with more processes the rest is left out, and told so.
-const PROCESSES_A_TENANT_MAX: usize = 512;
-/// Groups inside a unit that are searched for processes.
-const GROUPS_A_TENANT_MAX: usize = 256;
 /// Tenants that are looked at in one slice for whether they are QEMU guests: half of them such whose counters just moved.
 const GUESTS_A_SLICE: usize = 16;
 
@@ -251,58 +246,6 @@ fn in_turns(members: &BTreeSet<TenantId>, last: TenantId) -> impl Iterator<Item 
     let after = members.iter().filter(move |id| **id > last);
     let rest = members.iter().filter(move |id| **id <= last);
     after.chain(rest).copied()
-}
-
-/// Processes of a tenant: of its group, and for a subtree of the groups inside.
-pub(crate) fn pids_of(root: &OwnedFd, known: &Known, reader: &mut Reader, skips: &mut Skips) -> Vec<u32> {
-    let mut pids = Vec::new();
-    let mut groups = vec![known.tenant.cgroup.path.clone()];
-    let mut searched = 0;
-    while let Some(path) = groups.pop() {
-        searched += 1;
-        if searched > GROUPS_A_TENANT_MAX {
-            skips
-                .note("cgroup.procs", 1, || format!("more than {GROUPS_A_TENANT_MAX} groups in {}", known.tenant.name));
-            break;
-        }
-        match reader.below(root.as_fd(), &format!("{path}/cgroup.procs")) {
-            Ok(text) => {
-                let parsed = parse_pids(text);
-                skips.malformed("cgroup.procs", &path, &parsed.malformed);
-                pids.extend(parsed.rows);
-            }
-            // A threaded group of v2 does not list processes; its domain does.
-            Err(rustix::io::Errno::OPNOTSUPP) => {}
-            Err(error) => skips.unreadable("cgroup.procs", &path, error),
-        }
-        if known.extent == Extent::Subtree {
-            groups.extend(groups_in(root, &path).into_iter().map(|name| format!("{path}/{name}")));
-        }
-    }
-    pids.sort_unstable();
-    pids.dedup();
-    if pids.len() > PROCESSES_A_TENANT_MAX {
-        let left_out = pids.len() - PROCESSES_A_TENANT_MAX;
-        skips.note("cgroup.procs", left_out as u64, || format!("too many processes in {}", known.tenant.name));
-        pids.truncate(PROCESSES_A_TENANT_MAX);
-    }
-    pids
-}
-
-/// Names of the groups right inside one; none are there when its link count is two.
-fn groups_in(root: &OwnedFd, path: &str) -> Vec<String> {
-    if crate::read::directory_facts(root, path).is_none_or(|facts| facts.links <= 2) {
-        return Vec::new();
-    }
-    let Ok(directory) = open_below(root.as_fd(), path, OFlags::RDONLY | OFlags::DIRECTORY) else { return Vec::new() };
-    let mut names = Vec::new();
-    for_each_entry(directory, |name, kind| {
-        if kind == FileType::Directory {
-            names.push(name.to_owned());
-        }
-        ControlFlow::Continue(())
-    });
-    names
 }
 
 const fn empty_usage(tenant: TenantId) -> TenantUsage {

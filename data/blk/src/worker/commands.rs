@@ -43,9 +43,7 @@ impl Worker {
                     let _ = answer.send(());
                 }
                 Command::SetDurable(disk, is_durable, answer) => {
-                    if let Some(disk) = self.disks.get_mut(disk) {
-                        disk.is_durable = is_durable;
-                    }
+                    self.disks.get_mut(disk).into_iter().for_each(|disk| disk.is_durable = is_durable);
                     let _ = answer.send(());
                 }
                 Command::SetTerms(disk, parameters, bounds, answer) => {

@@ -1,0 +1,84 @@
+//! What can be asked of the engine, and supposed for it.
+
+use crate::Engine;
+use minerva_background::{Plan, Span, WorkView};
+use minerva_forecast::TenantOutlook;
+use minerva_model::{BackEnd, Decision, DeviceId, ForecastMode, LoadOf, Mode, Outlook, Signals, TenantId};
+
+impl Engine {
+    /// How far the engine goes at present.
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// What stands decided for every pair that used its disk, by disk, then tenant. Nothing in `observe`.
+    pub fn decisions(&self) -> impl Iterator<Item = Decision> {
+        self.decider.decisions().filter(|_| self.mode != Mode::Observe)
+    }
+
+    /// What stands decided for one pair, also if it has not used the disk yet. Nothing in `observe`.
+    pub fn decision(&self, tenant: TenantId, device: DeviceId) -> Option<Decision> {
+        self.decider.decision(tenant, device).filter(|_| self.mode != Mode::Observe)
+    }
+
+    /// The back end of every disk, with the reason.
+    pub fn device_suitabilities(&self) -> impl Iterator<Item = (DeviceId, BackEnd, &str)> {
+        self.devices.iter().filter_map(|id| {
+            let (back_end, reason) = self.actuator.back_end(*id)?;
+            Some((*id, back_end, reason))
+        })
+    }
+
+    /// How many tenants actively used the disk in the last slice.
+    pub fn contention(&self, device: DeviceId) -> Option<u32> {
+        let index = self.signals.devices.binary_search_by_key(&device, |signals| signals.device).ok()?;
+        Some(self.signals.devices[index].contention)
+    }
+
+    /// What happened in the last slice.
+    pub fn signals(&self) -> &Signals {
+        &self.signals
+    }
+
+    /// The next decision goes by this outlook instead of the engine's own: for experiments that compare forecasts with an oracle
+    /// or with last time's value. It is no event, so a recording does not hold it.
+    pub fn suppose(&mut self, outlook: Outlook) {
+        self.supposed = Some(outlook);
+    }
+
+    /// What each tenant is expected to do, also where [`Self::forecast_mode`] is `shadow` and decisions do not go by it.
+    pub fn outlook(&self) -> &Outlook {
+        self.forecasts.outlook()
+    }
+
+    /// What a disk or a group did in bins of ten minutes before those of its forecast in [`Self::outlook`]: bytes a second both ways,
+    /// oldest first, at most a week.
+    pub fn load_past(&self, of: &LoadOf) -> Vec<f64> {
+        self.forecasts.past(of)
+    }
+
+    /// What one pair is expected to do, slice by slice; nothing if nothing is known of it.
+    pub fn tenant_outlook(&self, tenant: TenantId, device: DeviceId) -> Option<TenantOutlook> {
+        self.forecasts.of(tenant, device)
+    }
+
+    /// Background work, by number.
+    pub fn background(&self) -> impl Iterator<Item = WorkView<'_>> {
+        self.background.views(self.now)
+    }
+
+    /// The plan of a disk's background work.
+    pub fn background_plan(&self, device: DeviceId, span: Span) -> Plan {
+        self.background.plan(self.now, device, span, self.forecasts.outlook())
+    }
+
+    /// Whether any are made: then samples should tell what tenants use besides the disk.
+    pub fn makes_forecasts(&self) -> bool {
+        self.forecasts.are_wanted()
+    }
+
+    /// What becomes of a tenant's forecasts.
+    pub fn forecast_mode(&self, tenant: TenantId) -> ForecastMode {
+        self.forecasts.mode(tenant)
+    }
+}
