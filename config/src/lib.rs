@@ -18,6 +18,7 @@ mod identities;
 mod judge;
 mod key;
 mod keys;
+mod layered;
 mod listener_keys;
 mod part_keys;
 mod participation;

@@ -4,13 +4,13 @@ use super::keys::{DEVICE, DISK, SERVER};
 use super::{BlkConfig, VmDiskSettings};
 use crate::forms::check_disk_name;
 use crate::judge::{Judge, Locations};
-use crate::problem::{ConfigErrors, Problem, Source};
-use crate::value::did_you_mean;
+use crate::layered::read_layers;
+use crate::problem::{ConfigErrors, Problem};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::DeValue;
 
 const TABLES: [&str; 3] = ["server", "devices", "disks"];
 /// Bytes that a serial number has room for.
@@ -18,48 +18,24 @@ const NAME_BYTES_MAX: usize = 20;
 
 /// Reads files one after the other; later ones win.
 pub(super) fn read_all(files: impl IntoIterator<Item = (PathBuf, String)>) -> Result<BlkConfig, ConfigErrors> {
-    let (mut config, mut problems, mut places) = (BlkConfig::default(), Vec::new(), Locations::new());
-    for (path, text) in files {
-        let source = Arc::new(Source { path, text });
-        let mut judge = Judge { source: &source, problems: Vec::new(), places: &mut places };
-        judge.blk_file(&mut config);
-        judge.problems.sort_by_key(|problem| problem.span.start);
-        problems.append(&mut judge.problems);
-    }
-    problems.extend(across_files(&config, &places));
-    if problems.iter().any(|problem| problem.is_error) {
-        return Err(ConfigErrors { problems });
-    }
-    config.warnings = problems;
+    let (mut config, warnings) = read_layers(files, read_file, across_files)?;
+    config.warnings = warnings;
     Ok(config)
 }
 
-impl Judge<'_> {
-    fn blk_file(&mut self, config: &mut BlkConfig) {
-        let source = Arc::clone(self.source);
-        let (root, errors) = DeTable::parse_recoverable(&source.text);
-        for error in errors {
-            self.error(error.span().unwrap_or(0..0), "not valid TOML", error.message(), None);
-        }
-        // What is left of a file with a syntax error is not what its author meant.
-        let is_readable = self.problems.is_empty();
-        for (name, value) in root.get_ref().iter().filter(|_| is_readable) {
-            match name.get_ref().as_ref() {
-                "server" => {
-                    if let Some(table) = self.table(value, "server") {
-                        self.keys("server", table, SERVER, &mut config.server);
-                    }
-                }
-                "devices" => self.blk_devices(value, config),
-                "disks" => self.blk_disks(value, config),
-                word => {
-                    let help = did_you_mean(word, TABLES.into_iter());
-                    self.error(name.span(), format!("unknown key `{word}`"), "nothing has this name", help);
-                }
+fn read_file(judge: &mut Judge<'_>, config: &mut BlkConfig) {
+    judge.top_level(&TABLES, |judge, name, value| match name {
+        "server" => {
+            if let Some(table) = judge.table(value, "server") {
+                judge.keys("server", table, SERVER, &mut config.server);
             }
         }
-    }
+        "devices" => judge.blk_devices(value, config),
+        _ => judge.blk_disks(value, config),
+    });
+}
 
+impl Judge<'_> {
     fn blk_devices(&mut self, value: &Spanned<DeValue<'_>>, config: &mut BlkConfig) {
         let Some(table) = self.table(value, "devices") else { return };
         for (name, settings) in table {

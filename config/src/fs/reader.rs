@@ -3,12 +3,13 @@
 use super::FsConfig;
 use super::keys::{SERVER, STABLE, TEMPORARY, TENANT};
 use crate::judge::{Judge, Locations};
-use crate::problem::{ConfigErrors, Problem, Source};
+use crate::layered::read_layers;
+use crate::problem::{ConfigErrors, Problem};
 use crate::value::did_you_mean;
 use std::path::PathBuf;
 use std::sync::Arc;
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::DeValue;
 
 const TABLES: [&str; 3] = ["server", "pools", "tenants"];
 const POOLS: [&str; 2] = ["temporary", "stable"];
@@ -17,48 +18,24 @@ const NAME_BYTES_MAX: usize = 64;
 
 /// Reads files one after the other; later ones win.
 pub(super) fn read_all(files: impl IntoIterator<Item = (PathBuf, String)>) -> Result<FsConfig, ConfigErrors> {
-    let (mut config, mut problems, mut places) = (FsConfig::default(), Vec::new(), Locations::new());
-    for (path, text) in files {
-        let source = Arc::new(Source { path, text });
-        let mut judge = Judge { source: &source, problems: Vec::new(), places: &mut places };
-        judge.fs_file(&mut config);
-        judge.problems.sort_by_key(|problem| problem.span.start);
-        problems.append(&mut judge.problems);
-    }
-    problems.extend(across_files(&config, &places));
-    if problems.iter().any(|problem| problem.is_error) {
-        return Err(ConfigErrors { problems });
-    }
-    config.warnings = problems;
+    let (mut config, warnings) = read_layers(files, read_file, across_files)?;
+    config.warnings = warnings;
     Ok(config)
 }
 
-impl Judge<'_> {
-    fn fs_file(&mut self, config: &mut FsConfig) {
-        let source = Arc::clone(self.source);
-        let (root, errors) = DeTable::parse_recoverable(&source.text);
-        for error in errors {
-            self.error(error.span().unwrap_or(0..0), "not valid TOML", error.message(), None);
-        }
-        // What is left of a file with a syntax error is not what its author meant.
-        let is_readable = self.problems.is_empty();
-        for (name, value) in root.get_ref().iter().filter(|_| is_readable) {
-            match name.get_ref().as_ref() {
-                "server" => {
-                    if let Some(table) = self.table(value, "server") {
-                        self.keys("server", table, SERVER, &mut config.server);
-                    }
-                }
-                "pools" => self.fs_pools(value, config),
-                "tenants" => self.fs_tenants(value, config),
-                word => {
-                    let help = did_you_mean(word, TABLES.into_iter());
-                    self.error(name.span(), format!("unknown key `{word}`"), "nothing has this name", help);
-                }
+fn read_file(judge: &mut Judge<'_>, config: &mut FsConfig) {
+    judge.top_level(&TABLES, |judge, name, value| match name {
+        "server" => {
+            if let Some(table) = judge.table(value, "server") {
+                judge.keys("server", table, SERVER, &mut config.server);
             }
         }
-    }
+        "pools" => judge.fs_pools(value, config),
+        _ => judge.fs_tenants(value, config),
+    });
+}
 
+impl Judge<'_> {
     fn fs_pools(&mut self, value: &Spanned<DeValue<'_>>, config: &mut FsConfig) {
         let Some(table) = self.table(value, "pools") else { return };
         for (name, settings) in table {
