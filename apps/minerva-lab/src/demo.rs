@@ -41,16 +41,20 @@ pub(crate) fn run(arguments: &DemoArguments) -> anyhow::Result<()> {
     let mut runs = Vec::new();
     for scene in &scenes {
         eprintln!("\n{}", scene.title);
+        let first = runs.len();
         for steering in &steerings {
             runs.push(play(scene, steering.as_ref(), &stage)?);
+        }
+        // Nobody has to wait for the other scenes to see what came of this one.
+        if !arguments.output.json {
+            let (runs, scene) = (&runs[first..], std::slice::from_ref(scene));
+            output::line(format_args!("\n{}\n{}", render_table(runs), in_plain_words(scene, runs)))?;
         }
     }
     // Before the report, so that one which cannot be written loses nothing.
     if arguments.output.json {
         let comparisons = Comparison::all(&runs);
         output::line(serde_json::json!({ "runs": runs, "comparisons": comparisons }))?;
-    } else {
-        output::line(format_args!("\n{}\n{}", render_table(&runs), in_plain_words(&scenes, &runs)))?;
     }
     write_report(&arguments.report, &arguments.profile, &scenes, &runs)?;
     eprintln!("report with plots: {}", arguments.report.display());
