@@ -1,6 +1,6 @@
 //! `minerva-fs doctor`: whether it can serve here and how well, and what earlier runs left.
 
-use crate::place::{State, state};
+use crate::mount_point::{State, state};
 use crate::settings::load;
 use anyhow::bail;
 use minerva_cachefs::{Account, MountOptions, Tree, TreeOptions, mount, take_census};

@@ -5,7 +5,7 @@
 //! | `arguments` | what may the command line say? |
 //! | `run` | from the start to the last unmount |
 //! | `pool` | the memory of a tenant, the disk of all, and who else uses them |
-//! | `place` | a directory where something is mounted, or was |
+//! | `mount_point` | a directory where something is mounted, or was |
 //! | `settings` | the operator's file |
 //! | `owner` | who owns a tenant's trees? |
 //! | `tenant` | one tenant's two trees |
@@ -17,8 +17,8 @@ mod arguments;
 mod control;
 mod doctor;
 mod generate;
+mod mount_point;
 mod owner;
-mod place;
 mod pool;
 mod run;
 mod settings;

@@ -1,7 +1,7 @@
 //! The pools: for each tenant memory of its own, and one directory on the disk set aside, which one process uses at a time.
 
+use crate::mount_point::{State, state};
 use crate::owner::Owner;
-use crate::place::{State, state};
 use anyhow::{Context, bail};
 use minerva_config::{FsConfig, FsTenantSettings};
 use rustix::fs::{FlockOperation, flock};

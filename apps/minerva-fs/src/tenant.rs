@@ -1,7 +1,7 @@
 //! One tenant's two trees, from its directories to its mounts.
 
 use crate::owner::Owner;
-use crate::{place, pool};
+use crate::{mount_point, pool};
 use anyhow::Context;
 use minerva_cachefs::{Account, MountOptions, Mounted, SpillArea, Tree, TreeOptions, mount};
 use minerva_config::{FsConfig, FsTenantSettings};
@@ -108,7 +108,7 @@ fn make_way(folder: &Path, mode: u32) -> anyhow::Result<()> {
 
 impl Mount {
     fn new(tree: Tree, at: &Path, config: &FsConfig) -> anyhow::Result<Self> {
-        if place::prepare(at)? {
+        if mount_point::prepare(at)? {
             eprintln!("minerva-fs: {} was left by a process that was killed; it is mounted anew", at.display());
         }
         let tree = Arc::new(tree);

@@ -1,7 +1,7 @@
 //! All queues of a host: lets the one of each disk that may use its gaps run in them, and stops it when others come back.
 
 use crate::counters::Counters;
-use crate::place::{Groups, Place};
+use crate::directories::{Groups, QueueDirectories};
 use crate::run::{Run, WorkerProgram};
 use crate::spec::Spec;
 use minerva_background::Gap;
@@ -46,10 +46,10 @@ impl Settings {
         format!("{}/background-{id}", self.parent)
     }
 
-    fn place(&self, id: BackgroundId) -> Place {
+    fn place(&self, id: BackgroundId) -> QueueDirectories {
         let cgroup = self.cgroup(id);
         let groups = Groups { io: self.cgroup_root.join(&cgroup), freezer: self.freezer_root().join(&cgroup) };
-        Place::of(&self.runtime_dir, &self.state_dir, id, groups)
+        QueueDirectories::of(&self.runtime_dir, &self.state_dir, id, groups)
     }
 
     /// Root of a hierarchy that can freeze: the unified one, else the freezer of v1.
@@ -73,7 +73,7 @@ impl Settings {
 
 /// How a queue is, for whoever keeps it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Standing {
+pub struct QueueStatus {
     /// What is told to the engine.
     pub report: BackgroundReport,
     /// What people are told.
@@ -159,10 +159,13 @@ impl Executor {
     }
 
     /// How each queue is, since the last call.
-    pub fn standings(&mut self) -> Vec<Standing> {
-        let standing =
-            |run: &mut Run| Standing { report: run.report(), message: run.message.clone(), position: run.position() };
-        self.runs.values_mut().map(standing).collect()
+    pub fn statuses(&mut self) -> Vec<QueueStatus> {
+        let status = |run: &mut Run| QueueStatus {
+            report: run.report(),
+            message: run.message.clone(),
+            position: run.position(),
+        };
+        self.runs.values_mut().map(status).collect()
     }
 
     /// The daemon ends: all work is stopped, and waits for the next daemon.
@@ -207,7 +210,7 @@ fn elevator(sys: &Path, device: DeviceId) -> String {
 /// Stops the work of a daemon that is gone, so that none goes on without anybody who looks for others: for the guard.
 pub fn stop_all(runtime_dir: &Path) {
     for entry in fs::read_dir(runtime_dir.join("background")).into_iter().flatten().flatten() {
-        let Some(assignment) = crate::place::read::<crate::worker::Assignment>(&entry.path().join("spec")) else {
+        let Some(assignment) = crate::directories::read::<crate::worker::Assignment>(&entry.path().join("spec")) else {
             continue;
         };
         let (spec, place) = (assignment.spec, assignment.place);

@@ -6,7 +6,7 @@
 //! | `executor` | all queues of a host: runs one of each disk while others pause, and stops it when they come back |
 //! | `run` | one queue's worker, as its daemon sees it |
 //! | `work`, `worker` | the worker's own process |
-//! | `place` | its directories: what it is told, and what it says |
+//! | `directories` | its directories: what it is told, and what it says |
 //! | `groups`, `freezer` | the groups that it is in, and stopping what is in them |
 //! | `counters` | requests that others make of a disk |
 //! | `delete`, `delete_all` | a file or a directory with all in it, entry by entry, never through a link or into a mount |
@@ -17,13 +17,13 @@ mod availability;
 mod counters;
 mod delete;
 mod delete_all;
+mod directories;
 mod error;
 mod executor;
 mod freezer;
 mod groups;
 mod md;
 mod pace;
-mod place;
 mod run;
 mod scrub;
 mod spec;
@@ -33,7 +33,7 @@ mod worker;
 
 pub use delete::{DeleteError, Deletion, Left, Removed};
 pub use error::WorkError;
-pub use executor::{Executor, Settings, Standing, stop_all};
+pub use executor::{Executor, QueueStatus, Settings, stop_all};
 pub use pace::Pace;
 pub use run::WorkerProgram;
 pub use spec::{FileIdentity, Kind, Spec};

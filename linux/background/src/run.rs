@@ -2,10 +2,10 @@
 
 mod stopping;
 
+use crate::directories::{QueueDirectories, replace};
 use crate::error::WorkError;
 use crate::freezer::Freezer;
 use crate::md::Array;
-use crate::place::{Place, replace};
 use crate::spec::{Kind, Spec};
 use crate::worker::Assignment;
 use crate::{groups, scrub};
@@ -38,7 +38,7 @@ pub struct WorkerProgram {
 pub(crate) struct Run {
     pub(crate) spec: Spec,
     pub(crate) device: DeviceId,
-    place: Place,
+    place: QueueDirectories,
     freezer: Freezer,
     pub(crate) pace: BackgroundPace,
     child: Option<Child>,
@@ -58,7 +58,7 @@ pub(crate) struct Run {
 
 impl Run {
     /// A queue, with the worker that it has from before if there is one: that is stopped until it is let run.
-    pub(crate) fn new(spec: Spec, device: DeviceId, place: Place, now: Nanos, ran_before: Nanos) -> Self {
+    pub(crate) fn new(spec: Spec, device: DeviceId, place: QueueDirectories, now: Nanos, ran_before: Nanos) -> Self {
         let freezer = Freezer::at(&place.groups.freezer);
         let mut run = Self {
             is_alive: place.is_alive(),

@@ -1,8 +1,8 @@
 //! The worker: a process of its own that does one queue's work, in groups that its daemon freezes and weighs. It outlives the daemon.
 
+use crate::directories::{Ended, QueueDirectories, read, replace};
 use crate::error::WorkError;
 use crate::freezer::Freezer;
-use crate::place::{Ended, Place, read, replace};
 use crate::spec::Kind;
 use crate::worker::{Assignment, Worker};
 use crate::{delete_all, md, scrub, trim};
@@ -94,8 +94,8 @@ fn command(worker: &Worker) -> Result<(), WorkError> {
 }
 
 /// Moves this process into its groups. The one that can be frozen is so, until the daemon lets it run.
-fn enter(place: &Place) -> Result<(), WorkError> {
-    let Place { groups, .. } = place;
+fn enter(place: &QueueDirectories) -> Result<(), WorkError> {
+    let QueueDirectories { groups, .. } = place;
     let mut last = Ok(());
     for _ in 0..ENTER_TRIES {
         crate::groups::make(&groups.io)?;

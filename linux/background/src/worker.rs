@@ -1,6 +1,6 @@
 //! What a worker was given to do, and what it says of it.
 
-use crate::place::{Place, Progress, replace};
+use crate::directories::{Progress, QueueDirectories, replace};
 use crate::spec::Spec;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -12,7 +12,7 @@ pub(crate) struct Assignment {
     /// What to do.
     pub(crate) spec: Spec,
     /// Where.
-    pub(crate) place: Place,
+    pub(crate) place: QueueDirectories,
 }
 
 /// A worker at work.

@@ -1,6 +1,6 @@
 //! What the program says, and what it leaves.
 
-use crate::place::{Place, is_mounted};
+use crate::pool_folder::{PoolFolder, is_mounted};
 use rustix::mount::{UnmountFlags, unmount};
 use rustix::process::{Signal, kill_process};
 use std::fs::{self, File};
@@ -11,7 +11,7 @@ fn text(bytes: &[u8]) -> String {
 
 #[test]
 fn a_good_file_is_judged_and_nothing_is_mounted() {
-    let place = Place::new("user = \"nobody\"");
+    let place = PoolFolder::new("user = \"nobody\"");
     let output = place.run(&["--check"]);
     let said = text(&output.stdout);
     assert!(output.status.success(), "{}", text(&output.stderr));
@@ -23,7 +23,7 @@ fn a_good_file_is_judged_and_nothing_is_mounted() {
 #[test]
 fn mistakes_are_told_with_the_file_the_line_and_what_to_do() {
     let refused = |tenant: &str, says: &[&str]| {
-        let output = Place::new(tenant).run(&["--check"]);
+        let output = PoolFolder::new(tenant).run(&["--check"]);
         let said = text(&output.stderr);
         assert!(!output.status.success());
         for part in says {
@@ -40,7 +40,7 @@ fn mistakes_are_told_with_the_file_the_line_and_what_to_do() {
 
 #[test]
 fn a_second_daemon_on_one_pool_is_told_who_has_it_and_disturbs_nothing() {
-    let place = Place::new("");
+    let place = PoolFolder::new("");
     let service = place.serve();
     fs::write(place.stable().join("file"), "text").unwrap();
     let output = place.run(&[]);
@@ -56,7 +56,7 @@ fn a_second_daemon_on_one_pool_is_told_who_has_it_and_disturbs_nothing() {
 
 #[test]
 fn what_somebody_else_mounted_is_left_alone() {
-    let place = Place::new("");
+    let place = PoolFolder::new("");
     fs::create_dir_all(place.stable()).unwrap();
     rustix::mount::mount("minerva-test", place.stable(), "tmpfs", rustix::mount::MountFlags::empty(), None).unwrap();
     let output = place.run(&[]);
@@ -68,7 +68,7 @@ fn what_somebody_else_mounted_is_left_alone() {
 
 #[test]
 fn sigterm_unmounts_and_gives_empty_memory_back() {
-    let place = Place::new("");
+    let place = PoolFolder::new("");
     for signal in [Signal::TERM, Signal::INT] {
         let mut service = place.serve();
         assert!(is_mounted(&place.temporary()) && is_mounted(&place.stable()));
@@ -85,7 +85,7 @@ fn sigterm_unmounts_and_gives_empty_memory_back() {
 
 #[test]
 fn what_is_in_memory_outlives_a_stop() {
-    let place = Place::new("");
+    let place = PoolFolder::new("");
     let service = place.serve();
     fs::write(place.temporary().join("file"), "text").unwrap();
     assert!(service.terminate());
@@ -96,7 +96,7 @@ fn what_is_in_memory_outlives_a_stop() {
 
 #[test]
 fn a_stop_waits_for_who_has_a_file_open() {
-    let place = Place::new("");
+    let place = PoolFolder::new("");
     let mut service = place.serve();
     let file = File::create(place.stable().join("file")).unwrap();
     kill_process(service.pid(), Signal::TERM).unwrap();
@@ -112,7 +112,7 @@ fn a_stop_waits_for_who_has_a_file_open() {
 
 #[test]
 fn a_second_signal_takes_a_used_tree_out_of_sight_and_ends() {
-    let place = Place::new("");
+    let place = PoolFolder::new("");
     let mut service = place.serve();
     let file = File::create(place.stable().join("file")).unwrap();
     std::os::unix::fs::FileExt::write_all_at(&file, b"acknowledged", 0).unwrap();
@@ -127,7 +127,7 @@ fn a_second_signal_takes_a_used_tree_out_of_sight_and_ends() {
 
 #[test]
 fn the_doctor_tries_passthrough_and_finds_what_was_left() {
-    let place = Place::new("");
+    let place = PoolFolder::new("");
     let mut service = place.serve();
     fs::write(place.stable().join("file"), "text").unwrap();
     service.kill();
@@ -147,7 +147,7 @@ fn the_doctor_tries_passthrough_and_finds_what_was_left() {
 
 #[test]
 fn status_shows_each_tree() {
-    let place = Place::new("");
+    let place = PoolFolder::new("");
     let service = place.serve();
     fs::write(place.stable().join("file"), vec![0; 3 << 20]).unwrap();
     let output = place.run(&["status"]);

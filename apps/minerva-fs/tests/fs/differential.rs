@@ -1,6 +1,6 @@
 //! Drawn operations on a tree and on a plain directory beside it: answer by answer and byte by byte the same.
 
-use crate::place::Place;
+use crate::pool_folder::PoolFolder;
 use rustix::fs::{
     AtFlags, CWD, FallocateFlags, Mode, OFlags, RenameFlags, SeekFrom, fallocate, ftruncate, linkat, mkdirat, openat,
     renameat_with, seek, statat, unlinkat,
@@ -199,7 +199,7 @@ fn a_tree_does_what_a_plain_directory_does() {
     let settings =
         [("", ""), ("temporary = \"6MiB\"\nwhen_full = \"spill\"", "[pools.temporary]\nwatermark = 50\nspill_to = 0")];
     for (tenant, tables) in settings {
-        let place = Place::with(tenant, tables);
+        let place = PoolFolder::with(tenant, tables);
         let service = place.serve();
         for tree in [place.temporary(), place.stable()] {
             let plain = tempfile::Builder::new().prefix("minerva-test-plain-").tempdir().unwrap();

@@ -1,7 +1,7 @@
 //! `kill -9`: what was acknowledged is there, the mounts come back at their places, and what open files can still do is what
 //! docs/cache-semantics.md says.
 
-use crate::place::{Place, is_mounted};
+use crate::pool_folder::{PoolFolder, is_mounted};
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -120,8 +120,10 @@ fn nothing_that_was_acknowledged_is_lost_when_the_service_is_killed() {
     let seed = std::env::var("PROPTEST_RNG_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
     let random = &mut fastrand::Rng::with_seed(seed);
     // So little memory that it spills all the time.
-    let place =
-        Place::with("temporary = \"4MiB\"\nwhen_full = \"spill\"", "[pools.temporary]\nwatermark = 50\nspill_to = 10");
+    let place = PoolFolder::with(
+        "temporary = \"4MiB\"\nwhen_full = \"spill\"",
+        "[pools.temporary]\nwatermark = 50\nspill_to = 10",
+    );
     let mut trees = [(place.temporary(), Known::default()), (place.stable(), Known::default())];
     let (mut number, mut operations, mut longest) = (0, 0_u64, Duration::ZERO);
     let mut service = place.serve();
@@ -158,7 +160,7 @@ fn nothing_that_was_acknowledged_is_lost_when_the_service_is_killed() {
 
 #[test]
 fn a_stale_mount_is_found_and_mounted_anew_at_its_place() {
-    let place = Place::new("");
+    let place = PoolFolder::new("");
     let mut service = place.serve();
     for tree in [place.temporary(), place.stable()] {
         fs::write(tree.join("file"), "text").unwrap();
@@ -178,7 +180,7 @@ fn a_stale_mount_is_found_and_mounted_anew_at_its_place() {
 
 #[test]
 fn what_an_open_file_can_do_after_a_kill() {
-    let place = Place::new("");
+    let place = PoolFolder::new("");
     let mut service = place.serve();
     let passes = place.status().stable.has_passthrough;
     if !passes {
@@ -216,7 +218,7 @@ fn what_an_open_file_can_do_after_a_kill() {
 
 #[test]
 fn a_mapping_that_outlived_a_daemon_keeps_its_file_in_memory() {
-    let place = Place::with("temporary = \"8MiB\"", "[pools.temporary]\nwatermark = 50\nspill_to = 0");
+    let place = PoolFolder::with("temporary = \"8MiB\"", "[pools.temporary]\nwatermark = 50\nspill_to = 0");
     let mut service = place.serve();
     if !place.status().temporary.has_passthrough {
         println!("skipped: this kernel has no FUSE passthrough");

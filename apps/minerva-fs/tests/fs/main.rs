@@ -7,7 +7,7 @@ mod differential;
 mod kill;
 mod operations;
 mod permissions;
-mod place;
+mod pool_folder;
 mod posix;
 mod quota;
 mod spill;

@@ -1,6 +1,6 @@
 //! Operation by operation, as docs/cache-semantics.md promises them, on both trees.
 
-use crate::place::{Place, TENANT};
+use crate::pool_folder::{PoolFolder, TENANT};
 use rustix::fs::{
     AtFlags, CWD, FallocateFlags, FlockOperation, Mode, OFlags, RenameFlags, SeekFrom, Timespec, Timestamps,
     XattrFlags, fallocate, flock, fsync, ftruncate, getxattr, linkat, listxattr, mknodat, open, openat, removexattr,
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 /// The service with both trees mounted, and what is promised of each.
 fn on_both(work: impl Fn(&Path)) {
-    let place = Place::new("");
+    let place = PoolFolder::new("");
     let service = place.serve();
     for tree in [place.temporary(), place.stable()] {
         work(&tree);
@@ -47,7 +47,7 @@ fn data_come_back_through_the_kernel_and_through_the_service() {
 
 #[test]
 fn files_that_nobody_writes_are_read_by_the_kernel() {
-    let place = Place::new("");
+    let place = PoolFolder::new("");
     let _service = place.serve();
     let status = place.status();
     if !status.temporary.has_passthrough {
@@ -282,7 +282,7 @@ fn a_file_without_a_name_is_refused_so_that_programs_do_without() {
 
 #[test]
 fn extended_attributes_are_kept_in_stable_and_given_up_in_temporary() {
-    let place = Place::new("");
+    let place = PoolFolder::new("");
     let _service = place.serve();
     let (kept, given_up) = (place.stable().join("file"), place.temporary().join("file"));
     fs::write(&kept, "").unwrap();
@@ -325,7 +325,7 @@ fn copies_within_the_tree_are_whole() {
 
 #[test]
 fn the_room_that_is_shown_is_the_quota() {
-    let place = Place::new("temporary = \"64MiB\"\ntemporary_files = 50\nstable = \"32MiB\"\nstable_files = 40");
+    let place = PoolFolder::new("temporary = \"64MiB\"\ntemporary_files = 50\nstable = \"32MiB\"\nstable_files = 40");
     let _service = place.serve();
     for (tree, bytes, files) in [(place.temporary(), 64 << 20, 50), (place.stable(), 32 << 20, 40)] {
         let shown = statvfs(&tree).unwrap();

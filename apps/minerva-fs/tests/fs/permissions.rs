@@ -1,6 +1,6 @@
 //! Whose file is it, and who may: judged as on any other file system, by the user and groups of who asks.
 
-use crate::place::Place;
+use crate::pool_folder::PoolFolder;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
@@ -16,8 +16,8 @@ fn as_user(uid: u32, groups: &str, line: &str, at: &Path) -> Output {
     command.args(["sh", "-c", line]).current_dir(at).output().unwrap()
 }
 
-fn place() -> (Place, crate::place::Service) {
-    let place = Place::new(&format!("user = \"{USER}\""));
+fn place() -> (PoolFolder, crate::pool_folder::Service) {
+    let place = PoolFolder::new(&format!("user = \"{USER}\""));
     // Tests' directories are closed to others.
     fs::set_permissions(place.folder.path(), fs::Permissions::from_mode(0o711)).unwrap();
     let service = place.serve();

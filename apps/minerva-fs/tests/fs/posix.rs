@@ -1,6 +1,6 @@
 //! Other people's tests of a file system: pjdfstest and fsx, on both trees.
 
-use crate::place::Place;
+use crate::pool_folder::PoolFolder;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -20,9 +20,9 @@ fn tool(name: &str) -> Option<PathBuf> {
 }
 
 /// A service for them, with roots that others may enter: pjdfstest becomes other users.
-fn place() -> (Place, crate::place::Service) {
+fn place() -> (PoolFolder, crate::pool_folder::Service) {
     use std::os::unix::fs::PermissionsExt;
-    let place = Place::new("");
+    let place = PoolFolder::new("");
     std::fs::set_permissions(place.folder.path(), std::fs::Permissions::from_mode(0o711)).unwrap();
     let service = place.serve();
     for tree in [place.temporary(), place.stable()] {

@@ -1,6 +1,6 @@
 //! Quotas: bytes and files, to the block, and what a walk finds is what was counted.
 
-use crate::place::Place;
+use crate::pool_folder::PoolFolder;
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::{Errno, pwrite};
 use std::fs::{self, File};
@@ -9,8 +9,8 @@ use std::path::Path;
 
 const MIB: usize = 1 << 20;
 
-fn place() -> Place {
-    Place::new("temporary = \"8MiB\"\ntemporary_files = 20\nstable = \"8MiB\"\nstable_files = 20")
+fn place() -> PoolFolder {
+    PoolFolder::new("temporary = \"8MiB\"\ntemporary_files = 20\nstable = \"8MiB\"\nstable_files = 20")
 }
 
 fn errno(error: &std::io::Error) -> Option<i32> {
@@ -115,7 +115,7 @@ fn a_removed_file_is_counted_until_its_last_user_closes_it() {
 
 #[test]
 fn what_was_counted_is_what_a_walk_finds() {
-    let place = Place::new("");
+    let place = PoolFolder::new("");
     let service = place.serve();
     let random = &mut fastrand::Rng::with_seed(7);
     for tree in [place.temporary(), place.stable()] {
@@ -142,7 +142,7 @@ fn what_was_counted_is_what_a_walk_finds() {
 
 #[test]
 fn a_quota_below_what_is_used_refuses_more_and_loses_nothing() {
-    let place = Place::new("");
+    let place = PoolFolder::new("");
     let service = place.serve();
     for tree in [place.temporary(), place.stable()] {
         fs::write(tree.join("file"), vec![1; 4 * MIB]).unwrap();

@@ -1,6 +1,6 @@
 //! From memory to the disk: who goes first, who stays, and that nobody notices.
 
-use crate::place::Place;
+use crate::pool_folder::PoolFolder;
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::time::{Duration, SystemTime};
@@ -12,7 +12,7 @@ fn data(seed: u8, bytes: usize) -> Vec<u8> {
 }
 
 /// Files of one MiB, each used an hour after the one before.
-fn fill(place: &Place, files: u8) {
+fn fill(place: &PoolFolder, files: u8) {
     for number in 0..files {
         let path = place.temporary().join(number.to_string());
         fs::write(&path, data(number, MIB)).unwrap();
@@ -23,14 +23,14 @@ fn fill(place: &Place, files: u8) {
 }
 
 /// What lies on the disk for the tenant.
-fn on_disk(place: &Place) -> usize {
+fn on_disk(place: &PoolFolder) -> usize {
     let count = |folder: fs::DirEntry| fs::read_dir(folder.path()).unwrap().count();
     fs::read_dir(place.pool().join("spilled/web")).unwrap().map(|folder| count(folder.unwrap())).sum()
 }
 
 #[test]
 fn above_the_watermark_the_oldest_closed_go_and_an_open_one_stays() {
-    let place = Place::with("temporary = \"10MiB\"", "[pools.temporary]\nwatermark = 75\nspill_to = 50");
+    let place = PoolFolder::with("temporary = \"10MiB\"", "[pools.temporary]\nwatermark = 75\nspill_to = 50");
     let _service = place.serve();
     // Held open since before, and the oldest of all.
     let held = OpenOptions::new()
@@ -72,7 +72,7 @@ fn above_the_watermark_the_oldest_closed_go_and_an_open_one_stays() {
 
 #[test]
 fn what_spilled_is_there_after_a_kill_and_after_a_stop() {
-    let place = Place::with("temporary = \"10MiB\"", "[pools.temporary]\nwatermark = 75\nspill_to = 30");
+    let place = PoolFolder::with("temporary = \"10MiB\"", "[pools.temporary]\nwatermark = 75\nspill_to = 30");
     let mut service = place.serve();
     fill(&place, 9);
     place.until("it spills", |status| status.temporary.bytes <= 3 << 20);
@@ -94,8 +94,10 @@ fn what_spilled_is_there_after_a_kill_and_after_a_stop() {
 
 #[test]
 fn a_tenant_that_chose_so_goes_over_to_the_disk_when_memory_is_full() {
-    let place =
-        Place::with("temporary = \"4MiB\"\nwhen_full = \"spill\"", "[pools.temporary]\nwatermark = 100\nspill_to = 90");
+    let place = PoolFolder::with(
+        "temporary = \"4MiB\"\nwhen_full = \"spill\"",
+        "[pools.temporary]\nwatermark = 100\nspill_to = 90",
+    );
     let _service = place.serve();
     // One file larger than all memory, while it is written.
     let file =
@@ -116,8 +118,10 @@ fn a_tenant_that_chose_so_goes_over_to_the_disk_when_memory_is_full() {
 
 #[test]
 fn with_no_room_on_the_disk_files_stay_in_memory() {
-    let place =
-        Place::with("temporary = \"10MiB\"\nstable = \"2MiB\"", "[pools.temporary]\nwatermark = 75\nspill_to = 10");
+    let place = PoolFolder::with(
+        "temporary = \"10MiB\"\nstable = \"2MiB\"",
+        "[pools.temporary]\nwatermark = 75\nspill_to = 10",
+    );
     let _service = place.serve();
     fill(&place, 9);
     place.until("it spills what fits", |status| status.temporary.spilled_files == 2);

@@ -2,7 +2,7 @@
 
 use crate::clock::boottime;
 use anyhow::Context;
-use minerva_linux_background::{Executor, Settings, Spec, Standing};
+use minerva_linux_background::{Executor, QueueStatus, Settings, Spec};
 use minerva_model::{BackgroundId, BackgroundOrder, DeviceId, Nanos};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -26,7 +26,7 @@ enum Word {
 /// The loop's end.
 pub(crate) struct Carrier {
     words: Sender<Word>,
-    standings: Receiver<Vec<Standing>>,
+    statuses: Receiver<Vec<QueueStatus>>,
     thread: JoinHandle<()>,
 }
 
@@ -34,7 +34,7 @@ impl Carrier {
     /// Starts the thread.
     pub(crate) fn start(settings: Settings) -> anyhow::Result<Self> {
         let (words, heard) = channel();
-        let (tell, standings) = channel();
+        let (tell, statuses) = channel();
         let thread = std::thread::Builder::new()
             .name("background".to_owned())
             .spawn(move || {
@@ -44,7 +44,7 @@ impl Carrier {
                 carry(&mut Executor::new(settings), &heard, &tell);
             })
             .context("failed to start the thread for background work")?;
-        Ok(Self { words, standings, thread })
+        Ok(Self { words, statuses, thread })
     }
 
     /// A queue, with the time that it ran before.
@@ -65,8 +65,8 @@ impl Carrier {
     }
 
     /// How queues are, as asked for in the slice before; and asks again. Never waits.
-    pub(crate) fn standings(&self) -> Vec<Standing> {
-        let told = self.standings.try_iter().flatten().collect();
+    pub(crate) fn statuses(&self) -> Vec<QueueStatus> {
+        let told = self.statuses.try_iter().flatten().collect();
         self.say(Word::Tell);
         told
     }
@@ -85,7 +85,7 @@ impl Carrier {
     }
 }
 
-fn carry(executor: &mut Executor, words: &Receiver<Word>, tell: &Sender<Vec<Standing>>) {
+fn carry(executor: &mut Executor, words: &Receiver<Word>, tell: &Sender<Vec<QueueStatus>>) {
     loop {
         let wait = executor.step(boottime()).unwrap_or(REST);
         let word = match words.recv_timeout(wait) {
@@ -99,7 +99,7 @@ fn carry(executor: &mut Executor, words: &Receiver<Word>, tell: &Sender<Vec<Stan
             Word::BeginAgain(id) => executor.begin_again(id),
             Word::Remove(id) => executor.remove(id),
             // The loop may have ended.
-            Word::Tell => drop(tell.send(executor.standings())),
+            Word::Tell => drop(tell.send(executor.statuses())),
             Word::Stop => return executor.stop(),
         }
     }

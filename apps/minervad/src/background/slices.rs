@@ -5,7 +5,7 @@ use super::disk_of::disk_of;
 use super::registered::spec;
 use crate::clock::boottime;
 use crate::slice_loop::Driver;
-use minerva_linux_background::Standing;
+use minerva_linux_background::QueueStatus;
 use minerva_model::{BackgroundCost, BackgroundId, BackgroundState, DeviceId, Event, Nanos};
 use minerva_store::BackgroundRow;
 use std::path::Path;
@@ -18,8 +18,8 @@ impl Driver {
     pub(crate) fn carry_background(&mut self) {
         self.load_background();
         let Some(carrier) = &self.background.carrier else { return };
-        for standing in carrier.standings() {
-            self.background_stands(&standing);
+        for status in carrier.statuses() {
+            self.background_stands(&status);
         }
     }
 
@@ -55,8 +55,8 @@ impl Driver {
         self.devices.contains_key(&device).then_some(device)
     }
 
-    fn background_stands(&mut self, standing: &Standing) {
-        let Standing { report, message, position } = standing;
+    fn background_stands(&mut self, status: &QueueStatus) {
+        let QueueStatus { report, message, position } = status;
         let Some(queue) = self.background.queues.get_mut(&report.id) else { return };
         let before = queue.row.state;
         let row = &mut queue.row;

@@ -1,9 +1,9 @@
 //! Letting a worker run, and stopping it.
 
 use super::Run;
+use crate::directories::{read, replace};
 use crate::error::WorkError;
 use crate::md::{Array, Speeds};
-use crate::place::{read, replace};
 use crate::spec::Kind;
 use crate::{groups, scrub};
 use minerva_model::BackgroundHold;

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 /// Directories of one queue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Place {
+pub(crate) struct QueueDirectories {
     /// Gone after a reboot, as the worker is.
     pub(crate) runtime: PathBuf,
     /// Kept.
@@ -64,7 +64,7 @@ pub(crate) struct Ended {
     pub(crate) progress: Progress,
 }
 
-impl Place {
+impl QueueDirectories {
     /// That of a queue below the daemon's directories.
     pub(crate) fn of(runtime_dir: &Path, state_dir: &Path, id: BackgroundId, groups: Groups) -> Self {
         let below = |directory: &Path| directory.join("background").join(id.to_string());

@@ -12,7 +12,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) const TENANT: &str = "web";
 
 /// Directories of a test.
-pub(crate) struct Place {
+pub(crate) struct PoolFolder {
     pub(crate) folder: tempfile::TempDir,
 }
 
@@ -26,7 +26,7 @@ impl Drop for Service {
     }
 }
 
-impl Drop for Place {
+impl Drop for PoolFolder {
     fn drop(&mut self) {
         for tenant in [TENANT, "other"] {
             for kind in ["temporary", "stable"] {
@@ -37,7 +37,7 @@ impl Drop for Place {
     }
 }
 
-impl Place {
+impl PoolFolder {
     /// One tenant with these settings.
     pub(crate) fn new(tenant: &str) -> Self {
         Self::with(tenant, "")
