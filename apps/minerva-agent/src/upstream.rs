@@ -83,11 +83,21 @@ impl Upstream {
             if is_refusal(&status) || !self.is_away(&status) {
                 break;
             }
-            self.reach.send_replace(Reach::Never(reason(&status)));
+            let reason = reason(&status);
+            let is_sought = self.reach.send_if_modified(|reach| {
+                let is_sought = !matches!(reach, Reach::Once);
+                if is_sought {
+                    *reach = Reach::Never(reason);
+                }
+                is_sought
+            });
+            // Somebody else has reached it meanwhile.
+            if !is_sought {
+                return;
+            }
             sleep(backoff.after(retry_after(&status), fastrand::f64())).await;
         }
         self.was_there();
-        self.reach.send_replace(Reach::Once);
     }
 
     /// What a program is told while the server was never there: at once, so that it goes on as where there is none.
@@ -150,8 +160,13 @@ impl Upstream {
         Ok(answers.into_inner())
     }
 
-    /// The server answered.
+    /// The server answered, whoever asked it.
     pub(crate) fn was_there(&self) {
+        self.reach.send_if_modified(|reach| {
+            let is_first = !matches!(reach, Reach::Once);
+            *reach = Reach::Once;
+            is_first
+        });
         if !self.is_there.swap(true, Ordering::Relaxed) {
             tracing::info!(server = %self.address, "the server is back");
         }
@@ -199,5 +214,27 @@ fn reason(status: &Status) -> String {
     match status.source() {
         Some(_) => cause.to_string(),
         None => status.message().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever resumes a level may reach a server that is back before the next of the growing pauses of [`Upstream::seek`] is over.
+    #[tokio::test]
+    async fn what_anybody_reached_is_there_for_programs_at_once() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let address = format!("unix:{}", directory.path().join("server.sock").display()).parse().expect("an address");
+        let upstream = Upstream::new(&address, &Credentials::default()).expect("a transport");
+        let sought = upstream.clone();
+        let seek = tokio::spawn(async move { sought.seek().await });
+        let absence = upstream.absence().await.expect("nobody listens");
+        assert_eq!(absence.code(), Code::Unavailable);
+        upstream.was_there();
+        assert!(upstream.absence().await.is_none());
+        // The search ends with its next failure, and takes nothing back.
+        seek.await.expect("an end");
+        assert!(upstream.absence().await.is_none());
     }
 }

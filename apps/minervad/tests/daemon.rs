@@ -186,15 +186,36 @@ fn a_slice_in_which_nothing_changed_writes_nothing() {
 
 #[test]
 fn a_disk_that_is_removed_under_load_is_named_and_takes_nothing_with_it() {
+    removed_under_load(false);
+}
+
+#[test]
+fn a_disk_whose_name_is_another_one_s_within_a_slice_is_named_as_gone() {
+    removed_under_load(true);
+}
+
+/// Takes the disk away, and maybe gives its name to another one at once.
+fn removed_under_load(replaced: bool) {
     let Some((bed, mut daemon)) = steered(ENFORCE) else { return };
-    let detached = std::process::Command::new("losetup").args(["-d", &format!("/dev/{}", bed.device)]).status();
-    assert!(detached.expect("losetup").success());
-    let devices = || daemon.status().and_then(|status| status.slice).map_or(1, |slice| slice.devices.len());
-    until("the disk is gone", || devices() == 0);
+    let losetup = |arguments: &[&str]| {
+        std::process::Command::new("losetup").args(arguments).output().expect("losetup").status.success()
+    };
+    let (disk, start) = (format!("/dev/{}", bed.device), format!("{} (", bed.device));
+    assert!(losetup(&["-d", &disk]));
+    if replaced {
+        let image = bed.directory.path().join(format!("{}-another.img", bed.name));
+        fs::File::create(&image).and_then(|file| file.set_len(64 << 20)).expect("a backing file");
+        // It is free when the last reader has closed it; who looks for a free one at that moment may have it.
+        let taken = format!("/sys/block/{}/loop/backing_file", bed.device);
+        let is_another = || fs::read_to_string(&taken).is_ok_and(|file| !file.contains(&format!("{}.img", bed.name)));
+        until("the name is another disk's", || is_another() || losetup(&[&disk, &image.to_string_lossy()]));
+    }
+    let findings = || daemon.status().map_or_else(Vec::new, |status| status.findings);
+    // Not that there is no disk: whoever looks for a free loop device may have taken this one by then.
+    let is_gone = |one: &v1::Finding| one.kind == "disk-gone" && one.message.starts_with(&start);
+    daemon.until("the disk is named", || findings().iter().any(is_gone));
     daemon.pass_slices(3);
-    let findings = daemon.status().expect("an answer").findings;
-    let gone = format!("{} (", bed.device);
-    assert!(findings.iter().any(|one| one.kind == "disk-gone" && one.message.starts_with(&gone)), "{findings:?}");
+    let findings = findings();
     assert!(findings.iter().all(|one| one.kind != "write-refused"), "{findings:?}");
     daemon.signal("-TERM");
     assert!(daemon.child.wait().expect("an end").success(), "{}", daemon.log());
