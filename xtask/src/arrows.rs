@@ -29,6 +29,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("api/client", &["api"]),
     ("api", &[]),
     ("tenant-server", &["core/model", "linux/observe", "config", "api"]),
+    ("daemon/served-disks", &["core/model", "linux/actuate"]),
     (
         "apps/",
         &[
@@ -43,6 +44,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "api",
             "api/client",
             "tenant-server",
+            "daemon/",
         ],
     ),
     ("sdk/", &["api", "api/client"]),

@@ -18,7 +18,6 @@ use crate::overwriters::OverwriterWatch;
 use crate::progress::Progress;
 use crate::recording::Recording;
 use crate::scope::Scope;
-use crate::servers::Servers;
 use crate::store_thread::Memory;
 use crate::tenants::pending::{Parts, Response};
 use crate::tenants::together::Together;
@@ -30,6 +29,7 @@ use minerva_model::{
     Device, DeviceId, Effect, Event, Finding, FindingKind, KnobWrite, Mode, Nanos, RefusalKind, Sample, Tenant,
     TenantHistory, TenantId,
 };
+use minerva_served_disks::Servers;
 use minerva_store::StoredClaim;
 use minerva_tenant_server::directory::Directory;
 use minerva_tenant_server::live_settings::LiveSettings;

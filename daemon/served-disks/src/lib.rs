@@ -5,9 +5,8 @@
 
 mod account;
 mod metrics;
-mod slice;
 
-pub(crate) use metrics::ServedMetrics;
+pub use metrics::ServedMetrics;
 
 use account::Account;
 use minerva_linux_actuate::{ask_server, server_names, server_socket};
@@ -26,7 +25,7 @@ const REST: Nanos = Nanos::from_secs(5);
 
 /// All servers.
 #[derive(Debug)]
-pub(crate) struct Servers {
+pub struct Servers {
     runtime_dir: PathBuf,
     known: BTreeMap<String, Known>,
     /// Those that did not answer, and since when.
@@ -53,12 +52,12 @@ struct Owner {
 
 impl Servers {
     /// None yet.
-    pub(crate) fn new(runtime_dir: PathBuf, metrics: ServedMetrics) -> Self {
+    pub fn new(runtime_dir: PathBuf, metrics: ServedMetrics) -> Self {
         Self { runtime_dir, known: BTreeMap::new(), silent: BTreeMap::new(), account: Account::default(), metrics }
     }
 
     /// Asks all, and says what the engine is to hear. `tenant_of` says whose a process is, `is_known` whether a disk is looked at.
-    pub(crate) fn look(
+    pub fn look(
         &mut self,
         now: Nanos,
         tenant_of: impl Fn(u32) -> Option<TenantId>,
@@ -86,7 +85,7 @@ impl Servers {
     }
 
     /// What guests transferred, as the kernel would have counted it had they done it themselves.
-    pub(crate) fn add_to(&mut self, sample: &mut Sample, tenant_of: impl Fn(u32) -> Option<TenantId>) {
+    pub fn add_to(&mut self, sample: &mut Sample, tenant_of: impl Fn(u32) -> Option<TenantId>) {
         for (name, known) in &self.known {
             let device_of: BTreeMap<&str, DeviceId> = known.devices().collect();
             let owned = known.report.disks.iter().filter_map(|disk| {
@@ -100,7 +99,7 @@ impl Servers {
     }
 
     /// A tenant is gone.
-    pub(crate) fn tenant_gone(&mut self, id: TenantId) {
+    pub fn tenant_gone(&mut self, id: TenantId) {
         self.account.tenant_gone(id);
         for known in self.known.values_mut() {
             known.owners.retain(|_, owner| owner.tenant != id);
