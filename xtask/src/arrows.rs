@@ -30,6 +30,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("api", &[]),
     ("tenant-server", &["core/model", "linux/observe", "config", "api"]),
     ("daemon/served-disks", &["core/model", "linux/actuate"]),
+    ("daemon/store-thread", &["core/model", "core/forecast", "store"]),
     (
         "apps/",
         &[

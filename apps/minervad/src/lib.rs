@@ -30,7 +30,6 @@ mod servers;
 mod signals;
 mod slice_loop;
 mod start;
-mod store_thread;
 mod tenants;
 
 use arguments::{Arguments, Hidden};

@@ -4,6 +4,7 @@
 //! in `minerva-ctl top` and `explain`.
 
 use minerva_model::FindingKind;
+use minerva_store_thread::StoreMetrics;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -29,12 +30,6 @@ pub(crate) struct HorizonLabel {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(crate) struct KindLabel {
     pub(crate) kind: &'static str,
-}
-
-/// Label `of`: what a transaction of the store was for.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(crate) struct CommitLabel {
-    pub(crate) of: &'static str,
 }
 
 /// Labels `kind`: `device` or `group`, `name`: the kernel's or the operator's, and `horizon`: `day` or `week`.
@@ -80,9 +75,7 @@ pub(crate) struct Metrics {
     pub(crate) reloads: Family<OutcomeLabel, Counter>,
     pub(crate) commands_waiting: Gauge,
     pub(crate) journal_syncs: Counter,
-    pub(crate) store_commits: Family<CommitLabel, Counter>,
-    pub(crate) store_failures: Counter,
-    pub(crate) store_rows_dropped: Counter,
+    pub(crate) store: StoreMetrics,
     pub(crate) client_slices_dropped: Counter,
     pub(crate) requests: Family<RequestLabels, Counter>,
     pub(crate) refusals_dropped: Counter,
@@ -118,9 +111,7 @@ impl Metrics {
             reloads: Family::default(),
             commands_waiting: Gauge::default(),
             journal_syncs: Counter::default(),
-            store_commits: Family::default(),
-            store_failures: Counter::default(),
-            store_rows_dropped: Counter::default(),
+            store: StoreMetrics::default(),
             client_slices_dropped: Counter::default(),
             requests: Family::default(),
             refusals_dropped: Counter::default(),
@@ -140,9 +131,6 @@ impl Metrics {
         }
         for outcome in ["accepted", "refused"] {
             drop(metrics.reloads.get_or_create(&OutcomeLabel { outcome }));
-        }
-        for of in ["requests", "slice"] {
-            drop(metrics.store_commits.get_or_create(&CommitLabel { of }));
         }
         let registry = metrics.register(mode);
         (metrics, registry)
@@ -174,11 +162,7 @@ impl Metrics {
         registry.register("commands_waiting", text, self.commands_waiting.clone());
         let text = "Times that the journal of knobs was synced: once for all that are written together";
         registry.register("journal_syncs", text, self.journal_syncs.clone());
-        let text = "Transactions of the store, by what they were for; each takes one sync at most";
-        registry.register("store_commits", text, self.store_commits.clone());
-        registry.register("store_failures", "Times the store refused a batch", self.store_failures.clone());
-        let text = "Audit rows given up because the store did not keep up";
-        registry.register("store_rows_dropped", text, self.store_rows_dropped.clone());
+        self.store.register(&mut registry);
         let text = "Slices that a watching client was too slow for";
         registry.register("client_slices_dropped", text, self.client_slices_dropped.clone());
         let text = "Requests of tenants that reached the slice loop, by what was asked and how it was answered";
@@ -206,11 +190,6 @@ impl Metrics {
         registry.register("load_forecast_bytes", text, self.load_forecast.clone());
         let text = "Skill of those forecasts: 1 is perfect, 0 no better than naive ones";
         registry.register("load_forecast_skill_ratio", text, self.load_forecast_skill.clone());
-    }
-
-    /// Counts transactions of the store, for `requests` or for a `slice`.
-    pub(crate) fn committed(&self, of: &'static str, count: u64) {
-        self.store_commits.get_or_create(&CommitLabel { of }).inc_by(count);
     }
 
     /// Counts one interval.

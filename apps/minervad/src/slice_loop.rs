@@ -18,7 +18,6 @@ use crate::overwriters::OverwriterWatch;
 use crate::progress::Progress;
 use crate::recording::Recording;
 use crate::scope::Scope;
-use crate::store_thread::Memory;
 use crate::tenants::pending::{Parts, Response};
 use crate::tenants::together::Together;
 use anyhow::Context;
@@ -31,6 +30,7 @@ use minerva_model::{
 };
 use minerva_served_disks::Servers;
 use minerva_store::StoredClaim;
+use minerva_store_thread::Memory;
 use minerva_tenant_server::directory::Directory;
 use minerva_tenant_server::live_settings::LiveSettings;
 use minerva_tenant_server::request::Refusal;

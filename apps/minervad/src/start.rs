@@ -2,7 +2,7 @@
 
 use crate::arguments::Arguments;
 use crate::background::Background;
-use crate::command::{Commands, QUEUE_LENGTH};
+use crate::command::{Command, Commands, QUEUE_LENGTH};
 use crate::findings::{Digest, Findings};
 use crate::free_space::FreeSpace;
 use crate::metrics::Metrics;
@@ -20,7 +20,6 @@ use crate::progress::Progress;
 use crate::recording::Recording;
 use crate::scope::Scope;
 use crate::slice_loop::Driver;
-use crate::store_thread::Memory;
 use crate::tenants::pending::Parts;
 use crate::tenants::together::Together;
 use crate::{guard, logging, signals};
@@ -31,6 +30,7 @@ use minerva_linux_actuate::{InstanceLock, NamedGroups, Writer, sweep_probes};
 use minerva_linux_observe::{Observer, Roots};
 use minerva_model::{CgroupVersion, Mode};
 use minerva_served_disks::{ServedMetrics, Servers};
+use minerva_store_thread::{Memory, MemorySettings};
 use minerva_tenant_server::directory::Directory;
 use minerva_tenant_server::listen::TenantListeners;
 use minerva_tenant_server::live_settings::LiveSettings;
@@ -87,7 +87,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let tenant_listeners = TenantListeners::open(&config.participation)?;
     let (sender, commands) = sync_channel(QUEUE_LENGTH);
     let sender = Commands::new(sender, metrics.commands_waiting.clone());
-    let memory = Memory::start(&config.daemon, config.participation.ledger_keep, &metrics, sender.clone())?;
+    let memory = remember(&config, &metrics, sender.clone())?;
     let slices = tokio::sync::broadcast::Sender::new(WATCH_QUEUE_LENGTH);
     let service = Service {
         commands: sender.clone(),
@@ -153,6 +153,21 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     // Held to the very end: the next daemon starts when this one has put everything back.
     drop(lock);
     result
+}
+
+/// What was remembered, and the thread that goes on.
+fn remember(config: &Config, metrics: &Metrics, commands: Commands) -> anyhow::Result<Memory> {
+    let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let settings = MemorySettings {
+        state_dir: config.daemon.state_dir.clone(),
+        boot_id: boot_id.trim().to_owned(),
+        ledger_keep: config.participation.ledger_keep,
+    };
+    let wake = Box::new(move || {
+        // A full queue means that the loop is awake.
+        let _ = commands.send(Command::StoreAnswered);
+    });
+    Ok(Memory::start(settings, metrics.store.clone(), wake)?)
 }
 
 fn load(arguments: &Arguments) -> anyhow::Result<OperatorFile> {

@@ -1,8 +1,8 @@
 //! Answers why a tenant has its shares: from the audit table, or from the loop itself when the store does not work.
 
-use crate::store_thread::Questions;
 use minerva_api::v1;
 use minerva_store::AuditRow;
+use minerva_store_thread::Questions;
 use tonic::Status;
 
 /// Knows whom to ask.

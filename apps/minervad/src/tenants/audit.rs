@@ -1,8 +1,8 @@
 //! `minerva-ctl audit`: what tenants asked for and were answered, merged with the entries of the ledger.
 
-use crate::store_thread::Questions;
 use minerva_api::v1;
 use minerva_store::{LedgerRow, RequestRow, StoreError, Whose};
+use minerva_store_thread::Questions;
 use std::collections::BTreeMap;
 use tonic::Status;
 

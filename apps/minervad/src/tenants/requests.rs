@@ -2,7 +2,6 @@
 
 use crate::clock::{boottime, unix_ns};
 use crate::slice_loop::Driver;
-use crate::store_thread::Kept;
 use crate::tenants::describe;
 use crate::tenants::pending::{Answered, EngineAnswer, Response, Waiting};
 use crate::tenants::reports;
@@ -13,6 +12,7 @@ use minerva_model::{
     TenantRequest, Wish,
 };
 use minerva_store::{AnswerKind, LedgerRow, RequestRow};
+use minerva_store_thread::Kept;
 use minerva_tenant_server::refusals::{Refused, RefusedRequest, Who};
 use minerva_tenant_server::request::{Answer, BoostAmount, Call, Refusal, TenantCall, WantedDisk, Within};
 use prost::Message;

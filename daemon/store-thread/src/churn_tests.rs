@@ -1,18 +1,14 @@
 //! Tenants that come and go leave nothing in the daemon's memory of them, nor in its store.
 
-use super::Memory;
-use crate::command::Commands;
-use crate::metrics::Metrics;
-use minerva_config::DaemonSettings;
+use super::{Memory, MemorySettings, StoreMetrics};
 use minerva_model::{
     CgroupRef, Declaration, DeviceId, Level, Nanos, Origin, Tenant, TenantHistory, TenantId, TenantKind, Terms,
     UsageAverage,
 };
 use minerva_store::{SetLevel, StoredClaim};
-use prometheus_client::metrics::gauge::Gauge;
 use std::path::Path;
-use std::sync::mpsc::sync_channel;
 
+const BOOT: &str = "a boot";
 const DISK: DeviceId = DeviceId { major: 8, minor: 0 };
 /// As many are there at once.
 const PRESENT: u64 = 500;
@@ -33,11 +29,12 @@ fn tenant(number: u64) -> Tenant {
 
 /// So many come, use a disk, declare and claim something, and go. The bytes of the store afterwards.
 fn store_bytes_after(tenants: u64, directory: &Path) -> u64 {
-    let settings = DaemonSettings { state_dir: directory.to_owned(), ..DaemonSettings::default() };
-    let (queue, _commands) = sync_channel(16);
-    let (metrics, _) = Metrics::new("enforce");
-    let commands = Commands::new(queue, Gauge::default());
-    let mut memory = Memory::start(&settings, Nanos::from_secs(86_400), &metrics, commands).expect("a thread");
+    let settings = MemorySettings {
+        state_dir: directory.to_owned(),
+        boot_id: BOOT.to_owned(),
+        ledger_keep: Nanos::from_secs(86_400),
+    };
+    let mut memory = Memory::start(settings, StoreMetrics::default(), Box::new(|| {})).expect("a thread");
     let set = SetLevel { level: Level::Low, until: None, process: None };
     for first in (0..tenants).step_by(PRESENT as usize) {
         let all: Vec<Tenant> = (first..first + PRESENT).map(tenant).collect();
@@ -62,7 +59,7 @@ fn store_bytes_after(tenants: u64, directory: &Path) -> u64 {
     memory.look_for_store();
     let last = tenant(tenants - 1);
     memory.close();
-    let store = minerva_store::Store::open(&directory.join("minerva.db"), &boot(), minerva_store::system_clock());
+    let store = minerva_store::Store::open(&directory.join("minerva.db"), BOOT, minerva_store::system_clock());
     let (mut store, notes) = store.expect("opens");
     assert_eq!(notes, []);
     assert!(store.recall(&last.history_key()).expect("read").is_empty());
@@ -80,10 +77,6 @@ fn flush_whole(memory: &mut Memory) {
         std::thread::yield_now();
         memory.flush();
     }
-}
-
-fn boot() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }
 
 /// Ten times as many tenants leave a store of the same size. `MINERVA_CHURN` says how many.

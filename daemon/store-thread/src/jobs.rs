@@ -126,7 +126,7 @@ pub(super) enum Acknowledged {
 
 /// The same, for the loop.
 #[derive(Debug)]
-pub(crate) enum Kept {
+pub enum Kept {
     /// For the engine.
     Entry(Event),
     /// The answer to [`Memory::claim`], by its number.

@@ -1,9 +1,8 @@
 //! The thread that writes to the store.
 
-use super::in_full;
-use super::jobs::{Acknowledged, Batch, ClaimCommit, Commits, Entered, Job};
-use crate::command::{Command, Commands};
-use crate::metrics::Metrics;
+use crate::jobs::{Acknowledged, Batch, ClaimCommit, Commits, Entered, Job};
+use crate::metrics::StoreMetrics;
+use crate::{Wake, in_full};
 use minerva_model::{FittedModel, ModelKind, Purchase};
 use minerva_store::{
     AuditLimits, Damage, DiskIdentities, ModelFiles, Posted, Posting, Store, StoreError, StoreNote, system_clock,
@@ -29,13 +28,14 @@ pub(super) struct Keeper {
     store: Option<Store>,
     opened_last: Option<Instant>,
     path: PathBuf,
+    boot_id: String,
     models: ModelFiles,
     disks: DiskIdentities,
     /// Older entries of the ledger are carried forward.
     ledger_keep: Duration,
     held: Batch,
     health: Arc<Mutex<String>>,
-    metrics: Metrics,
+    metrics: StoreMetrics,
     pruned_last: Instant,
     /// There is more to delete.
     prunes_more: bool,
@@ -43,24 +43,25 @@ pub(super) struct Keeper {
     checking: Option<Receiver<Result<Option<Damage>, StoreError>>>,
     acknowledgements: Sender<Acknowledged>,
     readers: Sender<Store>,
-    commands: Commands,
+    wake: Wake,
 }
 
 impl Keeper {
     /// With the store open, if it opens. What came of commits goes to the first sender, to the second a further connection
     /// whenever the store has been opened.
     pub(super) fn new(
-        (path, models, ledger_keep): (PathBuf, ModelFiles, Duration),
+        (path, boot_id, models, ledger_keep): (PathBuf, String, ModelFiles, Duration),
         disks: DiskIdentities,
         health: Arc<Mutex<String>>,
-        metrics: Metrics,
+        metrics: StoreMetrics,
         (acknowledgements, readers): (Sender<Acknowledged>, Sender<Store>),
-        commands: Commands,
+        wake: Wake,
     ) -> Self {
         let mut keeper = Self {
             store: None,
             opened_last: None,
             path,
+            boot_id,
             models,
             disks,
             ledger_keep,
@@ -72,7 +73,7 @@ impl Keeper {
             checking: None,
             acknowledgements,
             readers,
-            commands,
+            wake,
         };
         keeper.open();
         keeper
@@ -117,7 +118,7 @@ impl Keeper {
     }
 
     fn keep(&mut self, batch: Batch) {
-        self.metrics.store_rows_dropped.inc_by(self.held.merge(batch));
+        self.metrics.rows_dropped.inc_by(self.held.merge(batch));
         if self.store.is_none() {
             self.open();
         }
@@ -134,7 +135,7 @@ impl Keeper {
     fn keep_models(&self, models: BTreeMap<ModelKind, FittedModel>) {
         for model in models.values() {
             if let Err(error) = self.models.keep(model) {
-                self.metrics.store_failures.inc();
+                self.metrics.failures.inc();
                 tracing::warn!("a fitted model is not kept for the next start: {error}");
             }
         }
@@ -154,8 +155,7 @@ impl Keeper {
         if !claims.is_empty() {
             self.claim(&claims);
         }
-        // A full queue means that the loop is awake.
-        let _ = self.commands.send(Command::StoreAnswered);
+        (self.wake)();
     }
 
     /// Keeps what tenants claim, and says what came of it.
@@ -287,7 +287,8 @@ impl Keeper {
             return;
         }
         self.opened_last = Some(Instant::now());
-        let open = || open(&self.path).map(|(store, notes)| (store.with_disks(self.disks.clone()), notes));
+        let open =
+            || open(&self.path, &self.boot_id).map(|(store, notes)| (store.with_disks(self.disks.clone()), notes));
         match open().and_then(|(store, notes)| Ok((store, notes, open()?.0))) {
             Ok((store, notes, reader)) => {
                 for note in &notes {
@@ -317,7 +318,7 @@ impl Keeper {
     }
 
     fn fails(&self, error: &StoreError) {
-        self.metrics.store_failures.inc();
+        self.metrics.failures.inc();
         let message = in_full(error);
         let mut health = self.health.lock().unwrap_or_else(PoisonError::into_inner);
         // Said once, not every slice; the metric counts on.
@@ -372,12 +373,10 @@ fn keep_all(store: &mut Store, held: &mut Batch) -> Result<(), StoreError> {
     })
 }
 
-fn open(path: &Path) -> Result<(Store, Vec<StoreNote>), StoreError> {
-    // A store whose boot is unknown serves the operator's groups only, which do not depend on it.
-    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+fn open(path: &Path, boot_id: &str) -> Result<(Store, Vec<StoreNote>), StoreError> {
     if let Some(directory) = path.parent() {
         // What is wrong with the directory, the store says better.
         let _ = std::fs::create_dir_all(directory);
     }
-    Store::open(path, boot.trim(), system_clock())
+    Store::open(path, boot_id, system_clock())
 }

@@ -8,17 +8,15 @@
 #[cfg(test)]
 mod churn_tests;
 mod jobs;
+mod metrics;
 mod models;
 mod thread;
 
-pub(crate) use jobs::Kept;
-pub(crate) use models::Models;
+pub use jobs::Kept;
+pub use metrics::StoreMetrics;
+pub use models::Models;
 
-use crate::command::Commands;
-use crate::metrics::Metrics;
-use anyhow::Context;
 use jobs::{Acknowledged, Batch, ClaimCommit, Commits, Entered, Job, Look};
-use minerva_config::DaemonSettings;
 use minerva_model::{
     AccessKind, BackgroundId, Boost, Declaration, DeviceId, Event, LearntBandwidth, LedgerEntry, Nanos, Recalled,
     Tenant, TenantHistory,
@@ -28,6 +26,7 @@ use minerva_store::{
 };
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -40,13 +39,33 @@ const QUEUE_LENGTH: usize = 64;
 /// Purchases that are recalled, so that none is made twice. Older ones are known to the ledger itself.
 const PURCHASES_MAX: u32 = 1_000;
 
+/// Where the store is, and how long it keeps what.
+#[derive(Clone, Debug)]
+pub struct MemorySettings {
+    /// The directory of the store and of fitted models.
+    pub state_dir: PathBuf,
+    /// The kernel's name of this boot, to which histories of cgroups belong. Where it is unknown (empty) only those of the operator's
+    /// groups are kept.
+    pub boot_id: String,
+    /// Older entries of the ledger are carried forward.
+    pub ledger_keep: Nanos,
+}
+
+/// Tells the loop to look what came of commits.
+pub type Wake = Box<dyn Fn() + Send>;
+
+/// The store's thread could not be started.
+#[derive(Debug, thiserror::Error)]
+#[error("failed to start the store's thread")]
+pub struct NotStarted(#[source] std::io::Error);
+
 /// Asks the store's thread from other threads.
 #[derive(Clone, Debug)]
-pub(crate) struct Questions(SyncSender<Job>);
+pub struct Questions(SyncSender<Job>);
 
 impl Questions {
     /// Looks something up; the error is a sentence.
-    pub(crate) async fn look<T: Send + 'static>(
+    pub async fn look<T: Send + 'static>(
         &self,
         look: impl FnOnce(&Store) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, String> {
@@ -57,7 +76,7 @@ impl Questions {
     }
 
     /// The same, and hands what was found to a function.
-    pub(crate) fn look_then<T>(
+    pub fn look_then<T>(
         &self,
         look: impl FnOnce(&Store) -> Result<T, StoreError> + Send + 'static,
         then: impl FnOnce(Result<T, String>) + Send + 'static,
@@ -74,7 +93,7 @@ impl Questions {
 }
 
 /// The loop's end of the store.
-pub(crate) struct Memory {
+pub struct Memory {
     queue: SyncSender<Job>,
     pending: Batch,
     /// What the thread could not take yet.
@@ -99,42 +118,37 @@ pub(crate) struct Memory {
     unreadable: Cell<bool>,
     health: Arc<Mutex<String>>,
     thread: JoinHandle<()>,
-    metrics: Metrics,
+    metrics: StoreMetrics,
     /// Fitted models.
-    pub(crate) models: Models,
+    pub models: Models,
 }
 
 impl Memory {
     /// Opens the store in the state directory and starts its thread. A store that does not open is reported and tried again.
-    /// Entries of the ledger are carried forward when they are older than `ledger_keep`; `commands` wakes the loop when
-    /// entries were committed.
-    pub(crate) fn start(
-        settings: &DaemonSettings,
-        ledger_keep: Nanos,
-        metrics: &Metrics,
-        commands: Commands,
-    ) -> anyhow::Result<Self> {
+    /// `wake` is called, by that thread, when something was committed or could not be: look at [`Memory::acknowledged`].
+    pub fn start(settings: MemorySettings, metrics: StoreMetrics, wake: Wake) -> Result<Self, NotStarted> {
+        let MemorySettings { state_dir, boot_id, ledger_keep } = settings;
         let health = Arc::new(Mutex::new(String::new()));
         let (queue, jobs) = sync_channel(QUEUE_LENGTH);
         let (sender, acknowledgements) = channel();
-        let path = settings.state_dir.join("minerva.db");
-        let files = ModelFiles::new(settings.state_dir.join("models"));
+        let path = state_dir.join("minerva.db");
+        let files = ModelFiles::new(state_dir.join("models"));
         let models = Models::read(&files);
         let (give_reader, readers) = channel();
         let disks = DiskIdentities::default();
         let mut keeper = Keeper::new(
-            (path, files, Duration::from_nanos(ledger_keep.0)),
+            (path, boot_id, files, Duration::from_nanos(ledger_keep.0)),
             disks.clone(),
             Arc::clone(&health),
             metrics.clone(),
             (sender, give_reader),
-            commands,
+            wake,
         );
         let reader = readers.try_recv().ok();
         let thread = std::thread::Builder::new()
             .name("store".to_owned())
             .spawn(move || keeper.run(&jobs))
-            .context("failed to start the store's thread")?;
+            .map_err(NotStarted)?;
         Ok(Self {
             queue,
             pending: Batch::default(),
@@ -151,24 +165,24 @@ impl Memory {
             unreadable: Cell::new(false),
             health,
             thread,
-            metrics: metrics.clone(),
+            metrics,
             models,
         })
     }
 
     /// For others to ask.
-    pub(crate) fn questions(&self) -> Questions {
+    pub fn questions(&self) -> Questions {
         Questions(self.queue.clone())
     }
 
     /// What is remembered of a tenant; what cannot be read is as if it had never been.
-    pub(crate) fn recall(&self, key: &str) -> Vec<TenantHistory> {
+    pub fn recall(&self, key: &str) -> Vec<TenantHistory> {
         self.read(key, |store| store.recall(key)).unwrap_or_default()
     }
 
     /// What is known of a tenant's credits and declarations; nothing while the store cannot be read, which is not the same as
     /// knowing that there is nothing. To be asked when nothing is under way, or the tenant is new.
-    pub(crate) fn recalled(&self, tenant: &Tenant) -> Option<Recalled> {
+    pub fn recalled(&self, tenant: &Tenant) -> Option<Recalled> {
         let (account, key) = (tenant.history_key(), tenant.declaration_key());
         let declaration = match self.declared.get(&key) {
             Some(declared) => Some(declared.clone()).filter(|declared| !declared.is_empty()),
@@ -183,20 +197,20 @@ impl Memory {
     }
 
     /// What a tenant claimed before this start; nothing while the store cannot be read.
-    pub(crate) fn claimed(&self, tenant: &Tenant) -> Option<StoredClaim> {
+    pub fn claimed(&self, tenant: &Tenant) -> Option<StoredClaim> {
         let key = tenant.declaration_key();
         Some(self.read(&key, |store| store.claimed(&key))?.unwrap_or_default())
     }
 
     /// A store that did not open at the start may be there by now, or another in the place of one that was damaged.
-    pub(crate) fn look_for_store(&mut self) {
+    pub fn look_for_store(&mut self) {
         if let Some(reader) = self.readers.try_iter().last() {
             self.reader = Some(reader);
         }
     }
 
     /// What is known of a disk's bandwidth.
-    pub(crate) fn bandwidths(&self, device: DeviceId) -> Vec<LearntBandwidth> {
+    pub fn bandwidths(&self, device: DeviceId) -> Vec<LearntBandwidth> {
         let stored = self.read(&device.to_string(), |store| store.learnt(device)).unwrap_or_default();
         let mut rows: BTreeMap<AccessKind, LearntBandwidth> = stored.into_iter().map(|row| (row.access, row)).collect();
         let newer = self.learnt.iter().filter(|((of, _), _)| *of == device);
@@ -205,7 +219,7 @@ impl Memory {
     }
 
     /// Background work that is registered, and the last number that was used; nothing while the store cannot be read.
-    pub(crate) fn background(&self) -> Option<(Vec<BackgroundRow>, BackgroundId)> {
+    pub fn background(&self) -> Option<(Vec<BackgroundRow>, BackgroundId)> {
         self.read("background work", Store::background)
     }
 
@@ -230,28 +244,28 @@ impl Memory {
     }
 
     /// To be kept with the next [`Memory::flush`].
-    pub(crate) fn remember(&mut self, history: TenantHistory) {
+    pub fn remember(&mut self, history: TenantHistory) {
         self.pending.histories.insert((history.key.clone(), history.device), history);
     }
 
     /// To be kept with the next [`Memory::flush`].
-    pub(crate) fn audit(&mut self, row: AuditRow) {
+    pub fn audit(&mut self, row: AuditRow) {
         self.pending.audit.push(row);
     }
 
     /// To be kept with the next [`Memory::flush`].
-    pub(crate) fn audit_request(&mut self, row: RequestRow) {
+    pub fn audit_request(&mut self, row: RequestRow) {
         self.pending.requests.push(row);
     }
 
     /// To be kept with the next [`Memory::flush`].
-    pub(crate) fn declare(&mut self, declaration: Declaration) {
+    pub fn declare(&mut self, declaration: Declaration) {
         self.declared.insert(declaration.key.clone(), declaration.clone());
         self.pending.declarations.insert(declaration.key.clone(), declaration);
     }
 
     /// To be kept with the next [`Memory::send_commits`]; acknowledged under the number.
-    pub(crate) fn claim(&mut self, tenant: &Tenant, claim: StoredClaim) -> u64 {
+    pub fn claim(&mut self, tenant: &Tenant, claim: StoredClaim) -> u64 {
         let key = tenant.declaration_key();
         self.pending.claims.remove(&key);
         self.last_claim += 1;
@@ -261,18 +275,18 @@ impl Memory {
     }
 
     /// To be kept when that can be done, and not acknowledged.
-    pub(crate) fn claim_later(&mut self, tenant: &Tenant, claim: StoredClaim) {
+    pub fn claim_later(&mut self, tenant: &Tenant, claim: StoredClaim) {
         self.pending.claims.insert(tenant.declaration_key(), claim);
     }
 
     /// To be kept with the next [`Memory::flush`].
-    pub(crate) fn learn(&mut self, row: LearntBandwidth) {
+    pub fn learn(&mut self, row: LearntBandwidth) {
         self.learnt.insert((row.device, row.access), row);
         self.pending.learnt.insert((row.device, row.access), row);
     }
 
     /// The tenant is gone; if its cgroup is, it never comes back.
-    pub(crate) fn tenant_gone(&mut self, tenant: &Tenant, is_cgroup_gone: bool) {
+    pub fn tenant_gone(&mut self, tenant: &Tenant, is_cgroup_gone: bool) {
         let key = tenant.declaration_key();
         self.declared.remove(&key);
         if is_cgroup_gone {
@@ -281,19 +295,19 @@ impl Memory {
     }
 
     /// A disk is there, and says this of itself. False if that was known.
-    pub(crate) fn disk_seen(&mut self, device: DeviceId, identity: String) -> bool {
+    pub fn disk_seen(&mut self, device: DeviceId, identity: String) -> bool {
         self.disks.enter(device, identity)
     }
 
     /// The disk is gone, and its number may be another's.
-    pub(crate) fn device_gone(&mut self, device: DeviceId) {
+    pub fn device_gone(&mut self, device: DeviceId) {
         self.disks.strike(device);
         self.learnt.retain(|(of, _), _| *of != device);
     }
 
     /// To be entered in the ledger with the next [`Memory::send_commits`]; of a purchase with the boost, and the key of the
     /// declaration that is to have it.
-    pub(crate) fn post(&mut self, entry: LedgerEntry, boost: Option<(String, Boost)>) {
+    pub fn post(&mut self, entry: LedgerEntry, boost: Option<(String, Boost)>) {
         if let Some((key, _)) = &boost {
             *self.buying.entry(key.clone()).or_default() += 1;
         }
@@ -302,7 +316,7 @@ impl Memory {
     }
 
     /// Hands to the thread what is to be committed. When it is behind that waits here.
-    pub(crate) fn send_commits(&mut self) {
+    pub fn send_commits(&mut self) {
         if self.commits.is_empty() {
             return;
         }
@@ -313,7 +327,7 @@ impl Memory {
     }
 
     /// What came of commits.
-    pub(crate) fn acknowledged(&mut self) -> Vec<Kept> {
+    pub fn acknowledged(&mut self) -> Vec<Kept> {
         let mut all = Vec::new();
         for acknowledged in self.acknowledgements.try_iter() {
             self.under_way = self.under_way.saturating_sub(1);
@@ -343,12 +357,12 @@ impl Memory {
     }
 
     /// Commits are under way.
-    pub(crate) const fn is_committing(&self) -> bool {
+    pub const fn is_committing(&self) -> bool {
         self.under_way > 0
     }
 
     /// Hands this slice's rows to the thread. When the thread is behind they wait here for the next slice.
-    pub(crate) fn flush(&mut self) {
+    pub fn flush(&mut self) {
         self.send_commits();
         self.send_models();
         if self.pending.is_empty() {
@@ -360,7 +374,7 @@ impl Memory {
         }
         let sent = self.queue.try_send(Job::Keep(Box::new(batch)));
         if let Err(TrySendError::Full(Job::Keep(mut batch)) | TrySendError::Disconnected(Job::Keep(mut batch))) = sent {
-            self.metrics.store_rows_dropped.inc_by(batch.merge(std::mem::take(&mut self.pending)));
+            self.metrics.rows_dropped.inc_by(batch.merge(std::mem::take(&mut self.pending)));
             self.pending = *batch;
         }
     }
@@ -377,12 +391,12 @@ impl Memory {
     }
 
     /// What the store said when it last failed; empty while it works.
-    pub(crate) fn error(&self) -> String {
+    pub fn error(&self) -> String {
         self.health.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Hands over the last rows and waits until they are kept, or the store has refused them.
-    pub(crate) fn close(mut self) {
+    pub fn close(mut self) {
         let commits = std::mem::take(&mut self.commits);
         let mut last = std::mem::take(&mut self.pending);
         // What was declared before a purchase under way would take its boost back.

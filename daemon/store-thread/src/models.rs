@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// Those on their way from the files, and to them.
 #[derive(Debug, Default)]
-pub(crate) struct Models {
+pub struct Models {
     recalled: Vec<FittedModel>,
     unsent: BTreeMap<ModelKind, FittedModel>,
     damaged: Vec<Finding>,
@@ -35,17 +35,17 @@ impl Models {
     }
 
     /// What was wrong with files at the start; told once.
-    pub(crate) fn take_damaged(&mut self) -> Vec<Finding> {
+    pub fn take_damaged(&mut self) -> Vec<Finding> {
         std::mem::take(&mut self.damaged)
     }
 
     /// The newest of each kind that an earlier run kept.
-    pub(crate) fn take_recalled(&mut self) -> Vec<FittedModel> {
+    pub fn take_recalled(&mut self) -> Vec<FittedModel> {
         std::mem::take(&mut self.recalled)
     }
 
     /// To be written.
-    pub(crate) fn keep(&mut self, model: FittedModel) {
+    pub fn keep(&mut self, model: FittedModel) {
         self.unsent.insert(model.kind, model);
     }
 
