@@ -2,12 +2,12 @@
 
 use crate::authenticate::peer::Peer;
 use crate::authenticate::process::Process;
-use crate::clock::unix_ns;
 use crate::directory::ListedTenant;
 use crate::shared::{Caller, Shared};
 use crate::slots::{ConnectionSlot, RequestSlot};
 use crate::source::Source;
 use crate::status::Denial;
+use minerva_clock::unix_ns;
 use minerva_model::TenantId;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::task::AbortHandle;

@@ -9,7 +9,6 @@
 
 mod authenticate;
 mod bounds;
-mod clock;
 mod connection;
 pub mod decode;
 #[cfg(feature = "fuzzing")]

@@ -2,8 +2,8 @@
 //! counted and told as one line, and hides nobody else's: each account has lines of its own, and so has each source
 //! of unauthenticated connections.
 
-use crate::clock::{boottime, unix_ns};
 use crate::source::Source;
+use minerva_clock::{boottime, unix_ns};
 use minerva_model::Nanos;
 use prometheus_client::metrics::counter::Counter;
 use std::collections::BTreeMap;

@@ -2,7 +2,6 @@
 
 use crate::authenticate::table::SharedIdentities;
 use crate::bounds::ANSWER_WAIT_MAX;
-use crate::clock::boottime;
 use crate::directory::{Directory, ListedTenant};
 use crate::live_settings::LiveSettings;
 use crate::refusals::{Refusals, Refused, Who};
@@ -10,6 +9,7 @@ use crate::request::{Answer, Call, NotTaken, RequestSink, TenantCall};
 use crate::slots::{RequestSlot, SharedQuotas};
 use crate::source::Source;
 use crate::status::Denial;
+use minerva_clock::boottime;
 use minerva_linux_observe::Roots;
 use minerva_model::{Nanos, TenantId};
 use std::sync::Arc;

@@ -1,10 +1,10 @@
 //! What each connection and each request takes of what there is, and gives back by being dropped.
 
-use crate::clock::boottime;
 use crate::quota::{QuotaExceeded, Quotas};
 use crate::source::Source;
 use crate::status::Denial;
 use crate::unauthenticated::Unauthenticated;
+use minerva_clock::boottime;
 use minerva_config::TenantLimits;
 use minerva_model::Nanos;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -26,11 +26,16 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("store", &["core/model"]),
     ("config", &["core/model", "core/blocksched", "quantity"]),
     ("quantity", &[]),
+    ("clock", &["core/model"]),
     ("api/client", &["api"]),
     ("api", &[]),
-    ("tenant-server", &["core/model", "linux/observe", "config", "api"]),
+    ("tenant-server", &["core/model", "linux/observe", "config", "api", "clock"]),
     ("daemon/served-disks", &["core/model", "linux/actuate"]),
     ("daemon/store-thread", &["core/model", "core/forecast", "store"]),
+    (
+        "daemon/operator-server",
+        &["core/model", "linux/observe", "config", "api", "clock", "store", "tenant-server", "daemon/store-thread"],
+    ),
     (
         "apps/",
         &[
@@ -42,6 +47,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "store",
             "config",
             "quantity",
+            "clock",
             "api",
             "api/client",
             "tenant-server",

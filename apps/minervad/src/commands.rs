@@ -7,6 +7,7 @@ use crate::slice_loop::Driver;
 use minerva_api::v1;
 use minerva_config::Config;
 use minerva_model::{Event, Finding, FindingKind, KnobRelease, KnobTarget};
+use minerva_operator_server::call::OperatorCall;
 use tokio::sync::mpsc::Sender;
 use tokio::sync::oneshot;
 
@@ -15,24 +16,33 @@ impl Driver {
     pub(crate) fn obey(&mut self, command: Command) {
         match command {
             Command::Stop(_) => {}
-            Command::Reload(answer) => self.reload(answer),
-            Command::Status(answer) => drop(answer.send(self.status())),
-            Command::LoadForecast(of, ahead, answer) => drop(answer.send(self.load_forecast(&of, ahead))),
-            Command::Forecast(tenant, answer) => drop(answer.send(self.forecast(&tenant))),
-            Command::Record(client, answer) => self.begin_recording(client, answer),
-            Command::EndRecord => self.recording.end(),
-            Command::Register(request, answer) => drop(answer.send(self.register(request))),
+            Command::Reload => drop(self.reload()),
+            Command::Operator(call) => self.answer(call),
             // These come with what else waits: `obey_waiting`.
             Command::Tenant(request) => self.asked(request),
-            Command::Background(command) => self.background_asked(command),
-            Command::Adjust(request, answer) => self.adjust(&request, answer),
+            Command::Background(kept) => self.background_kept(kept),
             // What came of them is taken after each command.
             Command::StoreAnswered => {}
         }
     }
 
-    /// Reads the operator's file again; a bad one changes nothing.
-    pub(crate) fn reload(&mut self, answer: Option<oneshot::Sender<Result<String, String>>>) {
+    /// Does what an operator asks.
+    fn answer(&mut self, call: OperatorCall) {
+        match call {
+            OperatorCall::Reload(answer) => drop(answer.send(self.reload())),
+            OperatorCall::Status(answer) => drop(answer.send(self.status())),
+            OperatorCall::LoadForecast(of, ahead, answer) => drop(answer.send(self.load_forecast(&of, ahead))),
+            OperatorCall::Forecast(tenant, answer) => drop(answer.send(self.forecast(&tenant))),
+            OperatorCall::Record(client, answer) => self.begin_recording(client, answer),
+            OperatorCall::EndRecord => self.recording.end(),
+            OperatorCall::Register(request, answer) => drop(answer.send(self.register(request))),
+            OperatorCall::Background(call) => self.background_asked(call),
+            OperatorCall::Adjust(request, answer) => self.adjust(&request, answer),
+        }
+    }
+
+    /// Reads the operator's file again; a bad one changes nothing. The answer says which is in force, or what is wrong.
+    pub(crate) fn reload(&mut self) -> Result<String, String> {
         self.manager.reloading();
         let before = self.file.config.clone();
         let result = self.file.reload().map(|()| self.configure(&before));
@@ -48,9 +58,7 @@ impl Driver {
         };
         self.metrics.reloads.get_or_create(&OutcomeLabel { outcome }).inc();
         self.manager.ready(outcome);
-        if let Some(answer) = answer {
-            drop(answer.send(result));
-        }
+        result
     }
 
     /// Puts new settings in force. The answer says so, and what takes a restart.

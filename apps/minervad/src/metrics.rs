@@ -11,7 +11,6 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
-use std::fmt;
 use std::sync::atomic::AtomicU64;
 
 /// Label `device`: the kernel name.
@@ -231,17 +230,11 @@ impl Metrics {
     }
 }
 
-/// The text that a scrape gets.
-pub(crate) fn render(registry: &Registry) -> Result<String, fmt::Error> {
-    let mut text = String::new();
-    prometheus_client::encoding::text::encode(&mut text, registry)?;
-    Ok(text)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{DeviceLabel, HorizonLabel, LoadLabels, Metrics, render};
+    use super::{DeviceLabel, HorizonLabel, LoadLabels, Metrics};
     use minerva_model::FindingKind;
+    use minerva_operator_server::metrics_server::render;
 
     #[test]
     fn zeros_are_shown_before_anything_happened() {

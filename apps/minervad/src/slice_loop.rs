@@ -12,7 +12,6 @@ use crate::metrics::{DeviceLabel, Metrics};
 use crate::named_tenants::NamedTenants;
 use crate::notify::ServiceManager;
 use crate::operator::foreseen::Foreseen;
-use crate::operator::service::Slices;
 use crate::operator_file::OperatorFile;
 use crate::overwriters::OverwriterWatch;
 use crate::progress::Progress;
@@ -28,6 +27,7 @@ use minerva_model::{
     Device, DeviceId, Effect, Event, Finding, FindingKind, KnobWrite, Mode, Nanos, RefusalKind, Sample, Tenant,
     TenantHistory, TenantId,
 };
+use minerva_operator_server::service::Slices;
 use minerva_served_disks::Servers;
 use minerva_store::StoredClaim;
 use minerva_store_thread::Memory;
@@ -136,7 +136,7 @@ impl Driver {
     fn slice(&mut self) {
         let started = boottime();
         if self.file.changed() {
-            self.reload(None);
+            drop(self.reload());
         }
         self.renew_lease(started);
         for event in self.observer.discover() {

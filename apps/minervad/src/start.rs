@@ -2,17 +2,13 @@
 
 use crate::arguments::Arguments;
 use crate::background::Background;
-use crate::command::{Command, Commands, QUEUE_LENGTH};
+use crate::command::{Command, Commands};
 use crate::findings::{Digest, Findings};
 use crate::free_space::FreeSpace;
 use crate::metrics::Metrics;
 use crate::named_tenants::NamedTenants;
 use crate::notify::ServiceManager;
-use crate::operator::explain::Explainer;
 use crate::operator::foreseen::Foreseen;
-use crate::operator::listen::OperatorListeners;
-use crate::operator::server::Server;
-use crate::operator::service::{Service, WATCH_QUEUE_LENGTH};
 use crate::operator::status;
 use crate::operator_file::OperatorFile;
 use crate::overwriters::OverwriterWatch;
@@ -29,6 +25,10 @@ use minerva_engine::Engine;
 use minerva_linux_actuate::{InstanceLock, NamedGroups, Writer, sweep_probes};
 use minerva_linux_observe::{Observer, Roots};
 use minerva_model::{CgroupVersion, Mode};
+use minerva_operator_server::call::QUEUE_LENGTH;
+use minerva_operator_server::listen::OperatorListeners;
+use minerva_operator_server::server::Server;
+use minerva_operator_server::service::{Service, WATCH_QUEUE_LENGTH};
 use minerva_served_disks::{ServedMetrics, Servers};
 use minerva_store_thread::{Memory, MemorySettings};
 use minerva_tenant_server::directory::Directory;
@@ -90,9 +90,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let memory = remember(&config, &metrics, sender.clone())?;
     let slices = tokio::sync::broadcast::Sender::new(WATCH_QUEUE_LENGTH);
     let service = Service {
-        commands: sender.clone(),
+        calls: Arc::new(sender.clone()),
         slices: slices.clone(),
-        explainer: Explainer { questions: memory.questions() },
+        questions: memory.questions(),
         dropped: metrics.client_slices_dropped.clone(),
     };
     let parts = Parts::new(Refusals::new(metrics.refusals_dropped.clone()));

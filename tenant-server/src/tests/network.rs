@@ -57,7 +57,7 @@ struct Network {
 
 /// The wall clock, in seconds since 1970.
 fn unix_s() -> i64 {
-    crate::clock::unix_ns() / 1_000_000_000
+    minerva_clock::unix_ns() / 1_000_000_000
 }
 
 /// An address that was free a moment ago.

@@ -4,11 +4,12 @@ use super::disk_of::disk_of;
 use super::registered::spec;
 use super::{Queue, registered};
 use crate::clock::{boottime, unix_ns};
-use crate::command::{BackgroundAnswer, BackgroundCommand, Command};
+use crate::command::{BackgroundKept, Command};
 use crate::slice_loop::Driver;
 use minerva_api::v1;
 use minerva_linux_background::{FileIdentity, Kind, Spec};
 use minerva_model::{BackgroundCost, BackgroundId, BackgroundState, DeviceId, Event, Nanos};
+use minerva_operator_server::call::{BackgroundAnswer, BackgroundCall};
 use minerva_store::BackgroundRow;
 use std::path::Path;
 
@@ -19,20 +20,26 @@ const NANOS_PER_MS: u64 = 1_000_000;
 
 impl Driver {
     /// Does what is asked.
-    pub(crate) fn background_asked(&mut self, command: BackgroundCommand) {
-        match command {
-            BackgroundCommand::Add(request, answer) => match self.judge(request) {
+    pub(crate) fn background_asked(&mut self, call: BackgroundCall) {
+        match call {
+            BackgroundCall::Add(request, answer) => match self.judge(request) {
                 Ok((row, device)) => self.keep_then(row, Some(device), answer),
                 // Whoever asked may have gone; the same holds below.
                 Err(why) => drop(answer.send(Err(why))),
             },
-            BackgroundCommand::Change(request, answer) => self.change(&request, answer),
-            BackgroundCommand::Show(request, answer) => drop(answer.send(self.show_background(&request))),
-            BackgroundCommand::Kept { row, device, kept, answer } => {
+            BackgroundCall::Change(request, answer) => self.change(&request, answer),
+            BackgroundCall::Show(request, answer) => drop(answer.send(self.show_background(&request))),
+        }
+    }
+
+    /// Puts in force what the store has, and answers.
+    pub(crate) fn background_kept(&mut self, kept: BackgroundKept) {
+        match kept {
+            BackgroundKept::Kept { row, device, kept, answer } => {
                 let outcome = kept.map(|()| self.set_queue(*row, device));
                 drop(answer.send(outcome));
             }
-            BackgroundCommand::Forgotten { id, forgotten, answer } => {
+            BackgroundKept::Forgotten { id, forgotten, answer } => {
                 let outcome = forgotten.map(|()| self.remove_queue(id));
                 drop(answer.send(outcome));
             }
@@ -126,7 +133,7 @@ impl Driver {
                 return self.memory.questions().look_then(
                     move |store| store.forget_background(id),
                     move |forgotten| {
-                        let forgotten = BackgroundCommand::Forgotten { id, forgotten, answer };
+                        let forgotten = BackgroundKept::Forgotten { id, forgotten, answer };
                         // The loop may have ended.
                         let _ = commands.send(Command::Background(forgotten));
                     },
@@ -145,7 +152,7 @@ impl Driver {
         self.memory.questions().look_then(
             move |store| store.keep_background(&kept_row),
             move |kept| {
-                let kept = BackgroundCommand::Kept { row: Box::new(row), device, kept, answer };
+                let kept = BackgroundKept::Kept { row: Box::new(row), device, kept, answer };
                 // The loop may have ended.
                 let _ = commands.send(Command::Background(kept));
             },

@@ -1,11 +1,11 @@
 //! The day and the week ahead of a disk or a group, as clients see them.
 
-use crate::command::Ahead;
 use crate::metrics::LoadLabels;
 use crate::slice_loop::Driver;
 use minerva_api::v1;
 use minerva_forecast::COVERAGE_PERMILLE;
 use minerva_model::{Expectation, LOAD_BIN, LOAD_BINS_PER_DAY, LoadBin, LoadForecast, LoadOf, Nanos};
+use minerva_operator_server::call::Ahead;
 
 impl Driver {
     /// What a disk (by kernel name or MAJ:MIN) or a group is expected to do. Nothing if there is neither of the name.

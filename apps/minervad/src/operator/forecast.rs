@@ -1,12 +1,12 @@
 //! Forecasts as clients see them.
 
 use crate::metrics::{DeviceLabel, HorizonLabel};
-use crate::operator::explain::find;
 use crate::slice_loop::Driver;
 use minerva_api::v1;
 use minerva_engine::{RateForecast, TenantOutlook};
 use minerva_forecast::COVERAGE_PERMILLE;
 use minerva_model::{DeviceId, Forecast, Horizon, Interval, Nanos, Tenant, TenantId};
+use minerva_operator_server::explain::find;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Horizons that the engine forecasts.

@@ -2,10 +2,10 @@
 
 use crate::metrics::DeviceLabel;
 use crate::slice_loop::Driver;
-use crate::tenants::audit;
 use crate::tenants::claims::Claims;
 use minerva_api::v1;
 use minerva_model::{DeviceId, DeviceSignals, IoSignals, Mode, Nanos, Tenant};
+use minerva_operator_server::audit;
 
 /// Bytes of agents' reports in one answer. A client takes four megabytes, and there are tenants to be shown beside them.
 const REPORT_BYTES_MAX: usize = 1 << 20;

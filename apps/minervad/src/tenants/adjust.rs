@@ -1,11 +1,11 @@
 //! What an operator gives accounts and takes from them.
 
 use crate::slice_loop::Driver;
-use crate::tenants::audit;
 use crate::tenants::pending::Waiting;
 use minerva_api::v1;
 use minerva_api::v1::adjust_credits_request::Change;
 use minerva_model::{Adjustment, Event, MicroCredits, RefusalKind, RequestId, Tenant, TenantId};
+use minerva_operator_server::audit;
 use minerva_tenant_server::request::{Answer, Refusal};
 
 const KEY_LENGTH_MAX: usize = 64;

@@ -1,7 +1,6 @@
 //! What tenants that take part ask for, carried out by the slice loop. Who asks was found out by `minerva-tenant-server`.
 
 mod adjust;
-pub(crate) mod audit;
 pub(crate) mod claims;
 mod describe;
 mod disks;

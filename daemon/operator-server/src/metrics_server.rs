@@ -1,6 +1,5 @@
 //! Metrics for Prometheus. A connection is one scrape and lasts no longer than that may take; there are few at a time.
 
-use crate::metrics;
 use anyhow::Context;
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header};
@@ -11,6 +10,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use prometheus_client::registry::Registry;
 use std::convert::Infallible;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -89,10 +89,17 @@ fn answer(request: &Request<Incoming>, registry: &Registry) -> Response<Full<Byt
     if request.method() != Method::GET && request.method() != Method::HEAD {
         return response(StatusCode::METHOD_NOT_ALLOWED, "text/plain", "metrics are read with GET\n".to_owned());
     }
-    match metrics::render(registry) {
+    match render(registry) {
         Ok(text) => response(StatusCode::OK, TYPE, text),
         Err(error) => response(StatusCode::INTERNAL_SERVER_ERROR, "text/plain", error.to_string()),
     }
+}
+
+/// The text that a scrape gets. Errors: none, for a string takes everything.
+pub fn render(registry: &Registry) -> Result<String, fmt::Error> {
+    let mut text = String::new();
+    prometheus_client::encoding::text::encode(&mut text, registry)?;
+    Ok(text)
 }
 
 fn response(status: StatusCode, media_type: &'static str, text: String) -> Response<Full<Bytes>> {

@@ -134,7 +134,7 @@ fn answered(row: RequestRow) -> v1::AuditEntry {
 }
 
 /// An account as people know it: the group, or the cgroup without the number that tells it from a later one.
-pub(crate) fn shown(account: &str) -> String {
+pub fn shown(account: &str) -> String {
     match account.strip_prefix("cgroup:") {
         Some(cgroup) => cgroup.rsplit_once('#').map_or(cgroup, |(path, _)| path).to_owned(),
         None => account.to_owned(),

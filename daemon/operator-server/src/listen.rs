@@ -1,7 +1,7 @@
 //! The operators' socket and where metrics are scraped, opened before the daemon says that it is ready, so that a failure ends the
 //! start.
 
-use crate::operator::metrics_server::MetricsListener;
+use crate::metrics_server::MetricsListener;
 use anyhow::Context;
 use minerva_config::{DaemonSettings, Metrics as MetricsAddress};
 use std::fs::{self, Permissions};
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// Listening, but not yet serving.
 #[derive(Debug)]
-pub(crate) struct OperatorListeners {
+pub struct OperatorListeners {
     pub(crate) operator: UnixListener,
     pub(crate) operator_path: PathBuf,
     /// The group whose members may look.
@@ -22,7 +22,7 @@ pub(crate) struct OperatorListeners {
 
 impl OperatorListeners {
     /// Opens the sockets. The caller holds the lock that only one daemon has, so that a socket left behind is nobody's.
-    pub(crate) fn open(settings: &DaemonSettings) -> anyhow::Result<Self> {
+    pub fn open(settings: &DaemonSettings) -> anyhow::Result<Self> {
         let operator = &settings.socket;
         let (viewers, group) = (
             group("daemon.viewer_group", settings.viewer_group.as_deref())?,

@@ -5,43 +5,35 @@ use minerva_store::AuditRow;
 use minerva_store_thread::Questions;
 use tonic::Status;
 
-/// Knows whom to ask.
-#[derive(Debug)]
-pub(crate) struct Explainer {
-    pub(crate) questions: Questions,
-}
-
-impl Explainer {
-    /// `status` is how things stand now: it turns an id or a path into the name under which decisions are kept.
-    pub(crate) async fn explain(
-        &self,
-        request: v1::ExplainRequest,
-        status: v1::StatusResponse,
-    ) -> Result<v1::ExplainResponse, Status> {
-        let slice = status.slice.unwrap_or_default();
-        let tenant = find(&slice, &request.tenant);
-        // A tenant that has gone is known to the store by its name only.
-        let name = tenant.map_or(request.tenant.as_str(), |tenant| &tenant.name);
-        let at_unix_ms = request.at_unix_ns.map(|nanoseconds| nanoseconds.div_euclid(1_000_000));
-        let asked = name.to_owned();
-        match self.questions.look(move |store| store.explain(&asked, at_unix_ms)).await {
-            Ok(rows) if rows.is_empty() && tenant.is_none() => {
-                Err(Status::not_found(format!("no tenant has the name, id or cgroup path '{}'", request.tenant)))
-            }
-            Ok(rows) => {
-                let wanted = |row: &AuditRow| tenant.is_none_or(|tenant| row.cgroup_path == tenant.cgroup);
-                Ok(v1::ExplainResponse { explanations: rows.into_iter().filter(wanted).map(explanation).collect() })
-            }
-            Err(message) => match tenant {
-                Some(tenant) if request.at_unix_ns.is_none() => Ok(from_loop(slice.unix_ns, tenant)),
-                _ => Err(Status::unavailable(message)),
-            },
+/// `status` is how things stand now: it turns an id or a path into the name under which decisions are kept.
+pub(crate) async fn explain(
+    questions: &Questions,
+    request: v1::ExplainRequest,
+    status: v1::StatusResponse,
+) -> Result<v1::ExplainResponse, Status> {
+    let slice = status.slice.unwrap_or_default();
+    let tenant = find(&slice, &request.tenant);
+    // A tenant that has gone is known to the store by its name only.
+    let name = tenant.map_or(request.tenant.as_str(), |tenant| &tenant.name);
+    let at_unix_ms = request.at_unix_ns.map(|nanoseconds| nanoseconds.div_euclid(1_000_000));
+    let asked = name.to_owned();
+    match questions.look(move |store| store.explain(&asked, at_unix_ms)).await {
+        Ok(rows) if rows.is_empty() && tenant.is_none() => {
+            Err(Status::not_found(format!("no tenant has the name, id or cgroup path '{}'", request.tenant)))
         }
+        Ok(rows) => {
+            let wanted = |row: &AuditRow| tenant.is_none_or(|tenant| row.cgroup_path == tenant.cgroup);
+            Ok(v1::ExplainResponse { explanations: rows.into_iter().filter(wanted).map(explanation).collect() })
+        }
+        Err(message) => match tenant {
+            Some(tenant) if request.at_unix_ns.is_none() => Ok(from_loop(slice.unix_ns, tenant)),
+            _ => Err(Status::unavailable(message)),
+        },
     }
 }
 
 /// By id, cgroup path or name, in this order: the first two are unique.
-pub(crate) fn find<'a>(slice: &'a v1::Slice, tenant: &str) -> Option<&'a v1::Tenant> {
+pub fn find<'a>(slice: &'a v1::Slice, tenant: &str) -> Option<&'a v1::Tenant> {
     let by = |same: fn(&v1::Tenant, &str) -> bool| slice.tenants.iter().find(|known| same(known, tenant));
     by(|known, text| known.id == text)
         .or_else(|| by(|known, text| known.cgroup == text.trim_start_matches('/')))

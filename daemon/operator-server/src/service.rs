@@ -1,11 +1,12 @@
-//! The operator's service: turns each call into a command for the slice loop, or a look into the store. Nothing here can
+//! The operator's service: turns each call into one for the slice loop, or a look into the store. Nothing here can
 //! delay a slice: queues are bounded and answers that nobody waits for are dropped.
 
-use crate::command::{Ahead, BackgroundCommand, Command, Commands, NotTaken, RECORD_QUEUE_LENGTH};
-use crate::operator::explain::Explainer;
-use crate::tenants::audit;
+use crate::audit;
+use crate::call::{Ahead, BackgroundCall, CallSink, NotTaken, OperatorCall};
+use crate::explain;
 use minerva_api::v1;
 use minerva_api::v1::operator_server::Operator;
+use minerva_store_thread::Questions;
 use minerva_tenant_server::status::code_of;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -16,18 +17,24 @@ use tokio_stream::{Stream, StreamExt};
 use tonic::{Request, Response, Status, Streaming};
 
 /// Slices that may wait for a watching client; a slower one misses some.
-pub(crate) const WATCH_QUEUE_LENGTH: usize = 4;
+pub const WATCH_QUEUE_LENGTH: usize = 4;
+/// Pieces of a recording that may wait for a client. Some ten busy slices; a client slower than that loses the recording.
+const RECORD_QUEUE_LENGTH: usize = 16 * 1024;
 
 /// What the loop sends to those who watch.
-pub(crate) type Slices = broadcast::Sender<Arc<v1::Slice>>;
+pub type Slices = broadcast::Sender<Arc<v1::Slice>>;
 
 /// Serves [`Operator`].
 #[derive(Debug)]
-pub(crate) struct Service {
-    pub(crate) commands: Commands,
-    pub(crate) slices: Slices,
-    pub(crate) explainer: Explainer,
-    pub(crate) dropped: prometheus_client::metrics::counter::Counter,
+pub struct Service {
+    /// Takes calls for the slice loop.
+    pub calls: Arc<dyn CallSink>,
+    /// Where the loop sends its slices.
+    pub slices: Slices,
+    /// Asks the store's thread.
+    pub questions: Questions,
+    /// Counts slices that a watching client was too slow for.
+    pub dropped: prometheus_client::metrics::counter::Counter,
 }
 
 /// A stream of answers.
@@ -40,7 +47,7 @@ impl Operator for Service {
     type AuditStream = Answers<v1::AuditResponse>;
 
     async fn status(&self, _: Request<v1::StatusRequest>) -> Result<Response<v1::StatusResponse>, Status> {
-        self.ask(Command::Status).await.map(Response::new)
+        self.ask(OperatorCall::Status).await.map(Response::new)
     }
 
     async fn watch(&self, _: Request<v1::WatchRequest>) -> Result<Response<Self::WatchStream>, Status> {
@@ -60,8 +67,8 @@ impl Operator for Service {
         if request.tenant.is_empty() {
             return Err(Status::invalid_argument("no tenant named: give its name, its id or its cgroup path"));
         }
-        let status = self.ask(Command::Status).await?;
-        self.explainer.explain(request, status).await.map(Response::new)
+        let status = self.ask(OperatorCall::Status).await?;
+        explain::explain(&self.questions, request, status).await.map(Response::new)
     }
 
     async fn forecast(&self, request: Request<v1::ForecastRequest>) -> Result<Response<v1::ForecastResponse>, Status> {
@@ -72,7 +79,7 @@ impl Operator for Service {
         if !horizon.is_empty() {
             return self.load_forecast(tenant, &horizon).await;
         }
-        let found = self.ask(|answer| Command::Forecast(tenant.clone(), answer)).await?;
+        let found = self.ask(|answer| OperatorCall::Forecast(tenant.clone(), answer)).await?;
         let unknown = || Status::not_found(format!("no tenant has the name, id or cgroup path '{tenant}'"));
         found.map(Response::new).ok_or_else(unknown)
     }
@@ -82,21 +89,21 @@ impl Operator for Service {
         request: Request<Streaming<v1::RecordRequest>>,
     ) -> Result<Response<Self::RecordStream>, Status> {
         let (sender, receiver) = mpsc::channel(RECORD_QUEUE_LENGTH);
-        let result = self.ask(|answer| Command::Record(sender, answer)).await?;
+        let result = self.ask(|answer| OperatorCall::Record(sender, answer)).await?;
         result.map_err(Status::failed_precondition)?;
-        let commands = self.commands.clone();
+        let calls = Arc::clone(&self.calls);
         let mut client = request.into_inner();
         tokio::spawn(async move {
             while let Ok(Some(_)) = client.message().await {}
             // A client that is gone is noticed by the loop as well, should this not get through.
-            let _ = commands.send(Command::EndRecord);
+            let _ = calls.send(OperatorCall::EndRecord);
         });
         let pieces = ReceiverStream::new(receiver).map(|piece| Ok(v1::RecordResponse { piece }));
         Ok(Response::new(Box::pin(pieces)))
     }
 
     async fn reload(&self, _: Request<v1::ReloadRequest>) -> Result<Response<v1::ReloadResponse>, Status> {
-        let result = self.ask(|answer| Command::Reload(Some(answer))).await?;
+        let result = self.ask(|answer| OperatorCall::Reload(answer)).await?;
         let accepted = result.is_ok();
         let message = result.unwrap_or_else(|refused| refused);
         Ok(Response::new(v1::ReloadResponse { accepted, message }))
@@ -104,7 +111,7 @@ impl Operator for Service {
 
     async fn register(&self, request: Request<v1::RegisterRequest>) -> Result<Response<v1::RegisterResponse>, Status> {
         let request = request.into_inner();
-        let result = self.ask(|answer| Command::Register(request, answer)).await?;
+        let result = self.ask(|answer| OperatorCall::Register(request, answer)).await?;
         result.map(Response::new).map_err(Status::failed_precondition)
     }
 
@@ -113,7 +120,7 @@ impl Operator for Service {
         request: Request<v1::AdjustCreditsRequest>,
     ) -> Result<Response<v1::AdjustCreditsResponse>, Status> {
         let request = request.into_inner();
-        let result = self.ask(|answer| Command::Adjust(request, answer)).await?;
+        let result = self.ask(|answer| OperatorCall::Adjust(request, answer)).await?;
         result.map(Response::new).map_err(|refusal| Status::new(code_of(refusal.kind), refusal.message))
     }
 
@@ -122,8 +129,8 @@ impl Operator for Service {
         request: Request<v1::AddBackgroundRequest>,
     ) -> Result<Response<v1::AddBackgroundResponse>, Status> {
         let request = request.into_inner();
-        let verdict = self.ask(|answer| Command::Background(BackgroundCommand::Add(request, answer))).await?;
-        let queue = verdict.map_err(Status::failed_precondition)?;
+        let outcome = self.ask(|answer| OperatorCall::Background(BackgroundCall::Add(request, answer))).await?;
+        let queue = outcome.map_err(Status::failed_precondition)?;
         Ok(Response::new(v1::AddBackgroundResponse { queue: Some(queue) }))
     }
 
@@ -137,8 +144,8 @@ impl Operator for Service {
             v1::BackgroundChange::Pause => "paused",
             _ => "resumed",
         };
-        let verdict = self.ask(|answer| Command::Background(BackgroundCommand::Change(request, answer))).await?;
-        let queue = verdict.map_err(Status::failed_precondition)?;
+        let outcome = self.ask(|answer| OperatorCall::Background(BackgroundCall::Change(request, answer))).await?;
+        let queue = outcome.map_err(Status::failed_precondition)?;
         Ok(Response::new(v1::ChangeBackgroundResponse { message: format!("{} is {what}", queue.name) }))
     }
 
@@ -147,12 +154,12 @@ impl Operator for Service {
         request: Request<v1::BackgroundRequest>,
     ) -> Result<Response<v1::BackgroundResponse>, Status> {
         let request = request.into_inner();
-        self.ask(|answer| Command::Background(BackgroundCommand::Show(request, answer))).await.map(Response::new)
+        self.ask(|answer| OperatorCall::Background(BackgroundCall::Show(request, answer))).await.map(Response::new)
     }
 
     async fn audit(&self, request: Request<v1::AuditRequest>) -> Result<Response<Self::AuditStream>, Status> {
-        let tenants = self.ask(Command::Status).await?.slice.map(|slice| slice.tenants).unwrap_or_default();
-        let entries = audit::entries(&self.explainer.questions, request.into_inner(), tenants).await?;
+        let tenants = self.ask(OperatorCall::Status).await?.slice.map(|slice| slice.tenants).unwrap_or_default();
+        let entries = audit::entries(&self.questions, request.into_inner(), tenants).await?;
         let answers = entries.into_iter().map(|entry| Ok(v1::AuditResponse { entry: Some(entry) }));
         Ok(Response::new(Box::pin(tokio_stream::iter(answers))))
     }
@@ -164,7 +171,7 @@ impl Service {
         let Some(ahead) = Ahead::from_word(horizon) else {
             return Err(Status::invalid_argument(format!("'{horizon}' is no horizon: give day or week")));
         };
-        let found = self.ask(|answer| Command::LoadForecast(of.clone(), ahead, answer)).await?;
+        let found = self.ask(|answer| OperatorCall::LoadForecast(of.clone(), ahead, answer)).await?;
         let unknown = || {
             Status::not_found(format!(
                 "no disk has the name or number '{of}', and no tenant is in a group of that name: a day or a week is forecast of disks \
@@ -174,10 +181,10 @@ impl Service {
         found.map(Response::new).ok_or_else(unknown)
     }
 
-    /// Sends a command that is answered, and waits for the answer.
-    async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, Status> {
+    /// Sends a call that is answered, and waits for the answer.
+    async fn ask<T>(&self, call: impl FnOnce(oneshot::Sender<T>) -> OperatorCall) -> Result<T, Status> {
         let (sender, receiver) = oneshot::channel();
-        self.commands.send(command(sender)).map_err(refusal)?;
+        self.calls.send(call(sender)).map_err(refusal)?;
         receiver.await.map_err(|_| Status::unavailable(NotTaken::Ended.to_string()))
     }
 }

@@ -1,19 +1,19 @@
 //! The thread that talks to clients: gRPC for tools on a Unix socket, metrics for Prometheus. It owns an asynchronous runtime of
 //! its own; the slice loop has another thread and is reached through bounded queues.
 
-use crate::clock::boottime;
-use crate::operator::access::{Access, Groups};
-use crate::operator::idle::IdleTimeout;
-use crate::operator::listen::OperatorListeners;
-use crate::operator::metrics_server::{self, MetricsListener};
-use crate::operator::refusals::RefusalCounts;
-use crate::operator::service::Service;
+use crate::access::{Access, Groups};
+use crate::idle::IdleTimeout;
+use crate::listen::OperatorListeners;
+use crate::metrics_server::{self, MetricsListener};
+use crate::refusals::RefusalCounts;
+use crate::service::Service;
 use anyhow::Context;
 use hyper::body::Incoming;
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use minerva_api::v1::operator_server::OperatorServer;
+use minerva_clock::boottime;
 use minerva_linux_observe::PeerCredentials;
 use prometheus_client::registry::Registry;
 use std::convert::Infallible;
@@ -50,7 +50,7 @@ const REFUSALS_PERIOD: Duration = Duration::from_secs(10);
 
 /// The running server.
 #[derive(Debug)]
-pub(crate) struct Server {
+pub struct Server {
     stop: watch::Sender<bool>,
     thread: JoinHandle<()>,
     sockets: Vec<PathBuf>,
@@ -58,7 +58,7 @@ pub(crate) struct Server {
 
 impl Server {
     /// Starts serving on a thread of its own.
-    pub(crate) fn start(listeners: OperatorListeners, service: Service, registry: Registry) -> anyhow::Result<Self> {
+    pub fn start(listeners: OperatorListeners, service: Service, registry: Registry) -> anyhow::Result<Self> {
         let (stop, stopped) = watch::channel(false);
         let mut sockets = vec![listeners.operator_path.clone()];
         if let Some(MetricsListener::Unix(_, path)) = &listeners.metrics {
@@ -84,7 +84,7 @@ impl Server {
     }
 
     /// Ends serving and removes the sockets.
-    pub(crate) fn stop(self) {
+    pub fn stop(self) {
         // Nobody listens when the thread has ended already.
         let _ = self.stop.send(true);
         if self.thread.join().is_err() {
