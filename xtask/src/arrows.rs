@@ -37,6 +37,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["core/model", "linux/observe", "config", "api", "clock", "store", "tenant-server", "daemon/store-thread"],
     ),
     (
+        "daemon/background-queues",
+        &["core/model", "core/background", "linux/background", "linux/observe", "api", "clock", "store"],
+    ),
+    (
         "apps/",
         &[
             "core/",

@@ -3,7 +3,6 @@
 //! Everything that goes into the engine passes [`Driver::tell`] and everything that comes out [`Driver::handle`], so that a
 //! recording made there is complete.
 
-use crate::background::Background;
 use crate::clock::{boottime, local_seconds, until};
 use crate::command::{Command, Commands};
 use crate::findings::{Digest, Findings};
@@ -20,6 +19,7 @@ use crate::scope::Scope;
 use crate::tenants::pending::{Parts, Response};
 use crate::tenants::together::Together;
 use anyhow::Context;
+use minerva_background_queues::Queues;
 use minerva_engine::Engine;
 use minerva_linux_actuate::{Guard, Writer};
 use minerva_linux_observe::Observer;
@@ -55,7 +55,7 @@ pub(crate) struct Driver {
     pub(crate) free_space: FreeSpace,
     pub(crate) guard: Option<Guard>,
     pub(crate) memory: Memory,
-    pub(crate) background: Background,
+    pub(crate) background: Queues,
     /// For what comes back from the store.
     pub(crate) commands: Commands,
     pub(crate) named: NamedTenants,

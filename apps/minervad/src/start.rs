@@ -1,7 +1,6 @@
 //! The start: judge the file, look at the host, take the lock, open everything, say that it is ready.
 
 use crate::arguments::Arguments;
-use crate::background::Background;
 use crate::command::{Command, Commands};
 use crate::findings::{Digest, Findings};
 use crate::free_space::FreeSpace;
@@ -18,7 +17,7 @@ use crate::scope::Scope;
 use crate::slice_loop::Driver;
 use crate::tenants::pending::Parts;
 use crate::tenants::together::Together;
-use crate::{guard, logging, signals};
+use crate::{background, guard, logging, signals};
 use anyhow::{Context, bail};
 use minerva_config::Config;
 use minerva_engine::Engine;
@@ -106,7 +105,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         &live_settings,
         config.engine.observe.slice,
     );
-    let background = Background::new(&config, &roots);
+    let background = background::queues(&config, &roots);
     signals::listen(sender.clone())?;
     let server = Server::start(listeners, service, registry)?;
     let tenant_server = TenantServer::start(tenant_listeners, shared)?;

@@ -1,13 +1,13 @@
 //! A queue as the store has it, as the engine wants it, and as the worker does.
 
-use crate::clock::{boottime, unix_ns};
+use minerva_clock::{boottime, unix_ns};
 use minerva_linux_background::{FileIdentity, Kind, Spec};
 use minerva_model::{BackgroundQueue, DeviceId, Nanos};
 use minerva_store::BackgroundRow;
 use std::path::PathBuf;
 
 /// For the worker; nothing if a later version wrote a kind that this one does not know.
-pub(super) fn spec(row: &BackgroundRow) -> Option<Spec> {
+pub(crate) fn spec(row: &BackgroundRow) -> Option<Spec> {
     Some(Spec {
         id: row.id,
         name: row.name.clone(),
@@ -21,7 +21,7 @@ pub(super) fn spec(row: &BackgroundRow) -> Option<Spec> {
 }
 
 /// For the engine.
-pub(super) fn queue(row: &BackgroundRow, spec: &Spec, device: DeviceId, cgroup: String) -> BackgroundQueue {
+pub(crate) fn queue(row: &BackgroundRow, spec: &Spec, device: DeviceId, cgroup: String) -> BackgroundQueue {
     BackgroundQueue {
         id: row.id,
         name: row.name.clone(),
@@ -45,7 +45,7 @@ fn by_loop(unix_ms: i64) -> Nanos {
 }
 
 /// The other way.
-pub(super) fn by_wall(instant: Nanos) -> i64 {
+pub(crate) fn by_wall(instant: Nanos) -> i64 {
     let ahead = i128::from(instant.0) - i128::from(boottime().0);
     i64::try_from(i128::from(unix_ns()) + ahead).unwrap_or(i64::MAX)
 }

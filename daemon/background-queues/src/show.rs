@@ -1,10 +1,9 @@
 //! What operators see of background work.
 
-use super::Queue;
-use super::registered::by_wall;
-use crate::slice_loop::Driver;
+use crate::registered::by_wall;
+use crate::{Queue, Queues};
 use minerva_api::v1;
-use minerva_engine::{Plan, Shortage, Span, WorkView};
+use minerva_background::{Payment, Plan, PlannedSlot, Shortage, Span, WorkView};
 use minerva_linux_background::Kind;
 use minerva_model::{BackgroundHold, BackgroundId, BackgroundPace, BackgroundState, DeviceId, Nanos};
 use std::collections::BTreeSet;
@@ -13,57 +12,59 @@ const BLOCK_BYTES: f64 = 4096.0;
 /// Of a plan's limit above this the size of the file system is not known.
 const LIMIT_BYTES_KNOWN: f64 = 1e14;
 
-impl Driver {
-    pub(super) fn show_background(&self, request: &v1::BackgroundRequest) -> v1::BackgroundResponse {
-        let queues = self.background.queues.keys().map(|id| self.shown_queue(*id)).collect();
-        let span = match request.span() {
-            v1::BackgroundSpan::Unspecified => None,
-            v1::BackgroundSpan::Hour => Some(Span::Hour),
-            v1::BackgroundSpan::Day => Some(Span::Day),
-            v1::BackgroundSpan::Week => Some(Span::Week),
-            v1::BackgroundSpan::Month => Some(Span::Month),
-        };
-        let owed = self.background.queues.values().filter(|queue| !queue.row.state.is_over());
-        let devices: BTreeSet<DeviceId> = owed.filter_map(|queue| queue.device).collect();
-        let plan = |(device, span)| self.shown_plan(device, span, request.span);
-        let plans =
-            span.into_iter().flat_map(|span| devices.iter().map(move |device| (*device, span))).map(plan).collect();
-        v1::BackgroundResponse { queues, plans }
+impl Queues {
+    /// The disks of which plans are made: something is still to be done on each.
+    pub fn disks_to_plan(&self) -> BTreeSet<DeviceId> {
+        let owed = self.queues.values().filter(|queue| !queue.row.state.is_over());
+        owed.filter_map(|queue| queue.device).collect()
     }
 
-    pub(super) fn shown_queue(&self, id: BackgroundId) -> v1::BackgroundQueue {
-        let Some(queue) = self.background.queues.get(&id) else { return v1::BackgroundQueue::default() };
+    /// All queues, oldest first. `disk_name` is a disk's kernel name, `view` what the engine knows of a queue.
+    pub fn shown_all<'a>(
+        &self,
+        disk_name: impl Fn(DeviceId) -> Option<String>,
+        view: impl Fn(BackgroundId) -> Option<WorkView<'a>>,
+    ) -> Vec<v1::BackgroundQueue> {
+        self.queues.keys().map(|id| self.shown(*id, &disk_name, view(*id).as_ref())).collect()
+    }
+
+    /// One queue.
+    pub fn shown(
+        &self,
+        id: BackgroundId,
+        disk_name: impl Fn(DeviceId) -> Option<String>,
+        view: Option<&WorkView<'_>>,
+    ) -> v1::BackgroundQueue {
+        let Some(queue) = self.queues.get(&id) else { return v1::BackgroundQueue::default() };
         let row = &queue.row;
-        let view = self.engine.background().find(|view| view.queue.id == id);
-        let name = queue.device.and_then(|device| self.devices.get(&device)).map(|device| device.name.clone());
         let state = match row.state {
             state if state.is_over() => state.as_str(),
             _ if row.is_paused => "paused",
             state => state.as_str(),
         };
-        let share_permille = match view.as_ref().map(|view| view.order.pace) {
+        let share_permille = match view.map(|view| view.order.pace) {
             Some(BackgroundPace::Share(permille)) => permille.into(),
             _ => 0,
         };
-        let cost = view.as_ref().map_or(row.cost, |view| view.cost);
-        let due = view.as_ref().map(|view| by_wall(view.due));
+        let cost = view.map_or(row.cost, |view| view.cost);
+        let due = view.map(|view| by_wall(view.due));
         v1::BackgroundQueue {
             id: id.to_string(),
             name: row.name.clone(),
             kind: row.kind.clone(),
             path: row.path.clone(),
             command: row.command.clone(),
-            device: name.unwrap_or_default(),
+            device: queue.device.and_then(disk_name).unwrap_or_default(),
             priority: row.priority.into(),
             state: state.to_owned(),
-            reason: reason(queue, view.as_ref()),
+            reason: reason(queue, view),
             message: row.message.clone(),
             done_items: row.done_items,
             total_items: row.total_items,
             items: Kind::from_word(&row.kind).map_or("", Kind::items).to_owned(),
-            left_seconds: view.as_ref().map_or(0.0, |view| view.left_seconds),
+            left_seconds: view.map_or(0.0, |view| view.left_seconds),
             ran_seconds: row.ran_ms as f64 / 1000.0,
-            tied_bytes: view.as_ref().map_or(0, |view| view.tied_bytes as u64),
+            tied_bytes: view.map_or(0, |view| view.tied_bytes as u64),
             added_unix_ns: row.added_unix_ms.saturating_mul(1_000_000),
             due_unix_ns: row.due_unix_ms.map(|ms| ms.saturating_mul(1_000_000)).or(due).unwrap_or(0),
             seconds_per_item: cost.seconds_per_item,
@@ -78,10 +79,10 @@ impl Driver {
         }
     }
 
-    fn shown_plan(&self, device: DeviceId, span: Span, shown_span: i32) -> v1::BackgroundPlan {
-        let plan = self.engine.background_plan(device, span);
+    /// A disk's plan, for as long as was asked for.
+    pub fn shown_plan(&self, disk_name: String, span: v1::BackgroundSpan, plan: &Plan) -> v1::BackgroundPlan {
         let name = |id: u32| {
-            let queue = self.background.queues.get(&BackgroundId(id));
+            let queue = self.queues.get(&BackgroundId(id));
             queue.map_or_else(|| format!("b{id}"), |queue| queue.row.name.clone())
         };
         let alarm = |at_seconds: f64, shortage: Shortage| v1::BackgroundAlarm {
@@ -93,26 +94,34 @@ impl Driver {
                 Shortage::Deadline { id } => format!("{} misses its deadline", name(id.0)),
             },
         };
+        let payment = |payment: &Payment| v1::BackgroundPayment {
+            name: name(payment.id.0),
+            paid_unix_ns: payment.paid_seconds.map(wall),
+        };
         v1::BackgroundPlan {
-            device: self.devices.get(&device).map_or_else(|| device.to_string(), |device| device.name.clone()),
-            span: shown_span,
+            device: disk_name,
+            span: span.into(),
             violations: plan.violations() as u32,
-            payments: plan
-                .payments
-                .iter()
-                .map(|payment| v1::BackgroundPayment {
-                    name: name(payment.id.0),
-                    paid_unix_ns: payment.paid_seconds.map(wall),
-                })
-                .collect(),
+            payments: plan.payments.iter().map(payment).collect(),
             alarms: plan.alarms.iter().map(|found| alarm(found.at_seconds, found.shortage)).collect(),
-            slots: slots(&plan),
+            slots: slots(plan),
         }
     }
 }
 
+/// For how long a plan is to be; none was asked for.
+pub const fn span_of(span: v1::BackgroundSpan) -> Option<Span> {
+    match span {
+        v1::BackgroundSpan::Unspecified => None,
+        v1::BackgroundSpan::Hour => Some(Span::Hour),
+        v1::BackgroundSpan::Day => Some(Span::Day),
+        v1::BackgroundSpan::Week => Some(Span::Week),
+        v1::BackgroundSpan::Month => Some(Span::Month),
+    }
+}
+
 fn slots(plan: &Plan) -> Vec<v1::BackgroundSlot> {
-    let slot = |slot: &minerva_engine::PlannedSlot| {
+    let slot = |slot: &PlannedSlot| {
         let limit = (slot.bucket_blocks + slot.used_blocks) * BLOCK_BYTES;
         let is_known = limit < LIMIT_BYTES_KNOWN;
         v1::BackgroundSlot {

@@ -1,7 +1,7 @@
 //! The thread that carries background work out. It looks for others at a disk far more often than there are slices.
 
-use crate::clock::boottime;
 use anyhow::Context;
+use minerva_clock::boottime;
 use minerva_linux_background::{Executor, QueueStatus, Settings, Spec};
 use minerva_model::{BackgroundId, BackgroundOrder, DeviceId, Nanos};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};

@@ -1,0 +1,94 @@
+//! Queues of background work: what the operator registered, and how far each is. The slice loop keeps them in the store and tells
+//! the engine of them, which says when each may run; a thread of its own lets it run in the gaps, which it looks for every few
+//! milliseconds.
+//!
+//! Whatever the engine is to hear, and whatever is to be kept, is handed back.
+
+mod carrier;
+mod disk_of;
+mod registered;
+mod requests;
+mod show;
+mod slices;
+
+pub use requests::Change;
+pub use show::span_of;
+pub use slices::Reported;
+
+use carrier::Carrier;
+use minerva_clock::boottime;
+use minerva_linux_background::Settings;
+use minerva_linux_observe::Roots;
+use minerva_model::{BackgroundId, BackgroundOrder, BackgroundState, DeviceId, Event, Nanos};
+use minerva_store::BackgroundRow;
+use std::collections::BTreeMap;
+
+/// All queues.
+pub struct Queues {
+    settings: Settings,
+    roots: Roots,
+    /// Started with the first queue.
+    carrier: Option<Carrier>,
+    /// The store was read.
+    is_loaded: bool,
+    queues: BTreeMap<BackgroundId, Queue>,
+    last_id: BackgroundId,
+}
+
+/// A queue that was registered.
+#[derive(Clone, Debug)]
+struct Queue {
+    row: BackgroundRow,
+    device: Option<DeviceId>,
+    /// Kept in the store as it is, when by the loop's clock.
+    kept_at: Nanos,
+}
+
+impl Queues {
+    /// None yet.
+    pub const fn new(settings: Settings, roots: Roots) -> Self {
+        Self { settings, roots, carrier: None, is_loaded: false, queues: BTreeMap::new(), last_id: BackgroundId(0) }
+    }
+
+    /// When a queue may run from now on.
+    pub fn order(&self, order: BackgroundOrder) {
+        if let Some(carrier) = &self.carrier {
+            carrier.order(order);
+        }
+    }
+
+    /// Puts a queue in force, new or changed, that the store has. The answer is for the engine.
+    pub fn set(&mut self, row: BackgroundRow, device: Option<DeviceId>) -> Option<Event> {
+        let id = row.id;
+        let work = registered::spec(&row);
+        let is_new = !self.queues.contains_key(&id);
+        self.queues.insert(id, Queue { row, device, kept_at: boottime() });
+        let row = &self.queues[&id].row;
+        let (work, device) = work.zip(device).filter(|_| row.state != BackgroundState::Done)?;
+        let queue = registered::queue(row, &work, device, self.settings.cgroup(id));
+        let ran = Nanos::from_millis(row.ran_ms);
+        if self.carrier.is_none() {
+            match Carrier::start(self.settings.clone()) {
+                Ok(carrier) => self.carrier = Some(carrier),
+                Err(error) => tracing::error!("no background work is carried out: {error:#}"),
+            }
+        }
+        if let Some(carrier) = self.carrier.as_ref().filter(|_| is_new) {
+            carrier.add(work, device, ran);
+        }
+        Some(Event::BackgroundSet(Box::new(queue)))
+    }
+
+    /// Ends a queue that the store has forgotten. The answer is for the engine.
+    pub fn remove(&mut self, id: BackgroundId) -> Option<Event> {
+        self.queues.remove(&id)?;
+        if let Some(carrier) = &self.carrier {
+            carrier.remove(id);
+        }
+        Some(Event::BackgroundGone(id))
+    }
+
+    fn named(&self, name: &str) -> Option<&Queue> {
+        self.queues.values().find(|queue| queue.row.name == name)
+    }
+}

@@ -1,0 +1,118 @@
+//! What operators ask of background work, judged. What is to last is in the store before it is in force.
+
+use crate::Queues;
+use crate::disk_of::disk_of;
+use minerva_api::v1;
+use minerva_clock::unix_ns;
+use minerva_linux_background::{FileIdentity, Kind, Spec};
+use minerva_model::{BackgroundCost, BackgroundId, BackgroundState, DeviceId};
+use minerva_store::BackgroundRow;
+use std::path::Path;
+
+const NAME_BYTES_MAX: usize = 64;
+/// More than anybody looks through.
+const QUEUES_MAX: usize = 1_000;
+const NANOS_PER_MS: u64 = 1_000_000;
+
+/// What the store is to do, before [`Queues::set`] or [`Queues::remove`].
+#[derive(Debug)]
+pub enum Change {
+    /// Keep this, which is on this disk.
+    Keep(Box<BackgroundRow>, Option<DeviceId>),
+    /// Forget this.
+    Forget(BackgroundId),
+}
+
+impl Queues {
+    /// There may be one more queue, of this name.
+    fn judge_room(&self, name: &str) -> Result<(), String> {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+        if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.bytes().all(plain) {
+            return Err(format!("'{name}' is no name: use 1 to {NAME_BYTES_MAX} letters, digits, '.', '_' or '-'"));
+        }
+        if !self.is_loaded {
+            return Err("the store cannot be read, so nothing could be kept; see `minerva-ctl status`".to_owned());
+        }
+        if self.named(name).is_some() {
+            return Err(format!("there is background work called {name} already; remove it, or take another name"));
+        }
+        if self.queues.len() >= QUEUES_MAX {
+            return Err(format!("there are {QUEUES_MAX} queues already: remove those that are done"));
+        }
+        Ok(())
+    }
+
+    /// A new queue, if it can be carried out here, and its disk. `is_watched` says of a disk whether it is looked at. Errors: a sentence.
+    pub fn judge(
+        &mut self,
+        request: v1::AddBackgroundRequest,
+        is_watched: impl Fn(DeviceId) -> bool,
+    ) -> Result<(BackgroundRow, DeviceId), String> {
+        let v1::AddBackgroundRequest { name, kind, path, command, sla_ns, priority, never_stop } = request;
+        self.judge_room(&name)?;
+        let kind = Kind::from_word(&kind)
+            .ok_or_else(|| format!("'{kind}' is no kind: use {}", Kind::ALL.map(Kind::as_str).join(", ")))?;
+        if sla_ns == Some(0) {
+            return Err("the deadline is now: give it some time with --sla".to_owned());
+        }
+        let priority = u8::try_from(priority).map_err(|_| "the priority is at most 255".to_owned())?;
+        if never_stop && kind != Kind::Command {
+            return Err(format!("{} can always be stopped: leave out --never-stop", kind.as_str()));
+        }
+        let id = BackgroundId(self.last_id.0 + 1);
+        let place = Path::new(&path);
+        let identity = FileIdentity::of(place).map_err(|error| error.in_full())?;
+        let work = Spec { id, name, kind, path: place.into(), identity, command, never_stop, position: 0 };
+        work.check(&self.roots.sys).map_err(|error| error.in_full())?;
+        let device = disk_of(&self.roots, kind, place)?;
+        if !is_watched(device) {
+            return Err(format!("{path} is on the disk {device}, which Minerva does not watch (daemon.devices_only)"));
+        }
+        self.last_id = id;
+        let now_ms = unix_ns() / NANOS_PER_MS as i64;
+        let sla_ms = sla_ns.map(|ns| i64::try_from(ns / NANOS_PER_MS).unwrap_or(i64::MAX));
+        let row = BackgroundRow {
+            id,
+            name: work.name,
+            kind: kind.as_str().to_owned(),
+            path,
+            identity: (identity.device, identity.inode),
+            command: work.command,
+            never_stop,
+            priority,
+            added_unix_ms: now_ms,
+            due_unix_ms: sla_ms.map(|sla| now_ms.saturating_add(sla)),
+            is_paused: false,
+            state: BackgroundState::Waiting,
+            message: String::new(),
+            done_items: 0.0,
+            total_items: None,
+            position: 0,
+            ran_ms: 0,
+            cost: BackgroundCost { seconds_per_item: kind.seconds_per_item(), measured_seconds: 0.0, slow_down: None },
+        };
+        Ok((row, device))
+    }
+
+    /// What pausing, resuming or removing a queue means. Errors: a sentence.
+    pub fn change(&self, request: &v1::ChangeBackgroundRequest) -> Result<Change, String> {
+        let queue = self.named(&request.name);
+        let queue = queue.ok_or_else(|| format!("there is no background work called {}", request.name))?;
+        let mut row = queue.row.clone();
+        match request.change() {
+            v1::BackgroundChange::Pause => row.is_paused = true,
+            v1::BackgroundChange::Resume => {
+                row.is_paused = false;
+                if row.state == BackgroundState::Failed {
+                    (row.state, row.message) = (BackgroundState::Waiting, String::new());
+                    if let Some(carrier) = &self.carrier {
+                        carrier.begin_again(row.id);
+                    }
+                }
+            }
+            v1::BackgroundChange::Remove => return Ok(Change::Forget(row.id)),
+            v1::BackgroundChange::Unspecified => return Err("say whether to pause, resume or remove it".to_owned()),
+        }
+        Ok(Change::Keep(Box::new(row), queue.device))
+    }
+}

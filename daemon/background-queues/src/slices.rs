@@ -1,0 +1,113 @@
+//! Background work from slice to slice: what is registered is read from the store, and how far each is goes to the engine, and now
+//! and then to the store.
+
+use crate::Queues;
+use crate::disk_of::disk_of;
+use crate::registered::spec;
+use minerva_clock::boottime;
+use minerva_linux_background::QueueStatus;
+use minerva_model::{BackgroundCost, BackgroundId, BackgroundState, DeviceId, Event, Nanos};
+use minerva_store::BackgroundRow;
+use std::path::Path;
+
+/// How often what changes all the time is kept. What ended is kept at once.
+const KEEP_PERIOD: Nanos = Nanos::from_secs(10);
+
+/// How far queues are.
+#[derive(Debug, Default)]
+pub struct Reported {
+    /// For the engine.
+    pub events: Vec<Event>,
+    /// To be kept now.
+    pub rows: Vec<BackgroundRow>,
+}
+
+impl Queues {
+    /// The store was read: what it has is known.
+    pub const fn is_loaded(&self) -> bool {
+        self.is_loaded
+    }
+
+    /// Takes what the store has, and the last number that was used. `is_watched` says of a disk whether it is looked at. The answer is
+    /// for the engine.
+    pub fn load(
+        &mut self,
+        (rows, last_id): (Vec<BackgroundRow>, BackgroundId),
+        is_watched: impl Fn(DeviceId) -> bool,
+    ) -> Vec<Event> {
+        self.is_loaded = true;
+        self.last_id = last_id;
+        let found = rows.into_iter().filter_map(|row| {
+            let device = self.find_disk(&row, &is_watched);
+            self.set(row, device)
+        });
+        found.collect()
+    }
+
+    /// Queues whose disk was not there, and is by now. The answer is for the engine.
+    pub fn find_disks(&mut self, is_watched: impl Fn(DeviceId) -> bool) -> Vec<Event> {
+        let is_lost = |queue: &&crate::Queue| queue.device.is_none() && queue.row.state != BackgroundState::Done;
+        let lost: Vec<BackgroundRow> = self.queues.values().filter(is_lost).map(|queue| queue.row.clone()).collect();
+        let found = lost.into_iter().filter_map(|row| {
+            let device = self.find_disk(&row, &is_watched)?;
+            self.queues.remove(&row.id);
+            self.set(row, Some(device))
+        });
+        found.collect()
+    }
+
+    fn find_disk(&self, row: &BackgroundRow, is_watched: impl Fn(DeviceId) -> bool) -> Option<DeviceId> {
+        let kind = spec(row)?.kind;
+        let device = disk_of(&self.roots, kind, Path::new(&row.path)).ok()?;
+        is_watched(device).then_some(device)
+    }
+
+    /// How far all is, as asked for in the slice before. Never waits.
+    pub fn reported(&mut self) -> Reported {
+        let mut reported = Reported::default();
+        let statuses = self.carrier.as_ref().map(|carrier| carrier.statuses()).unwrap_or_default();
+        for status in statuses {
+            self.take_status(&status, &mut reported);
+        }
+        reported
+    }
+
+    fn take_status(&mut self, status: &QueueStatus, reported: &mut Reported) {
+        let QueueStatus { report, message, position } = status;
+        let Some(queue) = self.queues.get_mut(&report.id) else { return };
+        let before = queue.row.state;
+        let row = &mut queue.row;
+        (row.state, row.position) = (report.state, *position);
+        row.message.clone_from(message);
+        (row.done_items, row.total_items) = (report.done_items, report.total_items);
+        row.ran_ms += report.ran.0 / 1_000_000;
+        let is_over = before != report.state && report.state.is_over();
+        if is_over {
+            let (name, state) = (&row.name, report.state.as_str());
+            tracing::info!(name, state, "background work: {message}");
+        }
+        if is_over || boottime().since(queue.kept_at) >= KEEP_PERIOD {
+            reported.rows.extend(self.row_to_keep(report.id));
+        }
+        reported.events.push(Event::BackgroundReported(*report));
+    }
+
+    /// The engine learnt what a queue costs. The answer is to be kept.
+    pub fn learnt(&mut self, id: BackgroundId, cost: BackgroundCost) -> Option<BackgroundRow> {
+        self.queues.get_mut(&id)?.row.cost = cost;
+        self.row_to_keep(id)
+    }
+
+    fn row_to_keep(&mut self, id: BackgroundId) -> Option<BackgroundRow> {
+        let queue = self.queues.get_mut(&id)?;
+        queue.kept_at = boottime();
+        Some(queue.row.clone())
+    }
+
+    /// Stops all work, which waits for the next daemon. The answer is to be kept.
+    pub fn stop(&mut self) -> Vec<BackgroundRow> {
+        let Some(carrier) = self.carrier.take() else { return Vec::new() };
+        carrier.stop();
+        self.queues.values().map(|queue| queue.row.clone()).collect()
+    }
+}
