@@ -74,10 +74,10 @@ pub(crate) const FENNEL: &[Key<Config>] = &[
         example: "",
     },
     Key {
-        name: "verdicts_needed",
-        doc: "Equal verdicts, one a slice, before a tenant changes its group.",
-        kind: Kind::Whole { least: 1, most: 100, set: |c, v| c.engine.fennel.verdicts_needed = v as u8 },
-        show: |c| Some(c.engine.fennel.verdicts_needed.to_string()),
+        name: "group_change_slices",
+        doc: "Slices in a row that must ask for another group before a tenant changes to it.",
+        kind: Kind::Whole { least: 1, most: 100, set: |c, v| c.engine.fennel.group_change_slices = v as u8 },
+        show: |c| Some(c.engine.fennel.group_change_slices.to_string()),
         example: "",
     },
     Key {

@@ -1,7 +1,7 @@
 //! Judges tables and keys of one file, whatever their section; notes where each key was set.
 
 use crate::key::Key;
-use crate::keys::belongs_elsewhere;
+use crate::keys::{belongs_elsewhere, renamed};
 use crate::problem::{Problem, Source};
 use crate::value::{Wrong, did_you_mean, found, judge_value, list};
 use std::collections::BTreeMap;
@@ -58,7 +58,21 @@ impl Judge<'_> {
 
     pub(crate) fn keys<T>(&mut self, prefix: &str, table: &DeTable<'_>, keys: &'static [Key<T>], into: &mut T) {
         for (name, value) in table {
-            let word = name.get_ref().as_ref();
+            let written = name.get_ref().as_ref();
+            let word = match renamed(prefix, written) {
+                Some(now) if table.contains_key(now) => {
+                    let help = format!("`{written}` is the former name of `{now}`; remove it");
+                    self.error(name.span(), format!("`{now}` is set twice"), "once by its former name", Some(help));
+                    continue;
+                }
+                Some(now) => {
+                    let title = format!("`{written}` is called `{now}` now");
+                    let help = Some(format!("rename it to `{now}`; the former name is still read"));
+                    self.problem(false, name.span(), title, "a former name".into(), help);
+                    now
+                }
+                None => written,
+            };
             match keys.iter().find(|key| key.name == word) {
                 Some(key) => self.key(key, format!("{prefix}.{word}"), value, into),
                 None => {

@@ -350,6 +350,18 @@ pub(crate) const RULE: &[Key<TenantRule>] = &[
 
 const ROLE_WORDS: [&str; 3] = [Role::ALL[0].as_str(), Role::ALL[1].as_str(), Role::ALL[2].as_str()];
 
+/// Keys that had another name: the table, the former name and the name now. Files that have it are read all the same.
+const RENAMED: &[(&str, &str, &str)] = &[
+    ("fennel", "verdicts_needed", "group_change_slices"),
+    ("coordination", "turn_max", "precedence_max"),
+    ("coordination", "turn_window", "precedence_window"),
+];
+
+/// What a key of a table is called now, if it had another name.
+pub(crate) fn renamed(prefix: &str, word: &str) -> Option<&'static str> {
+    RENAMED.iter().find(|(table, former, _)| (*table, *former) == (prefix, word)).map(|(.., now)| *now)
+}
+
 /// The table in which a key of exactly this name exists.
 pub(crate) fn belongs_elsewhere(prefix: &str, word: &str) -> Option<String> {
     let section = SECTIONS.iter().find(|s| s.name != prefix && s.keys.iter().any(|key| key.name == word))?;

@@ -35,6 +35,16 @@ fn a_misspelt_key_gets_a_suggestion() {
 }
 
 #[test]
+fn a_former_name_is_read_and_told() {
+    let text = "[fennel]\nverdicts_needed = 5\n\n[coordination]\nturn_max = \"2m\"\nturn_window = \"1h\"\n";
+    warns(text, expect![[""]]);
+    let engine = parse(text, Path::new("minerva.toml")).expect("the file is allowed").engine;
+    let now = "[fennel]\ngroup_change_slices = 5\n\n[coordination]\nprecedence_max = \"2m\"\nprecedence_window = \"1h\"\n";
+    assert_eq!(engine, parse(now, Path::new("minerva.toml")).expect("the file is allowed").engine);
+    shows("[fennel]\nverdicts_needed = 5\ngroup_change_slices = 4\n", expect![[""]]);
+}
+
+#[test]
 fn a_key_in_the_wrong_table_is_sent_to_the_right_one() {
     shows(
         "slice = \"1s\"\n[observe]\ngroups = 3\n",

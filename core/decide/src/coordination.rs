@@ -77,7 +77,7 @@ impl Coordination {
     pub(crate) fn configure(&mut self, settings: CoordinationSettings, slice: Nanos) {
         self.settings = settings;
         self.slice = Nanos(slice.0.max(1));
-        self.precedence_time.configure(settings.turn_max, settings.turn_window);
+        self.precedence_time.configure(settings.precedence_max, settings.precedence_window);
     }
 
     pub(crate) fn settings(&self) -> &CoordinationSettings {

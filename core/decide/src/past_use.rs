@@ -199,9 +199,9 @@ impl Fennel {
         }
     }
 
-    /// One verdict on one history.
+    /// One slice of one history.
     ///
-    /// A change must be asked for by `verdicts_needed` slices in a row, each at least this far; it then goes as far as the
+    /// A change must be asked for by `group_change_slices` slices in a row, each at least this far; it then goes as far as the
     /// mildest of them. Two changes take effect at once. The first group of a tenant, because there is nothing to hold on
     /// to. And a leap of three groups in ten: the average is smooth already, so within a slice only something real moves it
     /// so far, such as the heaviest tenant leaving or a burst that is a large part of all that was read for a minute.
@@ -220,24 +220,24 @@ impl Fennel {
         // the heavier never overtakes the other on the way down.
         let nearest = group.clamp(self.group_at(place - DEAD_BAND), self.group_at(place + DEAD_BAND));
         if nearest == group {
-            usage.verdicts = 0;
+            usage.asking_slices = 0;
             return;
         }
         if nearest.abs_diff(group) >= self.leap() {
             usage.group = Some(nearest);
-            usage.verdicts = 0;
+            usage.asking_slices = 0;
             return;
         }
-        let agrees = usage.verdicts > 0 && (usage.wanted > group) == (nearest > group);
+        let agrees = usage.asking_slices > 0 && (usage.wanted > group) == (nearest > group);
         usage.wanted = match (agrees, nearest > group) {
             (false, _) => nearest,
             (true, true) => usage.wanted.min(nearest),
             (true, false) => usage.wanted.max(nearest),
         };
-        usage.verdicts = if agrees { usage.verdicts.saturating_add(1) } else { 1 };
-        if usage.verdicts >= self.settings.verdicts_needed {
+        usage.asking_slices = if agrees { usage.asking_slices.saturating_add(1) } else { 1 };
+        if usage.asking_slices >= self.settings.group_change_slices {
             usage.group = Some(usage.wanted);
-            usage.verdicts = 0;
+            usage.asking_slices = 0;
         }
     }
 
@@ -252,9 +252,9 @@ impl Fennel {
     /// Why a history has its group.
     pub(crate) fn reason(&self, usage: &Usage, everyone: Everyone, now: Nanos) -> Reason {
         let Some(group) = usage.group else { return Reason::NoHistory };
-        if usage.verdicts > 0 {
-            let needed = self.settings.verdicts_needed;
-            return Reason::Holding { group, wanted: usage.wanted, verdicts: usage.verdicts, needed };
+        if usage.asking_slices > 0 {
+            let needed = self.settings.group_change_slices;
+            return Reason::Holding { group, wanted: usage.wanted, slices: usage.asking_slices, needed };
         }
         let yardstick = self.yardstick(everyone, now);
         let groups = self.settings.groups;
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_group_and_leaps_come_at_once_and_the_rest_after_three_verdicts() {
+    fn the_first_group_and_leaps_come_at_once_and_the_rest_after_three_slices() {
         let fennel = fennel();
         let mut one = usage(0.15);
         fennel.settle(&mut one, &TOP);
@@ -363,14 +363,14 @@ mod tests {
             fennel.settle(&mut one, &TOP);
             groups.push(one.group.unwrap());
         }
-        // The third verdict would be a leap from group 1; after it 0.31 is one verdict for group 3; 0.99 is a leap.
+        // The third slice would be a leap from group 1; after it 0.31 asks once for group 3; 0.99 is a leap.
         assert_eq!(groups, [1, 1, 4, 4, 9]);
         let mut two = usage(0.15);
         for recent in [0.15, 0.34, 0.39, 0.26] {
             two.averages.recent = recent;
             fennel.settle(&mut two, &TOP);
         }
-        assert_eq!(two.group, Some(2), "the mildest of three verdicts");
+        assert_eq!(two.group, Some(2), "the mildest of three slices");
     }
 
     #[test]
@@ -381,7 +381,7 @@ mod tests {
         for turn in 0..20 {
             one.averages.recent = if turn % 2 == 0 { 0.92 } else { 0.88 };
             fennel.settle(&mut one, &TOP);
-            assert_eq!((one.group, one.verdicts), (Some(8), 0));
+            assert_eq!((one.group, one.asking_slices), (Some(8), 0));
         }
     }
 }

@@ -31,9 +31,10 @@ pub(crate) struct Usage {
     pub(crate) weight: f64,
     /// Nothing until the first use.
     pub(crate) group: Option<u8>,
-    /// The group that the verdicts ask for, and how many did in a row.
+    /// The group that the latest slices ask for, and how many did in a row.
     pub(crate) wanted: u8,
-    pub(crate) verdicts: u8,
+    #[serde(rename = "verdicts")]
+    pub(crate) asking_slices: u8,
     /// All who have this history step back; it counts per percent of this. Set anew in each slice.
     pub(crate) level_percent: Option<u32>,
     stored: Option<Stored>,

@@ -78,7 +78,7 @@ proptest! {
     fn more_use_never_gives_a_larger_share(slices in any_slices(), parts in proptest::collection::vec(1..=1_000_u64, 80)) {
         // Hysteresis by counting lets the heavier of two lag for a slice or two; everything else is in order always.
         let mut config = EngineConfig::default();
-        config.fennel.verdicts_needed = 1;
+        config.fennel.group_change_slices = 1;
         let tenants: Vec<Tenant> = (0..8).map(|number| tenant(number, 100, false)).collect();
         let mut decider = decider(&config, &tenants);
         for (turn, bytes) in slices.iter().enumerate() {

@@ -148,10 +148,12 @@ pub struct CoordinationSettings {
     /// that do not say were made without that.
     #[serde(default)]
     pub spare_silent: bool,
-    /// An account's operations cost others no more turns than this within `turn_window` (docs/adr/0006).
-    pub turn_max: Nanos,
-    /// See `turn_max`.
-    pub turn_window: Nanos,
+    /// An account's operations go ahead of others for no longer than this within `precedence_window` (docs/adr/0006).
+    #[serde(alias = "turn_max")]
+    pub precedence_max: Nanos,
+    /// See `precedence_max`.
+    #[serde(alias = "turn_window")]
+    pub precedence_window: Nanos,
     /// What a disk is taken to deliver until it was measured.
     pub assumed_bytes_per_second: u64,
     /// Half-life of what was measured.
@@ -170,8 +172,8 @@ impl Default for CoordinationSettings {
             raise_percent: 400,
             spare_silent: true,
             // Two gigabytes from a 7200 rpm disk; and a tenth of the time in the long run.
-            turn_max: Nanos::from_secs(60),
-            turn_window: Nanos::from_secs(600),
+            precedence_max: Nanos::from_secs(60),
+            precedence_window: Nanos::from_secs(600),
             // A 7200 rpm disk with neighbours.
             assumed_bytes_per_second: 64 << 20,
             bandwidth_half_life: Nanos::from_secs(600),

@@ -42,9 +42,10 @@ pub enum Reason {
         group: u8,
         /// The group that the use asks for.
         wanted: u8,
-        /// Equal verdicts so far.
-        verdicts: u8,
-        /// Verdicts that it takes.
+        /// Slices in a row that asked for it.
+        #[serde(rename = "verdicts")]
+        slices: u8,
+        /// How many it takes.
         needed: u8,
     },
     /// The operator's rule multiplies the share.
@@ -142,8 +143,8 @@ impl Reason {
                 100.0 * disk_part,
                 100.0 * equal_part,
             ),
-            Self::Holding { group, wanted, verdicts, needed } => {
-                write!(f, "stays in group {group}: {verdicts} of {needed} verdicts for group {wanted}")
+            Self::Holding { group, wanted, slices, needed } => {
+                write!(f, "stays in group {group}: {slices} of {needed} slices ask for group {wanted}")
             }
             _ => Ok(()),
         }

@@ -148,8 +148,9 @@ pub struct FennelSettings {
     pub share_sparing: Share,
     /// Share of the heaviest group.
     pub share_heavy: Share,
-    /// Equal verdicts before a tenant changes its group.
-    pub verdicts_needed: u8,
+    /// Slices in a row that must ask for another group before a tenant changes to it.
+    #[serde(alias = "verdicts_needed")]
+    pub group_change_slices: u8,
     /// Below this many bytes a second nobody is heavy, whatever the others do.
     pub quiet_bytes_per_second: f64,
     /// Part of the disk that every active tenant keeps, in thousandths, so far as the number of tenants allows.
@@ -170,7 +171,7 @@ impl Default for FennelSettings {
             share_sparing: Share::NEUTRAL,
             // Lower gains the sparing little more, and BFQ takes the longer to obey when a heavy tenant rises (docs/adr/0022).
             share_heavy: Share::new(5),
-            verdicts_needed: 3,
+            group_change_slices: 3,
             quiet_bytes_per_second: 64.0 * 1024.0,
             floor_permille: 10,
         }

@@ -21,7 +21,7 @@ const WARM_UP: Nanos = Nanos::from_secs(5);
 const SETTLE: Nanos = Nanos::from_secs(2);
 /// The daemon has judged both readers by their use after this long, with [`QUICK`].
 const JUDGED: Nanos = Nanos::from_secs(12);
-const QUICK: &str = "\n[fennel]\nrecent_half_life = \"1s\"\nlong_term_half_life = \"2s\"\nverdicts_needed = 1\n";
+const QUICK: &str = "\n[fennel]\nrecent_half_life = \"1s\"\nlong_term_half_life = \"2s\"\ngroup_change_slices = 1\n";
 const NAMES: [&str; 2] = ["heavy", "light"];
 const SLICE_MS: u64 = 500;
 /// What an operator who calibrated the disk for iocost would have set, somewhat below what two interleaved readers reach on it, so

@@ -101,7 +101,7 @@ impl Bed {
         let (at, name, device) = (self.directory.path().display(), &self.name, &self.device);
         let text = format!(
             "{extra}\n[observe]\nslice = \"100ms\"\n\
-             [fennel]\nrecent_half_life = \"1s\"\nlong_term_half_life = \"2s\"\nverdicts_needed = 2\n\
+             [fennel]\nrecent_half_life = \"1s\"\nlong_term_half_life = \"2s\"\ngroup_change_slices = 2\n\
              [actuation]\nverify_every_slices = 5\n\
              [daemon]\nruntime_dir = \"{at}/run\"\nstate_dir = \"{at}/state\"\nsocket = \"{at}/run/minervad.sock\"\n\
              metrics = \"unix:{at}/run/metrics.sock\"\ninclude = [\"{name}\"]\ndevices_only = [\"{device}\"]\n\

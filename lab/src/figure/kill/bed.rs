@@ -28,7 +28,7 @@ const CHURN: Duration = Duration::from_millis(120);
 /// What the load had asked for is done.
 const REST: Duration = Duration::from_secs(1);
 /// Changes of use are followed at once.
-const QUICK: &str = "\n[fennel]\nrecent_half_life = \"1s\"\nlong_term_half_life = \"2s\"\nverdicts_needed = 1\n\
+const QUICK: &str = "\n[fennel]\nrecent_half_life = \"1s\"\nlong_term_half_life = \"2s\"\ngroup_change_slices = 1\n\
                      \n[actuation]\nverify_every_slices = 3\n";
 const QUEUE_FILES: [&str; 2] = ["scheduler", "iosched/low_latency"];
 
