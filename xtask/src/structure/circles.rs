@@ -81,6 +81,29 @@ mod tests {
     }
 
     #[test]
+    fn paths_in_attributes_and_macros_count() {
+        let with = |field: &str| {
+            find(&[
+                module("", "mod a; mod b;"),
+                module("a", &format!("pub(crate) struct A {{ {field} x: u32 }}")),
+                module("b", "use crate::a::A; pub(crate) fn one(_: A) -> u32 { 1 }"),
+            ])
+        };
+        for field in ["#[serde(default = \"crate::b::one\")]", "#[arg(value_parser = super::b::one, long)]"] {
+            assert_eq!(with(field), [["a.rs", "b.rs"]], "{field}");
+        }
+        for field in ["#[serde(default = \"one\")]", "/// As `crate::b::one` does.", "#[arg(long = \"b::one\")]"] {
+            assert!(with(field).is_empty(), "{field}");
+        }
+        let circles = find(&[
+            module("", "mod a; mod b;"),
+            module("a", "pub(crate) struct A; fn f() -> String { format!(\"{}\", crate::b::one()) }"),
+            module("b", "use crate::a::A; pub(crate) fn one(_: A) -> u32 { 1 }"),
+        ]);
+        assert_eq!(circles, [["a.rs", "b.rs"]]);
+    }
+
+    #[test]
     fn what_is_handed_on_counts_where_it_is_defined() {
         let circles = find(&[
             module("", "mod a; mod b; pub use a::A;"),

@@ -1,9 +1,11 @@
-//! What a module takes from other modules of its crate: its `use` lines and the paths that it writes out.
+//! What a module takes from other modules of its crate: its `use` lines and the paths that it writes out, also inside attributes
+//! (`#[serde(with = "crate::form")]`) and what macros are given.
 
 use super::source::{Module, is_for_tests};
+use proc_macro2::{TokenStream, TokenTree};
 use std::collections::BTreeMap;
 use syn::visit::{self, Visit};
-use syn::{Item, UseTree};
+use syn::{Attribute, Item, LitStr, Macro, Meta, UseTree};
 
 /// A path of names from the root of the crate, as in `a::b::Type`.
 pub(super) type Names = Vec<String>;
@@ -101,14 +103,68 @@ struct Reader<'a> {
     found: Vec<Names>,
 }
 
-impl<'ast> Visit<'ast> for Reader<'_> {
-    fn visit_path(&mut self, path: &'ast syn::Path) {
-        let names: Names = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+impl Reader<'_> {
+    fn take(&mut self, names: &[String]) {
         // A single name is what a `use` line brought in, which has been counted, or the module's own.
         if names.len() > 1 {
-            self.found.extend(absolute(self.module, &self.known, &names));
+            self.found.extend(absolute(self.module, &self.known, names));
         }
+    }
+
+    /// Takes the paths among tokens, which nobody has parsed; with `texts` also those that are written as text.
+    fn take_tokens(&mut self, tokens: TokenStream, texts: bool) {
+        let mut names = Names::new();
+        let mut colons = 0;
+        for token in tokens {
+            match &token {
+                TokenTree::Punct(mark) if mark.as_char() == ':' && !names.is_empty() => {
+                    colons += 1;
+                    continue;
+                }
+                TokenTree::Ident(name) if colons == 2 => names.push(name.to_string()),
+                _ => {
+                    self.take(&std::mem::take(&mut names));
+                    match token {
+                        TokenTree::Ident(name) => names.push(name.to_string()),
+                        TokenTree::Group(group) => self.take_tokens(group.stream(), texts),
+                        TokenTree::Literal(text) if texts => self.take_text(&text),
+                        _ => {}
+                    }
+                }
+            }
+            colons = 0;
+        }
+        self.take(&names);
+    }
+
+    /// A path written as text, as serde wants it.
+    fn take_text(&mut self, text: &proc_macro2::Literal) {
+        let text = syn::parse_str::<LitStr>(&text.to_string());
+        if let Ok(path) = text.and_then(|text| text.parse::<syn::Path>()) {
+            self.take(&names_of(&path));
+        }
+    }
+}
+
+fn names_of(path: &syn::Path) -> Names {
+    path.segments.iter().map(|segment| segment.ident.to_string()).collect()
+}
+
+impl<'ast> Visit<'ast> for Reader<'_> {
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        self.take(&names_of(path));
         visit::visit_path(self, path);
+    }
+
+    fn visit_attribute(&mut self, attribute: &'ast Attribute) {
+        if let Meta::List(list) = &attribute.meta {
+            self.take_tokens(list.tokens.clone(), true);
+        }
+    }
+
+    fn visit_macro(&mut self, invoked: &'ast Macro) {
+        self.visit_path(&invoked.path);
+        self.take_tokens(invoked.tokens.clone(), false);
     }
 
     fn visit_item_mod(&mut self, module: &'ast syn::ItemMod) {
