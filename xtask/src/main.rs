@@ -20,6 +20,7 @@ mod sdk;
 mod shell;
 mod skips;
 mod structure;
+mod test_programs;
 mod tests;
 mod tidy;
 

@@ -17,6 +17,9 @@ pub(crate) struct Options {
     /// The profile of the programs: `release`, or `dev`, which is built sooner
     #[arg(long, default_value = "release")]
     profile: String,
+    /// Pack the programs as they are: something else has built them
+    #[arg(long)]
+    built: bool,
     /// Debian's revision: higher replaces lower
     #[arg(long, default_value_t = 1)]
     revision: u32,
@@ -96,12 +99,10 @@ const SCRIPTS: [&str; 3] = ["postinst", "prerm", "postrm"];
 /// Builds the programs and packs them.
 pub(crate) fn run(options: &Options) -> Result<bool> {
     packages::ensure(packages::PACKAGE)?;
-    let mut build = cargo();
-    build.args(["build", "--quiet", "--profile", &options.profile]);
-    for package in PACKAGES {
-        build.args(["--bin", package.name]);
+    if !options.built {
+        let programs = PACKAGES.iter().flat_map(|package| ["--bin", package.name]);
+        must(cargo().args(["build", "--quiet", "--profile", &options.profile]).args(programs))?;
     }
-    must(&mut build)?;
     let output = root().join(&options.output);
     fs::create_dir_all(&output).with_context(|| format!("make {}", output.display()))?;
     let folder = if options.profile == "dev" { "debug" } else { &options.profile };

@@ -54,7 +54,7 @@ fn generate() -> Result<bool> {
 
 fn header_test() -> Command {
     let mut command = cargo();
-    command.args(["test", "--quiet", "--package", "minerva-c", "--test", "c", "the_header_is_what_the_sources_say"]);
+    command.args(["test", "--quiet", "--workspace", "--test", "c", "the_header_is_what_the_sources_say"]);
     command
 }
 
@@ -71,10 +71,10 @@ pub(crate) fn check(skips: &mut Skips) -> Result<bool> {
     let prefix = scratch().join("prefix");
     install(&prefix, false)?;
     passed &=
-        skips.test(cargo().args(["test", "--quiet", "--package", "minerva-c"]).env("MINERVA_C_PREFIX", &prefix))?;
+        skips.test(cargo().args(["test", "--quiet", "--workspace", "--test", "c"]).env("MINERVA_C_PREFIX", &prefix))?;
     if let Some(environment) = environment {
         let mut daemon = cargo();
-        daemon.args(["test", "--quiet", "--package", "minervad", "--test", "sdk"]);
+        daemon.args(["test", "--quiet", "--workspace", "--test", "sdk"]);
         passed &= skips.test(daemon.env("MINERVA_C_PREFIX", &prefix).env("MINERVA_PYTHON", environment.python()))?;
     }
     Ok(passed)
@@ -171,7 +171,13 @@ impl Environment {
 /// Builds libminerva and puts it, its header and its pkg-config file where compilers look below `prefix`.
 fn install(prefix: &Path, is_release: bool) -> Result<()> {
     let mut build = cargo();
-    must(build.args(["build", "--quiet", "--package", "minerva-c"]).args(is_release.then_some("--release")))?;
+    if is_release {
+        build.args(["build", "--quiet", "--package", "minerva-c", "--release"]);
+    } else {
+        // With the features that the tests of the whole workspace have, so that it is not built again.
+        build.args(["test", "--quiet", "--workspace", "--no-run", "--test", "c"]);
+    }
+    must(&mut build)?;
     let metadata = MetadataCommand::new().current_dir(root()).no_deps().exec().context("run cargo metadata")?;
     let package = metadata.packages.iter().find(|package| package.name.as_str() == "minerva-c");
     let version = package.with_context(|| format!("no minerva-c in `{}`", display(&build)))?.version.to_string();

@@ -52,6 +52,21 @@ impl Skips {
         Ok(tests.wait().with_context(|| format!("wait for `{line}`"))?.success())
     }
 
+    /// The same for a command that has its `--show-output`, beside which another runs: what is to be shown is handed back.
+    pub(crate) fn test_unseen(&mut self, command: &mut Command) -> Result<(bool, String)> {
+        let line = display(command);
+        let output = command.output().with_context(|| format!("start `{line}`"))?;
+        let mut shown = Vec::new();
+        self.read(output.stdout.as_slice(), &mut shown).context("read what the tests print")?;
+        self.told.extend(pass_on_errors(output.stderr.as_slice(), &mut shown));
+        Ok((output.status.success(), String::from_utf8_lossy(&shown).into_owned()))
+    }
+
+    /// Takes what others collected.
+    pub(crate) fn join(&mut self, other: Self) {
+        self.told.extend(other.told);
+    }
+
     /// Passes on what tests print, but for what passing ones do; of that it notes the skips.
     fn read(&mut self, output: impl BufRead, shown: &mut impl Write) -> std::io::Result<()> {
         let (mut passing, mut name) = (false, String::new());

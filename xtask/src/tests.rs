@@ -1,8 +1,7 @@
 //! Every test, from cheap to dear.
 
-use crate::shell::{cargo, succeeds};
 use crate::skips::Skips;
-use crate::{fuzz, generate, lint, packages, sdk};
+use crate::{fuzz, generate, lint, packages, sdk, test_programs};
 use anyhow::Result;
 
 /// What to leave out.
@@ -24,13 +23,15 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     packages::ensure(packages::TEST)?;
     let mut skips = Skips::default();
     let mut passed = options.no_lint || lint::run(&mut skips)?;
-    // Tests that need the laboratory's program find it built.
-    passed &= succeeds(cargo().args(["build", "--quiet", "--workspace", "--bins"]))?;
-    passed &= generate::check()?;
-    let mut tests = cargo();
-    tests.args(["test", "--quiet", "--workspace", "--no-fail-fast"]).env("PATH", packages::path_for_tests()?);
-    passed &= skips.test(&mut tests)?;
-    passed &= sdk::check(&mut skips)?;
+    // One build for all that follows: another choice of packages would choose other features, and build most of it again.
+    match test_programs::build()? {
+        Some(programs) => {
+            passed &= generate::check()?;
+            passed &= test_programs::run(&programs, &packages::path_for_tests()?, &mut skips)?;
+            passed &= sdk::check(&mut skips)?;
+        }
+        None => passed = false,
+    }
     if !options.no_fuzz {
         passed &= fuzz::run(&fuzz::Options::short())?;
     }

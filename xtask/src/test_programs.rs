@@ -1,0 +1,141 @@
+//! The programs of the workspace's tests: built together, and run two at a time.
+//!
+//! Those that share the machine's disks, cgroups and guests run one after the other; beside them run the others, which need
+//! nothing but a processor and give way to them.
+
+use crate::shell::{cargo, display, root};
+use crate::skips::Skips;
+use anyhow::{Context, Result, anyhow};
+use cargo_metadata::{Message, TargetKind};
+use std::ffi::OsStr;
+use std::io::{BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+/// Folders whose tests use what there is once: disks, cgroups, mounts, guests.
+const SHARING: &[&str] = &["apps/", "data/", "lab", "linux/", "sdk/", "tests/conformance"];
+/// Of those folders, tests that use none of it, and guests, which have a kernel of their own.
+const NOT_SHARING: &[(&str, &str)] = &[
+    ("apps/minerva-sim", "program"),
+    ("apps/minerva-agent", "guest"),
+    ("apps/minerva-lab", "guest_back_ends"),
+    ("apps/minerva-lab", "package"),
+    ("apps/minerva-lab", "power_cut"),
+    ("apps/minerva-lab", "vm"),
+    ("lab", "guest"),
+];
+/// By so much tests that need only a processor give way to the others, which measure disks.
+const NICE: &str = "10";
+/// Tests are told that the programs of the workspace are built as they are to be: whoever packs some need not build them again.
+pub(crate) const BUILT: &str = "MINERVA_PROGRAMS_BUILT";
+
+/// One program of tests.
+pub(crate) struct TestProgram {
+    /// The folder of its package, from the root of the repository.
+    folder: String,
+    /// The target: the package's library, a program of it, or one of its `tests/`.
+    name: String,
+    path: PathBuf,
+}
+
+/// Builds every test, and with them every program that has tests. `None` if something does not compile, which has been said.
+pub(crate) fn build() -> Result<Option<Vec<TestProgram>>> {
+    let mut command = cargo();
+    command.args(["test", "--quiet", "--workspace", "--no-run", "--message-format", "json-render-diagnostics"]);
+    let line = display(&command);
+    eprintln!("> {line}");
+    let mut built = command.stdout(Stdio::piped()).spawn().with_context(|| format!("start `{line}`"))?;
+    let output = built.stdout.take().context("a build without an output")?;
+    let mut programs = Vec::new();
+    for message in Message::parse_stream(BufReader::new(output)) {
+        let Message::CompilerArtifact(artifact) = message.with_context(|| format!("read what `{line}` says"))? else {
+            continue;
+        };
+        if let Some(path) = artifact.executable.filter(|_| artifact.profile.test) {
+            let folder = artifact.manifest_path.parent().map(|folder| folder.as_std_path().to_path_buf());
+            let folder = folder.unwrap_or_else(root);
+            let folder = folder.strip_prefix(root()).unwrap_or(&folder).to_string_lossy().into_owned();
+            // A library and a program of one package may share a name.
+            let is_program = artifact.target.kind.contains(&TargetKind::Bin);
+            let name = if is_program { format!("bin {}", artifact.target.name) } else { artifact.target.name };
+            programs.push(TestProgram { folder, name, path: path.into() });
+        }
+    }
+    programs.sort_by(|one, other| (&one.folder, &one.name).cmp(&(&other.folder, &other.name)));
+    Ok(built.wait().with_context(|| format!("wait for `{line}`"))?.success().then_some(programs))
+}
+
+/// Runs all of them and the examples in documentation, even when one fails; whether all passed. `path` is the `PATH` for them.
+pub(crate) fn run(programs: &[TestProgram], path: &OsStr, skips: &mut Skips) -> Result<bool> {
+    let (sharing, others): (Vec<_>, Vec<_>) = programs.iter().partition(|program| program.is_sharing());
+    std::thread::scope(|scope| {
+        let beside = scope.spawn(|| {
+            let mut lane = Lane::new(path);
+            lane.run_all(&others, true)?;
+            let mut documentation = cargo();
+            documentation.args(["test", "--quiet", "--workspace", "--doc", "--", "--show-output"]);
+            lane.run("the examples in documentation", &mut documentation)?;
+            Ok::<_, anyhow::Error>(lane)
+        });
+        let mut lane = Lane::new(path);
+        lane.run_all(&sharing, false)?;
+        let beside = beside.join().map_err(|_| anyhow!("a thread that runs tests panicked"))??;
+        let passed = lane.passed && beside.passed;
+        skips.join(lane.skips);
+        skips.join(beside.skips);
+        Ok(passed)
+    })
+}
+
+impl TestProgram {
+    fn is_sharing(&self) -> bool {
+        let is_alone = NOT_SHARING.contains(&(self.folder.as_str(), self.name.as_str()));
+        SHARING.iter().any(|folder| self.folder.starts_with(folder)) && !is_alone
+    }
+
+    /// As cargo would run it.
+    fn command(&self, gives_way: bool) -> Command {
+        let mut command = if gives_way {
+            let mut command = Command::new("nice");
+            command.args(["-n", NICE]).arg(&self.path);
+            command
+        } else {
+            Command::new(&self.path)
+        };
+        let folder = root().join(&self.folder);
+        command.args(["--quiet", "--show-output"]).env("CARGO_MANIFEST_DIR", &folder).current_dir(folder);
+        command
+    }
+}
+
+/// Runs one after the other.
+struct Lane<'a> {
+    path: &'a OsStr,
+    skips: Skips,
+    passed: bool,
+}
+
+impl<'a> Lane<'a> {
+    fn new(path: &'a OsStr) -> Self {
+        Self { path, skips: Skips::default(), passed: true }
+    }
+
+    fn run_all(&mut self, programs: &[&TestProgram], gives_way: bool) -> Result<()> {
+        for program in programs {
+            let title = format!("{}: {}", Path::new(&program.folder).display(), program.name);
+            self.run(&title, &mut program.command(gives_way))?;
+        }
+        Ok(())
+    }
+
+    /// What it prints is shown when it is over, so that lines of two never mix.
+    fn run(&mut self, title: &str, command: &mut Command) -> Result<()> {
+        let begun = Instant::now();
+        let (passed, said) = self.skips.test_unseen(command.env("PATH", self.path).env(BUILT, "1"))?;
+        self.passed &= passed;
+        let outcome = if passed { "passed" } else { "FAILED" };
+        let mut shown = std::io::stdout().lock();
+        write!(shown, "> {title}: {outcome}, {:.1} s\n{said}", begun.elapsed().as_secs_f64()).context("show a test")
+    }
+}
