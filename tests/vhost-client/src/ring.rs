@@ -156,6 +156,13 @@ impl ClientRing {
         self.put(self.available.0 + 2, index);
     }
 
+    /// As a ring that has been in use for long: both indices, and what was seen and told of them.
+    pub fn set_indices(&mut self, index: u16) {
+        self.set_available_index(index);
+        self.put(self.used.0 + 2, index);
+        (self.kicked_index, self.used_seen) = (index, index);
+    }
+
     /// Tells the server of what became available, if it wants to hear of it; whether it did.
     pub fn kick(&mut self) -> bool {
         fence(Ordering::SeqCst);
