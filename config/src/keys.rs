@@ -259,6 +259,13 @@ pub(crate) const DEVICE: &[Key<DeviceSettings>] = &[
         example: "",
     },
     Key {
+        name: "low_latency_by_use",
+        doc: "While bfq is in force, take its low_latency away while somebody commits beside readers of large blocks on a disk that turns, or while several tenants use one that does not, and put it back after.",
+        kind: Kind::Flag { set: |d, v| d.low_latency_by_use = v },
+        show: |d| Some(d.low_latency_by_use.to_string()),
+        example: "",
+    },
+    Key {
         name: "bandwidth_bytes_per_second",
         doc: "What the disk delivers, for back ends that cap; unset: the most that was measured.",
         kind: Kind::Size { least: 1 << 16, most: 1 << 44, set: |d, v| d.bandwidth_bytes_per_second = Some(v) },

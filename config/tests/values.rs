@@ -73,6 +73,7 @@ back_end = "iocost"
 enable_iocost = true
 strict_guarantees = true
 strict_guarantees_by_use = true
+low_latency_by_use = true
 bandwidth_bytes_per_second = 150_000_000
 [[rules]]
 pattern = "system.slice/backup.service"
@@ -103,7 +104,7 @@ days_ahead = false
     assert_eq!((config.daemon.log.level, config.daemon.log.format), (LogLevel::Debug, LogFormat::Json));
     let disk = &config.engine.devices["nvme0n1"];
     assert_eq!(disk.back_end, Some(BackEnd::IoCost));
-    assert!(disk.enable_iocost && disk.strict_guarantees && disk.strict_guarantees_by_use);
+    assert!(disk.enable_iocost && disk.strict_guarantees && disk.strict_guarantees_by_use && disk.low_latency_by_use);
     assert_eq!(disk.bandwidth_bytes_per_second, Some(150_000_000));
     let rule = TenantRule {
         pattern: "system.slice/backup.service".into(),

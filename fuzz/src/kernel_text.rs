@@ -17,6 +17,7 @@ pub fn cgroup(text: &[u8]) {
 pub fn disk_facts(text: &[u8]) {
     assert!(parse::parse_elevators(text).available.len() <= text.len());
     parse::parse_io_cost_qos(text);
+    parse::parse_io_cost_model(text);
 }
 
 /// `/proc/diskstats`.

@@ -206,6 +206,7 @@ fn a_recording_has_a_series_for_what_each_tenant_reads_and_writes() {
         bfq_strict_guarantees: None,
         iocost_available: false,
         iocost_enabled: false,
+        iocost_model_guessed: false,
         throttle_available: false,
         rotational: true,
         stacked_on: Vec::new(),

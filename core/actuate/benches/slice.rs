@@ -32,6 +32,7 @@ fn actuator(tenants: u64) -> Actuator {
             bfq_strict_guarantees: None,
             iocost_available: true,
             iocost_enabled: false,
+            iocost_model_guessed: false,
             throttle_available: true,
             rotational: true,
             stacked_on: Vec::new(),

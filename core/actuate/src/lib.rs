@@ -10,8 +10,8 @@
 //! - whoever else writes a knob is named, and wins in the end (`fights`).
 //!
 //! Read in this order: `suitability` (which back end bites), `steering` (one disk), `hierarchy` (shares to weights) or `caps`
-//! (shares to limits; `memory` says when none may stand), `idle` (who waits until nobody else uses the disk), `strict_by_use` (a
-//! switch of BFQ by what tenants do), `activity` (who used which disk lately), `ledger` (wishes to requests), `knob` and the back
+//! (shares to limits; `memory` says when none may stand), `idle` (who waits until nobody else uses the disk), `strict_by_use`
+//! and `low_latency_by_use` (switches of BFQ by what tenants do), `activity` (who used which disk lately), `ledger` (wishes to requests), `knob` and the back
 //! ends' files (texts).
 
 mod activity;
@@ -29,6 +29,7 @@ mod io_max;
 mod iocost;
 mod knob;
 mod ledger;
+mod low_latency_by_use;
 mod memory;
 mod served;
 mod server_weight;

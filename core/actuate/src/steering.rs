@@ -7,9 +7,10 @@ use crate::hierarchy::{Own, Tree};
 use crate::idle::IdleTenants;
 use crate::knob::{self, Holder, KnobKey};
 use crate::ledger::Ledger;
+use crate::low_latency_by_use::LowLatencyByUse;
 use crate::setting::Setting;
 use crate::strict_by_use::StrictByUse;
-use crate::suitability::{DiskWish, Suitability, disk_wishes, suitability};
+use crate::suitability::{ByUse, DiskWish, Suitability, calibrate, disk_wishes, suitability, with_name};
 use minerva_model::{
     BackEnd, CgroupVersion, Device, DeviceFacts, DeviceId, DeviceSettings, Effect, EngineConfig, Finding, FindingKind,
     KnobFile, Nanos, Signals, TenantId,
@@ -44,6 +45,8 @@ pub(crate) struct Steering {
     idle: IdleTenants,
     #[serde(default)]
     strict: StrictByUse,
+    #[serde(default)]
+    low_latency: LowLatencyByUse,
     /// The back end that `means` is for.
     in_use: BackEnd,
 }
@@ -59,6 +62,7 @@ impl Steering {
             means: Means::Watch,
             idle: IdleTenants::default(),
             strict: StrictByUse::default(),
+            low_latency: LowLatencyByUse::default(),
             in_use: BackEnd::Observe,
         }
     }
@@ -97,12 +101,12 @@ impl Steering {
     pub(crate) fn refresh(&mut self, config: &EngineConfig, enforce: bool, ledger: &mut Ledger) -> bool {
         let settings = config.devices.get(&self.device.name);
         self.suitability = suitability(&self.device.facts, settings).named(&self.device.name);
-        let wishes = disk_wishes(&self.device.facts, settings, self.strict.is_set());
+        let wishes = disk_wishes(&self.device.facts, settings, self.by_use());
         let id = self.device.id;
         let key = |file| KnobKey { holder: Holder::Disk(id), device: id, file };
         // Weights go before the elevator that obeys them does.
         let leaving = wishes.iter().any(|wish| {
-            wish.file != KnobFile::BfqStrictGuarantees
+            !matches!(wish.file, KnobFile::BfqStrictGuarantees | KnobFile::BfqLowLatency)
                 && wish.asked.is_none()
                 && ledger.held_setting(key(wish.file)).is_some()
         });
@@ -136,6 +140,7 @@ impl Steering {
     pub(crate) fn tell(&mut self, ledger: &mut Ledger) {
         if self.told.as_ref() != Some(&self.suitability) && !ledger.is_under_way(Holder::Disk(self.device.id)) {
             ledger.effects.push_back(Effect::Found(found(&self.device, &self.suitability)));
+            ledger.effects.extend(not_calibrated(&self.device, &self.suitability).map(Effect::Found));
             self.told = Some(self.suitability.clone());
         }
     }
@@ -236,25 +241,39 @@ impl Steering {
         }
     }
 
+    /// Which of BFQ's switches are to differ from how they were found because of what the tenants do.
+    const fn by_use(&self) -> ByUse {
+        ByUse { strict: self.strict.is_set(), no_low_latency: self.low_latency.is_taken() }
+    }
+
     /// What a slice shows of the disk, before each [`Steering::plan`]; true if one of its own settings is to be switched.
     pub(crate) fn watch_use(&mut self, config: &EngineConfig, signals: &Signals, ledger: &mut Ledger) -> bool {
-        let id = self.device.id;
+        let (id, before) = (self.device.id, self.by_use());
+        let turns = self.device.facts.rotational;
         let settings = config.devices.get(&self.device.name);
+        let row =
+            signals.devices.binary_search_by_key(&id, |disk| disk.device).ok().map(|index| &signals.devices[index]);
+        let rows = || signals.io.iter().filter(|row| row.device == id);
         // Measured on disks that turn only.
-        if !settings.is_some_and(|settings| settings.strict_guarantees_by_use) || !self.device.facts.rotational {
-            return std::mem::take(&mut self.strict).is_set();
+        let strict = if !turns || !settings.is_some_and(|settings| settings.strict_guarantees_by_use) {
+            self.strict = StrictByUse::default();
+            None
+        } else {
+            row.and_then(|row| self.strict.slice(row, rows()))
+        };
+        let low_latency = if settings.is_some_and(|settings| settings.low_latency_by_use) {
+            row.and_then(|row| self.low_latency.slice(turns, row, rows()))
+        } else {
+            self.low_latency = LowLatencyByUse::default();
+            None
+        };
+        let said = [("strict_guarantees", strict), ("low_latency", low_latency)];
+        for (name, why) in said.into_iter().filter_map(|(name, why)| Some((name, why?))) {
+            let message = format!("{name} of {} {why}", self.device.name);
+            let (kind, device) = (FindingKind::Switched, Some(id));
+            ledger.effects.push_back(Effect::Found(Finding { kind, device, tenant: None, message }));
         }
-        let Ok(index) = signals.devices.binary_search_by_key(&id, |disk| disk.device) else { return false };
-        let rows = signals.io.iter().filter(|row| row.device == id);
-        let Some(why) = self.strict.slice(&signals.devices[index], rows) else { return false };
-        let message = format!("strict_guarantees of {} {why}", self.device.name);
-        ledger.effects.push_back(Effect::Found(Finding {
-            kind: FindingKind::Switched,
-            device: Some(id),
-            tenant: None,
-            message,
-        }));
-        true
+        self.by_use() != before
     }
 
     /// Holds back tenants at `idle` while others use the disk; before each [`Steering::plan`]. Answers with those that are, who are
@@ -354,6 +373,17 @@ fn disk_use(
     (disk, uses)
 }
 
+/// An operator is to act on it, though the disk can be steered.
+fn not_calibrated(device: &Device, suitability: &Suitability) -> Option<Finding> {
+    let name = &device.name;
+    let remedy = calibrate(&device.facts).filter(|_| suitability.back_end == BackEnd::IoCost)?;
+    let message = format!(
+        "iocost is not calibrated for {name}: the kernel guesses from the kind of the disk what it delivers. Remedy: {}.",
+        with_name(remedy, name)
+    );
+    Some(Finding { kind: FindingKind::NotCalibrated, device: Some(device.id), tenant: None, message })
+}
+
 fn found(device: &Device, suitability: &Suitability) -> Finding {
     let Suitability { back_end, bites, reason, remedy } = suitability;
     let name = &device.name;
@@ -366,4 +396,43 @@ fn found(device: &Device, suitability: &Suitability) -> Finding {
     }
     let kind = if *bites { FindingKind::Steerable } else { FindingKind::NotSteerable };
     Finding { kind, device: Some(device.id), tenant: None, message }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::not_calibrated;
+    use crate::suitability::suitability;
+    use minerva_model::{CgroupVersion, Device, DeviceFacts, DeviceId, FindingKind};
+
+    #[test]
+    fn a_model_that_nobody_measured_is_found_with_what_to_do() {
+        let facts = |enabled, guessed| DeviceFacts {
+            cgroup: CgroupVersion::V2,
+            controller_enabled: true,
+            writeback_attributed: true,
+            elevator: Some("none".to_owned()),
+            elevators_available: vec!["none".to_owned()],
+            bfq_low_latency: None,
+            bfq_strict_guarantees: None,
+            iocost_available: true,
+            iocost_enabled: enabled,
+            iocost_model_guessed: guessed,
+            throttle_available: true,
+            rotational: false,
+            stacked_on: Vec::new(),
+            size_bytes: 1 << 40,
+            back_end_forced: None,
+        };
+        let finding = |enabled, guessed| {
+            let (id, name) = (DeviceId { major: 259, minor: 0 }, "nvme0n1".to_owned());
+            let device = Device { id, name, facts: facts(enabled, guessed) };
+            not_calibrated(&device, &suitability(&device.facts, None).named(&device.name))
+        };
+        let found = finding(true, true).expect("iocost shares out by a guess");
+        assert_eq!((found.kind, found.kind.is_warning()), (FindingKind::NotCalibrated, true));
+        for words in ["not calibrated for nvme0n1", "iocost_coef_gen.py", "/sys/block/nvme0n1/dev", "io.cost.model"] {
+            assert!(found.message.contains(words), "{}", found.message);
+        }
+        assert_eq!((finding(true, false), finding(false, true)), (None, None));
+    }
 }

@@ -27,11 +27,11 @@ const DEEP: f64 = 16.0;
 
 /// What a slice shows of a disk.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Shown {
+pub(crate) struct Shown {
     /// Flushes; where the disk has no cache to flush, small writes.
-    commits: u64,
+    pub(crate) commits: u64,
     /// Tenants that read large blocks.
-    large_readers: usize,
+    pub(crate) large_readers: usize,
     /// Small reads under way, in the mean.
     small_depth: f64,
 }
@@ -88,7 +88,7 @@ impl StrictByUse {
 }
 
 impl Shown {
-    fn of<'a>(disk: &DeviceSignals, rows: impl Iterator<Item = &'a IoSignals>) -> Self {
+    pub(crate) fn of<'a>(disk: &DeviceSignals, rows: impl Iterator<Item = &'a IoSignals>) -> Self {
         let (moved, elapsed) = (disk.transferred, disk.elapsed.as_secs_f64().max(1e-9));
         let small_writes = if moved.write_bytes <= moved.write_ops * COMMIT_BYTES_MAX { moved.write_ops } else { 0 };
         let (mut large_readers, mut small_depth) = (0, 0.0);

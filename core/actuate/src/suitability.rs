@@ -35,8 +35,8 @@ pub struct Suitability {
 impl Suitability {
     /// The same with the disk's kernel name, such as `sda`, in the sentences.
     pub fn named(mut self, disk: &str) -> Self {
-        self.reason = self.reason.replace(DISK, disk);
-        self.remedy = self.remedy.map(|text| text.replace(DISK, disk));
+        self.reason = with_name(&self.reason, disk);
+        self.remedy = self.remedy.map(|text| with_name(&text, disk));
         self
     }
 
@@ -47,6 +47,11 @@ impl Suitability {
     fn watches(reason: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { back_end: BackEnd::Observe, bites: false, reason: reason.into(), remedy: Some(remedy.into()) }
     }
+}
+
+/// A sentence with the disk's kernel name in it.
+pub(crate) fn with_name(sentence: &str, disk: &str) -> String {
+    sentence.replace(DISK, disk)
 }
 
 /// Will a weight bite on a disk with these `facts`, under the operator's `settings` for it?
@@ -207,10 +212,18 @@ fn without_bfq(facts: &DeviceFacts, settings: Option<&DeviceSettings>) -> Suitab
 
 fn iocost(facts: &DeviceFacts, settings: Option<&DeviceSettings>) -> Suitability {
     if facts.iocost_enabled {
+        let reason = "iocost is enabled for <disk>, and it reads weights";
+        let Some(calibrate) = calibrate(facts) else {
+            return Suitability::bites(BackEnd::IoCost, reason, attribution(facts));
+        };
+        let remedies: Vec<&str> = [Some(calibrate), attribution(facts)].into_iter().flatten().collect();
         return Suitability::bites(
             BackEnd::IoCost,
-            "iocost is enabled for <disk>, and it reads weights",
-            attribution(facts),
+            format!(
+                "{reason}, but it is not calibrated: the kernel guesses from the kind of the disk what <disk> delivers. Where it \
+                 guesses too little it holds up everybody, where it guesses too much weights do nothing"
+            ),
+            Some(&remedies.join("; ")),
         );
     }
     if !facts.iocost_available {
@@ -242,6 +255,16 @@ fn asks_for_bfq(settings: Option<&DeviceSettings>) -> bool {
     settings.and_then(|settings| settings.elevator.as_deref()) == Some("bfq")
 }
 
+/// What to do where iocost shares out by a model that nobody measured (`Documentation/admin-guide/cgroup-v2.rst`, `io.cost.model`).
+pub(crate) fn calibrate(facts: &DeviceFacts) -> Option<&'static str> {
+    (facts.iocost_enabled && facts.iocost_model_guessed).then_some(
+        "measure <disk> while nobody else uses it: in a directory on it with 16 GB free run tools/cgroup/iocost_coef_gen.py of the \
+         kernel's source (it needs fio), and write what it prints, or your own figures in bytes and requests a second, once a \
+         boot: echo \"$(cat /sys/block/<disk>/dev) ctrl=user model=linear rbps=... rseqiops=... rrandiops=... wbps=... wseqiops=... \
+         wrandiops=...\" > /sys/fs/cgroup/io.cost.model",
+    )
+}
+
 /// What to do so that buffered writes are charged to their tenant too.
 fn attribution(facts: &DeviceFacts) -> Option<&'static str> {
     (!facts.writeback_attributed).then_some(
@@ -260,23 +283,29 @@ pub(crate) struct DiskWish {
     pub(crate) due: bool,
 }
 
-/// What the operator's file lets Minerva change about the disk itself, in the order in which to write it: `strict_guarantees`
-/// exists only while BFQ is in force.
+/// Which of BFQ's switches what the tenants do speaks for changing, where the file lets them follow it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ByUse {
+    /// `strict_guarantees` is to be set.
+    pub(crate) strict: bool,
+    /// `low_latency` is to be taken away.
+    pub(crate) no_low_latency: bool,
+}
+
+/// What the operator's file lets Minerva change about the disk itself, in the order in which to write it: BFQ's switches
+/// exist only while it is in force.
 ///
 /// Without `strict_guarantees` BFQ keeps several requests of a scanner inside the disk, and whoever waits for a flush, as a file
 /// system's journal does with each fsync, waits for all of them: weights cannot help, because the journal's thread is nobody's
 /// tenant. With it random readers of great depth lose, so the operator decides (both measured in docs/adr/0007), or lets it follow
-/// what the tenants do: `strict_by_use`. `low_latency` stays as it is found.
-pub(crate) fn disk_wishes(
-    facts: &DeviceFacts,
-    settings: Option<&DeviceSettings>,
-    strict_by_use: bool,
-) -> [DiskWish; 3] {
+/// what the tenants do: `strict_by_use`. `low_latency` stays as it is found, unless it is to follow them: `low_latency_by_use`.
+pub(crate) fn disk_wishes(facts: &DeviceFacts, settings: Option<&DeviceSettings>, by_use: ByUse) -> [DiskWish; 4] {
     let in_force = facts.elevator.as_deref();
     let elevator = settings.and_then(|settings| settings.elevator.as_deref());
     let iocost = settings.is_some_and(|settings| settings.enable_iocost);
-    let by_use = settings.is_some_and(|settings| settings.strict_guarantees_by_use) && strict_by_use;
-    let strict = settings.is_some_and(|settings| settings.strict_guarantees) || by_use;
+    let strict_by_use = settings.is_some_and(|settings| settings.strict_guarantees_by_use) && by_use.strict;
+    let strict = settings.is_some_and(|settings| settings.strict_guarantees) || strict_by_use;
+    let no_low_latency = settings.is_some_and(|settings| settings.low_latency_by_use) && by_use.no_low_latency;
     [
         DiskWish {
             file: KnobFile::Elevator,
@@ -289,6 +318,11 @@ pub(crate) fn disk_wishes(
             due: strict && in_force == Some("bfq") && facts.bfq_strict_guarantees == Some(false),
         },
         DiskWish {
+            file: KnobFile::BfqLowLatency,
+            asked: no_low_latency.then_some(Setting::LowLatency(false)),
+            due: no_low_latency && in_force == Some("bfq") && facts.bfq_low_latency == Some(true),
+        },
+        DiskWish {
             file: KnobFile::IoCostQos,
             asked: iocost.then_some(Setting::IoCost(true)),
             due: iocost && facts.iocost_available && !facts.iocost_enabled && facts.cgroup == CgroupVersion::V2,
@@ -298,7 +332,7 @@ pub(crate) fn disk_wishes(
 
 #[cfg(test)]
 mod tests {
-    use super::{disk_wishes, suitability};
+    use super::{ByUse, disk_wishes, suitability};
     use minerva_model::{BackEnd, CgroupVersion, DeviceFacts, DeviceId, DeviceSettings, KnobFile};
 
     fn facts(elevator: Option<&str>) -> DeviceFacts {
@@ -312,6 +346,7 @@ mod tests {
             bfq_strict_guarantees: None,
             iocost_available: true,
             iocost_enabled: false,
+            iocost_model_guessed: false,
             throttle_available: true,
             rotational: true,
             stacked_on: Vec::new(),
@@ -325,13 +360,17 @@ mod tests {
         let asks = DeviceSettings { strict_guarantees: true, ..Default::default() };
         let bfq = DeviceFacts { bfq_strict_guarantees: Some(false), ..facts(Some("bfq")) };
         let due = |facts: &DeviceFacts, settings: &DeviceSettings| {
-            let wishes = disk_wishes(facts, Some(settings), false);
+            let wishes = disk_wishes(facts, Some(settings), ByUse { no_low_latency: true, strict: false });
             wishes.into_iter().filter(|wish| wish.due).map(|wish| wish.file).collect::<Vec<_>>()
         };
         assert_eq!(due(&bfq, &asks), [KnobFile::BfqStrictGuarantees]);
         assert_eq!(due(&bfq, &DeviceSettings { elevator: Some("bfq".to_owned()), ..Default::default() }), []);
         assert_eq!(due(&DeviceFacts { bfq_strict_guarantees: Some(true), ..bfq }, &asks), []);
         assert_eq!(due(&facts(Some("none")), &asks), []);
+        let follows = DeviceSettings { low_latency_by_use: true, ..Default::default() };
+        let raising = DeviceFacts { bfq_low_latency: Some(true), ..facts(Some("bfq")) };
+        assert_eq!(due(&raising, &follows), [KnobFile::BfqLowLatency]);
+        assert_eq!((due(&raising, &DeviceSettings::default()), due(&facts(Some("bfq")), &follows)), (vec![], vec![]));
         let both = DeviceSettings { elevator: Some("bfq".to_owned()), ..asks };
         assert_eq!(due(&facts(Some("none")), &both), [KnobFile::Elevator], "bfq must be there first");
     }
@@ -348,6 +387,7 @@ mod tests {
             |facts: &DeviceFacts| DeviceFacts { cgroup: CgroupVersion::V1, iocost_available: false, ..facts.clone() };
         let raising = DeviceFacts { bfq_low_latency: Some(true), ..bfq.clone() };
         let iocost = DeviceFacts { iocost_enabled: true, ..none.clone() };
+        let guessed = DeviceFacts { iocost_model_guessed: true, ..iocost.clone() };
         let leaf = DeviceId { major: 8, minor: 0 };
         let asks = DeviceSettings { elevator: Some("bfq".to_owned()), ..Default::default() };
         // Facts, settings, back end, and a word that the reason or the remedy must hold.
@@ -358,6 +398,9 @@ mod tests {
             (raising.clone(), None, BackEnd::Bfq, "weights hold between groups"),
             (v1(&raising), Some(asks.clone()), BackEnd::BfqV1, "--device sda --probe"),
             (iocost.clone(), None, BackEnd::IoCost, "iocost is enabled"),
+            (guessed.clone(), None, BackEnd::IoCost, "not calibrated"),
+            (guessed.clone(), None, BackEnd::IoCost, "$(cat /sys/block/sda/dev) ctrl=user model=linear rbps="),
+            (DeviceFacts { writeback_attributed: false, ..guessed }, None, BackEnd::IoCost, "; buffered writes"),
             (none.clone(), None, BackEnd::Observe, "echo bfq > /sys/block/sda/queue/scheduler"),
             (none.clone(), Some(asks.clone()), BackEnd::Observe, "puts it in force itself"),
             (DeviceFacts { elevators_available: vec![], ..none.clone() }, None, BackEnd::Observe, "modprobe bfq"),

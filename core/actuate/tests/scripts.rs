@@ -202,6 +202,11 @@ fn config(mode: &str, rest: &[&str]) -> EngineConfig {
                 let settings = DeviceSettings { strict_guarantees_by_use, ..Default::default() };
                 config.devices.insert("sda".to_owned(), settings);
             }
+            ("sda.low-latency-by-use", by_use) => {
+                let low_latency_by_use = by_use.parse().unwrap();
+                let settings = DeviceSettings { low_latency_by_use, ..Default::default() };
+                config.devices.insert("sda".to_owned(), settings);
+            }
             _ => panic!("not a setting: {word}"),
         }
     }
@@ -248,6 +253,7 @@ scripts! {
     fn idle_beside_dealt_caps();
     fn idle_waits_for_others();
     fn leaving_enforce_puts_back();
+    fn low_latency_follows_use();
     fn memory_pressure_lifts_caps();
     fn nested_groups();
     fn neutral_costs_nothing();

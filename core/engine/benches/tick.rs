@@ -153,6 +153,7 @@ fn device(id: DeviceId) -> Device {
         bfq_strict_guarantees: None,
         iocost_available: true,
         iocost_enabled: false,
+        iocost_model_guessed: false,
         throttle_available: true,
         rotational: true,
         stacked_on: Vec::new(),

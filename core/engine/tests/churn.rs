@@ -60,6 +60,7 @@ fn disk() -> Device {
         bfq_strict_guarantees: None,
         iocost_available: false,
         iocost_enabled: false,
+        iocost_model_guessed: false,
         throttle_available: true,
         rotational: true,
         stacked_on: Vec::new(),

@@ -76,6 +76,10 @@ pub struct DeviceFacts {
     pub iocost_available: bool,
     /// iocost is enabled for this device.
     pub iocost_enabled: bool,
+    /// iocost goes by a model of this device that the kernel chose by the device's kind (`ctrl=auto` in `io.cost.model`), not by what
+    /// was measured on it.
+    #[serde(default)]
+    pub iocost_model_guessed: bool,
     /// The throttle knobs exist (`io.max`, or `blkio.throttle.*`).
     pub throttle_available: bool,
     /// The kernel's flag: seeks cost time.

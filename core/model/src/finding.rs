@@ -42,6 +42,8 @@ pub enum FindingKind {
     Oversubscribed,
     /// A setting of a disk was switched by what its tenants do.
     Switched,
+    /// A disk is steered through iocost by a model that nobody measured.
+    NotCalibrated,
 }
 
 impl FindingKind {
@@ -65,6 +67,7 @@ impl FindingKind {
             Self::CapsBack => "caps-back",
             Self::Oversubscribed => "oversubscribed",
             Self::Switched => "switched",
+            Self::NotCalibrated => "not-calibrated",
         }
     }
 

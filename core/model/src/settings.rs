@@ -227,6 +227,9 @@ pub struct DeviceSettings {
     /// Set and put back BFQ's `strict_guarantees` by what the tenants do.
     #[serde(default)]
     pub strict_guarantees_by_use: bool,
+    /// Take BFQ's `low_latency` away and put it back by what the tenants do.
+    #[serde(default)]
+    pub low_latency_by_use: bool,
     /// What the disk delivers, for back ends that need a number; absent: the most that was measured.
     pub bandwidth_bytes_per_second: Option<u64>,
 }

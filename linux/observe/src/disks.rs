@@ -5,7 +5,7 @@
 //!
 //! What cannot be read is unknown and not gone: until it can be read again, the disks known before are those that are there.
 
-use crate::parse::{MountRow, parse_elevators, parse_io_cost_qos, parse_mountinfo};
+use crate::parse::{MountRow, parse_elevators, parse_io_cost_model, parse_io_cost_qos, parse_mountinfo};
 use crate::read::Reader;
 use crate::roots::Roots;
 use crate::skips::Skips;
@@ -48,6 +48,8 @@ struct HierarchyFacts {
     writeback_attributed: bool,
     iocost_available: bool,
     iocost_enabled: Vec<DeviceId>,
+    /// Those whose model the kernel chose.
+    iocost_models_guessed: Vec<DeviceId>,
     throttle_available: bool,
 }
 
@@ -187,6 +189,7 @@ fn facts(
         bfq_strict_guarantees: strict_guarantees.map(|text| text != "0"),
         iocost_available: shared.iocost_available,
         iocost_enabled: shared.iocost_enabled.contains(&id),
+        iocost_model_guessed: shared.iocost_models_guessed.contains(&id),
         throttle_available: shared.throttle_available,
         rotational: reader.line(&folder.join("queue/rotational")) == "1",
         stacked_on,
@@ -202,6 +205,7 @@ fn hierarchy_facts(roots: &Roots, hierarchy: &OwnedFd, reader: &mut Reader, skip
         writeback_attributed: false,
         iocost_available: false,
         iocost_enabled: Vec::new(),
+        iocost_models_guessed: Vec::new(),
         throttle_available: false,
     };
     match roots.version {
@@ -222,10 +226,19 @@ fn hierarchy_facts(roots: &Roots, hierarchy: &OwnedFd, reader: &mut Reader, skip
                 skips.malformed("io.cost.qos", "the root group", &qos.malformed);
                 facts.iocost_available = true;
                 facts.iocost_enabled = qos.rows.iter().filter(|row| row.enabled).map(|row| row.device).collect();
+                facts.iocost_models_guessed = guessed_models(hierarchy, reader, skips);
             }
         }
     }
     facts
+}
+
+/// The disks for which iocost goes by a model that the kernel chose.
+fn guessed_models(hierarchy: &OwnedFd, reader: &mut Reader, skips: &mut Skips) -> Vec<DeviceId> {
+    let Ok(text) = reader.below(hierarchy.as_fd(), "io.cost.model") else { return Vec::new() };
+    let models = parse_io_cost_model(text);
+    skips.malformed("io.cost.model", "the root group", &models.malformed);
+    models.rows.iter().filter(|row| row.guessed).map(|row| row.device).collect()
 }
 
 fn exists(directory: &OwnedFd, name: &str) -> bool {

@@ -94,6 +94,7 @@ impl Steering {
             bfq_strict_guarantees: None,
             iocost_available: false,
             iocost_enabled: false,
+            iocost_model_guessed: false,
             // The simulated kernel has no throttle, and would take a cap for a weight.
             throttle_available: false,
             rotational,

@@ -42,6 +42,7 @@ pub(crate) fn facts(elevator: &str, low_latency: bool, cgroup: CgroupVersion, fo
         bfq_strict_guarantees: (elevator == "bfq").then_some(false),
         iocost_available: cgroup == CgroupVersion::V2,
         iocost_enabled: false,
+        iocost_model_guessed: false,
         throttle_available: true,
         rotational: true,
         stacked_on: Vec::new(),

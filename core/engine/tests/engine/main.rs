@@ -30,6 +30,7 @@ fn device(id: DeviceId, bfq: bool) -> Device {
         bfq_strict_guarantees: None,
         iocost_available: false,
         iocost_enabled: false,
+        iocost_model_guessed: false,
         throttle_available: true,
         rotational: true,
         stacked_on: Vec::new(),

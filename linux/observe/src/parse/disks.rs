@@ -99,9 +99,28 @@ pub fn parse_io_cost_qos(text: &[u8]) -> Parsed<IoCostQosRow> {
     })
 }
 
+/// One line of `io.cost.model`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IoCostModelRow {
+    /// The whole disk.
+    pub device: DeviceId,
+    /// The kernel chose the coefficients by the kind of the disk; nobody measured them.
+    pub guessed: bool,
+}
+
+/// Reads the root group's `io.cost.model`: `MAJ:MIN ctrl=auto model=linear rbps=...`.
+pub fn parse_io_cost_model(text: &[u8]) -> Parsed<IoCostModelRow> {
+    parse_lines(text, |line| {
+        let mut words = line.split_ascii_whitespace();
+        let device = words.next()?.parse().ok()?;
+        let control = words.find_map(|word| word.strip_prefix("ctrl="))?;
+        Some(IoCostModelRow { device, guessed: control == "auto" })
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{parse_diskstats, parse_elevators, parse_io_cost_qos};
+    use super::{parse_diskstats, parse_elevators, parse_io_cost_model, parse_io_cost_qos};
 
     #[test]
     fn diskstats_of_6_18_and_of_4_9() {
@@ -133,6 +152,14 @@ mod tests {
         let text = b"254:0 enable=1 ctrl=auto rpct=0.00 rlat=250000 wpct=0.00 wlat=250000 min=1.00 max=10000.00\n8:0 enable=0 ctrl=user\nx\n";
         let parsed = parse_io_cost_qos(text);
         assert_eq!(parsed.rows.iter().map(|row| row.enabled).collect::<Vec<_>>(), [true, false]);
+        assert_eq!(parsed.malformed.count, 1);
+    }
+
+    #[test]
+    fn io_cost_model() {
+        let text = b"254:0 ctrl=auto model=linear rbps=174019176 rseqiops=41708 rrandiops=370 wbps=178075866 wseqiops=42705 wrandiops=378\n8:0 ctrl=user model=linear rbps=1\n8:16 rbps=1\n";
+        let parsed = parse_io_cost_model(text);
+        assert_eq!(parsed.rows.iter().map(|row| row.guessed).collect::<Vec<_>>(), [true, false]);
         assert_eq!(parsed.malformed.count, 1);
     }
 }

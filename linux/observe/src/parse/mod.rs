@@ -14,7 +14,10 @@ mod process;
 
 pub use blkio::{BlkioRow, parse_blkio};
 pub use cgroup::{CgroupMembership, parse_cgroup_membership, parse_pids};
-pub use disks::{DiskStatsRow, Elevators, IoCostQosRow, parse_diskstats, parse_elevators, parse_io_cost_qos};
+pub use disks::{
+    DiskStatsRow, Elevators, IoCostModelRow, IoCostQosRow, parse_diskstats, parse_elevators, parse_io_cost_model,
+    parse_io_cost_qos,
+};
 pub use io_stat::{IoStatRow, parse_io_stat};
 pub use mountinfo::{MountRow, parse_mountinfo};
 pub use network::parse_network_bytes;

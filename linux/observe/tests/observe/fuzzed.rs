@@ -16,6 +16,7 @@ fn parse_all(text: &[u8]) -> usize {
         parse::parse_blkio(text).rows.len(),
         parse::parse_diskstats(text).rows.len(),
         parse::parse_io_cost_qos(text).rows.len(),
+        parse::parse_io_cost_model(text).rows.len(),
         parse::parse_mountinfo(text).rows.len(),
         parse::parse_cgroup_membership(text).rows.len(),
         parse::parse_pids(text).rows.len(),

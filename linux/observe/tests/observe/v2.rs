@@ -120,6 +120,15 @@ fn facts_of_iocost_and_writeback() {
     let events = observer.discover();
     let Event::DeviceSeen(device) = &events[0] else { panic!("{events:?}") };
     assert!(device.facts.iocost_available && device.facts.iocost_enabled && device.facts.writeback_attributed);
+    assert!(!device.facts.iocost_model_guessed, "a kernel that shows no model");
+    host.write_group("", "io.cost.model", "8:0 ctrl=auto model=linear rbps=1 rseqiops=1\n");
+    let events = observer.discover();
+    let Event::DeviceSeen(device) = &events[0] else { panic!("{events:?}") };
+    assert!(device.facts.iocost_model_guessed);
+    host.write_group("", "io.cost.model", "8:0 ctrl=user model=linear rbps=1 rseqiops=1\n");
+    let events = observer.discover();
+    let Event::DeviceSeen(device) = &events[0] else { panic!("{events:?}") };
+    assert!(!device.facts.iocost_model_guessed);
     host.write_group("", "io.cost.qos", "");
     assert_eq!(words(&observer.discover()), ["+sda"]);
 }
