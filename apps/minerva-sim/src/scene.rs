@@ -7,7 +7,7 @@ use crate::scheduler::{Name, keeps};
 use crate::text::read_text;
 use anyhow::{Context as _, bail};
 use minerva_blocksched::{BuildOptions, FlowParameters};
-use minerva_model::{EngineConfig, Nanos};
+use minerva_model::{EngineConfig, Level, Nanos};
 use minerva_sim_device::{Profile, profile_names};
 use minerva_sim_workload::job::{Amount, BoundJob, BoundTenant, FILE_BYTES_MAX, JobFile, parse};
 use minerva_sim_workload::trace::Replayed;
@@ -175,7 +175,7 @@ impl Loaded {
             }
         };
         let (rotational, depth) = (is_rotational(&self.profile), self.depth(scene, name));
-        let world = World::new(WorldSetup {
+        let mut world = World::new(WorldSetup {
             device,
             host: name.build(scene.htbs.build_options(rotational, depth)),
             depth,
@@ -188,6 +188,10 @@ impl Loaded {
             }),
             bin: Nanos::SECOND,
         });
+        if let What::Jobs { tenants, .. } = &self.what {
+            let back = tenants.iter().enumerate().filter(|(_, tenant)| tenant.level != Level::Normal);
+            back.for_each(|(index, tenant)| world.set_level(index, tenant.level));
+        }
         Ok(Prepared { world, replayed })
     }
 

@@ -8,6 +8,8 @@
 //! | `account` | what is measured of each process, in constant memory |
 //! | `promise` | whether a process got what it was promised |
 //! | `steering` | the engine with a virtual kernel under it |
+//! | `throttle` | the layer that holds requests of capped tenants |
+//! | `report` | what happened so far |
 //! | `supposed` | outlooks of experiments in place of the engine's own |
 //! | `usage` | what tenants use besides the disk |
 //! | `fault` | slow disks and disks that stand still |
@@ -21,10 +23,12 @@ mod fault;
 mod ideal;
 mod kind;
 mod promise;
+mod report;
 mod setup;
 mod steering;
 mod supposed;
 mod sweep;
+mod throttle;
 mod usage;
 mod world;
 

@@ -3,11 +3,13 @@
 
 use crate::setup::EngineSetup;
 use crate::supposed::Supposed;
+use crate::throttle::Caps;
 use minerva_blocksched::Kind;
 use minerva_engine::Engine;
 use minerva_model::{
     CgroupRef, CgroupVersion, Device, DeviceFacts, DeviceId, DeviceSample, Effect, EngineConfig, Event, IoCounters,
-    KnobTarget, Mode, Nanos, Outcome, Sample, Tenant, TenantId, TenantIo, TenantKind, TenantUsage, WaitCounters,
+    KnobFile, KnobTarget, Level, LevelClaims, Mode, Nanos, Outcome, Sample, Tenant, TenantId, TenantIo, TenantKind,
+    TenantUsage, WaitCounters,
 };
 use minerva_sim_workload::{IoRequest, ProcessUsage, UnderWay};
 
@@ -39,6 +41,8 @@ pub struct Steering {
     disks: Vec<usize>,
     /// Each tenant's line in its `io.bfq.weight`, if there is one.
     weights: Vec<Option<u32>>,
+    /// Its line in its `io.max`.
+    caps: Vec<Caps>,
     supposed: Supposed,
 }
 
@@ -82,7 +86,8 @@ impl Steering {
         let next_slice = config.observe.slice;
         let supposed = Supposed::new(outlook, tenants.len());
         let weights = vec![None; tenants.len()];
-        let mut steering = Self { engine: Engine::new(), next_slice, disks, weights, supposed };
+        let caps = vec![[None; 2]; tenants.len()];
+        let mut steering = Self { engine: Engine::new(), next_slice, disks, weights, caps, supposed };
         let facts = DeviceFacts {
             cgroup: CgroupVersion::V2,
             controller_enabled: true,
@@ -95,8 +100,7 @@ impl Steering {
             iocost_available: false,
             iocost_enabled: false,
             iocost_model_guessed: false,
-            // The simulated kernel has no throttle, and would take a cap for a weight.
-            throttle_available: false,
+            throttle_available: true,
             rotational,
             stacked_on: Vec::new(),
             size_bytes,
@@ -122,6 +126,17 @@ impl Steering {
             steering.handle(Nanos::ZERO, Event::TenantSeen { tenant, history: Vec::new() });
         }
         steering
+    }
+
+    /// A tenant steps back, from now on.
+    pub fn set_level(&mut self, now: Nanos, tenant: usize, level: Level) {
+        let claims = LevelClaims { held: vec![level], ..LevelClaims::default() };
+        self.handle(now, Event::LevelClaimsChanged { tenant: TenantId(tenant as u64), claims });
+    }
+
+    /// Each tenant's caps, reads and writes in bytes a second.
+    pub(crate) fn caps(&self) -> &[Caps] {
+        &self.caps
     }
 
     /// The instant of the next slice.
@@ -173,9 +188,9 @@ impl Steering {
     fn handle(&mut self, now: Nanos, event: Event) {
         self.engine.handle(now, event);
         while let Some(effect) = self.engine.poll_effect() {
-            let (id, target, text) = match effect {
-                Effect::Inspect(inspection) => (inspection.id, inspection.target, None),
-                Effect::Write(write) => (write.id, write.target, Some(write.text)),
+            let (id, target, file, text) = match effect {
+                Effect::Inspect(inspection) => (inspection.id, inspection.target, inspection.file, None),
+                Effect::Write(write) => (write.id, write.target, write.file, Some(write.text)),
                 // There is no store that could lose it.
                 Effect::Ledger(entry) => {
                     self.engine.handle(now, Event::Committed { entry: entry.number, fresh: true, known: None });
@@ -196,25 +211,46 @@ impl Steering {
                 | Effect::Learnt(_)
                 | Effect::KeepModel(_) => continue,
             };
-            let outcome = self.answer(&target, text.as_deref());
+            let outcome = self.answer(&target, file, text.as_deref());
             self.engine.handle(now, Event::Answered { id, outcome });
         }
     }
 
-    /// The virtual kernel: one weight line a tenant.
-    fn answer(&mut self, target: &KnobTarget, text: Option<&str>) -> Outcome {
+    /// The virtual kernel: one weight line a tenant, and one of limits.
+    fn answer(&mut self, target: &KnobTarget, file: KnobFile, text: Option<&str>) -> Outcome {
         let KnobTarget::Cgroup { tenant: Some(tenant), .. } = target else { return Outcome::Vanished };
         let index = tenant.0 as usize;
-        let Some(weight) = self.weights.get_mut(index) else { return Outcome::Vanished };
-        let own = device(self.disks[index]);
-        if let Some((device, value)) = text.and_then(|text| text.split_once(' '))
-            && device.parse() == Ok(own)
-        {
+        let Some(disk) = self.disks.get(index) else { return Outcome::Vanished };
+        let own = device(*disk);
+        let value = text.and_then(|text| text.split_once(' ')).filter(|(id, _)| id.parse() == Ok(own));
+        let value = value.map(|(_, value)| value);
+        if file == KnobFile::IoMax {
+            return limits(own, &mut self.caps[index], value);
+        }
+        let weight = &mut self.weights[index];
+        if let Some(value) = value {
             *weight = value.parse().ok();
         }
         let line = weight.map_or(String::new(), |weight| format!("{own} {weight}\n"));
         Outcome::Text(format!("default {DEFAULT_WEIGHT}\n{line}"))
     }
+}
+
+/// `io.max` of one tenant, after a write where there is one: the kernel leaves what a write does not name.
+fn limits(device: DeviceId, caps: &mut Caps, value: Option<&str>) -> Outcome {
+    for (key, limit) in value.into_iter().flat_map(str::split_ascii_whitespace).filter_map(|word| word.split_once('='))
+    {
+        match key {
+            "rbps" => caps[0] = limit.parse().ok(),
+            "wbps" => caps[1] = limit.parse().ok(),
+            _ => {}
+        }
+    }
+    if *caps == [None; 2] {
+        return Outcome::Text(String::new());
+    }
+    let [read, write] = caps.map(|cap| cap.map_or_else(|| "max".to_owned(), |cap| cap.to_string()));
+    Outcome::Text(format!("{device} rbps={read} wbps={write} riops=max wiops=max\n"))
 }
 
 /// A tenant's processes as the kernel shows them.

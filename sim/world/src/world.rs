@@ -1,26 +1,27 @@
 //! The loop. Whatever is due next happens: a completion, a process that wakes, a scheduler that waited, a slice.
 
-use crate::account::{Account, Report, ReportedTenant, Until, jain_index};
+use crate::account::Account;
 use crate::kind::device_kind;
 use crate::setup::{GuestSetup, ProcessSetup, WorldSetup};
 use crate::steering::{Counters, Disks, Steering};
+use crate::throttle::Throttle;
 use crate::usage::by_tenant;
 use minerva_blocksched::{Dispatch, FlowId, FlowParameters, GroupId, Request, RequestId, Scheduler};
-use minerva_model::Nanos;
+use minerva_model::{Level, Nanos};
 use minerva_sim_device::{DeviceModel, Request as DeviceRequest};
 use minerva_sim_workload::{IoRequest, Source, Step};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-struct Process {
-    name: String,
-    tenant: usize,
+pub(crate) struct Process {
+    pub(crate) name: String,
+    pub(crate) tenant: usize,
     source: Box<dyn Source>,
-    account: Account,
+    pub(crate) account: Account,
     started: bool,
     /// The wake-up that is already in the heap.
     wakes_at: Option<Nanos>,
-    finished: Option<Nanos>,
+    pub(crate) finished: Option<Nanos>,
 }
 
 struct Guest {
@@ -33,8 +34,8 @@ struct Guest {
     wait_until: Option<Nanos>,
 }
 
-struct Tenant {
-    name: String,
+pub(crate) struct Tenant {
+    pub(crate) name: String,
     guest: Option<Guest>,
     counters: Counters,
     disk_time: Nanos,
@@ -42,39 +43,40 @@ struct Tenant {
 
 /// A request on its way, from the process to the disk and back.
 #[derive(Clone, Copy)]
-struct Travel {
-    process: usize,
-    issued: Nanos,
+pub(crate) struct Travel {
+    pub(crate) process: usize,
+    pub(crate) issued: Nanos,
     /// When the disk got it.
     submitted: Nanos,
     io: IoRequest,
     /// It is within what its process was promised.
-    within: bool,
+    pub(crate) within: bool,
 }
 
 /// A world under way.
 pub struct World {
-    now: Nanos,
-    device: Box<dyn DeviceModel>,
-    host: Box<dyn Scheduler>,
+    pub(crate) now: Nanos,
+    pub(crate) device: Box<dyn DeviceModel>,
+    pub(crate) host: Box<dyn Scheduler>,
     depth: u32,
     in_flight: u32,
     host_wait_until: Option<Nanos>,
     last_completion: Nanos,
-    tenants: Vec<Tenant>,
+    pub(crate) tenants: Vec<Tenant>,
     /// Tenants with a scheduler of their own: most have none, and there may be thousands.
     guests: Vec<usize>,
-    processes: Vec<Process>,
+    pub(crate) processes: Vec<Process>,
     running: usize,
     /// Processes by the instant at which they wake.
     wakes: BinaryHeap<Reverse<(Nanos, usize)>>,
-    travels: Vec<Travel>,
+    pub(crate) travels: Vec<Travel>,
     /// Requests at the host as its scheduler was given them, by travel.
     at_host: Vec<Request>,
-    free: Vec<usize>,
-    steering: Option<Steering>,
-    weights: Vec<(f64, String, u32)>,
-    bin: Nanos,
+    pub(crate) free: Vec<usize>,
+    pub(crate) steering: Option<Steering>,
+    pub(crate) throttle: Throttle,
+    pub(crate) weights: Vec<(f64, String, u32)>,
+    pub(crate) bin: Nanos,
 }
 
 impl World {
@@ -101,6 +103,7 @@ impl World {
             at_host: Vec::new(),
             free: Vec::new(),
             steering,
+            throttle: Throttle::default(),
             weights: Vec::new(),
             bin: setup.bin,
         };
@@ -152,6 +155,13 @@ impl World {
         });
     }
 
+    /// A tenant steps back, from now on; without Minerva that means nothing.
+    pub fn set_level(&mut self, tenant: usize, level: Level) {
+        if let Some(steering) = &mut self.steering {
+            steering.set_level(self.now, tenant, level);
+        }
+    }
+
     /// Virtual time.
     pub fn now(&self) -> Nanos {
         self.now
@@ -188,6 +198,7 @@ impl World {
             for index in 0..self.guests.len() {
                 self.pump_guest(self.guests[index]);
             }
+            self.throttle.release_due(self.now, |request| self.host.add(self.now, request));
             self.pump_host();
         }
         self.running == 0
@@ -197,7 +208,9 @@ impl World {
     fn next_due(&self) -> Option<Nanos> {
         let wake = self.wakes.peek().map(|Reverse((at, _))| *at);
         let guests = self.guests.iter().filter_map(|tenant| self.tenants[*tenant].guest.as_ref()?.wait_until).min();
-        let due = [self.device.next_completion(), wake, self.host_wait_until, guests].into_iter().flatten().min()?;
+        let held = self.throttle.next_release();
+        let due = [self.device.next_completion(), wake, self.host_wait_until, guests, held];
+        let due = due.into_iter().flatten().min()?;
         // A slice alone keeps nothing going: with nothing else to come the world stands still.
         Some(self.steering.as_ref().map_or(due, |steering| due.min(steering.next_slice())))
     }
@@ -250,6 +263,7 @@ impl World {
             self.host.set_group_weight(self.now, GroupId(tenant as u32), weight);
             self.weights.push((self.now.as_secs_f64(), self.tenants[tenant].name.clone(), weight));
         }
+        self.throttle.set_caps(self.now, steering.caps());
     }
 
     /// Lets a process make its moves.
@@ -284,7 +298,10 @@ impl World {
                     }
                     match &mut self.tenants[process.tenant].guest {
                         Some(guest) => guest.scheduler.add(self.now, request),
-                        None => self.host.add(self.now, request),
+                        None => {
+                            let passed = self.throttle.admit(self.now, process.tenant, request);
+                            passed.into_iter().for_each(|request| self.host.add(self.now, request));
+                        }
                     }
                 }
                 Step::At(at) => {
@@ -315,7 +332,8 @@ impl World {
                     let flow = if guest.passes_streams { request.flow } else { guest.flow };
                     let request = Request { flow, arrived: self.now, ..request };
                     self.at_host[request.id.0 as usize] = request;
-                    self.host.add(self.now, request);
+                    let passed = self.throttle.admit(self.now, tenant, request);
+                    passed.into_iter().for_each(|request| self.host.add(self.now, request));
                 }
                 Dispatch::WaitUntil(until) => {
                     guest.wait_until = Some(until);
@@ -348,53 +366,6 @@ impl World {
                 }
                 Dispatch::Idle => return,
             }
-        }
-    }
-
-    /// By process: requests within what it was promised that are under way and late.
-    fn overdue(&self) -> Vec<u64> {
-        let mut under_way = vec![true; self.travels.len()];
-        self.free.iter().for_each(|travel| under_way[*travel] = false);
-        let mut overdue = vec![0; self.processes.len()];
-        let within = self.travels.iter().zip(under_way).filter(|(travel, under_way)| *under_way && travel.within);
-        for (travel, _) in within {
-            let account = &self.processes[travel.process].account;
-            overdue[travel.process] += u64::from(account.is_overdue(self.now, travel.issued));
-        }
-        overdue
-    }
-
-    /// What happened so far.
-    pub fn report(&self) -> Report {
-        let bin = self.processes.iter().map(|process| process.account.bin()).max().unwrap_or(self.bin);
-        let overdue = self.overdue();
-        let reported = |(process, overdue): (&Process, u64)| {
-            let until = Until { finished: process.finished, end: self.now, overdue };
-            process.account.report(&process.name, &self.tenants[process.tenant].name, until, bin)
-        };
-        let processes: Vec<_> = self.processes.iter().zip(overdue).map(reported).collect();
-        let total: u64 = processes.iter().map(|process| process.bytes).sum();
-        let mut bytes_of = vec![0; self.tenants.len()];
-        for (process, reported) in self.processes.iter().zip(&processes) {
-            bytes_of[process.tenant] += reported.bytes;
-        }
-        let in_all = |(tenant, bytes): (&Tenant, u64)| {
-            let (name, share) = (tenant.name.clone(), bytes as f64 / total.max(1) as f64);
-            ReportedTenant { name, bytes, share }
-        };
-        let tenants = self.tenants.iter().zip(bytes_of).map(in_all).collect::<Vec<_>>();
-        let seconds = self.now.as_secs_f64();
-        Report {
-            scheduler: self.host.name().to_owned(),
-            seconds,
-            bytes_per_second: if seconds > 0.0 { total as f64 / seconds } else { 0.0 },
-            requests: self.requests(),
-            jain_index: jain_index(tenants.iter().map(|tenant| tenant.bytes as f64)),
-            bin_s: bin.as_secs_f64(),
-            tenants,
-            processes,
-            device: self.device.statistics(),
-            weights: self.weights.clone(),
         }
     }
 }

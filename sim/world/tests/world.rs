@@ -3,7 +3,7 @@
 #![expect(clippy::expect_used, reason = "a test that cannot be set up fails")]
 
 use minerva_blocksched::{Bfq, BfqOptions, FlowParameters, Noop, Scheduler};
-use minerva_model::{EngineConfig, Nanos};
+use minerva_model::{EngineConfig, Level, Nanos};
 use minerva_sim_device::profile;
 use minerva_sim_workload::{Generator, Pattern, Plan};
 use minerva_sim_world::{EngineSetup, GuestSetup, OutlookSource, ProcessSetup, Report, TenantSetup, World, WorldSetup};
@@ -100,4 +100,60 @@ fn a_guest_scheduler_stands_between_its_processes_and_the_host() {
     let report = world.report();
     assert_eq!(report.requests, 800);
     assert_eq!(report.tenants[0].bytes, report.tenants[1].bytes);
+}
+
+/// A reader at random and one that scans, at this level; what each has in the first minute, in megabytes a second.
+fn beside(scheduler: &str, level: Level, plays: [bool; 2]) -> [f64; 2] {
+    let device = profile("sata7200-80g").expect("a built-in profile").build(None, 1);
+    let half = device.capacity_bytes() / 2 / 65_536 * 65_536;
+    let plans = [
+        Plan { pattern: Pattern::Random, block_bytes: 8192, region_bytes: 4 << 30, ..Plan::default() },
+        Plan { block_bytes: 65_536, offset_bytes: half, region_bytes: 4 << 30, ..Plan::default() },
+    ];
+    let until = Nanos::from_secs(60);
+    let processes = plans.into_iter().enumerate().filter(|(index, _)| plays[*index]);
+    let processes = processes.map(|(tenant, plan)| ProcessSetup {
+        name: format!("process {tenant}"),
+        tenant,
+        source: Box::new(Generator::new(Plan { ends_at: Some(until), ..plan }, tenant as u64)),
+        starts_at: Nanos::ZERO,
+        parameters: FlowParameters::default(),
+        promise: None,
+    });
+    let host: Box<dyn Scheduler> =
+        if scheduler == "bfq" { Box::new(Bfq::new(BfqOptions::default())) } else { Box::new(Noop::new()) };
+    let tenants =
+        (0..2).map(|index| TenantSetup { name: format!("tenant {index}"), weight: 100, guest: None }).collect();
+    let config = EngineConfig::default();
+    let engine = Some(EngineSetup { config, rotational: true, outlook: OutlookSource::default() });
+    let setup =
+        WorldSetup { device, host, depth: 1, tenants, processes: processes.collect(), engine, bin: Nanos::SECOND };
+    let mut world = World::new(setup);
+    if level != Level::Normal {
+        world.set_level(1, level);
+    }
+    world.run(until);
+    let report = world.report();
+    [0, 1].map(|tenant| report.tenants[tenant].bytes as f64 / 60.0 / 1e6)
+}
+
+#[test]
+fn a_tenant_at_idle_waits_for_others_and_has_the_disk_when_there_are_none() {
+    for scheduler in ["bfq", "noop"] {
+        let [undisturbed, _] = beside(scheduler, Level::Normal, [true, false]);
+        let [with_normal, _] = beside(scheduler, Level::Normal, [true, true]);
+        let [with_idle, idle] = beside(scheduler, Level::Idle, [true, true]);
+        println!(
+            "{scheduler}: random reads {undisturbed:.3} MB/s alone, {with_normal:.3} beside a scan, {with_idle:.3} beside one at idle"
+        );
+        // The scan has a part of the first slice, in which nobody is known yet.
+        assert!(
+            with_idle > 0.96 * undisturbed && with_idle > with_normal,
+            "{scheduler}: {with_idle} for {undisturbed}"
+        );
+        assert!(idle < 1.0, "{scheduler}: {idle}");
+        let [_, at_normal] = beside(scheduler, Level::Normal, [false, true]);
+        let [_, at_idle] = beside(scheduler, Level::Idle, [false, true]);
+        assert!(at_idle > 0.9 * at_normal, "{scheduler}: alone {at_idle} at idle for {at_normal}");
+    }
 }

@@ -6,7 +6,7 @@ use super::value::{Amount, Extent};
 use super::{Job, JobFile, PROCESSES_MAX};
 use crate::{Generator, Loop, Pattern, Pause, Plan, Source};
 use minerva_blocksched::{Class, Contract, Cost, FlowParameters};
-use minerva_model::Nanos;
+use minerva_model::{Level, Nanos};
 use std::collections::BTreeMap;
 
 /// What a process asks of schedulers, in bytes or requests. How much that is in a scheduler's cost units depends on how it
@@ -57,6 +57,8 @@ pub struct BoundTenant {
     pub name: String,
     /// Its group's weight in the host's scheduler.
     pub weight: u32,
+    /// How far it steps back, where Minerva steers.
+    pub level: Level,
     /// The name of the scheduler in the guest, as `minerva_guest_scheduler` says it; the caller knows which there are.
     pub guest_scheduler: Option<String>,
 }
@@ -108,11 +110,17 @@ impl JobFile {
         let mut numbers = BTreeMap::new();
         for job in &self.jobs {
             let index = *numbers.entry(job.tenant()).or_insert_with(|| {
-                tenants.push(BoundTenant { name: job.tenant().to_owned(), weight: 100, guest_scheduler: None });
+                tenants.push(BoundTenant {
+                    name: job.tenant().to_owned(),
+                    weight: 100,
+                    level: Level::Normal,
+                    guest_scheduler: None,
+                });
                 tenants.len() - 1
             });
             let tenant = &mut tenants[index];
             tenant.weight = job.options.tenant_weight.unwrap_or(tenant.weight);
+            tenant.level = job.options.tenant_level.unwrap_or(tenant.level);
             tenant.guest_scheduler = job.options.guest_scheduler.clone().or(tenant.guest_scheduler.take());
         }
         tenants

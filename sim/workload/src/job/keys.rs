@@ -4,7 +4,7 @@ use super::PROCESSES_MAX;
 use super::options::{Direction, Options, Promise};
 use super::value::{Amount, Wrong, amount, bytes, extent, switch, time, whole};
 use minerva_blocksched::Class;
-use minerva_model::Nanos;
+use minerva_model::{Level, Nanos};
 
 /// A value, absent for a key that stands alone.
 type Value<'a> = Option<&'a str>;
@@ -94,6 +94,10 @@ static KEYS: &[Key] = &[
     set("minerva_tag_default", |o, v| Ok(o.tag_default = whole(needed(v)?, 1, 254)? as u8)),
     set("minerva_tenant", |o, v| Ok(o.tenant = Some(needed(v)?.to_owned()))),
     set("minerva_tenant_weight", |o, v| Ok(o.tenant_weight = Some(whole(needed(v)?, 1, 10_000)? as u32))),
+    set("minerva_tenant_level", |o, v| {
+        let levels = Level::ALL.map(|level| (level.as_str(), level));
+        Ok(o.tenant_level = Some(one_of(needed(v)?, &levels)?))
+    }),
     set("minerva_guest_scheduler", |o, v| Ok(o.guest_scheduler = Some(needed(v)?.to_owned()))),
     nothing("filename", "the disk is named on the command line"),
     nothing("directory", NO_FILES),

@@ -3,7 +3,7 @@
 use super::problem::SourceLocation;
 use super::value::{Amount, Extent};
 use minerva_blocksched::Class;
-use minerva_model::Nanos;
+use minerva_model::{Level, Nanos};
 use std::collections::BTreeMap;
 
 /// Which way data goes.
@@ -63,6 +63,7 @@ pub(super) struct Options {
     pub(super) tag_default: u8,
     pub(super) tenant: Option<String>,
     pub(super) tenant_weight: Option<u32>,
+    pub(super) tenant_level: Option<Level>,
     pub(super) guest_scheduler: Option<String>,
 }
 
@@ -107,6 +108,7 @@ impl Default for Options {
             tag_default: 1,
             tenant: None,
             tenant_weight: None,
+            tenant_level: None,
             guest_scheduler: None,
         }
     }

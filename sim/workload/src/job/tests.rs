@@ -3,7 +3,7 @@
 use super::{JobErrors, parse};
 use crate::{Loop, Pattern, Pause, Step};
 use minerva_blocksched::{Class, Contract, Cost, Kind};
-use minerva_model::Nanos;
+use minerva_model::{Level, Nanos};
 use proptest::prelude::{prop_assert, proptest};
 
 const DISK: u64 = 1 << 30;
@@ -44,6 +44,7 @@ prioclass=3
 nice=5
 minerva_tenant=two
 minerva_tenant_weight=300
+minerva_tenant_level=idle
 minerva_guest_scheduler=cfq
 ";
 
@@ -75,6 +76,7 @@ fn a_file_means_what_it_means_to_fio() {
 
     let tenants = file.tenants();
     assert_eq!((tenants[0].name.as_str(), tenants[0].weight, &tenants[0].guest_scheduler), ("one", 100, &None));
+    assert_eq!((tenants[0].level, tenants[1].level), (Level::Normal, Level::Idle));
     assert_eq!((tenants[1].weight, tenants[1].guest_scheduler.as_deref()), (300, Some("cfq")));
     assert_eq!([jobs[0].tenant, jobs[1].tenant, jobs[2].tenant], [0, 1, 1]);
 }
