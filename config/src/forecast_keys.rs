@@ -2,12 +2,14 @@
 
 use crate::key::{Key, Kind, show_duration, show_text};
 use crate::settings::Config;
-use minerva_model::{ForecastMode, Nanos};
+use minerva_model::{ForecastMode, Nanos, SessionSource};
 
 const MINUTE: Nanos = Nanos::from_secs(60);
 const DAY: Nanos = Nanos::from_secs(24 * 3600);
 pub(crate) const FORECAST_WORDS: [&str; 3] =
     [ForecastMode::ALL[0].as_str(), ForecastMode::ALL[1].as_str(), ForecastMode::ALL[2].as_str()];
+
+const SESSION_WORDS: [&str; 2] = [SessionSource::ALL[0].as_str(), SessionSource::ALL[1].as_str()];
 
 pub(crate) const FORECAST: &[Key<Config>] = &[
     Key {
@@ -29,6 +31,13 @@ pub(crate) const FORECAST: &[Key<Config>] = &[
         doc: "The day and the week ahead of disks and groups are forecast too, in bins of ten minutes.",
         kind: Kind::Flag { set: |c, on| c.engine.forecast.days_ahead = on },
         show: |c| Some(c.engine.forecast.days_ahead.to_string()),
+        example: "",
+    },
+    Key {
+        name: "sessions",
+        doc: "What an I/O session is expected to transfer: `model`: by what its processes show and sessions like it did. `last`: as the last of its group or name.",
+        kind: Kind::Choice { words: &SESSION_WORDS, set: |c, at| c.engine.forecast.sessions = SessionSource::ALL[at] },
+        show: |c| show_text(c.engine.forecast.sessions.as_str()),
         example: "",
     },
 ];

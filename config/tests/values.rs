@@ -90,6 +90,7 @@ forecast = "on"
 mode = "off"
 keep_every = "1h"
 days_ahead = false
+sessions = "last"
 "#;
     let config = parse(text, Path::new("minerva.toml")).unwrap_or_else(|errors| panic!("{errors}"));
     assert_eq!(config.engine.mode, Mode::Enforce);
@@ -123,6 +124,7 @@ days_ahead = false
         mode: ForecastMode::Off,
         keep_every: Nanos::from_secs(3600),
         days_ahead: false,
+        sessions: minerva_model::SessionSource::Last,
         ..ForecastSettings::default()
     };
     assert_eq!(config.engine.forecast, forecast);

@@ -9,7 +9,7 @@ use crate::readings::{Ended, Readings};
 use minerva_forecast::{Family, Forecaster, ForecasterSettings, SliceTime, TenantOutlook};
 use minerva_model::{
     DeviceId, Effect, Finding, FindingKind, FittedModel, ForecastMode, ForecastSettings, LoadOf, ModelKind, Nanos,
-    Outlook, Tenant, TenantId,
+    Outlook, SessionSource, Tenant, TenantId,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -65,6 +65,7 @@ impl Forecasts {
         self.slice = slice.max(Nanos(1));
         self.forecaster.set_slice(self.slice.max(STEP));
         self.forecaster.set_by_order(settings.sessions_by_order);
+        self.forecaster.set_sessions_by_last(settings.sessions == SessionSource::Last);
         let unwanted: Vec<TenantId> =
             self.tenants.keys().copied().filter(|id| self.mode(*id) == ForecastMode::Off).collect();
         unwanted.into_iter().for_each(|id| self.forecaster.tenant_gone(id));

@@ -19,6 +19,7 @@ fn configured(forecast: ForecastMode, slice: Nanos) -> Event {
         keep_every: Nanos::from_secs(120),
         days_ahead: true,
         sessions_by_order: true,
+        sessions: minerva_model::SessionSource::Model,
     };
     config.observe.slice = slice;
     Event::Configured(Box::new(config))

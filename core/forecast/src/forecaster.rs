@@ -59,7 +59,8 @@ impl Default for ForecasterSettings {
     fn default() -> Self {
         Self {
             next_slice: LearnerSettings::default(),
-            session: LearnerSettings { rows: 8_000, trees: 50, seed: 2 },
+            // Sessions are few: a host has some dozens before a reading a second would make as many rows.
+            session: LearnerSettings { rows: 8_000, trees: 50, seed: 2, ridge_from: 16 },
             slice: Nanos::SECOND,
             tenants_max: 10_000,
             fits: 4,
@@ -136,6 +137,12 @@ impl Forecaster {
     /// See [`ForecasterSettings::by_order`].
     pub fn set_by_order(&mut self, by_order: bool) {
         self.settings.by_order = by_order;
+    }
+
+    /// From now on a session is taken to transfer what the last of its like did, in place of what the model says: what forecasts are
+    /// measured against.
+    pub fn set_sessions_by_last(&mut self, by_last: bool) {
+        self.sessions.by_last = by_last;
     }
 
     /// Takes what a slice said of the tenants that did I/O or are about to: who, of which family (a hash of name, unit or image), and

@@ -191,6 +191,57 @@ fn fitted_trees_outlive_a_restart() {
     assert_eq!(next.models(), models, "a damaged one changes nothing");
 }
 
+/// Goes on until sessions are believed; with what skill those are that are under way then.
+fn believed(host: &mut Host, forecaster: &mut Forecaster, slices: u32) -> f64 {
+    let mut most: f64 = 0.0;
+    for _ in 0..slices {
+        let readings = host.slice().0;
+        forecaster.observe(SliceTime::default(), &readings);
+        let rows = forecaster.to_model(Nanos::SECOND, Nanos::SECOND);
+        let sessions = rows.forecasts().iter().filter(|row| row.horizon == Horizon::Session);
+        most = sessions.map(|row| row.skill).fold(most, f64::max);
+    }
+    most
+}
+
+#[test]
+fn what_sessions_have_earned_outlives_a_restart_also_before_there_are_trees() {
+    // Too few rows for trees.
+    let settings = ForecasterSettings::default();
+    let (mut host, mut forecaster) = (Host::new(11, 4, false), Forecaster::new(settings));
+    let before = believed(&mut host, &mut forecaster, 600);
+    assert!(before >= 0.3, "{before}");
+    let mut next = Forecaster::new(settings);
+    for model in forecaster.models() {
+        next.recall(&model).expect("whole");
+    }
+    assert_eq!(next.models().len(), OF_TENANTS.len());
+    let after = believed(&mut host, &mut next, 60);
+    assert!(after >= 0.8 * before, "{after} after {before}");
+    let mut without = Forecaster::new(settings);
+    assert_eq!(believed(&mut host, &mut without, 60), 0.0, "one that has seen nothing is not believed");
+}
+
+#[test]
+fn the_last_session_of_its_like_can_stand_in_for_the_model() {
+    let foreseen = |by_last| {
+        let mut forecaster = Forecaster::new(ForecasterSettings::default());
+        forecaster.set_sessions_by_last(by_last);
+        let reading = Reading { elapsed_seconds: 1.0, read_bytes: 100.0 * MIB, ..Reading::default() };
+        for (tenant, slices) in [(0, 20), (1, 40), (2, 1)] {
+            for _ in 0..slices {
+                forecaster.observe(SliceTime::default(), &[(key(tenant), 7, reading)]);
+            }
+            if tenant < 2 {
+                forecaster.tenant_gone(key(tenant).0);
+            }
+        }
+        forecaster.outlook(key(2)).and_then(|outlook| outlook.session).expect("a session").remaining_bytes / MIB
+    };
+    assert!((foreseen(true) - 3900.0).abs() < 1.0, "{}", foreseen(true));
+    assert!(foreseen(false) < 3500.0, "{}", foreseen(false));
+}
+
 #[test]
 fn a_tenant_that_ends_with_its_work_teaches_what_its_like_transfer() {
     let mut forecaster = Forecaster::new(ForecasterSettings::default());

@@ -45,6 +45,33 @@ pub struct ForecastSettings {
     /// In recordings of earlier versions they are not.
     #[serde(default)]
     pub sessions_by_order: bool,
+    /// What is foreseen of sessions.
+    #[serde(default)]
+    pub sessions: SessionSource,
+}
+
+/// Where it comes from what a session will transfer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SessionSource {
+    /// The host's model.
+    #[default]
+    Model,
+    /// The last session of the same group or name: what the model is measured against.
+    Last,
+}
+
+impl SessionSource {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Model, Self::Last];
+
+    /// The word of the operator's file.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Model => "model",
+            Self::Last => "last",
+        }
+    }
 }
 
 impl Default for ForecastSettings {
@@ -54,6 +81,7 @@ impl Default for ForecastSettings {
             keep_every: Nanos::from_secs(600),
             days_ahead: true,
             sessions_by_order: true,
+            sessions: SessionSource::Model,
         }
     }
 }

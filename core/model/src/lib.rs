@@ -62,7 +62,7 @@ pub use decision::{Decision, Factor, PolicyName};
 pub use device::{CgroupVersion, Device, DeviceFacts, DeviceId};
 pub use event::{Effect, Event};
 pub use finding::{Finding, FindingKind};
-pub use forecasting::{FittedModel, ForecastMode, ForecastSettings, ModelKind};
+pub use forecasting::{FittedModel, ForecastMode, ForecastSettings, ModelKind, SessionSource};
 pub use history::{TenantHistory, UsageAverage};
 pub use load::{Expectation, LOAD_BIN, LOAD_BINS, LOAD_BINS_PER_DAY, LoadBin, LoadForecast, LoadOf, SharedLoad};
 pub use outlook::{Forecast, Horizon, Interval, Outlook, PHASES, Phases};

@@ -13,12 +13,15 @@ const FAMILIES_MAX: usize = 4096;
 const WEIGHT: f64 = 0.2;
 /// No session transfers more, as log1p of bytes.
 const LOG_MAX: f32 = 64.0;
-/// As a file.
-const VERSION: u16 = 1;
+/// As a file: since the second with the last session.
+const VERSION: u16 = 2;
+const VERSION_WITHOUT_LAST: u16 = 1;
 
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Past {
     mean_log: f64,
+    #[serde(default)]
+    last_log: f64,
     sessions: u32,
     last: u64,
 }
@@ -27,14 +30,19 @@ impl Past {
     fn write(&self, writer: &mut Writer) {
         writer.f32(self.mean_log as f32);
         writer.u32(self.sessions);
+        writer.f32(self.last_log as f32);
     }
 
-    fn read(reader: &mut Reader<'_>, last: u64) -> Result<Self, Damaged> {
-        let mean_log = reader.finite_f32()?;
-        if !(0.0..=LOG_MAX).contains(&mean_log) {
-            return Err(Damaged::Value);
-        }
-        Ok(Self { mean_log: f64::from(mean_log), sessions: reader.u32()?, last })
+    fn read(reader: &mut Reader<'_>, last: u64, has_last: bool) -> Result<Self, Damaged> {
+        let mean_log = Self::read_log(reader)?;
+        let sessions = reader.u32()?;
+        let last_log = if has_last { Self::read_log(reader)? } else { mean_log };
+        Ok(Self { mean_log, last_log, sessions, last })
+    }
+
+    fn read_log(reader: &mut Reader<'_>) -> Result<f64, Damaged> {
+        let log = reader.finite_f32()?;
+        if (0.0..=LOG_MAX).contains(&log) { Ok(f64::from(log)) } else { Err(Damaged::Value) }
     }
 }
 
@@ -59,13 +67,18 @@ impl Families {
         for past in [past, &mut self.host] {
             past.sessions = past.sessions.saturating_add(1);
             past.mean_log += (total_log - past.mean_log) * WEIGHT.max(1.0 / f64::from(past.sessions));
-            past.last = self.clock;
+            (past.last, past.last_log) = (self.clock, total_log);
         }
     }
 
     /// log1p of what a session of the family transfers; of any on the host if none of it was seen; 0 if none at all.
     pub(super) fn expected_log(&self, family: Family) -> f64 {
         self.past.get(&family).filter(|_| family != 0).unwrap_or(&self.host).mean_log
+    }
+
+    /// log1p of what the last session of the family transferred; `None` of one of which none was seen.
+    pub(super) fn last_log(&self, family: Family) -> Option<f64> {
+        self.past.get(&family).filter(|_| family != 0).map(|past| past.last_log)
     }
 
     /// As bytes, versioned and checksummed; `None` before the first session ended.
@@ -84,13 +97,15 @@ impl Families {
 
     /// From bytes.
     pub(super) fn decode(bytes: &[u8], kind: u16) -> Result<Self, Damaged> {
-        let mut reader = Reader::open(bytes, kind, VERSION)?;
-        let host = Past::read(&mut reader, 0)?;
+        let opened = Reader::open(bytes, kind, VERSION);
+        let has_last = opened.is_ok();
+        let mut reader = opened.or_else(|_| Reader::open(bytes, kind, VERSION_WITHOUT_LAST))?;
+        let host = Past::read(&mut reader, 0, has_last)?;
         let count = reader.count(FAMILIES_MAX)?;
         let mut families = Self { past: BTreeMap::new(), host, clock: count as u64 };
         for last in 1..=count as u64 {
             let family = reader.u64()?;
-            families.past.insert(family, Past::read(&mut reader, last)?);
+            families.past.insert(family, Past::read(&mut reader, last, has_last)?);
         }
         reader.end()?;
         Ok(families)

@@ -1,4 +1,4 @@
-//! What outlives a restart: the fitted trees of slices and of sessions, and what is known of families. The days ahead are kept by
+//! What outlives a restart: the models of slices and of sessions, what ordering by the latter was worth, and what is known of families. The days ahead are kept by
 //! [`Loads`].
 
 use super::families::Families;
@@ -28,7 +28,7 @@ impl Forecaster {
     pub fn models(&self) -> Vec<FittedModel> {
         let bytes = |kind| match kind {
             ModelKind::NextSlice => self.next_slice.encode(NEXT_SLICE),
-            ModelKind::Sessions => self.sessions.learner.encode(SESSIONS),
+            ModelKind::Sessions => self.sessions.encode(SESSIONS),
             ModelKind::Families => self.families.encode(FAMILIES),
             ModelKind::DaysAhead => None,
         };
@@ -42,7 +42,7 @@ impl Forecaster {
     pub fn recall(&mut self, model: &FittedModel) -> Result<(), Damaged> {
         match model.kind {
             ModelKind::NextSlice => self.next_slice.decode(&model.bytes, NEXT_SLICE),
-            ModelKind::Sessions => self.sessions.learner.decode(&model.bytes, SESSIONS),
+            ModelKind::Sessions => self.sessions.decode(&model.bytes, SESSIONS),
             ModelKind::Families => {
                 self.families = Families::decode(&model.bytes, FAMILIES)?;
                 Ok(())

@@ -1,6 +1,7 @@
 //! How much a session will still read and write.
 
 use super::families::{Families, Family};
+use crate::codec::{Damaged, Reader, Writer};
 use crate::host::{Learner, LearnerSettings};
 use crate::online::{IntervalMeter, NAIVE, OrderMeter, SkillMeter};
 use crate::tenant::{Cutter, Reading, Row, SessionClass};
@@ -8,6 +9,8 @@ use serde::{Deserialize, Serialize};
 
 /// Moments of a session that are learnt from: after 1, 2, 4, ... slices.
 const MOMENTS: usize = 12;
+/// As a file: before the fourth it was that of the learner alone.
+const VERSION: u16 = 4;
 /// An agent is believed once so many of its sessions ended and its declarations were off by less than this factor's logarithm.
 const PROVED_SESSIONS: u32 = 3;
 const PROVED_ERROR: f64 = 0.7;
@@ -37,6 +40,9 @@ pub(super) struct Sessions {
     #[serde(default)]
     ordering: OrderMeter,
     interval: IntervalMeter,
+    /// The last session of a tenant's like is taken in place of what the model says (see [`super::Forecaster::set_sessions_by_last`]).
+    #[serde(default)]
+    pub(super) by_last: bool,
 }
 
 /// The session of one tenant.
@@ -63,7 +69,27 @@ impl Sessions {
             skill: SkillMeter::default(),
             ordering: OrderMeter::default(),
             interval: IntervalMeter::new(0.8),
+            by_last: false,
         }
+    }
+
+    /// What outlives a restart: the model, and what ordering by it was worth. `None` before there is a model.
+    pub(super) fn encode(&self, kind: u16) -> Option<Vec<u8>> {
+        let mut writer = Writer::default();
+        self.learner.write(&mut writer)?;
+        self.ordering.write(&mut writer);
+        Some(writer.seal(kind, VERSION))
+    }
+
+    /// Takes over what was kept; bytes that are damaged change nothing.
+    pub(super) fn decode(&mut self, bytes: &[u8], kind: u16) -> Result<(), Damaged> {
+        let Ok(mut reader) = Reader::open(bytes, kind, VERSION) else { return self.learner.decode(bytes, kind) };
+        let kept = self.learner.read(&mut reader)?;
+        let ordering = OrderMeter::read(&mut reader)?;
+        reader.end()?;
+        self.learner.adopt(kept);
+        self.ordering = ordering;
+        Ok(())
     }
 
     /// A session ended with `total` bytes.
@@ -138,17 +164,21 @@ impl Session {
             self.moments.push((*row, attained));
         }
         if self.first.is_none() {
-            let by_model = self.remaining_log(row, sessions);
-            self.is_by_model = by_model.is_some();
-            let forecast = by_model.unwrap_or_else(|| families.expected_log(family));
-            let total = libm::log1p(libm::expm1(forecast) + attained);
+            let total = if sessions.by_last {
+                families.last_log(family)
+            } else {
+                self.remaining_log(row, sessions).map(|left| libm::log1p(libm::expm1(left) + attained))
+            };
+            self.is_by_model = total.is_some();
+            let otherwise = || libm::log1p(libm::expm1(families.expected_log(family)) + attained);
+            let total = total.unwrap_or_else(otherwise);
             let naive = [0.0, self.last_total_log, families.host_log(), families.expected_log(family), open_file_log];
             self.first = Some((total, naive));
         }
     }
 
     fn remaining_log(&self, row: &Row, sessions: &Sessions) -> Option<f64> {
-        sessions.learner.median(row, 0.0).map(f64::from)
+        sessions.learner.median(row, 0.0).filter(|_| !sessions.by_last).map(f64::from)
     }
 
     /// What is foreseen of the session under way.

@@ -10,11 +10,12 @@ use crate::codec::{Damaged, Reader, Writer};
 use crate::tenant::{FEATURES, Row};
 use serde::{Deserialize, Serialize};
 
-/// Rows before the first ridge solution, between later ones, and before the trees.
+/// Rows between ridge solutions, and before the trees.
 const RIDGE_EVERY: u64 = 64;
 const TREES_FROM: usize = 400;
-/// As a file: since the second with rows.
-const VERSION: u16 = 2;
+/// As a file: since the second with rows, since the third also before there are trees.
+const VERSION: u16 = 3;
+const VERSION_WITH_TREES: u16 = 2;
 const VERSION_WITHOUT_ROWS: u16 = 1;
 /// Rows that outlive a restart, 120 bytes each.
 const ROWS_KEPT: usize = 2_000;
@@ -28,11 +29,19 @@ pub struct LearnerSettings {
     pub trees: usize,
     /// For the reservoir.
     pub seed: u64,
+    /// Rows before the first ridge solution; from there on there is one whenever they are twice as many, and every 64.
+    #[serde(default = "ridge_every")]
+    pub ridge_from: u64,
+}
+
+/// Recordings that do not say were made with it.
+const fn ridge_every() -> u64 {
+    RIDGE_EVERY
 }
 
 impl Default for LearnerSettings {
     fn default() -> Self {
-        Self { rows: 50_000, trees: 100, seed: 1 }
+        Self { rows: 50_000, trees: 100, seed: 1, ridge_from: RIDGE_EVERY }
     }
 }
 
@@ -70,7 +79,9 @@ impl Learner {
         // With trees there is nothing for ridge to say.
         if self.trees.is_none() {
             self.ridge.observe(row, target - base);
-            if self.ridge.rows().is_multiple_of(RIDGE_EVERY) {
+            let rows = self.ridge.rows();
+            let is_early = rows >= self.settings.ridge_from && rows.is_power_of_two();
+            if is_early || rows.is_multiple_of(RIDGE_EVERY) {
                 self.ridge.solve();
             }
         }
@@ -136,13 +147,23 @@ impl Learner {
         self.trees.is_some()
     }
 
-    /// The fitted model as bytes, versioned and checksummed, with the mark `kind` of what it is of; `None` before the first fit. A sample
-    /// of the rows is part of it, from which the next start fits anew.
+    /// The model as bytes, versioned and checksummed, with the mark `kind` of what it is of; `None` before it can answer. A sample of the
+    /// rows is part of it, from which the next start goes on.
     pub fn encode(&self, kind: u16) -> Option<Vec<u8>> {
         let mut writer = Writer::default();
-        self.trees.as_ref()?.iter().for_each(|trees| trees.encode(&mut writer));
-        self.reservoir.encode(ROWS_KEPT, &mut writer);
+        self.write(&mut writer)?;
         Some(writer.seal(kind, VERSION))
+    }
+
+    /// The same as a part of other bytes.
+    pub(crate) fn write(&self, writer: &mut Writer) -> Option<()> {
+        if self.trees.is_none() && !self.ridge.is_solved() {
+            return None;
+        }
+        writer.u8(self.trees.is_some().into());
+        self.trees.iter().flatten().for_each(|trees| trees.encode(writer));
+        self.reservoir.encode(ROWS_KEPT, writer);
+        Some(())
     }
 
     /// Takes over a model that was encoded.
@@ -150,22 +171,64 @@ impl Learner {
     /// # Errors
     /// Bytes that are damaged, of another kind or version, or of a model with other features; the learner is then as before.
     pub fn decode(&mut self, bytes: &[u8], kind: u16) -> Result<(), Damaged> {
-        let opened = Reader::open(bytes, kind, VERSION);
+        if let Ok(mut reader) = Reader::open(bytes, kind, VERSION) {
+            let kept = self.read(&mut reader)?;
+            reader.end()?;
+            self.adopt(kept);
+            return Ok(());
+        }
+        let opened = Reader::open(bytes, kind, VERSION_WITH_TREES);
         let has_rows = opened.is_ok();
         let mut reader = opened.or_else(|_| Reader::open(bytes, kind, VERSION_WITHOUT_ROWS))?;
-        let trees = [Boosted::decode(&mut reader)?, Boosted::decode(&mut reader)?];
+        let kept = self.read_parts(&mut reader, true, has_rows)?;
+        reader.end()?;
+        self.adopt(kept);
+        Ok(())
+    }
+
+    /// What [`Self::write`] wrote; nothing changes before [`Self::adopt`].
+    pub(crate) fn read(&self, reader: &mut Reader<'_>) -> Result<Kept, Damaged> {
+        let has_trees = match reader.u8()? {
+            0 => false,
+            1 => true,
+            _ => return Err(Damaged::Value),
+        };
+        self.read_parts(reader, has_trees, true)
+    }
+
+    fn read_parts(&self, reader: &mut Reader<'_>, has_trees: bool, has_rows: bool) -> Result<Kept, Damaged> {
+        let mut tree = || Boosted::decode(reader);
+        let trees = if has_trees { Some([tree()?, tree()?]) } else { None };
         let mut reservoir = Reservoir::new(self.settings.rows, self.settings.seed);
         if has_rows {
-            reservoir.decode(ROWS_KEPT, &mut reader)?;
+            reservoir.decode(ROWS_KEPT, reader)?;
         }
-        reader.end()?;
-        if trees.iter().any(|trees| trees.features() != FEATURES) {
+        if trees.iter().flatten().any(|trees| trees.features() != FEATURES) {
             return Err(Damaged::Value);
         }
-        self.trees = Some(trees);
+        Ok(Kept { trees, reservoir })
+    }
+
+    /// Goes on from what was kept.
+    pub(crate) fn adopt(&mut self, kept: Kept) {
+        let Kept { trees, reservoir } = kept;
+        if trees.is_none() {
+            self.ridge = Ridge::default();
+            let (rows, targets) = reservoir.content();
+            for (row, target) in rows.as_chunks().0.iter().zip(targets) {
+                self.ridge.observe(row, *target);
+            }
+            self.ridge.solve();
+        }
+        self.trees = trees;
         if !reservoir.is_empty() {
             self.reservoir = reservoir;
         }
-        Ok(())
     }
+}
+
+/// What outlived a restart.
+pub(crate) struct Kept {
+    trees: Option<[Boosted; 2]>,
+    reservoir: Reservoir,
 }

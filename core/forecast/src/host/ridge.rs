@@ -58,6 +58,11 @@ impl Ridge {
         solved
     }
 
+    /// Whether it can answer.
+    pub fn is_solved(&self) -> bool {
+        self.coefficients.is_some()
+    }
+
     /// Rows taken.
     pub fn rows(&self) -> u64 {
         self.rows

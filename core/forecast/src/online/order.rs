@@ -5,6 +5,7 @@
 //! is 1, all wrong -1. A forecast that says the same of everyone, because it knows nothing of them, orders nothing and gets 0; so does
 //! noise in the mean. How far off sizes are does not matter, as long as their order is right.
 
+use crate::codec::{Damaged, Reader, Writer};
 use crate::number::bounded;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -64,6 +65,32 @@ impl OrderMeter {
         self.square += weight * (right * right - self.square);
         self.product += weight * (right * self.before - self.product);
         self.before = right;
+    }
+
+    /// As bytes within a model.
+    pub(crate) fn write(&self, writer: &mut Writer) {
+        writer.u32(self.seen);
+        [self.mean, self.square, self.product, self.before].iter().for_each(|value| writer.f32(*value as f32));
+        writer.count(self.recent.len());
+        for (forecast, actual) in &self.recent {
+            writer.f32(*forecast as f32);
+            writer.f32(*actual as f32);
+        }
+    }
+
+    /// What [`Self::write`] wrote. No mean of what lies between -1 and 1 lies elsewhere.
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, Damaged> {
+        let seen = reader.u32()?;
+        let mut mean = || match f64::from(reader.finite_f32()?) {
+            mean if (-1.0..=1.0).contains(&mean) => Ok(mean),
+            _ => Err(Damaged::Value),
+        };
+        let (mean, square, product, before) = (mean()?, mean()?, mean()?, mean()?);
+        let mut recent = VecDeque::new();
+        for _ in 0..reader.count(COMPARED)? {
+            recent.push_back((f64::from(reader.finite_f32()?), f64::from(reader.finite_f32()?)));
+        }
+        Ok(Self { recent, seen, mean, square, product, before })
     }
 
     /// What is sure of it, 0 to 1: what was measured less two standard errors; 0 until enough was seen.
