@@ -5,7 +5,7 @@ use crate::experiment::client::is_rotational;
 use minerva_blocksched::{Bfq, BfqOptions, FlowParameters};
 use minerva_model::{EngineConfig, ForecastMode, Nanos};
 use minerva_sim_device::Profile;
-use minerva_sim_workload::{Pause, Plan, Session, Sessions, Start};
+use minerva_sim_workload::{PAPER_JOBS, PaperJob, Pause, Plan, SIZE_PARTS, Session, Sessions, Start};
 use minerva_sim_world::{EngineSetup, OutlookSource, ProcessSetup, Report, TenantSetup, World, WorldSetup};
 use rand::seq::SliceRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
@@ -18,64 +18,10 @@ const ROUND: Nanos = Nanos::from_secs(230);
 pub(crate) const ROUNDS: u32 = 17;
 /// In the hour a job starts so long after its round at most.
 const LATE_MAX_MS: u64 = 20_000;
-/// Sizes are between these parts of the paper's.
-const SIZE_PARTS: (f64, f64) = (0.7, 1.4);
-
-/// A job of the seed's section 3.3 as an observer sees it: what it is called, what it reads, in files of which size, how long it
-/// computes after each block, processors, memory, connections.
-struct Job {
-    name: &'static str,
-    bytes: f64,
-    file_bytes: u64,
-    think_us: u64,
-    cpus: f64,
-    memory_bytes: f64,
-    sockets: u64,
-}
-
-/// Of the two that read most, the files that they have open say nothing of it: logs, and the blocks of a distributed file system.
-const JOBS: [Job; 4] = [
-    Job {
-        name: "checksum, 200 MB",
-        bytes: 200e6,
-        file_bytes: u64::MAX,
-        think_us: 50,
-        cpus: 0.3,
-        memory_bytes: 20e6,
-        sockets: 0,
-    },
-    Job {
-        name: "data set, 500 MB",
-        bytes: 500e6,
-        file_bytes: u64::MAX,
-        think_us: 50,
-        cpus: 0.5,
-        memory_bytes: 600e6,
-        sockets: 0,
-    },
-    Job {
-        name: "grep, 3 GB",
-        bytes: 3e9,
-        file_bytes: 256_000_000,
-        think_us: 250,
-        cpus: 0.7,
-        memory_bytes: 300e6,
-        sockets: 2,
-    },
-    Job {
-        name: "word count, 12 GB",
-        bytes: 12e9,
-        file_bytes: 128_000_000,
-        think_us: 350,
-        cpus: 0.9,
-        memory_bytes: 700e6,
-        sockets: 3,
-    },
-];
 
 /// Names of the jobs, the shortest first.
-pub(crate) fn job_names() -> [&'static str; JOBS.len()] {
-    JOBS.each_ref().map(|job| job.name)
+pub(crate) fn job_names() -> [&'static str; PAPER_JOBS.len()] {
+    PAPER_JOBS.each_ref().map(|job| job.name)
 }
 
 /// Who runs what.
@@ -136,21 +82,21 @@ pub(crate) struct Outcome {
     /// When all started together.
     pub(crate) from_s: f64,
     /// Seconds that each job of that round took, in the order of [`job_names`].
-    pub(crate) seconds: [f64; JOBS.len()],
+    pub(crate) seconds: [f64; PAPER_JOBS.len()],
 }
 
 /// The hour and the round in which all start together; what is drawn depends on the seed, not on the arm.
 pub(crate) fn run(profile: &Profile, arm: Arm, roles: Roles, rounds: u32, seed: u64) -> Outcome {
     let mut random = Pcg64Mcg::seed_from_u64(seed);
-    let mut sessions: [Vec<Session>; JOBS.len()] = [const { Vec::new() }; JOBS.len()];
-    let mut vms: [usize; JOBS.len()] = std::array::from_fn(|job| job);
+    let mut sessions: [Vec<Session>; PAPER_JOBS.len()] = [const { Vec::new() }; PAPER_JOBS.len()];
+    let mut vms: [usize; PAPER_JOBS.len()] = std::array::from_fn(|job| job);
     vms.shuffle(&mut random);
     let quarter = profile.capacity_bytes / 4 / u64::from(BLOCK_BYTES) * u64::from(BLOCK_BYTES);
     for round in 0..rounds {
         if roles == Roles::Drawn {
             vms.shuffle(&mut random);
         }
-        for (job, vm) in JOBS.iter().zip(vms) {
+        for (job, vm) in PAPER_JOBS.iter().zip(vms) {
             let late = Nanos::from_millis(random.random_range(0..LATE_MAX_MS));
             let late = if round + 1 == rounds { Nanos::ZERO } else { late };
             let at = Nanos(ROUND.0 * u64::from(round)) + late;
@@ -165,7 +111,7 @@ pub(crate) fn run(profile: &Profile, arm: Arm, roles: Roles, rounds: u32, seed: 
         parameters: FlowParameters::default(),
         promise: None,
     });
-    let tenants = (1..=JOBS.len()).map(|vm| TenantSetup { name: format!("VM {vm}"), weight: 100, guest: None });
+    let tenants = (1..=PAPER_JOBS.len()).map(|vm| TenantSetup { name: format!("VM {vm}"), weight: 100, guest: None });
     let mut world = World::new(WorldSetup {
         device: profile.build(None, seed),
         host: Box::new(Bfq::new(BfqOptions::default())),
@@ -179,13 +125,13 @@ pub(crate) fn run(profile: &Profile, arm: Arm, roles: Roles, rounds: u32, seed: 
     world.run(Nanos(ROUND.0 * u64::from(rounds + 2)));
     let mut report = world.report();
     let seconds = vms.map(|vm| report.processes[vm].finished_s.map_or(f64::INFINITY, |end| end - from_s));
-    for (job, vm) in JOBS.iter().zip(vms) {
+    for (job, vm) in PAPER_JOBS.iter().zip(vms) {
         report.processes[vm].name = format!("VM {}: {}", vm + 1, job.name);
     }
     Outcome { report, from_s, seconds }
 }
 
-fn session(job: &Job, at: Nanos, quarter: u64, vm: u64, random: &mut Pcg64Mcg) -> Session {
+fn session(job: &PaperJob, at: Nanos, quarter: u64, vm: u64, random: &mut Pcg64Mcg) -> Session {
     let bytes = job.bytes * random.random_range(SIZE_PARTS.0..SIZE_PARTS.1);
     let mut about = |value: f64| value * random.random_range(0.9..1.1);
     let plan = Plan {
