@@ -10,7 +10,7 @@ pub use judge::{Goals, Judgement, Row, judge};
 pub use plot::plot;
 
 use crate::scene::{Scene, TenantPlan};
-use crate::workload::{Access, Compute};
+use crate::workload::{Access, Appearance, Compute};
 use minerva_model::Nanos;
 use serde::Serialize;
 
@@ -159,6 +159,9 @@ impl Cast {
             region_bytes: (access == Access::RandomRead).then_some(REGION_BYTES),
             starts_at: Nanos::ZERO,
             lasts: None,
+            rests: None,
+            appearance: Appearance::default(),
+            seed: 1,
             part: None,
         }
     }

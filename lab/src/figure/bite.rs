@@ -5,7 +5,7 @@ use crate::disk::{Disk, DiskSpec};
 use crate::error::{LabError, Result};
 use crate::scene::{Steering, SteeringContext, TenantInScene};
 use crate::workload::bytes_at;
-use crate::workload::{Access, CgroupParent, Compute, Progress, Worker, WorkerProgram, WorkloadSpec};
+use crate::workload::{Access, Appearance, CgroupParent, Compute, Progress, Worker, WorkerProgram, WorkloadSpec};
 use minerva_model::Nanos;
 use serde::Serialize;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -89,6 +89,8 @@ pub fn weights_bite(
             depth: 1,
             compute: Compute::Nothing,
             think: Nanos::ZERO,
+            rests: None,
+            appearance: Appearance::default(),
             part: None,
             seed: 1 + index as u64,
         };

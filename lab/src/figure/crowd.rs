@@ -5,7 +5,7 @@ use crate::daemon::{Daemon, DaemonConfig};
 use crate::disk::{Disk, DiskSpec, RUNTIME_DIRECTORY};
 use crate::error::{At, LabError, Result};
 use crate::scene::Directory;
-use crate::workload::{Access, CgroupParent, Compute, TenantCgroup, Worker, WorkerProgram, WorkloadSpec};
+use crate::workload::{Access, Appearance, CgroupParent, Compute, TenantCgroup, Worker, WorkerProgram, WorkloadSpec};
 use minerva_model::Nanos;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -154,6 +154,8 @@ fn job(disk: &Disk, index: u64) -> WorkloadSpec {
         depth: 1,
         compute: Compute::Nothing,
         think: Nanos::from_millis(if index < UNLIKE { 20 + 20 * index } else { THINK_MS }),
+        rests: None,
+        appearance: Appearance::default(),
         part: None,
         seed: index,
     }

@@ -9,7 +9,7 @@ use crate::disk::{Disk, DiskSpec, FileSystem, RUNTIME_DIRECTORY};
 use crate::error::{At, LabError, Result};
 use crate::scene::{Contents, Directory};
 use crate::workload::{
-    Access, CgroupParent, Compute, TenantCgroup, Worker, WorkerProgram, WorkloadSpec, blkio_version,
+    Access, Appearance, CgroupParent, Compute, TenantCgroup, Worker, WorkerProgram, WorkloadSpec, blkio_version,
 };
 use minerva_model::{CgroupVersion, Nanos};
 use serde::Serialize;
@@ -207,6 +207,8 @@ impl Stage<'_> {
             depth: 1,
             compute: Compute::Nothing,
             think: Nanos::ZERO,
+            rests: None,
+            appearance: Appearance::default(),
             part: None,
             seed,
         };

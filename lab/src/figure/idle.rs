@@ -8,8 +8,8 @@ use crate::disk::{Disk, DiskSpec, RUNTIME_DIRECTORY};
 use crate::error::Result;
 use crate::scene::Directory;
 use crate::workload::{
-    Access, CgroupParent, Compute, Latency, Part, TakesPart, TenantCgroup, Worker, WorkerProgram, WorkloadSpec,
-    blkio_version,
+    Access, Appearance, CgroupParent, Compute, Latency, Part, TakesPart, TenantCgroup, Worker, WorkerProgram,
+    WorkloadSpec, blkio_version,
 };
 use minerva_model::{CgroupVersion, Level, Nanos};
 use serde::Serialize;
@@ -257,6 +257,8 @@ impl Stage<'_> {
             depth: 1,
             compute: Compute::Nothing,
             think: Nanos::ZERO,
+            rests: None,
+            appearance: Appearance::default(),
             part: level.map(|level| TakesPart { socket: self.socket.clone(), part: Part::StepsBack(level) }),
             seed: 1,
         };

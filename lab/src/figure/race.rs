@@ -4,7 +4,7 @@ use crate::clock::boottime;
 use crate::disk::Disk;
 use crate::error::{LabError, Result};
 use crate::workload::bytes_at;
-use crate::workload::{Access, Compute, TenantCgroup, Worker, WorkerProgram, WorkloadSpec};
+use crate::workload::{Access, Appearance, Compute, TenantCgroup, Worker, WorkerProgram, WorkloadSpec};
 use minerva_model::Nanos;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -87,6 +87,8 @@ pub(super) fn equal_reader(disk: &Disk, tenant: &str, index: u64, count: u64) ->
         depth: 1,
         compute: Compute::Nothing,
         think: Nanos::ZERO,
+        rests: None,
+        appearance: Appearance::default(),
         part: None,
         seed: 1 + index,
     }

@@ -44,7 +44,15 @@ impl Steered for ArmAtWork {
         self.steered.check()
     }
 
+    fn see(&mut self, left_bytes: &[u64]) -> Result<()> {
+        self.steered.see(left_bytes)
+    }
+
     fn participation_socket(&self) -> Option<&Path> {
         self.steered.participation_socket()
+    }
+
+    fn end(self: Box<Self>) -> Result<()> {
+        self.steered.end()
     }
 }

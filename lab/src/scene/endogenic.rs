@@ -84,6 +84,7 @@ impl EndogenicPlan {
                 starts_at: Nanos::ZERO,
                 lasts: None,
                 part: part(role),
+                ..plans[role].clone()
             }
         };
         let tenants: Vec<TenantPlan> = (0..self.tenants as usize).map(tenant).collect();

@@ -29,8 +29,9 @@ fn render(disk: &str, scenes: &[Scene], runs: &[RunResult]) -> Result<String> {
         page,
         "<h1>Minerva: who gets the disk?</h1><p>Four tenants share an emulated disk, profile <b>{}</b>, through the \
          kernel's own BFQ elevator. Their work is that of the Minerva paper's section 3.3, scaled by <b>{scale}</b>. \
-         Each scene ran once with equal weights and BFQ's low_latency off, once as the kernel ships it (`kernel`) and \
-         once under the controller, on this machine, one after the other.</p>",
+         Each scene ran once with equal weights and BFQ's low_latency off, once under each of the others that are named, on this \
+         machine, one after the other: `kernel` is BFQ as it is shipped, `fennel` the Minerva paper's reaction to past use \
+         without forecasts.</p>",
         escape(disk)
     );
     for scene in scenes {

@@ -7,7 +7,9 @@
 mod arm;
 mod compare;
 mod endogenic;
+mod hour;
 mod html;
+mod known;
 mod machine;
 mod plot;
 mod result;
@@ -19,7 +21,9 @@ mod words;
 pub use arm::Arm;
 pub use compare::{Comparison, TenantChange, signed_percent};
 pub use endogenic::{ENDOGENIC_SCALE_DEFAULT, EndogenicPlan, PAPER_ENDOGENIC, endogenic_slice_ms};
+pub use hour::{Hour, play_hour};
 pub use html::write_report;
+pub use known::Known;
 pub use machine::check_machine;
 pub use result::{Phase, RunResult, Series, TenantResult, jain_index};
 pub(crate) use run::Contents;
@@ -30,7 +34,7 @@ pub use words::in_plain_words;
 
 pub(crate) use steering::Directory;
 
-use crate::workload::{Access, Compute, Part};
+use crate::workload::{Access, Appearance, Compute, Part, Rests};
 use minerva_model::Nanos;
 use serde::{Deserialize, Serialize};
 
@@ -70,6 +74,12 @@ pub struct TenantPlan {
     pub starts_at: Nanos,
     /// It works this long, however much it gets done; otherwise until its bytes are done.
     pub lasts: Option<Nanos>,
+    /// When it pauses, if it alternates between the disk and other work.
+    pub rests: Option<Rests>,
+    /// What else an observer sees of it.
+    pub appearance: Appearance,
+    /// Seed of what it draws.
+    pub seed: u64,
     /// How it takes part in its own scheduling, where it can.
     pub part: Option<Part>,
 }
@@ -143,6 +153,9 @@ fn workloads(scale: f64) -> Vec<TenantPlan> {
         region_bytes: None,
         starts_at: Nanos::ZERO,
         lasts: None,
+        rests: None,
+        appearance: Appearance::default(),
+        seed: 1,
         part: None,
     };
     plans.into_iter().zip(quarters).map(tenant).collect()

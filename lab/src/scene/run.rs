@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// How often the conductor looks around.
-const BEAT: Duration = Duration::from_millis(20);
+pub(super) const BEAT: Duration = Duration::from_millis(20);
 
 /// What a scene is played on.
 #[derive(Debug)]
@@ -73,7 +73,10 @@ pub fn run_scene(
         for index in lasting.extract_if(.., |index| scene.tenants[*index].ends_at().is_some_and(|end| end <= elapsed)) {
             workers[index].stop();
         }
-        watch(&live(scene, &workers, elapsed));
+        let live = live(scene, &workers, elapsed);
+        let left = |(done, all): &(u64, u64)| all.saturating_sub(*done);
+        steered.see(&live.bytes.iter().map(left).collect::<Vec<_>>())?;
+        watch(&live);
         std::thread::sleep(BEAT);
     }
     let results = workers.into_iter().map(Worker::wait).collect::<Result<Vec<_>>>()?;
@@ -90,7 +93,7 @@ impl Drop for Contents {
     }
 }
 
-fn job(plan: &TenantPlan, disk: &Disk, files: Option<&FileSystem>, socket: Option<&Path>) -> WorkloadSpec {
+pub(super) fn job(plan: &TenantPlan, disk: &Disk, files: Option<&FileSystem>, socket: Option<&Path>) -> WorkloadSpec {
     let (size, block) = (disk.info().size_bytes, u64::from(plan.block_bytes));
     let start = ((size as f64 * plan.region.clamp(0.0, 1.0)) as u64 / block * block).min(size.saturating_sub(block));
     WorkloadSpec {
@@ -107,8 +110,10 @@ fn job(plan: &TenantPlan, disk: &Disk, files: Option<&FileSystem>, socket: Optio
         depth: plan.depth,
         compute: plan.compute,
         think: Nanos::ZERO,
+        rests: plan.rests,
+        appearance: plan.appearance,
         part: plan.part.zip(socket).map(|(part, socket)| TakesPart { socket: socket.to_owned(), part }),
-        seed: 1,
+        seed: plan.seed,
     }
 }
 

@@ -20,13 +20,13 @@ fn write_run(text: &mut String, run: &RunResult) -> std::fmt::Result {
     writeln!(text, "{}, {} (scale {})", run.scene, run.steering, run.scale)?;
     writeln!(
         text,
-        "  {:<10} {:<20} {:>8} {:>8} {:>12} {:>9} {:>8} {:>8}",
+        "  {:<15} {:<20} {:>8} {:>8} {:>12} {:>9} {:>8} {:>8}",
         "tenant", "work", "MB", "start s", "completion s", "MB/s", "p50 ms", "p99 ms"
     )?;
     for tenant in &run.tenants {
         writeln!(
             text,
-            "  {:<10} {:<20} {:>8.1} {:>8.1} {:>12.2} {:>9.2} {:>8.1} {:>8.1}",
+            "  {:<15} {:<20} {:>8.1} {:>8.1} {:>12.2} {:>9.2} {:>8.1} {:>8.1}",
             tenant.name,
             tenant.description,
             tenant.bytes as f64 / 1e6,

@@ -31,10 +31,11 @@ pub(super) fn sentence(scene: &Scene, comparison: &Comparison) -> String {
         format!("{}. Under {} instead of equal weights {}; {whole}.", scene.title, comparison.steering, join(&tenants));
     let is_silent = scene.tenants.iter().all(|tenant| tenant.part.is_none());
     if is_silent && scene.last_arrival() == minerva_model::Nanos::ZERO {
-        text.push_str(
-            " Little was to be expected here: nobody has a history when all start at once, so a policy that only reacts \
-             learns who is heavy while the short tenants are nearly done. Forecasts are what this scene waits for.",
-        );
+        text.push_str(match comparison.steering.as_str() {
+            "fennel" => " Nobody has a history when all start at once, so one that only reacts learns who is heavy while the short ones are nearly done.",
+            "minerva" => " Forecasts decide here, as nobody has a history when all start at once: who will be done soon was told from sessions like these.",
+            _ => "",
+        });
     }
     text
 }

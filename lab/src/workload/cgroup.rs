@@ -82,13 +82,18 @@ impl CgroupParent {
         Ok(TenantCgroup { path })
     }
 
-    /// Sets the BFQ weight, 1 to 1,000, of the tenant `name` in it, past any controller.
-    pub(crate) fn set_bfq_weight(&self, name: &str, weight: u32) -> Result<()> {
+    /// The file that holds the BFQ weight, 1 to 1,000, of the tenant `name` in it.
+    pub(crate) fn bfq_weight_file(&self, name: &str) -> PathBuf {
         let file = match self.hierarchy.version {
             CgroupVersion::V2 => "io.bfq.weight",
             _ => "blkio.bfq.weight",
         };
-        let path = self.path.join(name).join(file);
+        self.path.join(name).join(file)
+    }
+
+    /// Sets that weight, past any controller.
+    pub(crate) fn set_bfq_weight(&self, name: &str, weight: u32) -> Result<()> {
+        let path = self.bfq_weight_file(name);
         fs::write(&path, weight.to_string()).at("write", &path)
     }
 

@@ -3,6 +3,7 @@
 //! A [`Worker`] is a child process (`minerva-lab worker`) that moves itself into its tenant's cgroup, says that it is
 //! ready, waits for the word, works, and reports on its standard output as JSON lines. It dies with its parent.
 
+mod appearance;
 mod buffer;
 mod bytes_at;
 mod cgroup;
@@ -11,13 +12,16 @@ mod latency;
 mod offsets;
 mod part;
 mod perform;
+mod rests;
 mod worker;
 
+pub use appearance::Appearance;
 pub(crate) use bytes_at::bytes_at;
 pub use cgroup::{CgroupParent, TenantCgroup, blkio_version};
 pub use latency::Latency;
 pub use part::{Begin, Part, TakesPart};
 pub use perform::{perform, worker_main};
+pub use rests::Rests;
 pub use worker::{Worker, WorkerProgram, WorkerResult};
 
 pub(crate) use cgroup::remove_leftover_cgroups;
@@ -82,6 +86,12 @@ pub struct WorkloadSpec {
     pub compute: Compute,
     /// Pause after each request.
     pub think: Nanos,
+    /// When it pauses, if it alternates between the disk and other work; for a depth of one.
+    #[serde(default)]
+    pub rests: Option<Rests>,
+    /// What else an observer sees of it while it works.
+    #[serde(default)]
+    pub appearance: Appearance,
     /// How it takes part in its own scheduling, if it does.
     pub part: Option<TakesPart>,
     /// Seed of the random order.

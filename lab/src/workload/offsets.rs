@@ -36,7 +36,7 @@ impl Offsets {
 #[cfg(test)]
 mod tests {
     use super::Offsets;
-    use crate::workload::{Access, Compute, WorkloadSpec};
+    use crate::workload::{Access, Appearance, Compute, WorkloadSpec};
     use minerva_model::Nanos;
 
     fn spec() -> WorkloadSpec {
@@ -51,6 +51,8 @@ mod tests {
             depth: 1,
             compute: Compute::Checksum,
             think: Nanos::ZERO,
+            rests: None,
+            appearance: Appearance::default(),
             part: None,
             seed: 7,
         }

@@ -3,6 +3,7 @@
 use super::buffer::{ALIGNMENT, AlignedBuffer};
 use super::latency::Recorder;
 use super::offsets::Offsets;
+use super::rests::Resting;
 use super::{Access, Begin, Cancel, Compute, Finished, PROGRESS_EVERY, Progress, Report, WorkloadSpec, deep};
 use crate::clock::boottime;
 use crate::error::{At, LabError, Result};
@@ -48,6 +49,7 @@ pub fn worker_main(spec: &WorkloadSpec, cgroup_processes: Option<&Path>, begin: 
         end.store(true, Ordering::Relaxed);
     });
     let started = boottime();
+    let _shown = spec.appearance.show()?;
     report(&Report::Progress(Progress { at: started, bytes: 0 }))?;
     let done = spec.part.as_ref().map(|part| begin(spec, part)).transpose()?;
     let finished = perform_on(spec, &file, &cancel, &mut |progress| report(&Report::Progress(progress)))?;
@@ -110,6 +112,7 @@ fn perform_on(
     let mut recorder = Recorder::new();
     let mut checksum = (spec.compute == Compute::Checksum).then(Sha256::new);
     let mut places = Offsets::new(spec);
+    let mut resting = spec.rests.map(|rests| Resting::new(rests, spec.seed));
     let started = boottime();
     let (mut ended, mut reported, mut done) = (started, started, 0);
     progress(Progress { at: started, bytes: 0 })?;
@@ -131,6 +134,9 @@ fn perform_on(
             std::thread::sleep(Duration::from_nanos(spec.think.0));
         }
         ended = boottime();
+        if let Some(resting) = &mut resting {
+            resting.rest(length as u64, cancel);
+        }
         if ended.since(reported) >= PROGRESS_EVERY {
             reported = ended;
             progress(Progress { at: ended, bytes: done })?;
@@ -171,7 +177,7 @@ fn commit(spec: &WorkloadSpec, file: &OwnedFd, block: &[u8], end: u64) -> Result
 #[cfg(test)]
 mod tests {
     use super::perform;
-    use crate::workload::{Access, Cancel, Compute, WorkloadSpec};
+    use crate::workload::{Access, Appearance, Cancel, Compute, WorkloadSpec};
     use minerva_model::Nanos;
     use sha2::{Digest, Sha256};
 
@@ -187,6 +193,8 @@ mod tests {
             depth: 1,
             compute: Compute::Checksum,
             think: Nanos::ZERO,
+            rests: None,
+            appearance: Appearance::default(),
             part: None,
             seed: 7,
         }

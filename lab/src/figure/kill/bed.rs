@@ -6,7 +6,7 @@ use crate::disk::{Disk, DiskSpec, RUNTIME_DIRECTORY};
 use crate::error::{LabError, Result};
 use crate::figure::knob_files::{knob_files, weigh};
 use crate::scene::Directory;
-use crate::workload::{Access, CgroupParent, Compute, TenantCgroup, Worker, WorkerProgram, WorkloadSpec};
+use crate::workload::{Access, Appearance, CgroupParent, Compute, TenantCgroup, Worker, WorkerProgram, WorkloadSpec};
 use minerva_model::Nanos;
 use std::collections::BTreeMap;
 use std::fs;
@@ -201,6 +201,8 @@ fn job(disk: &Disk, index: u64, think_ms: u64) -> WorkloadSpec {
         depth: 1,
         compute: Compute::Nothing,
         think: Nanos::from_millis(think_ms),
+        rests: None,
+        appearance: Appearance::default(),
         part: None,
         seed: index,
     }

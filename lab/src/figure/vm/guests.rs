@@ -5,7 +5,7 @@ use crate::disk::DiskInfo;
 use crate::error::{LabError, Result};
 use crate::guest::{Guest, GuestBuilder, GuestOutput};
 use crate::priority::hurry;
-use crate::workload::{Compute, Progress, Report, TenantCgroup, WorkloadSpec};
+use crate::workload::{Appearance, Compute, Progress, Report, TenantCgroup, WorkloadSpec};
 use minerva_model::Nanos;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -87,6 +87,8 @@ fn script(guest: &VmGuest) -> String {
             depth: reader.depth,
             compute: Compute::Nothing,
             think: Nanos::ZERO,
+            rests: None,
+            appearance: Appearance::default(),
             part: None,
             seed: number as u64 + 1,
         };
