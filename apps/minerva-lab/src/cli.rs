@@ -1,5 +1,7 @@
 //! The command line's shape. Man page and completions are generated from it.
 
+pub(crate) use crate::options::Output;
+use crate::worth_cli::{ReproduceWorthArguments, WorthArguments};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -168,6 +170,10 @@ pub(crate) struct DemoArguments {
 pub(crate) enum ReproduceCommand {
     /// Minerva's Fig. 2: four tenants start together, one steps back, one coordinates.
     Endogenic(ReproduceEndogenicArguments),
+    /// Minerva's Fig. 3-a against 3-b: four tenants start together, after sessions like theirs.
+    Proactive(ReproduceWorthArguments),
+    /// Minerva's Fig. 3-d against 3-e: two tenants alternate between the disk and other work.
+    Interleave(ReproduceWorthArguments),
 }
 
 #[derive(Clone, Debug, Args)]
@@ -248,20 +254,9 @@ pub(crate) enum FigureCommand {
     VmContracts(VmContractsArguments),
     /// Whether `minerva-blk` obeys the priorities of six programs in three guests.
     VmTags(VmTagsArguments),
-}
-
-/// What all runs have in common.
-#[derive(Clone, Debug, Args)]
-pub(crate) struct Output {
-    /// Print JSON, one object a line.
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// The folder of minervad and minerva-ctl; by default they are looked for beside this program, then in PATH.
-    #[arg(long)]
-    pub(crate) binaries: Option<PathBuf>,
-    /// The daemon to steer with, wherever the others are.
-    #[arg(long)]
-    pub(crate) minervad: Option<PathBuf>,
+    /// What forecasts are worth on the real kernel: tenants that start together after sessions like theirs, and bursts that are
+    /// interleaved.
+    Worth(WorthArguments),
 }
 
 #[derive(Clone, Debug, Args)]

@@ -1,15 +1,26 @@
 //! `minerva-lab demo`
 
 use crate::cli::DemoArguments;
+use crate::figure::worth::{self, draw_like};
 use crate::{binaries, output, signals};
+use anyhow::Context as _;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use minerva_lab::scene::{
-    Arm, Comparison, Equal, FixedWeights, Live, Minervad, RunResult, SCALE_DEFAULT, Scene, Stage, Steering, TenantPlan,
-    check_machine, in_plain_words, render_table, run_scene, write_report,
+    Arm, Comparison, Equal, FixedWeights, Hour, Live, Minervad, RunResult, SCALE_DEFAULT, Scene, Stage, Steering,
+    TenantPlan, check_machine, in_plain_words, play_hour, render_table, run_scene, write_report,
 };
 use minerva_lab::workload::WorkerProgram;
 use std::io::IsTerminal as _;
+use std::path::Path;
 
+/// The scene in which forecasts are what helps.
+const FORESEEN: &str = "together";
+/// Of the names and looks of the sessions before it. Two demonstrations show the same.
+const DEMO_SEED: u64 = 1;
+/// How long these take on the profile of the scenes, at the scale that is the default.
+const HOUR_S: f64 = 110.0;
+/// Where no terminal shows a bar, a line says so often how many are done.
+const SESSIONS_A_LINE: usize = 5;
 /// Where no terminal shows bars, a line says so often how far everyone is.
 const LINE_EVERY_S: f64 = 5.0;
 
@@ -17,32 +28,31 @@ pub(crate) fn run(arguments: &DemoArguments) -> anyhow::Result<()> {
     check_machine()?;
     let scale = arguments.scale.unwrap_or(SCALE_DEFAULT);
     anyhow::ensure!(scale > 0.0 && scale <= 1.0, "a scale of {scale} is no good: use one above 0, up to 1");
-    let mut steerings: Vec<Box<dyn Steering>> = vec![Box::new(Equal)];
-    if !arguments.equal_only {
-        // What a host does on which nobody changed anything.
-        let (name, elevator) = ("kernel".to_owned(), "bfq".to_owned());
-        steerings.push(Box::new(Arm { name, elevator, low_latency: true, steering: Box::new(Equal) }));
-    }
-    if let Some(weights) = &arguments.weights {
-        steerings.push(Box::new(FixedWeights(weights.clone())));
-    } else if !arguments.equal_only {
-        let program = binaries::minervad(&arguments.output)?;
-        steerings.push(Box::new(Minervad::new(program, crate::figure::SLICE_MS)));
-    }
+    let daemon = if arguments.equal_only || arguments.weights.is_some() {
+        None
+    } else {
+        Some(binaries::minervad(&arguments.output)?)
+    };
     let interrupted = signals::interrupt_flag()?;
     minerva_lab::sweep::sweep("minerva-lab-")?;
     let program = WorkerProgram::own()?;
     let stage = Stage { program: &program, profile: &arguments.profile, interrupted: &interrupted };
 
-    let mut scenes = vec![Scene::noisy_neighbour(scale), Scene::together(scale)];
+    let foreseen = draw_like(Scene::together(scale), DEMO_SEED);
+    let mut scenes = vec![Scene::noisy_neighbour(scale), foreseen.scene];
     scenes.retain(|scene| arguments.scene.is_empty() || arguments.scene.contains(&scene.name));
-    let estimate = estimate(&scenes, &arguments.profile, steerings.len());
-    eprintln!("disk {}, work scaled by {scale}, {} runs{estimate}", arguments.profile, scenes.len() * steerings.len());
+    let runs_each = if arguments.equal_only { 1 } else { 3 };
+    let estimate = estimate(&scenes, &arguments.profile, runs_each, daemon.is_some());
+    eprintln!("disk {}, work scaled by {scale}, {} runs{estimate}", arguments.profile, scenes.len() * runs_each);
+    let learnt = tempfile::tempdir().context("failed to make a folder for what the daemon learns")?;
     let mut runs = Vec::new();
     for scene in &scenes {
         eprintln!("\n{}", scene.title);
         let first = runs.len();
-        for steering in &steerings {
+        if let Some(daemon) = daemon.as_deref().filter(|_| scene.name == FORESEEN) {
+            learn(&foreseen.hour, daemon, learnt.path(), &stage)?;
+        }
+        for steering in &steerings(scene, arguments, daemon.as_deref(), learnt.path()) {
             runs.push(play(scene, steering.as_ref(), &stage)?);
         }
         // Nobody has to wait for the other scenes to see what came of this one.
@@ -61,10 +71,51 @@ pub(crate) fn run(arguments: &DemoArguments) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Who steers in a scene: nobody, then in the first what a host does on which nobody changed anything, in the second who only reacts,
+/// then Minerva.
+fn steerings(scene: &Scene, arguments: &DemoArguments, daemon: Option<&Path>, learnt: &Path) -> Vec<Box<dyn Steering>> {
+    let kernel = || -> Box<dyn Steering> {
+        let (name, elevator) = ("kernel".to_owned(), "bfq".to_owned());
+        Box::new(Arm { name, elevator, low_latency: true, steering: Box::new(Equal) })
+    };
+    let mut steerings: Vec<Box<dyn Steering>> = vec![Box::new(Equal)];
+    match (daemon, &arguments.weights) {
+        (None, None) => {}
+        (None, Some(weights)) => steerings.extend([kernel(), Box::new(FixedWeights(weights.clone()))]),
+        (Some(daemon), _) if scene.name == FORESEEN => {
+            steerings.extend([worth::Arm::Fennel, worth::Arm::Forecasts].map(|arm| arm.steering(daemon, Some(learnt))));
+        }
+        (Some(daemon), _) => {
+            steerings.extend([kernel(), Box::new(Minervad::new(daemon.to_owned(), crate::figure::SLICE_MS))]);
+        }
+    }
+    steerings
+}
+
+/// The sessions that the daemon sees before the second scene, with a bar or lines.
+fn learn(hour: &Hour, daemon: &Path, learnt: &Path, stage: &Stage<'_>) -> anyhow::Result<()> {
+    let count = hour.sessions.len();
+    eprintln!("  before it: the daemon sees {count} sessions like these, one or two at a time");
+    let bar = ProgressBar::new(count as u64).with_style(ProgressStyle::with_template("  {bar:30} {pos} of {len}")?);
+    let mut told = if std::io::stderr().is_terminal() { usize::MAX } else { 0 };
+    let mut watch = |done: usize| {
+        bar.set_position(done as u64);
+        if done >= told.saturating_add(SESSIONS_A_LINE) {
+            eprintln!("  {done} of {count}");
+            told = done;
+        }
+    };
+    play_hour(hour, &worth::learning(daemon, learnt.to_owned()), stage, &mut watch)?;
+    bar.finish_and_clear();
+    Ok(())
+}
+
 /// How long all runs take together, where that is known.
-fn estimate(scenes: &[Scene], profile: &str, runs_each: usize) -> String {
+fn estimate(scenes: &[Scene], profile: &str, runs_each: usize, learns: bool) -> String {
     let once: Option<f64> = scenes.iter().map(|scene| scene.estimate_s(profile)).sum();
-    once.map_or_else(String::new, |seconds| match seconds * runs_each as f64 {
+    let learnt = scenes.iter().find(|scene| learns && scene.name == FORESEEN);
+    let learning_s = learnt.map_or(0.0, |scene| HOUR_S * scene.scale / SCALE_DEFAULT);
+    once.map_or_else(String::new, |seconds| match seconds * runs_each as f64 + learning_s {
         all if all < 90.0 => format!(", about {all:.0} s in all"),
         all => format!(", about {:.0} minutes in all", all / 60.0),
     })
@@ -73,7 +124,7 @@ fn estimate(scenes: &[Scene], profile: &str, runs_each: usize) -> String {
 /// Plays one run with a bar a tenant on standard error, or lines where that is no terminal.
 pub(crate) fn play(scene: &Scene, steering: &dyn Steering, stage: &Stage<'_>) -> anyhow::Result<RunResult> {
     let bars = MultiProgress::new();
-    let style = ProgressStyle::with_template("  {prefix:10} {bar:30} {bytes:>11} of {total_bytes:>11}  {msg}")?;
+    let style = ProgressStyle::with_template("  {prefix:15} {bar:30} {bytes:>11} of {total_bytes:>11}  {msg}")?;
     let bars: Vec<ProgressBar> = scene
         .tenants
         .iter()
@@ -130,8 +181,9 @@ mod tests {
     #[test]
     fn the_time_it_takes_is_told_where_it_is_known() {
         let scenes = [Scene::noisy_neighbour(SCALE_DEFAULT), Scene::together(SCALE_DEFAULT)];
-        assert_eq!(estimate(&scenes, "sata7200-80g", 2), ", about 3 minutes in all");
-        assert_eq!(estimate(&scenes[..1], "sata7200-80g", 1), ", about 49 s in all");
-        assert_eq!(estimate(&scenes, "sata-ssd", 2), "");
+        assert_eq!(estimate(&scenes, "sata7200-80g", 2, false), ", about 3 minutes in all");
+        assert_eq!(estimate(&scenes, "sata7200-80g", 3, true), ", about 7 minutes in all");
+        assert_eq!(estimate(&scenes[..1], "sata7200-80g", 1, false), ", about 49 s in all");
+        assert_eq!(estimate(&scenes, "sata-ssd", 2, true), "");
     }
 }

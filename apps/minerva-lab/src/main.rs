@@ -9,10 +9,12 @@ mod demo_data_path;
 mod disk;
 mod figure;
 mod generate;
+mod options;
 mod output;
 mod participant;
 mod reproduce;
 mod signals;
+mod worth_cli;
 
 use anyhow::Context as _;
 use clap::Parser;
@@ -40,6 +42,8 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Figure(command) => figure::run(command),
         Command::Reproduce(ReproduceCommand::Endogenic(arguments)) => reproduce::endogenic(&arguments),
+        Command::Reproduce(ReproduceCommand::Proactive(arguments)) => figure::worth::reproduce_proactive(&arguments),
+        Command::Reproduce(ReproduceCommand::Interleave(arguments)) => figure::worth::reproduce_interleave(&arguments),
         Command::Sweep { prefix, json } => sweep(&prefix, json),
         Command::Worker { spec, cgroup_processes } => {
             let spec = serde_json::from_str(&spec).context("failed to understand the job in --spec")?;

@@ -9,7 +9,7 @@
 use minerva_lab::disk::{BlockQueue, Disk, DiskSpec, check_machine, status};
 use minerva_lab::sweep::sweep;
 use minerva_lab::workload::{
-    Access, Cancel, CgroupParent, Compute, Worker, WorkerProgram, WorkloadSpec, blkio_version, perform,
+    Access, Appearance, Cancel, CgroupParent, Compute, Worker, WorkerProgram, WorkloadSpec, blkio_version, perform,
 };
 use minerva_model::{CgroupVersion, Nanos};
 use std::fs;
@@ -49,6 +49,8 @@ fn job(device: &Path, access: Access, bytes: u64) -> WorkloadSpec {
         depth: 1,
         compute: Compute::Nothing,
         think: Nanos::ZERO,
+        rests: None,
+        appearance: Appearance::default(),
         part: None,
         seed: 3,
     }

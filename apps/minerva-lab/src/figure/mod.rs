@@ -14,6 +14,7 @@ mod undo_bites;
 pub(crate) mod vm_contracts;
 mod vm_tags;
 mod weights_bite;
+pub(crate) mod worth;
 
 use crate::cli::{FigureCommand, Output};
 use crate::{binaries, output};
@@ -42,6 +43,7 @@ pub(crate) fn run(command: FigureCommand) -> anyhow::Result<()> {
         FigureCommand::UndoBites(arguments) => undo_bites::run(&arguments),
         FigureCommand::VmContracts(arguments) => vm_contracts::run(&arguments),
         FigureCommand::VmTags(arguments) => vm_tags::run(&arguments),
+        FigureCommand::Worth(arguments) => worth::figure(&arguments),
     }
 }
 

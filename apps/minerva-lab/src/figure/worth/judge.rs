@@ -1,0 +1,69 @@
+//! Medians of pairs with their spread, against goals.
+
+use crate::figure::{Line, median};
+use minerva_lab::contest::plot;
+
+/// The middle of some pairs, and how far they are apart.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Spread {
+    pub(super) median: f64,
+    pub(super) least: f64,
+    pub(super) most: f64,
+    pub(super) count: usize,
+}
+
+/// Nothing of no values.
+pub(super) fn spread(values: impl IntoIterator<Item = f64>) -> Option<Spread> {
+    let values: Vec<f64> = values.into_iter().collect();
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let count = values.len();
+    (count > 0).then(|| Spread { median: median(values), least, most, count })
+}
+
+impl Spread {
+    fn words(&self) -> String {
+        let Self { least, most, count, .. } = self;
+        format!("median of {count} pairs, {least:.1} to {most:.1}")
+    }
+
+    /// A line of percent of which more is better.
+    pub(super) fn at_least(self, least: f64, what: String) -> Line {
+        let (met, detail) = (self.median >= least, format!("{what}: {}", self.words()));
+        Line { id: "worth", value: self.median, unit: "%", goal: format!("at least {least}"), met, detail }
+    }
+}
+
+/// A line of a change in percent of which less is better.
+pub(super) fn goal(spread: Spread, most: f64, what: String) -> Line {
+    let (met, detail) = (spread.median <= most, format!("{what}: {}", spread.words()));
+    Line { id: "worth", value: spread.median, unit: "% of time", goal: format!("at most {most:+}"), met, detail }
+}
+
+/// Arms beside each other.
+pub(super) struct Bars {
+    pub(super) title: String,
+    pub(super) unit: &'static str,
+    pub(super) rows: Vec<(String, Spread)>,
+}
+
+impl Bars {
+    /// As SVG.
+    pub(super) fn plot(&self) -> anyhow::Result<String> {
+        let row = |(name, spread): &(String, Spread)| (name.clone(), [spread.median, spread.least, spread.most]);
+        Ok(plot(&self.title, self.unit, &self.rows.iter().map(row).collect::<Vec<_>>())?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{goal, spread};
+
+    #[test]
+    fn a_median_is_judged_and_its_spread_told() {
+        let line = goal(spread([-50.0, -30.0, -45.0]).unwrap(), -40.0, "a".to_owned());
+        assert!(line.met && line.value == -45.0 && line.detail.ends_with("median of 3 pairs, -50.0 to -30.0"));
+        assert!(!spread([90.0, 99.0]).unwrap().at_least(97.0, "b".to_owned()).met);
+        assert_eq!(spread([]), None);
+    }
+}

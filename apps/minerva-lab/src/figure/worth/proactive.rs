@@ -1,0 +1,183 @@
+//! Malensek et al. 2016, Fig. 3-a against 3-b, on the real kernel: four tenants start together, after an hour in which sessions like
+//! theirs came.
+
+use super::arms::{Arm, learning};
+use super::draw::{Like, draw};
+use super::judge::{Bars, Spread, goal, spread};
+use super::play::{Book, Which, tell};
+use crate::figure::Line;
+use crate::worth_cli::RunsArguments;
+use minerva_lab::scene::{Stage, play_hour, run_scene};
+use std::fmt::Write as _;
+
+pub(super) const SCENE: &str = "proactive";
+/// What the paper says.
+pub(super) const PAPER: &str = "reaction alone cannot tell VM 2 from VM 3 at first, and later favours VM 4 over 3; with forecast starting weights the short ones \
+     are ahead from the start. No figures are published.";
+/// The tenants, the shortest first.
+const TENANTS: usize = 4;
+/// What two runs may differ by without a cause, in percent.
+const NOISE_PERCENT: f64 = 3.0;
+
+/// Plays what is not there yet.
+pub(super) fn play(book: &mut Book, arguments: &RunsArguments, stage: &Stage<'_>) -> anyhow::Result<()> {
+    let wanted = |arm: &Arm| arguments.arm.is_empty() || arguments.arm.iter().any(|name| name == arm.name());
+    let arms: Vec<Arm> = Arm::ALL.into_iter().filter(wanted).collect();
+    for pair in book.pairs(arguments.pairs) {
+        for like in Like::ALL.into_iter().filter(|like| arguments.like.iter().any(|word| word == like.word())) {
+            let which = Which { scene: SCENE, profile: stage.profile, like: like.word(), pair };
+            let drawn = draw(stage.profile, arguments.scale, like, pair);
+            for arm in book.open_arms(which, &arms) {
+                let learnt = book.learnt(which);
+                if !learnt.exists() {
+                    if !book.take_one() {
+                        return Ok(());
+                    }
+                    learn(book, &drawn.hour, &learnt, stage)?;
+                }
+                if !book.take_one() {
+                    return Ok(());
+                }
+                let steering = arm.steering(&book.daemon, Some(&learnt));
+                let run = run_scene(&drawn.scene, steering.as_ref(), stage, &mut |_| ())?;
+                tell(stage, which, arm, &run);
+                let ends = run.tenants.iter().map(|tenant| tenant.completion_s).collect();
+                book.enter(which, arm, ends, run.disk_mb_per_s)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn learn(
+    book: &Book,
+    hour: &minerva_lab::scene::Hour,
+    learnt: &std::path::Path,
+    stage: &Stage<'_>,
+) -> anyhow::Result<()> {
+    let mut told = 0;
+    eprintln!("{}: {} sessions before", stage.profile, hour.sessions.len());
+    let mut watch = |done: usize| {
+        if done >= told + TOLD_EVERY {
+            eprintln!("  {done} of {}", hour.sessions.len());
+            told = done;
+        }
+    };
+    Ok(play_hour(hour, &learning(&book.daemon, learnt.to_owned()), stage, &mut watch)?)
+}
+
+/// How far the hour is, is told every so many sessions.
+const TOLD_EVERY: usize = 5;
+
+/// The change of what tenants took under one arm against another, pair by pair, in percent.
+fn change(book: &Book, profile: &str, like: Like, arms: [Arm; 2], of: impl Fn(&[f64]) -> f64) -> Option<Spread> {
+    compare(book, profile, like, arms, |[ours, others]| 100.0 * (of(&ours.values) / of(&others.values) - 1.0))
+}
+
+fn compare(
+    book: &Book,
+    profile: &str,
+    like: Like,
+    [ours, against]: [Arm; 2],
+    value: impl Fn([&super::play::Played; 2]) -> f64,
+) -> Option<Spread> {
+    let of = |pair: u64| {
+        let which = Which { scene: SCENE, profile, like: like.word(), pair };
+        Some(value([book.find(which, ours)?, book.find(which, against)?]))
+    };
+    spread(book.all_pairs().into_iter().filter_map(of))
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+/// What came of it on one disk, with the goals.
+pub(super) fn lines(book: &Book, profile: &str) -> Vec<Line> {
+    Like::ALL
+        .into_iter()
+        .flat_map(|like| if like == Like::Unseen { unseen(book, profile) } else { seen(book, profile, like) })
+        .collect()
+}
+
+fn seen(book: &Book, profile: &str, like: Like) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let ours = |against| [Arm::Forecasts, against];
+    let mut tenant = |index: usize, against: Arm, most: f64| {
+        let what = format!("{profile}, {}, tenant {} against {}", like.word(), index + 1, against.name());
+        lines.extend(
+            change(book, profile, like, ours(against), |values| values[index]).map(|spread| goal(spread, most, what)),
+        );
+    };
+    for index in 0..2 {
+        tenant(index, Arm::Equal, -40.0);
+        tenant(index, Arm::Fennel, -40.0);
+        tenant(index, Arm::Kernel, NOISE_PERCENT);
+    }
+    tenant(2, Arm::Equal, NOISE_PERCENT);
+    tenant(3, Arm::Equal, 5.0);
+    for against in [Arm::Off, Arm::Last] {
+        let what = format!("{profile}, {}, mean of the four against {}", like.word(), against.name());
+        lines.extend(change(book, profile, like, ours(against), mean).map(|spread| goal(spread, 0.0, what)));
+    }
+    let disk = compare(book, profile, like, ours(Arm::Equal), |[ours, equal]| {
+        100.0 * (ours.disk_mb_per_s / equal.disk_mb_per_s)
+    });
+    let what = format!("{profile}, {}, whole disk, of what equal weights gave", like.word());
+    lines.extend(disk.map(|spread| spread.at_least(97.0, what)));
+    lines.extend(gain_of_oracle(book, profile, like));
+    lines
+}
+
+/// How much of what knowing the sizes gains the short ones is gained.
+fn gain_of_oracle(book: &Book, profile: &str, like: Like) -> Option<Line> {
+    let gain = |arm| {
+        let short = |values: &[f64]| mean(&values[..2]);
+        compare(book, profile, like, [arm, Arm::Equal], |[ours, equal]| {
+            1.0 - short(&ours.values) / short(&equal.values)
+        })
+    };
+    let (ours, oracle) = (gain(Arm::Forecasts)?, gain(Arm::Oracle)?);
+    let part = 100.0 * ours.median / oracle.median.max(1e-9);
+    let what = format!("{profile}, {}, of what an oracle gains tenants 1 and 2", like.word());
+    Some(Spread { median: part, least: part, most: part, count: ours.count.min(oracle.count) }.at_least(80.0, what))
+}
+
+fn unseen(book: &Book, profile: &str) -> Vec<Line> {
+    let what = format!("{profile}, never seen, mean of the four against minerva-off");
+    let spread = change(book, profile, Like::Unseen, [Arm::Forecasts, Arm::Off], mean);
+    spread.map(|spread| goal(spread, NOISE_PERCENT, what)).into_iter().collect()
+}
+
+/// Median seconds of each tenant under each arm.
+pub(super) fn table(book: &Book, profile: &str) -> String {
+    let mut text = String::new();
+    for like in Like::ALL {
+        let rows = Arm::ALL.into_iter().filter_map(|arm| {
+            let tenant = |index: usize| compare(book, profile, like, [arm, arm], |[run, _]| run.values[index]);
+            let disk = compare(book, profile, like, [arm, arm], |[run, _]| run.disk_mb_per_s)?;
+            let ends: Vec<String> =
+                (0..TENANTS).filter_map(tenant).map(|spread| format!("{:>8.1}", spread.median)).collect();
+            Some(format!("  {:<14}{} {:>10.1} {:>6}\n", arm.name(), ends.concat(), disk.median, disk.count))
+        });
+        let rows: String = rows.collect();
+        if !rows.is_empty() {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "  {}: seconds of tenants 1 to 4, MB/s of the disk, runs\n{rows}", like.word());
+        }
+    }
+    text
+}
+
+/// What the four took in the mean, of what they took with equal weights.
+pub(super) fn bars(book: &Book, profile: &str) -> Bars {
+    let of = |arm: Arm| {
+        let part = |[ours, equal]: [&super::play::Played; 2]| 100.0 * mean(&ours.values) / mean(&equal.values);
+        Some((arm.name().to_owned(), compare(book, profile, Like::Named, [arm, Arm::Equal], part)?))
+    };
+    Bars {
+        title: format!("Four tenants start together, after sessions of the same names ({profile})"),
+        unit: "mean completion, % of equal weights",
+        rows: Arm::ALL.into_iter().filter_map(of).collect(),
+    }
+}
