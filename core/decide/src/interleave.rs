@@ -5,10 +5,10 @@
 //! other has waiting. So their phases part, and stay apart. A burst that goes first is not interrupted; the next is that of the
 //! tenant that had the least of the disk lately, so that their shares become equal.
 //!
-//! **Guards.** Only those take part of which the next slices are foreseen, with skill, as partly busy and partly dormant; noise
-//! has no skill and its probabilities stay near a half. The waiting ones keep all of their share but the part that skill has
+//! **Guards.** Only those take part of which the next slices are foreseen, with skill, as partly busy and partly dormant, or whose
+//! bursts have been alike; noise has no skill, its probabilities stay near a half, and its bursts have nothing in common. The waiting ones keep all of their share but the part that skill has
 //! earned, which goes to whose burst is first (`deal.rs`); nobody else is touched. And what is measured counts: whoever goes
-//! on for longer than the forecast reaches loses its turn, and has none until it was dormant.
+//! on for longer than the forecast reaches, or transfers twice what its bursts do, loses its turn, and has none until it was dormant.
 
 use crate::compose::{DecideInput, Pair, SharePolicy};
 use crate::deal::{DealKind, PART_MAX, Stake, is_fresh};
@@ -24,6 +24,8 @@ const DORMANT_PERMILLE: u16 = 300;
 const SLICES_OF_EACH: usize = 2;
 /// A burst goes first for at most so many slices, as many as are foreseen.
 const TURN_SLICES: u32 = 15;
+/// A burst that transfers so many times what bursts do is none.
+const OUTGROWN: f64 = 2.0;
 /// Half-life of what tenants had of the disk lately.
 const LATELY: Nanos = Nanos::from_secs(60);
 /// Less skill moves nothing, and a part is a multiple of this.
@@ -55,6 +57,12 @@ struct Member {
     part: f64,
     /// The next slice is foreseen as one without I/O.
     pausing: bool,
+    /// What its bursts transfer, where they are alike.
+    #[serde(default)]
+    burst_bytes: Option<f64>,
+    /// What the one under way has.
+    #[serde(default)]
+    in_burst: f64,
 }
 
 impl SharePolicy for Rule {
@@ -112,10 +120,14 @@ impl Rule {
             let alternates = count(&|busy| busy >= BUSY_PERMILLE) >= SLICES_OF_EACH
                 && count(&|busy| busy <= DORMANT_PERMILLE) >= SLICES_OF_EACH;
             let is_usable = alternates && is_fresh(phases.made_at, now, slice) && phases.skill >= PART_STEP;
-            let earned = (phases.skill.min(PART_MAX) / PART_STEP + 1e-9).floor() * PART_STEP;
+            let earned = |skill: f64| (skill.clamp(0.0, PART_MAX) / PART_STEP + 1e-9).floor() * PART_STEP;
+            let by_series = if is_usable { earned(phases.skill) } else { 0.0 };
+            let by_bursts = if is_fresh(phases.made_at, now, slice) { earned(phases.burst.certainty) } else { 0.0 };
             let member = Member {
-                part: if is_usable { earned } else { 0.0 },
-                pausing: phases.busy_permille[0] <= DORMANT_PERMILLE,
+                part: by_series.max(by_bursts),
+                // What a series says of the next slice supposes the rate of before; bytes that are left are surer.
+                pausing: by_bursts < by_series && phases.busy_permille[0] <= DORMANT_PERMILLE,
+                burst_bytes: (by_bursts > 0.0).then_some(phases.burst.bytes),
                 ..known.copied().unwrap_or_default()
             };
             self.disks.entry(phases.device).or_default().members.insert(phases.tenant, member);
@@ -132,6 +144,8 @@ impl Member {
         self.attained *= libm::exp2(-row.elapsed.as_secs_f64() / LATELY.as_secs_f64());
         self.attained += bytes;
         self.active = bytes > 0.0;
+        self.in_burst = if self.active { self.in_burst + bytes } else { 0.0 };
+        self.overran |= self.burst_bytes.is_some_and(|expected| self.in_burst > OUTGROWN * expected);
     }
 
     /// Its burst may go first.
@@ -144,7 +158,7 @@ impl Turns {
     /// A slice has passed: the turn goes on, ends, or goes to another.
     fn pass(&mut self) {
         for member in self.members.values_mut().filter(|member| !member.active) {
-            member.overran = false;
+            (member.overran, member.in_burst) = (false, 0.0);
         }
         let before = self.first.take();
         if let Some((tenant, slices)) = before

@@ -7,7 +7,7 @@ mod fluid;
 use fluid::{DISK, Fluid, forecast};
 use minerva_decide::{DecideInput, Decider};
 use minerva_model::{
-    Decision, EngineConfig, Horizon, IoCounters, IoSignals, Nanos, Outlook, PHASES, Phases, PolicyName, Signals,
+    Burst, Decision, EngineConfig, Horizon, IoCounters, IoSignals, Nanos, Outlook, PHASES, Phases, PolicyName, Signals,
     TenantId,
 };
 use proptest::collection::vec;
@@ -93,7 +93,14 @@ fn alternating(is_foreseen: bool, compute: u32) -> ([f64; 2], [u32; 2]) {
             // As a forecaster that knows the cycle has it, when the other is not there.
             let busy = |ahead: u32| if waits[id] > 0 { ahead >= waits[id] } else { ahead % (4 + compute) < 4 };
             let busy_permille = std::array::from_fn(|ahead| if busy(ahead as u32) { 900 } else { 100 });
-            Phases { tenant: TenantId(id as u64), device: DISK, busy_permille, skill: 0.8, made_at: fluid.next() }
+            Phases {
+                tenant: TenantId(id as u64),
+                device: DISK,
+                busy_permille,
+                skill: 0.8,
+                burst: Burst::default(),
+                made_at: fluid.next(),
+            }
         };
         let outlook = if is_foreseen { vec![phases(0), phases(1)] } else { Vec::new() };
         fluid.slice(Outlook::default().with_phases(outlook));
@@ -121,6 +128,37 @@ fn bursts_take_turns_so_that_one_computes_while_the_other_reads() {
         let ratio = with[0] / with[1];
         assert!((0.9..1.1).contains(&ratio), "{compute} s of computing: one has {ratio} of the other");
     }
+}
+
+/// The same, told by bursts that are alike and by nothing else.
+#[test]
+fn bursts_that_are_alike_take_turns_although_nobody_knows_when_they_come() {
+    let run = |certainty: f64| {
+        let (burst, compute) = (400.0 * MEGABYTE, 4);
+        let mut fluid = Fluid::new(&[burst, burst]);
+        let mut waits = [0_u32; 2];
+        for _ in 0..600 {
+            let phases = |id: u64| Phases {
+                tenant: TenantId(id),
+                device: DISK,
+                busy_permille: [500; PHASES],
+                skill: 0.0,
+                burst: Burst { bytes: burst, certainty },
+                made_at: fluid.next(),
+            };
+            fluid.slice(Outlook::default().with_phases(vec![phases(0), phases(1)]));
+            for (job, wait) in fluid.jobs.iter_mut().zip(&mut waits) {
+                *wait += u32::from(job.left <= 0.0);
+                if *wait > compute {
+                    (*wait, job.left) = (0, burst);
+                }
+            }
+        }
+        [0, 1].map(|id| fluid.jobs[id].moved)
+    };
+    let (with, without) = (run(0.9), run(0.0));
+    let gain = with.iter().sum::<f64>() / without.iter().sum::<f64>();
+    assert!(gain > 1.1 && (0.9..1.1).contains(&(with[0] / with[1])), "{gain}: {with:?}, {without:?}");
 }
 
 #[derive(Clone, Debug)]
@@ -162,7 +200,14 @@ impl Told {
             forecasts.push(forecast(tenant, Horizon::Session, *left, skill, now));
             forecasts.push(forecast(tenant, Horizon::NextSlice, left / 10.0, skill / 2.0, now));
             let busy_permille = std::array::from_fn(|ahead| self.busy[id * PHASES + ahead]);
-            phases.push(Phases { tenant: TenantId(tenant), device: DISK, busy_permille, skill, made_at: now });
+            phases.push(Phases {
+                tenant: TenantId(tenant),
+                device: DISK,
+                busy_permille,
+                skill,
+                burst: Burst::default(),
+                made_at: now,
+            });
         }
         Outlook::new(forecasts).with_phases(phases)
     }

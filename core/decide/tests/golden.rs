@@ -24,7 +24,7 @@
 use expect_test::{ExpectFile, expect_file};
 use minerva_decide::{DecideInput, Decided, Decider};
 use minerva_model::{
-    AccessKind, CgroupRef, CountedUse, CreditLot, Deadline, Decision, DeviceId, Effect, EngineConfig, Forecast,
+    AccessKind, Burst, CgroupRef, CountedUse, CreditLot, Deadline, Decision, DeviceId, Effect, EngineConfig, Forecast,
     Granted, Horizon, Interval, IoCounters, IoSignals, JobSettings, LedgerEntry, Level, Lifetime, MicroCredits, Mode,
     Nanos, Operation, Outlook, PHASES, Phases, Places, Recalled, RequestId, Signals, Tenant, TenantHistory, TenantId,
     TenantKind, TenantRequest, Wish,
@@ -185,7 +185,7 @@ impl Script {
             for (busy, mark) in busy_permille.iter_mut().zip(pattern.bytes()) {
                 *busy = if mark == b'1' { 950 } else { 50 };
             }
-            Phases { tenant, device, busy_permille, skill, made_at: self.now }
+            Phases { tenant, device, busy_permille, skill, burst: Burst::default(), made_at: self.now }
         });
         Outlook::new(sessions.chain(slices).collect()).with_phases(phases.collect())
     }

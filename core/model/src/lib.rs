@@ -65,7 +65,7 @@ pub use finding::{Finding, FindingKind};
 pub use forecasting::{FittedModel, ForecastMode, ForecastSettings, ModelKind, SessionSource};
 pub use history::{TenantHistory, UsageAverage};
 pub use load::{Expectation, LOAD_BIN, LOAD_BINS, LOAD_BINS_PER_DAY, LoadBin, LoadForecast, LoadOf, SharedLoad};
-pub use outlook::{Forecast, Horizon, Interval, Outlook, PHASES, Phases};
+pub use outlook::{Burst, Forecast, Horizon, Interval, Outlook, PHASES, Phases};
 pub use participation::{ContentionCounting, CoordinationSettings, CreditSettings, LevelMeaning, LevelSettings};
 pub use plan::{KnobFile, KnobInspection, KnobRelease, KnobTarget, KnobWrite, Outcome, WriteId};
 pub use reason::Reason;

@@ -112,8 +112,20 @@ pub struct Phases {
     pub busy_permille: [u16; PHASES],
     /// Of these probabilities, as [`Forecast::skill`].
     pub skill: f64,
+    /// The burst under way, or the next.
+    #[serde(default)]
+    pub burst: Burst,
     /// When they were made.
     pub made_at: Nanos,
+}
+
+/// What one burst of a tenant that pauses after each is expected to transfer. Recordings of earlier versions know nothing of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Burst {
+    /// In all, in bytes.
+    pub bytes: f64,
+    /// How well that was told of earlier ones, 0 to 1: 0 means that nothing is known, or that they have nothing in common.
+    pub certainty: f64,
 }
 
 impl Phases {
@@ -122,7 +134,8 @@ impl Phases {
     }
 
     fn is_sane(&self) -> bool {
-        self.skill <= 1.0 && self.busy_permille.iter().all(|busy| *busy <= 1_000)
+        let is_burst_sane = self.burst.bytes >= 0.0 && (0.0..=1.0).contains(&self.burst.certainty);
+        self.skill <= 1.0 && is_burst_sane && self.busy_permille.iter().all(|busy| *busy <= 1_000)
     }
 }
 
@@ -239,6 +252,7 @@ mod tests {
             device: DISK,
             busy_permille: [500; PHASES],
             skill,
+            burst: Burst::default(),
             made_at: Nanos::ZERO,
         };
         let broken = Phases { busy_permille: [1_001; PHASES], ..phases(1, 0.5) };

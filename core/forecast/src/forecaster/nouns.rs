@@ -2,8 +2,8 @@
 
 use super::Key;
 use super::tenants::{Tenant, TenantOutlook};
-use crate::tenant::busy_ahead;
-use minerva_model::{Forecast, Horizon, Interval, Nanos, Phases};
+use crate::tenant::{AHEAD, busy_ahead};
+use minerva_model::{Burst, Forecast, Horizon, Interval, Nanos, Phases};
 
 /// All intervals hold so much of what comes.
 pub const COVERAGE_PERMILLE: u32 = 800;
@@ -72,11 +72,21 @@ pub(super) fn forecasts(
     }
 }
 
-/// When a tenant will use the disk and when not, where its series have models of it.
+/// When a tenant will use the disk and when not, where its series have models of it, or its bursts are alike.
 pub(super) fn phases((tenant, device): Key, state: &Tenant, made_at: Nanos) -> Option<Phases> {
-    let busy_permille = busy_ahead(state.rates())?.map(|busy| (busy.clamp(0.0, 1.0) * 1000.0) as u16);
-    Some(Phases { tenant, device, busy_permille, skill: state.phases().skill(), made_at })
+    let (bytes, certainty) = state.bursts().outlook();
+    let busy = busy_ahead(state.rates());
+    if busy.is_none() && certainty == 0.0 {
+        return None;
+    }
+    let skill = if busy.is_some() { state.phases().skill() } else { 0.0 };
+    let busy_permille =
+        busy.map_or([UNKNOWN_PERMILLE; AHEAD], |busy| busy.map(|busy| (busy.clamp(0.0, 1.0) * 1e3) as u16));
+    Some(Phases { tenant, device, busy_permille, skill, burst: Burst { bytes, certainty }, made_at })
 }
+
+/// Busy as likely as not.
+const UNKNOWN_PERMILLE: u16 = 500;
 
 fn interval(value: f64, low: f64, high: f64, factor: f64) -> Interval {
     let value = value.max(0.0);

@@ -5,7 +5,7 @@ use super::sessions::{Session, SessionOutlook, Sessions};
 use crate::host::Learner;
 use crate::number::quantity;
 use crate::online::{Adwin, Cusum, IntervalMeter, Naive, SkillMeter};
-use crate::tenant::{BUSY_BYTES_PER_SECOND, FeatureState, Phases, RateForecast, Rates, Reading, Row};
+use crate::tenant::{BUSY_BYTES_PER_SECOND, Bursts, FeatureState, Phases, RateForecast, Rates, Reading, Row};
 use serde::{Deserialize, Serialize};
 
 /// Slices over which a series' own model is scored before it may speak.
@@ -80,6 +80,8 @@ pub(super) struct Tenant {
     drift: Adwin,
     rates: [Rates; 2],
     phases: Phases,
+    #[serde(default)]
+    bursts: Bursts,
     idle: u32,
 }
 
@@ -100,6 +102,7 @@ impl Tenant {
             drift: Adwin::default(),
             rates: [Rates::default(), Rates::default()],
             phases: Phases::default(),
+            bursts: Bursts::default(),
             idle: 0,
         }
     }
@@ -132,6 +135,7 @@ impl Tenant {
             }
         }
         self.phases.observe(came >= f64::from(BUSY_BYTES_PER_SECOND), &self.rates);
+        self.bursts.observe(came * seconds, seconds);
         self.by_series = self.rates[0].next().zip(self.rates[1].next()).map(|(reads, writes)| reads + writes);
         let believed = self.session.observe(reading, self.family, sessions, families);
         let row =
@@ -182,6 +186,10 @@ impl Tenant {
 
     pub(super) fn phases(&self) -> &Phases {
         &self.phases
+    }
+
+    pub(super) fn bursts(&self) -> &Bursts {
+        &self.bursts
     }
 
     pub(super) fn read_share(&self) -> f64 {
