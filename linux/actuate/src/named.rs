@@ -1,7 +1,7 @@
 //! Groups that the operator names: `minerva-ctl run` and `attach` put processes into cgroups below one parent, such as
 //! `minerva/backup`. Their weights are kept in the runtime directory, so that a daemon that starts later knows them.
 //!
-//! A group is removed when its processes have ended. Nothing is ever moved out of a group again. Whoever makes or removes groups
+//! A group that was made here is removed when its processes have ended; one that was there before is somebody else's. Nothing is ever moved out of a group again. Whoever makes or removes groups
 //! here holds a lock, so that forty that begin at once neither lose each other's weights nor remove each other's groups.
 
 use crate::error::ActuateError;
@@ -10,13 +10,15 @@ use crate::runtime_dir::RuntimeDir;
 use crate::settings::WriterSettings;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 /// The longest name of a group.
 const NAME_BYTES_MAX: usize = 64;
 const WEIGHTS_FILE: &str = "named.json";
+/// The names of groups that were made here.
+const MADE_FILE: &str = "named-made.json";
 /// A group may be swept away between its making and its first process; in such a moment it is made again.
 const PLACE_TRIES: usize = 8;
 
@@ -59,8 +61,8 @@ pub enum NamedError {
         #[source]
         source: std::io::Error,
     },
-    /// The weight could not be kept.
-    #[error("failed to keep the tenant's weight")]
+    /// The weight, or that the group is ours, could not be kept.
+    #[error("failed to keep what is known of the tenant")]
     Weight(#[source] ActuateError),
 }
 
@@ -116,9 +118,18 @@ impl NamedGroups {
         if let Some(percent) = weight_percent {
             self.keep_weight(name, percent).map_err(NamedError::Weight)?;
         }
+        let is_new = !self.cgroup_root.join(&path).exists();
+        if is_new {
+            // Before it is made: what is not known as ours is never removed.
+            self.change_made(|made| made.insert(name.to_owned())).map_err(NamedError::Weight)?;
+        }
         let mut made = Vec::new();
         let moved = self.make_and_move(&path, pid, &mut made);
         if moved.is_err() {
+            if is_new {
+                // A name that stays behind is forgotten by the next sweep.
+                drop(self.change_made(|made| made.remove(name)));
+            }
             for group in made.iter().rev() {
                 // The kernel keeps a group that somebody else has put a process into meanwhile.
                 let _ = std::fs::remove_dir(self.cgroup_root.join(group));
@@ -145,7 +156,7 @@ impl NamedGroups {
         Err(self.refused("move the process into", path, Errno::NOENT))
     }
 
-    /// Removes the groups without processes; the answer is their names. While somebody makes a group it removes none: it is not
+    /// Removes the groups without processes that were made here; the answer is their names. While somebody makes a group it removes none: it is not
     /// waited for, as another sweep will come.
     pub fn sweep(&self) -> Vec<String> {
         // Without the directory nobody holds anything.
@@ -155,20 +166,24 @@ impl NamedGroups {
         if matches!(held, Some(Ok(None) | Err(_))) {
             return Vec::new();
         }
-        let Ok(entries) = std::fs::read_dir(self.cgroup_root.join(&self.parent)) else { return Vec::new() };
+        let above = self.cgroup_root.join(&self.parent);
         let mut removed = Vec::new();
-        for entry in entries.filter_map(Result::ok) {
+        let mut gone = BTreeSet::new();
+        for name in self.made() {
             // The kernel refuses as long as there is a process or a group below: nothing needs to be looked at first.
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) && std::fs::remove_dir(entry.path()).is_ok() {
-                removed.push(entry.file_name().to_string_lossy().into_owned());
+            if std::fs::remove_dir(above.join(&name)).is_ok() {
+                removed.push(name.clone());
+            }
+            if !above.join(&name).exists() {
+                gone.insert(name);
             }
         }
-        removed.sort();
-        if !removed.is_empty() {
+        if !gone.is_empty() {
             let mut weights = self.weights();
-            weights.retain(|name, _| !removed.contains(name));
-            // A weight that stays behind waits for the next group of that name, which is harmless.
+            weights.retain(|name, _| !gone.contains(name));
+            // A weight or a name that stays behind waits for the next group of that name, which is harmless.
             drop(self.keep_weights(&weights));
+            drop(self.change_made(|made| made.retain(|name| !gone.contains(name))));
         }
         removed
     }
@@ -188,6 +203,26 @@ impl NamedGroups {
         let mut weights: BTreeMap<String, u32> = serde_json::from_slice(&bytes).unwrap_or_default();
         weights.retain(|name, percent| check_name(name).is_ok() && (1..=10_000).contains(percent));
         weights
+    }
+
+    /// The names of groups that were made here. A file that cannot be read holds none.
+    fn made(&self) -> BTreeSet<String> {
+        let dir = RuntimeDir::open(&self.runtime_dir).ok().flatten();
+        let bytes = dir.and_then(|dir| dir.read(MADE_FILE).ok().flatten()).unwrap_or_default();
+        let mut made: BTreeSet<String> = serde_json::from_slice(&bytes).unwrap_or_default();
+        made.retain(|name| check_name(name).is_ok());
+        made
+    }
+
+    fn change_made<T>(&self, change: impl FnOnce(&mut BTreeSet<String>) -> T) -> Result<(), ActuateError> {
+        let mut made = self.made();
+        change(&mut made);
+        if made.is_empty() {
+            return RuntimeDir::open(&self.runtime_dir)?.map_or(Ok(()), |dir| dir.remove(MADE_FILE));
+        }
+        let path = self.runtime_dir.join(MADE_FILE);
+        let bytes = serde_json::to_vec(&made).map_err(ActuateError::io("encode", &path))?;
+        RuntimeDir::create(&self.runtime_dir)?.replace(MADE_FILE, &bytes).map(drop)
     }
 
     fn keep_weight(&self, name: &str, percent: u32) -> Result<(), ActuateError> {
@@ -315,6 +350,32 @@ mod unit_tests {
             }
         });
         assert_eq!((failed.into_inner(), groups.weights().len()), (0, 40));
+    }
+
+    #[test]
+    fn groups_of_others_below_the_same_parent_stay_though_they_are_empty() {
+        let folder = tempfile::tempdir().unwrap();
+        let groups = groups(folder.path());
+        let group = |name: &str| folder.path().join("cgroup/minerva").join(name);
+        for theirs in ["theirs", "joined"] {
+            std::fs::create_dir(group(theirs)).unwrap();
+        }
+        groups.change_made(|made| made.insert("ours".to_owned())).unwrap();
+        groups.change_made(|made| made.insert("removed-by-hand".to_owned())).unwrap();
+        std::fs::create_dir(group("ours")).unwrap();
+        assert_eq!(groups.sweep(), ["ours"]);
+        assert!(group("theirs").exists() && group("joined").exists() && !group("ours").exists());
+        assert!(groups.made().is_empty() && !folder.path().join("run/named-made.json").exists());
+        // Whoever joins a group that is there does not make it ours.
+        std::fs::write(group("joined").join("cgroup.procs"), "").unwrap();
+        groups.place("joined", std::process::id(), None).unwrap();
+        assert!(groups.made().is_empty());
+        // What could not be made is not remembered.
+        assert!(
+            groups.place("new", std::process::id(), None).is_err(),
+            "there is no cgroup.procs in an ordinary directory"
+        );
+        assert!(groups.made().is_empty() && !group("new").exists());
     }
 
     #[test]
