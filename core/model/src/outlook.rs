@@ -209,7 +209,7 @@ impl Outlook {
 
 #[cfg(test)]
 mod tests {
-    use super::{Forecast, Horizon, Interval, Outlook, PHASES, Phases};
+    use super::{Burst, Forecast, Horizon, Interval, Outlook, PHASES, Phases};
     use crate::{DeviceId, Nanos, TenantId};
 
     const DISK: DeviceId = DeviceId { major: 8, minor: 0 };
