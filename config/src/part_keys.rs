@@ -190,7 +190,11 @@ pub(crate) const COORDINATION: &[Key<Config>] = &[
     Key {
         name: "precedence_window",
         doc: "In which `precedence_max` is given again, bit by bit.",
-        kind: Kind::Duration { least: Nanos::SECOND, most: YEAR, set: |c, v| c.engine.coordination.precedence_window = v },
+        kind: Kind::Duration {
+            least: Nanos::SECOND,
+            most: YEAR,
+            set: |c, v| c.engine.coordination.precedence_window = v,
+        },
         show: |c| show_duration(c.engine.coordination.precedence_window),
         example: "",
     },

@@ -37,11 +37,48 @@ fn a_misspelt_key_gets_a_suggestion() {
 #[test]
 fn a_former_name_is_read_and_told() {
     let text = "[fennel]\nverdicts_needed = 5\n\n[coordination]\nturn_max = \"2m\"\nturn_window = \"1h\"\n";
-    warns(text, expect![[""]]);
+    warns(
+        text,
+        expect![[r#"
+        warning: `verdicts_needed` is called `group_change_slices` now
+         --> minerva.toml:2:1
+          |
+        2 | verdicts_needed = 5
+          | ^^^^^^^^^^^^^^^ a former name
+          |
+          = help: rename it to `group_change_slices`; the former name is still read
+        warning: `turn_max` is called `precedence_max` now
+         --> minerva.toml:5:1
+          |
+        5 | turn_max = "2m"
+          | ^^^^^^^^ a former name
+          |
+          = help: rename it to `precedence_max`; the former name is still read
+        warning: `turn_window` is called `precedence_window` now
+         --> minerva.toml:6:1
+          |
+        6 | turn_window = "1h"
+          | ^^^^^^^^^^^ a former name
+          |
+          = help: rename it to `precedence_window`; the former name is still read"#]],
+    );
     let engine = parse(text, Path::new("minerva.toml")).expect("the file is allowed").engine;
-    let now = "[fennel]\ngroup_change_slices = 5\n\n[coordination]\nprecedence_max = \"2m\"\nprecedence_window = \"1h\"\n";
+    let now =
+        "[fennel]\ngroup_change_slices = 5\n\n[coordination]\nprecedence_max = \"2m\"\nprecedence_window = \"1h\"\n";
     assert_eq!(engine, parse(now, Path::new("minerva.toml")).expect("the file is allowed").engine);
-    shows("[fennel]\nverdicts_needed = 5\ngroup_change_slices = 4\n", expect![[""]]);
+    shows(
+        "[fennel]\nverdicts_needed = 5\ngroup_change_slices = 4\n",
+        expect![[r#"
+        error: `group_change_slices` is set twice
+         --> minerva.toml:2:1
+          |
+        2 | verdicts_needed = 5
+          | ^^^^^^^^^^^^^^^ once by its former name
+          |
+          = help: `verdicts_needed` is the former name of `group_change_slices`; remove it
+
+        1 error in the configuration; nothing was changed"#]],
+    );
 }
 
 #[test]

@@ -311,33 +311,6 @@ fn a_named_tenant_has_its_weight() {
 }
 
 #[test]
-fn a_store_that_does_not_work_stops_nothing() {
-    let Some(mut bed) = Bed::new() else { return };
-    bed.write_config(ENFORCE);
-    // A file where the directory should be: nothing can be opened below it.
-    fs::write(bed.directory.path().join("state"), "").expect("a file");
-    bed.start_readers();
-    let daemon = bed.start();
-    until("the heavy tenant is held down", || bed.weight("heavy") < 50);
-    assert!(!daemon.status().expect("an answer").store_error.is_empty());
-    assert!(bed.metric("minerva_store_failures_total") >= 1.0);
-}
-
-#[test]
-fn a_damaged_store_is_moved_aside() {
-    let Some(bed) = Bed::new() else { return };
-    bed.write_config(ENFORCE);
-    let state = bed.directory.path().join("state");
-    fs::create_dir(&state)
-        .and_then(|()| fs::write(state.join("minerva.db"), "no database ".repeat(999)))
-        .expect("a file");
-    let daemon = bed.start();
-    assert!(daemon.log().contains("was moved to"), "{}", daemon.log());
-    assert_eq!(daemon.status().expect("an answer").store_error, "");
-    assert!(state.join("minerva.db.corrupt-1").exists());
-}
-
-#[test]
 fn the_unit_gives_all_the_capabilities_that_are_needed() {
     if std::process::Command::new("setpriv").arg("--version").output().is_err() {
         eprintln!("skipped: needs setpriv");

@@ -85,7 +85,7 @@ mod tests {
         let with = |field: &str| {
             find(&[
                 module("", "mod a; mod b;"),
-                module("a", &format!("pub(crate) struct A {{ {field} x: u32 }}")),
+                module("a", &format!("pub(crate) struct A {{\n{field}\nx: u32 }}")),
                 module("b", "use crate::a::A; pub(crate) fn one(_: A) -> u32 { 1 }"),
             ])
         };

@@ -145,3 +145,30 @@ fn a_disk_in_the_file_that_is_not_there_is_named() {
     assert!(finding.message.contains("[devices.nosuch]") && finding.message.contains(&bed.device), "{finding:?}");
     assert!(finding.warning);
 }
+
+#[test]
+fn a_store_that_does_not_work_stops_nothing() {
+    let Some(mut bed) = Bed::new() else { return };
+    bed.write_config(ENFORCE);
+    // A file where the directory should be: nothing can be opened below it.
+    fs::write(bed.directory.path().join("state"), "").expect("a file");
+    bed.start_readers();
+    let daemon = bed.start();
+    until("the heavy tenant is held down", || bed.weight("heavy") < 50);
+    assert!(!daemon.status().expect("an answer").store_error.is_empty());
+    assert!(bed.metric("minerva_store_failures_total") >= 1.0);
+}
+
+#[test]
+fn a_damaged_store_is_moved_aside() {
+    let Some(bed) = Bed::new() else { return };
+    bed.write_config(ENFORCE);
+    let state = bed.directory.path().join("state");
+    fs::create_dir(&state)
+        .and_then(|()| fs::write(state.join("minerva.db"), "no database ".repeat(999)))
+        .expect("a file");
+    let daemon = bed.start();
+    assert!(daemon.log().contains("was moved to"), "{}", daemon.log());
+    assert_eq!(daemon.status().expect("an answer").store_error, "");
+    assert!(state.join("minerva.db.corrupt-1").exists());
+}
