@@ -6,7 +6,7 @@ use crate::overwriters::Overwriter;
 use crate::slice_loop::Driver;
 use minerva_api::v1;
 use minerva_config::Config;
-use minerva_model::{Event, Finding, FindingKind, KnobRelease, KnobTarget};
+use minerva_model::{Event, Finding, FindingKind, KnobTarget};
 use minerva_operator_server::call::OperatorCall;
 use tokio::sync::mpsc::Sender;
 use tokio::sync::oneshot;
@@ -67,8 +67,8 @@ impl Driver {
             tracing::warn!("{warning}");
         }
         self.level.set(self.file.config.daemon.log.level);
-        let certificates = self.live_settings.set(&self.file.config.participation, self.progress.slices).err();
-        self.apply_rules();
+        let certificates = self.parts.live_settings.set(&self.file.config.participation, self.progress.slices).err();
+        self.watch.apply_rules(&self.file.config);
         // Also when they are the same: whoever asks for a reload may have ended a fight over a knob, which is then ours again.
         self.feed(Event::Configured(Box::new(self.file.config.engine.clone())));
         self.find_unknown_disks();
@@ -85,15 +85,6 @@ impl Driver {
             format!("; the certificates before it stay: {:#}", anyhow::Error::new(error))
         });
         format!("{} is in force, generation {}{rest}{old}", self.file.path_in_force(), self.file.generation)
-    }
-
-    /// Gives the observer the rules anew.
-    fn apply_rules(&mut self) {
-        let rules = self.named.rules(&self.file.config.rules);
-        if let Err(error) = self.observer.set_rules(&rules) {
-            // The file was judged before; this is a pattern that only the observer refuses.
-            tracing::error!(error = format!("{:#}", anyhow::Error::new(error)), "the tenant rules were not taken");
-        }
     }
 
     /// Begins a recording where the engine is: nothing is written to the kernel, and nobody is told anything.
@@ -113,11 +104,11 @@ impl Driver {
         }
         let name = if request.name.is_empty() { format!("pid-{}", request.pid) } else { request.name };
         let cgroup = self
-            .named
+            .watch
             .register(&name, request.pid, request.weight_percent)
             .map_err(|error| format!("{:#}", anyhow::Error::new(error)))?;
         tracing::info!(name, pid = request.pid, weight = request.weight_percent, "a named tenant");
-        self.apply_rules();
+        self.watch.apply_rules(&self.file.config);
         Ok(v1::RegisterResponse { name, cgroup })
     }
 
@@ -130,21 +121,12 @@ impl Driver {
             (None, Some(disk)) => KnobTarget::Disk { name: disk.name.clone() },
             (None, None) => return,
         };
-        self.overwriters.watch(&target, finding.device);
-    }
-
-    /// Somebody else has won a knob: it is theirs, and who writes it is nobody's business any more.
-    pub(crate) fn let_go(&mut self, release: &KnobRelease) {
-        if let Err(error) = self.writer.let_go(release) {
-            let error = format!("{:#}", anyhow::Error::new(error));
-            tracing::warn!(error, ?release, "a knob that was left to somebody else is still journalled");
-        }
-        self.overwriters.let_go(release);
+        self.knobs.overwritten(&target, finding.device);
     }
 
     /// Names those who wrote watched knobs since the last slice, each process once a knob.
     pub(crate) fn name_overwriters(&mut self) {
-        for Overwriter { pid, message } in self.overwriters.take_unnamed() {
+        for Overwriter { pid, message } in self.knobs.take_overwriters() {
             tracing::warn!(kind = FindingKind::Overwritten.as_str(), pid, "{message}");
             self.findings.show(FindingKind::Overwritten, message);
         }

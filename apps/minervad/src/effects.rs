@@ -14,8 +14,7 @@ impl Driver {
         match effect {
             Effect::Inspect(inspection) => {
                 self.metrics.inspections.inc();
-                let outcome = self.writer.inspect(&inspection);
-                tracing::trace!(?inspection, ?outcome, "inspected");
+                let outcome = self.knobs.inspect(&inspection);
                 Some(answer(inspection.id, outcome))
             }
             Effect::Write(write) => {
@@ -23,7 +22,7 @@ impl Driver {
                 Some(answer(write.id, outcome))
             }
             Effect::LetGo(release) => {
-                self.let_go(&release);
+                self.knobs.let_go(&release);
                 None
             }
             Effect::Decided(decision) => {
@@ -80,8 +79,7 @@ impl Driver {
     }
 
     fn write(&mut self, write: &KnobWrite) -> Outcome {
-        let outcome = self.writer.write(write);
-        tracing::trace!(?write, ?outcome, "wrote");
+        let outcome = self.knobs.write(write);
         self.metrics.wrote(match &outcome {
             Outcome::Text(_) => "done",
             Outcome::Vanished => "vanished",
@@ -97,7 +95,7 @@ impl Driver {
         let (Some(tenant), Some(device)) = (tenant, device) else { return };
         let text = decision.to_string();
         tracing::debug!(tenant = tenant.name, device = device.name, share = decision.share.get(), "{text}");
-        self.digest.decided(decision.share.get(), &tenant.name, &device.name);
+        self.findings.decided(decision.share.get(), &tenant.name, &device.name);
         self.memory.audit(AuditRow {
             at_unix_ms: unix_ns() / 1_000_000,
             tenant_name: tenant.name.clone(),

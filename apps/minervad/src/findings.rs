@@ -10,30 +10,44 @@ const FINDINGS_SHOWN: usize = 50;
 /// In `shadow` mode the log says this often what was decided.
 const DIGEST_PERIOD: Nanos = Nanos::from_secs(60);
 
-/// The latest findings.
+/// What people are told.
 #[derive(Debug, Default)]
-pub(crate) struct Findings(VecDeque<v1::Finding>);
+pub(crate) struct Findings {
+    /// The latest.
+    latest: VecDeque<v1::Finding>,
+    digest: Digest,
+}
 
 impl Findings {
     /// Keeps one; beyond what is shown the oldest goes.
     pub(crate) fn show(&mut self, kind: FindingKind, message: String) {
-        if self.0.len() == FINDINGS_SHOWN {
-            self.0.pop_front();
+        if self.latest.len() == FINDINGS_SHOWN {
+            self.latest.pop_front();
         }
         let (unix_ns, warning) = (unix_ns(), kind.is_warning());
-        self.0.push_back(v1::Finding { unix_ns, kind: kind.as_str().to_owned(), warning, message });
+        self.latest.push_back(v1::Finding { unix_ns, kind: kind.as_str().to_owned(), warning, message });
     }
 
     /// The oldest first.
     pub(crate) fn shown(&self) -> Vec<v1::Finding> {
-        self.0.iter().cloned().collect()
+        self.latest.iter().cloned().collect()
+    }
+
+    /// Counts a decision.
+    pub(crate) fn decided(&mut self, share: u32, tenant: &str, device: &str) {
+        self.digest.decided(share, tenant, device);
+    }
+
+    /// A slice is over: now and then the log says what was decided, if that was all that became of it.
+    pub(crate) fn end_slice(&mut self, now: Nanos, is_shadow: bool) {
+        self.digest.end_period(now, is_shadow);
     }
 }
 
 /// What was decided since the log last said so. A shadow that says nothing would be a shadow that nobody believes; one that says
 /// everything is not read.
 #[derive(Debug, Default)]
-pub(crate) struct Digest {
+struct Digest {
     since: Nanos,
     decisions: u64,
     /// The smallest share, and whose on which disk.
@@ -42,7 +56,7 @@ pub(crate) struct Digest {
 
 impl Digest {
     /// Counts a decision.
-    pub(crate) fn decided(&mut self, share: u32, tenant: &str, device: &str) {
+    fn decided(&mut self, share: u32, tenant: &str, device: &str) {
         self.decisions += 1;
         if self.smallest.as_ref().is_none_or(|(smallest, ..)| share < *smallest) {
             self.smallest = Some((share, tenant.to_owned(), device.to_owned()));
@@ -50,7 +64,7 @@ impl Digest {
     }
 
     /// Begins anew when the period is over, and says what was decided in it if that was all that became of it.
-    pub(crate) fn end_period(&mut self, now: Nanos, is_shadow: bool) {
+    fn end_period(&mut self, now: Nanos, is_shadow: bool) {
         if now.since(self.since) < DIGEST_PERIOD {
             return;
         }

@@ -16,6 +16,7 @@ mod findings;
 mod free_space;
 mod generate;
 mod guard;
+mod knobs;
 mod logging;
 mod metrics;
 mod named_tenants;
@@ -31,6 +32,7 @@ mod signals;
 mod slice_loop;
 mod start;
 mod tenants;
+mod watch;
 
 use arguments::{Arguments, Hidden};
 use clap::Parser;

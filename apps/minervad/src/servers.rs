@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 impl Driver {
     /// Tells the engine which disks of guests are served, and whose they are.
     pub(crate) fn look_at_servers(&mut self, now: Nanos) {
-        let (tenants, roots, devices) = (&self.tenants, self.observer.roots(), &self.devices);
+        let (tenants, roots, devices) = (&self.tenants, self.watch.observer.roots(), &self.devices);
         let tenant_of = |process| tenant_of(tenants, roots, process);
         for event in self.servers.look(now, tenant_of, |device| devices.contains_key(&device)) {
             self.feed(event);
@@ -17,7 +17,7 @@ impl Driver {
 
     /// What guests transferred through servers of ours is their tenants'.
     pub(crate) fn add_served(&mut self, sample: &mut Sample) {
-        let (tenants, roots) = (&self.tenants, self.observer.roots());
+        let (tenants, roots) = (&self.tenants, self.watch.observer.roots());
         self.servers.add_to(sample, |process| tenant_of(tenants, roots, process));
     }
 }

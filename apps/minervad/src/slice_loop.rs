@@ -3,44 +3,35 @@
 //! Everything that goes into the engine passes [`Driver::tell`] and everything that comes out [`Driver::handle`], so that a
 //! recording made there is complete.
 
-use crate::clock::{boottime, local_seconds, until};
+use crate::clock::{boottime, until};
 use crate::command::{Command, Commands};
-use crate::findings::{Digest, Findings};
-use crate::free_space::FreeSpace;
+use crate::findings::Findings;
+use crate::knobs::Knobs;
 use crate::metrics::{DeviceLabel, Metrics};
-use crate::named_tenants::NamedTenants;
 use crate::notify::ServiceManager;
 use crate::operator::foreseen::Foreseen;
 use crate::operator_file::OperatorFile;
-use crate::overwriters::OverwriterWatch;
 use crate::progress::Progress;
 use crate::recording::Recording;
-use crate::scope::Scope;
 use crate::tenants::pending::{Parts, Response};
 use crate::tenants::together::Together;
-use anyhow::Context;
+use crate::watch::Watch;
 use minerva_background_queues::Queues;
 use minerva_engine::Engine;
-use minerva_linux_actuate::{Guard, Writer};
-use minerva_linux_observe::Observer;
 use minerva_model::{
-    Device, DeviceId, Effect, Event, Finding, FindingKind, KnobWrite, Mode, Nanos, RefusalKind, Sample, Tenant,
-    TenantHistory, TenantId,
+    Device, DeviceId, Effect, Event, Finding, FindingKind, Mode, Nanos, RefusalKind, Sample, Tenant, TenantHistory,
+    TenantId,
 };
 use minerva_operator_server::service::Slices;
 use minerva_served_disks::Servers;
 use minerva_store::StoredClaim;
 use minerva_store_thread::Memory;
-use minerva_tenant_server::directory::Directory;
-use minerva_tenant_server::live_settings::LiveSettings;
 use minerva_tenant_server::request::Refusal;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-/// The lease outlasts this many slices. Two that came late must not undo what is meant to stay.
-const LEASE_SLICES: u64 = 3;
 /// Named tenants whose processes have ended are looked for once in this many slices.
 const SWEEP_SLICES: u64 = 10;
 
@@ -48,17 +39,14 @@ const SWEEP_SLICES: u64 = 10;
 pub(crate) struct Driver {
     pub(crate) file: OperatorFile,
     pub(crate) engine: Engine,
-    pub(crate) observer: Observer,
-    pub(crate) scope: Scope,
-    pub(crate) writer: Writer,
-    pub(crate) overwriters: OverwriterWatch,
-    pub(crate) free_space: FreeSpace,
-    pub(crate) guard: Option<Guard>,
+    /// What the host shows.
+    pub(crate) watch: Watch,
+    /// What is written to it.
+    pub(crate) knobs: Knobs,
     pub(crate) memory: Memory,
     pub(crate) background: Queues,
     /// For what comes back from the store.
     pub(crate) commands: Commands,
-    pub(crate) named: NamedTenants,
     pub(crate) metrics: Metrics,
     pub(crate) manager: ServiceManager,
     pub(crate) level: crate::logging::LevelSwitch,
@@ -69,16 +57,11 @@ pub(crate) struct Driver {
     pub(crate) together: Together,
     pub(crate) recording: Recording,
     pub(crate) tenants: BTreeMap<TenantId, Tenant>,
-    /// What the server for tenants takes from a new file.
-    pub(crate) live_settings: LiveSettings,
-    /// The tenants, for their server.
-    pub(crate) directory: Directory,
     pub(crate) devices: BTreeMap<DeviceId, Device>,
     pub(crate) foreseen: Foreseen,
     /// Servers of guests' disks.
     pub(crate) servers: Servers,
     pub(crate) findings: Findings,
-    pub(crate) digest: Digest,
     pub(crate) progress: Progress,
 }
 
@@ -138,14 +121,12 @@ impl Driver {
         if self.file.changed() {
             drop(self.reload());
         }
-        self.renew_lease(started);
-        for event in self.observer.discover() {
-            if self.scope.admits(&event) {
-                self.notice(event);
-            }
+        self.knobs.renew_lease(self.file.config.engine.observe.slice);
+        for event in self.watch.discover() {
+            self.notice(event);
         }
         self.look_at_servers(started);
-        self.scope.hidden(self.observer.hidden()).iter().for_each(|finding| self.found(finding));
+        self.watch.hidden().iter().for_each(|finding| self.found(finding));
         self.memory.look_for_store();
         self.recall_unread();
         self.review_claims();
@@ -153,11 +134,7 @@ impl Driver {
         if self.progress.slices == 0 {
             self.find_unknown_disks();
         }
-        self.observer.want_usage(self.engine.makes_forecasts() || self.recording.is_running());
-        let mut sample = self.observer.sample();
-        sample.wall_seconds = local_seconds();
-        self.free_space.add_to(&mut sample);
-        self.scope.narrow(&mut sample);
+        let mut sample = self.watch.sample(self.engine.makes_forecasts() || self.recording.is_running());
         self.add_served(&mut sample);
         self.measure(&sample);
         self.feed(Event::Sampled(Box::new(sample)));
@@ -170,25 +147,17 @@ impl Driver {
         self.take_acknowledgements();
         self.progress.count();
         if self.progress.slices.is_multiple_of(SWEEP_SLICES) {
-            self.named.sweep();
-            self.keep_guard();
+            self.watch.sweep();
+            self.knobs.keep_guard(&self.file.config, self.watch.observer.roots());
         }
         self.recording.flush();
-        self.digest.end_period(started, self.engine.mode() == Mode::Shadow);
+        self.findings.end_slice(started, self.engine.mode() == Mode::Shadow);
         self.progress.cost = boottime().since(started);
         self.count_journal_syncs();
         self.metrics.slices.inc();
         self.metrics.slice_duration.observe(self.progress.cost.as_secs_f64());
         self.note_forecasts();
         self.publish();
-    }
-
-    /// Limits are valid for some slices only: a loop that hangs undoes them.
-    fn renew_lease(&mut self, now: Nanos) {
-        let slice = self.file.config.engine.observe.slice;
-        if let Err(error) = self.writer.renew_lease(now + Nanos(slice.0.saturating_mul(LEASE_SLICES))) {
-            tracing::warn!(error = format!("{:#}", anyhow::Error::new(error)), "the lease was not renewed");
-        }
     }
 
     /// Notes what came and went, and tells the engine, with what is remembered of it.
@@ -209,7 +178,7 @@ impl Driver {
     /// Tells the engine of a tenant and all that is remembered of it.
     pub(crate) fn introduce(&mut self, tenant: Tenant, history: Vec<TenantHistory>) {
         self.tenants.insert(tenant.id, tenant.clone());
-        self.directory.enter(&tenant);
+        self.parts.directory.enter(&tenant);
         self.feed(Event::TenantSeen { tenant: tenant.clone(), history });
         self.recall(&tenant);
     }
@@ -217,7 +186,7 @@ impl Driver {
     /// Tells the engine of a disk and what is remembered of it.
     pub(crate) fn introduce_disk(&mut self, device: Device) {
         let id = device.id;
-        let identity = self.observer.disk_identity(&device.name);
+        let identity = self.watch.observer.disk_identity(&device.name);
         let is_new = self.memory.disk_seen(id, identity);
         self.feed(Event::DeviceSeen(device));
         if is_new {
@@ -242,14 +211,14 @@ impl Driver {
     /// A tenant is gone: nothing of it is needed any more, and whoever waits for an answer waits in vain.
     fn tenant_gone(&mut self, id: TenantId) {
         let Some(tenant) = self.tenants.get(&id).cloned() else { return };
-        self.directory.strike(&tenant);
+        self.parts.directory.strike(&tenant);
         let message = "The tenant that this process belonged to is gone.".to_owned();
         self.parts.give_up(Some(id), &Refusal::new(RefusalKind::UnknownTenant, message));
         self.parts.reports.forget(id);
         self.servers.tenant_gone(id);
         self.memory.claim_later(&tenant, StoredClaim::default());
         self.parts.unread.remove(&id);
-        self.memory.tenant_gone(&tenant, !self.observer.is_there(&tenant.cgroup));
+        self.memory.tenant_gone(&tenant, !self.watch.observer.is_there(&tenant.cgroup));
         self.tenants.remove(&id);
     }
 
@@ -294,7 +263,7 @@ impl Driver {
             if wanted.is_empty() {
                 return response;
             }
-            self.prepare(&wanted);
+            self.knobs.prepare(&wanted);
             for effect in std::mem::take(&mut wanted) {
                 if let Some(answer) = self.perform(effect, &mut response) {
                     self.tell(answer);
@@ -305,7 +274,7 @@ impl Driver {
 
     pub(crate) fn count_journal_syncs(&self) {
         let counted = self.metrics.journal_syncs.get();
-        self.metrics.journal_syncs.inc_by(self.writer.syncs().saturating_sub(counted));
+        self.metrics.journal_syncs.inc_by(self.knobs.syncs().saturating_sub(counted));
     }
 
     fn tell(&mut self, event: Event) {
@@ -314,18 +283,9 @@ impl Driver {
         self.engine.handle(now, event);
     }
 
-    /// Journals all writes with one sync, instead of one each.
-    fn prepare(&mut self, wanted: &[Effect]) {
-        let write = |effect: &Effect| if let Effect::Write(write) = effect { Some(write.clone()) } else { None };
-        let writes: Vec<KnobWrite> = wanted.iter().filter_map(write).collect();
-        if writes.len() > 1 {
-            self.writer.prepare(&writes);
-        }
-    }
-
     /// Says which disks of the operator's file are not there: a misspelt name would else be obeyed by silence.
     pub(crate) fn find_unknown_disks(&mut self) {
-        for finding in self.scope.unknown_disks(&self.file.config) {
+        for finding in self.watch.unknown_disks(&self.file.config) {
             self.found(&finding);
         }
     }
@@ -333,7 +293,7 @@ impl Driver {
     /// Says which tenants of `[[identities]]` are not there: whoever is to be one of them is refused.
     fn find_missing_tenants(&mut self) {
         let settings = &self.file.config.participation;
-        for tenant in self.live_settings.missing(settings, self.progress.slices, &self.directory) {
+        for tenant in self.parts.missing_tenants(settings, self.progress.slices) {
             tracing::warn!(
                 tenant,
                 "an [[identities]] of the operator's file names a tenant that is not there, or there twice"
@@ -344,19 +304,6 @@ impl Driver {
     fn measure(&self, sample: &Sample) {
         self.metrics.rows_read.inc_by((sample.devices.len() + sample.io.len()) as u64);
         self.metrics.rows_skipped.inc_by(sample.skipped.iter().map(|skipped| skipped.count).sum());
-    }
-
-    /// Starts another guard when the one there was has died.
-    fn keep_guard(&mut self) {
-        let Some(guard) = &mut self.guard else { return };
-        if matches!(guard.is_alive(), Ok(true)) {
-            return;
-        }
-        tracing::warn!("the guard has died, starting another");
-        match crate::guard::spawn(&self.file.config, self.observer.roots()) {
-            Ok(guard) => self.guard = Some(guard),
-            Err(error) => tracing::error!("there is no guard now, a crash leaves limits behind: {error:#}"),
-        }
     }
 
     /// Hands the slice to those who watch; made only when somebody does.
@@ -378,19 +325,6 @@ impl Driver {
         self.memory.flush();
         self.recording.end();
         self.memory.close();
-        let report = self.writer.close_clean().context("failed to put everything back; run `minerva-ctl restore`")?;
-        for knob in report.failed() {
-            tracing::error!("{knob}");
-        }
-        if report.is_complete() {
-            if let Some(guard) = self.guard {
-                guard.finish().context("failed to wait for the guard")?;
-            }
-            tracing::info!("stopped, and everything is as it was");
-            return Ok(());
-        }
-        // The guard waits for the end of this process, to try once more: nobody may wait for it here.
-        drop(self.guard);
-        anyhow::bail!("some knobs could not be put back, as logged; run `minerva-ctl restore` when the cause is mended")
+        self.knobs.close()
     }
 }

@@ -2,27 +2,25 @@
 
 use crate::arguments::Arguments;
 use crate::command::{Command, Commands};
-use crate::findings::{Digest, Findings};
-use crate::free_space::FreeSpace;
+use crate::findings::Findings;
+use crate::knobs::Knobs;
 use crate::metrics::Metrics;
-use crate::named_tenants::NamedTenants;
 use crate::notify::ServiceManager;
 use crate::operator::foreseen::Foreseen;
 use crate::operator::status;
 use crate::operator_file::OperatorFile;
-use crate::overwriters::OverwriterWatch;
 use crate::progress::Progress;
 use crate::recording::Recording;
-use crate::scope::Scope;
 use crate::slice_loop::Driver;
 use crate::tenants::pending::Parts;
 use crate::tenants::together::Together;
+use crate::watch::Watch;
 use crate::{background, guard, logging, signals};
 use anyhow::{Context, bail};
 use minerva_config::Config;
 use minerva_engine::Engine;
-use minerva_linux_actuate::{InstanceLock, NamedGroups, Writer, sweep_probes};
-use minerva_linux_observe::{Observer, Roots};
+use minerva_linux_actuate::{InstanceLock, Writer, sweep_probes};
+use minerva_linux_observe::Roots;
 use minerva_model::{CgroupVersion, Mode};
 use minerva_operator_server::call::QUEUE_LENGTH;
 use minerva_operator_server::listen::OperatorListeners;
@@ -30,7 +28,6 @@ use minerva_operator_server::server::Server;
 use minerva_operator_server::service::{Service, WATCH_QUEUE_LENGTH};
 use minerva_served_disks::{ServedMetrics, Servers};
 use minerva_store_thread::{Memory, MemorySettings};
-use minerva_tenant_server::directory::Directory;
 use minerva_tenant_server::listen::TenantListeners;
 use minerva_tenant_server::live_settings::LiveSettings;
 use minerva_tenant_server::refusals::Refusals;
@@ -94,38 +91,29 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         questions: memory.questions(),
         dropped: metrics.client_slices_dropped.clone(),
     };
-    let parts = Parts::new(Refusals::new(metrics.refusals_dropped.clone()));
-    let directory = Directory::default();
     let live_settings = LiveSettings::new(&config.participation, tenant_listeners.tls());
+    let parts = Parts::new(Refusals::new(metrics.refusals_dropped.clone()), live_settings);
     let shared = Shared::new(
         Arc::new(sender.clone()),
-        directory.clone(),
+        parts.directory.clone(),
         parts.refusals.clone(),
         roots.clone(),
-        &live_settings,
+        &parts.live_settings,
         config.engine.observe.slice,
     );
     let background = background::queues(&config, &roots);
     signals::listen(sender.clone())?;
     let server = Server::start(listeners, service, registry)?;
     let tenant_server = TenantServer::start(tenant_listeners, shared)?;
-    let named = NamedTenants::new(NamedGroups::new(&settings, &config.named.parent));
-    let rules = named.rules(&config.rules);
     let place = hierarchy(&roots);
-    let free_space = FreeSpace::watch(roots.clone());
     let manager = ServiceManager::from_environment();
     let driver = Driver {
-        observer: Observer::new(roots, &rules).context("failed to begin watching")?.named_below(&config.named.parent),
-        scope: Scope::new(&config.daemon).context("failed to read daemon.include")?,
+        watch: Watch::begin(&config, &settings, roots)?,
         engine: Engine::new(),
-        writer,
-        overwriters: OverwriterWatch::open(&settings),
-        free_space,
-        guard,
+        knobs: Knobs::new(writer, &settings, guard),
         memory,
         background,
         commands: sender,
-        named,
         metrics,
         manager,
         level,
@@ -134,13 +122,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         together: Together::default(),
         recording: Recording::default(),
         tenants: BTreeMap::new(),
-        directory,
-        live_settings,
         devices: BTreeMap::new(),
         foreseen: Foreseen::default(),
         servers: Servers::new(config.daemon.runtime_dir.clone(), served),
         findings: Findings::default(),
-        digest: Digest::default(),
         progress: Progress::new(arguments.slices),
         file,
     };

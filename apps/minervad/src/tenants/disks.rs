@@ -7,7 +7,8 @@ use minerva_tenant_server::request::Refusal;
 impl Driver {
     /// The watched disk that a number names; a partition stands for its disk.
     pub(crate) fn disk_named(&mut self, device: DeviceId) -> Result<DeviceId, Refusal> {
-        let whole = if self.devices.contains_key(&device) { Some(device) } else { self.observer.whole_disk(device) };
+        let whole =
+            if self.devices.contains_key(&device) { Some(device) } else { self.watch.observer.whole_disk(device) };
         whole.filter(|whole| self.devices.contains_key(whole)).ok_or_else(|| {
             let message = format!("There is no disk {device} that Minerva watches; there are {}.", self.disks());
             Refusal::new(RefusalKind::UnknownDevice, message)
@@ -16,7 +17,7 @@ impl Driver {
 
     /// The watched disk on which a block device lies; none if it lies on none, or on several.
     pub(crate) fn disk_below(&mut self, device: DeviceId) -> Option<DeviceId> {
-        let below = self.observer.disks_below(device);
+        let below = self.watch.observer.disks_below(device);
         let mut watched = below.into_iter().filter(|disk| self.devices.contains_key(disk));
         // A device that is watched itself is steered itself, whatever is below it.
         watched.next()

@@ -134,7 +134,7 @@ impl Driver {
 
     fn recall_claims(&mut self, tenant: &Tenant, claimed: StoredClaim, was_unread: bool) {
         let before = claimed.clone();
-        let roots = self.observer.roots();
+        let roots = self.watch.observer.roots();
         let bind = |process: Process| process.again(roots).ok().map(|(bound, _)| bound);
         match self.parts.claims.get_mut(&tenant.id) {
             None => {

@@ -3,7 +3,10 @@
 use crate::tenants::claims::{Claims, PersistentClaim};
 use crate::tenants::reports::Reports;
 use minerva_api::v1;
+use minerva_config::ParticipationSettings;
 use minerva_model::{Grant, LedgerEntry, Level, RefusalKind, RequestId, TenantId};
+use minerva_tenant_server::directory::Directory;
+use minerva_tenant_server::live_settings::LiveSettings;
 use minerva_tenant_server::refusals::Refusals;
 use minerva_tenant_server::request::{Answer, Refusal};
 use std::collections::{BTreeMap, BTreeSet};
@@ -88,8 +91,11 @@ pub(crate) struct Committing {
 }
 
 /// See the file's documentation.
-#[derive(Default)]
 pub(crate) struct Parts {
+    /// The tenants, for their server.
+    pub(crate) directory: Directory,
+    /// What that server takes from a new file.
+    pub(crate) live_settings: LiveSettings,
     pub(crate) refusals: Refusals,
     pub(crate) claims: BTreeMap<TenantId, Claims>,
     /// By the number of the commit.
@@ -104,8 +110,23 @@ pub(crate) struct Parts {
 
 impl Parts {
     /// Nobody takes part yet.
-    pub(crate) fn new(refusals: Refusals) -> Self {
-        Self { refusals, ..Self::default() }
+    pub(crate) fn new(refusals: Refusals, live_settings: LiveSettings) -> Self {
+        Self {
+            directory: Directory::default(),
+            live_settings,
+            refusals,
+            claims: BTreeMap::new(),
+            committing: BTreeMap::new(),
+            unread: BTreeSet::new(),
+            reports: Reports::default(),
+            waiting: BTreeMap::new(),
+            own_requests: 0,
+        }
+    }
+
+    /// Tenants of `[[identities]]` that are not there; each is told once.
+    pub(crate) fn missing_tenants(&mut self, settings: &ParticipationSettings, slice: u64) -> Vec<String> {
+        self.live_settings.missing(settings, slice, &self.directory)
     }
 
     /// A key for a request without one of a client's: `minerva:origin-N`, which no client can choose.

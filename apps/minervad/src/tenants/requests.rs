@@ -225,7 +225,7 @@ impl Driver {
             WantedDisk::Named(device) => Some(self.disk_named(device)?),
             WantedDisk::Below(device) => self.disk_below(device),
             // A guest's own path says nothing here: its disks are in its images.
-            WantedDisk::Usual => self.observer.image_device(tenant).and_then(|device| self.disk_below(device)),
+            WantedDisk::Usual => self.watch.observer.image_device(tenant).and_then(|device| self.disk_below(device)),
         };
         let now = boottime();
         let deadline = within.map(|within| match within {
