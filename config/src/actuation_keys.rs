@@ -54,4 +54,11 @@ pub(crate) const ACTUATION: &[Key<Config>] = &[
         show: |c| Some(c.engine.actuation.cap_idle.to_string()),
         example: "",
     },
+    Key {
+        name: "caps_make_room",
+        doc: "Where shares become caps, others are held below what the disk delivers while that helps somebody who gets less than its share says.",
+        kind: Kind::Flag { set: |c, v| c.engine.actuation.caps_make_room = v },
+        show: |c| Some(c.engine.actuation.caps_make_room.to_string()),
+        example: "",
+    },
 ];

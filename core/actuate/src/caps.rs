@@ -9,11 +9,17 @@
 //!   wakes up has its due at once. That is the headroom: caps may sum to more than the capacity by the fair parts that
 //!   are not used, never to more than twice the capacity.
 //!
+//! A cap of bytes says nothing of how long a queue is. Who reads a little at a time waits behind all that others have queued, and its
+//! measured rate is what that waiting leaves it. So others are held below what the disk delivers for as long as that helps somebody
+//! ([`Room`], the setting `caps_make_room`); and caps stand while those that are capped press against them, though the disk is then less
+//! than busy.
+//!
 //! A cap is split between reads and writes as the tenant used them, with [`OTHER_WAY_PERMILLE`] kept for the other way. A
 //! new cap within a sixteenth of the old is not written. Each cap carries a lease of two slices: one that is not dealt
 //! again is lifted. All are lifted when the disk was far from busy for two slices, or only one tenant is on it, or the host is
 //! short of memory (`memory`).
 
+use crate::room::{Claim, Room};
 use minerva_model::{Nanos, TenantId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -25,6 +31,8 @@ const GROWTH: f64 = 1.2;
 const OTHER_WAY_PERMILLE: f64 = 50.0;
 /// No cap is below this, whatever the floor: one 64 KiB request a second.
 const CAP_BYTES_MIN: f64 = 65_536.0;
+/// Who uses so much of its cap would use more.
+const PRESSED: f64 = 0.75;
 /// Slices for which a cap holds without being dealt again, and after which a disk that is not busy is free.
 const LEASE_SLICES: u64 = 2;
 
@@ -61,6 +69,8 @@ pub(crate) struct DiskUse {
     pub(crate) floor_permille: u32,
     /// The length of a slice, for leases.
     pub(crate) slice: Nanos,
+    /// Others are held back below what the disk delivers where that helps who gets less than its share says.
+    pub(crate) makes_room: bool,
 }
 
 /// Limits for one tenant, in bytes a second.
@@ -76,6 +86,8 @@ pub(crate) struct Dealer {
     dealt: BTreeMap<TenantId, (Cap, Nanos)>,
     fastest_bytes_per_second: f64,
     quiet_slices: u64,
+    #[serde(default)]
+    room: Room,
     /// The host is short of memory: no cap may stand.
     is_barred: bool,
 }
@@ -89,10 +101,12 @@ impl Dealer {
     /// The caps that change; `None` lifts.
     pub(crate) fn deal(&mut self, now: Nanos, disk: DiskUse, uses: &[Use]) -> Vec<(TenantId, Option<Cap>)> {
         self.fastest_bytes_per_second = self.fastest_bytes_per_second.max(disk.measured_bytes_per_second);
+        let disk = DiskUse { busy: disk.busy || (disk.makes_room && self.is_pressed(uses)), ..disk };
         self.quiet_slices = if disk.busy { 0 } else { self.quiet_slices + 1 };
         let mut changes = Vec::new();
         if self.is_barred || self.quiet_slices >= LEASE_SLICES || (disk.busy && disk.contention < 2) {
             changes.extend(std::mem::take(&mut self.dealt).into_keys().map(|tenant| (tenant, None)));
+            self.room = Room::default();
             return changes;
         }
         if disk.busy {
@@ -100,7 +114,13 @@ impl Dealer {
             let left = (capacity - disk.uncapped_bytes_per_second).max(capacity / 10.0);
             let floor = capacity * f64::from(disk.floor_permille) / 1e3;
             let claims: Vec<(f64, f64)> = uses.iter().map(|one| (one.share, one.rate())).collect();
-            for (one, bytes) in uses.iter().zip(caps(left, floor, &claims)) {
+            let claim = |one: &Use| Claim { tenant: one.tenant, share: one.share, bytes_per_second: one.rate() };
+            let held = match disk.makes_room {
+                true => self.room.slice(left, &uses.iter().map(claim).collect::<Vec<_>>()),
+                false => Vec::new(),
+            };
+            for (index, (one, bytes)) in uses.iter().zip(caps(left, floor, &claims)).enumerate() {
+                let bytes = held.get(index).copied().flatten().map_or(bytes, |most| bytes.min(most).max(floor));
                 self.renew(now, one, bytes, &mut changes);
             }
         } else {
@@ -116,6 +136,18 @@ impl Dealer {
             valid
         });
         changes
+    }
+
+    /// Somebody would use more than it may.
+    fn is_pressed(&self, uses: &[Use]) -> bool {
+        uses.iter().any(|one| {
+            let cap = self.dealt.get(&one.tenant).map(|(cap, _)| *cap);
+            cap.is_some_and(|cap| {
+                let of = |rate: f64, cap: u64| rate >= PRESSED * cap as f64;
+                (one.read_bytes_per_second > 0.0 && of(one.read_bytes_per_second, cap.read))
+                    || (one.write_bytes_per_second > 0.0 && of(one.write_bytes_per_second, cap.write))
+            })
+        })
     }
 
     /// The tenant is gone.
@@ -233,6 +265,7 @@ mod tests {
         contention: 2,
         floor_permille: 10,
         slice: Nanos::SECOND,
+        makes_room: false,
     };
 
     fn reader(tenant: u64, rate: f64) -> Use {
@@ -253,6 +286,22 @@ mod tests {
         let quiet = DiskUse { busy: false, ..DISK };
         assert_eq!(dealer.deal(Nanos::from_secs(5), quiet, &[]), []);
         assert_eq!(dealer.deal(Nanos::from_secs(6), quiet, &[]), [(TenantId(1), None)]);
+    }
+
+    #[test]
+    fn caps_stand_while_somebody_presses_against_them() {
+        let (mut dealer, room) = (Dealer::default(), DiskUse { makes_room: true, ..DISK });
+        let both = [reader(1, 50e6), reader(2, 50e6)];
+        assert_eq!(dealer.deal(Nanos::from_secs(1), room, &both).len(), 2);
+        let lifted = |changes: Vec<(TenantId, Option<_>)>| changes.into_iter().any(|(_, cap)| cap.is_none());
+        // The caps are what leaves the disk less than busy.
+        let idle = DiskUse { busy: false, ..room };
+        for second in 2..6 {
+            assert!(!lifted(dealer.deal(Nanos::from_secs(second), idle, &both)), "{second}");
+        }
+        let few = [reader(1, 1e6), reader(2, 1e6)];
+        assert!(!lifted(dealer.deal(Nanos::from_secs(6), idle, &few)));
+        assert!(lifted(dealer.deal(Nanos::from_secs(7), idle, &few)));
     }
 
     #[test]

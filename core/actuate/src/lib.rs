@@ -31,6 +31,7 @@ mod knob;
 mod ledger;
 mod low_latency_by_use;
 mod memory;
+mod room;
 mod served;
 mod server_weight;
 mod setting;

@@ -61,6 +61,7 @@ mod tests {
     use super::LowLatencyByUse;
     use minerva_model::{DeviceId, DeviceSignals, IoCounters, IoSignals, Nanos, TenantId};
 
+    const NEVER: [u32; 0] = [];
     const DISK: DeviceId = DeviceId { major: 8, minor: 0 };
 
     /// Reads of 256 KiB in a second, and writes of 4 KiB.
@@ -119,14 +120,14 @@ mod tests {
 
     #[test]
     fn it_is_taken_away_beside_commits_on_a_disk_that_turns_and_beside_anybody_on_another() {
-        assert_eq!(switched(true, &[(20, &[SCAN, SCAN])]), []);
-        assert_eq!(switched(true, &[(20, &[COMMITS, COMMITS])]), []);
-        assert_eq!(switched(true, &[(2, &[SCAN, COMMITS]), (1, &[SCAN]), (2, &[SCAN, COMMITS])]), []);
+        assert_eq!(switched(true, &[(20, &[SCAN, SCAN])]), NEVER);
+        assert_eq!(switched(true, &[(20, &[COMMITS, COMMITS])]), NEVER);
+        assert_eq!(switched(true, &[(2, &[SCAN, COMMITS]), (1, &[SCAN]), (2, &[SCAN, COMMITS])]), NEVER);
         assert_eq!(
             switched(true, &[(5, &[SCAN, COMMITS]), (9, &[SCAN]), (1, &[SCAN, COMMITS]), (20, &[SCAN])]),
             [3, 25]
         );
-        assert_eq!(switched(false, &[(20, &[SCAN])]), []);
+        assert_eq!(switched(false, &[(20, &[SCAN])]), NEVER);
         assert_eq!(switched(false, &[(5, &[SCAN, SCAN]), (20, &[SCAN])]), [3, 15]);
     }
 }

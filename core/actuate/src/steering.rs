@@ -369,6 +369,7 @@ fn disk_use(
         contention,
         floor_permille: config.fennel.floor_permille,
         slice: config.observe.slice,
+        makes_room: config.actuation.caps_make_room,
     };
     (disk, uses)
 }

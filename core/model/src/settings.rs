@@ -197,6 +197,10 @@ pub struct ActuationSettings {
     /// Who is at level `idle` is capped while others use the disk. Recordings from before there was such a cap say nothing of it.
     #[serde(default)]
     pub cap_idle: bool,
+    /// Where shares become caps, others are held below what the disk delivers while that helps somebody who gets less than its share
+    /// says, and caps stand while they are what leaves the disk less than busy.
+    #[serde(default)]
+    pub caps_make_room: bool,
 }
 
 impl Default for ActuationSettings {
@@ -208,6 +212,7 @@ impl Default for ActuationSettings {
             caps_lift_below_busy_permille: 900,
             caps_lift_at_memory_stall_permille: 100,
             cap_idle: true,
+            caps_make_room: true,
         }
     }
 }
