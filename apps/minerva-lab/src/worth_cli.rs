@@ -47,7 +47,7 @@ pub(crate) struct RunsArguments {
     /// Pairs: in each, every arm plays once what was drawn for it, in an order that is drawn. The medians count.
     #[arg(long, default_value_t = 5)]
     pub(crate) pairs: u64,
-    /// Multiplies the bytes of the paper, on a disk that turns; on an SSD they are eight times as many.
+    /// Multiplies the bytes of the paper, on a disk that turns; on an SSD they are three times as many.
     #[arg(long, default_value_t = minerva_lab::scene::SCALE_DEFAULT)]
     pub(crate) scale: f64,
     /// Seed of all that is drawn; drawn and printed unless given.

@@ -135,6 +135,10 @@ impl Forecasts {
             self.forecaster.observe(SliceTime { seconds, wall_seconds }, readings);
             self.readings.clear();
             self.outlook = self.forecaster.to_model(ended.now, self.slice);
+        } else if self.settings.sessions_at_once {
+            // Who begins within a step is not made to wait for its end: by then a short one is done.
+            let begun = self.forecaster.beginnings(ended.now, self.slice, &self.readings.so_far());
+            self.outlook = std::mem::take(&mut self.outlook).with_forecasts(begun);
         }
         if self.are_days_wanted() {
             self.days_ahead.slice(&ended);

@@ -100,6 +100,13 @@ impl Readings {
         Some((seconds, &self.rows))
     }
 
+    /// One reading a pair over what has passed of the step.
+    pub(crate) fn so_far(&self) -> Vec<Row> {
+        let mut readings = self.clone();
+        readings.join(self.elapsed.as_secs_f64());
+        readings.rows
+    }
+
     /// One reading a pair, over the whole step.
     fn join(&mut self, seconds: f64) {
         self.rows.sort_by_key(|(key, _, _)| *key);

@@ -20,6 +20,7 @@ fn configured(forecast: ForecastMode, slice: Nanos) -> Event {
         days_ahead: true,
         sessions_by_order: true,
         sessions: minerva_model::SessionSource::Model,
+        sessions_at_once: true,
     };
     config.observe.slice = slice;
     Event::Configured(Box::new(config))
@@ -133,7 +134,7 @@ fn a_periodic_reader_is_foreseen_with_skill() {
         t1 pattern: 50.0 MiB (38.7 to 50.0), busy 1000 of 1000, skill 0.66
         t2 next-slice: 0.0 MiB (0.0 to 0.0), busy 0 of 1000, skill 0.54
         t2 pattern: 50.0 MiB (38.7 to 50.0), busy 1000 of 1000, skill 0.66
-        t2 session: 50.0 MiB (50.0 to 51.1), busy 1000 of 1000, skill 0.00
+        t2 session: 50.0 MiB (50.0 to 53.2), busy 1000 of 1000, skill 0.00
     "#]]
     .assert_eq(&shown(engine.outlook()));
 }
@@ -201,6 +202,36 @@ fn of_slices_shorter_than_a_second_the_next_slice_is_told_in_bytes_of_a_slice() 
     let (engine, _) = run(events);
     let next = engine.outlook().get(TenantId(1), DISK, Horizon::NextSlice).expect("a forecast");
     assert!((next.bytes() / MIB as f64 - 1.0).abs() < 0.05, "{next:?}");
+}
+
+/// Sessions of 120 MiB in twelve slices, each of a tenant that goes; then one more.
+#[test]
+fn of_slices_shorter_than_a_second_a_session_is_foreseen_in_its_first_slice() {
+    let slice = Nanos::from_millis(250);
+    let foreseen = |at_once: bool| {
+        let Event::Configured(mut config) = configured(ForecastMode::On, slice) else { unreachable!("as it was made") };
+        config.forecast.sessions_at_once = at_once;
+        let mut events = vec![(Nanos::SECOND, Event::Configured(config))];
+        let mut now = Nanos::SECOND;
+        for number in 1..=20_u64 {
+            events.push((now, seen(number, None)));
+            let slices = if number == 20 { 1 } else { 12 };
+            for part in 1..=slices {
+                now += slice;
+                let mut bytes = vec![0; number as usize];
+                bytes[number as usize - 1] = part * 10 * MIB;
+                events.push((now, Event::Sampled(Box::new(sample(&bytes)))));
+            }
+            if number < 20 {
+                events.push((now, Event::TenantGone(TenantId(number))));
+            }
+        }
+        let (engine, _) = run(events);
+        engine.outlook().get(TenantId(20), DISK, Horizon::Session).map(|row| row.bytes() / MIB as f64)
+    };
+    assert_eq!(foreseen(false), None);
+    let bytes = foreseen(true).expect("a forecast");
+    assert!((40.0..160.0).contains(&bytes), "{bytes} MiB are left");
 }
 
 /// Everybody at once, then nobody, then the counters begin again.
@@ -351,6 +382,7 @@ fn days_ahead_are_forecast_only_where_they_are_wanted() {
     let settings: ForecastSettings = serde_json::from_str(r#"{"mode":"shadow","keep_every":600000000000}"#).unwrap();
     assert!(!settings.days_ahead && ForecastSettings::default().days_ahead);
     assert!(!settings.sessions_by_order && ForecastSettings::default().sessions_by_order);
+    assert!(!settings.sessions_at_once && ForecastSettings::default().sessions_at_once);
 }
 
 /// Bins, fits and forecasts are under way when it is cut, and what was kept is taken over by another.

@@ -17,7 +17,7 @@ use crate::arima::Workspace;
 use crate::host::{Learner, LearnerSettings};
 use crate::tenant::{AHEAD, Reading};
 use families::Families;
-use minerva_model::{DeviceId, Nanos, Outlook, TenantId};
+use minerva_model::{DeviceId, Forecast, Nanos, Outlook, TenantId};
 use nouns::{Made, PATTERN_SECONDS, ROWS_A_TENANT};
 use serde::{Deserialize, Serialize};
 use sessions::Sessions;
@@ -200,12 +200,7 @@ impl Forecaster {
 
     /// All forecasts as the stages after this one take them. `slice` is how long the next slice will be.
     pub fn to_model(&self, now: Nanos, slice: Nanos) -> Outlook {
-        let made = Made {
-            at: now,
-            seconds: slice.as_secs_f64(),
-            ahead: self.settings.ahead(),
-            by_order: self.settings.by_order,
-        };
+        let made = self.made(now, slice);
         let mut rows = Vec::with_capacity(self.tenants.len() * ROWS_A_TENANT);
         let mut phases = Vec::new();
         for (key, tenant) in self.tenants.iter().filter(|(_, tenant)| tenant.idle_slices() < SILENT_SLICES) {
@@ -214,6 +209,22 @@ impl Forecaster {
             phases.extend(nouns::phases(*key, tenant, now));
         }
         Outlook::new(rows).with_phases(phases)
+    }
+
+    /// What is foreseen of sessions that begin with these readings, which are a part of a step: of tenants of whose session nothing was
+    /// observed yet. Nothing is learnt from them.
+    pub fn beginnings(&self, now: Nanos, slice: Nanos, part: &[(Key, Family, Reading)]) -> Vec<Forecast> {
+        let (sessions, families) = (&self.sessions, &self.families);
+        let made = self.made(now, slice);
+        let beginning = |(key, family, reading): &(Key, Family, Reading)| {
+            let session = Tenant::beginning(self.tenants.get(key), *family, reading, sessions, families)?;
+            Some(nouns::beginning(*key, reading, &session, made))
+        };
+        part.iter().filter_map(beginning).collect()
+    }
+
+    fn made(&self, at: Nanos, slice: Nanos) -> Made {
+        Made { at, seconds: slice.as_secs_f64(), ahead: self.settings.ahead(), by_order: self.settings.by_order }
     }
 
     /// The next slice alone, as [`Self::outlook`] has it.

@@ -48,6 +48,10 @@ pub struct ForecastSettings {
     /// What is foreseen of sessions.
     #[serde(default)]
     pub sessions: SessionSource,
+    /// A session is foreseen in its first slice, also where slices are shorter than the second that forecasts are made from. In
+    /// recordings of earlier versions it is not.
+    #[serde(default)]
+    pub sessions_at_once: bool,
 }
 
 /// Where it comes from what a session will transfer.
@@ -82,6 +86,7 @@ impl Default for ForecastSettings {
             days_ahead: true,
             sessions_by_order: true,
             sessions: SessionSource::Model,
+            sessions_at_once: true,
         }
     }
 }
@@ -89,7 +94,13 @@ impl Default for ForecastSettings {
 impl ForecastSettings {
     /// As they were before there were forecasts: what was recorded then replays as it ran.
     pub fn absent() -> Self {
-        Self { mode: ForecastMode::Off, days_ahead: false, sessions_by_order: false, ..Self::default() }
+        Self {
+            mode: ForecastMode::Off,
+            days_ahead: false,
+            sessions_by_order: false,
+            sessions_at_once: false,
+            ..Self::default()
+        }
     }
 }
 

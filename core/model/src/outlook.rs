@@ -159,6 +159,16 @@ impl Outlook {
         Self { forecasts, ..Self::default() }
     }
 
+    /// With these in place of what was said of the same before.
+    pub fn with_forecasts(mut self, newer: Vec<Forecast>) -> Self {
+        if newer.is_empty() {
+            return self;
+        }
+        let older = std::mem::take(&mut self.forecasts);
+        let Self { forecasts, .. } = Self::new(newer.into_iter().chain(older).collect());
+        Self { forecasts, ..self }
+    }
+
     /// With phases in any order, judged as forecasts are.
     pub fn with_phases(self, mut phases: Vec<Phases>) -> Self {
         phases.retain(Phases::is_sane);

@@ -1,8 +1,9 @@
 //! Outlooks in the words of `core/model`.
 
 use super::Key;
+use super::SessionOutlook;
 use super::tenants::{Tenant, TenantOutlook};
-use crate::tenant::{AHEAD, busy_ahead};
+use crate::tenant::{AHEAD, Reading, busy_ahead};
 use minerva_model::{Burst, Forecast, Horizon, Interval, Nanos, Phases};
 
 /// All intervals hold so much of what comes.
@@ -30,9 +31,10 @@ pub(super) fn forecasts(
     (tenant, device): Key,
     state: &Tenant,
     outlook: &TenantOutlook,
-    Made { at: now, seconds, ahead, by_order }: Made,
+    made: Made,
     rows: &mut Vec<Forecast>,
 ) {
+    let Made { at: now, seconds, ahead, .. } = made;
     let (share, rest) = (state.read_share(), 1.0 - state.read_share());
     let forecast = |horizon, read_bytes, write_bytes, busy: f64, skill| Forecast {
         tenant,
@@ -64,11 +66,27 @@ pub(super) fn forecasts(
             if reads.skill * writes.skill == 0.0 { reads.skill + writes.skill } else { reads.skill.min(writes.skill) };
         rows.push(forecast(Horizon::Pattern, of(0, reads), of(1, writes), 1.0 - idle, skill));
     }
-    if let Some(session) = &outlook.session {
-        let of = |part| interval(session.remaining_bytes, session.low_bytes, session.high_bytes, part);
-        let busy = f64::from(u8::from(session.remaining_bytes > 0.0));
-        let skill = if by_order { session.ordering } else { session.skill };
-        rows.push(forecast(Horizon::Session, of(share), of(rest), busy, skill));
+    rows.extend(outlook.session.as_ref().map(|session| of_session((tenant, device), share, session, made)));
+}
+
+/// The forecast of a session that begins with a reading.
+pub(super) fn beginning(key: Key, reading: &Reading, session: &SessionOutlook, made: Made) -> Forecast {
+    let all = reading.read_bytes + reading.write_bytes;
+    let share = if all > 0.0 { (reading.read_bytes / all).clamp(0.0, 1.0) } else { 1.0 };
+    of_session(key, share, session, made)
+}
+
+fn of_session((tenant, device): Key, share: f64, session: &SessionOutlook, made: Made) -> Forecast {
+    let of = |part| interval(session.remaining_bytes, session.low_bytes, session.high_bytes, part);
+    Forecast {
+        tenant,
+        device,
+        horizon: Horizon::Session,
+        read_bytes: of(share),
+        write_bytes: of(1.0 - share),
+        busy_permille: if session.remaining_bytes > 0.0 { 1_000 } else { 0 },
+        skill: if made.by_order { session.ordering } else { session.skill },
+        made_at: made.at,
     }
 }
 

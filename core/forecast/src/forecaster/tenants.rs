@@ -145,6 +145,27 @@ impl Tenant {
         self.row = Some(row);
     }
 
+    /// What is foreseen of a session that begins with this reading, a part of a step; nothing where one is under way already. Nothing is
+    /// learnt from it: the whole step will be.
+    pub(super) fn beginning(
+        known: Option<&Self>,
+        family: Family,
+        reading: &Reading,
+        sessions: &Sessions,
+        families: &Families,
+    ) -> Option<SessionOutlook> {
+        if known.is_some_and(|tenant| tenant.session.cutter.is_open()) {
+            return None;
+        }
+        let mut session = Session::default();
+        session.cutter.observe(reading);
+        let mut features = known.map_or_else(FeatureState::default, |tenant| tenant.features);
+        let row = features.observe(reading, session.cutter.progress(), families.expected_log(family) as f32);
+        let open_log = libm::log1p(quantity(reading.usage.map_or(0.0, |usage| usage.open_file_bytes)));
+        session.note(&row, open_log, family, sessions, families);
+        session.outlook(&row, sessions)
+    }
+
     /// Scores what was said of the slice that ended, and learns from it.
     fn score(&mut self, came: f64, learner: &mut Learner) {
         let came_log = libm::log1p(came);

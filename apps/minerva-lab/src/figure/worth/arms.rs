@@ -1,7 +1,6 @@
 //! What forecasts are set against.
 
 use crate::arms::WORTH;
-use crate::figure::SLICE_MS;
 use minerva_lab::scene::{Arm as OnElevator, Equal, Known, Minervad, Steering};
 use std::path::{Path, PathBuf};
 
@@ -61,6 +60,8 @@ impl Arm {
     }
 }
 
+/// The daemon's slice: times are scaled as bytes are, but a forecast looks back a second. It is the same in every arm.
+const SLICE_MS: u64 = 250;
 /// What makes shares go by forecasts.
 const FORECASTS_ON: &str = "[forecast]\nmode = \"on\"\n";
 
