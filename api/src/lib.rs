@@ -4,9 +4,11 @@
 //! what the compiler of protocol buffers makes of it. Today it has one service, [`v1::operator_server::Operator`], spoken
 //! over a Unix socket on the host. What tenants may ask will be a second service in the same package.
 //!
-//! [`client`] connects to it. The crate knows nothing of the rest of Minerva, so that a program outside this repository can
+//! [`client`] connects to it. The cache has a socket and a contract of its own, [`cache`]: lines of JSON, which a program in any language
+//! can speak without a library. The crate knows nothing of the rest of Minerva, so that a program outside this repository can
 //! take it alone.
 
+pub mod cache;
 pub mod client;
 
 /// Version 1 of the contract, generated from `proto/minerva/v1`.

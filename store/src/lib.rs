@@ -12,6 +12,7 @@
 mod background;
 mod carry;
 mod claims;
+mod deferred;
 mod disks;
 mod error;
 mod ledger;
@@ -26,6 +27,7 @@ mod transaction;
 
 pub use background::BackgroundRow;
 pub use claims::{BoundProcess, Schedule, SetLevel, Span, StoredClaim};
+pub use deferred::{Deferral, DeferralStep, RedoLog};
 pub use disks::DiskIdentities;
 pub use error::{StoreError, StoreErrorKind};
 pub use ledger::{LedgerRow, Posted, Posting};
@@ -97,7 +99,7 @@ impl Store {
     /// looked at, because the rest takes long to read ([`StoreNote::Unchecked`]): it is for [`Store::check`].
     pub fn open(path: &Path, boot_id: &str, clock: WallClock) -> Result<(Self, Vec<StoreNote>), StoreError> {
         let mut notes = Vec::new();
-        let connection = open::open(path, &mut notes)?;
+        let connection = open::open(path, schema::STORE, &mut notes)?;
         Ok((
             Self {
                 path: path.to_owned(),
@@ -126,7 +128,7 @@ impl Store {
     /// Moves a damaged file aside. To be called when no connection of this process is open any more that anybody wants to use;
     /// then it can be opened anew.
     pub fn move_aside(path: &Path, damage: Damage) -> Result<StoreNote, StoreError> {
-        open::note_aside(path, damage)
+        open::note_aside(path, damage, schema::STORE.loss)
     }
 
     /// Stores histories in one transaction, durable on return. A later row of the same key and disk replaces the earlier.

@@ -1,7 +1,7 @@
 //! Opening: the pragmas, the check, and what is done with a damaged file.
 
 use crate::error::{StoreError, StoreErrorKind};
-use crate::schema;
+use crate::schema::{self, Schema};
 use rusqlite::Connection;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -33,6 +33,8 @@ pub enum StoreNote {
         moved_to: PathBuf,
         /// What was wrong with it.
         damage: String,
+        /// What that means.
+        loss: &'static str,
     },
     /// The file is large and was not read through: [`crate::Store::check`] does that, beside whoever uses it.
     Unchecked,
@@ -48,9 +50,9 @@ pub enum StoreNote {
 impl fmt::Display for StoreNote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::MovedAside { path, moved_to, damage } => write!(
+            Self::MovedAside { path, moved_to, damage, loss } => write!(
                 f,
-                "the store {} is damaged ({damage}); it was moved to {}, and a new one was made: histories of tenants start anew",
+                "the store {} is damaged ({damage}); it was moved to {}, and a new one was made: {loss}",
                 path.display(),
                 moved_to.display()
             ),
@@ -61,7 +63,7 @@ impl fmt::Display for StoreNote {
 }
 
 /// Opens or makes the file, ready to be written to.
-pub(crate) fn open(path: &Path, notes: &mut Vec<StoreNote>) -> Result<Connection, StoreError> {
+pub(crate) fn open(path: &Path, schema: Schema, notes: &mut Vec<StoreNote>) -> Result<Connection, StoreError> {
     // What cannot be looked at, the connection says better.
     let bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
     let is_checked = bytes <= CHECKED_BYTES_MAX;
@@ -72,29 +74,29 @@ pub(crate) fn open(path: &Path, notes: &mut Vec<StoreNote>) -> Result<Connection
             connection
         }
         Err(Refused::Damaged(damage)) => {
-            notes.push(note_aside(path, Damage(damage))?);
+            notes.push(note_aside(path, Damage(damage), schema.loss)?);
             connect_checked(path).map_err(|refused| refused.into_error(path))?
         }
         Err(refused) => return Err(refused.into_error(path)),
     };
     let sqlite = |error: rusqlite::Error| failed(path, StoreErrorKind::of(&error), Some(Box::new(error)));
     let identity = schema::identity(&connection).map_err(sqlite)?;
-    if !identity.is_empty && identity.application_id != schema::APPLICATION_ID {
+    if !schema.is_of(&identity) {
         let kind = StoreErrorKind::NotOurs { application_id: identity.application_id };
         return Err(failed(path, kind, None));
     }
-    if identity.version > schema::VERSION {
-        let kind = StoreErrorKind::NewerSchema { found: identity.version, known: schema::VERSION };
+    if identity.version > schema.version() {
+        let kind = StoreErrorKind::NewerSchema { found: identity.version, known: schema.version() };
         return Err(failed(path, kind, None));
     }
     // Only now, when the file is known to be ours, is anything in it changed.
     connection.pragma_update(None, "journal_mode", "WAL").map_err(sqlite)?;
     connection.pragma_update(None, "synchronous", "FULL").map_err(sqlite)?;
     connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES_MAX).map_err(sqlite)?;
-    if identity.version < schema::VERSION {
-        schema::migrate(&mut connection, identity.version).map_err(sqlite)?;
+    if identity.version < schema.version() {
+        schema.migrate(&mut connection, identity.version).map_err(sqlite)?;
         if !identity.is_empty {
-            notes.push(StoreNote::Migrated { from: identity.version, to: schema::VERSION });
+            notes.push(StoreNote::Migrated { from: identity.version, to: schema.version() });
         }
     }
     Ok(connection)
@@ -134,9 +136,9 @@ pub(crate) fn check(path: &Path) -> Result<Option<Damage>, StoreError> {
 }
 
 /// Moves the damaged file aside, and says so.
-pub(crate) fn note_aside(path: &Path, Damage(damage): Damage) -> Result<StoreNote, StoreError> {
+pub(crate) fn note_aside(path: &Path, Damage(damage): Damage, loss: &'static str) -> Result<StoreNote, StoreError> {
     let moved_to = move_aside(path).map_err(|error| failed(path, StoreErrorKind::Damaged, Some(Box::new(error))))?;
-    Ok(StoreNote::MovedAside { path: path.to_owned(), moved_to, damage })
+    Ok(StoreNote::MovedAside { path: path.to_owned(), moved_to, damage, loss })
 }
 
 /// A connection to what is a database by its first page.

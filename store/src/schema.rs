@@ -159,8 +159,46 @@ const MIGRATIONS: [&str; 8] = [
 ",
 ];
 
-/// The version that this program writes.
-pub(crate) const VERSION: i64 = MIGRATIONS.len() as i64;
+/// A database of ours: the number that tells it from another program's, and the steps that bring it to what this program writes.
+#[derive(Clone, Copy)]
+pub(crate) struct Schema {
+    application_id: i64,
+    steps: &'static [&'static str],
+    /// What is lost where a damaged file is replaced, for people.
+    pub(crate) loss: &'static str,
+}
+
+/// The daemon's store.
+pub(crate) const STORE: Schema =
+    Schema { application_id: APPLICATION_ID, steps: &MIGRATIONS, loss: "histories of tenants start anew" };
+
+impl Schema {
+    /// A database of this number and these steps, the loss of which means `loss`.
+    pub(crate) const fn new(application_id: i64, steps: &'static [&'static str], loss: &'static str) -> Self {
+        Self { application_id, steps, loss }
+    }
+
+    /// Whether a file is one of these.
+    pub(crate) fn is_of(self, identity: &Identity) -> bool {
+        identity.is_empty || identity.application_id == self.application_id
+    }
+
+    /// The version that this program writes.
+    pub(crate) const fn version(self) -> i64 {
+        self.steps.len() as i64
+    }
+
+    /// Brings a file from `version` to [`Schema::version`] in one transaction.
+    pub(crate) fn migrate(self, connection: &mut Connection, version: i64) -> rusqlite::Result<()> {
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        for step in self.steps.iter().skip(usize::try_from(version).unwrap_or(0)) {
+            transaction.execute_batch(step)?;
+        }
+        transaction.pragma_update(None, "application_id", self.application_id)?;
+        transaction.pragma_update(None, "user_version", self.version())?;
+        transaction.commit()
+    }
+}
 
 /// What a file says of itself.
 pub(crate) struct Identity {
@@ -175,15 +213,4 @@ pub(crate) fn identity(connection: &Connection) -> rusqlite::Result<Identity> {
         version: connection.pragma_query_value(None, "user_version", |row| row.get(0))?,
         is_empty: connection.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))?,
     })
-}
-
-/// Brings a file from `version` to [`VERSION`] in one transaction.
-pub(crate) fn migrate(connection: &mut Connection, version: i64) -> rusqlite::Result<()> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    for step in MIGRATIONS.iter().skip(usize::try_from(version).unwrap_or(0)) {
-        transaction.execute_batch(step)?;
-    }
-    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
-    transaction.pragma_update(None, "user_version", VERSION)?;
-    transaction.commit()
 }

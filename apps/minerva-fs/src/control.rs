@@ -1,18 +1,21 @@
-//! The socket: who uses how much. A line of JSON asks, a line of JSON answers. Root sees everybody, others their own.
+//! The socket: who uses how much, and files that are to go elsewhere. A line of JSON asks, a line of JSON answers
+//! (`minerva_api::cache`). Root sees everybody, others their own.
 
+use crate::deferred::{Deferred, User, Wish};
+use crate::explain::explain;
 use crate::settings::load;
 use crate::tenant::{Mount, Tenant, Tenants};
 use anyhow::{Context, bail};
+use minerva_api::cache::{Answer, Request, TenantStatus, TreeStatus, ask};
 use minerva_config::FsConfig;
-use rustix::net::sockopt::socket_peercred;
-use serde::{Deserialize, Serialize};
+use minerva_linux_observe::PeerCredentials;
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::PoisonError;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -20,72 +23,8 @@ use std::time::Duration;
 const REQUEST_BYTES_MAX: u64 = 64 << 10;
 /// Who says nothing for so long is hung up on.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// What is asked.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", tag = "ask")]
-pub enum Request {
-    /// Who uses how much.
-    Status,
-}
-
-/// What is answered.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", tag = "answer")]
-pub enum Answer {
-    /// Who uses how much.
-    Status {
-        /// Everybody whom the asker may see.
-        tenants: Vec<TenantStatus>,
-    },
-    /// It could not be done.
-    Refused {
-        /// Why, and what to do.
-        why: String,
-    },
-}
-
-/// One tenant.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct TenantStatus {
-    /// Its name.
-    pub name: String,
-    /// In memory.
-    pub temporary: TreeStatus,
-    /// On the disk.
-    pub stable: TreeStatus,
-}
-
-/// One tree.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct TreeStatus {
-    /// Where it is mounted.
-    pub path: PathBuf,
-    /// Whether it is.
-    pub is_served: bool,
-    /// Whether the kernel reads files by itself.
-    pub has_passthrough: bool,
-    /// Bytes used.
-    pub bytes: u64,
-    /// Bytes allowed.
-    pub bytes_max: u64,
-    /// Files and directories.
-    pub files: u64,
-    /// How many are allowed.
-    pub files_max: u64,
-    /// Files that somebody has open.
-    pub open: u64,
-    /// Files that went from memory to the disk since the start.
-    pub spilled_files: u64,
-    /// Their bytes.
-    pub spilled_bytes: u64,
-    /// Bytes written through the service since the start.
-    pub bytes_written: u64,
-    /// Bytes read through it, in place of by the kernel.
-    pub bytes_read: u64,
-    /// What the quota refused since the start.
-    pub refused: u64,
-}
+/// Who asks beyond so many at once is hung up on.
+const AT_ONCE_MAX: usize = 128;
 
 /// The socket, served.
 #[derive(Debug)]
@@ -98,17 +37,24 @@ fn socket(config: &FsConfig) -> PathBuf {
     config.server.runtime.join("control.sock")
 }
 
+/// What is asked about.
+struct Asked {
+    tenants: Tenants,
+    deferred: Arc<Deferred>,
+}
+
 impl Control {
-    pub(crate) fn start(tenants: Tenants, config: &FsConfig) -> anyhow::Result<Self> {
+    pub(crate) fn start(tenants: Tenants, deferred: Arc<Deferred>, config: &FsConfig) -> anyhow::Result<Self> {
         let path = socket(config);
         // The lock says that nobody else serves it.
         let _ = fs::remove_file(&path);
         let listener = UnixListener::bind(&path).with_context(|| format!("failed to listen at {}", path.display()))?;
         fs::set_permissions(&path, Permissions::from_mode(0o666)).context("failed to let tenants ask")?;
+        let asked = Arc::new(Asked { tenants, deferred });
         let work = move || {
+            let at_once = Arc::new(AtomicUsize::new(0));
             for stream in listener.incoming().flatten() {
-                // One after the other: an answer takes microseconds, and who is silent is hung up on.
-                let _ = serve(&stream, &tenants);
+                serve_beside(stream, &asked, &at_once);
             }
         };
         thread::Builder::new().name("control".to_owned()).spawn(work).context("failed to start a thread")?;
@@ -121,23 +67,60 @@ impl Control {
     }
 }
 
-fn serve(stream: &UnixStream, tenants: &Tenants) -> anyhow::Result<()> {
+/// Each in a thread of its own, so that who says nothing keeps nobody else waiting.
+fn serve_beside(stream: UnixStream, asked: &Arc<Asked>, at_once: &Arc<AtomicUsize>) {
+    if at_once.fetch_add(1, Ordering::Relaxed) >= AT_ONCE_MAX {
+        at_once.fetch_sub(1, Ordering::Relaxed);
+        return;
+    }
+    let (asked, counted) = (Arc::clone(asked), Arc::clone(at_once));
+    let work = move || {
+        let _ = serve(&stream, &asked);
+        counted.fetch_sub(1, Ordering::Relaxed);
+    };
+    if thread::Builder::new().name("answer".to_owned()).spawn(work).is_err() {
+        at_once.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn serve(stream: &UnixStream, asked: &Asked) -> anyhow::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    let uid = socket_peercred(stream)?.uid.as_raw();
+    let user = User::from(PeerCredentials::of(stream)?);
     let mut line = String::new();
     BufReader::new(stream.take(REQUEST_BYTES_MAX)).read_line(&mut line)?;
     let answer = match serde_json::from_str(&line) {
-        Ok(Request::Status) => {
-            let tenants = tenants.read().unwrap_or_else(PoisonError::into_inner);
-            let seen = tenants.iter().filter(|tenant| uid == 0 || tenant.owner.uid == uid);
-            Answer::Status { tenants: seen.map(status).collect() }
+        Ok(request) => {
+            answer(asked, &user, request).unwrap_or_else(|error| Answer::Refused { why: format!("{error:#}") })
         }
         Err(error) => Answer::Refused { why: format!("not a request: {error}") },
     };
     let mut stream = stream;
     writeln!(stream, "{}", serde_json::to_string(&answer)?)?;
     Ok(())
+}
+
+fn answer(asked: &Asked, user: &User, request: Request) -> anyhow::Result<Answer> {
+    let deferred = &asked.deferred;
+    Ok(match request {
+        Request::Status => {
+            let migration = deferred.status(user);
+            let tenants = asked.tenants.read().unwrap_or_else(PoisonError::into_inner);
+            let seen = tenants.iter().filter(|tenant| user.uid == 0 || tenant.owner.uid == user.uid);
+            Answer::Status { tenants: seen.map(status).collect(), migration }
+        }
+        Request::Defer { path, directory, mode, pool, tenant, bytes } => {
+            let (id, data) = deferred.place(user, &Wish { path, directory, mode, pool, tenant, bytes })?;
+            Answer::Deferring { id, data }
+        }
+        Request::Deferred { directory } => Answer::Deferred { files: deferred.list(user, directory.as_deref()) },
+        Request::Flush { directory } => Answer::Done { files: deferred.flush(user, directory.as_deref())? },
+        Request::Explain { path } => Answer::Explained { lines: explain(&asked.tenants, deferred, user, &path)? },
+        Request::Drop { id } => {
+            deferred.drop_left(user, id)?;
+            Answer::Done { files: 1 }
+        }
+    })
 }
 
 fn status(tenant: &Tenant) -> TenantStatus {
@@ -168,22 +151,13 @@ fn tree_status(mount: &Mount) -> TreeStatus {
     }
 }
 
-/// Asks a service that runs.
-pub fn ask(socket: &Path, request: &Request) -> anyhow::Result<Answer> {
-    let help = || format!("no minerva-fs answers at {}; start it: systemctl start minerva-fs", socket.display());
-    let mut stream = UnixStream::connect(socket).with_context(help)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    writeln!(stream, "{}", serde_json::to_string(request)?).with_context(help)?;
-    let mut line = String::new();
-    BufReader::new(&stream).read_line(&mut line).with_context(help)?;
-    serde_json::from_str(&line)
-        .context("minerva-fs gave an answer that this program does not know; is it another version?")
-}
-
 /// `minerva-fs status`.
 pub(crate) fn show_status(config: &Path, json: bool) -> anyhow::Result<()> {
-    let answer = ask(&socket(&load(config)?), &Request::Status)?;
-    let Answer::Status { tenants } = answer else { bail!("refused") };
+    let socket = socket(&load(config)?);
+    let answer = ask(&socket, &Request::Status).with_context(|| {
+        format!("no minerva-fs answers at {}; start it: systemctl start minerva-fs", socket.display())
+    })?;
+    let Answer::Status { tenants, .. } = answer else { bail!("refused") };
     if json {
         println!("{}", serde_json::to_string(&tenants)?);
         return Ok(());

@@ -10,12 +10,16 @@
 //! | `owner` | who owns a tenant's trees? |
 //! | `tenant` | one tenant's two trees |
 //! | `spiller` | when memory is short |
-//! | `control` | what the operator's tool asks |
+//! | `explain` | where does a file lie, why, and what happens next? |
+//! | `control` | what tenants and the operator's tool ask |
+//! | `deferred` | files that are at their place as a link, and are moved there later |
 //! | `doctor` | what an operator should know before it is started |
 
 mod arguments;
 mod control;
+mod deferred;
 mod doctor;
+mod explain;
 mod generate;
 mod mount_point;
 mod owner;
@@ -24,8 +28,6 @@ mod run;
 mod settings;
 mod spiller;
 mod tenant;
-
-pub use control::{Answer, Request, TenantStatus, TreeStatus, ask};
 
 use arguments::{Action, Arguments};
 use clap::Parser;

@@ -1,6 +1,7 @@
 //! Serving, from the first look at the file to the last unmount.
 
 use crate::control::Control;
+use crate::deferred::{Deferred, Mover};
 use crate::owner::Owner;
 use crate::pool::{self, PoolLock};
 use crate::settings::load;
@@ -53,7 +54,9 @@ pub(crate) fn serve(path: &Path) -> anyhow::Result<()> {
     let lock = PoolLock::take(&config)?;
     let tenants = start_all(&config)?;
     let spiller = Spiller::start(Arc::clone(&tenants), &config)?;
-    let control = Control::start(Arc::clone(&tenants), &config)?;
+    let deferred = Arc::new(Deferred::open(&config, Arc::clone(&tenants))?);
+    let mover = Mover::start(Arc::clone(&deferred))?;
+    let control = Control::start(Arc::clone(&tenants), Arc::clone(&deferred), &config)?;
     let status = format!("{} tenants are served at {}", config.tenants.len(), config.server.mount.display());
     eprintln!("minerva-fs: {status}");
     // Whoever does not listen has no need to know.
@@ -61,6 +64,8 @@ pub(crate) fn serve(path: &Path) -> anyhow::Result<()> {
     signals.forever().next();
     let _ = sd_notify::notify(&[NotifyState::Stopping]);
     control.stop();
+    mover.stop();
+    deferred.close();
     spiller.stop();
     let done = stop_all(&tenants, &mut signals);
     for name in config.tenants.keys() {

@@ -3,6 +3,7 @@
 use crate::owner::Owner;
 use crate::{mount_point, pool};
 use anyhow::Context;
+use minerva_api::cache::Pool;
 use minerva_cachefs::{Account, MountOptions, Mounted, SpillArea, Tree, TreeOptions, mount};
 use minerva_config::{FsConfig, FsTenantSettings};
 use rustix::io::Errno;
@@ -72,6 +73,14 @@ impl Tenant {
         };
         tenant.warn();
         Ok(tenant)
+    }
+
+    /// The tree in a pool.
+    pub(crate) fn mount(&self, pool: Pool) -> &Mount {
+        match pool {
+            Pool::Temporary => &self.temporary,
+            Pool::Stable => &self.stable,
+        }
     }
 
     /// Says what an operator may not have meant.

@@ -1,6 +1,6 @@
 //! Every key of `fs.toml`. Rows as in `crate::keys`.
 
-use super::{FsServerSettings, FsTenantSettings, StablePoolSettings, TemporaryPoolSettings};
+use super::{FsServerSettings, FsTenantSettings, MigrationSettings, StablePoolSettings, TemporaryPoolSettings};
 use crate::forms::{PATH_FORM, absolute, group_name, show_path};
 use crate::key::{Key, Kind, show_size, show_text};
 
@@ -64,6 +64,23 @@ pub(super) const STABLE: &[Key<StablePoolSettings>] = &[
         doc: "What stays free on that disk whatever the quotas say.",
         kind: Kind::Size { least: 0, most: BYTES_MAX, set: |p, v| p.reserve_bytes = v },
         show: |p| show_size(p.reserve_bytes),
+        example: "",
+    },
+];
+
+pub(super) const MIGRATION: &[Key<MigrationSettings>] = &[
+    Key {
+        name: "daemon",
+        doc: "The socket of minervad, which is asked who uses a disk; where nobody listens the disk's own counters tell.",
+        kind: Kind::Text { form: PATH_FORM, set: |m, v| absolute(v).map(|path| m.daemon = path) },
+        show: |m| show_path(&m.daemon),
+        example: "",
+    },
+    Key {
+        name: "defer_up_to",
+        doc: "Percent of a tenant's pool up to which it takes files that are to go elsewhere later; above it programs write to the place itself.",
+        kind: Kind::Whole { least: 0, most: 100, set: |m, v| m.defer_up_to_percent = v as u32 },
+        show: |m| Some(m.defer_up_to_percent.to_string()),
         example: "",
     },
 ];

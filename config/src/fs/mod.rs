@@ -5,7 +5,7 @@ mod reader;
 
 use crate::problem::{ConfigError, ConfigErrors, Problem};
 use crate::template::write_keys;
-use keys::{SERVER, STABLE, TEMPORARY, TENANT};
+use keys::{MIGRATION, SERVER, STABLE, TEMPORARY, TENANT};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -18,6 +18,8 @@ pub struct FsConfig {
     pub temporary: TemporaryPoolSettings,
     /// The pool on a disk set aside.
     pub stable: StablePoolSettings,
+    /// Files that are to go to a place of their own.
+    pub migration: MigrationSettings,
     /// Who has a tree, by name.
     pub tenants: BTreeMap<String, FsTenantSettings>,
     /// What is allowed and probably not meant.
@@ -68,6 +70,21 @@ pub struct StablePoolSettings {
 impl Default for StablePoolSettings {
     fn default() -> Self {
         Self { path: PathBuf::from("/var/lib/minerva/pool"), reserve_bytes: 64 << 20 }
+    }
+}
+
+/// `[migration]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MigrationSettings {
+    /// The daemon's socket, which is asked who uses a disk; where nobody listens the disk's own counters tell.
+    pub daemon: PathBuf,
+    /// Percent of a tenant's pool up to which files are taken that are to go elsewhere later.
+    pub defer_up_to_percent: u32,
+}
+
+impl Default for MigrationSettings {
+    fn default() -> Self {
+        Self { daemon: PathBuf::from("/run/minerva/minervad.sock"), defer_up_to_percent: 90 }
     }
 }
 
@@ -133,6 +150,8 @@ pub fn fs_default_file() -> String {
     write_keys(&mut out, TEMPORARY, &TemporaryPoolSettings::default(), false);
     out.push_str("\n# A directory on a disk set aside.\n[pools.stable]\n");
     write_keys(&mut out, STABLE, &StablePoolSettings::default(), false);
+    out.push_str("\n# Files in the pool that are to go to a place of their own when its disk is quiet.\n[migration]\n");
+    write_keys(&mut out, MIGRATION, &MigrationSettings::default(), false);
     out.push_str(
         "\n# One table a tenant; its trees are MOUNT/NAME/temporary and MOUNT/NAME/stable.\n# [tenants.web]\n",
     );

@@ -1,7 +1,7 @@
 //! Reads `fs.toml` and its drop-ins onto one another.
 
 use super::FsConfig;
-use super::keys::{SERVER, STABLE, TEMPORARY, TENANT};
+use super::keys::{MIGRATION, SERVER, STABLE, TEMPORARY, TENANT};
 use crate::judge::{Judge, Locations};
 use crate::layered::read_layers;
 use crate::problem::{ConfigErrors, Problem};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::DeValue;
 
-const TABLES: [&str; 3] = ["server", "pools", "tenants"];
+const TABLES: [&str; 4] = ["server", "pools", "migration", "tenants"];
 const POOLS: [&str; 2] = ["temporary", "stable"];
 /// It is the name of a directory, and part of the name of a mount.
 const NAME_BYTES_MAX: usize = 64;
@@ -31,6 +31,11 @@ fn read_file(judge: &mut Judge<'_>, config: &mut FsConfig) {
             }
         }
         "pools" => judge.fs_pools(value, config),
+        "migration" => {
+            if let Some(table) = judge.table(value, "migration") {
+                judge.keys("migration", table, MIGRATION, &mut config.migration);
+            }
+        }
         _ => judge.fs_tenants(value, config),
     });
 }

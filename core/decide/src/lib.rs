@@ -25,6 +25,7 @@
 //! | `disk` | who competes on one disk; finds what changed |
 //! | `usage` | one history: its averages, its group, what the store has of it |
 //! | `keys` | which tenants share a history |
+//! | `migration` | which file of the cache's pool goes to its own disk next, and how fast |
 //!
 //! Only tenants on the same disk are compared, with everyone who is remembered there, idle or not. A tenant whom a rule
 //! excludes is measured too, so that others are not called heavy beside it, but gets no decision and counts as neutral.
@@ -55,6 +56,7 @@ mod lag;
 mod levels;
 mod makespan;
 mod member;
+mod migration;
 mod operation;
 mod operator;
 mod part;
@@ -73,6 +75,7 @@ mod usage;
 mod usual_disk;
 
 pub use compose::DecideInput;
+pub use migration::{Migration, MigrationOrder, MigrationPace, TargetDisk, ToldBy, WaitingFile};
 pub use part::Part;
 
 use crate::compose::SharePolicy;

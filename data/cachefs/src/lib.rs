@@ -34,4 +34,4 @@ pub use file_system::{
 };
 pub use fuse::{MountOptions, Mounted, mount};
 pub use spill::{SpillArea, SpillError, SpillPass};
-pub use tree::{Tree, TreeCounters, TreeError, TreeOptions};
+pub use tree::{DEFERRED, MoveRefusal, Moving, Tree, TreeCounters, TreeError, TreeOptions, Whereabouts};

@@ -3,6 +3,7 @@
 use crate::file_system::{Attributes, Moment, Result};
 use crate::reopen::reopen;
 use rustix::fs::{FileType, OFlags, Stat, fstat};
+use rustix::io::Errno;
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -47,6 +48,22 @@ pub(crate) struct NodeState {
     pub(crate) unsynced_parent: Option<Arc<Node>>,
     /// Something was written since the last sync.
     pub(crate) is_dirty: bool,
+    /// Counts what changed, data or attributes, so that who copied it knows whether the copy still is one.
+    pub(crate) changes: u64,
+    /// It is at its own place now, and this is no longer the file.
+    pub(crate) has_moved: bool,
+}
+
+impl NodeState {
+    /// Something is about to change; not in a file that has moved, which the kernel is to look up anew.
+    pub(crate) fn change(&mut self) -> Result<()> {
+        if self.has_moved {
+            return Err(Errno::STALE);
+        }
+        self.is_dirty = true;
+        self.changes += 1;
+        Ok(())
+    }
 }
 
 impl Node {

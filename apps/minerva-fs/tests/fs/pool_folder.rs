@@ -1,6 +1,6 @@
 //! A pool of a test's own, and the service over it. Whatever it makes is gone with it.
 
-use minerva_fs::{Answer, Request, TenantStatus, ask};
+use minerva_api::cache::{Answer, Request, TenantStatus, ask};
 use rustix::mount::{UnmountFlags, unmount};
 use rustix::process::{Pid, Signal, kill_process};
 use std::path::{Path, PathBuf};
@@ -89,7 +89,18 @@ impl PoolFolder {
 
     /// Starts it, and waits until it serves.
     pub(crate) fn serve(&self) -> Service {
-        let mut service = Service(self.command().stderr(Stdio::inherit()).spawn().unwrap());
+        self.wait_for(self.command())
+    }
+
+    /// The same, and it kills itself at a step of a move.
+    pub(crate) fn serve_dying(&self, step: u32) -> Service {
+        let mut command = self.command();
+        command.env("MINERVA_TEST_DIE_AT_STEP", step.to_string());
+        self.wait_for(command)
+    }
+
+    fn wait_for(&self, mut command: Command) -> Service {
+        let mut service = Service(command.stderr(Stdio::inherit()).spawn().unwrap());
         let begun = Instant::now();
         while !self.is_ready() {
             assert!(service.0.try_wait().unwrap().is_none(), "the service ended before it served");
@@ -99,7 +110,7 @@ impl PoolFolder {
         service
     }
 
-    fn socket(&self) -> PathBuf {
+    pub(crate) fn socket(&self) -> PathBuf {
         self.folder.path().join("run/control.sock")
     }
 
@@ -109,8 +120,8 @@ impl PoolFolder {
 
     pub(crate) fn status(&self) -> TenantStatus {
         match ask(&self.socket(), &Request::Status).unwrap() {
-            Answer::Status { tenants } => tenants.into_iter().find(|tenant| tenant.name == TENANT).unwrap(),
-            Answer::Refused { why } => panic!("{why}"),
+            Answer::Status { tenants, .. } => tenants.into_iter().find(|tenant| tenant.name == TENANT).unwrap(),
+            other => panic!("{other:?}"),
         }
     }
 

@@ -108,12 +108,10 @@ fn new_time(time: TimeOrNow) -> NewTime {
         TimeOrNow::Now => NewTime::Now,
         TimeOrNow::SpecificTime(time) => NewTime::At(match time.duration_since(UNIX_EPOCH) {
             Ok(since) => Moment { seconds: since.as_secs() as i64, nanoseconds: since.subsec_nanos() },
+            // The library takes nanoseconds of a time before 1970 off it in place of adding them.
             Err(before) => {
                 let before = before.duration();
-                match before.subsec_nanos() {
-                    0 => Moment { seconds: -(before.as_secs() as i64), nanoseconds: 0 },
-                    part => Moment { seconds: -(before.as_secs() as i64) - 1, nanoseconds: 1_000_000_000 - part },
-                }
+                Moment { seconds: -(before.as_secs() as i64), nanoseconds: before.subsec_nanos() }
             }
         }),
     }

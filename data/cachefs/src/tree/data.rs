@@ -68,6 +68,10 @@ impl Tree {
     /// same file below for all of them.
     fn open_node(&self, node: Arc<Node>, is_writable: bool) -> Result<Opened> {
         let mut state = node.lock();
+        if state.has_moved {
+            // The kernel goes through the names again, and finds it at its place.
+            return Err(Errno::STALE);
+        }
         let data = node.open_data(&state)?;
         if state.opens == 0 {
             // A file that may grow beyond memory has to be able to move while it is written.
@@ -80,6 +84,8 @@ impl Tree {
         }
         state.opens += 1;
         state.writers += u64::from(is_writable);
+        // What is stored through a mapping is not seen.
+        state.changes += u64::from(is_writable);
         let is_with_kernel = state.is_with_kernel;
         drop(state);
         let counted = if is_with_kernel { &self.counters.opened_with_kernel } else { &self.counters.opened_here };
@@ -162,7 +168,7 @@ impl Tree {
         if origin.ends_privileges {
             end_privileges(node, &state);
         }
-        state.is_dirty = true;
+        state.change()?;
         let written = write_all(&data, &bytes[..fitting as usize], offset);
         self.settle(node, &mut state, reserved);
         let written = written?;
@@ -260,7 +266,7 @@ impl Tree {
         if caller.uid != 0 {
             end_privileges(node, &state);
         }
-        state.is_dirty = true;
+        state.change()?;
         let done = fallocate(&*data, mode, offset, length);
         self.settle(node, &mut state, reserved);
         done

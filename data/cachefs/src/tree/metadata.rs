@@ -21,6 +21,7 @@ impl Tree {
     pub(super) fn do_set_attributes(&self, caller: Caller, number: u64, changes: &Changes) -> Result<Attributes> {
         let node = self.node(number)?;
         let mut state = node.lock();
+        state.change()?;
         if let Some(mode) = changes.mode {
             chmod(path_of(&node.path), Mode::from_raw_mode(mode & 0o7777))?;
         }
@@ -37,7 +38,6 @@ impl Tree {
         if changes.accessed.is_some() || changes.modified.is_some() {
             set_times(&node, &state, changes)?;
         }
-        state.is_dirty = true;
         let mut shown = node.attributes(&state)?;
         shown.node = number;
         Ok(shown)
@@ -81,13 +81,13 @@ impl Tree {
     pub(super) fn do_set_xattr(&self, number: u64, name: &OsStr, value: &[u8], flags: i32) -> Result<()> {
         let node = self.node(number)?;
         let flags = XattrFlags::from_bits(flags as u32).ok_or(Errno::INVAL)?;
-        node.lock().is_dirty = true;
+        node.lock().change()?;
         setxattr(path_of(&node.path), name, value, flags)
     }
 
     pub(super) fn do_remove_xattr(&self, number: u64, name: &OsStr) -> Result<()> {
         let node = self.node(number)?;
-        node.lock().is_dirty = true;
+        node.lock().change()?;
         removexattr(path_of(&node.path), name)
     }
 

@@ -1,18 +1,21 @@
 //! A directory served as a file system: every name, attribute and byte is that of the file below, and each is accounted.
 
 mod data;
+mod deferred;
 mod directories;
 mod metadata;
 mod names;
 mod operations;
 mod spilling;
 
+pub use deferred::{DEFERRED, MoveRefusal, Moving};
+
 use crate::account::{Account, Usage};
 use crate::census::{Census, walk};
 use crate::file_system::{Attributes, Result};
 use crate::node::{Node, NodeTable, ROOT, charge};
 use crate::spill::SpillArea;
-use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2};
 use rustix::io::Errno;
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -77,6 +80,17 @@ pub struct Tree {
     passes_through: AtomicBool,
     pub(crate) counters: TreeCounters,
     found: Census,
+}
+
+/// Where a file lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Whereabouts {
+    /// On the disk, though its name is in memory.
+    pub is_spilled: bool,
+    /// Bytes that it occupies.
+    pub bytes: u64,
+    /// How often it is open.
+    pub opens: u64,
 }
 
 /// An open file or directory.
@@ -146,6 +160,18 @@ impl Tree {
     /// What was done so far.
     pub fn counters(&self) -> &TreeCounters {
         &self.counters
+    }
+
+    /// Where a file lies, by its path from the root; no link is followed.
+    pub fn whereabouts(&self, path: &Path) -> Result<Whereabouts> {
+        let how = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let stat = fstat(openat2(&self.root.path, path, flags, Mode::empty(), how)?)?;
+        let spilled = self.spill.as_ref().filter(|spill| spill.has(stat.st_ino));
+        let spilled = spilled.map(|spill| spill.open_data(stat.st_ino).and_then(fstat)).transpose()?;
+        let opens = self.nodes.get(stat.st_ino).map_or(0, |node| node.lock().opens);
+        let bytes = charge(spilled.as_ref().unwrap_or(&stat));
+        Ok(Whereabouts { is_spilled: spilled.is_some(), bytes, opens })
     }
 
     /// Nodes that the kernel knows, and open handles.

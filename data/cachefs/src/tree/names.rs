@@ -81,12 +81,18 @@ impl Tree {
 
     pub(super) fn do_link(&self, node: u64, parent: u64, name: &OsStr) -> Result<Attributes> {
         let (node, parent) = (self.node(node)?, self.node(parent)?);
-        linkat(&node.path, "", &parent.path, name, AtFlags::EMPTY_PATH)?;
+        {
+            let mut state = node.lock();
+            // Whoever moves the file to its place would leave this name behind with what is no longer the file.
+            state.change()?;
+            linkat(&node.path, "", &parent.path, name, AtFlags::EMPTY_PATH)?;
+        }
         self.name_new(&parent, name)
     }
 
     pub(super) fn do_remove(&self, parent: u64, name: &OsStr, is_directory: bool) -> Result<()> {
         let parent = self.node(parent)?;
+        self.refuse_deferred(&parent, name)?;
         let victim = peek(&parent, name)?;
         let flags = if is_directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
         unlinkat(&parent.path, name, flags)?;
@@ -100,6 +106,8 @@ impl Tree {
             return Err(Errno::INVAL);
         }
         let (old, new) = (self.node(from.0)?, self.node(to.0)?);
+        self.refuse_deferred(&old, from.1)?;
+        self.refuse_deferred(&new, to.1)?;
         let is_over = !flags.intersects(RenameFlags::NOREPLACE | RenameFlags::EXCHANGE);
         let victim = if is_over { peek(&new, to.1).ok() } else { None };
         renameat_with(&old.path, from.1, &new.path, to.1, flags)?;
@@ -123,7 +131,7 @@ impl Tree {
     }
 
     /// A name is gone: with the last one the file is off the account, and its bytes too unless somebody has it open.
-    fn after_removal(&self, victim: OwnedFd) {
+    pub(super) fn after_removal(&self, victim: OwnedFd) {
         let Ok(stat) = fstat(&victim) else { return };
         let is_directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
         if stat.st_nlink > 0 && !is_directory {

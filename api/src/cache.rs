@@ -1,0 +1,240 @@
+//! What is said at the socket of `minerva-fs`: a line of JSON asks, a line of JSON answers, one of each a connection. Later versions add
+//! questions and fields; what is not known is passed over.
+
+use serde::{Deserialize, Serialize};
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Where the service listens unless the operator's file says otherwise.
+pub const SOCKET_DEFAULT: &str = "/run/minerva-fs/control.sock";
+/// The environment variable that names another socket.
+pub const SOCKET_VARIABLE: &str = "MINERVA_CACHE_SOCKET";
+/// How long an answer is waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The socket that is meant where none is named.
+pub fn socket() -> PathBuf {
+    std::env::var_os(SOCKET_VARIABLE).map_or_else(|| PathBuf::from(SOCKET_DEFAULT), PathBuf::from)
+}
+
+/// A pool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pool {
+    /// Memory; lost by a restart of the machine.
+    Temporary,
+    /// The disk set aside.
+    #[default]
+    Stable,
+}
+
+impl Pool {
+    /// As people write it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Temporary => "temporary",
+            Self::Stable => "stable",
+        }
+    }
+}
+
+/// What is asked. Root sees and does everything, others what is their own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "ask")]
+pub enum Request {
+    /// Who uses how much.
+    Status,
+    /// A file of the pool that is at `path` at once, as a link, and is moved there later.
+    Defer {
+        /// Where it is to go, from the root.
+        path: PathBuf,
+        /// Device and inode of the directory of `path` as the asker sees it, so that a path of another namespace is not taken for one
+        /// of the service's.
+        directory: (u64, u64),
+        /// Permissions of the new file.
+        mode: u32,
+        /// Which pool it waits in.
+        #[serde(default)]
+        pool: Pool,
+        /// As which tenant, where the asker is several or root.
+        #[serde(default)]
+        tenant: Option<String>,
+        /// How long it is expected to become, in bytes; 0 where that is not known.
+        #[serde(default)]
+        bytes: u64,
+    },
+    /// The files that wait.
+    Deferred {
+        /// Only those that are to go to this directory, or below it.
+        #[serde(default)]
+        directory: Option<PathBuf>,
+    },
+    /// Files that wait are to be moved now, slowly where others use the disk.
+    Flush {
+        /// Only those that are to go to this directory, or below it.
+        #[serde(default)]
+        directory: Option<PathBuf>,
+    },
+    /// Where a file lies, why, and what happens next.
+    Explain {
+        /// The file, from the root: in a pool, or a link into one.
+        path: PathBuf,
+    },
+    /// A file of the pool to which no link leads any more is removed.
+    Drop {
+        /// Its number.
+        id: u64,
+    },
+}
+
+/// What is answered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "answer")]
+pub enum Answer {
+    /// Who uses how much.
+    Status {
+        /// Everybody whom the asker may see.
+        tenants: Vec<TenantStatus>,
+        /// What waits, over all of them.
+        #[serde(default)]
+        migration: MigrationStatus,
+    },
+    /// The file is there, and empty.
+    Deferring {
+        /// Its number.
+        id: u64,
+        /// What is to be opened and written.
+        data: PathBuf,
+    },
+    /// Files that wait.
+    Deferred {
+        /// Each.
+        files: Vec<DeferredFile>,
+    },
+    /// It is done.
+    Done {
+        /// For so many files.
+        files: u64,
+    },
+    /// Where a file lies.
+    Explained {
+        /// In words, a sentence each.
+        lines: Vec<String>,
+    },
+    /// It could not be done.
+    Refused {
+        /// Why, and what to do.
+        why: String,
+    },
+}
+
+/// What waits, and what was moved since the start.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MigrationStatus {
+    /// Files that wait.
+    pub waiting_files: u64,
+    /// Their bytes.
+    pub waiting_bytes: u64,
+    /// Files to which no link leads any more.
+    pub left_files: u64,
+    /// Files moved.
+    pub moved_files: u64,
+    /// Their bytes.
+    pub moved_bytes: u64,
+    /// Attempts that ended without a move.
+    pub failed: u64,
+    /// Who tells how many use a disk: `daemon` or `counters`.
+    pub told_by: String,
+}
+
+/// A file that waits.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeferredFile {
+    /// Its number.
+    pub id: u64,
+    /// Whose it is.
+    pub tenant: String,
+    /// Where it is to go.
+    pub path: String,
+    /// Where it lies.
+    pub data: String,
+    /// Bytes that it occupies.
+    pub bytes: u64,
+    /// Seconds since it was asked for.
+    pub waited_seconds: u64,
+    /// `waiting`, `copying`, `switching`, `left`.
+    pub step: String,
+    /// Why it has not moved yet.
+    pub why: String,
+}
+
+/// One tenant.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TenantStatus {
+    /// Its name.
+    pub name: String,
+    /// In memory.
+    pub temporary: TreeStatus,
+    /// On the disk.
+    pub stable: TreeStatus,
+}
+
+/// One tree.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TreeStatus {
+    /// Where it is mounted.
+    pub path: PathBuf,
+    /// Whether it is.
+    pub is_served: bool,
+    /// Whether the kernel reads files by itself.
+    pub has_passthrough: bool,
+    /// Bytes used.
+    pub bytes: u64,
+    /// Bytes allowed.
+    pub bytes_max: u64,
+    /// Files and directories.
+    pub files: u64,
+    /// How many are allowed.
+    pub files_max: u64,
+    /// Files that somebody has open.
+    pub open: u64,
+    /// Files that went from memory to the disk since the start.
+    pub spilled_files: u64,
+    /// Their bytes.
+    pub spilled_bytes: u64,
+    /// Bytes written through the service since the start.
+    pub bytes_written: u64,
+    /// Bytes read through it, in place of by the kernel.
+    pub bytes_read: u64,
+    /// What the quota refused since the start.
+    pub refused: u64,
+}
+
+/// Asks the service that listens at `socket`. An error says that nobody does, or that its answer cannot be read.
+pub fn ask(socket: &Path, request: &Request) -> io::Result<Answer> {
+    let mut stream = UnixStream::connect(socket)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    writeln!(stream, "{}", serde_json::to_string(request)?)?;
+    let mut line = String::new();
+    BufReader::new(&stream).read_line(&mut line)?;
+    Ok(serde_json::from_str(&line)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Answer, Pool, Request};
+
+    #[test]
+    fn what_other_versions_say_is_understood_as_far_as_it_is_known() {
+        let older = r#"{"ask":"defer","path":"/data/a","directory":[1,2],"mode":420,"of_a_later_version":1}"#;
+        let request: Request = serde_json::from_str(older).unwrap();
+        let Request::Defer { pool: Pool::Stable, tenant: None, bytes: 0, mode: 420, .. } = request else {
+            panic!("{request:?}")
+        };
+        let answer: Answer = serde_json::from_str(r#"{"answer":"status","tenants":[]}"#).unwrap();
+        assert!(matches!(answer, Answer::Status { .. }), "{answer:?}");
+    }
+}

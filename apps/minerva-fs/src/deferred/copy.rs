@@ -1,0 +1,123 @@
+//! Copies a file to its own disk, a piece at a time, past the page cache where the file system lets it: after a piece nothing of it is
+//! under way any more, so that whoever comes back to the disk waits for one piece at most.
+
+use minerva_cachefs::{Attributes, Moment, Moving};
+use rustix::fs::{
+    FallocateFlags, Gid, Mode, OFlags, SeekFrom, Timespec, Timestamps, Uid, XattrFlags, fallocate, fchmod, fchown,
+    fdatasync, fsetxattr, fstat, fstatvfs, fsync, ftruncate, futimens, openat, seek,
+};
+use rustix::io::{Errno, pread, pwrite};
+use std::io;
+use std::os::fd::OwnedFd;
+
+/// What is written at once.
+pub(super) const PIECE: usize = 1 << 20;
+/// What direct writes are aligned to.
+const BLOCK: u64 = 4096;
+/// The unit in which `stat` counts.
+const SECTOR: u64 = 512;
+
+/// A copy under way.
+#[derive(Debug)]
+pub(super) struct Copy {
+    to: OwnedFd,
+    is_direct: bool,
+    /// As it was before it was read.
+    from: Attributes,
+    at: u64,
+    buffer: Vec<u8>,
+}
+
+impl Copy {
+    /// Makes the copy, empty, with room for all that is to come: a full disk is met here and not in the middle.
+    pub(super) fn begin(directory: &OwnedFd, name: &str, from: &Attributes) -> io::Result<Self> {
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mode = Mode::RUSR | Mode::WUSR;
+        let (to, is_direct) = match openat(directory, name, flags | OFlags::DIRECT, mode) {
+            // Some file systems make the file and then refuse the flag.
+            Err(Errno::INVAL) => (openat(directory, name, flags - OFlags::EXCL, mode)?, false),
+            opened => (opened?, true),
+        };
+        let (occupied, below) = (from.blocks * SECTOR, fstatvfs(&to)?);
+        if below.f_bavail * below.f_frsize < occupied {
+            return Err(Errno::NOSPC.into());
+        }
+        let is_whole = occupied >= from.size && from.size > 0;
+        match if is_whole { fallocate(&to, FallocateFlags::empty(), 0, from.size) } else { Ok(()) } {
+            // Then it is met in the middle after all.
+            Ok(()) | Err(Errno::OPNOTSUPP) => (),
+            Err(error) => return Err(error.into()),
+        }
+        Ok(Self { to, is_direct, from: *from, at: 0, buffer: vec![0; PIECE + BLOCK as usize] })
+    }
+
+    /// Copies the next piece; whether there was one.
+    pub(super) fn piece(&mut self, from: &OwnedFd) -> io::Result<bool> {
+        if self.at >= self.from.size {
+            return Ok(false);
+        }
+        let data = match seek(from, SeekFrom::Data(self.at)) {
+            Ok(data) => data,
+            Err(Errno::NXIO) => return Ok(false),
+            Err(error) => return Err(error.into()),
+        };
+        let start = data / BLOCK * BLOCK;
+        let hole = seek(from, SeekFrom::Hole(data))?.min(self.from.size);
+        let want = hole.div_ceil(BLOCK) * BLOCK - start;
+        let want = want.min(PIECE as u64) as usize;
+        let offset = self.buffer.as_ptr().align_offset(BLOCK as usize);
+        let piece = &mut self.buffer[offset..offset + want];
+        let mut read = 0;
+        while read < want {
+            match pread(from, &mut piece[read..], start + read as u64) {
+                Ok(0) => break,
+                Ok(more) => read += more,
+                Err(Errno::INTR) => (),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        piece[read..].fill(0);
+        // Up to the end of a block; what is beyond the end of the file is cut off at last.
+        let length = read.div_ceil(BLOCK as usize) * BLOCK as usize;
+        let mut written = 0;
+        while written < length {
+            match pwrite(&self.to, &piece[written..length], start + written as u64) {
+                Ok(more) => written += more,
+                Err(Errno::INTR) => (),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if !self.is_direct {
+            fdatasync(&self.to)?;
+        }
+        self.at = start + want as u64;
+        Ok(true)
+    }
+
+    /// Bytes up to where it has come.
+    pub(super) fn done(&self) -> u64 {
+        self.at.min(self.from.size)
+    }
+
+    /// Makes it the file in all but its name, durable; its inode.
+    pub(super) fn finish(&self, moving: &Moving) -> io::Result<u64> {
+        let from = &self.from;
+        ftruncate(&self.to, self.from.size)?;
+        fchown(&self.to, Some(Uid::from_raw(from.uid)), Some(Gid::from_raw(from.gid)))?;
+        // After the owner, whose change would take capabilities away, and before the mode, which holds a part of an access control list.
+        for (name, value) in moving.xattrs()? {
+            fsetxattr(&self.to, &name, &value, XattrFlags::empty()).map_err(|error| {
+                let why = io::Error::from(error);
+                io::Error::new(why.kind(), format!("its attribute {} cannot be kept there: {why}", name.display()))
+            })?;
+        }
+        fchmod(&self.to, Mode::from_raw_mode(from.mode & 0o7777))?;
+        futimens(&self.to, &Timestamps { last_access: time(from.accessed), last_modification: time(from.modified) })?;
+        fsync(&self.to)?;
+        Ok(fstat(&self.to)?.st_ino)
+    }
+}
+
+fn time(moment: Moment) -> Timespec {
+    Timespec { tv_sec: moment.seconds, tv_nsec: moment.nanoseconds.into() }
+}

@@ -1,0 +1,249 @@
+//! One file on its way: what is found where it is to go, the copy, the exchange, and what a step that was not finished left behind.
+//!
+//! | found after a crash | what was done | what is done |
+//! |---|---|---|
+//! | `placing` | a link may be there, to an empty file | with the link it waits; without, both go |
+//! | `copying` | a part of a copy | it goes, and the copy is begun anew |
+//! | `switching`, the link at its place | nothing yet | as `copying` |
+//! | `switching`, the copy at its place, the link beside it | the exchange | the link goes, then the file in the pool |
+//! | `switching`, the copy at its place, something else beside it | the exchange, though somebody had replaced the link | back again |
+
+use super::copy::Copy;
+use super::failpoint::reach;
+use super::site::{Site, Standing};
+use super::user::User;
+use minerva_cachefs::{DEFERRED, MoveRefusal, Moving, Tree};
+use minerva_store::{Deferral, DeferralStep};
+use rustix::io::Errno;
+use std::ffi::OsStr;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Why a file has not moved.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Obstacle {
+    /// It cannot be moved now.
+    #[error(transparent)]
+    Pool(#[from] MoveRefusal),
+    /// The link is gone, or another's.
+    #[error("{0}")]
+    Left(String),
+    /// It is not in the pool any more.
+    #[error("it was removed from the pool")]
+    Gone,
+    /// It cannot be done there.
+    #[error("{0}")]
+    Place(String),
+    /// The log of what is under way cannot be written.
+    #[error("{0}")]
+    Log(String),
+}
+
+impl From<io::Error> for Obstacle {
+    fn from(error: io::Error) -> Self {
+        Self::Place(match error.raw_os_error().map(Errno::from_raw_os_error) {
+            Some(Errno::NOSPC) => "its disk has no room for it".to_owned(),
+            Some(Errno::DQUOT) => "its user's quota there has no room for it".to_owned(),
+            Some(Errno::ROFS) => "its disk is read-only".to_owned(),
+            Some(Errno::ACCESS | Errno::PERM) => format!("its user may not write there any more ({error})"),
+            Some(Errno::INVAL | Errno::NOSYS) => format!("its file system cannot exchange two names ({error})"),
+            _ => format!("its disk says: {error}"),
+        })
+    }
+}
+
+impl From<anyhow::Error> for Obstacle {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Place(format!("{error:#}"))
+    }
+}
+
+/// Keeps what becomes of a row before it is done.
+pub(super) type Keep<'a> = &'a dyn Fn(&Deferral) -> Result<(), Obstacle>;
+
+/// The text of the link to a file of the pool.
+pub(super) fn link_text(mount: &Path, source: &OsStr) -> PathBuf {
+    mount.join(DEFERRED).join(source)
+}
+
+/// The user of a row.
+pub(super) fn user(row: &Deferral) -> User {
+    let (uid, gid, groups) = row.user.clone();
+    User { uid, gid, groups }
+}
+
+/// A file on its way.
+#[derive(Debug)]
+pub(super) struct Job {
+    pub(super) row: Deferral,
+    link: PathBuf,
+    site: Site,
+    moving: Moving,
+    copy: Copy,
+}
+
+impl Job {
+    /// Looks whether the file can be moved, and begins the copy.
+    pub(super) fn begin(mut row: Deferral, tree: &Arc<Tree>, mount: &Path, keep: Keep<'_>) -> Result<Self, Obstacle> {
+        let link = link_text(mount, &row.source);
+        let site = Site::open(&row.directory, row.directory_identity)?;
+        find_link(&site, &mut row, &link)?;
+        let moving = tree.begin_move(&row.source)?;
+        let attributes = moving.attributes().map_err(MoveRefusal::Failed)?;
+        row.step = DeferralStep::Copying;
+        keep(&row)?;
+        reach();
+        // What an earlier attempt left.
+        site.remove(OsStr::new(&row.copy_name()))?;
+        let begun = user(&row).act(|| Copy::begin(&site.directory, &row.copy_name(), &attributes));
+        match begun {
+            Ok(copy) => Ok(Self { row, link, site, moving, copy }),
+            Err(error) => {
+                let _ = site.remove(OsStr::new(&row.copy_name()));
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Copies the next piece; whether there was one.
+    pub(super) fn piece(&mut self) -> Result<bool, Obstacle> {
+        if self.moving.is_disturbed() {
+            return Err(MoveRefusal::Open.into());
+        }
+        reach();
+        Ok(self.copy.piece(self.moving.data())?)
+    }
+
+    /// How far it has come.
+    pub(super) fn done_bytes(&self) -> u64 {
+        self.copy.done()
+    }
+
+    /// Puts the copy in the link's place and removes what is in the pool. On an error the file is still in the pool.
+    pub(super) fn finish(mut self, keep: Keep<'_>) -> Result<(), Obstacle> {
+        self.row.copy_inode = self.copy.finish(&self.moving)?;
+        reach();
+        self.row.step = DeferralStep::Switching;
+        keep(&self.row)?;
+        reach();
+        let Self { row, link, site, moving, .. } = self;
+        if let Err(obstacle) = moving.switch(|| switch(&site, &row, &link)) {
+            // Only what is known to be the copy: what else may be under that name is somebody's.
+            let copy = row.copy_name();
+            if site.standing(OsStr::new(&copy), &row, &link)? == Standing::Copy {
+                site.remove(OsStr::new(&copy))?;
+            }
+            return Err(obstacle);
+        }
+        reach();
+        // Only now that the new name is durable may the old file go.
+        site.remove(OsStr::new(&row.copy_name()))?;
+        reach();
+        site.sync()?;
+        reach();
+        moving.remove().map_err(|error| Obstacle::Pool(MoveRefusal::Failed(error)))?;
+        reach();
+        Ok(())
+    }
+
+    /// Ends it where it is; the copy goes.
+    pub(super) fn abandon(self) -> Deferral {
+        let _ = self.site.remove(OsStr::new(&self.row.copy_name()));
+        self.row
+    }
+}
+
+/// Exchanges link and copy in the name of who asked, and back if it was not the link that stood there.
+fn switch(site: &Site, row: &Deferral, link: &Path) -> Result<(), Obstacle> {
+    let copy = row.copy_name();
+    let copy = OsStr::new(&copy);
+    let exchange = || site.exchange(copy, &row.name).map_err(Obstacle::from);
+    match site.standing(&row.name, row, link)? {
+        Standing::Link => (),
+        standing => return Err(replaced(standing)),
+    }
+    user(row).act(exchange)?;
+    reach();
+    match site.standing(copy, row, link)? {
+        Standing::Link => Ok(()),
+        standing => {
+            // Somebody replaced the link since it was looked at: what they made goes back under its name.
+            user(row).act(exchange)?;
+            Err(replaced(standing))
+        }
+    }
+}
+
+fn replaced(by: Standing) -> Obstacle {
+    Obstacle::Left(match by {
+        Standing::Nothing => "the link to it was removed, or moved to another directory".to_owned(),
+        _ => "something else has taken the place of the link to it".to_owned(),
+    })
+}
+
+/// Finds the link under its name, or under another of the directory.
+fn find_link(site: &Site, row: &mut Deferral, link: &Path) -> Result<(), Obstacle> {
+    let standing = site.standing(&row.name, row, link)?;
+    if standing == Standing::Link {
+        return Ok(());
+    }
+    match site.renamed(row, link) {
+        Some(name) => {
+            row.name = name;
+            Ok(())
+        }
+        None => Err(replaced(standing)),
+    }
+}
+
+/// What a row becomes that an earlier process left, or that stands as it was.
+pub(super) fn settle(mut row: Deferral, tree: &Tree, mount: &Path) -> Result<Option<Deferral>, Obstacle> {
+    let link = link_text(mount, &row.source);
+    let site = Site::open(&row.directory, row.directory_identity)?;
+    let copy = row.copy_name();
+    let (copy, is_in_pool) = (OsStr::new(&copy), tree.deferred_attributes(&row.source).is_ok());
+    let remove_source = || match tree.remove_deferred(&row.source) {
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
+        Err(error) => Err(Obstacle::Pool(MoveRefusal::Failed(error))),
+    };
+    match (row.step, site.standing(&row.name, &row, &link)?) {
+        (DeferralStep::Switching, Standing::Copy) => match site.standing(copy, &row, &link)? {
+            Standing::Link | Standing::Nothing => {
+                site.remove(copy)?;
+                site.sync()?;
+                remove_source()?;
+                return Ok(None);
+            }
+            Standing::Copy | Standing::Other => {
+                site.exchange(copy, &row.name)?;
+                site.remove(copy)?;
+                row.step = DeferralStep::Left;
+            }
+        },
+        (DeferralStep::Placing, Standing::Nothing | Standing::Other | Standing::Copy) => {
+            site.remove(copy)?;
+            remove_source()?;
+            return Ok(None);
+        }
+        (_, Standing::Link) if !is_in_pool => {
+            // Memory that is no more, or somebody removed it: a link to nothing would be worse than none.
+            site.remove(copy)?;
+            site.remove(&row.name)?;
+            return Ok(None);
+        }
+        _ if !is_in_pool => return Ok(None),
+        (DeferralStep::Left, _) => (),
+        (step, standing) => {
+            if step != DeferralStep::Waiting {
+                site.remove(copy)?;
+            }
+            if row.link_inode == 0 && standing == Standing::Link {
+                row.link_inode = site.inode(&row.name)?;
+            }
+            row.step = DeferralStep::Waiting;
+            row.copy_inode = 0;
+        }
+    }
+    Ok(Some(row))
+}

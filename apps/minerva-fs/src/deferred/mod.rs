@@ -1,0 +1,307 @@
+//! Files of the pool whose place is elsewhere: at their place at once, as a link, and moved there when its disk is quiet.
+//!
+//! | file | question |
+//! |---|---|
+//! | `place` | how does a file come to be in the pool and at its place? |
+//! | `site` | what stands at the place? |
+//! | `user` | in whose name is a place touched? |
+//! | `job`, `copy` | how does one file move, and what is found after a crash? |
+//! | `mover` | which file moves now, and when does it stop? |
+//! | `disks`, `daemon` | who else uses the disk? |
+//!
+//! What is to be moved stands in a redo log beside the pool, written before each step. Order and pace are `core/decide`'s.
+
+mod copy;
+mod daemon;
+mod disks;
+mod failpoint;
+mod job;
+mod mover;
+mod place;
+mod site;
+mod user;
+
+pub(crate) use mover::Mover;
+pub(crate) use place::Wish;
+pub(crate) use user::User;
+
+use crate::tenant::{Mount, Tenant, Tenants};
+use anyhow::Context;
+use daemon::DaemonLink;
+use job::{Obstacle, link_text, settle};
+use minerva_api::cache::{DeferredFile, MigrationStatus, Pool};
+use minerva_config::{FsConfig, MigrationSettings};
+use minerva_decide::ToldBy;
+use minerva_model::DeviceId;
+use minerva_store::{Deferral, DeferralStep, RedoLog, StoreError};
+use place::is_below;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// The redo log, in the pool's directory.
+const LOG: &str = "deferred.db";
+/// After a failed attempt a file waits so long, after each further one twice as long, up to this.
+const AGAIN_MIN: Duration = Duration::from_millis(500);
+const AGAIN_MAX: Duration = Duration::from_secs(30);
+
+/// Milliseconds since 1970, for people: nothing goes by them.
+fn unix_ms() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64)
+}
+
+/// A file that waits.
+#[derive(Clone, Debug)]
+struct Waiting {
+    row: Deferral,
+    why: String,
+    device: DeviceId,
+    tries: u32,
+    not_before: Instant,
+    is_link_synced: bool,
+}
+
+impl Waiting {
+    fn new(row: Deferral) -> Self {
+        let device = disks::disk_of(&row.directory, row.directory_identity.0);
+        Self {
+            row,
+            why: "it was asked for just now".to_owned(),
+            device,
+            tries: 0,
+            not_before: Instant::now(),
+            is_link_synced: false,
+        }
+    }
+}
+
+/// What was done so far.
+#[derive(Debug, Default)]
+struct Counts {
+    moved_files: AtomicU64,
+    moved_bytes: AtomicU64,
+    failed: AtomicU64,
+}
+
+/// All files that wait.
+pub(crate) struct Deferred {
+    log: Mutex<RedoLog>,
+    files: Mutex<BTreeMap<u64, Waiting>>,
+    tenants: Tenants,
+    settings: MigrationSettings,
+    mounts: PathBuf,
+    counts: Counts,
+    daemon: DaemonLink,
+}
+
+impl Deferred {
+    /// Opens the log, and sees to what an earlier process left.
+    pub(crate) fn open(config: &FsConfig, tenants: Tenants) -> anyhow::Result<Self> {
+        let (log, notes) =
+            RedoLog::open(&config.stable.path.join(LOG)).context("failed to open the log of deferred files")?;
+        for note in notes {
+            eprintln!("minerva-fs: {note}");
+        }
+        let rows = log.all().context("failed to read the log of deferred files")?;
+        let deferred = Self {
+            log: Mutex::new(log),
+            files: Mutex::default(),
+            tenants,
+            settings: config.migration.clone(),
+            mounts: config.server.mount.clone(),
+            counts: Counts::default(),
+            daemon: DaemonLink::start(config.migration.daemon.clone()).context("failed to start a thread")?,
+        };
+        for row in rows {
+            let id = row.id;
+            deferred.add(Waiting::new(row));
+            deferred.settle(id);
+        }
+        Ok(deferred)
+    }
+
+    /// Nothing is left in trees that have no such files.
+    pub(crate) fn close(&self) {
+        let tenants = self.tenants.read().unwrap_or_else(PoisonError::into_inner);
+        for tenant in tenants.iter() {
+            tenant.temporary.tree.remove_deferred_directory();
+            tenant.stable.tree.remove_deferred_directory();
+        }
+    }
+
+    fn files(&self) -> MutexGuard<'_, BTreeMap<u64, Waiting>> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn log<T>(&self, write: impl FnOnce(&RedoLog) -> Result<T, StoreError>) -> anyhow::Result<T> {
+        let log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        write(&log).context("the log of deferred files failed")
+    }
+
+    /// Keeps what became of a row, before it is done; whether somebody asked for the file is not the mover's to say.
+    fn keep(&self, row: &Deferral) -> Result<(), Obstacle> {
+        let mut files = self.files();
+        let file = files.get_mut(&row.id).ok_or(Obstacle::Gone)?;
+        let row = Deferral { is_asked_for: file.row.is_asked_for, ..row.clone() };
+        self.log(|log| log.keep(&row)).map_err(|error| Obstacle::Log(format!("{error:#}")))?;
+        file.row = row;
+        Ok(())
+    }
+
+    fn add(&self, file: Waiting) {
+        self.files().insert(file.row.id, file);
+    }
+
+    /// It waits no more.
+    fn forget(&self, id: u64) {
+        // What stays in the log is settled at the next start.
+        let _ = self.log(|log| log.forget(id));
+        self.files().remove(&id);
+    }
+
+    /// The file that waits to go to this very place.
+    fn waiting_at(&self, row: &Deferral) -> Option<u64> {
+        let files = self.files();
+        let is_there = |file: &&Waiting| {
+            file.row.directory_identity == row.directory_identity
+                && file.row.name == row.name
+                && file.row.step != DeferralStep::Left
+        };
+        files.values().find(is_there).map(|file| file.row.id)
+    }
+
+    /// Removes a file of the pool that is nobody's any more.
+    fn discard(&self, id: u64, tenants: &[Tenant]) {
+        let Some(file) = self.files().remove(&id) else { return };
+        if let Some(mount) = mount_of(tenants, &file.row) {
+            let _ = mount.tree.remove_deferred(&file.row.source);
+        }
+        let _ = self.log(|log| log.forget(id));
+    }
+
+    /// Sees to what an earlier attempt left.
+    fn settle(&self, id: u64) {
+        let Some(row) = self.files().get(&id).map(|file| file.row.clone()) else { return };
+        let tenants = self.tenants.read().unwrap_or_else(PoisonError::into_inner);
+        let Some(mount) = mount_of(&tenants, &row) else {
+            return self.failed(id, &Obstacle::Place(format!("its tenant {} is not served", row.tenant)));
+        };
+        match settle(row, &mount.tree, &mount.at) {
+            Ok(None) => self.forget(id),
+            Ok(Some(row)) => {
+                if let Err(error) = self.keep(&row) {
+                    self.failed(id, &error);
+                }
+            }
+            Err(obstacle) => self.failed(id, &obstacle),
+        }
+    }
+
+    /// An attempt ended without a move.
+    fn failed(&self, id: u64, obstacle: &Obstacle) {
+        if matches!(obstacle, Obstacle::Gone) {
+            return self.forget(id);
+        }
+        let mut files = self.files();
+        let Some(file) = files.get_mut(&id) else { return };
+        self.counts.failed.fetch_add(1, Ordering::Relaxed);
+        file.why = obstacle.to_string();
+        file.tries += 1;
+        file.not_before = Instant::now() + (AGAIN_MIN * (1 << file.tries.min(8))).min(AGAIN_MAX);
+        if matches!(obstacle, Obstacle::Left(_)) && file.row.step != DeferralStep::Left {
+            file.row.step = DeferralStep::Left;
+            let row = &file.row;
+            eprintln!("minerva-fs: {} of {} stays in the pool: {obstacle}", row.target().display(), row.tenant);
+            // Where this fails it is found out again.
+            let _ = self.log(|log| log.keep(row));
+        }
+    }
+
+    /// What is asked for is moved now; how many files that are.
+    pub(crate) fn flush(&self, user: &User, directory: Option<&Path>) -> anyhow::Result<u64> {
+        let mut asked = Vec::new();
+        for file in self.files().values_mut() {
+            if is_visible(user, &file.row)
+                && is_below(&file.row.target(), directory)
+                && file.row.step != DeferralStep::Left
+            {
+                file.row.is_asked_for = true;
+                (file.tries, file.not_before) = (0, Instant::now());
+                asked.push(file.row.clone());
+            }
+        }
+        for row in &asked {
+            self.log(|log| log.keep(row))?;
+        }
+        Ok(asked.len() as u64)
+    }
+
+    /// Removes what no link leads to any more.
+    pub(crate) fn drop_left(&self, user: &User, id: u64) -> anyhow::Result<()> {
+        let found = self.files().get(&id).map(|file| file.row.clone()).filter(|row| is_visible(user, row));
+        let row = found.with_context(|| format!("there is no deferred file {id} of yours"))?;
+        if row.step != DeferralStep::Left {
+            anyhow::bail!("{} still leads to it: remove that link, or flush the file", row.target().display());
+        }
+        let tenants = self.tenants.read().unwrap_or_else(PoisonError::into_inner);
+        self.discard(id, &tenants);
+        Ok(())
+    }
+
+    /// The files that wait, as their user sees them.
+    pub(crate) fn list(&self, user: &User, directory: Option<&Path>) -> Vec<DeferredFile> {
+        let tenants = self.tenants.read().unwrap_or_else(PoisonError::into_inner);
+        let now = unix_ms();
+        let files = self.files();
+        let seen = files.values().filter(|file| is_visible(user, &file.row) && is_below(&file.row.target(), directory));
+        let show = |file: &Waiting| {
+            let mount = mount_of(&tenants, &file.row);
+            let shown = mount.and_then(|mount| mount.tree.deferred_attributes(&file.row.source).ok());
+            DeferredFile {
+                id: file.row.id,
+                tenant: file.row.tenant.clone(),
+                path: file.row.target().display().to_string(),
+                data: mount
+                    .map_or_else(String::new, |mount| link_text(&mount.at, &file.row.source).display().to_string()),
+                bytes: shown.map_or(0, |shown| shown.blocks * 512),
+                waited_seconds: u64::try_from((now - file.row.added_unix_ms) / 1000).unwrap_or(0),
+                step: file.row.step.as_str().to_owned(),
+                why: file.why.clone(),
+            }
+        };
+        seen.map(show).collect()
+    }
+
+    /// Sums of what waits.
+    pub(crate) fn status(&self, user: &User) -> MigrationStatus {
+        let mut status = MigrationStatus {
+            moved_files: self.counts.moved_files.load(Ordering::Relaxed),
+            moved_bytes: self.counts.moved_bytes.load(Ordering::Relaxed),
+            failed: self.counts.failed.load(Ordering::Relaxed),
+            told_by: if self.daemon.told_by() == ToldBy::Daemon { "daemon" } else { "counters" }.to_owned(),
+            ..MigrationStatus::default()
+        };
+        for file in self.list(user, None) {
+            if file.step == DeferralStep::Left.as_str() {
+                status.left_files += 1;
+            } else {
+                status.waiting_files += 1;
+                status.waiting_bytes += file.bytes;
+            }
+        }
+        status
+    }
+}
+
+/// Everybody sees what they asked for, root all.
+fn is_visible(user: &User, row: &Deferral) -> bool {
+    user.uid == 0 || user.uid == row.user.0
+}
+
+/// The tree where a file waits.
+fn mount_of<'a>(tenants: &'a [Tenant], row: &Deferral) -> Option<&'a Mount> {
+    let pool = if row.pool == Pool::Temporary.as_str() { Pool::Temporary } else { Pool::Stable };
+    tenants.iter().find(|tenant| tenant.name == row.tenant).map(|tenant| tenant.mount(pool))
+}

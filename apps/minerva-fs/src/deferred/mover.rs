@@ -1,0 +1,330 @@
+//! The thread that moves files: once a second it asks the policy which file of each disk is next and how fast, and every few
+//! milliseconds it looks whether others are there. A piece is written, then it listens; so whoever comes back to the disk meets one
+//! piece at most.
+
+use super::copy::PIECE;
+use super::disks::{Counters, NO_DISK};
+use super::job::{Job, Obstacle};
+use super::site::Site;
+use super::{Deferred, mount_of};
+use anyhow::Context;
+use minerva_background::Gap;
+use minerva_decide::{Migration, MigrationOrder, MigrationPace, TargetDisk, ToldBy, WaitingFile};
+use minerva_model::{DeviceId, Nanos};
+use minerva_store::DeferralStep;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+const SLICE: Duration = Duration::from_secs(1);
+/// After a piece it listens for so long whether others are there.
+const LISTEN: Duration = Duration::from_millis(3);
+/// So often it looks while it waits for a gap.
+const LOOK: Duration = Duration::from_millis(10);
+/// And so often where nothing is to be moved.
+const IDLE_LOOK: Duration = Duration::from_millis(200);
+/// Files that the policy is asked about at once, those that waited longest.
+const CANDIDATES_MAX: usize = 1000;
+/// Links that are made durable in a slice.
+const LINKS_SYNCED: usize = 16;
+
+/// The thread.
+pub(crate) struct Mover {
+    stop: Sender<()>,
+    thread: JoinHandle<()>,
+}
+
+impl Mover {
+    pub(crate) fn start(deferred: Arc<Deferred>) -> anyhow::Result<Self> {
+        let (stop, stopped) = channel();
+        let work = move || {
+            become_idle();
+            let mut moving = Moves::new(&deferred);
+            let mut pause = LOOK;
+            while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+                pause = moving.look();
+            }
+            moving.abandon();
+        };
+        let thread = thread::Builder::new().name("mover".to_owned()).spawn(work).context("failed to start a thread")?;
+        Ok(Self { stop, thread })
+    }
+
+    /// Ends it after the piece that is under way.
+    pub(crate) fn stop(self) {
+        drop(self.stop);
+        // It ends by itself, and a panic in it has ended the process before.
+        let _ = self.thread.join();
+    }
+}
+
+/// This thread's requests come after everybody else's, where the elevator knows classes (ioprio_set(2)).
+fn become_idle() {
+    const WHO_PROCESS: libc::c_int = 1;
+    const CLASS_IDLE: libc::c_int = 3 << 13;
+    // SAFETY: the call takes three numbers; 0 is the calling thread.
+    let _ = unsafe { libc::syscall(libc::SYS_ioprio_set, WHO_PROCESS, 0, CLASS_IDLE) };
+}
+
+/// What is under way on one disk.
+#[derive(Default)]
+struct Lane {
+    gap: Gap,
+    order: Option<MigrationOrder>,
+    job: Option<Job>,
+    /// Others' requests in this slice; none before the disk was looked at for a whole one.
+    others: Option<u64>,
+    /// Beside others it goes on then.
+    resume_at: Option<Instant>,
+}
+
+struct Moves<'a> {
+    deferred: &'a Deferred,
+    policy: Migration,
+    counters: Counters,
+    lanes: BTreeMap<DeviceId, Lane>,
+    begun: Instant,
+    slice_at: Instant,
+}
+
+impl<'a> Moves<'a> {
+    fn new(deferred: &'a Deferred) -> Self {
+        let now = Instant::now();
+        Self {
+            deferred,
+            policy: Migration::default(),
+            counters: Counters::default(),
+            lanes: BTreeMap::new(),
+            begun: now,
+            slice_at: now,
+        }
+    }
+
+    /// Does what may be done now; how long it may wait until the next look.
+    fn look(&mut self) -> Duration {
+        if Instant::now() >= self.slice_at {
+            self.slice_at = Instant::now() + SLICE;
+            self.slice();
+        }
+        let mut pause = IDLE_LOOK.min(self.slice_at.saturating_duration_since(Instant::now()));
+        let disks: Vec<DeviceId> = self.lanes.keys().copied().collect();
+        for disk in disks {
+            pause = pause.min(self.look_at(disk));
+        }
+        pause.max(Duration::from_millis(1))
+    }
+
+    /// Asks the policy for the next second.
+    fn slice(&mut self) {
+        self.sync_links();
+        let files = self.candidates();
+        let disks: BTreeSet<DeviceId> = files.iter().map(|file| file.device).collect();
+        for (_, lane) in self.lanes.extract_if(.., |disk, _| !disks.contains(disk)) {
+            give_up(self.deferred, lane.job);
+        }
+        let mut targets = Vec::new();
+        for disk in disks {
+            let lane = self.lanes.entry(disk).or_default();
+            let counted = lane.others.replace(0).map(|others| (u32::from(others > 0), ToldBy::Counters));
+            let told = self.deferred.daemon.told(disk);
+            let others = match told {
+                _ if disk == NO_DISK => Some((0, ToldBy::Counters)),
+                Some(told) => Some((told.contention, ToldBy::Daemon)),
+                None => counted,
+            };
+            targets.push(TargetDisk {
+                device: disk,
+                others,
+                expected_permille: told.and_then(|told| told.expected_permille),
+            });
+        }
+        let orders = self.policy.slice(&targets, &files);
+        self.tell(&files, &orders);
+        for order in orders {
+            let Some(lane) = self.lanes.get_mut(&order.device) else { continue };
+            if lane.job.as_ref().is_some_and(|job| job.row.id != order.file) {
+                give_up(self.deferred, lane.job.take());
+            }
+            lane.order = Some(order);
+        }
+    }
+
+    /// Files that could be moved, as the policy has them.
+    fn candidates(&mut self) -> Vec<WaitingFile> {
+        let now = Instant::now();
+        let due: Vec<_> = {
+            let files = self.deferred.files();
+            let due = files.values().filter(|file| file.not_before <= now).take(CANDIDATES_MAX);
+            due.map(|file| (file.row.clone(), file.device)).collect()
+        };
+        for (row, _) in due.iter().filter(|(row, _)| row.step != DeferralStep::Waiting) {
+            if !self.lanes.values().any(|lane| lane.job.as_ref().is_some_and(|job| job.row.id == row.id)) {
+                self.deferred.settle(row.id);
+            }
+        }
+        let tenants = self.deferred.tenants.read().unwrap_or_else(PoisonError::into_inner);
+        let (unix_ms, mut found) = (super::unix_ms(), Vec::new());
+        for (row, device) in due {
+            let Some(mount) = mount_of(&tenants, &row) else { continue };
+            let Ok(shown) = mount.tree.deferred_attributes(&row.source) else {
+                self.deferred.failed(row.id, &Obstacle::Gone);
+                continue;
+            };
+            let usage = mount.tree.usage();
+            let under_way = self.lanes.get(&device).and_then(|lane| lane.job.as_ref());
+            found.push(WaitingFile {
+                id: row.id,
+                tenant: row.tenant,
+                device,
+                bytes: shown.blocks * 512,
+                waited: Nanos::from_millis(u64::try_from(unix_ms - row.added_unix_ms).unwrap_or(0)),
+                is_asked_for: row.is_asked_for,
+                is_under_way: under_way.is_some_and(|job| job.row.id == row.id),
+                pool_permille: (u128::from(usage.bytes) * 1000 / u128::from(usage.bytes_max.max(1))) as u32,
+            });
+        }
+        found
+    }
+
+    /// Every file knows why it has not moved.
+    fn tell(&self, considered: &[WaitingFile], orders: &[MigrationOrder]) {
+        let mut files = self.deferred.files();
+        for one in considered {
+            let (Some(file), Some(order)) =
+                (files.get_mut(&one.id), orders.iter().find(|order| order.device == one.device))
+            else {
+                continue;
+            };
+            file.why = if order.file == one.id {
+                order.to_string()
+            } else {
+                format!("file {} goes first on its disk ({})", order.file, order.reason)
+            };
+        }
+    }
+
+    /// A link that was made a moment ago is on its disk from now on, whoever is there.
+    fn sync_links(&self) {
+        let new: Vec<_> = {
+            let files = self.deferred.files();
+            let new = files.values().filter(|file| !file.is_link_synced).take(LINKS_SYNCED);
+            new.map(|file| file.row.clone()).collect()
+        };
+        let mut synced = BTreeSet::new();
+        for row in new {
+            if !synced.insert(row.directory_identity)
+                || Site::open(&row.directory, row.directory_identity).is_ok_and(|site| site.sync().is_ok())
+            {
+                self.deferred.files().entry(row.id).and_modify(|file| file.is_link_synced = true);
+            }
+        }
+    }
+
+    /// Looks at one disk, and writes a piece if it may; how long it may wait until the next look.
+    fn look_at(&mut self, disk: DeviceId) -> Duration {
+        let now = Nanos(self.begun.elapsed().as_nanos() as u64);
+        let requests = self.counters.others(disk);
+        let Some(lane) = self.lanes.get_mut(&disk) else { return IDLE_LOOK };
+        lane.others = lane.others.map(|others| others + requests);
+        let is_gap = lane.gap.look(now, requests) || disk == NO_DISK;
+        let pace = lane.order.as_ref().map_or(MigrationPace::Hold, |order| order.pace);
+        let may = match pace {
+            MigrationPace::Hold => return IDLE_LOOK,
+            MigrationPace::Gaps => is_gap,
+            MigrationPace::Share(_) => lane.resume_at.is_none_or(|at| Instant::now() >= at),
+        };
+        if !may {
+            return LOOK;
+        }
+        let before = Instant::now();
+        self.step(disk);
+        let beside = self.counters.others_beside(disk, PIECE as u64);
+        let Some(lane) = self.lanes.get_mut(&disk) else { return LOOK };
+        lane.others = lane.others.map(|others| others + beside);
+        lane.gap.look(Nanos(self.begun.elapsed().as_nanos() as u64), beside);
+        if let MigrationPace::Share(part) = pace {
+            let rest = before.elapsed() * (1000 - part.min(999)) / part.max(1);
+            lane.resume_at = Some(Instant::now() + rest);
+            return LOOK;
+        }
+        if lane.order.is_none() { LOOK } else { LISTEN }
+    }
+
+    /// One piece, or what comes before the first and after the last.
+    fn step(&mut self, disk: DeviceId) {
+        let deferred = self.deferred;
+        let Some(lane) = self.lanes.get_mut(&disk) else { return };
+        let Some(mut job) = lane.job.take() else {
+            let Some(order) = &lane.order else { return };
+            match begin(deferred, order.file) {
+                Ok(job) => lane.job = Some(job),
+                Err(obstacle) => {
+                    deferred.failed(order.file, &obstacle);
+                    self.next(disk);
+                }
+            }
+            return;
+        };
+        let id = job.row.id;
+        match job.piece() {
+            Ok(true) => {
+                lane.job = Some(job);
+                return;
+            }
+            Ok(false) => {
+                let bytes = job.done_bytes();
+                match job.finish(&|row| deferred.keep(row)) {
+                    Ok(()) => {
+                        deferred.forget(id);
+                        deferred.counts.moved_files.fetch_add(1, Ordering::Relaxed);
+                        deferred.counts.moved_bytes.fetch_add(bytes, Ordering::Relaxed);
+                    }
+                    Err(obstacle) => deferred.failed(id, &obstacle),
+                }
+            }
+            Err(obstacle) => {
+                give_up(deferred, Some(job));
+                deferred.failed(id, &obstacle);
+            }
+        }
+        self.next(disk);
+    }
+
+    /// This file is done with; within the slice the next one of the disk goes by the same order.
+    fn next(&mut self, disk: DeviceId) {
+        let Some(lane) = self.lanes.get_mut(&disk) else { return };
+        lane.order = lane.order.take().and_then(|mut order| {
+            let file = order.then.first().copied()?;
+            order.then.remove(0);
+            Some(MigrationOrder { file, ..order })
+        });
+    }
+
+    /// Leaves all copies that are under way.
+    fn abandon(&mut self) {
+        for lane in std::mem::take(&mut self.lanes).into_values() {
+            give_up(self.deferred, lane.job);
+        }
+    }
+}
+
+fn begin(deferred: &Deferred, id: u64) -> Result<Job, Obstacle> {
+    let row = deferred.files().get(&id).map(|file| file.row.clone()).ok_or(Obstacle::Gone)?;
+    let tenants = deferred.tenants.read().unwrap_or_else(PoisonError::into_inner);
+    let mount =
+        mount_of(&tenants, &row).ok_or_else(|| Obstacle::Place(format!("its tenant {} is not served", row.tenant)))?;
+    Job::begin(row, &mount.tree, &mount.at, &|row| deferred.keep(row))
+}
+
+/// The copy goes, and the file waits again.
+fn give_up(deferred: &Deferred, job: Option<Job>) {
+    if let Some(job) = job {
+        let mut row = job.abandon();
+        (row.step, row.copy_inode) = (DeferralStep::Waiting, 0);
+        // Where this fails the next attempt finds it as it is.
+        let _ = deferred.keep(&row);
+    }
+}

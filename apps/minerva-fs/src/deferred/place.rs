@@ -1,0 +1,152 @@
+//! A file that is asked for: empty in the pool, and a link to it at its place.
+
+use super::failpoint::reach;
+use super::job::link_text;
+use super::site::{Site, Standing};
+use super::user::User;
+use super::{Deferred, Waiting, unix_ms};
+use crate::tenant::{Mount, Tenant};
+use anyhow::{Context, bail};
+use minerva_api::cache::Pool;
+use minerva_cachefs::Caller;
+use minerva_store::{Deferral, DeferralStep};
+use rustix::fs::{AtFlags, FileType, fstatvfs, renameat, statat, symlinkat};
+use std::ffi::OsStr;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What is asked for.
+#[derive(Debug)]
+pub(crate) struct Wish {
+    pub(crate) path: PathBuf,
+    pub(crate) directory: (u64, u64),
+    pub(crate) mode: u32,
+    pub(crate) pool: Pool,
+    pub(crate) tenant: Option<String>,
+    pub(crate) bytes: u64,
+}
+
+impl Deferred {
+    /// Makes the file and the link; its number, and what is to be written.
+    pub(crate) fn place(&self, user: &User, wish: &Wish) -> anyhow::Result<(u64, PathBuf)> {
+        let (Some(parent), Some(name)) = (wish.path.parent(), wish.path.file_name()) else {
+            bail!("{} is no name of a file", wish.path.display());
+        };
+        if !wish.path.is_absolute() {
+            bail!("{} does not begin at the root", wish.path.display());
+        }
+        let tenants = self.tenants.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let tenant = find_tenant(&tenants, user, wish.tenant.as_deref())?;
+        let mount = tenant.mount(wish.pool);
+        let (site, directory) = Site::find(parent, wish.directory, user)?;
+        if directory.starts_with(&self.mounts) {
+            bail!("{} is in the pool itself: write there", wish.path.display());
+        }
+        self.judge_room(mount, &site, wish)?;
+        let mut row = Deferral {
+            id: 0,
+            tenant: tenant.name.clone(),
+            pool: wish.pool.as_str().to_owned(),
+            source: uuid::Uuid::new_v4().simple().to_string().into(),
+            directory,
+            directory_identity: wish.directory,
+            name: name.to_owned(),
+            link_inode: 0,
+            copy_inode: 0,
+            user: (user.uid, user.gid, user.groups.clone()),
+            added_unix_ms: unix_ms(),
+            is_asked_for: false,
+            step: DeferralStep::Placing,
+        };
+        let before = self.waiting_at(&row);
+        row.id = self.log(|log| log.add(&row))?;
+        reach();
+        if let Err(error) = put(&site, &mut row, mount, user, wish.mode) {
+            let _ = mount.tree.remove_deferred(&row.source);
+            let _ = site.remove(OsStr::new(&row.copy_name()));
+            self.log(|log| log.forget(row.id))?;
+            return Err(error);
+        }
+        reach();
+        row.step = DeferralStep::Waiting;
+        self.log(|log| log.keep(&row))?;
+        reach();
+        // What waited under that name is replaced, as by any new file.
+        if let Some(id) = before {
+            self.discard(id, &tenants);
+        }
+        let data = link_text(&mount.at, &row.source);
+        let id = row.id;
+        self.add(Waiting::new(row));
+        Ok((id, data))
+    }
+
+    /// Whether the pool takes more, and the place will have room for it.
+    fn judge_room(&self, mount: &Mount, site: &Site, wish: &Wish) -> anyhow::Result<()> {
+        let usage = mount.tree.usage();
+        let most = u128::from(usage.bytes_max) * u128::from(self.settings.defer_up_to_percent) / 100;
+        if u128::from(usage.bytes) + u128::from(wish.bytes) > most {
+            bail!(
+                "{} % of the pool {} are used or would be (`defer_up_to`): write to the place itself until files have moved",
+                self.settings.defer_up_to_percent,
+                wish.pool.as_str()
+            );
+        }
+        let there = fstatvfs(&site.directory).map_err(io::Error::from).context("failed to look at the place")?;
+        if there.f_bavail * there.f_frsize < wish.bytes.max(1) {
+            bail!("{} has no room for it", wish.path.display());
+        }
+        Ok(())
+    }
+}
+
+/// Which tenant a user is.
+pub(super) fn find_tenant<'a>(tenants: &'a [Tenant], user: &User, named: Option<&str>) -> anyhow::Result<&'a Tenant> {
+    let mut own = tenants.iter().filter(|tenant| user.uid == 0 || tenant.owner.uid == user.uid);
+    match named {
+        Some(name) => {
+            own.find(|tenant| tenant.name == name).with_context(|| format!("there is no tenant `{name}` of yours"))
+        }
+        None => {
+            let found = own.next().with_context(|| format!("user {} has no tree in the pool", user.uid))?;
+            if own.next().is_some() {
+                bail!("you are several tenants: name one");
+            }
+            Ok(found)
+        }
+    }
+}
+
+/// Makes the file, then the link under a name of ours, then gives it its own.
+fn put(site: &Site, row: &mut Deferral, mount: &Mount, user: &User, mode: u32) -> anyhow::Result<()> {
+    let new = row.copy_name();
+    let text = link_text(&mount.at, &row.source);
+    if let Ok(stat) = statat(&site.directory, &row.name, AtFlags::SYMLINK_NOFOLLOW)
+        && FileType::from_raw_mode(stat.st_mode) == FileType::Directory
+    {
+        bail!("{} is a directory", row.target().display());
+    }
+    let caller = Caller { uid: user.uid, gid: user.gid, umask: 0 };
+    mount
+        .tree
+        .create_deferred(caller, &row.source, mode)
+        .map_err(io::Error::from)
+        .context("the pool did not take it")?;
+    reach();
+    let link = || {
+        symlinkat(&text, &site.directory, &*new)?;
+        reach();
+        row.link_inode = site.inode(OsStr::new(&new))?;
+        renameat(&site.directory, &*new, &site.directory, &row.name).map_err(io::Error::from)
+    };
+    user.act(link).with_context(|| format!("failed to put a link at {}", row.target().display()))?;
+    match site.standing(&row.name, row, &text)? {
+        Standing::Link => Ok(()),
+        _ => bail!("{} was replaced at once by somebody else", row.target().display()),
+    }
+}
+
+/// Whether a place is in a directory, or below it.
+pub(super) fn is_below(place: &Path, directory: Option<&Path>) -> bool {
+    directory.is_none_or(|directory| place.starts_with(directory))
+}

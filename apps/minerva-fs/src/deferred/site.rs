@@ -1,0 +1,123 @@
+//! The directory to which a file is to go, and what stands there under its name: a link, a copy, or something of somebody else's.
+
+use super::user::User;
+use anyhow::{Context, bail};
+use minerva_store::Deferral;
+use rustix::fs::{
+    AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, Stat, fstat, fsync, openat, readlinkat, renameat_with, statat,
+    unlinkat,
+};
+use rustix::io::Errno;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// A directory that is open.
+#[derive(Debug)]
+pub(crate) struct Site {
+    pub(crate) directory: OwnedFd,
+}
+
+/// What stands under a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// The link.
+    Link,
+    /// The copy that was made of the file.
+    Copy,
+    /// Nothing.
+    Nothing,
+    /// Something else.
+    Other,
+}
+
+fn identity(stat: &Stat) -> (u64, u64) {
+    (stat.st_dev, stat.st_ino)
+}
+
+impl Site {
+    /// Opens the directory of a path as a user who asks, and names it as this process sees it.
+    pub(crate) fn find(path: &Path, seen: (u64, u64), user: &User) -> anyhow::Result<(Self, PathBuf)> {
+        // To write in a directory one need not be allowed to read it.
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let open = || openat(CWD, path, flags, Mode::empty()).map_err(io::Error::from);
+        let seen_here = user.act(open).with_context(|| format!("failed to open {}", path.display()))?;
+        if identity(&fstat(&seen_here)?) != seen {
+            bail!(
+                "{} is another directory for minerva-fs than for the program that asks, which is in a namespace of its own; \
+                 write to the place itself, or ask on the host",
+                path.display()
+            );
+        }
+        let canonical = std::fs::canonicalize(path).with_context(|| format!("failed to follow {}", path.display()))?;
+        Ok((Self::open(&canonical, seen)?, canonical))
+    }
+
+    /// Opens a directory that is known.
+    pub(crate) fn open(path: &Path, expected: (u64, u64)) -> anyhow::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let directory = openat(CWD, path, flags, Mode::empty())
+            .with_context(|| format!("its directory {} cannot be opened", path.display()))?;
+        if identity(&fstat(&directory)?) != expected {
+            bail!("{} is another directory than when it was asked for; is a disk not mounted?", path.display());
+        }
+        Ok(Self { directory })
+    }
+
+    /// What stands under a name; `link` is the text of the link that is expected.
+    pub(crate) fn standing(&self, name: &OsStr, row: &Deferral, link: &Path) -> io::Result<Standing> {
+        let stat = match statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => stat,
+            Err(Errno::NOENT) => return Ok(Standing::Nothing),
+            Err(error) => return Err(error.into()),
+        };
+        Ok(match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Symlink if self.leads(name, link) && (row.link_inode == 0 || row.link_inode == stat.st_ino) => {
+                Standing::Link
+            }
+            FileType::RegularFile if row.copy_inode != 0 && row.copy_inode == stat.st_ino => Standing::Copy,
+            _ => Standing::Other,
+        })
+    }
+
+    /// The inode under a name.
+    pub(crate) fn inode(&self, name: &OsStr) -> io::Result<u64> {
+        Ok(statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW)?.st_ino)
+    }
+
+    /// Whether a link has this text.
+    fn leads(&self, name: &OsStr, link: &Path) -> bool {
+        readlinkat(&self.directory, name, Vec::new()).is_ok_and(|text| text.as_bytes() == link.as_os_str().as_bytes())
+    }
+
+    /// The name that the link has now, if it was renamed within the directory.
+    pub(crate) fn renamed(&self, row: &Deferral, link: &Path) -> Option<OsString> {
+        let mut entries = rustix::fs::Dir::read_from(&self.directory).ok()?;
+        entries.rewind();
+        entries.flatten().find_map(|entry| {
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            let is_it = entry.ino() == row.link_inode && self.standing(name, row, link).ok()? == Standing::Link;
+            is_it.then(|| name.to_owned())
+        })
+    }
+
+    /// Puts what is called `new` under `name`, and what was there under `new`.
+    pub(crate) fn exchange(&self, new: &OsStr, name: &OsStr) -> io::Result<()> {
+        renameat_with(&self.directory, new, &self.directory, name, RenameFlags::EXCHANGE).map_err(io::Error::from)
+    }
+
+    /// Removes a name, if there is one.
+    pub(crate) fn remove(&self, name: &OsStr) -> io::Result<()> {
+        match unlinkat(&self.directory, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Makes names durable.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        fsync(&self.directory).map_err(io::Error::from)
+    }
+}

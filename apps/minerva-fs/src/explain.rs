@@ -1,0 +1,68 @@
+//! Where a file lies, why, and what happens next.
+
+use crate::deferred::{Deferred, User};
+use crate::tenant::{Mount, Tenant, Tenants};
+use anyhow::{Context, bail};
+use minerva_cachefs::Whereabouts;
+use std::path::Path;
+use std::sync::PoisonError;
+
+/// In words, a sentence each.
+pub(crate) fn explain(tenants: &Tenants, deferred: &Deferred, user: &User, path: &Path) -> anyhow::Result<Vec<String>> {
+    if let Some(file) = deferred
+        .list(user, None)
+        .into_iter()
+        .find(|file| Path::new(&file.path) == path || Path::new(&file.data) == path)
+    {
+        let kept = if file.step == "left" { "stays in the pool" } else { "waits in the pool" };
+        return Ok(vec![
+            format!("{} {kept} as {}, {} bytes, deferred file {} of {}", file.path, file.data, file.bytes, file.id, file.tenant),
+            format!("for {} s now; {}: {}", file.waited_seconds, file.step, file.why),
+            match file.step.as_str() {
+                "left" => format!("`minerva-ctl cache drop {}` removes it; put the link back where it was and it moves", file.id),
+                _ => "it moves to its place while nobody else uses the disk there; `minerva-ctl cache flush` does not wait for that".to_owned(),
+            },
+        ]);
+    }
+    let tenants = tenants.read().unwrap_or_else(PoisonError::into_inner);
+    for tenant in tenants.iter().filter(|tenant| user.uid == 0 || tenant.owner.uid == user.uid) {
+        for mount in [&tenant.temporary, &tenant.stable] {
+            if let Ok(inner) = path.strip_prefix(&mount.at) {
+                let found = mount.tree.whereabouts(inner).map_err(std::io::Error::from);
+                let found = found.with_context(|| format!("failed to look at {}", path.display()))?;
+                return Ok(told(tenant, mount, path, found));
+            }
+        }
+    }
+    bail!("{} is in no pool of yours, and no link to a file that waits there", path.display())
+}
+
+fn told(tenant: &Tenant, mount: &Mount, path: &Path, found: Whereabouts) -> Vec<String> {
+    let is_memory = std::ptr::eq(mount, &raw const tenant.temporary);
+    let name = &tenant.name;
+    let place = match (is_memory, found.is_spilled) {
+        (false, _) => format!("on the disk of the pool, in {name}'s `stable`"),
+        (true, false) => format!("in memory, in {name}'s `temporary`"),
+        (true, true) => {
+            format!("on the disk of the pool: it went there from {name}'s `temporary`, which was short of memory")
+        }
+    };
+    let opened = match found.opens {
+        0 => "nobody has it open".to_owned(),
+        1 => "it is open once".to_owned(),
+        opens => format!("it is open {opens} times"),
+    };
+    let usage = mount.tree.usage();
+    let next = match (is_memory, found.is_spilled) {
+        (false, _) => "it stays there until it is removed".to_owned(),
+        (true, true) => "it does not come back to memory; a restart of the machine loses it".to_owned(),
+        (true, false) if found.opens > 0 => {
+            "as long as it is open it stays in memory; a restart of the machine loses it".to_owned()
+        }
+        (true, false) => format!(
+            "{} % of the quota are used: above the watermark those used longest ago go to the disk; a restart of the machine loses it",
+            u128::from(usage.bytes) * 100 / u128::from(usage.bytes_max.max(1))
+        ),
+    };
+    vec![format!("{} lies {place}: {} bytes; {opened}", path.display(), found.bytes), next]
+}
