@@ -41,6 +41,7 @@ impl Reader {
             match name.get_ref().as_ref() {
                 "devices" => judge.devices(value, &mut self.config),
                 "rules" => judge.rules(value, &mut self.config, &mut self.patterns),
+                "jobs" => judge.jobs(value, &mut self.config),
                 "identities" => judge.identities(value, &mut self.config, &mut self.proofs),
                 word => judge.section(word, name.span(), value, &mut self.config),
             }
@@ -119,7 +120,7 @@ impl Judge<'_> {
             None => {
                 let known = SECTIONS.iter().map(|section| section.name).chain(top.iter().map(|key| key.name));
                 let help = belongs_elsewhere("", word)
-                    .or_else(|| did_you_mean(word, known.chain(["devices", "rules", "identities"])));
+                    .or_else(|| did_you_mean(word, known.chain(["devices", "rules", "jobs", "identities"])));
                 self.error(name_span, format!("unknown key `{word}`"), "nothing has this name", help);
             }
         }

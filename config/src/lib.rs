@@ -15,6 +15,7 @@ mod forecast_keys;
 mod forms;
 mod fs;
 mod identities;
+mod jobs;
 mod judge;
 mod key;
 mod keys;

@@ -15,6 +15,8 @@ pub struct Config {
     pub engine: EngineConfig,
     /// Rules for tenants, in the order of the files.
     pub rules: Vec<TenantRule>,
+    /// Tenants that are batch jobs, as rules to be read after the others.
+    pub jobs: Vec<TenantRule>,
     /// Process groups that the operator names.
     pub named: NamedSettings,
     /// The daemon's own settings.

@@ -1,5 +1,6 @@
 //! What is generated from the keys: the commented default file and the JSON schema for editors.
 
+use crate::jobs::{JOB, JobRule};
 use crate::key::{Key, Kind, size_text};
 use crate::keys::{DEVICE, RULE, SECTIONS};
 use crate::listener_keys::IDENTITY;
@@ -33,6 +34,8 @@ pub fn default_file() -> String {
         "\n# Rules for tenants. All that match apply, in this order; what a later one says wins.\n# [[rules]]\n",
     );
     write_keys(&mut out, RULE, &TenantRule::default(), true);
+    out.push_str("\n# Batch jobs: of those that use one disk the shortest goes first. Tenants may say so themselves too.\n# [[jobs]]\n");
+    write_keys(&mut out, JOB, &JobRule::default(), true);
     out.push_str("\n# Who asks where the kernel does not say it: over TCP, and virtual machines. One proof each.\n");
     if let Some((tenant, ways)) = IDENTITY.split_first() {
         for way in ways {
@@ -81,6 +84,9 @@ pub fn json_schema() -> Value {
     let mut rule = schema_table("One rule.", RULE);
     rule["required"] = json!(["pattern"]);
     properties.insert("rules".to_owned(), json!({ "type": "array", "items": rule }));
+    let mut job = schema_table("One batch job.", JOB);
+    job["required"] = json!(["pattern", "name"]);
+    properties.insert("jobs".to_owned(), json!({ "type": "array", "items": job }));
     let mut identity = schema_table("One proof of who asks.", IDENTITY);
     identity["required"] = json!(["tenant"]);
     properties.insert("identities".to_owned(), json!({ "type": "array", "items": identity }));

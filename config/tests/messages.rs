@@ -351,6 +351,49 @@ exclude = true
 }
 
 #[test]
+fn jobs_are_judged() {
+    let text = "\
+[[jobs]]
+name = \"sort me\"
+
+[[jobs]]
+pattern = \"batch/*\"
+
+[[jobs]]
+pattern = \"batch/*\"
+name = \"sort\"
+bytes = 0
+";
+    shows(
+        text,
+        expect![[r#"
+        error: invalid value of `name`
+         --> minerva.toml:2:8
+          |
+        2 | name = "sort me"
+          |        ^^^^^^^^^ 'sort me' is no name of a job: use 1 to 64 letters, digits, '.', '_' or '-'
+          |
+          = help: write a word such as "sort"
+
+        error: a job without a name
+         --> minerva.toml:4:1
+          |
+        4 | [[jobs]]
+          | ^^^^^^^^ which one is it?
+          |
+          = help: add `name = "sort"`
+
+        error: invalid value of `bytes`
+          --> minerva.toml:10:9
+           |
+        10 | bytes = 0
+           |         ^ not in 1B to 1048576TiB
+
+        3 errors in the configuration; nothing was changed"#]],
+    );
+}
+
+#[test]
 fn a_single_rules_table_is_explained() {
     shows(
         "[rules]\npattern = \"a\"\n",

@@ -5,7 +5,8 @@ use minerva_config::{
     Config, Identity, KnownBy, LogFormat, LogLevel, Metrics, PORT_DEFAULT, default_file, json_schema, load, parse,
 };
 use minerva_model::{
-    BackEnd, ContentionCounting, ForecastMode, ForecastSettings, MicroCredits, Mode, Nanos, Share, TenantRule,
+    BackEnd, ContentionCounting, ForecastMode, ForecastSettings, JobSettings, MicroCredits, Mode, Nanos, Share,
+    TenantRule,
 };
 use std::path::{Path, PathBuf};
 
@@ -86,6 +87,13 @@ price_percent = 150
 quota_percent = 20
 credits_expiry = "12h"
 forecast = "on"
+[[jobs]]
+pattern = "batch/*"
+name = "sort"
+bytes = "40GB"
+[[jobs]]
+pattern = "batch/two"
+name = "count"
 [forecast]
 mode = "off"
 keep_every = "1h"
@@ -118,8 +126,12 @@ sessions = "last"
         quota_percent: Some(20),
         credits_expiry: Some(Nanos::from_secs(12 * 3600)),
         forecast: Some(ForecastMode::On),
+        job: None,
     };
     assert_eq!(config.rules, [rule]);
+    let job = |name: &str, bytes| Some(JobSettings { name: name.into(), bytes });
+    let jobs: Vec<_> = config.jobs.iter().map(|rule| (rule.pattern.as_str(), rule.job.clone())).collect();
+    assert_eq!(jobs, [("batch/*", job("sort", Some(40_000_000_000))), ("batch/two", job("count", None))]);
     let forecast = ForecastSettings {
         mode: ForecastMode::Off,
         keep_every: Nanos::from_secs(3600),

@@ -6,7 +6,7 @@ use rusqlite::{Connection, TransactionBehavior};
 pub(crate) const APPLICATION_ID: i64 = 0x4d6e_7276;
 
 /// Step `n` brings a file of version `n` to `n + 1`. Steps are never edited, only added.
-const MIGRATIONS: [&str; 8] = [
+const MIGRATIONS: [&str; 9] = [
     "
     CREATE TABLE history (
         key TEXT NOT NULL,
@@ -156,6 +156,15 @@ const MIGRATIONS: [&str; 8] = [
         name TEXT NOT NULL UNIQUE,
         queue TEXT NOT NULL             -- JSON
     ) STRICT;
+",
+    "
+    CREATE TABLE job_run (              -- batch jobs that ended
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        name TEXT NOT NULL,
+        bytes INTEGER NOT NULL,         -- read and written in all
+        run TEXT NOT NULL               -- JSON
+    ) STRICT;
+    CREATE INDEX job_run_of_name ON job_run (name, id);
 ",
 ];
 

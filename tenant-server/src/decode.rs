@@ -6,7 +6,7 @@ use minerva_api::v1;
 use minerva_api::v1::boost_request::Amount;
 use minerva_api::v1::coordinate_request::Deadline;
 use minerva_api::v1::set_level_request::Lifetime;
-use minerva_model::{AccessKind, DeviceId, Level, Nanos, RefusalKind, RequestId};
+use minerva_model::{AccessKind, DeviceId, JobSettings, Level, Nanos, RefusalKind, RequestId};
 
 /// Entries of a ledger that one answer holds.
 const ENTRIES_MAX: u32 = 1_000;
@@ -140,6 +140,20 @@ pub(crate) fn set_level(request: &v1::SetLevelRequest) -> Judged<(Level, AskedLi
         Some(Lifetime::Process(pid)) => AskedLifetime::Process(pid),
     };
     Ok((level(request.level)?, lifetime))
+}
+
+/// A batch job.
+pub(crate) fn job(request: v1::HoldJobRequest) -> Judged<JobSettings> {
+    let v1::HoldJobRequest { name, size_bytes } = request;
+    if let Some(why) = JobSettings::refusal_of_name(&name) {
+        return out_of_range(format!("{why}."));
+    }
+    if let Some(size_bytes) = size_bytes.filter(|size| !(1..=SIZE_BYTES_MAX).contains(size)) {
+        return out_of_range(format!(
+            "A job moves 1 to {SIZE_BYTES_MAX} bytes, not {size_bytes}; leave it out if it is not known."
+        ));
+    }
+    Ok(JobSettings { name, bytes: size_bytes })
 }
 
 /// When to step back.

@@ -17,10 +17,13 @@ pub fn messages(input: &[u8]) {
         2 => judge(message, boost),
         3 => judge(message, coordinate),
         4 => judge(message, report),
-        // Begin, Finish and Cancel are a key; HoldLevel is a level; Credits a number.
+        // Begin, Finish and Cancel are a key; HoldLevel is a level; HoldJob a job; Credits a number.
         _ => {
             judge(message, |one: v1::FinishRequest| decode::request_id(one.request_id).map(|id| assert_key(&id)));
             judge(message, |one: v1::HoldLevelRequest| decode::level(one.level).map(drop));
+            judge(message, |one: v1::HoldJobRequest| {
+                decode::job(one).map(|job| assert!(!job.name.is_empty() && job.bytes != Some(0)))
+            });
             judge(message, |one: v1::CreditsRequest| {
                 assert!(decode::entries_max(&one) <= 1000);
                 Ok(())

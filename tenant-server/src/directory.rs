@@ -76,6 +76,7 @@ mod tests {
             group: None,
             weight_percent: 100,
             excluded: false,
+            job: None,
             terms: minerva_model::Terms::default(),
             origin: minerva_model::Origin::default(),
         }

@@ -8,6 +8,7 @@ pub(crate) enum Method {
     Describe,
     SetLevel,
     HoldLevel,
+    HoldJob,
     SetSchedule,
     Credits,
     Boost,
@@ -25,6 +26,7 @@ impl Method {
             "Describe" => Self::Describe,
             "SetLevel" => Self::SetLevel,
             "HoldLevel" => Self::HoldLevel,
+            "HoldJob" => Self::HoldJob,
             "SetSchedule" => Self::SetSchedule,
             "Credits" => Self::Credits,
             "Boost" => Self::Boost,
@@ -44,6 +46,7 @@ impl Method {
                 Self::Describe
                 | Self::SetLevel
                 | Self::HoldLevel
+                | Self::HoldJob
                 | Self::SetSchedule
                 | Self::Credits
                 | Self::Boost
@@ -57,6 +60,7 @@ impl Method {
                 Self::Describe
                 | Self::SetLevel
                 | Self::HoldLevel
+                | Self::HoldJob
                 | Self::SetSchedule
                 | Self::Credits
                 | Self::Coordinate
@@ -70,6 +74,7 @@ impl Method {
                 Self::Describe => true,
                 Self::SetLevel
                 | Self::HoldLevel
+                | Self::HoldJob
                 | Self::SetSchedule
                 | Self::Credits
                 | Self::Boost
@@ -100,6 +105,7 @@ mod tests {
             "Describe",
             "SetLevel",
             "HoldLevel",
+            "HoldJob",
             "SetSchedule",
             "Credits",
             "Boost",

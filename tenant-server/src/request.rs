@@ -3,7 +3,7 @@
 
 use crate::authenticate::process::ProcessHandle;
 use minerva_api::v1;
-use minerva_model::{AccessKind, DeviceId, Level, Nanos, RefusalKind, RequestId, TenantId};
+use minerva_model::{AccessKind, DeviceId, JobSettings, Level, Nanos, RefusalKind, RequestId, TenantId};
 use std::sync::mpsc::{SyncSender, TrySendError};
 use tokio::sync::{mpsc, oneshot};
 
@@ -113,6 +113,13 @@ pub enum Call {
         /// Told the level in force at first and at each change; a refusal ends it.
         changes: mpsc::Sender<Result<Level, Refusal>>,
     },
+    /// Be this batch job until the receiver is dropped.
+    HoldJob {
+        /// Which.
+        job: JobSettings,
+        /// Told the place among jobs at first and at each change; a refusal ends it.
+        places: mpsc::Sender<Result<v1::HoldJobResponse, Refusal>>,
+    },
     /// Step back by the clock on the wall.
     SetSchedule {
         /// When. Judged: minutes and days are in range.
@@ -183,6 +190,7 @@ impl Call {
             Self::Describe(answer) => drop(answer.send(Err(refusal))),
             Self::SetLevel { answer, .. } | Self::SetSchedule { answer, .. } => drop(answer.send(Err(refusal))),
             Self::HoldLevel { changes, .. } => drop(changes.try_send(Err(refusal))),
+            Self::HoldJob { places, .. } => drop(places.try_send(Err(refusal))),
             Self::Credits { answer, .. } => drop(answer.send(Err(refusal))),
             Self::Boost { answer, .. } => drop(answer.send(Err(refusal))),
             Self::Coordinate { answers, .. } => drop(answers.try_send(Err(refusal))),
@@ -199,6 +207,7 @@ impl Call {
             Self::Describe(_) => "describe",
             Self::SetLevel { .. } => "set-level",
             Self::HoldLevel { .. } => "hold-level",
+            Self::HoldJob { .. } => "hold-job",
             Self::SetSchedule { .. } => "set-schedule",
             Self::Credits { .. } => "credits",
             Self::Boost { .. } => "boost",

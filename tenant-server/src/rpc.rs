@@ -60,6 +60,7 @@ type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 #[tonic::async_trait]
 impl Participation for RpcHandler {
     type HoldLevelStream = Answers<v1::HoldLevelResponse>;
+    type HoldJobStream = Answers<v1::HoldJobResponse>;
     type CoordinateStream = Answers<v1::CoordinateResponse>;
 
     async fn describe(&self, request: Request<v1::DescribeRequest>) -> Result<Response<v1::DescribeResponse>, Status> {
@@ -96,6 +97,15 @@ impl Participation for RpcHandler {
             let levels = self.stream(&context.session, call).await?;
             let answer = |level| v1::HoldLevelResponse { level: decode::level_number(level) };
             Ok(answers(context.clone(), levels, answer))
+        })
+        .await
+    }
+
+    async fn hold_job(&self, request: Request<v1::HoldJobRequest>) -> Result<Response<Self::HoldJobStream>, Status> {
+        self.answered("HoldJob", String::new(), request, async |context, message| {
+            let job = decode::job(message)?;
+            let places = self.stream(&context.session, |places| Call::HoldJob { job, places }).await?;
+            Ok(answers(context.clone(), places, |place| place))
         })
         .await
     }

@@ -154,6 +154,7 @@ impl ScriptedLoop {
                 drop(changes.try_send(Ok(level)));
                 self.held.push((request.tenant, changes));
             }
+            Call::HoldJob { places, .. } => drop(places.try_send(Ok(v1::HoldJobResponse::default()))),
             Call::SetSchedule { answer, .. } => drop(answer.send(Ok(Level::Normal))),
             Call::Credits { entries_max, answer } => {
                 let entries = vec![v1::CreditEntry::default(); entries_max as usize];
@@ -186,6 +187,7 @@ pub(crate) fn tenant(number: u64, name: &str, role: Role) -> Tenant {
         group: None,
         weight_percent: 100,
         excluded: false,
+        job: None,
         terms: Terms { role, ..Terms::default() },
         origin: minerva_model::Origin::default(),
     }

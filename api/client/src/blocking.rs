@@ -66,6 +66,12 @@ impl Client {
         Ok(Held { inner, _runtime: self.runtime.clone() })
     }
 
+    /// As [`crate::Client::job`].
+    pub fn job(&self, name: &str, size_bytes: Option<u64>) -> Result<HeldJob, Error> {
+        let inner = self.runtime.block_on(self.inner.job(name, size_bytes))?;
+        Ok(HeldJob { inner, _runtime: self.runtime.clone() })
+    }
+
     /// As [`crate::Client::set_schedule`].
     pub fn set_schedule(&self, entries: &[v1::ScheduleEntry], time_zone: &str) -> Result<Level, Error> {
         self.runtime.block_on(self.inner.set_schedule(entries, time_zone))
@@ -105,6 +111,21 @@ impl Held {
     /// As [`crate::Held::level`].
     pub fn level(&self) -> Option<Level> {
         self.inner.level()
+    }
+}
+
+/// As [`crate::HeldJob`].
+#[derive(Debug)]
+#[must_use = "dropping it ends the job"]
+pub struct HeldJob {
+    inner: crate::HeldJob,
+    _runtime: Arc<Runtime>,
+}
+
+impl HeldJob {
+    /// As [`crate::HeldJob::place`].
+    pub fn place(&self) -> Option<(u32, u32)> {
+        self.inner.place()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::coordinated::Coordinated;
 use crate::error::Error;
-use crate::hold::Held;
+use crate::hold::{Held, HeldJob};
 use crate::level::Level;
 use crate::link::Participation;
 use crate::operation::{Operation, nanoseconds};
@@ -105,6 +105,15 @@ impl Client {
         let Some(link) = self.server.link().await else { return Ok(Held::of_nothing()) };
         let held = self.server.unless_absent(Held::take(link, level).await)?;
         Ok(held.unwrap_or_else(Held::of_nothing))
+    }
+
+    /// Is a batch job of this name until what is returned is dropped, or the program ends in whatever way: of jobs on one disk the
+    /// shortest goes first. `size_bytes` is what it will read and write in all; a wrong one is soon found out and counts no longer.
+    pub async fn job(&self, name: &str, size_bytes: Option<u64>) -> Result<HeldJob, Error> {
+        let Some(link) = self.server.link().await else { return Ok(HeldJob::of_nothing()) };
+        let request = v1::HoldJobRequest { name: name.to_owned(), size_bytes };
+        let held = self.server.unless_absent(HeldJob::take(link, request).await)?;
+        Ok(held.unwrap_or_else(HeldJob::of_nothing))
     }
 
     /// Sets when to step back, by the clock on the wall, in place of the schedule before; the level in force after it. The

@@ -1,34 +1,22 @@
-//! A level that lasts as long as a value is kept.
+//! What lasts as long as a value is kept: a level, or that the program is a batch job.
 
 use crate::backoff::Backoff;
 use crate::error::{Error, is_worth_another_try, retry_after};
 use crate::level::Level;
-use crate::link::Link;
+use crate::link::{Link, Participation};
 use minerva_api::v1;
+use std::future::Future;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
-use tonic::Status;
+use tonic::{Response, Status, Streaming};
 
 /// Steps back until it is dropped. When the server was away, the level is taken again.
 #[derive(Debug)]
 #[must_use = "dropping it comes back at once"]
 pub struct Held {
     /// Absent without a server.
-    keeper: Option<Keeper>,
-}
-
-#[derive(Debug)]
-struct Keeper {
-    in_force: watch::Receiver<Option<Level>>,
-    task: JoinHandle<()>,
-}
-
-/// What the task tells.
-struct Told {
-    in_force: watch::Sender<Option<Level>>,
-    /// Used once: with the first answer.
-    first: Option<oneshot::Sender<Result<(), Error>>>,
+    keeper: Option<Keeper<Level>>,
 }
 
 impl Held {
@@ -37,44 +25,133 @@ impl Held {
         Self { keeper: None }
     }
 
-    /// Returns when the level is in force. A server that goes away meanwhile does not fail it: it is taken when it is back.
+    /// Returns when the level is in force.
     pub(crate) async fn take(link: Link, level: Level) -> Result<Self, Error> {
-        let (tell, in_force) = watch::channel(None);
-        let (first, answered) = oneshot::channel();
-        let patience = link.patience;
-        let task = tokio::spawn(keep(link, level, Told { in_force: tell, first: Some(first) }));
-        let held = Self { keeper: Some(Keeper { in_force, task }) };
-        match timeout(patience, answered).await {
-            Ok(Ok(Err(refusal))) => Err(refusal),
-            _ => Ok(held),
-        }
+        let request = v1::HoldLevelRequest { level: level.to_wire() };
+        Ok(Self { keeper: Some(Keeper::start(link, request).await?) })
     }
 
     /// The level in force for the tenant, which others of it may have set further back; absent while the server is away, or
     /// when it does not let this one step back any more.
     pub fn level(&self) -> Option<Level> {
-        self.keeper.as_ref().and_then(|keeper| *keeper.in_force.borrow())
+        self.keeper.as_ref().and_then(Keeper::last)
     }
 }
 
-impl Drop for Held {
-    fn drop(&mut self) {
-        // The call ends with the task, and the level with the call.
-        if let Some(keeper) = &self.keeper {
-            keeper.task.abort();
+/// Is a batch job until it is dropped. When the server was away, that is said again.
+#[derive(Debug)]
+#[must_use = "dropping it ends the job"]
+pub struct HeldJob {
+    /// Absent without a server.
+    keeper: Option<Keeper<(u32, u32)>>,
+}
+
+impl HeldJob {
+    /// Without a server nobody goes before another.
+    pub(crate) const fn of_nothing() -> Self {
+        Self { keeper: None }
+    }
+
+    /// Returns when it is known.
+    pub(crate) async fn take(link: Link, request: v1::HoldJobRequest) -> Result<Self, Error> {
+        Ok(Self { keeper: Some(Keeper::start(link, request).await?) })
+    }
+
+    /// The job's number in the order, from 1, and how many jobs there are on its disk; absent while none goes before another, or the
+    /// server is away.
+    pub fn place(&self) -> Option<(u32, u32)> {
+        self.keeper.as_ref().and_then(Keeper::last).filter(|(place, _)| *place > 0)
+    }
+}
+
+/// A call that lasts, and what its answers say.
+trait Holding: Clone + Send + Sync + 'static {
+    type Answer: Send + 'static;
+    type Told: Copy + Send + Sync + 'static;
+
+    fn open(
+        self,
+        server: Participation,
+    ) -> impl Future<Output = Result<Response<Streaming<Self::Answer>>, Status>> + Send;
+
+    fn told(answer: Self::Answer) -> Self::Told;
+}
+
+impl Holding for v1::HoldLevelRequest {
+    type Answer = v1::HoldLevelResponse;
+    type Told = Level;
+
+    async fn open(self, mut server: Participation) -> Result<Response<Streaming<Self::Answer>>, Status> {
+        server.hold_level(self).await
+    }
+
+    fn told(answer: Self::Answer) -> Level {
+        Level::from_wire(answer.level)
+    }
+}
+
+impl Holding for v1::HoldJobRequest {
+    type Answer = v1::HoldJobResponse;
+    type Told = (u32, u32);
+
+    async fn open(self, mut server: Participation) -> Result<Response<Streaming<Self::Answer>>, Status> {
+        server.hold_job(self).await
+    }
+
+    fn told(answer: Self::Answer) -> (u32, u32) {
+        (answer.place, answer.jobs)
+    }
+}
+
+/// Keeps a call open.
+#[derive(Debug)]
+struct Keeper<T> {
+    last: watch::Receiver<Option<T>>,
+    task: JoinHandle<()>,
+}
+
+impl<T: Copy + Send + Sync + 'static> Keeper<T> {
+    /// Returns with the first answer. A server that goes away meanwhile does not fail it: it is asked when it is back.
+    async fn start(link: Link, request: impl Holding<Told = T>) -> Result<Self, Error> {
+        let (tell, last) = watch::channel(None);
+        let (first, answered) = oneshot::channel();
+        let patience = link.patience;
+        let task = tokio::spawn(keep(link, request, Listener { tell, first: Some(first) }));
+        let keeper = Self { last, task };
+        match timeout(patience, answered).await {
+            Ok(Ok(Err(refusal))) => Err(refusal),
+            _ => Ok(keeper),
         }
     }
+
+    fn last(&self) -> Option<T> {
+        *self.last.borrow()
+    }
 }
 
-/// Holds the level until it is aborted, or the server refuses for good.
-async fn keep(link: Link, level: Level, mut told: Told) {
+impl<T> Drop for Keeper<T> {
+    fn drop(&mut self) {
+        // The call ends with the task, and what is held with the call.
+        self.task.abort();
+    }
+}
+
+/// Who is to hear what is told.
+struct Listener<T> {
+    tell: watch::Sender<Option<T>>,
+    /// Used once: with the first answer.
+    first: Option<oneshot::Sender<Result<(), Error>>>,
+}
+
+/// Holds until it is aborted, or the server refuses for good.
+async fn keep<H: Holding>(link: Link, request: H, mut listener: Listener<H::Told>) {
     let mut backoff = Backoff::new();
     loop {
-        let ended = hold_once(&link, level, &mut told, &mut backoff).await;
-        told.in_force.send_replace(None);
-        let is_absent = told.first.is_some() && link.is_absence(&ended);
+        let ended = hold_once(&link, request.clone(), &mut listener, &mut backoff).await;
+        listener.tell.send_replace(None);
+        let is_absent = listener.first.is_some() && link.is_absence(&ended);
         if is_absent || !is_worth_another_try(&ended) {
-            if let Some(first) = told.first.take() {
+            if let Some(first) = listener.first.take() {
                 // Whoever asked may have gone.
                 let _ = first.send(Err(Error::refused(&ended)));
             }
@@ -85,19 +162,23 @@ async fn keep(link: Link, level: Level, mut told: Told) {
 }
 
 /// One stream, from its begin to its end.
-async fn hold_once(link: &Link, level: Level, told: &mut Told, backoff: &mut Backoff) -> Status {
-    let request = v1::HoldLevelRequest { level: level.to_wire() };
-    let mut changes = match link.participation().hold_level(request).await {
-        Ok(changes) => changes.into_inner(),
+async fn hold_once<H: Holding>(
+    link: &Link,
+    request: H,
+    listener: &mut Listener<H::Told>,
+    backoff: &mut Backoff,
+) -> Status {
+    let mut answers = match request.open(link.participation()).await {
+        Ok(answers) => answers.into_inner(),
         Err(status) => return status,
     };
     loop {
-        match changes.message().await {
-            Ok(Some(change)) => {
+        match answers.message().await {
+            Ok(Some(answer)) => {
                 backoff.reset();
                 link.was_served();
-                told.in_force.send_replace(Some(Level::from_wire(change.level)));
-                if let Some(first) = told.first.take() {
+                listener.tell.send_replace(Some(H::told(answer)));
+                if let Some(first) = listener.first.take() {
                     let _ = first.send(Ok(()));
                 }
             }

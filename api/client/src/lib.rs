@@ -57,7 +57,7 @@ pub use client::{BoostAmount, Client, Lifetime};
 pub use coordinated::{Begun, Coordinated};
 pub use credentials::Credentials;
 pub use error::{Error, retry_after};
-pub use hold::Held;
+pub use hold::{Held, HeldJob};
 pub use level::{Level, UnknownWord};
 pub use minerva_api::v1;
 pub use operation::{Access, Answer, Deadline, Operation};

@@ -147,7 +147,8 @@ pub(crate) enum Command {
     /// Start a command as a tenant of its own, or as one that takes part
     ///
     /// With --priority or --when the command takes part without knowing of it: the level is held while it runs, it begins when
-    /// it may, and its end is told. It stays in the calling tenant then, unless --name or --weight make it one of its own.
+    /// it may, and its end is told. It stays in the calling tenant then, unless --name or --weight make it one of its own. With --job
+    /// it becomes a tenant of its own where the caller may do that, and else its tenant is the job while it runs.
     /// Without a server, or when the server refuses, it runs all the same. The exit status is the command's: 128 and the
     /// signal's number when a signal ended it, 126 when it could not be started, 127 when there is no such command. Signals
     /// are passed on to it.
@@ -161,6 +162,12 @@ pub(crate) enum Command {
         /// How far to step back while it runs: low, lowest or idle
         #[arg(long, value_name = "LEVEL")]
         priority: Option<Level>,
+        /// It is a batch job of this name: of jobs on one disk the shortest goes first, and runs of one name are taken to be alike
+        #[arg(long, value_name = "NAME")]
+        job: Option<String>,
+        /// What the job will read and write in all [default: what earlier runs of its name did]
+        #[arg(id = "job_size", long = "bytes", value_name = "BYTES", value_parser = size, requires = "job")]
+        bytes: Option<u64>,
         /// How much it will move; it begins when the disk has room for it
         #[arg(id = "size", long = "when", value_name = "BYTES", value_parser = size)]
         when: Option<u64>,
@@ -186,6 +193,15 @@ pub(crate) enum Command {
         /// What
         #[arg(required = true)]
         paths: Vec<PathBuf>,
+    },
+    /// Show batch jobs: which run, what they did so far, how long they still need, who goes first and why; and what is known of names
+    ///
+    /// A job is a tenant that says so (minerva-ctl run --job, or a client library) or that [[jobs]] of the operator's file names. The
+    /// exit status is 1 where one moved much more than it declared.
+    Jobs {
+        /// What else can be shown of jobs
+        #[command(subcommand)]
+        command: Option<JobsCommand>,
     },
     /// Register work that can wait, see how far it is, and the plan for it
     Background {
@@ -323,6 +339,20 @@ impl Bounds {
             None => operation,
         }
     }
+}
+
+/// What can be shown of jobs besides those that run.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum JobsCommand {
+    /// Show what the last runs of a job were like: its phases and their bandwidths, how reading and writing go with processor and memory,
+    /// and whether it lives by the disk
+    Profile {
+        /// The job's name
+        name: String,
+        /// Write it as a page to this file too
+        #[arg(long, value_name = "FILE")]
+        html: Option<PathBuf>,
+    },
 }
 
 /// What can be done with forecasts besides looking at a tenant's.

@@ -13,6 +13,7 @@ mod explain;
 mod figures;
 mod forecast;
 mod generate;
+mod jobs;
 mod moment;
 mod named;
 mod output;
@@ -103,6 +104,7 @@ fn run(arguments: Arguments) -> anyhow::Result<CommandStatus> {
         Command::Background { command } => {
             with_daemon(Box::new(move |client| Box::pin(background::run(client, command, json))))
         }
+        Command::Jobs { command } => with_daemon(Box::new(move |client| Box::pin(jobs::run(client, command, json)))),
         Command::Reload => with_daemon(Box::new(move |client| Box::pin(reload::run(client, json)))),
         Command::Doctor { probe, compare, change_elevator, rounds, device, mount, seconds } => {
             let proof = doctor::Proof::asked_for(probe, compare, change_elevator, rounds);
@@ -112,8 +114,9 @@ fn run(arguments: Arguments) -> anyhow::Result<CommandStatus> {
         Command::Restore { if_daemon_gone } => restore::run(&file, if_daemon_gone, json),
         Command::Replay { file: tape } => replay::run(&tape, json),
         Command::Config { command } => config::run(command, file.path(), json),
-        Command::Run { name, weight, priority, when, bounds, command } => {
-            let part = run::Part { level: priority, operation: when.map(|bytes| bounds.operation(bytes)) };
+        Command::Run { name, weight, priority, job, bytes, when, bounds, command } => {
+            let operation = when.map(|bytes| bounds.operation(bytes));
+            let part = run::Part { level: priority, operation, job: job.map(|name| (name, bytes)) };
             let place = named::GroupRequest { socket: socket_path(socket, &file)?, file, name, weight };
             run_command(&place, part, &command)
         }
@@ -140,11 +143,15 @@ fn run(arguments: Arguments) -> anyhow::Result<CommandStatus> {
 
 /// Becomes the command, or, when it shall take part, stays beside it.
 fn run_command(place: &named::GroupRequest, part: run::Part, command: &[OsString]) -> anyhow::Result<CommandStatus> {
-    if part.level.is_none() && part.operation.is_none() {
+    if part.is_nothing() {
         return named::run(place, command);
     }
     if place.name.is_some() || place.weight.is_some() {
         named::enter(place, command)?;
+    } else if part.job.is_some()
+        && let Err(error) = named::enter(place, command)
+    {
+        eprintln!("minerva-ctl: the job stays in the tenant that it is called in: {error:#}");
     }
     block_on(run::run(&place.file, part, command))
 }

@@ -1,4 +1,4 @@
-//! `minerva-ctl run --priority` and `--when`: a command that takes part without knowing of it. Whatever becomes of Minerva, the
+//! `minerva-ctl run --priority`, `--when` and `--job`: a command that takes part without knowing of it. Whatever becomes of Minerva, the
 //! command runs.
 
 use crate::output::CommandStatus;
@@ -6,7 +6,7 @@ use crate::place::OperatorFile;
 use crate::signals::{Came, Signals};
 use crate::{tenant, when};
 use anyhow::bail;
-use minerva_client::{Coordinated, Held, Level, Operation};
+use minerva_client::{Coordinated, Held, HeldJob, Level, Operation};
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use tokio::process::Command;
@@ -18,6 +18,15 @@ pub(crate) struct Part {
     pub(crate) level: Option<Level>,
     /// What it is; it begins when it may.
     pub(crate) operation: Option<Operation>,
+    /// The batch job that it is, and what that moves in all.
+    pub(crate) job: Option<(String, Option<u64>)>,
+}
+
+impl Part {
+    /// It takes part in nothing.
+    pub(crate) const fn is_nothing(&self) -> bool {
+        self.level.is_none() && self.operation.is_none() && self.job.is_none()
+    }
 }
 
 /// Runs the command; its exit status is ours.
@@ -48,6 +57,7 @@ pub(crate) async fn run(file: &OperatorFile, part: Part, command: &[OsString]) -
 struct Begun {
     held: Option<Held>,
     coordinated: Option<Coordinated>,
+    job: Option<HeldJob>,
 }
 
 /// Steps back, and waits until the command may begin, unless a signal ends it. A server that refuses stops nothing.
@@ -57,7 +67,7 @@ async fn begin(file: &OperatorFile, part: Part, signals: &mut Signals) -> Result
             Ok(client) => client,
             Err(error) => {
                 warn(&format!("{error:#}"));
-                return Begun { held: None, coordinated: None };
+                return Begun { held: None, coordinated: None, job: None };
             }
         };
         let held = match part.level {
@@ -68,8 +78,12 @@ async fn begin(file: &OperatorFile, part: Part, signals: &mut Signals) -> Result
             Some(operation) => client.coordinate(operation).await.map_err(|error| warn(&error.to_string())).ok(),
             None => None,
         };
+        let job = match part.job {
+            Some((name, bytes)) => client.job(&name, bytes).await.map_err(|error| warn(&error.to_string())).ok(),
+            None => None,
+        };
         when::warn_of_absence(&client);
-        Begun { held, coordinated }
+        Begun { held, coordinated, job }
     };
     let mut begun = tokio::select! {
         begun = ask => begun,
@@ -87,7 +101,7 @@ fn warn(reason: &str) {
 
 impl Begun {
     async fn end(self) {
-        drop(self.held);
+        drop((self.held, self.job));
         if let Some(coordinated) = self.coordinated {
             // The command is done, whether the server hears of it or not.
             let _ = tokio::time::timeout(when::TELL_MAX, coordinated.finish()).await;
@@ -95,7 +109,7 @@ impl Begun {
     }
 
     async fn abandon(self) {
-        drop(self.held);
+        drop((self.held, self.job));
         if let Some(coordinated) = self.coordinated {
             when::give_up(coordinated).await;
         }

@@ -221,6 +221,7 @@ fn a_recording_has_a_series_for_what_each_tenant_reads_and_writes() {
         group: None,
         weight_percent: 100,
         excluded: false,
+        job: None,
         terms: Terms::default(),
         origin: Origin::default(),
     };

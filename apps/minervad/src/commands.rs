@@ -34,6 +34,7 @@ impl Driver {
             OperatorCall::LoadForecast(of, ahead, answer) => drop(answer.send(self.load_forecast(&of, ahead))),
             OperatorCall::Forecast(tenant, answer) => drop(answer.send(self.forecast(&tenant))),
             OperatorCall::Record(client, answer) => self.begin_recording(client, answer),
+            OperatorCall::Jobs(answer) => drop(answer.send(self.show_jobs())),
             OperatorCall::EndRecord => self.recording.end(),
             OperatorCall::Register(request, answer) => drop(answer.send(self.register(request))),
             OperatorCall::Background(call) => self.background_asked(call),

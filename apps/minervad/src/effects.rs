@@ -62,6 +62,10 @@ impl Driver {
                 self.memory.models.keep(model);
                 None
             }
+            Effect::JobEnded(run) => {
+                self.job_ended(*run);
+                None
+            }
             Effect::Background(order) => {
                 tracing::debug!(id = %order.id, pace = ?order.pace, "background work: {}", order.reason);
                 self.background.order(order);

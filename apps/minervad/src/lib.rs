@@ -16,6 +16,7 @@ mod findings;
 mod free_space;
 mod generate;
 mod guard;
+mod jobs;
 mod knobs;
 mod logging;
 mod metrics;

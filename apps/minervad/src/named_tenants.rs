@@ -1,6 +1,7 @@
 //! Process groups that the operator names while the daemon runs. Their weights are rules after those of the operator's file,
 //! and are kept in the runtime directory so that a restarted daemon knows them.
 
+use minerva_config::Config;
 use minerva_linux_actuate::{NamedError, NamedGroups};
 use minerva_model::TenantRule;
 
@@ -27,9 +28,9 @@ impl NamedTenants {
         }
     }
 
-    /// All rules: the operator's, after them what was asked for named tenants, and at last that the probe's tenants
+    /// All rules: the operator's, those of jobs among them, after them what was asked for named tenants, and at last that the probe's tenants
     /// (`minerva-ctl doctor --probe`) weigh themselves.
-    pub(crate) fn rules(&self, of_file: &[TenantRule]) -> Vec<TenantRule> {
+    pub(crate) fn rules(&self, of_file: &Config) -> Vec<TenantRule> {
         let named = |(name, weight_percent): (String, u32)| TenantRule {
             pattern: format!("{}/{name}", self.groups.parent()),
             weight_percent: Some(weight_percent),
@@ -37,6 +38,6 @@ impl NamedTenants {
         };
         let probe = TenantRule { pattern: "minerva-probe-*/**".to_owned(), exclude: true, ..TenantRule::default() };
         let named = self.groups.weights().into_iter().map(named);
-        of_file.iter().cloned().chain(named).chain([probe]).collect()
+        of_file.rules.iter().chain(&of_file.jobs).cloned().chain(named).chain([probe]).collect()
     }
 }

@@ -6,6 +6,7 @@
 use crate::clock::{boottime, until};
 use crate::command::{Command, Commands};
 use crate::findings::Findings;
+use crate::jobs::Jobs;
 use crate::knobs::Knobs;
 use crate::metrics::{DeviceLabel, Metrics};
 use crate::notify::ServiceManager;
@@ -45,6 +46,7 @@ pub(crate) struct Driver {
     pub(crate) knobs: Knobs,
     pub(crate) memory: Memory,
     pub(crate) background: Queues,
+    pub(crate) jobs: Jobs,
     /// For what comes back from the store.
     pub(crate) commands: Commands,
     pub(crate) metrics: Metrics,
@@ -130,11 +132,12 @@ impl Driver {
         self.memory.look_for_store();
         self.recall_unread();
         self.review_claims();
+        self.review_jobs();
         self.carry_background();
         if self.progress.slices == 0 {
             self.find_unknown_disks();
         }
-        let mut sample = self.watch.sample(self.engine.makes_forecasts() || self.recording.is_running());
+        let mut sample = self.watch.sample(self.engine.wants_usage() || self.recording.is_running());
         self.add_served(&mut sample);
         self.measure(&sample);
         self.feed(Event::Sampled(Box::new(sample)));
@@ -213,7 +216,9 @@ impl Driver {
         let Some(tenant) = self.tenants.get(&id).cloned() else { return };
         self.parts.directory.strike(&tenant);
         let message = "The tenant that this process belonged to is gone.".to_owned();
-        self.parts.give_up(Some(id), &Refusal::new(RefusalKind::UnknownTenant, message));
+        let refusal = Refusal::new(RefusalKind::UnknownTenant, message);
+        self.parts.give_up(Some(id), &refusal);
+        self.jobs.give_up(Some(id), &refusal);
         self.parts.reports.forget(id);
         self.servers.tenant_gone(id);
         self.memory.claim_later(&tenant, StoredClaim::default());
@@ -320,7 +325,9 @@ impl Driver {
         self.manager.stopping();
         self.feed(Event::Stopping);
         let message = "Minerva is ending; ask again when it has started anew.".to_owned();
-        self.parts.give_up(None, &Refusal::new(RefusalKind::Stopping, message));
+        let refusal = Refusal::new(RefusalKind::Stopping, message);
+        self.parts.give_up(None, &refusal);
+        self.jobs.give_up(None, &refusal);
         self.stop_background();
         self.memory.flush();
         self.recording.end();

@@ -3,6 +3,7 @@
 use crate::arguments::Arguments;
 use crate::command::{Command, Commands};
 use crate::findings::Findings;
+use crate::jobs::Jobs;
 use crate::knobs::Knobs;
 use crate::metrics::Metrics;
 use crate::notify::ServiceManager;
@@ -113,6 +114,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         knobs: Knobs::new(writer, &settings, guard),
         memory,
         background,
+        jobs: Jobs::default(),
         commands: sender,
         metrics,
         manager,

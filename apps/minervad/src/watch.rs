@@ -24,7 +24,7 @@ impl Watch {
     pub(crate) fn begin(config: &Config, settings: &WriterSettings, roots: Roots) -> anyhow::Result<Self> {
         let named = NamedTenants::new(NamedGroups::new(settings, &config.named.parent));
         let free_space = FreeSpace::watch(roots.clone());
-        let observer = Observer::new(roots, &named.rules(&config.rules)).context("failed to begin watching")?;
+        let observer = Observer::new(roots, &named.rules(config)).context("failed to begin watching")?;
         Ok(Self {
             observer: observer.named_below(&config.named.parent),
             scope: Scope::new(&config.daemon).context("failed to read daemon.include")?,
@@ -57,7 +57,7 @@ impl Watch {
 
     /// Gives the observer the rules anew, those of named tenants among them.
     pub(crate) fn apply_rules(&mut self, config: &Config) {
-        if let Err(error) = self.observer.set_rules(&self.named.rules(&config.rules)) {
+        if let Err(error) = self.observer.set_rules(&self.named.rules(config)) {
             // The file was judged before; this is a pattern that only the observer refuses.
             tracing::error!(error = format!("{:#}", anyhow::Error::new(error)), "the tenant rules were not taken");
         }

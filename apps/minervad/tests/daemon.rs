@@ -5,6 +5,7 @@
 mod background;
 mod bed;
 mod forecasts;
+mod jobs;
 mod listeners;
 mod served;
 mod taking_part;

@@ -51,6 +51,7 @@ fn actuator(tenants: u64) -> Actuator {
             group: None,
             weight_percent: 100,
             excluded: false,
+            job: None,
             terms: minerva_model::Terms::default(),
             origin: minerva_model::Origin::default(),
         });

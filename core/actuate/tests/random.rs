@@ -128,6 +128,7 @@ impl World {
             group: None,
             weight_percent: 100,
             excluded,
+            job: None,
             terms: minerva_model::Terms::default(),
             origin: minerva_model::Origin::default(),
         });

@@ -78,6 +78,7 @@ impl World {
                 group: None,
                 weight_percent: 100,
                 excluded: !excluded.is_empty(),
+                job: None,
                 terms: minerva_model::Terms::default(),
                 origin: minerva_model::Origin::default(),
             }),

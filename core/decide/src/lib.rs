@@ -17,7 +17,8 @@
 //! | `bandwidth` | what each disk delivers |
 //! | `crowd`, `demand` | who is beside whom, and who would have used the disk |
 //! | `participation`, `member`, `requests`, `answers` | tenants that take part, and what they are answered |
-//! | `makespan`, `shortest_first` | which batch job goes first, and what the others keep |
+//! | `makespan`, `shortest_first`, `jobs` | which batch job goes first, and what the others keep |
+//! | `job_trace`, `characterise` | what a batch job does, slice by slice, and what that makes it |
 //! | `stance` | what a tenant's own requests say of its share |
 //! | `room` | room below heavy tenants for those that step back or wait |
 //! | `operator` | the operator's weight |
@@ -37,6 +38,7 @@ mod adjustments;
 mod answers;
 mod bandwidth;
 mod boosts;
+mod characterise;
 mod claims;
 mod compose;
 mod coordination;
@@ -51,6 +53,8 @@ mod floor;
 mod floor_level;
 mod foresight;
 mod interleave;
+mod job_trace;
+mod jobs;
 mod keys;
 mod lag;
 mod levels;
@@ -75,6 +79,7 @@ mod usage;
 mod usual_disk;
 
 pub use compose::DecideInput;
+pub use jobs::{JobOnDisk, JobView, KnownJob};
 pub use migration::{Migration, MigrationOrder, MigrationPace, TargetDisk, ToldBy, WaitingFile};
 pub use part::Part;
 
@@ -86,8 +91,8 @@ use crate::past_use::Fennel;
 use crate::stance::Stance;
 use crate::usage::{Averages, Usage};
 use minerva_model::{
-    Decision, DeviceId, Effect, EngineConfig, Finding, FindingKind, Nanos, Outlook, Signals, Tenant, TenantHistory,
-    TenantId, UsageAverage,
+    Decision, DeviceId, Effect, EngineConfig, Finding, FindingKind, JobSettings, Nanos, Outlook, Signals, Tenant,
+    TenantHistory, TenantId, UsageAverage,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -205,7 +210,7 @@ impl Decider {
         let key = self.keys.join(&name, tenant.group.is_some());
         let terms = TenantTerms { key, weight_percent: tenant.weight_percent, excluded: tenant.excluded };
         self.participation.tenant_seen(tenant);
-        self.policies.makespan.tenant_seen(tenant.id, &tenant.name);
+        self.policies.makespan.tenant_seen(tenant);
         match self.tenants.binary_search_by_key(&tenant.id, |(id, _)| *id) {
             Ok(index) => {
                 let old = std::mem::replace(&mut self.tenants[index].1, terms);
@@ -229,13 +234,44 @@ impl Decider {
     /// it declared goes too, and is no longer to be remembered.
     pub fn tenant_gone(&mut self, id: TenantId) -> Vec<Effect> {
         let forgotten = self.participation.tenant_gone(id);
-        self.policies.makespan.tenant_gone(id);
+        let run = self.policies.makespan.tenant_gone(id);
         if let Ok(index) = self.tenants.binary_search_by_key(&id, |(tenant, _)| *tenant) {
             let (_, terms) = self.tenants.remove(index);
             self.disks.values_mut().for_each(|disk| disk.drop_claim(id));
             self.leave(terms.key);
         }
-        forgotten.into_iter().collect()
+        let ended = run.map(|run| Effect::JobEnded(Box::new(run)));
+        forgotten.into_iter().chain(ended).collect()
+    }
+
+    /// A tenant says that it is this batch job, or that it is none any more; what is to be remembered of the one before.
+    pub fn job_declared(&mut self, tenant: TenantId, job: Option<JobSettings>) -> Option<Effect> {
+        self.policies.makespan.declared(tenant, job).map(|run| Effect::JobEnded(Box::new(run)))
+    }
+
+    /// What earlier runs of a job moved, oldest first.
+    pub fn job_runs_recalled(&mut self, name: &str, bytes: &[u64]) {
+        self.policies.makespan.recalled(name, bytes);
+    }
+
+    /// Whether any tenant is a batch job.
+    pub fn has_jobs(&self) -> bool {
+        self.policies.makespan.has_jobs()
+    }
+
+    /// All batch jobs that are there, by tenant.
+    pub fn jobs(&self) -> Vec<JobView> {
+        self.policies.makespan.views(self.now, &self.outlook)
+    }
+
+    /// A batch job's number in the order, from 1, and how many jobs there are; nothing while none goes before another.
+    pub fn job_order(&self, tenant: TenantId) -> Option<(u32, u32)> {
+        self.policies.makespan.order(tenant)
+    }
+
+    /// Names of batch jobs of which runs are known, by name.
+    pub fn known_jobs(&self) -> impl Iterator<Item = KnownJob> {
+        self.policies.makespan.known_jobs()
     }
 
     /// A disk appeared: tenants can ask for something on it.

@@ -1,12 +1,16 @@
 //! Batch jobs that read and write at once seek more and end later, all of them; in turns, the shortest first, most end sooner and
-//! the last no later (Matteussi and Geyer 2018). Jobs are tenants that the operator's settings name, and they pay: what the first
-//! gains the others on its disk give up. Beside tenants that are no jobs that is exact where the jobs' past use is alike; where it is
+//! the last no later (Matteussi and Geyer 2018). Jobs are tenants that say so, or whom the operator names (`jobs`), and they pay: what
+//! the first gains the others on its disk give up. Beside tenants that are no jobs that is exact where the jobs' past use is alike; where it is
 //! not, factors of unequal shares do not cancel.
 
+use crate::characterise::{phases, profile};
 use crate::compose::{DecideInput, Pair, SharePolicy};
+use crate::job_trace::{Moved, Trace};
+use crate::jobs::{JobOnDisk, JobView, KnownJob, Named};
 use crate::shortest_first::{self, Basis, Job, Remaining};
 use minerva_model::{
-    DeviceId, Horizon, IoSignals, JobSettings, MakespanSettings, Nanos, Outlook, PolicyName, Reason, Signals, TenantId,
+    DeviceId, Horizon, IoSignals, JobRun, JobSettings, MakespanSettings, Nanos, Outlook, PolicyName, Reason, Signals,
+    Tenant, TenantId,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -28,6 +32,8 @@ struct Runs {
     mean_bytes: f64,
     /// Mean distance from the mean.
     spread_bytes: f64,
+    #[serde(default)]
+    count: u32,
 }
 
 /// A job on one disk.
@@ -59,6 +65,14 @@ pub(crate) struct Rule {
     /// Slices since a disk was short.
     slack: BTreeMap<DeviceId, u32>,
     places: BTreeMap<(DeviceId, TenantId), QueuePosition>,
+    #[serde(default)]
+    named: Named,
+    /// What jobs did so far.
+    #[serde(default)]
+    traces: BTreeMap<TenantId, Trace>,
+    /// What jobs moved so far, on all disks.
+    #[serde(default)]
+    attained: BTreeMap<TenantId, u64>,
 }
 
 impl Rule {
@@ -67,48 +81,122 @@ impl Rule {
         let is_changed = |name: &String| self.settings.jobs.get(name) != settings.jobs.get(name);
         let changed: Vec<TenantId> =
             self.names.iter().filter(|(_, name)| is_changed(name)).map(|(tenant, _)| *tenant).collect();
-        changed.into_iter().for_each(|tenant| self.end(tenant));
+        changed.into_iter().for_each(|tenant| drop(self.end(tenant)));
         self.settings = settings.clone();
     }
 
-    pub(crate) fn tenant_seen(&mut self, tenant: TenantId, name: &str) {
-        if self.names.get(&tenant).is_none_or(|known| known != name) {
-            self.names.insert(tenant, name.to_owned());
+    pub(crate) fn tenant_seen(&mut self, tenant: &Tenant) {
+        if self.named.rule(tenant.id, tenant.job.as_ref()) {
+            self.end(tenant.id);
+        }
+        if self.names.get(&tenant.id).is_none_or(|known| *known != tenant.name) {
+            self.names.insert(tenant.id, tenant.name.clone());
         }
     }
 
-    pub(crate) fn tenant_gone(&mut self, tenant: TenantId) {
-        self.end(tenant);
+    /// The tenant is gone, and with it the job that it ran.
+    pub(crate) fn tenant_gone(&mut self, tenant: TenantId) -> Option<JobRun> {
+        let run = self.end(tenant);
         self.names.remove(&tenant);
+        self.named.forget(tenant);
+        run
+    }
+
+    /// The tenant says that it is this job from now on, or none; the run of the one before has ended.
+    pub(crate) fn declared(&mut self, tenant: TenantId, job: Option<JobSettings>) -> Option<JobRun> {
+        if !self.names.contains_key(&tenant) || !self.named.differs(tenant, job.as_ref()) {
+            return None;
+        }
+        let run = self.end(tenant);
+        self.named.declare(tenant, job);
+        run
+    }
+
+    /// What earlier runs moved, oldest first.
+    pub(crate) fn recalled(&mut self, name: &str, bytes: &[u64]) {
+        bytes.iter().filter(|bytes| **bytes > 0).for_each(|bytes| self.learn(name.to_owned(), *bytes as f64));
     }
 
     /// What a job moved in all is what its name does.
-    fn end(&mut self, tenant: TenantId) {
-        let job = self.job(tenant).map(|job| job.name.clone());
-        let mut attained_bytes = 0;
-        self.running.retain(|(_, of), running| {
-            attained_bytes += if *of == tenant { running.attained_bytes } else { 0 };
+    fn end(&mut self, tenant: TenantId) -> Option<JobRun> {
+        let job = self.job(tenant).cloned();
+        let trace = self.traces.remove(&tenant);
+        self.attained.remove(&tenant);
+        let mut attained: Vec<(u64, DeviceId)> = Vec::new();
+        self.running.retain(|(device, of), running| {
+            if *of == tenant {
+                attained.push((running.attained_bytes, *device));
+            }
             *of != tenant
         });
         self.places.retain(|(_, of), _| *of != tenant);
-        if let Some(name) = job.filter(|_| attained_bytes > 0) {
-            self.learn(name, attained_bytes as f64);
+        let (_, device) = attained.iter().max().copied()?;
+        let job = job?;
+        let bytes = attained.iter().fold(0, |sum: u64, (bytes, _)| sum.saturating_add(*bytes));
+        if bytes == 0 {
+            return None;
         }
+        self.named.ended(tenant, bytes);
+        self.learn(job.name.clone(), bytes as f64);
+        let profile = trace.as_ref().and_then(profile)?;
+        Some(JobRun { name: job.name, tenant, device, declared_bytes: job.bytes, profile })
     }
 
     fn learn(&mut self, name: String, bytes: f64) {
         if self.runs.len() >= NAMES_MAX && !self.runs.contains_key(&name) {
             self.runs.pop_first();
         }
-        let first = Runs { mean_bytes: bytes, spread_bytes: bytes / 2.0 };
+        let first = Runs { mean_bytes: bytes, spread_bytes: bytes / 2.0, count: 0 };
         let runs = self.runs.entry(name).or_insert(first);
+        runs.count = runs.count.saturating_add(1);
         let error = bytes - runs.mean_bytes;
         runs.mean_bytes += RUN_WEIGHT * error;
         runs.spread_bytes += RUN_WEIGHT * (error.abs() - runs.spread_bytes);
     }
 
     fn job(&self, tenant: TenantId) -> Option<&JobSettings> {
-        self.settings.jobs.get(self.names.get(&tenant)?)
+        self.named.job(tenant).or_else(|| self.settings.jobs.get(self.names.get(&tenant)?))
+    }
+
+    /// Whether any tenant is a job.
+    pub(crate) fn has_jobs(&self) -> bool {
+        !(self.settings.jobs.is_empty() && self.named.is_empty())
+    }
+
+    /// What a tenant moved on all disks since its job began.
+    fn attained(&self, tenant: TenantId) -> u64 {
+        self.attained.get(&tenant).copied().unwrap_or(0)
+    }
+
+    /// What each job did in the slice, on all disks together.
+    fn trace(&mut self, signals: &Signals) {
+        let mut parts: BTreeMap<DeviceId, f64> = BTreeMap::new();
+        signals.io.iter().for_each(|row| *parts.entry(row.device).or_default() += row.disk_part());
+        let mut moved: BTreeMap<TenantId, (f64, Moved)> = BTreeMap::new();
+        for row in signals.io.iter().filter(|row| self.running.contains_key(&(row.device, row.tenant))) {
+            let (seconds, moved) = moved.entry(row.tenant).or_default();
+            *seconds = seconds.max(row.elapsed.as_secs_f64());
+            moved.read_bytes += row.transferred.read_bytes;
+            moved.write_bytes += row.transferred.write_bytes;
+            if row.disk_part() > moved.part {
+                let all = parts.get(&row.device).copied().unwrap_or(0.0);
+                (moved.part, moved.others_part) = (row.disk_part(), (all - row.disk_part()).max(0.0));
+            }
+        }
+        // Of who did not use a disk there may be no row; it computes.
+        let slice = signals.devices.iter().map(|disk| disk.elapsed.as_secs_f64()).fold(0.0, f64::max);
+        for (_, tenant) in self.running.keys() {
+            self.traces.entry(*tenant).or_default();
+        }
+        for (tenant, trace) in &mut self.traces {
+            let (seconds, moved) = moved.get(tenant).copied().unwrap_or((slice, Moved::default()));
+            trace.slice(seconds, moved);
+        }
+        for usage in &signals.usage {
+            if let Some(trace) = self.traces.get_mut(&usage.tenant) {
+                trace.used(usage);
+            }
+        }
     }
 
     fn note(&mut self, now: Nanos, row: &IoSignals) {
@@ -121,6 +209,9 @@ impl Rule {
         running.attained_bytes = running.attained_bytes.saturating_add(bytes);
         running.bytes_per_second_max = running.bytes_per_second_max.max(row.bytes_per_second());
         running.last_used = now;
+        let attained = self.attained.entry(row.tenant).or_default();
+        *attained = attained.saturating_add(bytes);
+        self.named.attained(row.tenant, *attained);
     }
 
     /// Whether jobs are to go one before the other on a disk: where nothing is known of it, too.
@@ -136,11 +227,15 @@ impl Rule {
         let runs = settings.and_then(|job| self.runs.get(&job.name));
         let forecast = outlook.get(tenant, device, Horizon::Session);
         Job {
-            declared_bytes: settings.and_then(|job| job.bytes).map(|bytes| bytes as f64),
+            declared_bytes: settings
+                .and_then(|job| job.bytes)
+                .filter(|_| !self.named.is_overrun(tenant))
+                .map(|bytes| bytes as f64),
             history_bytes: runs
                 .map(|runs| (runs.mean_bytes, (1.0 - runs.spread_bytes / runs.mean_bytes).clamp(0.0, 1.0))),
             forecast_bytes: forecast.map(|forecast| (forecast.bytes(), forecast.skill)),
-            attained_bytes: running.attained_bytes as f64,
+            attained_bytes: self.attained(tenant) as f64,
+            past_bytes: self.named.past(tenant) as f64,
             bytes_per_second: running.bytes_per_second_max,
             age_seconds: now.since(running.since).as_secs_f64(),
         }
@@ -171,6 +266,97 @@ impl Rule {
         // Who bought a place has it.
         self.places.get(&(pair.device, pair.tenant)).filter(|_| pair.stance.boost.is_none())
     }
+
+    /// Why a job has its place.
+    fn explain(&self, tenant: TenantId, position: &QueuePosition) -> String {
+        let QueuePosition { place, jobs, remaining, .. } = position;
+        let known = match remaining.basis {
+            Basis::Attained => format!("size unknown, sorted by {}", remaining.basis.as_str()),
+            basis => format!(
+                "{} s left by {}, certainty {} %",
+                remaining.seconds.round() as u64,
+                basis.as_str(),
+                (100.0 * remaining.certainty).round() as u64
+            ),
+        };
+        let others = jobs - 1;
+        let pays = if *place == 0 { format!("{others} other jobs pay") } else { "it pays for the first".to_owned() };
+        let overrun = match self.job(tenant).and_then(|job| job.bytes).filter(|_| self.named.is_overrun(tenant)) {
+            Some(declared) => {
+                let moved = self.attained(tenant);
+                format!("; declared were {declared} bytes, {moved} are done, so that counts no longer")
+            }
+            None => String::new(),
+        };
+        format!("job {} of {jobs}: {known}; {pays}{overrun}", place + 1)
+    }
+
+    /// All jobs, by tenant.
+    pub(crate) fn views(&self, now: Nanos, outlook: &Outlook) -> Vec<JobView> {
+        let by_name = self.names.iter().filter(|(_, name)| self.settings.jobs.contains_key(*name));
+        let mut disks: BTreeMap<TenantId, Vec<(DeviceId, &Running)>> = BTreeMap::new();
+        self.named.tenants().into_iter().chain(by_name.map(|(tenant, _)| *tenant)).for_each(|tenant| {
+            disks.entry(tenant).or_default();
+        });
+        self.running.iter().for_each(|((device, tenant), running)| {
+            disks.entry(*tenant).or_default().push((*device, running));
+        });
+        disks.into_iter().filter_map(|(tenant, disks)| self.view(now, (tenant, &disks), outlook)).collect()
+    }
+
+    fn view(
+        &self,
+        now: Nanos,
+        (tenant, disks): (TenantId, &[(DeviceId, &Running)]),
+        outlook: &Outlook,
+    ) -> Option<JobView> {
+        let job = self.job(tenant)?.clone();
+        let on_disk = |(device, running): &(DeviceId, &Running)| {
+            let remaining = self.known(tenant, *device, running, now, outlook).remaining();
+            let position = self.places.get(&(*device, tenant));
+            let rests = now.since(running.last_used) > RESTING;
+            let reason = match position {
+                Some(position) => self.explain(tenant, position),
+                None if rests => "it does not use the disk now".to_owned(),
+                None => "no other job uses the disk, or the disk is not short".to_owned(),
+            };
+            JobOnDisk {
+                device: *device,
+                attained_bytes: running.attained_bytes,
+                remaining_seconds: remaining.seconds,
+                basis: remaining.basis.as_str(),
+                certainty: remaining.certainty,
+                order: position.map(|position| (position.place as u32 + 1, position.jobs as u32)),
+                reason,
+            }
+        };
+        Some(JobView {
+            tenant,
+            is_declared: self.named.has_declared(tenant),
+            is_overrun: self.named.is_overrun(tenant),
+            age: disks.iter().map(|(_, running)| now.since(running.since)).max().unwrap_or(Nanos::ZERO),
+            phases: self.traces.get(&tenant).map(|trace| phases(trace.steps())).unwrap_or_default(),
+            disks: disks.iter().map(on_disk).collect(),
+            job,
+        })
+    }
+
+    /// A job's number in the order, from 1, and how many jobs there are, on the disk where it waits for most; nothing while none goes
+    /// before another.
+    pub(crate) fn order(&self, tenant: TenantId) -> Option<(u32, u32)> {
+        let places = self.slack.keys().filter_map(|device| self.places.get(&(*device, tenant)));
+        places.map(|position| (position.place as u32 + 1, position.jobs as u32)).max()
+    }
+
+    /// What is known of names, by name.
+    pub(crate) fn known_jobs(&self) -> impl Iterator<Item = KnownJob> {
+        self.runs.iter().map(|(name, runs)| KnownJob {
+            name: name.clone(),
+            runs: runs.count,
+            mean_bytes: runs.mean_bytes,
+            spread_bytes: runs.spread_bytes,
+        })
+    }
 }
 
 impl SharePolicy for Rule {
@@ -179,12 +365,15 @@ impl SharePolicy for Rule {
     }
 
     fn slice(&mut self, now: Nanos, input: &DecideInput<'_>) {
-        if self.settings.jobs.is_empty() {
+        if !self.has_jobs() {
             self.running.clear();
             self.places.clear();
+            self.traces.clear();
+            self.attained.clear();
             return;
         }
         input.signals.io.iter().for_each(|row| self.note(now, row));
+        self.trace(input.signals);
         let mut devices: Vec<DeviceId> = self.running.keys().map(|(device, _)| *device).collect();
         devices.dedup();
         devices.into_iter().for_each(|device| self.sort(now, device, input));
@@ -198,21 +387,8 @@ impl SharePolicy for Rule {
     }
 
     fn reason(&self, pair: &Pair<'_>, _: f64) -> Reason {
-        let Some(QueuePosition { place, jobs, remaining, .. }) = self.place(pair) else {
-            return Reason::Stated { text: "no job".to_owned() };
-        };
-        let known = match remaining.basis {
-            Basis::Attained => format!("size unknown, sorted by {}", remaining.basis.as_str()),
-            basis => format!(
-                "{} s left by {}, certainty {} %",
-                remaining.seconds.round() as u64,
-                basis.as_str(),
-                (100.0 * remaining.certainty).round() as u64
-            ),
-        };
-        let others = jobs - 1;
-        let pays = if *place == 0 { format!("{others} other jobs pay") } else { "it pays for the first".to_owned() };
-        Reason::Stated { text: format!("job {} of {jobs}: {known}; {pays}", place + 1) }
+        let text = self.place(pair).map_or_else(|| "no job".to_owned(), |position| self.explain(pair.tenant, position));
+        Reason::Stated { text }
     }
 
     fn mark(&self, pair: &Pair<'_>) -> u8 {
@@ -223,7 +399,26 @@ impl SharePolicy for Rule {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use minerva_model::{DeviceSignals, IoCounters};
+    use minerva_model::{CgroupRef, DeviceSignals, IoCounters, Origin, TenantKind, Terms};
+
+    fn tenant(number: u64, name: &str) -> Tenant {
+        Tenant {
+            id: TenantId(number),
+            name: name.to_owned(),
+            kind: TenantKind::Named,
+            cgroup: CgroupRef { path: name.to_owned(), inode: number },
+            group: None,
+            weight_percent: 100,
+            excluded: false,
+            job: None,
+            terms: Terms::default(),
+            origin: Origin::default(),
+        }
+    }
+
+    fn job(name: &str, bytes: u64) -> Option<JobSettings> {
+        Some(JobSettings { name: name.to_owned(), bytes: Some(bytes) })
+    }
 
     const DISK: DeviceId = DeviceId { major: 8, minor: 0 };
 
@@ -233,7 +428,7 @@ mod tests {
         };
         let mut rule = Rule::default();
         rule.configure(&MakespanSettings { jobs: jobs.iter().map(job).collect() });
-        jobs.iter().zip(1..).for_each(|((name, _), number)| rule.tenant_seen(TenantId(number), name));
+        jobs.iter().zip(1..).for_each(|((name, _), number)| rule.tenant_seen(&tenant(number, name)));
         rule
     }
 
@@ -283,7 +478,7 @@ mod tests {
         let mut rule = rule(&[("a", None), ("b", None)]);
         assert_eq!(slice(&mut rule, 1, 1000, &[500, 100]), [Some(0), Some(1)], "as fast as each other, both half done");
         rule.tenant_gone(TenantId(1));
-        rule.tenant_seen(TenantId(1), "a");
+        rule.tenant_seen(&tenant(1, "a"));
         slice(&mut rule, 2, 1000, &[50, 600]);
         let known = rule.places[&(DISK, TenantId(1))].remaining;
         assert_eq!((known.basis, known.seconds), (Basis::History, 9.0));
@@ -304,5 +499,63 @@ mod tests {
         rule.configure(&MakespanSettings::default());
         assert_eq!(slice(&mut rule, 2, 1000, &[900, 10, 10]), [None, None, None]);
         assert!(rule.running.is_empty() && rule.runs.len() == 2);
+    }
+
+    #[test]
+    fn tenants_are_jobs_by_their_own_word_and_by_a_rule_and_the_word_counts_for_more() {
+        let mut rule = Rule::default();
+        rule.tenant_seen(&Tenant { job: job("sort", 5_000), ..tenant(1, "one") });
+        rule.tenant_seen(&tenant(2, "two"));
+        assert_eq!(rule.declared(TenantId(2), job("count", 100)), None);
+        assert_eq!(rule.declared(TenantId(9), job("count", 100)), None, "nobody has this number");
+        assert_eq!(slice(&mut rule, 1, 1000, &[10, 10, 10]), [Some(1), Some(0), None]);
+        assert_eq!(
+            rule.declared(TenantId(1), job("sort", 50)).map(|run| (run.bytes(), run.name)),
+            Some((10, "sort".to_owned()))
+        );
+        assert_eq!(slice(&mut rule, 2, 1000, &[10, 10]), [Some(0), Some(1)]);
+        let shown = rule.views(Nanos::from_secs(2), &Outlook::default());
+        let of: Vec<_> =
+            shown.iter().map(|view| (view.is_declared, view.disks[0].order, view.disks[0].attained_bytes)).collect();
+        assert_eq!(of, [(true, Some((1, 2)), 10), (true, Some((2, 2)), 20)]);
+        let run = rule.tenant_gone(TenantId(2)).expect("a run");
+        assert_eq!((run.name.as_str(), run.device, run.bytes(), run.declared_bytes), ("count", DISK, 20, Some(100)));
+        assert_eq!(rule.declared(TenantId(1), None).map(|run| run.bytes()), Some(10));
+        assert_eq!(rule.job(TenantId(1)).and_then(|job| job.bytes), Some(5_000), "the rule holds on");
+        let known: Vec<_> = rule.known_jobs().map(|known| (known.name, known.runs)).collect();
+        assert_eq!(known, [("count".to_owned(), 1), ("sort".to_owned(), 2)]);
+    }
+
+    #[test]
+    fn who_declares_a_byte_and_reads_a_terabyte_is_not_believed_again_and_people_are_told() {
+        let mut rule = Rule::default();
+        rule.tenant_seen(&tenant(1, "liar"));
+        rule.tenant_seen(&tenant(2, "honest"));
+        rule.declared(TenantId(1), job("tiny", 1));
+        rule.declared(TenantId(2), job("sort", 60_000_000));
+        assert_eq!(slice(&mut rule, 1, 1000, &[10_000_000, 10_000_000])[0], Some(0), "half done, at best");
+        let shown = rule.views(Nanos::from_secs(1), &Outlook::default());
+        assert!(shown[0].is_overrun && !shown[1].is_overrun);
+        let reason = &shown[0].disks[0].reason;
+        assert!(reason.contains("declared were 1 bytes, 10000000 are done"), "{reason}");
+        // Again and again, each slice.
+        for second in 2..20 {
+            rule.declared(TenantId(1), None);
+            rule.declared(TenantId(1), job(&format!("tiny-{second}"), 1));
+            let places = slice(&mut rule, second, 1000, &[10_000_000, 1_000_000]);
+            let shown = rule.views(Nanos::from_secs(second), &Outlook::default());
+            assert_eq!((shown[0].is_overrun, shown[0].disks[0].basis), (true, "what it has had so far"));
+            assert_eq!(places[0], Some(usize::from(second > 4)), "as if it had declared once, slice {second}");
+        }
+    }
+
+    #[test]
+    fn runs_that_are_recalled_order_jobs_without_sizes() {
+        let mut rule = rule(&[("a", None), ("b", None)]);
+        rule.recalled("a", &[0, 9_000, 9_000]);
+        rule.recalled("b", &[2_000]);
+        assert_eq!(slice(&mut rule, 1, 1000, &[100, 100]), [Some(1), Some(0)]);
+        assert_eq!(rule.places[&(DISK, TenantId(1))].remaining.basis, Basis::History);
+        assert_eq!(rule.known_jobs().map(|known| known.runs).collect::<Vec<_>>(), [2, 1]);
     }
 }

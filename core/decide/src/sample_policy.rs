@@ -60,6 +60,7 @@ mod tests {
                 origin: minerva_model::Origin::default(),
                 weight_percent: 100,
                 excluded: false,
+                job: None,
                 terms: Terms::default(),
             };
             decider.tenant_seen(Nanos::ZERO, &tenant, &[]);

@@ -49,6 +49,8 @@ pub(crate) struct Job {
     /// What is left by the forecast, and its skill.
     pub(crate) forecast_bytes: Option<(f64, f64)>,
     pub(crate) attained_bytes: f64,
+    /// What its tenant moved as other jobs before, so that nobody is new again and again.
+    pub(crate) past_bytes: f64,
     /// The most that it has got in a slice.
     pub(crate) bytes_per_second: f64,
     /// Since it was first seen.
@@ -75,7 +77,7 @@ impl Job {
             (None, Some((bytes, certainty)), _) => (left(bytes), Basis::History, certainty),
             (None, None, Some((bytes, skill))) => (bytes.max(0.0), Basis::Forecast, skill.min(1.0)),
             // As if it were half done: what has lasted long will last long.
-            (None, None, None) => (self.attained_bytes, Basis::Attained, 0.0),
+            (None, None, None) => (self.attained_bytes + self.past_bytes, Basis::Attained, 0.0),
         };
         Remaining { seconds: bytes / self.bytes_per_second.max(BYTES_PER_SECOND_MIN), basis, certainty }
     }
@@ -166,6 +168,7 @@ mod tests {
             history_bytes: Some((2000.0, 0.8)),
             forecast_bytes: Some((500.0, 0.4)),
             attained_bytes: 100.0,
+            past_bytes: 0.0,
             bytes_per_second: 10.0,
             age_seconds: 0.0,
         };
@@ -176,6 +179,9 @@ mod tests {
         assert_eq!(said(all), (80.0, Basis::Declared, 1.0));
         assert_eq!(said(Job { attained_bytes: 1000.0, ..all }), (100.0, Basis::History, 0.8));
         assert_eq!(said(Job { attained_bytes: 3000.0, ..all }), (50.0, Basis::Forecast, 0.4));
+        assert_eq!(said(Job { past_bytes: 700.0, ..all }), (80.0, Basis::Declared, 1.0));
+        let often = Job { past_bytes: 700.0, forecast_bytes: None, attained_bytes: 3000.0, ..all };
+        assert_eq!(said(often), (370.0, Basis::Attained, 0.0));
         let unskilled = Job { attained_bytes: 3000.0, forecast_bytes: Some((1.0, -0.1)), ..all };
         assert_eq!(said(unskilled), (300.0, Basis::Attained, 0.0));
     }

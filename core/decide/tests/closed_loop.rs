@@ -43,6 +43,7 @@ impl World {
                 group: None,
                 weight_percent: weights_percent[number as usize],
                 excluded: false,
+                job: None,
                 terms: minerva_model::Terms::default(),
                 origin: minerva_model::Origin::default(),
             };

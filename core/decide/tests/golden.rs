@@ -109,6 +109,7 @@ impl Script {
             group: None,
             weight_percent: 100,
             excluded: false,
+            job: None,
             terms: minerva_model::Terms::default(),
             origin: minerva_model::Origin::default(),
         };

@@ -19,6 +19,7 @@ fn tenant(number: u64, weight_percent: u32, excluded: bool) -> Tenant {
         group: None,
         weight_percent,
         excluded,
+        job: None,
         terms: minerva_model::Terms::default(),
         origin: minerva_model::Origin::default(),
     }

@@ -83,6 +83,7 @@ fn engine(forecast: ForecastMode) -> Engine {
             group: None,
             weight_percent: 100,
             excluded: false,
+            job: None,
             terms: Terms::default(),
             origin: Origin::default(),
         };

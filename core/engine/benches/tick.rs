@@ -172,6 +172,7 @@ fn tenant(number: u64) -> Tenant {
         group: None,
         weight_percent: 100,
         excluded: false,
+        job: None,
         terms: minerva_model::Terms::default(),
         origin: minerva_model::Origin::default(),
     }

@@ -58,6 +58,7 @@ mod tests {
             group: None,
             weight_percent: 100,
             excluded: false,
+            job: None,
             terms: Terms::default(),
             origin: Origin::default(),
         }

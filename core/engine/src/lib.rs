@@ -29,6 +29,7 @@ mod snapshot;
 mod unreadable;
 
 pub use minerva_background::{Plan, PlannedSlot, Shortage, Span, WorkView};
+pub use minerva_decide::{JobOnDisk, JobView, KnownJob};
 pub use minerva_forecast::TenantOutlook;
 pub use minerva_forecast::tenant::{RateForecast, SessionClass};
 pub use snapshot::SnapshotError;
@@ -115,6 +116,8 @@ impl Engine {
                 let finding = self.forecasts.recalled(&model);
                 self.found(finding.into_iter().collect());
             }
+            Event::JobDeclared { tenant, job } => self.effects.extend(self.decider.job_declared(tenant, job)),
+            Event::JobRunsRecalled { name, bytes } => self.decider.job_runs_recalled(&name, &bytes),
             Event::BackgroundSet(queue) => self.background.set(*queue),
             Event::BackgroundGone(id) => self.background.gone(id),
             Event::BackgroundReported(report) => self.background.reported(self.now, &report),

@@ -2,6 +2,7 @@
 
 use crate::Engine;
 use minerva_background::{Plan, Span, WorkView};
+use minerva_decide::{JobView, KnownJob};
 use minerva_forecast::TenantOutlook;
 use minerva_model::{BackEnd, Decision, DeviceId, ForecastMode, LoadOf, Mode, Outlook, Signals, TenantId};
 
@@ -62,6 +63,21 @@ impl Engine {
         self.forecasts.of(tenant, device)
     }
 
+    /// Batch jobs that are there, by tenant.
+    pub fn jobs(&self) -> Vec<JobView> {
+        self.decider.jobs()
+    }
+
+    /// A batch job's number in the order, from 1, and how many jobs there are; nothing while none goes before another.
+    pub fn job_order(&self, tenant: TenantId) -> Option<(u32, u32)> {
+        self.decider.job_order(tenant)
+    }
+
+    /// Names of batch jobs of which runs are known, by name.
+    pub fn known_jobs(&self) -> impl Iterator<Item = KnownJob> {
+        self.decider.known_jobs()
+    }
+
     /// Background work, by number.
     pub fn background(&self) -> impl Iterator<Item = WorkView<'_>> {
         self.background.views(self.now)
@@ -72,9 +88,9 @@ impl Engine {
         self.background.plan(self.now, device, span, self.forecasts.outlook())
     }
 
-    /// Whether any are made: then samples should tell what tenants use besides the disk.
-    pub fn makes_forecasts(&self) -> bool {
-        self.forecasts.are_wanted()
+    /// Whether samples should tell what tenants use besides the disk.
+    pub fn wants_usage(&self) -> bool {
+        self.forecasts.are_wanted() || self.decider.has_jobs()
     }
 
     /// What becomes of a tenant's forecasts.

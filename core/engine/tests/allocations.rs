@@ -84,6 +84,7 @@ fn silent_slice(tenants: u64, forecast: ForecastMode, warm_up: u64) -> usize {
             group: None,
             weight_percent: 100,
             excluded: false,
+            job: None,
             terms: minerva_model::Terms::default(),
             origin: minerva_model::Origin::default(),
         };

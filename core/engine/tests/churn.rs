@@ -81,6 +81,7 @@ fn tenant(number: u64) -> Tenant {
         group: (number % 4 == 1).then(|| format!("group-{}", number % 28)),
         weight_percent: 100,
         excluded: false,
+        job: None,
         terms: Terms::default(),
         origin: Origin { delegated_from: (number % 4 == 2).then_some(delegated), guest_name: None },
     }

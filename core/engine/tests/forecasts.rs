@@ -35,6 +35,7 @@ fn seen(number: u64, rule: Option<ForecastMode>) -> Event {
         group: None,
         weight_percent: 100,
         excluded: false,
+        job: None,
         terms: Terms { forecast: rule, ..Terms::default() },
         origin: Origin::default(),
     };

@@ -41,6 +41,7 @@ fn engine(purchases: &[Purchase]) -> Engine {
             group: Some("g".to_owned()),
             weight_percent: 100,
             excluded: false,
+            job: None,
             terms: minerva_model::Terms::default(),
             origin: minerva_model::Origin::default(),
         };

@@ -19,6 +19,7 @@ fn settings_of_an_older_recording_are_read() {
         group: None,
         weight_percent: 100,
         excluded: false,
+        job: None,
         terms: Terms::default(),
         origin: Origin::default(),
     };

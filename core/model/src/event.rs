@@ -3,9 +3,9 @@
 
 use crate::{
     Adjustment, AgentReport, BackgroundCost, BackgroundId, BackgroundOrder, BackgroundQueue, BackgroundReport,
-    Decision, Declaration, Device, DeviceId, EngineConfig, EntryNumber, Finding, FittedModel, Granted, KnobInspection,
-    KnobRelease, KnobWrite, LearntBandwidth, LedgerEntry, LevelClaims, Outcome, Purchase, Recalled, Refused, RequestId,
-    Sample, ServedDisks, Tenant, TenantHistory, TenantId, TenantRequest, WriteId,
+    Decision, Declaration, Device, DeviceId, EngineConfig, EntryNumber, Finding, FittedModel, Granted, JobRun,
+    JobSettings, KnobInspection, KnobRelease, KnobWrite, LearntBandwidth, LedgerEntry, LevelClaims, Outcome, Purchase,
+    Recalled, Refused, RequestId, Sample, ServedDisks, Tenant, TenantHistory, TenantId, TenantRequest, WriteId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -82,6 +82,20 @@ pub enum Event {
     BackgroundSet(Box<BackgroundQueue>),
     /// A queue of background work is no more.
     BackgroundGone(BackgroundId),
+    /// The batch job that a tenant says it is from now on; nothing once it is over. Never refused.
+    JobDeclared {
+        /// Who.
+        tenant: TenantId,
+        /// What.
+        job: Option<JobSettings>,
+    },
+    /// What earlier runs of a job of this name moved, oldest first; after the first `Configured`.
+    JobRunsRecalled {
+        /// The job's name.
+        name: String,
+        /// Read and written by each.
+        bytes: Vec<u64>,
+    },
     /// How far background work is. It counts in the slice that ends next.
     BackgroundReported(BackgroundReport),
     /// The driver is about to end: everything that was written is to be put back.
@@ -124,6 +138,8 @@ pub enum Effect {
     Learnt(LearntBandwidth),
     /// Keep this for the next start, in place of the model of this kind before it.
     KeepModel(FittedModel),
+    /// A run of a batch job has ended; it is to be remembered.
+    JobEnded(Box<JobRun>),
     /// Let background work run so from now on.
     Background(BackgroundOrder),
     /// Remember for the next start what background work costs.

@@ -32,6 +32,7 @@ mod event;
 mod finding;
 mod forecasting;
 mod history;
+mod job;
 mod load;
 mod outlook;
 mod participation;
@@ -64,6 +65,7 @@ pub use event::{Effect, Event};
 pub use finding::{Finding, FindingKind};
 pub use forecasting::{FittedModel, ForecastMode, ForecastSettings, ModelKind, SessionSource};
 pub use history::{TenantHistory, UsageAverage};
+pub use job::{DiskIntensity, JobPhase, JobPhaseKind, JobProfile, JobRun, JobSettings, JobStep};
 pub use load::{Expectation, LOAD_BIN, LOAD_BINS, LOAD_BINS_PER_DAY, LoadBin, LoadForecast, LoadOf, SharedLoad};
 pub use outlook::{Burst, Forecast, Horizon, Interval, Outlook, PHASES, Phases};
 pub use participation::{ContentionCounting, CoordinationSettings, CreditSettings, LevelMeaning, LevelSettings};
@@ -84,7 +86,7 @@ pub use served_report::{
     ServerReport,
 };
 pub use settings::{
-    ActuationSettings, CountedUse, DeviceSettings, EngineConfig, FennelSettings, JobSettings, MakespanSettings, Mode,
+    ActuationSettings, CountedUse, DeviceSettings, EngineConfig, FennelSettings, MakespanSettings, Mode,
     ObserveSettings, Places,
 };
 pub use share::Share;

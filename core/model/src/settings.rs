@@ -1,6 +1,8 @@
 //! The operator's settings as the engine sees them: an immutable snapshot, already validated by `config`.
 
-use crate::{BackEnd, CoordinationSettings, CreditSettings, ForecastSettings, LevelSettings, Nanos, Share};
+use crate::{
+    BackEnd, CoordinationSettings, CreditSettings, ForecastSettings, JobSettings, LevelSettings, Nanos, Share,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -47,21 +49,11 @@ pub struct EngineConfig {
     pub makespan: MakespanSettings,
 }
 
-/// Which tenants are batch jobs.
+/// Which tenants are batch jobs, besides those whom a rule names ([`crate::TenantRule::job`]) and those who say so themselves.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MakespanSettings {
     /// By the tenant's name.
     pub jobs: BTreeMap<String, JobSettings>,
-}
-
-/// A batch job.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct JobSettings {
-    /// What runs: runs of one name are taken to be alike.
-    pub name: String,
-    /// What it will read and write in all, if that is known.
-    #[serde(default)]
-    pub bytes: Option<u64>,
 }
 
 /// What counts as use.

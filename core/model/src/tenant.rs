@@ -1,6 +1,6 @@
 //! Who uses the disk.
 
-use crate::{ForecastMode, Nanos};
+use crate::{ForecastMode, JobSettings, Nanos};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -109,6 +109,9 @@ pub struct Tenant {
     pub weight_percent: u32,
     /// Watched but never steered, because a rule excludes it.
     pub excluded: bool,
+    /// The batch job that it is, because a rule says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<JobSettings>,
     /// On what terms it takes part.
     #[serde(flatten)]
     pub terms: Terms,
@@ -246,6 +249,9 @@ pub struct TenantRule {
     /// [`Terms::forecast`].
     #[serde(default)]
     pub forecast: Option<ForecastMode>,
+    /// [`Tenant::job`].
+    #[serde(default)]
+    pub job: Option<JobSettings>,
 }
 
 #[cfg(test)]
@@ -262,6 +268,7 @@ mod tests {
             group: None,
             weight_percent: 100,
             excluded: false,
+            job: None,
             terms: Terms::default(),
             origin: Origin { delegated_from: delegated_from.map(cgroup), guest_name: None },
         }

@@ -46,6 +46,8 @@ pub enum OperatorCall {
     Adjust(v1::AdjustCreditsRequest, Answer<v1::AdjustCreditsResponse>),
     /// Something about background work.
     Background(BackgroundCall),
+    /// Tell of batch jobs.
+    Jobs(oneshot::Sender<v1::JobsResponse>),
     /// Put a process into a named tenant.
     Register(v1::RegisterRequest, oneshot::Sender<Result<v1::RegisterResponse, String>>),
 }

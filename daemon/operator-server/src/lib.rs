@@ -9,6 +9,7 @@ pub mod audit;
 pub mod call;
 pub mod explain;
 mod idle;
+pub mod job_runs;
 pub mod listen;
 pub mod metrics_server;
 mod refusals;

@@ -4,6 +4,7 @@
 use crate::audit;
 use crate::call::{Ahead, BackgroundCall, CallSink, NotTaken, OperatorCall};
 use crate::explain;
+use crate::job_runs;
 use minerva_api::v1;
 use minerva_api::v1::operator_server::Operator;
 use minerva_store_thread::Questions;
@@ -155,6 +156,26 @@ impl Operator for Service {
     ) -> Result<Response<v1::BackgroundResponse>, Status> {
         let request = request.into_inner();
         self.ask(|answer| OperatorCall::Background(BackgroundCall::Show(request, answer))).await.map(Response::new)
+    }
+
+    async fn jobs(&self, _: Request<v1::JobsRequest>) -> Result<Response<v1::JobsResponse>, Status> {
+        self.ask(OperatorCall::Jobs).await.map(Response::new)
+    }
+
+    async fn job_profile(
+        &self,
+        request: Request<v1::JobProfileRequest>,
+    ) -> Result<Response<v1::JobProfileResponse>, Status> {
+        let name = request.into_inner().name;
+        let of_name = name.clone();
+        let found = self.questions.look(move |store| store.job_runs(&of_name)).await;
+        let runs = found.map_err(Status::unavailable)?;
+        if runs.is_empty() {
+            let why =
+                format!("no run of a job called '{name}' has ended that is kept; `minerva-ctl jobs` shows the names");
+            return Err(Status::not_found(why));
+        }
+        Ok(Response::new(v1::JobProfileResponse { runs: runs.into_iter().map(job_runs::run).collect() }))
     }
 
     async fn audit(&self, request: Request<v1::AuditRequest>) -> Result<Response<Self::AuditStream>, Status> {

@@ -22,6 +22,7 @@ fn tenant(number: u64) -> Tenant {
         group: None,
         weight_percent: 100,
         excluded: false,
+        job: None,
         terms: Terms::default(),
         origin: Origin::default(),
     }

@@ -223,6 +223,11 @@ impl Memory {
         self.read("background work", Store::background)
     }
 
+    /// What the kept runs of batch jobs moved, by name; nothing while the store cannot be read.
+    pub fn job_bytes(&self) -> Option<BTreeMap<String, Vec<u64>>> {
+        self.read("batch jobs", Store::job_bytes)
+    }
+
     fn read<T>(&self, of: &str, look: impl FnOnce(&Store) -> Result<T, StoreError>) -> Option<T> {
         let found = look(self.reader.as_ref()?);
         let failed_before = self.unreadable.replace(found.is_err());

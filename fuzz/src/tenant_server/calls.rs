@@ -12,10 +12,11 @@ use std::time::Duration;
 use tokio::io::DuplexStream;
 use tokio::task::JoinHandle;
 
-const METHODS: [&str; 12] = [
+const METHODS: [&str; 13] = [
     "Describe",
     "SetLevel",
     "HoldLevel",
+    "HoldJob",
     "SetSchedule",
     "Credits",
     "Boost",

@@ -7,7 +7,7 @@
 use crate::ObserveError;
 use crate::classify::Class;
 use globset::{GlobBuilder, GlobMatcher};
-use minerva_model::{TenantRule, Terms};
+use minerva_model::{JobSettings, TenantRule, Terms};
 
 /// Compiled rules. Every rule that matches applies, in the order of the file; what a later one says replaces what an earlier
 /// one said.
@@ -23,6 +23,7 @@ pub(crate) struct Ruling {
     pub(crate) group: Option<String>,
     pub(crate) weight_percent: u32,
     pub(crate) excluded: bool,
+    pub(crate) job: Option<JobSettings>,
     pub(crate) terms: Terms,
 }
 
@@ -50,6 +51,7 @@ impl Rules {
             group: None,
             weight_percent: 100,
             excluded: false,
+            job: None,
             terms: Terms::default(),
         };
         let applies = |glob: &GlobMatcher| {
@@ -71,6 +73,9 @@ impl Rules {
             }
             ruling.weight_percent = rule.weight_percent.unwrap_or(ruling.weight_percent);
             ruling.excluded |= rule.exclude;
+            if let Some(job) = &rule.job {
+                ruling.job = Some(job.clone());
+            }
             let Terms { role, price_percent, quota_percent, credits_expiry, forecast } = ruling.terms;
             ruling.terms = Terms {
                 role: rule.role.unwrap_or(role),

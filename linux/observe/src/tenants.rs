@@ -176,10 +176,11 @@ impl Tenants {
         let kind = if guest_name.is_some() { TenantKind::VirtualMachine } else { node.class.kind };
         let delegated_from = delegated_from(nodes, parent_of(path));
         let delegated = delegated_from.as_ref().map(|cgroup| cgroup.path.as_str());
-        let Ruling { name, group, weight_percent, excluded, terms } = self.rules.judge(path, &node.class, delegated);
+        let Ruling { name, group, weight_percent, excluded, job, terms } =
+            self.rules.judge(path, &node.class, delegated);
         let cgroup = CgroupRef { path: path.to_owned(), inode: node.facts.inode };
         let origin = Origin { delegated_from, guest_name };
-        Tenant { id, name, kind, cgroup, group, weight_percent, excluded, terms, origin }
+        Tenant { id, name, kind, cgroup, group, weight_percent, excluded, job, terms, origin }
     }
 
     /// Applies the rules to everyone; the answer is those that changed.

@@ -120,6 +120,7 @@ impl Steering {
                 group: None,
                 weight_percent: 100,
                 excluded: false,
+                job: None,
                 terms: minerva_model::Terms::default(),
                 origin: minerva_model::Origin::default(),
             };
@@ -206,6 +207,7 @@ impl Steering {
                 | Effect::Refused(_)
                 | Effect::Ready { .. }
                 | Effect::Declare(_)
+                | Effect::JobEnded(_)
                 | Effect::Background(_)
                 | Effect::BackgroundLearnt { .. }
                 | Effect::Learnt(_)

@@ -147,6 +147,18 @@ async fn a_hold_ends_with_its_guard() {
 }
 
 #[tokio::test]
+async fn a_program_is_a_job_while_it_says_so_and_hears_its_place() {
+    let place = place();
+    let (server, client) = connected(place.path()).await;
+    let job = client.job("sort", Some(500)).await.expect("held");
+    assert_eq!(job.place(), Some((2, 3)));
+    let mut holds = server.script.holds.subscribe();
+    assert_eq!((*holds.borrow(), server.script.calls_of("hold_job")), (1, vec!["sort Some(500)".to_owned()]));
+    drop(job);
+    holds.wait_for(|holds| *holds == 0).await.expect("ended");
+}
+
+#[tokio::test]
 async fn a_hold_is_taken_again_after_a_restart() {
     let place = place();
     let (mut server, client) = connected(place.path()).await;
@@ -310,6 +322,7 @@ async fn without_a_server_everything_goes_on() {
     assert_eq!(client.set_level(Level::Idle, Lifetime::Process(0)).await.expect("nothing"), Level::Normal);
     assert_eq!(client.set_schedule(&[], "").await.expect("nothing"), Level::Normal);
     assert_eq!(client.hold_level(Level::Idle).await.expect("nothing").level(), None);
+    assert_eq!(client.job("sort", None).await.expect("nothing").place(), None);
     assert_eq!(client.boost(BoostAmount::Slices(1), None).await.expect("nothing").slices, 0);
     assert_eq!(client.credits(1).await.expect("nothing").held_micro_credits, 0);
     assert_eq!(client.describe().await.expect("nothing").role, "silent");

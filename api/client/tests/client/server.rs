@@ -133,6 +133,22 @@ impl Participation for Service {
         Ok(Response::new(Box::pin(stream)))
     }
 
+    type HoldJobStream = Answers<v1::HoldJobResponse>;
+
+    async fn hold_job(&self, request: Request<v1::HoldJobRequest>) -> Result<Response<Self::HoldJobStream>, Status> {
+        let job = request.get_ref();
+        self.0.note("hold_job", &request, format!("{} {:?}", job.name, job.size_bytes))?;
+        self.0.holds.send_modify(|holds| *holds += 1);
+        let holding = Holding(self.0.clone());
+        let (answers, stream) = mpsc::channel(1);
+        answers.send(Ok(v1::HoldJobResponse { place: 2, jobs: 3 })).await.expect("just made");
+        let stream = ReceiverStream::new(stream).map(move |answer| {
+            let _keep = (&holding, &answers);
+            answer
+        });
+        Ok(Response::new(Box::pin(stream)))
+    }
+
     async fn set_schedule(
         &self,
         request: Request<v1::SetScheduleRequest>,

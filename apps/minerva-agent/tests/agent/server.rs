@@ -117,6 +117,12 @@ impl Participation for Script {
         Ok(Response::new(Box::pin(held)))
     }
 
+    type HoldJobStream = Answers<v1::HoldJobResponse>;
+
+    async fn hold_job(&self, _: Request<v1::HoldJobRequest>) -> Result<Response<Self::HoldJobStream>, Status> {
+        Err(Status::unimplemented("this server has no jobs"))
+    }
+
     async fn set_schedule(
         &self,
         _: Request<v1::SetScheduleRequest>,

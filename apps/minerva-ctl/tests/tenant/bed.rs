@@ -101,6 +101,16 @@ impl Bed {
         fs::read_to_string(format!("/sys/block/{}/dev", self.device)).expect("the disk").trim().to_owned()
     }
 
+    /// The disk's node.
+    pub(crate) fn node(&self) -> String {
+        format!("/dev/{}", self.device)
+    }
+
+    /// Where the bed keeps its files.
+    pub(crate) fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
     /// Where tenants are served.
     pub(crate) fn address(&self) -> String {
         format!("unix:{}/run/tenant.sock", self.directory.path().display())

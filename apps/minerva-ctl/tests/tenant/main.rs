@@ -174,6 +174,38 @@ fn a_command_takes_part_while_it_runs() {
 }
 
 #[test]
+fn a_command_is_a_job_of_its_own_while_it_runs_and_its_runs_are_shown() {
+    let Some(bed) = Bed::new() else { return };
+    let read = format!("dd if={} of=/dev/null bs=64k count=64 iflag=direct status=none", bed.node());
+    let none = bed.as_operator(&["jobs"]);
+    assert_eq!(
+        (none.status.code(), text(&none.stdout).contains("no batch jobs")),
+        (Some(0), true),
+        "{}",
+        text(&none.stderr)
+    );
+    // Long enough that slices end while it runs.
+    let slow = format!("{read} && sleep 1 && {read} && sleep 1");
+    let ran = bed.as_operator(&["run", "--job", "sort", "--bytes", "8MiB", "--", "sh", "-c", &slow]);
+    assert_eq!(ran.status.code(), Some(0), "{}", text(&ran.stderr));
+    until("its run is kept", || bed.as_operator(&["jobs", "profile", "sort"]).status.code() == Some(0));
+    let shown = text(&bed.as_operator(&["jobs"]).stdout);
+    assert!(shown.contains("KNOWN JOB") && shown.contains("sort"), "{shown}");
+    let page = bed.directory().join("sort.html");
+    let profile = bed.as_operator(&["jobs", "profile", "sort", "--html", page.to_str().expect("a path")]);
+    let profile = text(&profile.stdout);
+    assert!(profile.contains("sort: the last 1 runs") && profile.contains("reads"), "{profile}");
+    assert!(fs::read_to_string(page).expect("a page").contains("<svg"));
+    let json: serde_json::Value =
+        serde_json::from_str(&text(&bed.as_operator(&["--json", "jobs", "profile", "sort"]).stdout)).expect("JSON");
+    assert_eq!(json["declared_bytes"], 8 << 20);
+    let missing = bed.as_operator(&["jobs", "profile", "nothing"]);
+    assert_eq!(missing.status.code(), Some(1), "{}", text(&missing.stderr));
+    // A size belongs to a job.
+    assert_eq!(bed.as_operator(&["run", "--bytes", "5", "--", "true"]).status.code(), Some(2));
+}
+
+#[test]
 fn when_answers_and_ends_when_the_time_has_come() {
     let Some(bed) = Bed::new() else { return };
     let number = bed.number();

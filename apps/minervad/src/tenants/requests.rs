@@ -54,6 +54,7 @@ impl Driver {
             }
             Call::SetLevel { level, lifetime, answer } => self.set_level(tenant, level, lifetime, answer),
             Call::HoldLevel { level, changes } => self.hold_level(tenant, level, changes),
+            Call::HoldJob { job, places } => self.hold_job(tenant, job, places),
             Call::SetSchedule { entries, time_zone, answer } => self.set_schedule(tenant, &entries, time_zone, answer),
             Call::Credits { entries_max, answer } => self.tell_credits(tenant, entries_max, answer),
             Call::Boost { id, amount, device, answer } => self.boost(tenant, id, amount, device, answer),

@@ -33,6 +33,7 @@ pub(crate) fn tenant(id: usize) -> Tenant {
         group: None,
         weight_percent: 100,
         excluded: false,
+        job: None,
         terms: Terms::default(),
         origin: Origin::default(),
     }

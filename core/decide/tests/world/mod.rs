@@ -50,6 +50,7 @@ impl World {
                 group: None,
                 weight_percent: 100,
                 excluded: false,
+                job: None,
                 terms: minerva_model::Terms::default(),
                 origin: minerva_model::Origin::default(),
             };

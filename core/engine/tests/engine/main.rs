@@ -54,6 +54,7 @@ fn seen(number: u64, history: Vec<TenantHistory>) -> Event {
         group: None,
         weight_percent: 100,
         excluded: false,
+        job: None,
         terms: minerva_model::Terms::default(),
         origin: minerva_model::Origin::default(),
     };

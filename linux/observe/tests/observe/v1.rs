@@ -1,7 +1,7 @@
 //! A v1 host.
 
 use crate::fake_host::{FakeHost, rows, seen, words};
-use minerva_model::{CgroupVersion, ForecastMode, Nanos, TenantKind, TenantRule};
+use minerva_model::{CgroupVersion, ForecastMode, JobSettings, Nanos, TenantKind, TenantRule};
 use std::fs;
 
 pub(crate) const BFQ: &str = "none mq-deadline [bfq]\n";
@@ -211,6 +211,7 @@ fn rules_name_group_exclude_and_weigh_and_can_be_replaced() {
         quota_percent: None,
         credits_expiry: Some(Nanos::from_secs(3600)),
         forecast: Some(ForecastMode::On),
+        job: Some(JobSettings { name: "sort".into(), bytes: Some(7) }),
     };
     let mut observer = host.observer(&[rule]);
     let tenants = seen(&observer.discover());
@@ -220,6 +221,7 @@ fn rules_name_group_exclude_and_weigh_and_can_be_replaced() {
     assert_eq!((terms.role, terms.price_percent, terms.quota_percent), (minerva_model::Role::Guest, 150, 100));
     assert_eq!(terms.credits_expiry, Some(Nanos::from_secs(3600)));
     assert_eq!(terms.forecast, Some(ForecastMode::On));
+    assert_eq!(tenants[0].job, Some(JobSettings { name: "sort".into(), bytes: Some(7) }));
     assert_eq!((tenants[1].name.as_str(), tenants[1].weight_percent), ("web", 100));
 
     observer.set_rules(&[]).unwrap();

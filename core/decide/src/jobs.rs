@@ -1,0 +1,143 @@
+//! Which tenants are batch jobs and who says so, and what people are told of them.
+
+use minerva_model::{DeviceId, JobPhase, JobSettings, Nanos, TenantId};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A job that moves more than this many times what was declared is not believed again, whatever else its tenant declares.
+const OVERRUN_MAX: u64 = 2;
+
+/// Jobs that a rule of the operator's names, and those that tenants say they are, which counts for more.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Named {
+    ruled: BTreeMap<TenantId, JobSettings>,
+    declared: BTreeMap<TenantId, JobSettings>,
+    /// Tenants whose declarations are not believed.
+    overrun: BTreeSet<TenantId>,
+    /// What tenants moved as jobs that they declared and that are over.
+    past: BTreeMap<TenantId, u64>,
+}
+
+impl Named {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ruled.is_empty() && self.declared.is_empty()
+    }
+
+    pub(crate) fn job(&self, tenant: TenantId) -> Option<&JobSettings> {
+        self.declared.get(&tenant).or_else(|| self.ruled.get(&tenant))
+    }
+
+    pub(crate) fn has_declared(&self, tenant: TenantId) -> bool {
+        self.declared.contains_key(&tenant)
+    }
+
+    pub(crate) fn tenants(&self) -> BTreeSet<TenantId> {
+        self.declared.keys().chain(self.ruled.keys()).copied().collect()
+    }
+
+    /// Whether that changes what is there.
+    pub(crate) fn differs(&self, tenant: TenantId, declared: Option<&JobSettings>) -> bool {
+        self.declared.get(&tenant) != declared
+    }
+
+    pub(crate) fn declare(&mut self, tenant: TenantId, job: Option<JobSettings>) {
+        match job {
+            Some(job) => self.declared.insert(tenant, job),
+            None => self.declared.remove(&tenant),
+        };
+    }
+
+    /// What the rules say; whether that changes what the tenant is.
+    pub(crate) fn rule(&mut self, tenant: TenantId, job: Option<&JobSettings>) -> bool {
+        if self.ruled.get(&tenant) == job {
+            return false;
+        }
+        match job {
+            Some(job) => self.ruled.insert(tenant, job.clone()),
+            None => self.ruled.remove(&tenant),
+        };
+        !self.has_declared(tenant)
+    }
+
+    pub(crate) fn forget(&mut self, tenant: TenantId) {
+        self.ruled.remove(&tenant);
+        self.declared.remove(&tenant);
+        self.overrun.remove(&tenant);
+        self.past.remove(&tenant);
+    }
+
+    /// A job that the tenant declared is over, and has had so much.
+    pub(crate) fn ended(&mut self, tenant: TenantId, bytes: u64) {
+        if self.has_declared(tenant) {
+            let past = self.past.entry(tenant).or_default();
+            *past = past.saturating_add(bytes);
+        }
+    }
+
+    pub(crate) fn past(&self, tenant: TenantId) -> u64 {
+        self.past.get(&tenant).copied().unwrap_or(0)
+    }
+
+    /// A job has had so much.
+    pub(crate) fn attained(&mut self, tenant: TenantId, bytes: u64) {
+        let declared = self.job(tenant).and_then(|job| job.bytes);
+        if declared.is_some_and(|declared| bytes > declared.saturating_mul(OVERRUN_MAX)) {
+            self.overrun.insert(tenant);
+        }
+    }
+
+    pub(crate) fn is_overrun(&self, tenant: TenantId) -> bool {
+        self.overrun.contains(&tenant)
+    }
+}
+
+/// A batch job, for people.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobView {
+    /// Who runs it.
+    pub tenant: TenantId,
+    /// What it is.
+    pub job: JobSettings,
+    /// The tenant says so itself; else a rule or the settings do.
+    pub is_declared: bool,
+    /// It moved much more than was declared, which counts no longer.
+    pub is_overrun: bool,
+    /// Since its first transfer.
+    pub age: Nanos,
+    /// What it did so far.
+    pub phases: Vec<JobPhase>,
+    /// The disks that it used, by number.
+    pub disks: Vec<JobOnDisk>,
+}
+
+/// A batch job on one of its disks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobOnDisk {
+    /// Which.
+    pub device: DeviceId,
+    /// What it moved there.
+    pub attained_bytes: u64,
+    /// Seconds that it needs, at the highest rate that it had.
+    pub remaining_seconds: f64,
+    /// How that is known.
+    pub basis: &'static str,
+    /// How far that can be relied on, 0 to 1.
+    pub certainty: f64,
+    /// Its number in the order, from 1, and how many jobs there are; nothing while none goes before another.
+    pub order: Option<(u32, u32)>,
+    /// Why.
+    pub reason: String,
+}
+
+/// What is known of a name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KnownJob {
+    /// The name.
+    pub name: String,
+    /// Runs that ended.
+    pub runs: u32,
+    /// What a run is expected to move.
+    pub mean_bytes: f64,
+    /// Mean distance from that.
+    pub spread_bytes: f64,
+}

@@ -1,0 +1,73 @@
+//! Runs of batch jobs, so that what a name does is known after a restart.
+
+use crate::{Store, StoreError};
+use minerva_model::JobProfile;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Runs of one name that are kept.
+const RUNS_OF_NAME_MAX: u32 = 10;
+/// Runs that are kept in all.
+const RUNS_MAX: u32 = 2_000;
+
+/// A run that has ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct JobRunRow {
+    /// The job's name.
+    pub name: String,
+    /// The tenant's name then.
+    pub tenant_name: String,
+    /// The name of the disk that it used most.
+    pub device_name: String,
+    /// When.
+    pub ended_unix_ms: i64,
+    /// What was declared that it would move.
+    pub declared_bytes: Option<u64>,
+    /// What it was like.
+    pub profile: JobProfile,
+}
+
+impl Store {
+    /// Keeps a run; of those of its name, and of all, the oldest beyond a bound go.
+    pub fn keep_job_run(&self, row: &JobRunRow) -> Result<(), StoreError> {
+        let text = serde_json::to_string(row).map_err(|error| self.unreadable("write to", error))?;
+        let bytes = row.profile.read_bytes.saturating_add(row.profile.write_bytes);
+        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+        let keep = || {
+            let insert = "INSERT INTO job_run (name, bytes, run) VALUES (?1, ?2, ?3)";
+            self.connection.execute(insert, rusqlite::params![row.name, bytes, text])?;
+            let of_name = "DELETE FROM job_run WHERE name = ?1 AND id NOT IN
+                (SELECT id FROM job_run WHERE name = ?1 ORDER BY id DESC LIMIT ?2)";
+            self.connection.execute(of_name, rusqlite::params![row.name, RUNS_OF_NAME_MAX])?;
+            let of_all = "DELETE FROM job_run WHERE id <=
+                (SELECT id FROM job_run ORDER BY id DESC LIMIT 1 OFFSET ?1)";
+            self.connection.execute(of_all, [RUNS_MAX])
+        };
+        keep().map(drop).map_err(|error| self.failed("write to", error))
+    }
+
+    /// The runs of a name that are kept, oldest first.
+    pub fn job_runs(&self, name: &str) -> Result<Vec<JobRunRow>, StoreError> {
+        let read = || {
+            let mut select = self.connection.prepare_cached("SELECT run FROM job_run WHERE name = ?1 ORDER BY id")?;
+            select.query_map([name], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()
+        };
+        let texts = read().map_err(|error| self.failed("read from", error))?;
+        let parse = |text: String| serde_json::from_str(&text).map_err(|error| self.unreadable("read from", error));
+        texts.into_iter().map(parse).collect()
+    }
+
+    /// What the kept runs of each name moved, oldest first.
+    pub fn job_bytes(&self) -> Result<BTreeMap<String, Vec<u64>>, StoreError> {
+        let read = || {
+            let mut select = self.connection.prepare_cached("SELECT name, bytes FROM job_run ORDER BY id")?;
+            let rows = select.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?)))?;
+            rows.collect::<rusqlite::Result<Vec<_>>>()
+        };
+        let mut names: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+        for (name, bytes) in read().map_err(|error| self.failed("read from", error))? {
+            names.entry(name).or_default().push(u64::try_from(bytes).unwrap_or(0));
+        }
+        Ok(names)
+    }
+}

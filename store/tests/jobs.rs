@@ -1,0 +1,45 @@
+//! Runs of batch jobs, kept over starts.
+
+use minerva_model::{DiskIntensity, JobPhase, JobPhaseKind, JobProfile, JobStep};
+use minerva_store::{JobRunRow, Store};
+
+fn row(name: &str, read_bytes: u64) -> JobRunRow {
+    JobRunRow {
+        name: name.to_owned(),
+        tenant_name: "one".to_owned(),
+        device_name: "sda".to_owned(),
+        ended_unix_ms: 7,
+        declared_bytes: Some(1),
+        profile: JobProfile {
+            seconds: 1.0 / 3.0,
+            read_bytes,
+            write_bytes: 5,
+            steps: vec![JobStep { seconds: 1.0, read_bytes, write_bytes: 5, cores: Some(0.1), memory_bytes: None }],
+            phases: vec![JobPhase {
+                kind: JobPhaseKind::Shuffle,
+                seconds: 1.0,
+                read_bytes_per_second: 0.1,
+                write_bytes_per_second: 5.0,
+            }],
+            cpu_correlation: Some(-1.0 / 3.0),
+            memory_correlation: None,
+            disk_part: 0.9,
+            intensity: DiskIntensity::Intensive,
+        },
+    }
+}
+
+#[test]
+fn runs_of_jobs_outlive_the_daemon_and_the_oldest_of_a_name_go() {
+    let directory = tempfile::tempdir().unwrap();
+    let open = || Store::open(&directory.path().join("db"), "boot", Box::new(|| 0)).unwrap().0;
+    let store = open();
+    assert_eq!((store.job_runs("sort").unwrap(), store.job_bytes().unwrap().len()), (Vec::new(), 0));
+    store.keep_job_run(&row("count", 1)).unwrap();
+    (0..25).for_each(|number| store.keep_job_run(&row("sort", number)).unwrap());
+    drop(store);
+    let store = open();
+    assert_eq!(store.job_runs("sort").unwrap(), (15..25).map(|number| row("sort", number)).collect::<Vec<_>>());
+    assert_eq!(store.job_bytes().unwrap()["count"], [6]);
+    assert_eq!(store.job_bytes().unwrap()["sort"], (20..30).collect::<Vec<u64>>());
+}
