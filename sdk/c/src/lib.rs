@@ -7,12 +7,14 @@
 mod argument;
 mod client;
 mod credits;
+mod job;
 mod level;
 mod operation;
 mod outcome;
 
 pub use client::{MinervaClient, minerva_absence, minerva_connect, minerva_disconnect};
 pub use credits::{MinervaAccount, MinervaPurchase, minerva_boost, minerva_boost_as, minerva_credits};
+pub use job::{MinervaJob, minerva_job_begin, minerva_job_end, minerva_job_place};
 pub use level::{MinervaHeld, MinervaLevel, minerva_deprioritize, minerva_release, minerva_set_level};
 pub use operation::{
     MinervaAccess, MinervaBegun, MinervaOperation, MinervaRequest, minerva_begun, minerva_cancel, minerva_coordinate,

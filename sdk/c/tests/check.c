@@ -21,6 +21,12 @@ static void everything(minerva_client *client, int is_served) {
     CHECK(minerva_deprioritize(client, MINERVA_LEVEL_IDLE, &held) == MINERVA_STATUS_OK && held != NULL);
     minerva_release(held);
 
+    minerva_job *job = NULL;
+    CHECK(minerva_job_begin(client, "sort", 500, &job) == MINERVA_STATUS_OK && job != NULL);
+    uint32_t jobs = 7;
+    CHECK(minerva_job_place(job, &jobs) == (is_served ? 2 : 0) && jobs == (is_served ? 3 : 0));
+    minerva_job_end(job);
+
     minerva_level in_force = MINERVA_LEVEL_IDLE;
     CHECK(minerva_set_level(client, MINERVA_LEVEL_LOW, second_ns, &in_force) == MINERVA_STATUS_OK);
     CHECK(in_force == (is_served ? MINERVA_LEVEL_LOW : MINERVA_LEVEL_NORMAL));
@@ -61,6 +67,10 @@ static void nothing_that_harms(minerva_client *client) {
     minerva_client *other = NULL;
     CHECK(minerva_connect("nowhere", &other) == MINERVA_STATUS_UNFIT && other == NULL);
     CHECK(strstr(minerva_last_error(), "begins with unix:") != NULL);
+    minerva_job *job = (minerva_job *)&job;
+    CHECK(minerva_job_begin(client, NULL, 1, &job) == MINERVA_STATUS_INVALID && job == NULL);
+    CHECK(minerva_job_place(NULL, NULL) == 0);
+    minerva_job_end(NULL);
     minerva_release(NULL);
     minerva_cancel(NULL);
     CHECK(minerva_finish(NULL) == MINERVA_STATUS_OK);

@@ -37,6 +37,7 @@ class Scripted(v1_grpc.ParticipationServicer):
         self.cancelled: list[str] = []
         self.begun: list[str] = []
         self.levels_held: Counter[int] = Counter()
+        self.jobs: list[v1.HoldJobRequest] = []
         self.changed = threading.Condition()
         self.failures: list[tuple[grpc.StatusCode, str, str]] = []
         """Refusals of the next calls: status, sentence and word."""
@@ -106,6 +107,18 @@ class Scripted(v1_grpc.ParticipationServicer):
         finally:
             with self.changed:
                 self.levels_held[request.level] -= 1
+                self.changed.notify_all()
+
+    def HoldJob(self, request: v1.HoldJobRequest, context: grpc.ServicerContext) -> Iterator[v1.HoldJobResponse]:
+        self._enter("HoldJob", context)
+        with self.changed:
+            self.jobs.append(request)
+        try:
+            yield v1.HoldJobResponse(place=2, jobs=3)
+            self._until_closed(context)
+        finally:
+            with self.changed:
+                self.jobs.remove(request)
                 self.changed.notify_all()
 
     def SetSchedule(self, request: v1.SetScheduleRequest, context: grpc.ServicerContext) -> v1.SetScheduleResponse:

@@ -57,6 +57,9 @@ def test_a_level_is_held_while_the_body_runs_and_taken_again(server: Running) ->
                 server.start()
                 await until(lambda: held.level is minerva.Level.IDLE)
             await until(lambda: held_now[v1.LEVEL_IDLE] == 0)
+            async with client.job("sort", bytes=500) as job:
+                assert job.place == (2, 3)
+            await until(lambda: not server.script.jobs)
             server.script.failures = [(grpc.StatusCode.PERMISSION_DENIED, "not you", "not-allowed")]
             with pytest.raises(minerva.NotAllowed, match="not you"):
                 async with client.deprioritized("low"):

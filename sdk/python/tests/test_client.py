@@ -71,6 +71,18 @@ def test_a_level_is_held_while_the_body_runs(server: Running) -> None:
         server.script.until("it is released", lambda: server.script.levels_held[v1.LEVEL_LOW] == 0)
 
 
+def test_a_program_is_a_job_while_the_body_runs(server: Running) -> None:
+    with minerva.connect(server.address) as client:
+        with client.job("sort", bytes=500) as job:
+            assert job.place == (2, 3)
+            assert [(one.name, one.size_bytes) for one in server.script.jobs] == [("sort", 500)]
+        server.script.until("it is over", lambda: not server.script.jobs)
+        with client.job("count"):
+            assert not server.script.jobs[0].HasField("size_bytes")
+        with pytest.raises(ValueError, match="bytes is a count"), client.job("sort", bytes=0):
+            pytest.fail("the body ran")
+
+
 def test_a_held_level_is_taken_again_when_the_server_is_back(server: Running) -> None:
     with minerva.connect(server.address) as client, client.deprioritized("low") as held:
         server.kill()
@@ -218,6 +230,8 @@ def test_an_operation_that_is_refused_does_not_run(server: Running) -> None:
 @pytest.mark.filterwarnings("default")
 def test_without_a_server_nothing_is_asked_and_the_program_is_told_once() -> None:
     with pytest.warns(minerva.NoServerWarning, match="no server listens") as warned:
+        with minerva.job("sort") as job:
+            assert job.place is None
         with minerva.deprioritized("idle") as held:
             assert held.level is None
         for _ in range(2):

@@ -8,6 +8,9 @@
     with minerva.coordinated(bytes=500 << 20, deadline=20):  # waits until it fits in with what others do
         load()
 
+    with minerva.job("sort", bytes=40 << 30):  # of jobs on one disk the shortest goes first
+        sort()
+
     minerva.boost(seconds=30)
     print(minerva.credits().held)
 
@@ -24,7 +27,7 @@ import threading
 from collections.abc import Iterator, Sequence
 
 from ._address import PORT_DEFAULT, Credentials
-from ._client import Client, Coordinated, Held, connect
+from ._client import Client, Coordinated, Held, Job, connect
 from ._errors import (
     AddressError,
     Busy,
@@ -70,6 +73,7 @@ __all__ = [
     "Credits",
     "Description",
     "Held",
+    "Job",
     "KeyReused",
     "Level",
     "LevelWord",
@@ -99,6 +103,7 @@ __all__ = [
     "credits",
     "deprioritized",
     "describe",
+    "job",
     "set_level",
     "set_schedule",
 ]
@@ -148,6 +153,13 @@ def deprioritized(level: Level | LevelWord = Level.LOW, *, strict: bool = False)
     """As `Client.deprioritized`."""
     # Inside, so that a decorated function looks for its server when it is called and not when its module is imported.
     with _default().deprioritized(level, strict=strict) as held:
+        yield held
+
+
+@contextlib.contextmanager
+def job(name: str, bytes: int | None = None, *, strict: bool = False) -> Iterator[Job]:
+    """As `Client.job`."""
+    with _default().job(name, bytes, strict=strict) as held:
         yield held
 
 

@@ -7,7 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import grpc
 
@@ -86,13 +86,19 @@ class _Link:
         sender.join(TELL_SECONDS_MAX)
 
 
-class Held:
-    """A level that is held until it is released. When the server was away, the level is taken again."""
+class _Kept(Generic[_Request, _Response]):
+    """A stream that is open until it is released. When the server was away, it is opened again."""
 
-    def __init__(self, link: _Link | None, level: Level) -> None:
+    def __init__(
+        self,
+        link: _Link | None,
+        method: Callable[[ParticipationStub], grpc.UnaryStreamMultiCallable[_Request, _Response]],
+        request: _Request,
+    ) -> None:
         self._link = link
-        self._request = v1.HoldLevelRequest(level=_wire.level_number(level))
-        self._in_force: Level | None = None
+        self._method = method
+        self._request = request
+        self._last: _Response | None = None
         self._error: MinervaError | None = None
         self._heard = threading.Event()
         self._released = threading.Event()
@@ -101,19 +107,13 @@ class Held:
             return
         self._keeper = threading.Thread(target=self._keep, args=(link,), name="minerva-hold", daemon=True)
         self._keeper.start()
-        # A server that goes away meanwhile does not fail it: the level is taken when it is back.
+        # A server that goes away meanwhile does not fail it: it is asked when it is back.
         self._heard.wait(link.server.patience_seconds)
         if self._error is not None:
             raise self._error
 
-    @property
-    def level(self) -> Level | None:
-        """The level in force for the tenant, which others of it may have set further back; absent while the server is away, or
-        when it does not let this one step back any more."""
-        return self._in_force
-
     def release(self) -> None:
-        """Comes back. Twice is as good as once."""
+        """Ends it. Twice is as good as once."""
         self._released.set()
         # A child of the process that holds it has a copy of this, and not the stream.
         if self._link is None or self._link.process != os.getpid():
@@ -126,7 +126,7 @@ class Held:
         backoff = Backoff()
         while not self._released.is_set():
             status = self._hold_once(link, backoff)
-            self._in_force = None
+            self._last = None
             if self._released.is_set():
                 return
             self._error = link.server.absence(status)
@@ -141,13 +141,13 @@ class Held:
     def _hold_once(self, link: _Link, backoff: Backoff) -> Status:
         """One stream, from its begin to its end."""
         try:
-            self._call = call = link.stub.HoldLevel(self._request, metadata=link.server.metadata)
+            self._call = call = self._method(link.stub)(self._request, metadata=link.server.metadata)
             if self._released.is_set():
                 call.cancel()
             for change in call:
                 backoff.reset()
                 link.server.is_served = True
-                self._in_force = _wire.level_of(change.level)
+                self._last = change
                 self._heard.set()
             return Status(grpc.StatusCode.UNAVAILABLE, "the server ended the hold")
         except grpc.RpcError as error:
@@ -156,6 +156,34 @@ class Held:
             # grpcio's way to say that the client was closed meanwhile.
             self._released.set()
             return Status(grpc.StatusCode.CANCELLED)
+
+
+class Held(_Kept[v1.HoldLevelRequest, v1.HoldLevelResponse]):
+    """A level that is held until it is released. When the server was away, the level is taken again."""
+
+    def __init__(self, link: _Link | None, level: Level) -> None:
+        request = v1.HoldLevelRequest(level=_wire.level_number(level))
+        super().__init__(link, lambda stub: stub.HoldLevel, request)
+
+    @property
+    def level(self) -> Level | None:
+        """The level in force for the tenant, which others of it may have set further back; absent while the server is away, or
+        when it does not let this one step back any more."""
+        last = self._last
+        return None if last is None else _wire.level_of(last.level)
+
+
+class Job(_Kept[v1.HoldJobRequest, v1.HoldJobResponse]):
+    """A batch job until it is released. When the server was away, that is said again."""
+
+    def __init__(self, link: _Link | None, request: v1.HoldJobRequest) -> None:
+        super().__init__(link, lambda stub: stub.HoldJob, request)
+
+    @property
+    def place(self) -> tuple[int, int] | None:
+        """Its number in the order of the jobs on its disk, from 1, and how many there are; absent while none goes before
+        another, or the server is away."""
+        return _wire.place_of(self._last)
 
 
 class Coordinated:
@@ -318,6 +346,32 @@ class Client:
                 raise
             warn_unserved_once(refusal)
             held = Held(None, Level(level))
+        try:
+            yield held
+        finally:
+            held.release()
+
+    def hold_job(self, name: str, bytes: int | None = None) -> Job:
+        """Is a batch job until the answer is released; `job` does so by itself."""
+        request = _wire.job_request(name, bytes)
+        try:
+            return Job(self._there(), request)
+        except NoServer as absence:
+            self._lose(absence)
+            return Job(None, request)
+
+    @contextlib.contextmanager
+    def job(self, name: str, bytes: int | None = None, *, strict: bool = False) -> Iterator[Job]:
+        """Is a batch job of this name while the body runs: of jobs on one disk the shortest goes first. `bytes` is what it will
+        read and write in all; without it what earlier runs of the name did counts, and one that is far too small counts for
+        nothing. Also a decorator. A program that the server does not serve runs on as with `deprioritized`."""
+        try:
+            held = self.hold_job(name, bytes)
+        except UNSERVED as refusal:
+            if strict:
+                raise
+            warn_unserved_once(refusal)
+            held = Job(None, _wire.job_request(name, bytes))
         try:
             yield held
         finally:

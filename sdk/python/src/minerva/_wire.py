@@ -58,6 +58,18 @@ def nanoseconds(seconds: float, what: str) -> int:
     return min(round(seconds * 1e9), _COUNT_MAX)
 
 
+def job_request(name: str, size: int | None) -> v1.HoldJobRequest:
+    """A batch job, which moves so many bytes if that is known."""
+    if size is not None and not 1 <= size <= _COUNT_MAX:
+        raise ValueError(f"bytes is a count from 1 on, not {size!r}")
+    return v1.HoldJobRequest(name=name, size_bytes=size)
+
+
+def place_of(answer: v1.HoldJobResponse | None) -> tuple[int, int] | None:
+    """A job's place and the count of jobs; none where none goes before another."""
+    return (answer.place, answer.jobs) if answer is not None and answer.place > 0 else None
+
+
 def set_level_request(level: Level | LevelWord, seconds: float | None, process: int | None) -> v1.SetLevelRequest:
     request = v1.SetLevelRequest(level=level_number(level))
     if seconds is not None and process is not None:

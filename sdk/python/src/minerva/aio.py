@@ -19,7 +19,7 @@ import os
 import time
 import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import grpc
 import grpc.aio
@@ -62,12 +62,14 @@ __all__ = [
     "Client",
     "Coordinated",
     "Held",
+    "Job",
     "boost",
     "connect",
     "coordinated",
     "credits",
     "deprioritized",
     "describe",
+    "job",
     "set_level",
     "set_schedule",
 ]
@@ -130,14 +132,19 @@ class _Link:
         await asyncio.wait({_in_background(send())}, timeout=TELL_SECONDS_MAX)
 
 
-class Held:
-    """A level that is held until it is released. When the server was away, the level is taken again."""
+class _Kept(Generic[_Request, _Response]):
+    """A stream that is open until it is released. When the server was away, it is opened again."""
 
-    def __init__(self, link: _Link | None, level: Level) -> None:
-        """For `Client.hold`."""
+    def __init__(
+        self,
+        link: _Link | None,
+        method: Callable[[ParticipationAsyncStub], grpc.aio.UnaryStreamMultiCallable[_Request, _Response]],
+        request: _Request,
+    ) -> None:
         self._link = link
-        self._request = v1.HoldLevelRequest(level=_wire.level_number(level))
-        self._in_force: Level | None = None
+        self._method = method
+        self._request = request
+        self._last: _Response | None = None
         self._error: MinervaError | None = None
         self._heard = asyncio.Event()
         self._keeper: asyncio.Task[None] | None = None
@@ -146,7 +153,7 @@ class Held:
         if self._link is None:
             return
         self._keeper = _in_background(self._keep(self._link))
-        # A server that goes away meanwhile does not fail it: the level is taken when it is back.
+        # A server that goes away meanwhile does not fail it: it is asked when it is back.
         try:
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self._heard.wait(), self._link.server.patience_seconds)
@@ -156,19 +163,13 @@ class Held:
         if self._error is not None:
             raise self._error
 
-    @property
-    def level(self) -> Level | None:
-        """The level in force for the tenant, which others of it may have set further back; absent while the server is away, or
-        when it does not let this one step back any more."""
-        return self._in_force
-
     async def release(self) -> None:
-        """Comes back. Twice is as good as once."""
+        """Ends it. Twice is as good as once."""
         # A child of the process that holds it has a copy of this, and not the stream.
         if self._link is None or self._link.process != os.getpid():
             return
         if self._keeper is not None:
-            # The call ends with the task, and the level with the call.
+            # The call ends with the task, and what is held with the call.
             self._keeper.cancel()
             await asyncio.wait({self._keeper}, timeout=TELL_SECONDS_MAX)
 
@@ -177,7 +178,7 @@ class Held:
         try:
             while True:
                 status = await self._hold_once(link, backoff)
-                self._in_force = None
+                self._last = None
                 self._error = link.server.absence(status)
                 if self._error is None and not status.is_worth_another_try:
                     self._error = status.refusal()
@@ -190,22 +191,51 @@ class Held:
             # grpcio's way to say that the client was closed meanwhile.
             return
         finally:
-            self._in_force = None
+            self._last = None
 
     async def _hold_once(self, link: _Link, backoff: Backoff) -> Status:
         """One stream, from its begin to its end."""
-        call = link.stub.HoldLevel(self._request, metadata=link.server.metadata)
+        call = self._method(link.stub)(self._request, metadata=link.server.metadata)
         try:
             async for change in call:
                 backoff.reset()
                 link.server.is_served = True
-                self._in_force = _wire.level_of(change.level)
+                self._last = change
                 self._heard.set()
             return Status(grpc.StatusCode.UNAVAILABLE, "the server ended the hold")
         except grpc.aio.AioRpcError as error:
             return Status.of(error)
         finally:
             call.cancel()
+
+
+class Held(_Kept[v1.HoldLevelRequest, v1.HoldLevelResponse]):
+    """A level that is held until it is released. When the server was away, the level is taken again."""
+
+    def __init__(self, link: _Link | None, level: Level) -> None:
+        """For `Client.hold`."""
+        request = v1.HoldLevelRequest(level=_wire.level_number(level))
+        super().__init__(link, lambda stub: stub.HoldLevel, request)
+
+    @property
+    def level(self) -> Level | None:
+        """The level in force for the tenant, which others of it may have set further back; absent while the server is away, or
+        when it does not let this one step back any more."""
+        last = self._last
+        return None if last is None else _wire.level_of(last.level)
+
+
+class Job(_Kept[v1.HoldJobRequest, v1.HoldJobResponse]):
+    """A batch job until it is released. When the server was away, that is said again."""
+
+    def __init__(self, link: _Link | None, request: v1.HoldJobRequest) -> None:
+        """For `Client.hold_job`."""
+        super().__init__(link, lambda stub: stub.HoldJob, request)
+
+    @property
+    def place(self) -> tuple[int, int] | None:
+        """As `minerva.Job.place`."""
+        return _wire.place_of(self._last)
 
 
 class Coordinated:
@@ -368,6 +398,32 @@ class Client:
         finally:
             await held.release()
 
+    async def hold_job(self, name: str, bytes: int | None = None) -> Job:
+        """As `minerva.Client.hold_job`."""
+        request = _wire.job_request(name, bytes)
+        job = Job(await self._there(), request)
+        try:
+            await job._take()
+        except NoServer as absence:
+            self._lose(absence)
+            return Job(None, request)
+        return job
+
+    @contextlib.asynccontextmanager
+    async def job(self, name: str, bytes: int | None = None, *, strict: bool = False) -> AsyncIterator[Job]:
+        """As `minerva.Client.job`."""
+        try:
+            held = await self.hold_job(name, bytes)
+        except UNSERVED as refusal:
+            if strict:
+                raise
+            warn_unserved_once(refusal)
+            held = Job(None, _wire.job_request(name, bytes))
+        try:
+            yield held
+        finally:
+            await held.release()
+
     async def coordinate(
         self,
         *,
@@ -522,6 +578,13 @@ async def boost(
 async def deprioritized(level: Level | LevelWord = Level.LOW, *, strict: bool = False) -> AsyncIterator[Held]:
     """As `Client.deprioritized`."""
     async with (await _default()).deprioritized(level, strict=strict) as held:
+        yield held
+
+
+@contextlib.asynccontextmanager
+async def job(name: str, bytes: int | None = None, *, strict: bool = False) -> AsyncIterator[Job]:
+    """As `minerva.Client.job`."""
+    async with (await _default()).job(name, bytes, strict=strict) as held:
         yield held
 
 

@@ -321,6 +321,58 @@ class HoldLevelResponse(_message.Message):
 Global___HoldLevelResponse: _TypeAlias = HoldLevelResponse  # noqa: Y015
 
 @_typing.final
+class HoldJobRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    SIZE_BYTES_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """Runs of one name are taken to be alike: 1 to 64 letters, digits, `.`, `_` or `-`."""
+    size_bytes: _builtins.int
+    """What it will read and write in all, if that is known. What it moves beyond twice as much makes this and all later
+    declarations of the tenant count for nothing.
+    """
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        size_bytes: _builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_size_bytes", b"_size_bytes", "size_bytes", b"size_bytes"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_size_bytes", b"_size_bytes", "name", b"name", "size_bytes", b"size_bytes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__size_bytes: _TypeAlias = _typing.Literal["size_bytes"]  # noqa: Y015
+    _WhichOneofArgType__size_bytes: _TypeAlias = _typing.Literal["_size_bytes", b"_size_bytes"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__size_bytes) -> _WhichOneofReturnType__size_bytes | None: ...
+
+Global___HoldJobRequest: _TypeAlias = HoldJobRequest  # noqa: Y015
+
+@_typing.final
+class HoldJobResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PLACE_FIELD_NUMBER: _builtins.int
+    JOBS_FIELD_NUMBER: _builtins.int
+    place: _builtins.int
+    """Its number in the order of the jobs on a disk, from 1, where it uses several the greatest; 0 while none goes before another."""
+    jobs: _builtins.int
+    """How many jobs there are there; 0 while none goes before another."""
+    def __init__(
+        self,
+        *,
+        place: _builtins.int = ...,
+        jobs: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["jobs", b"jobs", "place", b"place"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___HoldJobResponse: _TypeAlias = HoldJobResponse  # noqa: Y015
+
+@_typing.final
 class ScheduleEntry(_message.Message):
     """A part of the day at which to step back."""
 

@@ -50,6 +50,11 @@ class ParticipationStub(object):
                 request_serializer=minerva_dot_v1_dot_participation__pb2.HoldLevelRequest.SerializeToString,
                 response_deserializer=minerva_dot_v1_dot_participation__pb2.HoldLevelResponse.FromString,
                 _registered_method=True)
+        self.HoldJob = channel.unary_stream(
+                '/minerva.v1.Participation/HoldJob',
+                request_serializer=minerva_dot_v1_dot_participation__pb2.HoldJobRequest.SerializeToString,
+                response_deserializer=minerva_dot_v1_dot_participation__pb2.HoldJobResponse.FromString,
+                _registered_method=True)
         self.SetSchedule = channel.unary_unary(
                 '/minerva.v1.Participation/SetSchedule',
                 request_serializer=minerva_dot_v1_dot_participation__pb2.SetScheduleRequest.SerializeToString,
@@ -113,6 +118,14 @@ class ParticipationServicer(object):
     def HoldLevel(self, request, context):
         """Steps back for as long as the stream is open. One answer comes once the level is in force, another at each change of
         what is in force for the tenant. Where several are held or set at once, the furthest step back holds.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def HoldJob(self, request, context):
+        """The tenant is this batch job for as long as the stream is open: of jobs on one disk the shortest goes first. One answer comes
+        once that is known, another when its place among them changes. Of several that a tenant holds the last one begun counts.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -194,6 +207,11 @@ def add_ParticipationServicer_to_server(servicer, server):
                     servicer.HoldLevel,
                     request_deserializer=minerva_dot_v1_dot_participation__pb2.HoldLevelRequest.FromString,
                     response_serializer=minerva_dot_v1_dot_participation__pb2.HoldLevelResponse.SerializeToString,
+            ),
+            'HoldJob': grpc.unary_stream_rpc_method_handler(
+                    servicer.HoldJob,
+                    request_deserializer=minerva_dot_v1_dot_participation__pb2.HoldJobRequest.FromString,
+                    response_serializer=minerva_dot_v1_dot_participation__pb2.HoldJobResponse.SerializeToString,
             ),
             'SetSchedule': grpc.unary_unary_rpc_method_handler(
                     servicer.SetSchedule,
@@ -318,6 +336,33 @@ class Participation(object):
             '/minerva.v1.Participation/HoldLevel',
             minerva_dot_v1_dot_participation__pb2.HoldLevelRequest.SerializeToString,
             minerva_dot_v1_dot_participation__pb2.HoldLevelResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def HoldJob(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/minerva.v1.Participation/HoldJob',
+            minerva_dot_v1_dot_participation__pb2.HoldJobRequest.SerializeToString,
+            minerva_dot_v1_dot_participation__pb2.HoldJobResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -66,6 +66,10 @@ class ParticipationStub:
     """Steps back for as long as the stream is open. One answer comes once the level is in force, another at each change of
     what is in force for the tenant. Where several are held or set at once, the furthest step back holds.
     """
+    HoldJob: _grpc.UnaryStreamMultiCallable[_participation_pb2.HoldJobRequest, _participation_pb2.HoldJobResponse]
+    """The tenant is this batch job for as long as the stream is open: of jobs on one disk the shortest goes first. One answer comes
+    once that is known, another when its place among them changes. Of several that a tenant holds the last one begun counts.
+    """
     SetSchedule: _grpc.UnaryUnaryMultiCallable[_participation_pb2.SetScheduleRequest, _participation_pb2.SetScheduleResponse]
     """Sets when to step back, by the clock on the wall; replaces the schedule before."""
     Credits: _grpc.UnaryUnaryMultiCallable[_participation_pb2.CreditsRequest, _participation_pb2.CreditsResponse]
@@ -101,6 +105,10 @@ class ParticipationAsyncStub(ParticipationStub):
     HoldLevel: _aio.UnaryStreamMultiCallable[_participation_pb2.HoldLevelRequest, _participation_pb2.HoldLevelResponse]  # type: ignore[assignment]
     """Steps back for as long as the stream is open. One answer comes once the level is in force, another at each change of
     what is in force for the tenant. Where several are held or set at once, the furthest step back holds.
+    """
+    HoldJob: _aio.UnaryStreamMultiCallable[_participation_pb2.HoldJobRequest, _participation_pb2.HoldJobResponse]  # type: ignore[assignment]
+    """The tenant is this batch job for as long as the stream is open: of jobs on one disk the shortest goes first. One answer comes
+    once that is known, another when its place among them changes. Of several that a tenant holds the last one begun counts.
     """
     SetSchedule: _aio.UnaryUnaryMultiCallable[_participation_pb2.SetScheduleRequest, _participation_pb2.SetScheduleResponse]  # type: ignore[assignment]
     """Sets when to step back, by the clock on the wall; replaces the schedule before."""
@@ -152,6 +160,16 @@ class ParticipationServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_abc.Iterator[_participation_pb2.HoldLevelResponse], _abc.AsyncIterator[_participation_pb2.HoldLevelResponse]]:
         """Steps back for as long as the stream is open. One answer comes once the level is in force, another at each change of
         what is in force for the tenant. Where several are held or set at once, the furthest step back holds.
+        """
+
+    @_abc_1.abstractmethod
+    def HoldJob(
+        self,
+        request: _participation_pb2.HoldJobRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_participation_pb2.HoldJobResponse], _abc.AsyncIterator[_participation_pb2.HoldJobResponse]]:
+        """The tenant is this batch job for as long as the stream is open: of jobs on one disk the shortest goes first. One answer comes
+        once that is known, another when its place among them changes. Of several that a tenant holds the last one begun counts.
         """
 
     @_abc_1.abstractmethod
