@@ -43,7 +43,10 @@ impl Access {
     pub(crate) fn permit(self, method: &str) -> Result<(), Status> {
         match (self, method) {
             (Self::Operator, _)
-            | (Self::Viewer, "Status" | "Watch" | "Explain" | "Forecast" | "Audit" | "Background") => Ok(()),
+            | (
+                Self::Viewer,
+                "Status" | "Watch" | "Explain" | "Forecast" | "Audit" | "Background" | "Jobs" | "JobProfile",
+            ) => Ok(()),
             (Self::Viewer, _) => {
                 let message = format!("members of daemon.viewer_group may look and no more; {method} is for operators");
                 Err(Status::permission_denied(message))
@@ -86,7 +89,10 @@ mod tests {
             all.iter().filter(|method| access.permit(method).is_ok()).cloned().collect()
         };
         assert_eq!(permitted(Access::Operator), all);
-        assert_eq!(permitted(Access::Viewer), ["Status", "Watch", "Explain", "Forecast", "Audit", "Background"]);
+        assert_eq!(
+            permitted(Access::Viewer),
+            ["Status", "Watch", "Explain", "Forecast", "Audit", "Background", "Jobs", "JobProfile"]
+        );
         assert_eq!(permitted(Access::Denied), Vec::<String>::new());
         assert!(Access::Viewer.permit("AddedLater").is_err());
     }
