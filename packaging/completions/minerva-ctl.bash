@@ -52,6 +52,9 @@ _minerva__ctl() {
             minerva__ctl,help)
                 cmd="minerva__ctl__subcmd__help"
                 ;;
+            minerva__ctl,jobs)
+                cmd="minerva__ctl__subcmd__jobs"
+                ;;
             minerva__ctl,priority)
                 cmd="minerva__ctl__subcmd__priority"
                 ;;
@@ -268,6 +271,9 @@ _minerva__ctl() {
             minerva__ctl__subcmd__help,help)
                 cmd="minerva__ctl__subcmd__help__subcmd__help"
                 ;;
+            minerva__ctl__subcmd__help,jobs)
+                cmd="minerva__ctl__subcmd__help__subcmd__jobs"
+                ;;
             minerva__ctl__subcmd__help,priority)
                 cmd="minerva__ctl__subcmd__help__subcmd__priority"
                 ;;
@@ -361,6 +367,21 @@ _minerva__ctl() {
             minerva__ctl__subcmd__help__subcmd__forecast,evaluate)
                 cmd="minerva__ctl__subcmd__help__subcmd__forecast__subcmd__evaluate"
                 ;;
+            minerva__ctl__subcmd__help__subcmd__jobs,profile)
+                cmd="minerva__ctl__subcmd__help__subcmd__jobs__subcmd__profile"
+                ;;
+            minerva__ctl__subcmd__jobs,help)
+                cmd="minerva__ctl__subcmd__jobs__subcmd__help"
+                ;;
+            minerva__ctl__subcmd__jobs,profile)
+                cmd="minerva__ctl__subcmd__jobs__subcmd__profile"
+                ;;
+            minerva__ctl__subcmd__jobs__subcmd__help,help)
+                cmd="minerva__ctl__subcmd__jobs__subcmd__help__subcmd__help"
+                ;;
+            minerva__ctl__subcmd__jobs__subcmd__help,profile)
+                cmd="minerva__ctl__subcmd__jobs__subcmd__help__subcmd__profile"
+                ;;
             *)
                 ;;
         esac
@@ -368,7 +389,7 @@ _minerva__ctl() {
 
     case "${cmd}" in
         minerva__ctl)
-            opts="-h -V --json --socket --config --help --version status top explain forecast doctor restore record replay config reload disk run rm background attach priority credits boost when whoami audit probe-reader generate help"
+            opts="-h -V --json --socket --config --help --version status top explain forecast doctor restore record replay config reload disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1684,7 +1705,7 @@ _minerva__ctl() {
             return 0
             ;;
         minerva__subcmd__ctl__subcmd__help)
-            opts="status top explain forecast doctor restore record replay config reload disk run rm background attach priority credits boost when whoami audit probe-reader generate help"
+            opts="status top explain forecast doctor restore record replay config reload disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2131,6 +2152,34 @@ _minerva__ctl() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        minerva__subcmd__ctl__subcmd__help__subcmd__jobs)
+            opts="profile"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__help__subcmd__jobs__subcmd__profile)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         minerva__subcmd__ctl__subcmd__help__subcmd__priority)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -2292,6 +2341,96 @@ _minerva__ctl() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__jobs)
+            opts="-h --json --socket --config --help profile help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --socket)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__jobs__subcmd__help)
+            opts="profile help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__jobs__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__jobs__subcmd__help__subcmd__profile)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__jobs__subcmd__profile)
+            opts="-h --html --json --socket --config --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --html)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --socket)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -2478,7 +2617,7 @@ _minerva__ctl() {
             return 0
             ;;
         minerva__subcmd__ctl__subcmd__run)
-            opts="-h --name --weight --priority --when --deadline --begin-by --access --device --json --socket --config --help"
+            opts="-h --name --weight --priority --job --bytes --when --deadline --begin-by --access --device --json --socket --config --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2493,6 +2632,14 @@ _minerva__ctl() {
                     return 0
                     ;;
                 --priority)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --job)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --bytes)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -100,8 +100,17 @@ _minerva__lab() {
             minerva__lab__subcmd__figure,weights-bite)
                 cmd="minerva__lab__subcmd__figure__subcmd__weights__subcmd__bite"
                 ;;
+            minerva__lab__subcmd__figure,worth)
+                cmd="minerva__lab__subcmd__figure__subcmd__worth"
+                ;;
             minerva__lab__subcmd__reproduce,endogenic)
                 cmd="minerva__lab__subcmd__reproduce__subcmd__endogenic"
+                ;;
+            minerva__lab__subcmd__reproduce,interleave)
+                cmd="minerva__lab__subcmd__reproduce__subcmd__interleave"
+                ;;
+            minerva__lab__subcmd__reproduce,proactive)
+                cmd="minerva__lab__subcmd__reproduce__subcmd__proactive"
                 ;;
             *)
                 ;;
@@ -296,7 +305,7 @@ _minerva__lab() {
             return 0
             ;;
         minerva__subcmd__lab__subcmd__figure)
-            opts="-h --help endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle gaps kill-restore undo-bites vm-contracts vm-tags"
+            opts="-h --help endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle gaps kill-restore undo-bites vm-contracts vm-tags worth"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -959,6 +968,68 @@ _minerva__lab() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        minerva__subcmd__lab__subcmd__figure__subcmd__worth)
+            opts="-h --scene --profile --arm --like --pairs --scale --seed --folder --runs-max --json --binaries --minervad --seconds --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --scene)
+                    COMPREPLY=($(compgen -W "proactive interleave" -- "${cur}"))
+                    return 0
+                    ;;
+                --profile)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --arm)
+                    COMPREPLY=($(compgen -W "equal fennel minerva-off minerva-last kernel minerva oracle" -- "${cur}"))
+                    return 0
+                    ;;
+                --like)
+                    COMPREPLY=($(compgen -W "named unnamed unseen" -- "${cur}"))
+                    return 0
+                    ;;
+                --pairs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --scale)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --folder)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --runs-max)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --binaries)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --minervad)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seconds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         minerva__subcmd__lab__subcmd__generate)
             opts="-h --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -974,7 +1045,7 @@ _minerva__lab() {
             return 0
             ;;
         minerva__subcmd__lab__subcmd__reproduce)
-            opts="-h --help endogenic"
+            opts="-h --help endogenic proactive interleave"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1011,6 +1082,130 @@ _minerva__lab() {
                     return 0
                     ;;
                 --minervad)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__lab__subcmd__reproduce__subcmd__interleave)
+            opts="-h --profile --arm --like --pairs --scale --seed --folder --runs-max --json --binaries --minervad --seconds --plot --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --profile)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --arm)
+                    COMPREPLY=($(compgen -W "equal fennel minerva-off minerva-last kernel minerva oracle" -- "${cur}"))
+                    return 0
+                    ;;
+                --like)
+                    COMPREPLY=($(compgen -W "named unnamed unseen" -- "${cur}"))
+                    return 0
+                    ;;
+                --pairs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --scale)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --folder)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --runs-max)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --binaries)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --minervad)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seconds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --plot)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__lab__subcmd__reproduce__subcmd__proactive)
+            opts="-h --profile --arm --like --pairs --scale --seed --folder --runs-max --json --binaries --minervad --seconds --plot --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --profile)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --arm)
+                    COMPREPLY=($(compgen -W "equal fennel minerva-off minerva-last kernel minerva oracle" -- "${cur}"))
+                    return 0
+                    ;;
+                --like)
+                    COMPREPLY=($(compgen -W "named unnamed unseen" -- "${cur}"))
+                    return 0
+                    ;;
+                --pairs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --scale)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --folder)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --runs-max)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --binaries)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --minervad)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seconds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --plot)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
