@@ -2,6 +2,7 @@
 
 use anyhow::bail;
 use minerva_blk::tag::{TAG_MAX, TAG_MIN, TagBounds};
+use minerva_blk::{ContractTerms, HangUp, VmTerms};
 use minerva_blocksched::{Contract, FlowParameters, Promise, SchedulerName, UNIT_BYTES};
 use minerva_config::VmDiskSettings;
 use minerva_model::{DiskSettings, DiskTerms};
@@ -34,8 +35,21 @@ pub(crate) fn settings_of(name: &str, disk: &VmDiskSettings) -> DiskSettings {
     }
 }
 
-/// What a scheduler is told of a disk, whose weight `minervad` multiplies by `share` hundredths; an error where it would not keep it.
-pub(crate) fn parameters_of(terms: &DiskTerms, scheduler: SchedulerName, share: u32) -> anyhow::Result<FlowParameters> {
+/// What a server is told of a disk, whose weight `minervad` multiplies by `share` hundredths; an error where its scheduler would not keep it.
+pub(crate) fn terms_of(terms: &DiskTerms, scheduler: SchedulerName, share: u32) -> anyhow::Result<VmTerms> {
+    Ok(VmTerms {
+        parameters: parameters_of(terms, scheduler, share)?,
+        tags: TagBounds { default: terms.tag_default, max: terms.tag_max },
+        contract: terms.rate_bytes_per_second.map(|bytes_per_second| ContractTerms {
+            bytes_per_second,
+            burst_bytes: terms.burst_bytes,
+            // A reservation says nothing of single requests.
+            delay: scheduler.keeps(Promise::Contract).then_some(terms.delay),
+        }),
+    })
+}
+
+fn parameters_of(terms: &DiskTerms, scheduler: SchedulerName, share: u32) -> anyhow::Result<FlowParameters> {
     check(terms)?;
     let weight = u64::from(terms.weight) * u64::from(share) / u64::from(NEUTRAL);
     let mut parameters = FlowParameters {
@@ -65,15 +79,15 @@ pub(crate) fn parameters_of(terms: &DiskTerms, scheduler: SchedulerName, share: 
     Ok(parameters)
 }
 
+/// Says why a front end of a disk was hung up on.
+pub(crate) fn tell_hang_up(disk: &str, why: &HangUp) {
+    eprintln!("minerva-blk: the front end of `{disk}` was hung up on: {why}");
+}
+
 /// The contract in the scheduler's units.
 pub(crate) fn contract_of(terms: &DiskTerms, scheduler: SchedulerName) -> Option<Contract> {
     let rate = terms.rate_bytes_per_second?;
     Some(scheduler.contract(rate as f64, terms.burst_bytes as f64, terms.delay, UNIT_BYTES))
-}
-
-/// How the tags of its guest are bounded.
-pub(crate) fn tags_of(terms: &DiskTerms) -> TagBounds {
-    TagBounds { default: terms.tag_default, max: terms.tag_max }
 }
 
 /// What the file's reader judges in a file, of terms that came over the control socket.

@@ -1,14 +1,14 @@
 //! What is served now, and how it changes: what `minerva-ctl disk` and `minervad` ask for.
 
 use crate::devices::Devices;
-use crate::disk::{NEUTRAL, parameters_of, tags_of};
+use crate::disk::{NEUTRAL, terms_of};
 use crate::plan::{Plan, Planned, planned};
 use crate::privileges::Identity;
 use anyhow::{Context, bail};
 use minerva_blk::{Image, ImageOptions, Server};
 use minerva_model::{
-    ControlRequest, DiskChange, DiskReport, DiskSettings, IoCounters, ServerAnswer, ServerReport, ServerRequest,
-    WaitCounters, is_served_name,
+    ControlRequest, DiskChange, DiskFigures, DiskReport, DiskSettings, IoCounters, ServerAnswer, ServerReport,
+    ServerRequest, WaitCounters, is_served_name,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -195,6 +195,7 @@ impl Host {
             tagged_ops: of(&counters.tagged),
             failed_ops: of(&counters.failed),
             refused_ops: of(&counters.refused),
+            figures: DiskFigures { hung_up: self.server.hang_up(name).map(|why| why.to_string()), ..measures.figures },
         })
     }
 
@@ -232,7 +233,7 @@ impl Host {
         let settings = DiskSettings { terms, ..hosted.settings.clone() };
         // What is refused leaves everything as it was.
         let scheduler = self.devices.devices[hosted.physical].physical.scheduler;
-        parameters_of(&terms, scheduler, hosted.share)?;
+        terms_of(&terms, scheduler, hosted.share)?;
         self.admit(hosted.physical, &settings)?;
         self.apply(name, |hosted| hosted.settings.terms = terms)
     }
@@ -262,8 +263,7 @@ impl Host {
         let Some(hosted) = self.disks.get_mut(name) else { return Ok(()) };
         change(hosted);
         let (terms, scheduler) = (&hosted.settings.terms, self.devices.devices[hosted.physical].physical.scheduler);
-        let parameters = parameters_of(terms, scheduler, hosted.share)?;
-        self.server.set_terms(name, parameters, tags_of(terms));
+        self.server.set_terms(name, terms_of(terms, scheduler, hosted.share)?);
         Ok(())
     }
 }

@@ -2,7 +2,7 @@
 //! the disk and its scheduler can keep.
 
 use crate::devices::Devices;
-use crate::disk::{NEUTRAL, parameters_of, settings_of, tags_of};
+use crate::disk::{NEUTRAL, settings_of, tell_hang_up, terms_of};
 use crate::physical::host_disk;
 use anyhow::Context;
 use minerva_blk::{Image, ImageOptions, VmDisk};
@@ -50,9 +50,9 @@ pub(crate) fn planned(devices: &mut Devices, settings: DiskSettings, image: Imag
         image: Arc::new(image),
         physical,
         socket: PathBuf::from(&settings.socket),
-        parameters: parameters_of(&settings.terms, scheduler, NEUTRAL)?,
-        tags: tags_of(&settings.terms),
+        terms: terms_of(&settings.terms, scheduler, NEUTRAL)?,
         queues: settings.queues,
+        tell_hang_up,
     };
     Ok(Planned { settings, disk })
 }

@@ -1,7 +1,7 @@
 //! All that was served, between two servers.
 
 use crate::devices::Devices;
-use crate::disk::{parameters_of, tags_of};
+use crate::disk::{tell_hang_up, terms_of};
 use crate::host::{About, Host, Hosted, Offer};
 use crate::physical::host_disk;
 use anyhow::Context;
@@ -46,7 +46,7 @@ impl Suspended {
         for (Offer { settings, share }, image, listener) in offers {
             let name = settings.name.clone();
             let physical = devices.place(host_disk(image.device()))?;
-            parameters_of(&settings.terms, devices.devices[physical].physical.scheduler, share)
+            terms_of(&settings.terms, devices.devices[physical].physical.scheduler, share)
                 .with_context(|| format!("disk `{name}`"))?;
             left.push(SuspendedDisk::new(name.clone(), image, listener));
             disks.insert(name, Hosted { settings, physical, share });
@@ -71,16 +71,16 @@ impl Suspended {
         let mut resumption = Resumption::prepare(&physical).context("failed to start")?;
         for suspended in left {
             let hosted = disks.get(&suspended.name).context("a disk that nobody knows")?;
-            let (settings, terms) = (&hosted.settings, &hosted.settings.terms);
+            let settings = &hosted.settings;
             let scheduler = physical[hosted.physical].scheduler;
             let disk = VmDisk {
                 name: suspended.name.clone(),
                 image: Arc::clone(&suspended.image),
                 physical: hosted.physical,
                 socket: PathBuf::from(&settings.socket),
-                parameters: parameters_of(terms, scheduler, hosted.share)?,
-                tags: tags_of(terms),
+                terms: terms_of(&settings.terms, scheduler, hosted.share)?,
                 queues: settings.queues,
+                tell_hang_up,
             };
             resumption.add(disk, suspended)?;
         }

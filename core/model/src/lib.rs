@@ -42,6 +42,7 @@ mod report;
 mod request;
 mod sample;
 mod served;
+mod served_figures;
 mod served_report;
 mod settings;
 mod share;
@@ -81,6 +82,7 @@ pub use sample::{
     WaitCounters,
 };
 pub use served::{SERVED_NAME_BYTES_MAX, ServedDisk, ServedDisks, ServerAnswer, ServerRequest, is_served_name};
+pub use served_figures::{ContractFigures, DiskFigures, RecentFigures, TAGS_TOLD_MAX, TagFigures, TookFigures};
 pub use served_report::{
     CONTROL_BYTES_MAX, CONTROL_VERSION, ControlRequest, DiskChange, DiskReport, DiskSettings, DiskTerms, ServedDevice,
     ServerReport,

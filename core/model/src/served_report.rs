@@ -9,7 +9,7 @@
 //! v1 {"remove":{"name":"vm1","force":false}}    refused a guest is connected to `vm1` (process 4711); ...
 //! ```
 
-use crate::{DeviceId, IoCounters, Nanos, WaitCounters};
+use crate::{DeviceId, DiskFigures, IoCounters, Nanos, WaitCounters};
 use serde::{Deserialize, Serialize};
 
 /// The first word of a request. A server that speaks another version says so.
@@ -200,6 +200,9 @@ pub struct DiskReport {
     pub failed_ops: u64,
     /// Requests that no disk could serve.
     pub refused_ops: u64,
+    /// Times, priorities, and whether its contract was kept.
+    #[serde(default)]
+    pub figures: DiskFigures,
 }
 
 #[cfg(test)]

@@ -145,8 +145,8 @@ fn combine(one: &IoCounters, other: &IoCounters, with: fn(u64, u64) -> u64) -> I
 pub(crate) mod tests {
     use super::Account;
     use minerva_model::{
-        DeviceId, DeviceSample, DiskReport, DiskSettings, DiskTerms, IoCounters, Nanos, Sample, ServerReport, TenantId,
-        TenantIo, WaitCounters,
+        DeviceId, DeviceSample, DiskFigures, DiskReport, DiskSettings, DiskTerms, IoCounters, Nanos, Sample,
+        ServerReport, TenantId, TenantIo, WaitCounters,
     };
 
     const DISK: DeviceId = DeviceId { major: 8, minor: 0 };
@@ -185,6 +185,7 @@ pub(crate) mod tests {
             tagged_ops: 0,
             failed_ops: 0,
             refused_ops: 0,
+            figures: DiskFigures::default(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! What a scrape learns of each disk of a guest. There are as many as the operator names in the servers' files.
 
-use minerva_model::{DiskReport, ServerReport};
+use minerva_model::{DiskReport, Nanos, RecentFigures, ServerReport};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -24,8 +24,37 @@ pub struct ServedMetrics {
     failures: Family<DiskLabels, Counter>,
     under_way: Family<DiskLabels, Gauge>,
     share: Family<DiskLabels, Gauge>,
-    /// What each disk had told last, in the order of the counters.
-    last: BTreeMap<DiskLabels, [u64; 4]>,
+    device_ns: Family<DiskLabels, Counter>,
+    late: Family<DiskLabels, Counter>,
+    seconds_missed: Family<DiskLabels, Counter>,
+    latency_ns: Family<QuantileLabels, Gauge>,
+    tag_operations: Family<TagLabels, Counter>,
+    tag_latency_ns: Family<TagLabels, Gauge>,
+    /// What each disk had told last.
+    last: BTreeMap<DiskLabels, Last>,
+}
+
+/// Labels `server`, `disk` and `quantile`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct QuantileLabels {
+    server: String,
+    disk: String,
+    quantile: &'static str,
+}
+
+/// Labels `server`, `disk` and `tag`: a guest can have 254 of them, and those with the most requests are told.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct TagLabels {
+    server: String,
+    disk: String,
+    tag: u8,
+}
+
+/// Counts of a disk, in the order of the counters, and of each priority.
+#[derive(Clone, Debug, Default)]
+struct Last {
+    counts: [u64; 7],
+    tags: BTreeMap<u8, u64>,
 }
 
 impl ServedMetrics {
@@ -41,6 +70,18 @@ impl ServedMetrics {
         registry.register("served_disk_queued", "Requests of the guest under way now", self.under_way.clone());
         let text = "What the disk's weight is multiplied by, in percent";
         registry.register("served_disk_share_percent", text, self.share.clone());
+        let text = "Nanoseconds of the host's disk that its requests had, shared with others that were there at once";
+        registry.register("served_disk_device_nanoseconds", text, self.device_ns.clone());
+        let text = "Reads and writes that were done, or are under way, later than the disk's contract promises";
+        registry.register("served_disk_contract_late", text, self.late.clone());
+        let text = "Seconds in which a request was late, or the guest had less than its contract's rate and delay give";
+        registry.register("served_disk_contract_missed_seconds", text, self.seconds_missed.clone());
+        let text = "Time from the guest's ring to the answer in the last 5 to 10 s, by quantile";
+        registry.register("served_disk_latency_nanoseconds", text, self.latency_ns.clone());
+        let text = "Requests that were done of one priority; the 16 with the most are told";
+        registry.register("served_tag_operations", text, self.tag_operations.clone());
+        let text = "What 99 of 100 requests of one priority did not exceed in the last 5 to 10 s";
+        registry.register("served_tag_latency_nanoseconds", text, self.tag_latency_ns.clone());
     }
 
     /// Takes what the servers told in this slice.
@@ -53,38 +94,85 @@ impl ServedMetrics {
                 self.note_disk(labels, disk, before);
             }
         }
-        for labels in gone.keys() {
-            for family in [&self.operations, &self.bytes, &self.wait_ns, &self.failures] {
-                family.remove(labels);
-            }
+        for (labels, last) in &gone {
+            self.counters().into_iter().for_each(|family| _ = family.remove(labels));
             self.under_way.remove(labels);
             self.share.remove(labels);
+            for (quantile, _) in quantiles(&RecentFigures::default()) {
+                self.latency_ns.remove(&labels.quantile(quantile));
+            }
+            last.tags.keys().for_each(|tag| self.forget_tag(labels, *tag));
         }
     }
 
-    fn note_disk(&mut self, labels: DiskLabels, disk: &DiskReport, before: [u64; 4]) {
-        let now = [
+    fn counters(&self) -> [&Family<DiskLabels, Counter>; 7] {
+        let (device, missed) = (&self.device_ns, &self.seconds_missed);
+        [&self.operations, &self.bytes, &self.wait_ns, &self.failures, device, &self.late, missed]
+    }
+
+    fn note_disk(&mut self, labels: DiskLabels, disk: &DiskReport, before: Last) {
+        let contract = disk.figures.contract.clone().unwrap_or_default();
+        let counts = [
             disk.io.read_ops + disk.io.write_ops + disk.other_ops,
             disk.io.read_bytes + disk.io.write_bytes,
             disk.wait.read_ns + disk.wait.write_ns,
             disk.failed_ops + disk.refused_ops,
+            disk.figures.device_time.0,
+            contract.late,
+            contract.seconds_late.max(contract.seconds_short),
         ];
-        let families = [&self.operations, &self.bytes, &self.wait_ns, &self.failures];
-        for ((family, now), before) in families.into_iter().zip(now).zip(before) {
-            // A server that started anew counts from zero.
-            family.get_or_create(&labels).inc_by(now.checked_sub(before).unwrap_or(now));
+        for ((family, now), before) in self.counters().into_iter().zip(counts).zip(before.counts) {
+            family.get_or_create(&labels).inc_by(added(now, before));
         }
         self.under_way.get_or_create(&labels).set(i64::try_from(disk.under_way).unwrap_or(i64::MAX));
         self.share.get_or_create(&labels).set(i64::from(disk.share));
-        self.last.insert(labels, now);
+        for (quantile, time) in quantiles(&disk.figures.recent) {
+            self.latency_ns.get_or_create(&labels.quantile(quantile)).set(nanoseconds(time));
+        }
+        let tags: BTreeMap<u8, u64> = disk.figures.tags.iter().map(|tag| (tag.tag, tag.ops)).collect();
+        for tag in &disk.figures.tags {
+            let before = before.tags.get(&tag.tag).copied().unwrap_or_default();
+            self.tag_operations.get_or_create(&labels.tag(tag.tag)).inc_by(added(tag.ops, before));
+            self.tag_latency_ns.get_or_create(&labels.tag(tag.tag)).set(nanoseconds(tag.recent.p99));
+        }
+        before.tags.keys().filter(|tag| !tags.contains_key(tag)).for_each(|tag| self.forget_tag(&labels, *tag));
+        self.last.insert(labels, Last { counts, tags });
     }
+
+    fn forget_tag(&self, labels: &DiskLabels, tag: u8) {
+        self.tag_operations.remove(&labels.tag(tag));
+        self.tag_latency_ns.remove(&labels.tag(tag));
+    }
+}
+
+impl DiskLabels {
+    fn quantile(&self, quantile: &'static str) -> QuantileLabels {
+        QuantileLabels { server: self.server.clone(), disk: self.disk.clone(), quantile }
+    }
+
+    fn tag(&self, tag: u8) -> TagLabels {
+        TagLabels { server: self.server.clone(), disk: self.disk.clone(), tag }
+    }
+}
+
+/// A server that started anew counts from zero.
+fn added(now: u64, before: u64) -> u64 {
+    now.checked_sub(before).unwrap_or(now)
+}
+
+fn quantiles(recent: &RecentFigures) -> [(&'static str, Nanos); 4] {
+    [("0.5", recent.median), ("0.95", recent.p95), ("0.99", recent.p99), ("0.999", recent.p999)]
+}
+
+fn nanoseconds(time: Nanos) -> i64 {
+    i64::try_from(time.0).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]
 mod tests {
     use super::ServedMetrics;
     use crate::account::tests::{disk, server};
-    use minerva_model::{Nanos, ServerReport};
+    use minerva_model::{ContractFigures, Nanos, RecentFigures, ServerReport, TagFigures};
     use prometheus_client::encoding::text::encode;
     use prometheus_client::registry::Registry;
 
@@ -94,7 +182,12 @@ mod tests {
         let mut metrics = ServedMetrics::default();
         metrics.register(&mut registry);
         let mut told = |ops: &[u64]| {
-            let disks = ops.iter().map(|ops| disk(*ops)).collect();
+            let tagged = |ops: &u64| {
+                let mut disk = disk(*ops);
+                disk.figures.tags.push(TagFigures { tag: 200, ..TagFigures::default() });
+                disk
+            };
+            let disks = ops.iter().map(tagged).collect();
             let report = ServerReport { disks, ..server(Nanos(1)) };
             metrics.note([("blk", &report)].into_iter());
             let mut text = String::new();
@@ -108,10 +201,45 @@ mod tests {
         let handbook = include_str!("../../../docs/operator.md");
         let names: Vec<&str> =
             text.lines().filter_map(|line| line.strip_prefix("# HELP ")?.split(' ').next()).collect();
-        assert_eq!(names.len(), 6, "{names:?}");
+        assert_eq!(names.len(), 12, "{names:?}");
         for name in names {
             assert!(handbook.contains(&format!("`{name}")), "docs/operator.md does not have {name}");
         }
         assert!(!told(&[]).contains("disk=\"vm1\""), "it is gone");
+    }
+
+    #[test]
+    fn times_priorities_and_missed_contracts_are_told_and_go_with_the_disk() {
+        let mut registry = Registry::with_prefix("minerva");
+        let mut metrics = ServedMetrics::default();
+        metrics.register(&mut registry);
+        let mut told = |tags: &[(u8, u64)], late: u64| {
+            let mut disk = disk(1);
+            let recent = RecentFigures { p99: Nanos(77), ..RecentFigures::default() };
+            let tag = |(tag, ops): &(u8, u64)| TagFigures { tag: *tag, ops: *ops, recent, ..TagFigures::default() };
+            disk.figures.tags = tags.iter().map(tag).collect();
+            disk.figures.recent = recent;
+            let contract = ContractFigures { late, seconds_late: 2, seconds_short: 3, ..ContractFigures::default() };
+            disk.figures.contract = Some(contract);
+            let report =
+                ServerReport { disks: if tags.is_empty() { Vec::new() } else { vec![disk] }, ..server(Nanos(1)) };
+            metrics.note([("blk", &report)].into_iter());
+            let mut text = String::new();
+            encode(&mut text, &registry).expect("a string takes everything");
+            text
+        };
+        let text = told(&[(200, 5), (12, 1)], 4);
+        for line in [
+            "minerva_served_tag_operations_total{server=\"blk\",disk=\"vm1\",tag=\"200\"} 5",
+            "minerva_served_tag_latency_nanoseconds{server=\"blk\",disk=\"vm1\",tag=\"12\"} 77",
+            "minerva_served_disk_latency_nanoseconds{server=\"blk\",disk=\"vm1\",quantile=\"0.99\"} 77",
+            "minerva_served_disk_contract_late_total{server=\"blk\",disk=\"vm1\"} 4",
+            "minerva_served_disk_contract_missed_seconds_total{server=\"blk\",disk=\"vm1\"} 3",
+        ] {
+            assert!(text.contains(line), "{line}: {text}");
+        }
+        let text = told(&[(200, 9)], 4);
+        assert!(text.contains("tag=\"200\"} 9") && !text.contains("tag=\"12\""), "{text}");
+        assert!(!told(&[], 0).contains("disk=\"vm1\""), "it is gone");
     }
 }

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a measurement that cannot go on says why by panicking")]
 
 use minerva_blk::tag::TagBounds;
-use minerva_blk::{Image, ImageOptions, PhysicalDisk, Server, VmDisk};
+use minerva_blk::{Image, ImageOptions, PhysicalDisk, Server, VmDisk, VmTerms};
 use minerva_blocksched::{BuildOptions, FlowParameters, SchedulerName};
 use minerva_vhost_client::{Client, ClientOptions, Request, kind};
 use std::fs::File;
@@ -49,9 +49,13 @@ fn ours(image: &Path, socket: &Path, scheduler: SchedulerName) -> Running {
         image: Arc::new(Image::open(image, options).unwrap()),
         physical: 0,
         socket: socket.to_owned(),
-        parameters: FlowParameters::default(),
-        tags: TagBounds { default: 64, max: 254 },
+        terms: VmTerms {
+            parameters: FlowParameters::default(),
+            tags: TagBounds { default: 64, max: 254 },
+            contract: None,
+        },
         queues: 1,
+        tell_hang_up: |_, _| {},
     };
     Running::Ours(Some(Server::start(&physical, vec![disk]).unwrap()))
 }

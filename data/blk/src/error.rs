@@ -26,6 +26,27 @@ pub enum ImageError {
     },
 }
 
+/// Why a front end was hung up on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HangUp {
+    /// Memory that gets shorter would kill the server, and with it the disks of all guests.
+    #[error(
+        "it could make the guest's memory shorter, which would end this server for all guests: give QEMU `-object \
+         memory-backend-memfd,id=mem,size=SIZE,share=on,seal=on` in place of a file, or libvirt `<memoryBacking><source type='memfd'/>\
+         <access mode='shared'/></memoryBacking>`"
+    )]
+    NotSealed,
+    /// It shares less than it says.
+    #[error("the guest's memory is shorter than it says")]
+    TooShort,
+    /// Pieces that overlap, are of no length, or do not fit into an address space.
+    #[error("the guest's memory cannot be mapped as it says")]
+    NotMapped,
+    /// It said something that cannot be obeyed.
+    #[error("it said what the vhost-user protocol does not allow, or what is not offered here: {0}")]
+    Protocol(String),
+}
+
 /// Why the server cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {

@@ -10,6 +10,7 @@
 //! | `worker` | one thread for each physical disk: from rings to the scheduler, to the disk, and back |
 //! | `ring`, `chain` | what did a guest make available? Judged, and copied once |
 //! | `request`, `tag` | what does a request ask for, and how urgent is it? Pure |
+//! | `measure` | how are disks doing, and is what was promised kept? Pure |
 //! | `inflight` | what was under way when a process was killed? |
 //! | `image`, `transfer` | how do bytes get to the disk and back? |
 //!
@@ -25,6 +26,7 @@ pub mod frame;
 pub mod fuzzing;
 mod image;
 mod inflight;
+mod measure;
 mod memory;
 pub mod request;
 mod ring;
@@ -34,7 +36,8 @@ pub mod tag;
 mod transfer;
 mod worker;
 
-pub use error::{ImageError, ServerError};
+pub use error::{HangUp, ImageError, ServerError};
 pub use image::{Image, ImageOptions};
-pub use server::{FrontEndState, PhysicalDisk, Resumption, Server, SuspendedDisk, VmDisk, listen};
-pub use worker::{DiskCounters, DiskMeasures};
+pub use measure::ContractTerms;
+pub use server::{FrontEndState, PhysicalDisk, Resumption, Server, SuspendedDisk, TellHangUp, VmDisk, listen};
+pub use worker::{DiskCounters, DiskMeasures, VmTerms};

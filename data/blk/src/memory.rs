@@ -1,5 +1,6 @@
 //! The guest's memory, as its front end shares it.
 
+use crate::error::HangUp;
 use rustix::fs::{SealFlags, fcntl_get_seals};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -29,8 +30,8 @@ pub(crate) struct Region {
 }
 
 impl MemoryTable {
-    /// Maps what the front end shares; none where it cannot be as it says.
-    pub(crate) fn map(table: &[VhostUserMemoryRegion], files: Vec<File>) -> Option<Self> {
+    /// Maps what the front end shares; an error where it cannot be as it says.
+    pub(crate) fn map(table: &[VhostUserMemoryRegion], files: Vec<File>) -> Result<Self, HangUp> {
         let region = |region: &VhostUserMemoryRegion| Region {
             user_address: region.user_addr,
             guest_address: region.guest_phys_addr,
@@ -41,22 +42,21 @@ impl MemoryTable {
     }
 
     /// The same, for regions as [`MemoryTable::regions`] told them.
-    pub(crate) fn map_regions(regions: Vec<Region>, files: Vec<File>) -> Option<Self> {
+    pub(crate) fn map_regions(regions: Vec<Region>, files: Vec<File>) -> Result<Self, HangUp> {
         let mut mapped = Vec::with_capacity(regions.len());
         let files: Vec<Arc<File>> = files.into_iter().map(Arc::new).collect();
         for (region, file) in regions.iter().zip(&files) {
             let Region { user_address, guest_address, length, offset } = *region;
-            if !holds(file, offset, length) {
-                return None;
-            }
+            judge(file, offset, length)?;
             let file = FileOffset::from_arc(Arc::clone(file), offset);
-            let address = GuestAddress(guest_address);
-            mapped.push(GuestRegionMmap::from_range(address, usize::try_from(length).ok()?, Some(file)).ok()?);
-            user_address.checked_add(length)?;
+            let bytes = usize::try_from(length).map_err(|_| HangUp::NotMapped)?;
+            let region = GuestRegionMmap::from_range(GuestAddress(guest_address), bytes, Some(file));
+            mapped.push(region.map_err(|_| HangUp::NotMapped)?);
+            user_address.checked_add(length).ok_or(HangUp::NotMapped)?;
         }
         mapped.sort_by_key(GuestRegionMmap::start_addr);
-        let memory = Arc::new(Memory::from_regions(mapped).ok()?);
-        (regions.len() == files.len()).then_some(Self { memory, regions, files })
+        let memory = Arc::new(Memory::from_regions(mapped).map_err(|_| HangUp::NotMapped)?);
+        (regions.len() == files.len()).then_some(Self { memory, regions, files }).ok_or(HangUp::NotMapped)
     }
 
     /// What it is made of, and the file of each piece.
@@ -77,7 +77,16 @@ impl MemoryTable {
 /// Whether a file is as long as somebody says and cannot get shorter: behind its end, memory that is mapped from it kills who
 /// touches it (`SIGBUS`), and with this process all its other guests would be without a disk. A seal is for good.
 pub(crate) fn holds(file: &File, offset: u64, length: u64) -> bool {
+    judge(file, offset, length).is_ok()
+}
+
+fn judge(file: &File, offset: u64, length: u64) -> Result<(), HangUp> {
     let end = offset.checked_add(length);
     let is_sealed = fcntl_get_seals(file).is_ok_and(|seals| seals.contains(SealFlags::SHRINK));
-    is_sealed && file.metadata().is_ok_and(|facts| end.is_some_and(|end| end <= facts.len()))
+    let is_long_enough = file.metadata().is_ok_and(|facts| end.is_some_and(|end| end <= facts.len()));
+    match (is_sealed, is_long_enough) {
+        (false, _) => Err(HangUp::NotSealed),
+        (_, false) => Err(HangUp::TooShort),
+        _ => Ok(()),
+    }
 }

@@ -5,15 +5,15 @@ mod changes;
 mod front_end;
 mod hand_over;
 
+pub use front_end::TellHangUp;
 pub use hand_over::{FrontEndState, Resumption, SuspendedDisk};
 
 use crate::error::ServerError;
 use crate::image::Image;
 use crate::session::{Attachment, RestoredConnection, SuspendedConnection};
-use crate::tag::TagBounds;
-use crate::worker::{self, Command, DiskCounters, NewDisk, QUEUES_MAX, WorkerHandle, WorkerOptions};
+use crate::worker::{self, Command, DiskCounters, NewDisk, QUEUES_MAX, VmTerms, WorkerHandle, WorkerOptions};
 use front_end::Shared;
-use minerva_blocksched::{BuildOptions, FlowParameters, SchedulerName};
+use minerva_blocksched::{BuildOptions, SchedulerName};
 use std::fs::File;
 use std::io;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -47,12 +47,12 @@ pub struct VmDisk {
     pub physical: usize,
     /// Where the front end connects.
     pub socket: PathBuf,
-    /// What its scheduler promises it.
-    pub parameters: FlowParameters,
-    /// How the tags of its guest are bounded.
-    pub tags: TagBounds,
+    /// What it is promised.
+    pub terms: VmTerms,
     /// Rings that its guest may have, 1 to 64.
     pub queues: u16,
+    /// Who is told of front ends that are hung up on.
+    pub tell_hang_up: TellHangUp,
 }
 
 /// All that is served.
@@ -85,7 +85,8 @@ impl Server {
 
     fn serve(&mut self, disk: VmDisk, listener: UnixListener) -> Result<(), ServerError> {
         let (attachment, counters) = self.attach(&disk)?;
-        self.spawn(disk, attachment, counters, Shared::new(listener)?, None)
+        let shared = Shared::new(listener, &disk)?;
+        self.spawn(disk, attachment, counters, shared, None)
     }
 
     /// Gives a disk to its worker.
@@ -97,8 +98,7 @@ impl Server {
         let new = NewDisk {
             image: Some(Arc::clone(&disk.image)),
             serial: disk.name.clone(),
-            parameters: disk.parameters,
-            bounds: disk.tags,
+            terms: disk.terms,
             queues: usize::from(queues),
             counters: Arc::clone(&counters),
         };

@@ -7,6 +7,7 @@ mod rings;
 mod suspended;
 
 use crate::device;
+use crate::error::HangUp;
 use crate::image::Image;
 use crate::inflight::InflightRegion;
 use crate::memory::MemoryTable;
@@ -39,12 +40,23 @@ pub(crate) struct Session {
     memory: Option<MemoryTable>,
     inflight: Option<InflightRegion>,
     rings: Vec<RingConfig>,
+    /// Why the last message was refused, where the protocol's own error does not say it.
+    refusal: Option<HangUp>,
 }
 
 impl Session {
     pub(crate) fn new(attachment: Attachment) -> Self {
         let rings = (0..attachment.queues).map(|_| RingConfig::default()).collect();
-        Self { attachment, features: 0, protocol_features: 0, has_writeback: true, memory: None, inflight: None, rings }
+        Self {
+            attachment,
+            features: 0,
+            protocol_features: 0,
+            has_writeback: true,
+            memory: None,
+            inflight: None,
+            rings,
+            refusal: None,
+        }
     }
 
     /// Asks the worker; an error when there is none any more.
@@ -78,12 +90,24 @@ impl Session {
         self.use_memory(MemoryTable::map(table, files))
     }
 
-    fn use_memory(&mut self, memory: Option<MemoryTable>) -> Result<()> {
-        let memory = memory.ok_or(Error::InvalidParam)?;
+    fn use_memory(&mut self, memory: std::result::Result<MemoryTable, HangUp>) -> Result<()> {
+        let memory = memory.map_err(|why| {
+            self.refusal = Some(why);
+            Error::InvalidParam
+        })?;
         let shared = Arc::clone(&memory.memory);
         self.ask(|answer| Command::SetMemory(self.attachment.disk, shared, answer))?;
         self.memory = Some(memory);
         Ok(())
+    }
+
+    /// Why its front end is hung up on; none where it hung up itself.
+    pub(crate) fn hang_up(&mut self, error: &Error) -> Option<HangUp> {
+        let own = self.refusal.take();
+        match error {
+            Error::Disconnected | Error::PartialMessage | Error::SocketBroken(_) => own,
+            error => Some(own.unwrap_or_else(|| HangUp::Protocol(error.to_string()))),
+        }
     }
 
     fn read_config(&self, offset: u32, size: u32) -> Result<Vec<u8>> {

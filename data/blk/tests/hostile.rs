@@ -251,11 +251,11 @@ fn a_front_end_that_lies_about_its_memory_or_could_take_it_away_is_refused() {
         file
     };
     let (sealed, unsealed) = (make(SealFlags::SHRINK), make(SealFlags::GROW));
-    for (memory_size, mmap_offset, userspace_addr, file) in [
-        (1 << 20, 0, 0x1000, &sealed),
-        (4096, 4096, 0x1000, &sealed),
-        (4096, 0, u64::MAX, &sealed),
-        (4096, 0, 0x1000, &unsealed),
+    for (memory_size, mmap_offset, userspace_addr, file, why) in [
+        (1 << 20, 0, 0x1000, &sealed, "shorter than it says"),
+        (4096, 4096, 0x1000, &sealed, "shorter than it says"),
+        (4096, 0, u64::MAX, &sealed, "invalid message"),
+        (4096, 0, 0x1000, &unsealed, "memory-backend-memfd,id=mem,size=SIZE,share=on,seal=on"),
     ] {
         let mut frontend = Frontend::connect(bench.socket(0), 1).unwrap();
         frontend.set_owner().unwrap();
@@ -272,6 +272,19 @@ fn a_front_end_that_lies_about_its_memory_or_could_take_it_away_is_refused() {
             mmap_handle: file.as_raw_fd(),
         };
         assert!(frontend.set_mem_table(&[region]).is_err(), "{memory_size} bytes from {mmap_offset}");
+        let begun = std::time::Instant::now();
+        let said = loop {
+            let said = bench.server.as_ref().unwrap().hang_up("disk0").map(|why| why.to_string()).unwrap_or_default();
+            if said.contains(why) || begun.elapsed() > PATIENCE {
+                break said;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        assert!(said.contains(why), "{said}");
     }
+    // One that is served as it should be is no longer said to be hung up on.
+    let mut client = Client::connect(&bench.socket(0), OPTIONS);
+    assert_eq!(client.rings[0].ask(&Request::new(kind::IN, 0, 4096)).status, 0);
+    assert_eq!(bench.server.as_ref().unwrap().hang_up("disk0"), None);
     judge(&bench, &mut honest);
 }

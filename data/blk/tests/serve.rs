@@ -272,6 +272,7 @@ fn a_server_that_ends_answers_first_what_it_was_asked() {
         image: folder.path().join("disk0"),
         options: ImageOptions { is_read_only: false, is_direct: false },
         parameters: Default::default(),
+        contract: None,
         queues: 1,
     };
     let next = Bench::start(folder, SchedulerName::Noop, 8, false, vec![disk]);

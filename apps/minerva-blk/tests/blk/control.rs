@@ -76,6 +76,13 @@ impl Operator {
     }
 }
 
+/// On which disk of this machine the tests' images lie, as the server calls it.
+fn device_of_tests() -> Option<String> {
+    let operator = Operator::new("direct = false", "")?;
+    let list: serde_json::Value = serde_json::from_str(&operator.good(&["list", "--json"])).unwrap();
+    Some(list["devices"][0]["name"].as_str().unwrap().to_owned())
+}
+
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
@@ -171,10 +178,7 @@ fn a_guest_sees_at_once_that_its_disk_grew() {
 fn a_contract_that_the_disk_cannot_keep_is_refused_at_the_start_and_later_or_taken_by_force() {
     let rest = "[devices.other]\nscheduler = \"htbs\"\nrotational = true\n";
     let names = |device: &str| rest.replace("other", device);
-    let Some(operator) = Operator::new("direct = false", "") else { return };
-    let list: serde_json::Value = serde_json::from_str(&operator.good(&["list", "--json"])).unwrap();
-    let device = list["devices"][0]["name"].as_str().unwrap().to_owned();
-    drop(operator);
+    let Some(device) = device_of_tests() else { return };
     // A disk that seeks has no 400 MB/s.
     let folder = ServerFolder::new();
     folder.write("direct = false\nrate = \"400MB\"", &names(&device));
@@ -219,4 +223,74 @@ fn only_root_and_operators_may_ask() {
     assert!(text(&nobody.stderr).contains("only root and the members of `server.operator_group`"));
     let member = operator.command(&["list"]).uid(65_534).gid(1).output().unwrap();
     assert!(member.status.success(), "group 1 is `daemon`: {}", text(&member.stderr));
+}
+
+#[test]
+fn what_became_of_a_contract_and_which_tags_came_is_told() {
+    let promise = "direct = false\nrate = \"4MB\"\nburst = \"64KiB\"\ndelay = \"1ms\"\ntag_max = 200\nforce = true";
+    let htbs = |name: &str| format!("[devices.{name}]\nscheduler = \"htbs\"\nrotational = true\n");
+    let Some(device) = device_of_tests() else { return };
+    let Some(operator) = Operator::new(promise, &htbs(&device)) else { return };
+    let mut guest = Client::connect(&operator.folder.socket(), ClientOptions::default());
+    let top = operator.disk(&["top", "--once"]);
+    assert!(top.status.success() && text(&top.stdout).contains("kept: 0 requests"), "{}", text(&top.stdout));
+    let ioprio = u32::from(minerva_blk::tag::Priority::encode(2, 150).unwrap());
+    for number in 0..128 {
+        guest.rings[0].submit(&Request { ioprio, ..Request::new(kind::IN, number % 64 * 8, 4096) });
+        if number % 64 == 63 {
+            guest.rings[0].kick();
+            while guest.rings[0].under_way() > 0 {
+                assert_eq!(guest.rings[0].wait(PATIENCE).expect("an answer").status, 0);
+            }
+        }
+    }
+    let list: serde_json::Value = serde_json::from_str(&operator.good(&["list", "--json"])).unwrap();
+    let figures = &list["disks"][0]["figures"];
+    assert_eq!((figures["tags_seen"].to_string(), &figures["tags"][0]["ops"]), ("[150]".to_owned(), &128.into()));
+    assert_eq!(figures["contract"]["requests"], 128);
+    // More than rate and burst allow was asked for at once: the first sixteen requests were within the burst.
+    assert!(figures["contract"]["early"].as_u64().unwrap() > 0, "{figures}");
+    let text_of = |arguments: &[&str]| text(&operator.disk(arguments).stdout);
+    assert!(text_of(&["top", "--once"]).contains("tag 150"), "{}", text_of(&["top", "--once"]));
+    let config = operator.folder.folder.path().join("minerva.toml");
+    let doctor = Command::new(&operator.tool).arg("--config").arg(config).args(["doctor", "--json"]).output().unwrap();
+    let lines = text(&doctor.stdout);
+    let seen = lines.lines().find(|line| line.contains("tags-seen")).unwrap_or_else(|| panic!("{lines}"));
+    assert!(seen.contains("\"tags\":[150]") && seen.contains("\"disk\":\"vm1\""), "{seen}");
+    let levels = lines.lines().find(|line| line.contains("tag-levels")).unwrap_or_else(|| panic!("{lines}"));
+    assert!(levels.contains("\"levels\":254") || levels.contains("\"levels\":8"), "{levels}");
+}
+
+/// Memory that a front end could make shorter would kill the server; it is told with the remedy, once.
+#[test]
+fn why_a_front_end_is_hung_up_on_is_told_with_the_remedy() {
+    use vhost::vhost_user::{Frontend, VhostUserFrontend};
+    let Some(mut operator) = Operator::new("direct = false", "") else { return };
+    for _ in 0..3 {
+        let memory = tempfile::tempfile().unwrap();
+        memory.set_len(4096).unwrap();
+        let mut frontend = Frontend::connect(operator.folder.socket(), 1).unwrap();
+        frontend.set_owner().unwrap();
+        let features = frontend.get_features().unwrap();
+        frontend.get_protocol_features().unwrap();
+        frontend.set_protocol_features(vhost::vhost_user::message::VhostUserProtocolFeatures::REPLY_ACK).unwrap();
+        frontend.set_features(features).unwrap();
+        frontend.set_hdr_flags(vhost::vhost_user::message::VhostUserHeaderFlag::NEED_REPLY);
+        let region = vhost::VhostUserMemoryRegionInfo {
+            guest_phys_addr: 0,
+            memory_size: 4096,
+            userspace_addr: 0x1000,
+            mmap_offset: 0,
+            mmap_handle: std::os::fd::AsRawFd::as_raw_fd(&memory),
+        };
+        assert!(frontend.set_mem_table(&[region]).is_err());
+    }
+    let begun = Instant::now();
+    while !operator.good(&["list"]).contains("not served: it could make the guest's memory shorter") {
+        assert!(begun.elapsed() < PATIENCE, "{}", operator.good(&["list"]));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let (_, said) = operator.serving.take().unwrap().terminate();
+    let lines: Vec<&str> = said.lines().filter(|line| line.contains("`vm1` was hung up on")).collect();
+    assert!(lines.len() == 1 && lines[0].contains("share=on,seal=on"), "{said}");
 }

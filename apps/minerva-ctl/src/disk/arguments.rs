@@ -11,6 +11,15 @@ use std::time::Duration;
 pub(crate) enum DiskCommand {
     /// Show every disk: what it is promised, who uses it, and what it was asked for
     List,
+    /// Watch every disk and every priority on it: rates, queue, times, who has the host's disk, and whether contracts are kept; q quits
+    ///
+    /// With --once the exit status is 1 where a contract was missed since it stands. With --json a report a second, as `list --json` prints
+    /// one.
+    Top {
+        /// Print one page and end
+        #[arg(long)]
+        once: bool,
+    },
     /// Serve another disk of a guest, while others run
     ///
     /// As root: the server has given up root and gets the image and the socket open. Its contract is judged against the disk of the

@@ -4,6 +4,7 @@ mod arguments;
 mod drop_in;
 mod opened;
 mod text;
+mod top;
 
 pub(crate) use arguments::DiskCommand;
 
@@ -51,6 +52,7 @@ pub(crate) fn run(
             }
             Ok(CommandStatus::Well)
         }
+        DiskCommand::Top { once } => top::run(|| link.ask(&ControlRequest::List, None), once, json),
         DiskCommand::Add { name, image, socket, read_only, no_direct, queues, promise, runtime } => {
             let usual = VmDiskSettings { socket, ..VmDiskSettings::default() };
             let disk = DiskSettings {

@@ -22,9 +22,11 @@ pub(crate) fn list(report: &ServerReport) -> String {
             disk.under_way.to_string(),
             (disk.failed_ops + disk.refused_ops).to_string(),
             promise(&settings.terms),
+            contract(disk),
         ]
     };
-    let header = ["disk", "on", "length", "guest", "share", "requests", "moved", "queued", "failed", "promise"];
+    let header =
+        ["disk", "on", "length", "guest", "share", "requests", "moved", "queued", "failed", "promise", "contract"];
     let rows: Vec<Vec<String>> = report.disks.iter().map(row).collect();
     format!(
         "{}, process {}, file {}\n\n{}",
@@ -33,6 +35,18 @@ pub(crate) fn list(report: &ServerReport) -> String {
         report.config,
         table(&header, &rows, &[2, 3, 4, 5, 6, 7, 8])
     )
+}
+
+/// Whether its contract was kept; more is in `disk top`.
+fn contract(disk: &DiskReport) -> String {
+    match (&disk.figures.hung_up, &disk.figures.contract) {
+        (Some(why), _) => format!("not served: {why}"),
+        (None, None) => "-".to_owned(),
+        (None, Some(contract)) if contract.is_kept() => "kept".to_owned(),
+        (None, Some(contract)) => {
+            format!("missed in {} of {} s", contract.seconds_late.max(contract.seconds_short), contract.seconds)
+        }
+    }
 }
 
 /// What a disk is promised, in a line.

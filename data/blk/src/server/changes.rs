@@ -1,11 +1,9 @@
 //! Disks come, go and change while others are served.
 
 use super::{PhysicalDisk, Server, VmDisk, listen};
-use crate::error::{ImageError, ServerError};
+use crate::error::{HangUp, ImageError, ServerError};
 use crate::session::channel;
-use crate::tag::TagBounds;
-use crate::worker::{Command, DiskCounters, DiskMeasures};
-use minerva_blocksched::FlowParameters;
+use crate::worker::{Command, DiskCounters, DiskMeasures, VmTerms};
 use std::os::unix::net::UnixListener;
 
 impl Server {
@@ -27,10 +25,10 @@ impl Server {
     }
 
     /// Promises a disk something else from now on, also what of it is queued; whether there is such a disk.
-    pub fn set_terms(&self, name: &str, parameters: FlowParameters, tags: TagBounds) -> bool {
+    pub fn set_terms(&self, name: &str, terms: VmTerms) -> bool {
         let asked = self.find(name).and_then(|served| {
             let number = served.attachment.disk;
-            served.attachment.worker.ask(|answer| Command::SetTerms(number, parameters, tags, answer))
+            served.attachment.worker.ask(|answer| Command::SetTerms(number, Box::new(terms), answer))
         });
         asked.is_some()
     }
@@ -64,6 +62,11 @@ impl Server {
     /// The process that is connected to a disk.
     pub fn front_end(&self, name: &str) -> Option<u32> {
         self.find(name)?.shared.lock().front_end
+    }
+
+    /// Why the last front end of a disk was hung up on; none once one is served again.
+    pub fn hang_up(&self, name: &str) -> Option<HangUp> {
+        self.find(name)?.shared.lock().hung_up.clone()
     }
 
     /// What a disk was asked for so far, how it is doing, and its length in bytes.

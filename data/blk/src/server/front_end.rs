@@ -1,6 +1,7 @@
 //! The thread of one VM disk: front ends come and go at its socket, one at a time, until the disk ends or another server goes on.
 
-use super::ServerError;
+use super::{ServerError, VmDisk};
+use crate::error::HangUp;
 use crate::session::{Attachment, RestoredConnection, Session, SuspendedConnection, channel};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use std::io;
@@ -19,7 +20,13 @@ pub(super) struct Shared {
     state: Mutex<Listening>,
     /// Given when the thread is to leave its front end as it is.
     leave: OwnedFd,
+    /// The disk's name, and who is told of front ends that are hung up on.
+    disk: String,
+    tell: TellHangUp,
 }
+
+/// Told with the name of the disk and the reason when a front end is hung up on, by the disk's own thread.
+pub type TellHangUp = fn(&str, &HangUp);
 
 #[derive(Default)]
 pub(super) struct Listening {
@@ -29,6 +36,8 @@ pub(super) struct Listening {
     pub(super) front_end: Option<u32>,
     /// On which it is told that the configuration space has changed.
     pub(super) channel: Option<UnixStream>,
+    /// Why the last front end was hung up on; none once one is served again.
+    pub(super) hung_up: Option<HangUp>,
 }
 
 /// A front end that is served.
@@ -39,12 +48,12 @@ struct FrontEnd {
 }
 
 impl Shared {
-    pub(super) fn new(listener: UnixListener) -> Result<Self, ServerError> {
+    pub(super) fn new(listener: UnixListener, disk: &VmDisk) -> Result<Self, ServerError> {
         // So that a front end that hung up before it was accepted is not waited for.
         listener.set_nonblocking(true).map_err(ServerError::system("listen"))?;
         let leave = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC);
         let leave = leave.map_err(ServerError::system("make an event counter"))?;
-        Ok(Self { listener, state: Mutex::default(), leave })
+        Ok(Self { listener, state: Mutex::default(), leave, disk: disk.name.clone(), tell: disk.tell_hang_up })
     }
 
     pub(super) fn lock(&self) -> std::sync::MutexGuard<'_, Listening> {
@@ -147,14 +156,32 @@ impl Shared {
             }
             match channel::take(connection) {
                 Ok(Some(channel)) => self.lock().channel = Some(channel),
-                Ok(None) if handler.handle_request().is_ok() => {}
-                Ok(None) | Err(_) => break None,
+                Ok(None) => {
+                    if let Err(error) = handler.handle_request() {
+                        self.note_hang_up(session.lock().unwrap_or_else(PoisonError::into_inner).hang_up(&error));
+                        break None;
+                    }
+                    if session.lock().unwrap_or_else(PoisonError::into_inner).is_served() {
+                        self.lock().hung_up = None;
+                    }
+                }
+                Err(_) => break None,
             }
         };
         drop(front_end);
         let mut state = self.lock();
         (state.connection, state.front_end, state.channel) = (None, None, None);
         suspended
+    }
+}
+
+impl Shared {
+    /// One that comes again and again with the same mistake is told once.
+    fn note_hang_up(&self, why: Option<HangUp>) {
+        let Some(why) = why else { return };
+        if self.lock().hung_up.replace(why.clone()).as_ref() != Some(&why) {
+            (self.tell)(&self.disk, &why);
+        }
     }
 }
 

@@ -103,7 +103,7 @@ impl Resumption {
         let restored = front_end.map(|front_end| front_end.restore(attachment.clone())).transpose();
         let restored =
             restored.map_err(|why| ServerError::FrontEnd { disk: disk.name.clone(), why: why.to_string() })?;
-        let shared = Shared::new(listener)?;
+        let shared = Shared::new(listener, &disk)?;
         self.waiting.push(Waiting { disk, attachment, counters, shared, restored });
         Ok(())
     }

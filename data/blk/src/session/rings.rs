@@ -69,6 +69,11 @@ impl RingConfig {
 }
 
 impl Session {
+    /// Whether a ring of it is in service.
+    pub(crate) fn is_served(&self) -> bool {
+        self.rings.iter().any(|ring| ring.is_running)
+    }
+
     /// Serves a ring again that was in service before.
     pub(super) fn restart_ring(&mut self, index: u32) -> Result<()> {
         if std::mem::take(&mut self.ring(index)?.was_running) { self.start_ring(index) } else { Ok(()) }

@@ -1,12 +1,13 @@
 //! What other threads ask of a worker. Each question is answered, and nobody waits for one longer than the disk takes.
 
 use crate::image::Image;
+use crate::measure::ContractTerms;
 use crate::memory::Memory;
 use crate::request::Operation;
 use crate::ring::RingSetup;
 use crate::tag::TagBounds;
 use minerva_blocksched::FlowParameters;
-use minerva_model::Nanos;
+use minerva_model::{DiskFigures, Nanos};
 use rustix::event::{EventfdFlags, eventfd};
 use std::collections::VecDeque;
 use std::fs::File;
@@ -24,10 +25,20 @@ pub(crate) struct NewDisk {
     pub(crate) image: Option<Arc<Image>>,
     /// What the guest sees as the disk's serial number.
     pub(crate) serial: String,
-    pub(crate) parameters: FlowParameters,
-    pub(crate) bounds: TagBounds,
+    pub(crate) terms: VmTerms,
     pub(crate) queues: usize,
     pub(crate) counters: Arc<DiskCounters>,
+}
+
+/// What a disk is promised.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct VmTerms {
+    /// What its scheduler promises it.
+    pub parameters: FlowParameters,
+    /// How the tags of its guest are bounded.
+    pub tags: TagBounds,
+    /// Its contract as its user has it; whether it is kept is measured.
+    pub contract: Option<ContractTerms>,
 }
 
 /// What a disk was asked for, since the server began.
@@ -60,6 +71,8 @@ pub struct DiskCounters {
 pub struct DiskMeasures {
     /// Requests between their ring and their answer.
     pub under_way: u64,
+    /// Times, priorities, and whether its contract was kept.
+    pub figures: DiskFigures,
 }
 
 impl DiskCounters {
@@ -107,7 +120,7 @@ pub(crate) enum Command {
     /// Whether each write is to be durable when it is answered.
     SetDurable(usize, bool, Sender<()>),
     /// What a disk is promised from now on, also what of it is queued.
-    SetTerms(usize, FlowParameters, TagBounds, Sender<()>),
+    SetTerms(usize, Box<VmTerms>, Sender<()>),
     /// How a disk is doing.
     Measure(usize, Sender<DiskMeasures>),
     /// A disk without rings in service is given up: its image is closed, and its number free.

@@ -1,12 +1,11 @@
 //! A worker obeys: disks and rings come and go.
 
 use super::{
-    Command, Disk, DiskMeasures, EVENT_RINGS, NewDisk, QUEUES_MAX, RingKey, RingLeft, Served, Stopping, Worker, now,
+    Command, Disk, DiskMeasures, EVENT_RINGS, NewDisk, QUEUES_MAX, RingKey, RingLeft, Served, Stopping, VmTerms,
+    Worker, now,
 };
 use crate::memory::Memory;
 use crate::ring::{Ring, RingSetup};
-use crate::tag::TagBounds;
-use minerva_blocksched::FlowParameters;
 use rustix::event::epoll;
 use std::sync::Arc;
 
@@ -46,8 +45,8 @@ impl Worker {
                     self.disks.get_mut(disk).into_iter().for_each(|disk| disk.is_durable = is_durable);
                     let _ = answer.send(());
                 }
-                Command::SetTerms(disk, parameters, bounds, answer) => {
-                    self.set_terms(disk, parameters, bounds);
+                Command::SetTerms(disk, terms, answer) => {
+                    self.set_terms(disk, *terms);
                     let _ = answer.send(());
                 }
                 Command::Measure(disk, answer) => {
@@ -72,8 +71,9 @@ impl Worker {
         let free = self.disks.iter().position(|disk| disk.new.image.is_none());
         let number = free.unwrap_or(self.disks.len());
         for flow in self.flows(number) {
-            self.scheduler.set_flow(now(), flow, new.parameters);
+            self.scheduler.set_flow(now(), flow, new.terms.parameters);
         }
+        self.measures.add(now(), number, new.terms.contract);
         let rings = (0..new.queues.min(QUEUES_MAX)).map(|_| None).collect();
         let disk = Disk { new, rings, is_durable: true, detached: None };
         match self.disks.get_mut(number) {
@@ -83,18 +83,23 @@ impl Worker {
         number
     }
 
-    fn set_terms(&mut self, number: usize, parameters: FlowParameters, bounds: TagBounds) {
+    fn set_terms(&mut self, number: usize, terms: VmTerms) {
         for flow in self.flows(number) {
-            self.scheduler.set_flow(now(), flow, parameters);
+            self.scheduler.set_flow(now(), flow, terms.parameters);
         }
+        self.measures.set_contract(now(), number, terms.contract);
         if let Some(disk) = self.disks.get_mut(number) {
-            (disk.new.parameters, disk.new.bounds) = (parameters, bounds);
+            disk.new.terms = terms;
         }
     }
 
-    fn measure(&self, number: usize) -> DiskMeasures {
+    fn measure(&mut self, number: usize) -> DiskMeasures {
         let rings = self.disks.get(number).into_iter().flat_map(|disk| disk.rings.iter().flatten());
-        DiskMeasures { under_way: rings.map(|served| u64::from(served.ring.under_way())).sum() }
+        let under_way = rings.map(|served| u64::from(served.ring.under_way())).sum();
+        let taken = self.slots.taken().filter(|slot| slot.key.disk == number && slot.transfer_bytes().is_some());
+        let allowed = taken.map(|slot| slot.allowed);
+        let name = |other: usize| self.disks.get(other).map(|disk| disk.new.serial.as_str());
+        DiskMeasures { under_way, figures: self.measures.told(now(), number, allowed, name) }
     }
 
     fn remove(&mut self, number: usize) {
@@ -147,6 +152,7 @@ impl Worker {
             let number = request.id.0 as u32;
             let Some((key, head)) = self.slots.get(number).map(|slot| (slot.key, slot.head)) else { continue };
             self.slots.release(number);
+            self.measures.left(now(), key.disk, request.tag.unwrap_or_default());
             if let Some(served) = self.served(key) {
                 served.ring.abandon(head);
             }

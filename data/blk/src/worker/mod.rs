@@ -9,11 +9,12 @@ mod serve;
 mod slots;
 
 pub(crate) use command::{Command, NewDisk, RingLeft, WorkerHandle};
-pub use command::{DiskCounters, DiskMeasures};
+pub use command::{DiskCounters, DiskMeasures, VmTerms};
 pub(crate) use slots::RingKey;
 
 use crate::chain::Chain;
 use crate::error::ServerError;
+use crate::measure::Measures;
 use crate::ring::Ring;
 use crate::tag::STREAMS;
 use crate::transfer::{self, Done, Transfer};
@@ -80,6 +81,8 @@ struct Worker {
     epoll: OwnedFd,
     inbox: InboxReader,
     disks: Vec<Disk>,
+    /// By the numbers of disks.
+    measures: Measures,
     slots: Slots,
     /// Sent by the scheduler and not done.
     at_disk: u32,
@@ -142,6 +145,7 @@ impl Worker {
             epoll,
             inbox,
             disks: Vec::new(),
+            measures: Measures::new(now()),
             slots: Slots::default(),
             at_disk: 0,
             chain: Chain::default(),

@@ -2,6 +2,7 @@
 
 use super::serve::{STATUS_FAILED, STATUS_OK};
 use super::{DiskCounters, Worker, now};
+use crate::measure::Finished;
 use crate::request::Operation;
 use crate::transfer::{Done, Job};
 use minerva_blocksched::Dispatch;
@@ -26,9 +27,8 @@ impl Worker {
     /// Sends one request to the disk.
     pub(super) fn begin(&mut self, number: u32) {
         let Some(slot) = self.slots.get(number) else { return };
-        if self.log.is_some() {
-            slot.sent = now();
-        }
+        slot.sent = now();
+        slot.begun = self.measures.begin(slot.sent);
         let Some(image) = &self.disks[slot.key.disk].new.image else { return };
         slot.prepare(image.memory_alignment(), image.geometry().block_bytes);
         self.give(number);
@@ -81,6 +81,15 @@ impl Worker {
         let (key, head, status, request) = (slot.key, slot.head, slot.status, slot.request);
         let (is_scheduled, data_bytes) = (slot.is_scheduled, slot.data_bytes());
         let (operation, sent) = (slot.operation, slot.sent);
+        let finished = Finished {
+            tag: request.tag.unwrap_or_default(),
+            is_given: slot.is_tagged,
+            is_good,
+            transfer_bytes: slot.transfer_bytes(),
+            took: Nanos::ZERO,
+            allowed: slot.allowed,
+            begun: slot.begun,
+        };
         let is_read = matches!(operation, Operation::Read { .. });
         self.slots.release(number);
         let done_at = now();
@@ -91,9 +100,11 @@ impl Worker {
             self.at_disk = self.at_disk.saturating_sub(1);
             self.scheduler.complete(done_at, &request);
         }
+        let took = done_at.since(request.arrived);
+        self.measures.done(done_at, key.disk, &Finished { took, ..finished });
         let counters = &self.disks[key.disk].new.counters;
         match is_good {
-            true => counters.done(operation, data_bytes, done_at.since(request.arrived)),
+            true => counters.done(operation, data_bytes, took),
             false => DiskCounters::add(&counters.failed, 1),
         }
         let written = if is_read && is_good { request.length_bytes + 1 } else { 1 };

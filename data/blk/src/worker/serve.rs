@@ -3,6 +3,7 @@
 use super::slots::RingKey;
 use super::{DiskCounters, Worker, now};
 use crate::chain::{Direction, Malformed};
+use crate::measure::Coming;
 use crate::request::{Header, Lengths, Operation, Refusal, SERIAL_BYTES};
 use crate::ring::Taken;
 use crate::tag::Priority;
@@ -89,7 +90,7 @@ impl Worker {
             let is_told = self.chain.fill(&memory, &serial(&disk.new.serial));
             return Err(answer(if is_told { STATUS_OK } else { STATUS_FAILED }));
         }
-        let request = self.request(key, header.ioprio, Work::of(operation, frame.lengths));
+        let (request, is_tagged) = self.request(key, header.ioprio, Work::of(operation, frame.lengths));
         let number = self.slots.reserve(request);
         let request = Request { id: RequestId(u64::from(number)), ..request };
         let Some(slot) = self.slots.get(number) else { return Err(answer(STATUS_FAILED)) };
@@ -106,29 +107,34 @@ impl Worker {
         }
         (slot.key, slot.head, slot.status) = (key, taken.head, frame.status);
         (slot.operation, slot.request, slot.is_scheduled) = (operation, request, true);
-        slot.memory = Some(memory);
+        (slot.is_tagged, slot.memory) = (is_tagged, Some(memory));
+        let tag = request.tag.unwrap_or_default();
+        let coming = Coming { tag, transfer_bytes: slot.transfer_bytes() };
+        slot.allowed = self.measures.came(request.arrived, key.disk, coming);
         self.scheduler.add(request.arrived, request);
         Ok(())
     }
 
-    /// As the scheduler gets it; its number is not known yet.
-    fn request(&self, key: RingKey, ioprio: u16, work: Work) -> Request {
+    /// As the scheduler gets it, whose number is not known yet; and whether an application of the guest gave it its priority.
+    fn request(&self, key: RingKey, ioprio: u16, work: Work) -> (Request, bool) {
         let disk = &self.disks[key.disk].new;
-        let priority = Priority::of(ioprio, disk.bounds);
-        if priority.stream > 0 {
+        let priority = Priority::of(ioprio, disk.terms.tags);
+        let is_tagged = priority.stream > 0;
+        if is_tagged {
             DiskCounters::add(&disk.counters.tagged, 1);
         }
-        Request {
+        let request = Request {
             id: RequestId(0),
             flow: self.flow(key.disk, priority.stream),
             kind: work.kind,
             // A guest says of no write whether somebody waits for it; one that an application gave a stream is its own.
-            sync: !matches!(work.kind, Kind::Write) || priority.stream > 0,
+            sync: !matches!(work.kind, Kind::Write) || is_tagged,
             tag: Some(priority.tag),
             offset_bytes: work.offset_bytes,
             length_bytes: u32::try_from(work.length_bytes).unwrap_or(u32::MAX),
             arrived: now(),
-        }
+        };
+        (request, is_tagged)
     }
 
     /// Answers a request: a status byte where there is room for one, and its place in the used ring.

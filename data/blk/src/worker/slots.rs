@@ -35,8 +35,14 @@ pub(super) struct Slot {
     pub(super) request: Request,
     /// The scheduler sent it and is told when it completes.
     pub(super) is_scheduled: bool,
-    /// When it was given to the disk; told where requests are logged.
+    /// When it was given to the disk.
     pub(super) sent: Nanos,
+    /// What the clock of the host's disk said then.
+    pub(super) begun: u64,
+    /// From when its disk's contract allows it.
+    pub(super) allowed: Nanos,
+    /// An application of the guest gave it its priority.
+    pub(super) is_tagged: bool,
     /// Where its data lies in the guest's memory.
     pub(super) pieces: Vec<iovec>,
     /// What the kernel is given: the pieces, or the bounce buffer, less what is done.
@@ -60,6 +66,9 @@ impl Slot {
             request,
             is_scheduled: false,
             sent: Nanos::ZERO,
+            begun: 0,
+            allowed: Nanos::ZERO,
+            is_tagged: false,
             pieces: Vec::new(),
             given: Vec::new(),
             given_first: 0,
@@ -83,6 +92,11 @@ impl Slot {
             Operation::WriteZeroes { length_bytes, .. } => length_bytes,
             Operation::Flush | Operation::Discard { .. } | Operation::GetId => 0,
         }
+    }
+
+    /// Its bytes, if it is a read or a write of the guest's.
+    pub(super) fn transfer_bytes(&self) -> Option<u64> {
+        matches!(self.operation, Operation::Read { .. } | Operation::Write { .. }).then(|| self.data_bytes())
     }
 
     /// Makes the list for the kernel: of the guest's own memory where direct I/O can reach it, else of a buffer that fits.
@@ -205,6 +219,11 @@ impl Slots {
 
     pub(super) fn get(&mut self, number: u32) -> Option<&mut Slot> {
         self.slots.get_mut(number as usize)
+    }
+
+    /// Those that are taken.
+    pub(super) fn taken(&self) -> impl Iterator<Item = &Slot> {
+        self.slots.iter().filter(|slot| slot.memory.is_some())
     }
 
     /// It is answered.

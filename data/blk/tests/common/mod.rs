@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 use minerva_blk::tag::TagBounds;
-use minerva_blk::{Image, ImageOptions, PhysicalDisk, Resumption, Server, VmDisk};
+use minerva_blk::{ContractTerms, Image, ImageOptions, PhysicalDisk, Resumption, Server, VmDisk, VmTerms};
 use minerva_blocksched::{BuildOptions, FlowParameters, SchedulerName};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -15,6 +15,8 @@ pub(crate) struct TestDisk {
     pub(crate) image: PathBuf,
     pub(crate) options: ImageOptions,
     pub(crate) parameters: FlowParameters,
+    /// What is measured.
+    pub(crate) contract: Option<ContractTerms>,
     pub(crate) queues: u16,
 }
 
@@ -59,9 +61,9 @@ impl Bench {
             image: Arc::new(Image::open(&disk.image, disk.options).unwrap()),
             physical: 0,
             socket: socket(folder.path(), number),
-            parameters: disk.parameters,
-            tags: TagBounds { default: 64, max: 254 },
+            terms: terms(disk.parameters, disk.contract),
             queues: disk.queues,
+            tell_hang_up: |_, _| {},
         });
         let server = Some(Server::start(&physical, disks.collect()).unwrap());
         Self { folder, server, worker: format!("blk-{name}") }
@@ -80,9 +82,9 @@ impl Bench {
                 image: Arc::clone(&disk.image),
                 physical: 0,
                 socket: self.socket(0),
-                parameters: FlowParameters::default(),
-                tags: TagBounds { default: 64, max: 254 },
+                terms: terms(FlowParameters::default(), None),
                 queues: 3,
+                tell_hang_up: |_, _| {},
             };
             resumption.add(next, disk).unwrap();
         }
@@ -106,6 +108,10 @@ impl Drop for Bench {
     }
 }
 
+fn terms(parameters: FlowParameters, contract: Option<ContractTerms>) -> VmTerms {
+    VmTerms { parameters, tags: TagBounds { default: 64, max: 254 }, contract }
+}
+
 fn socket(folder: &Path, number: usize) -> PathBuf {
     folder.join(format!("socket{number}"))
 }
@@ -118,5 +124,5 @@ pub(crate) fn disk(image: &Path) -> TestDisk {
         Ok(_) => direct,
         Err(_) => ImageOptions { is_direct: false, ..direct },
     };
-    TestDisk { image: image.to_owned(), options, parameters: FlowParameters::default(), queues: 1 }
+    TestDisk { image: image.to_owned(), options, parameters: FlowParameters::default(), contract: None, queues: 1 }
 }
