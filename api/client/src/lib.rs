@@ -47,6 +47,7 @@ mod operation;
 mod options;
 mod reporter;
 mod server;
+mod tagged;
 mod transport;
 mod working_device;
 
@@ -63,4 +64,5 @@ pub use minerva_api::v1;
 pub use operation::{Access, Answer, Deadline, Operation};
 pub use options::{Options, PORT_DEFAULT};
 pub use reporter::Reporter;
+pub use tagged::{Tag, TagLevels, Tagged, tag_levels, tagged};
 pub use transport::{Authorization, Transport, open, open_lazily};

@@ -147,7 +147,8 @@ pub(crate) enum Command {
     /// Start a command as a tenant of its own, or as one that takes part
     ///
     /// With --priority or --when the command takes part without knowing of it: the level is held while it runs, it begins when
-    /// it may, and its end is told. It stays in the calling tenant then, unless --name or --weight make it one of its own. With --job
+    /// it may, and its end is told. It stays in the calling tenant then, and with --tag, unless --name or --weight make it one of
+    /// its own. With --job
     /// it becomes a tenant of its own where the caller may do that, and else its tenant is the job while it runs.
     /// Without a server, or when the server refuses, it runs all the same. The exit status is the command's: 128 and the
     /// signal's number when a signal ended it, 126 when it could not be started, 127 when there is no such command. Signals
@@ -174,6 +175,12 @@ pub(crate) enum Command {
         /// How long it can wait, and where it moves them
         #[command(flatten)]
         bounds: Bounds,
+        /// In a guest whose disk minerva-blk serves: the tag of its requests, 1 to 254, more is better; no server is asked
+        #[arg(long, value_name = "TAG", value_parser = clap::value_parser!(u8).range(1..=254))]
+        tag: Option<u8>,
+        /// Which of the guest's applications it is, 1 to 31 [default: one by its process and tag]
+        #[arg(long, value_name = "NUMBER", requires = "tag", value_parser = clap::value_parser!(u8).range(1..=31))]
+        stream: Option<u8>,
         /// The command and its arguments
         #[arg(required = true, last = true)]
         command: Vec<OsString>,

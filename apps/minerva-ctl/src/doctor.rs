@@ -5,6 +5,7 @@ use crate::compare;
 use crate::output::{self, CommandStatus};
 use crate::place::{self, OperatorFile};
 use crate::probe;
+use crate::tag;
 use anyhow::{Context, bail};
 use minerva_actuate::suitability;
 use minerva_config::Config;
@@ -94,6 +95,9 @@ pub(crate) fn run(request: &Request) -> anyhow::Result<CommandStatus> {
     let hidden = if matches!(wanted, Wanted::Everything) { hidden } else { Vec::new() };
     let slices: Vec<SliceLine> = hidden.iter().map(slice_line).collect();
     print(&shown, &mounts, &slices, request.json)?;
+    if matches!(wanted, Wanted::Everything) {
+        tag::report(&config.daemon.runtime_dir, request.json)?;
+    }
     let mut found = shown.iter().any(|line| !line.bites) || !slices.is_empty();
     if let Some(proof) = request.proof {
         let [id] = wanted.probed(&devices)[..] else {

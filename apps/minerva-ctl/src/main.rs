@@ -31,6 +31,7 @@ mod rm;
 mod run;
 mod signals;
 mod status;
+mod tag;
 mod tenant;
 mod top;
 mod when;
@@ -114,11 +115,12 @@ fn run(arguments: Arguments) -> anyhow::Result<CommandStatus> {
         Command::Restore { if_daemon_gone } => restore::run(&file, if_daemon_gone, json),
         Command::Replay { file: tape } => replay::run(&tape, json),
         Command::Config { command } => config::run(command, file.path(), json),
-        Command::Run { name, weight, priority, job, bytes, when, bounds, command } => {
+        Command::Run { name, weight, priority, job, bytes, when, bounds, tag, stream, command } => {
             let operation = when.map(|bytes| bounds.operation(bytes));
             let part = run::Part { level: priority, operation, job: job.map(|name| (name, bytes)) };
+            tag.map(|tag| tag::set(tag, stream)).transpose()?;
             let place = named::GroupRequest { socket: socket_path(socket, &file)?, file, name, weight };
-            run_command(&place, part, &command)
+            run_command(&place, part, tag.is_some(), &command)
         }
         Command::Rm { recursive, pace, paths } => block_on(rm::run(&file, rm::Wish { recursive, pace, paths }, json)),
         Command::Attach { pid, name, weight } => {
@@ -142,11 +144,17 @@ fn run(arguments: Arguments) -> anyhow::Result<CommandStatus> {
 }
 
 /// Becomes the command, or, when it shall take part, stays beside it.
-fn run_command(place: &named::GroupRequest, part: run::Part, command: &[OsString]) -> anyhow::Result<CommandStatus> {
+fn run_command(
+    place: &named::GroupRequest,
+    part: run::Part,
+    is_tagged: bool,
+    command: &[OsString],
+) -> anyhow::Result<CommandStatus> {
+    let is_named = place.name.is_some() || place.weight.is_some();
     if part.is_nothing() {
-        return named::run(place, command);
+        return if is_tagged && !is_named { named::become_command(command) } else { named::run(place, command) };
     }
-    if place.name.is_some() || place.weight.is_some() {
+    if is_named {
         named::enter(place, command)?;
     } else if part.job.is_some()
         && let Err(error) = named::enter(place, command)

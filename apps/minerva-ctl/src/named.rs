@@ -23,8 +23,13 @@ pub(crate) struct GroupRequest {
 
 /// Turns into `command`, inside a tenant of its own. Returns only when that fails.
 pub(crate) fn run(place: &GroupRequest, command: &[OsString]) -> anyhow::Result<CommandStatus> {
-    let [program, arguments @ ..] = command else { bail!("no command given") };
     enter(place, command)?;
+    become_command(command)
+}
+
+/// Turns into `command` where it is. Returns only when that fails.
+pub(crate) fn become_command(command: &[OsString]) -> anyhow::Result<CommandStatus> {
+    let [program, arguments @ ..] = command else { bail!("no command given") };
     let error = Command::new(program).args(arguments).exec();
     eprintln!("minerva-ctl: failed to start {}: {error}", program.display());
     Ok(CommandStatus::not_started(&error))

@@ -272,3 +272,19 @@ fn rm_deletes_without_a_server_and_tells_what_it_left() {
     assert!(!directory.path().join("big").exists());
     assert_eq!(tool(directory.path(), &["rm", "-r", "big"]).status.code(), Some(1), "there is nothing");
 }
+
+/// In a guest; it needs no daemon, and no tenant of its own is made.
+#[test]
+fn a_command_runs_with_a_tag() {
+    let directory = place("minerva");
+    let run = |tag: &[&str]| tool(directory.path(), &[&["run"], tag, &["--", "ionice"]].concat());
+    let tagged = run(&["--tag", "200", "--stream", "3"]);
+    if tagged.status.code() == Some(127) {
+        return println!("skipped: needs ionice");
+    }
+    // Stream 3, the low five bits of the tag, and 7 less its high three; on old kernels the latter alone.
+    let said = text(&tagged.stdout);
+    assert!(["best-effort: prio 833", "best-effort: prio 1"].contains(&said.trim()), "{said} {}", text(&tagged.stderr));
+    assert_eq!(run(&["--tag", "255"]).status.code(), Some(2));
+    assert_eq!(run(&["--stream", "3"]).status.code(), Some(2));
+}

@@ -11,6 +11,7 @@ mod job;
 mod level;
 mod operation;
 mod outcome;
+mod tagged;
 
 pub use client::{MinervaClient, minerva_absence, minerva_connect, minerva_disconnect};
 pub use credits::{MinervaAccount, MinervaPurchase, minerva_boost, minerva_boost_as, minerva_credits};
@@ -21,3 +22,4 @@ pub use operation::{
     minerva_finish,
 };
 pub use outcome::{MinervaStatus, minerva_last_error, minerva_last_refusal};
+pub use tagged::{minerva_tag, minerva_tag_ioprio, minerva_tag_levels, minerva_untag};

@@ -1,10 +1,14 @@
 /* What c.rs has run: every function once, and what must not harm. With an argument: without a server. */
 
+/* For syscall. */
+#define _DEFAULT_SOURCE
 #include <minerva.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define CHECK(holds)                                                                                                   \
     do {                                                                                                               \
@@ -47,6 +51,26 @@ static void everything(minerva_client *client, int is_served) {
     minerva_account account = {0};
     CHECK(minerva_credits(client, &account) == MINERVA_STATUS_OK);
     CHECK(account.held_micro_credits == (is_served ? 75000000 : 0));
+}
+
+static void tags(void) {
+    uint16_t ioprio = 0;
+    CHECK(minerva_tag_ioprio(200, 3, &ioprio) == MINERVA_STATUS_OK && ioprio == (2 << 13 | 3 << 8 | 8 << 3 | 1));
+    CHECK(minerva_tag_ioprio(200, 0, &ioprio) == MINERVA_STATUS_OK && (ioprio >> 8 & 31) != 0);
+    CHECK(minerva_tag_ioprio(255, 1, &ioprio) == MINERVA_STATUS_INVALID);
+    CHECK(minerva_tag_ioprio(1, 32, &ioprio) == MINERVA_STATUS_INVALID);
+    CHECK(minerva_tag_ioprio(1, 1, NULL) == MINERVA_STATUS_INVALID);
+    CHECK(minerva_tag(0, 1) == MINERVA_STATUS_INVALID && strstr(minerva_last_error(), "1 to 254") != NULL);
+    long before = syscall(SYS_ioprio_get, 1, 0);
+    CHECK(minerva_tag(200, 3) == MINERVA_STATUS_OK && minerva_tag(12, 0) == MINERVA_STATUS_OK);
+    minerva_untag();
+    long tagged = syscall(SYS_ioprio_get, 1, 0);
+    uint32_t levels = minerva_tag_levels();
+    CHECK(levels == 254 || levels == 8);
+    CHECK(tagged == (levels == 254 ? (2 << 13 | 3 << 8 | 8 << 3 | 1) : (2 << 13 | 1)));
+    minerva_untag();
+    minerva_untag();
+    CHECK(syscall(SYS_ioprio_get, 1, 0) == before);
 }
 
 static void nothing_that_harms(minerva_client *client) {
@@ -101,6 +125,7 @@ int main(int count, char **words) {
     CHECK((minerva_absence(client) == NULL) == is_served);
     CHECK(minerva_boost_as(client, "own-key", second_ns, NULL, NULL) == MINERVA_STATUS_OK);
     everything(client, is_served);
+    tags();
     nothing_that_harms(client);
     pthread_t threads[4];
     for (int number = 0; number < 4; number++)

@@ -106,3 +106,14 @@ fn a_stock_guest_keeps_its_data_and_its_tags() {
     assert!(output.stdout.contains("ioprio_set: taken"), "this guest's kernel has no tags: {output:?}");
     assert!(counted.contains(&format!(", {TAGGED_READS} tagged")), "{counted}");
 }
+
+/// Whatever a program of a guest says by way of the clients, the server understands.
+#[test]
+fn the_clients_tags_are_the_servers() {
+    for tag in 1..=254 {
+        for stream in 1..32 {
+            let client = minerva_client::Tag::new(tag).and_then(|tag| tag.in_stream(stream)).unwrap();
+            assert_eq!(Some(client.ioprio()), Priority::encode(stream, tag));
+        }
+    }
+}

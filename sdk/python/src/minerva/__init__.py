@@ -14,6 +14,9 @@
     minerva.boost(seconds=30)
     print(minerva.credits().held)
 
+    with minerva.tagged(200):  # in a guest: the requests of this thread go before those with less
+        lookup()
+
 The functions use one client, which finds its server when it is first used; `connect` makes another. `minerva.aio` has the same
 for programs with an event loop. Where there is no server, nothing is asked and nothing fails: the program is told once by a
 warning (`NoServerWarning`).
@@ -52,6 +55,7 @@ from ._errors import (
     Unreachable,
     UnservedWarning,
 )
+from ._tagged import tag_ioprio, tagged
 from ._types import Access, AccessWord, Begun, Boost, BoostUnderWay, CreditEntry, Description, Level, LevelWord
 from ._types import Credits as Credits
 from ._types import OperationUnderWay, ScheduleEntry
@@ -106,6 +110,8 @@ __all__ = [
     "job",
     "set_level",
     "set_schedule",
+    "tag_ioprio",
+    "tagged",
 ]
 
 _client: Client | None = None
