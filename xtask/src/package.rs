@@ -91,6 +91,21 @@ const PACKAGES: &[Package] = &[
         conffiles: &[],
         has_scripts: true,
     },
+    Package {
+        name: "minerva-blk",
+        summary: "serves disks of virtual machines by contracts, weights and priorities",
+        description: &[
+            "A vhost-user-blk server for QEMU guests, which orders single requests of all",
+            "of them. It starts once /etc/minerva/blk.toml names disks; an upgrade goes",
+            "on with them while guests run.",
+        ],
+        section: "admin",
+        depends: &[],
+        suggests: "minerva-ctl, minervad",
+        files: &[("packaging/minerva-blk.service", UNITS), ("config/blk.toml", "usr/share/doc/minerva-blk/examples")],
+        conffiles: &[],
+        has_scripts: true,
+    },
 ];
 
 /// Scripts that a package may have.
