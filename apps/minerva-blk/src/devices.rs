@@ -58,7 +58,10 @@ impl Devices {
         let physical = PhysicalDisk {
             name: host.name,
             scheduler: settings.scheduler,
-            build: BuildOptions::for_disk(is_rotational, settings.depth),
+            build: BuildOptions {
+                tag_depth: settings.tag_depth,
+                ..BuildOptions::for_disk(is_rotational, settings.depth)
+            },
             is_pool_wanted: false,
             request_log,
         };

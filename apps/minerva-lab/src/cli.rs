@@ -415,6 +415,9 @@ pub(crate) struct VmTagsArguments {
     /// Requests that each program has under way.
     #[arg(long, default_value_t = 8)]
     pub(crate) depth: u32,
+    /// Requests that `tag` has at the disk at once; its own choice unless given.
+    #[arg(long)]
+    pub(crate) tag_depth: Option<u32>,
     /// Seconds measured in each run, after the first.
     #[arg(long, default_value_t = 15)]
     pub(crate) seconds: u64,

@@ -30,7 +30,7 @@ impl HtbsArguments {
     /// What the host's scheduler is built for.
     pub(crate) fn build_options(self, rotational: bool, depth: u32) -> BuildOptions {
         let Self { turn_units_max, wait_max } = self;
-        BuildOptions { rotational, depth, turn_units_max, wait_max }
+        BuildOptions { turn_units_max, wait_max, ..BuildOptions::for_disk(rotational, depth) }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{BlkDeviceSettings, BlkServerSettings, QUEUES_MAX, VmDiskSettings};
 use crate::forms::{PATH_FORM, absolute, group_name, show_path};
 use crate::key::{Key, Kind, show_duration, show_size, show_text};
-use minerva_blocksched::SchedulerName;
+use minerva_blocksched::{SchedulerName, TAG_DEPTH_MAX};
 use minerva_model::Nanos;
 
 const RATE_MAX: u64 = 1 << 50;
@@ -71,6 +71,14 @@ pub(super) const DEVICE: &[Key<BlkDeviceSettings>] = &[
         kind: Kind::Whole { least: 1, most: 1024, set: |d, v| d.depth = v as u32 },
         show: |d| Some(d.depth.to_string()),
         example: "",
+    },
+    Key {
+        name: "tag_depth",
+        doc: "Requests that `tag` gives it at once, within `depth`; unset: 1 where it seeks, 2 elsewhere. More is more throughput, and\n\
+              # longer waits for what is urgent.",
+        kind: Kind::Whole { least: 1, most: TAG_DEPTH_MAX as u64, set: |d, v| d.tag_depth = Some(v as u32) },
+        show: |d| d.tag_depth.map(|depth| depth.to_string()),
+        example: "8",
     },
     Key {
         name: "rotational",

@@ -59,6 +59,8 @@ pub struct BlkDeviceSettings {
     pub scheduler: SchedulerName,
     /// Requests at the disk at once; some schedulers take fewer.
     pub depth: u32,
+    /// Requests that `tag` has at the disk at once; none for its own choice.
+    pub tag_depth: Option<u32>,
     /// Whether it seeks; none for what the kernel says.
     pub rotational: Option<bool>,
     /// As what contracts are judged: a built-in model or the path of one; none for the built-in one of its kind.
@@ -67,7 +69,7 @@ pub struct BlkDeviceSettings {
 
 impl Default for BlkDeviceSettings {
     fn default() -> Self {
-        Self { scheduler: SchedulerName::Bfq, depth: 32, rotational: None, model: None }
+        Self { scheduler: SchedulerName::Bfq, depth: 32, tag_depth: None, rotational: None, model: None }
     }
 }
 

@@ -24,7 +24,7 @@ pub use mclock::{AtLimit, MClock};
 pub use noop::Noop;
 pub use pclock::PClock;
 pub use sfq::Sfq;
-pub use tag::{Tag, TagOptions, priority};
+pub use tag::{TAG_DEPTH_MAX, Tag, TagOptions, priority};
 
 use crate::{Contract, Cost, Discipline, Scheduler};
 use minerva_model::Nanos;
@@ -45,12 +45,14 @@ pub struct BuildOptions {
     pub turn_units_max: Option<u64>,
     /// HTBS, both: how long the disk is kept idle for the flow in service, T_wait of the paper; none for the scheduler's own.
     pub wait_max: Option<Nanos>,
+    /// Tag: requests that it has at the disk at once, within `depth` and [`TAG_DEPTH_MAX`]; none for the scheduler's own.
+    pub tag_depth: Option<u32>,
 }
 
 impl BuildOptions {
     /// For a disk, and with no other wish.
     pub const fn for_disk(rotational: bool, depth: u32) -> Self {
-        Self { rotational, depth, turn_units_max: None, wait_max: None }
+        Self { rotational, depth, turn_units_max: None, wait_max: None, tag_depth: None }
     }
 }
 

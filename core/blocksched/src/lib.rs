@@ -29,7 +29,7 @@ pub use admission::{Admission, Applicant, Capacity, Discipline, Feasibility, Ser
 pub use catalog::{
     Anticipatory, AnticipatoryOptions, AtLimit, Bfq, BfqOptions, BuildOptions, Cfq, CfqOptions, Deadline,
     DeadlineOptions, Entry, Htbs, HtbsOptions, MClock, Noop, PClock, Promise, SchedulerName, SequentialTest, Sfq,
-    Spare, Tag, TagOptions, UNIT_BYTES, UnknownScheduler, WithinFlow, priority,
+    Spare, TAG_DEPTH_MAX, Tag, TagOptions, UNIT_BYTES, UnknownScheduler, WithinFlow, priority,
 };
 pub use flow::{Class, Contract, FlowId, FlowParameters, GroupId};
 pub use heap::IndexedHeap;

@@ -144,3 +144,44 @@ fn who_is_removed_with_requests_queued_gains_nothing_by_it() {
     let of_one = served_of_one(&mut tag, Nanos::ZERO, 200);
     assert!((99..=101).contains(&of_one), "{of_one} of 200");
 }
+
+/// A device that does what it has in an order of its own: whoever asks all the time has its part all the same, at any depth.
+#[test]
+fn priorities_count_at_any_depth() {
+    const PRIORITIES: [u8; 6] = [12, 10, 8, 6, 4, 2];
+    const BACKLOG: u64 = 8;
+    for depth in [1, 2, 4, 8, 16, 32] {
+        for seed in 1..=5u64 {
+            let mut tag = Tag::new(TagOptions { depth, ..TagOptions::default() });
+            let (mut number, mut now, mut at_device) = (0, Nanos::ZERO, Vec::new());
+            let mut served = [0u64; PRIORITIES.len()];
+            let mut add = |tag: &mut Tag, now, flow: usize| {
+                number += 1;
+                tag.add(now, request(number, flow as u32, Kind::Read, Some(PRIORITIES[flow]), now));
+            };
+            (0..PRIORITIES.len()).for_each(|flow| (0..BACKLOG).for_each(|_| add(&mut tag, now, flow)));
+            let mut random = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            for _ in 0..8400 {
+                while let Dispatch::Send(request) = tag.next(now) {
+                    at_device.push(request);
+                }
+                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                assert!(
+                    !at_device.is_empty() && at_device.len() <= depth as usize,
+                    "{} at depth {depth}",
+                    at_device.len()
+                );
+                let done = at_device.swap_remove((random >> 33) as usize % at_device.len());
+                now = now + Nanos::from_millis(5);
+                tag.complete(now, &done);
+                served[done.flow.index()] += 1;
+                // The program asks again within the plug.
+                add(&mut tag, now + Nanos::from_micros(50), done.flow.index());
+            }
+            assert!(served.is_sorted_by(|left, right| left >= right), "depth {depth}, seed {seed}: {served:?}");
+            let part = |(served, priority): (&u64, &u8)| *served as f64 / (200.0 * f64::from(*priority)) - 1.0;
+            let off = served.iter().zip(&PRIORITIES).map(part).fold(0.0, |most: f64, off| most.max(off.abs()));
+            assert!(off < 0.1, "depth {depth}, seed {seed}: {off:.3} off, {served:?}");
+        }
+    }
+}

@@ -81,7 +81,8 @@ impl Bed {
             scheduler => VmArm::Served(scheduler.to_owned()),
         };
         let (server, reader) = (&self.server, &self.reader);
-        Ok(run_vms(&VmPlan { arm, guests, profile: profile.to_owned(), seconds, server, reader, log }, interrupted)?)
+        let (device, profile) = (String::new(), profile.to_owned());
+        Ok(run_vms(&VmPlan { arm, guests, device, profile, seconds, server, reader, log }, interrupted)?)
     }
 }
 

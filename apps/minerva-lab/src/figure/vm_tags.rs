@@ -101,7 +101,10 @@ fn measure(
         Arm::None => served("noop"),
         Arm::Ionice => VmArm::KernelBfq,
     };
-    let plan = VmPlan { arm, guests, profile, seconds: arguments.seconds, server, reader, log };
+    let is_tag = arm == served("tag");
+    let device =
+        arguments.tag_depth.filter(|_| is_tag).map_or_else(String::new, |depth| format!("tag_depth = {depth}"));
+    let plan = VmPlan { arm, guests, device, profile, seconds: arguments.seconds, server, reader, log };
     Ok(run_vms(&plan, interrupted)?)
 }
 

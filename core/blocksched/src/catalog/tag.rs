@@ -11,7 +11,9 @@
 //!
 //! The plug: between a completion and the next request of a synchronous flow there is a gap, in which the flow with the
 //! least counter has nothing queued. Serving the next best flow in that gap, every time, gives everybody the same. So the
-//! scheduler waits for a flow with a lesser counter that completed a request at most a plug ago.
+//! scheduler waits for a flow with a lesser counter that completed a request at most a plug ago, or has one at the device and nothing
+//! queued. So the order is kept with several requests at the device too: it decides who is sent, in which order the device does
+//! them is its own. What that costs is time for the urgent.
 
 use super::{BuildOptions, Entry, Promise, UNIT_BYTES};
 use crate::table::FlowTable;
@@ -21,6 +23,9 @@ use minerva_model::Nanos;
 /// The stride constant G: a priority of 254 still tells costs apart. Counters of 128 bits never come near their end, so that
 /// none is ever brought down again.
 const STRIDE: u128 = 1 << 20;
+
+/// More at the disk would leave nothing to order: programs seldom have more under way themselves.
+pub const TAG_DEPTH_MAX: u32 = 32;
 
 /// Options of the Tag Scheduler.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -105,9 +110,10 @@ impl Tag {
 }
 
 impl TagOptions {
-    /// One request on the medium and one on its way keep an SSD busy; a disk that seeks orders more itself.
+    /// One request on the medium and one on its way keep an SSD busy; a disk that seeks orders more itself. More can be asked for.
     fn for_disk(disk: BuildOptions) -> Self {
-        let depth = if disk.rotational { 1 } else { 2.min(disk.depth.max(1)) };
+        let own = if disk.rotational { 1 } else { 2 };
+        let depth = disk.tag_depth.unwrap_or(own).clamp(1, TAG_DEPTH_MAX.min(disk.depth.max(1)));
         Self { cost: Cost::PerBytes(UNIT_BYTES), depth, ..Self::default() }
     }
 

@@ -80,6 +80,8 @@ pub struct VmPlan<'a> {
     pub arm: VmArm,
     /// All guests, which read at the same time.
     pub guests: Vec<VmGuest>,
+    /// The rest of the disk's table in the server's file.
+    pub device: String,
     /// Which disk to emulate.
     pub profile: String,
     /// For so long, in seconds, after the first second in which all read.

@@ -89,7 +89,9 @@ impl Drop for Server {
 fn text(plan: &VmPlan<'_>, scheduler: &str, disk: &DiskInfo, directory: &Path) -> String {
     let control = directory.join("servers/blk");
     let device = &disk.kernel_name;
-    let mut text = format!("[server]\ncontrol = {control:?}\n[devices.{device}]\nscheduler = \"{scheduler}\"\n");
+    let rest = &plan.device;
+    let mut text =
+        format!("[server]\ncontrol = {control:?}\n[devices.{device}]\nscheduler = \"{scheduler}\"\n{rest}\n");
     for guest in &plan.guests {
         let socket = socket(directory, guest);
         // Writing into a string cannot fail.
