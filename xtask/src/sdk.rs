@@ -3,6 +3,7 @@
 
 use crate::shell::{cargo, display, is_installed, must, program, root, succeeds};
 use crate::skips::Skips;
+use crate::test_programs::TestProgram;
 use anyhow::{Context, Result, bail};
 use cargo_metadata::MetadataCommand;
 use std::fs;
@@ -38,11 +39,11 @@ pub(crate) fn run(action: &Action) -> Result<bool> {
         Action::Generate => generate(),
         Action::Check => {
             let mut skips = Skips::default();
-            let passed = check(&mut skips)?;
+            let passed = check(&mut skips, None)?;
             skips.tell();
             Ok(passed)
         }
-        Action::Install { prefix } => install(prefix, true).map(|()| true),
+        Action::Install { prefix } => install(prefix, Build::Release).map(|()| true),
     }
 }
 
@@ -54,12 +55,13 @@ fn generate() -> Result<bool> {
 
 fn header_test() -> Command {
     let mut command = cargo();
-    command.args(["test", "--quiet", "--workspace", "--test", "c", "the_header_is_what_the_sources_say"]);
+    command.args(["test", "--quiet", "--package", "minerva-c", "--test", "c", "the_header_is_what_the_sources_say"]);
     command
 }
 
-/// Runs every test of both, even when one fails; whether all passed.
-pub(crate) fn check(skips: &mut Skips) -> Result<bool> {
+/// Runs every test of both, even when one fails; whether all passed. `programs` are the workspace's tests where they are built: what
+/// is built for one package alone has other features, and is built anew.
+pub(crate) fn check(skips: &mut Skips, programs: Option<&[TestProgram]>) -> Result<bool> {
     let environment = Environment::ready()?;
     if environment.is_none() {
         skips.note("the Python package's tests need Python 3.10 with venv, and PyPI");
@@ -69,15 +71,38 @@ pub(crate) fn check(skips: &mut Skips) -> Result<bool> {
         None => true,
     };
     let prefix = scratch().join("prefix");
-    install(&prefix, false)?;
-    passed &=
-        skips.test(cargo().args(["test", "--quiet", "--workspace", "--test", "c"]).env("MINERVA_C_PREFIX", &prefix))?;
+    let build = if programs.is_some() { Build::Done } else { Build::Debug };
+    install(&prefix, build)?;
+    let mut run = |folder: &str, package: &str, name: &str, python: Option<PathBuf>| -> Result<bool> {
+        let built = programs.and_then(|programs| programs.iter().find(|program| program.is(folder, name)));
+        let mut tests = match built {
+            Some(program) => program.command(),
+            None => cargo(),
+        };
+        if built.is_none() {
+            tests.args(["test", "--quiet", "--package", package, "--test", name, "--", "--show-output"]);
+        }
+        tests.env("MINERVA_C_PREFIX", &prefix).envs(python.map(|python| ("MINERVA_PYTHON", python)));
+        let (passed, said) = skips.test(&mut tests)?;
+        println!("{said}");
+        Ok(passed)
+    };
+    passed &= run("sdk/c", "minerva-c", "c", None)?;
     if let Some(environment) = environment {
-        let mut daemon = cargo();
-        daemon.args(["test", "--quiet", "--workspace", "--test", "sdk"]);
-        passed &= skips.test(daemon.env("MINERVA_C_PREFIX", &prefix).env("MINERVA_PYTHON", environment.python()))?;
+        passed &= run("apps/minervad", "minervad", "sdk", Some(environment.python()))?;
     }
     Ok(passed)
+}
+
+/// How the library comes about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Build {
+    /// Built for users.
+    Release,
+    /// Built for tests.
+    Debug,
+    /// Built already, for tests.
+    Done,
 }
 
 /// Where what these tasks make is kept from run to run.
@@ -169,15 +194,13 @@ impl Environment {
 }
 
 /// Builds libminerva and puts it, its header and its pkg-config file where compilers look below `prefix`.
-fn install(prefix: &Path, is_release: bool) -> Result<()> {
+fn install(prefix: &Path, how: Build) -> Result<()> {
+    let is_release = how == Build::Release;
     let mut build = cargo();
-    if is_release {
-        build.args(["build", "--quiet", "--package", "minerva-c", "--release"]);
-    } else {
-        // With the features that the tests of the whole workspace have, so that it is not built again.
-        build.args(["test", "--quiet", "--workspace", "--no-run", "--test", "c"]);
+    build.args(["build", "--quiet", "--package", "minerva-c"]).args(is_release.then_some("--release"));
+    if how != Build::Done {
+        must(&mut build)?;
     }
-    must(&mut build)?;
     let metadata = MetadataCommand::new().current_dir(root()).no_deps().exec().context("run cargo metadata")?;
     let package = metadata.packages.iter().find(|package| package.name.as_str() == "minerva-c");
     let version = package.with_context(|| format!("no minerva-c in `{}`", display(&build)))?.version.to_string();

@@ -3,8 +3,8 @@
 
 use crate::shell::display;
 use anyhow::{Context, Result};
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Command, Stdio};
+use std::io::{BufRead, Write};
+use std::process::Command;
 
 /// What a line that tells of a skip begins with.
 const SKIPPED: &str = "skipped: ";
@@ -37,23 +37,9 @@ impl Skips {
         self.told.push(why.to_owned());
     }
 
-    /// Runs a `cargo test` command, which has no arguments for the tests themselves; whether it succeeded.
-    pub(crate) fn test(&mut self, command: &mut Command) -> Result<bool> {
-        let line = display(command);
-        eprintln!("> {line}");
-        command.args(["--", "--show-output"]).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut tests = command.spawn().with_context(|| format!("start `{line}`"))?;
-        let output = tests.stdout.take().context("tests without an output")?;
-        let errors = tests.stderr.take().context("tests without an output for errors")?;
-        // What a program that a test starts says there is not caught by the test.
-        let beside = std::thread::spawn(move || pass_on_errors(BufReader::new(errors), &mut std::io::stderr()));
-        self.read(BufReader::new(output), &mut std::io::stdout().lock()).context("read what the tests print")?;
-        self.told.extend(beside.join().unwrap_or_default());
-        Ok(tests.wait().with_context(|| format!("wait for `{line}`"))?.success())
-    }
-
-    /// The same for a command that has its `--show-output`, beside which another runs: what is to be shown is handed back.
-    pub(crate) fn test_unseen(&mut self, command: &mut Command) -> Result<(bool, String)> {
+    /// Runs tests to the end, by a command that has `--show-output`; whether they passed, and what is to be shown. Errors: it cannot be
+    /// started.
+    pub(crate) fn test(&mut self, command: &mut Command) -> Result<(bool, String)> {
         let line = display(command);
         let output = command.output().with_context(|| format!("start `{line}`"))?;
         let mut shown = Vec::new();

@@ -28,7 +28,7 @@ const NOT_SHARING: &[(&str, &str)] = &[
 /// By so much tests that need only a processor give way to the others, which measure disks.
 const NICE: &str = "10";
 /// Tests are told that the programs of the workspace are built as they are to be: whoever packs some need not build them again.
-pub(crate) const BUILT: &str = "MINERVA_PROGRAMS_BUILT";
+const BUILT: &str = "MINERVA_PROGRAMS_BUILT";
 
 /// One program of tests.
 pub(crate) struct TestProgram {
@@ -66,16 +66,21 @@ pub(crate) fn build() -> Result<Option<Vec<TestProgram>>> {
     Ok(built.wait().with_context(|| format!("wait for `{line}`"))?.success().then_some(programs))
 }
 
-/// Runs all of them and the examples in documentation, even when one fails; whether all passed. `path` is the `PATH` for them.
-pub(crate) fn run(programs: &[TestProgram], path: &OsStr, skips: &mut Skips) -> Result<bool> {
-    let (sharing, others): (Vec<_>, Vec<_>) = programs.iter().partition(|program| program.is_sharing());
+/// Runs all of them, and `others` after those that share nothing, even when one fails; whether all passed. `path` is the `PATH` for them.
+pub(crate) fn run(
+    programs: &[TestProgram],
+    others: Vec<(&str, Command)>,
+    path: &OsStr,
+    skips: &mut Skips,
+) -> Result<bool> {
+    let (sharing, alone): (Vec<_>, Vec<_>) = programs.iter().partition(|program| program.is_sharing());
     std::thread::scope(|scope| {
         let beside = scope.spawn(|| {
             let mut lane = Lane::new(path);
-            lane.run_all(&others, true)?;
-            let mut documentation = cargo();
-            documentation.args(["test", "--quiet", "--workspace", "--doc", "--", "--show-output"]);
-            lane.run("the examples in documentation", &mut documentation)?;
+            lane.run_all(&alone, true)?;
+            for (title, mut command) in others {
+                lane.run(title, &mut command)?;
+            }
             Ok::<_, anyhow::Error>(lane)
         });
         let mut lane = Lane::new(path);
@@ -94,15 +99,24 @@ impl TestProgram {
         SHARING.iter().any(|folder| self.folder.starts_with(folder)) && !is_alone
     }
 
+    /// Whether it is this test of this folder's package.
+    pub(crate) fn is(&self, folder: &str, name: &str) -> bool {
+        (self.folder.as_str(), self.name.as_str()) == (folder, name)
+    }
+
     /// As cargo would run it.
-    fn command(&self, gives_way: bool) -> Command {
-        let mut command = if gives_way {
-            let mut command = Command::new("nice");
-            command.args(["-n", NICE]).arg(&self.path);
-            command
-        } else {
-            Command::new(&self.path)
-        };
+    pub(crate) fn command(&self) -> Command {
+        self.command_by(Command::new(&self.path))
+    }
+
+    /// The same, giving way to others.
+    fn nice_command(&self) -> Command {
+        let mut nice = Command::new("nice");
+        nice.args(["-n", NICE]).arg(&self.path);
+        self.command_by(nice)
+    }
+
+    fn command_by(&self, mut command: Command) -> Command {
         let folder = root().join(&self.folder);
         command.args(["--quiet", "--show-output"]).env("CARGO_MANIFEST_DIR", &folder).current_dir(folder);
         command
@@ -124,7 +138,8 @@ impl<'a> Lane<'a> {
     fn run_all(&mut self, programs: &[&TestProgram], gives_way: bool) -> Result<()> {
         for program in programs {
             let title = format!("{}: {}", Path::new(&program.folder).display(), program.name);
-            self.run(&title, &mut program.command(gives_way))?;
+            let mut command = if gives_way { program.nice_command() } else { program.command() };
+            self.run(&title, &mut command)?;
         }
         Ok(())
     }
@@ -132,10 +147,52 @@ impl<'a> Lane<'a> {
     /// What it prints is shown when it is over, so that lines of two never mix.
     fn run(&mut self, title: &str, command: &mut Command) -> Result<()> {
         let begun = Instant::now();
-        let (passed, said) = self.skips.test_unseen(command.env("PATH", self.path).env(BUILT, "1"))?;
+        let (passed, said) = self.skips.test(command.env("PATH", self.path).env(BUILT, "1"))?;
         self.passed &= passed;
         let outcome = if passed { "passed" } else { "FAILED" };
         let mut shown = std::io::stdout().lock();
         write!(shown, "> {title}: {outcome}, {:.1} s\n{said}", begun.elapsed().as_secs_f64()).context("show a test")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{NOT_SHARING, TestProgram, run};
+    use crate::shell::root;
+    use crate::skips::Skips;
+    use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
+    use std::process::Command;
+
+    #[test]
+    fn tests_that_share_nothing_are_there_under_their_names() {
+        for (folder, name) in NOT_SHARING {
+            let tests = root().join(folder).join("tests");
+            let is_there = tests.join(format!("{name}.rs")).exists() || tests.join(name).join("main.rs").exists();
+            assert!(is_there, "{folder} has no test {name}");
+        }
+    }
+
+    fn program(scratch: &Path, folder: &str, name: &str, script: &str) -> TestProgram {
+        let path = scratch.join(name);
+        std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("a script");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("a program");
+        TestProgram { folder: folder.to_owned(), name: name.to_owned(), path }
+    }
+
+    #[test]
+    fn those_that_share_the_machine_never_run_at_once_and_each_failure_and_skip_counts() {
+        let scratch = tempfile::tempdir().expect("a directory");
+        let alone = format!("mkdir {0}/held && sleep 0.05 && rmdir {0}/held", scratch.path().display());
+        let sharing = |name| program(scratch.path(), "lab", name, &alone);
+        let (one, two, other) = (sharing("one"), sharing("two"), program(scratch.path(), "store", "other", "exit 0"));
+        let path = std::env::var_os("PATH").expect("a path");
+        let mut skips = Skips::default();
+        assert!(run(&[one, two, other], Vec::new(), &path, &mut skips).expect("they start"));
+        let skipping = program(scratch.path(), "apps/minervad", "skipping", "echo 'skipped: needs X'");
+        let mut failing = Command::new("sh");
+        failing.args(["-c", "exit 1"]);
+        assert!(!run(&[skipping], vec![("failing", failing)], &path, &mut skips).expect("they start"));
+        assert_eq!(skips.tell(), 1);
     }
 }

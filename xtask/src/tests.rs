@@ -1,5 +1,6 @@
 //! Every test, from cheap to dear.
 
+use crate::shell::cargo;
 use crate::skips::Skips;
 use crate::{fuzz, generate, lint, packages, sdk, test_programs};
 use anyhow::Result;
@@ -27,8 +28,11 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     match test_programs::build()? {
         Some(programs) => {
             passed &= generate::check()?;
-            passed &= test_programs::run(&programs, &packages::path_for_tests()?, &mut skips)?;
-            passed &= sdk::check(&mut skips)?;
+            let mut examples = cargo();
+            examples.args(["test", "--quiet", "--workspace", "--doc", "--", "--show-output"]);
+            let others = vec![("the examples in documentation", examples)];
+            passed &= test_programs::run(&programs, others, &packages::path_for_tests()?, &mut skips)?;
+            passed &= sdk::check(&mut skips, Some(&programs))?;
         }
         None => passed = false,
     }
