@@ -1,6 +1,5 @@
 //! Batch jobs: what a tenant that runs one moved, slice by slice, and what that says of its kind (Matteussi and Geyer 2018).
 
-use crate::{DeviceId, TenantId};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -134,28 +133,6 @@ pub struct JobProfile {
     pub disk_part: f64,
     /// What that makes it.
     pub intensity: DiskIntensity,
-}
-
-/// A run of a job that has ended.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct JobRun {
-    /// The job's name.
-    pub name: String,
-    /// Who ran it.
-    pub tenant: TenantId,
-    /// The disk that it used most.
-    pub device: DeviceId,
-    /// What was declared that it would move.
-    pub declared_bytes: Option<u64>,
-    /// What it was like.
-    pub profile: JobProfile,
-}
-
-impl JobRun {
-    /// Read and written in all.
-    pub fn bytes(&self) -> u64 {
-        self.profile.read_bytes.saturating_add(self.profile.write_bytes)
-    }
 }
 
 #[cfg(test)]

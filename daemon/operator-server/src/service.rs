@@ -104,7 +104,7 @@ impl Operator for Service {
     }
 
     async fn reload(&self, _: Request<v1::ReloadRequest>) -> Result<Response<v1::ReloadResponse>, Status> {
-        let result = self.ask(|answer| OperatorCall::Reload(answer)).await?;
+        let result = self.ask(OperatorCall::Reload).await?;
         let accepted = result.is_ok();
         let message = result.unwrap_or_else(|refused| refused);
         Ok(Response::new(v1::ReloadResponse { accepted, message }))

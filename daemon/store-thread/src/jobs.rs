@@ -128,7 +128,7 @@ pub(super) enum Acknowledged {
 #[derive(Debug)]
 pub enum Kept {
     /// For the engine.
-    Entry(Event),
+    Entry(Box<Event>),
     /// The answer to [`Memory::claim`], by its number.
     Claims(u64, Result<(), String>),
 }

@@ -352,11 +352,11 @@ impl Memory {
                 }
             }
             let entry = posting.entry.number;
-            all.push(Kept::Entry(match posted {
+            all.push(Kept::Entry(Box::new(match posted {
                 Ok(Entered::Fresh) => Event::Committed { entry, fresh: true, known: None },
                 Ok(Entered::Known(known)) => Event::Committed { entry, fresh: false, known },
                 Err(detail) => Event::CommitFailed { entry, detail },
-            }));
+            })));
         }
         all
     }

@@ -85,6 +85,17 @@ pub(super) fn seconds(seconds: f64) -> String {
     long_span((seconds.clamp(0.0, 1e9) * 1e9) as u64)
 }
 
+/// What was read, written and computed a second, in as many steps as there are.
+fn curves(run: &v1::JobRun) -> [(&'static str, Vec<f64>); 3] {
+    let of = |value: fn(&v1::JobStep) -> f64| run.steps.iter().map(value).collect();
+    let per_second = |bytes: u64, step: &v1::JobStep| bytes as f64 / step.seconds.max(f64::MIN_POSITIVE);
+    [
+        ("reads", run.steps.iter().map(|step| per_second(step.read_bytes, step)).collect()),
+        ("writes", run.steps.iter().map(|step| per_second(step.write_bytes, step)).collect()),
+        ("cores", of(|step| step.cores.unwrap_or(0.0))),
+    ]
+}
+
 #[cfg(test)]
 mod tests {
     use super::text;

@@ -1,7 +1,6 @@
 //! What runs of a job were like, as a page of its own.
 
-use super::profile::curves;
-use super::seconds;
+use super::{curves, seconds};
 use crate::figures::{rate, size};
 use crate::forecast::page::escaped;
 use crate::moment::show;

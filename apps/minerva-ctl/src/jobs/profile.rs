@@ -1,6 +1,6 @@
 //! What runs of a job were like, as text with bars over time.
 
-use super::{page, seconds};
+use super::{curves, page, seconds};
 use crate::figures::{rate, size, table};
 use crate::moment::show;
 use crate::output::{self, CommandStatus};
@@ -55,17 +55,6 @@ fn text(name: &str, runs: &[v1::JobRun]) -> String {
         text.push_str(&format!("{what:>6} {} up to {shown}\n", bars(&per_second, top)));
     }
     text
-}
-
-/// What was read, written and computed a second, in as many steps as there are.
-pub(super) fn curves(run: &v1::JobRun) -> [(&'static str, Vec<f64>); 3] {
-    let of = |value: fn(&v1::JobStep) -> f64| run.steps.iter().map(value).collect();
-    let per_second = |bytes: u64, step: &v1::JobStep| bytes as f64 / step.seconds.max(f64::MIN_POSITIVE);
-    [
-        ("reads", run.steps.iter().map(|step| per_second(step.read_bytes, step)).collect()),
-        ("writes", run.steps.iter().map(|step| per_second(step.write_bytes, step)).collect()),
-        ("cores", of(|step| step.cores.unwrap_or(0.0))),
-    ]
 }
 
 /// A bar a cell; several steps make one where there are many.

@@ -206,7 +206,7 @@ impl Driver {
     pub(crate) fn take_acknowledgements(&mut self) {
         for acknowledged in self.memory.acknowledged() {
             match acknowledged {
-                Kept::Entry(event) => self.feed(event),
+                Kept::Entry(event) => self.feed(*event),
                 Kept::Claims(number, kept) => self.claims_kept(number, kept),
             }
         }
