@@ -174,6 +174,29 @@ pub(crate) enum ReproduceCommand {
     Proactive(ReproduceWorthArguments),
     /// Minerva's Fig. 3-d against 3-e: two tenants alternate between the disk and other work.
     Interleave(ReproduceWorthArguments),
+    /// Scene one and Fig. 2 at every scale, level and meaning of the deadline, each tenant by name: a table as JSON and text.
+    Table(ReproduceTableArguments),
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ReproduceTableArguments {
+    /// Which disk to emulate.
+    #[arg(long, default_value = "sata7200-80g")]
+    pub(crate) profile: String,
+    /// Multiply the bytes and times; each is measured. At 1 a run takes seven minutes, and there are seven a round.
+    #[arg(long, value_delimiter = ',', default_value = "0.1,0.25,1")]
+    pub(crate) scale: Vec<f64>,
+    /// Rounds; in each equal weights and every way play once, in an order that is drawn. The medians count.
+    #[arg(long, default_value_t = 2)]
+    pub(crate) rounds: u32,
+    /// Seed of the order; drawn and printed unless given.
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// Where to write `table.json` and `table.txt`, anew after each scene.
+    #[arg(long, default_value = "minerva-table")]
+    pub(crate) folder: PathBuf,
+    #[command(flatten)]
+    pub(crate) output: Output,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -318,9 +341,15 @@ pub(crate) struct KillRestoreArguments {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct IdleArguments {
-    /// Which disks to emulate.
-    #[arg(long, value_delimiter = ',', default_value = "sata7200-80g,sata-ssd")]
+    /// Which disks to emulate; by default sata7200-80g and sata-ssd, in the guest sata7200-80g.
+    #[arg(long, value_delimiter = ',')]
     pub(crate) profile: Vec<String>,
+    /// Only the guest, on cgroup v2.
+    #[arg(long, conflicts_with = "no_guest")]
+    pub(crate) guest: bool,
+    /// Leave out the guest, in which cgroup v2 is measured where this machine has v1.
+    #[arg(long)]
+    pub(crate) no_guest: bool,
     /// Under which elevators.
     #[arg(long, value_delimiter = ',', default_value = "bfq,mq-deadline")]
     pub(crate) elevator: Vec<String>,
@@ -440,14 +469,20 @@ pub(crate) struct VmTagsArguments {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct AgainstKernelArguments {
     /// Only these scenes.
-    #[arg(long, value_delimiter = ',', value_parser = minerva_lab::contest::CONTESTS)]
+    #[arg(long, value_delimiter = ',', value_parser = crate::arms::SCENES)]
     pub(crate) scene: Vec<String>,
     /// Only these arms.
-    #[arg(long, value_delimiter = ',', value_parser = crate::arms::ARMS)]
+    #[arg(long, value_delimiter = ',', value_parser = crate::arms::ALL_ARMS)]
     pub(crate) arm: Vec<String>,
-    /// Which disks to emulate.
-    #[arg(long, value_delimiter = ',', default_value = "sata7200-80g,sata-ssd")]
+    /// Which disks to emulate; by default sata7200-80g and sata-ssd, on cgroup v2 slow-ssd.
+    #[arg(long, value_delimiter = ',')]
     pub(crate) profile: Vec<String>,
+    /// Only the guest: without an elevator, through iocost and through caps, as on a host with NVMe and cgroup v2.
+    #[arg(long, conflicts_with = "no_guest")]
+    pub(crate) guest: bool,
+    /// Leave out the guest, which by default follows when all arms play.
+    #[arg(long)]
+    pub(crate) no_guest: bool,
     /// Rounds; in each every arm plays once, in an order that is drawn. The medians count.
     #[arg(long, default_value_t = 3)]
     pub(crate) rounds: u32,

@@ -75,7 +75,9 @@ fn minerva_is_set_against_the_kernel() {
     let paths = ["--runs", runs.to_str().unwrap(), "--plots", folder.to_str().unwrap()];
     let Some(lines) = figure(&[&arguments[..], &further[..], &paths[..]].concat()) else { return };
     let has = |part: &str| lines.iter().any(|line| line["detail"].as_str().unwrap().contains(part));
-    for part in ["short-2, completion of the short", "commit-1, done by the victim", "whole disk", "over 1 scenes"] {
+    for part in
+        ["short-2, minerva, completion of the short", "commit-1, minerva, done by", "whole disk", "over 1 scenes"]
+    {
         assert!(has(part), "{part} is missing in {lines:?}");
     }
     assert!(lines.iter().all(|line| line["value"].as_f64().is_some_and(|value| value > 0.0)), "{lines:?}");
@@ -84,4 +86,25 @@ fn minerva_is_set_against_the_kernel() {
     assert_eq!(kept.len(), 2 * (2 + 3));
     assert!(folder.join("against-kernel-short-2-sata7200-80g.svg").exists());
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// The harness where the kernel's elevators read no weights, small: one round in a guest, through iocost and through caps.
+#[test]
+fn minerva_is_set_against_nobody_without_an_elevator() {
+    let arguments =
+        ["against-kernel", "--guest", "--scene", "short-2", "--rounds", "1", "--scale", "0.2", "--seed", "7"];
+    let Some(lines) = figure(&arguments) else { return };
+    if lines[0]["value"].is_null() {
+        println!("skipped: {}", lines[0]["detail"]);
+        return;
+    }
+    for arm in ["minerva-iocost", "minerva-max"] {
+        for what in ["completion of the short", "completion of the heavy", "whole disk"] {
+            let part = format!("slow-ssd, short-2, {arm}, {what}");
+            let line = lines.iter().find(|line| line["detail"].as_str().unwrap().starts_with(&part));
+            let line = line.unwrap_or_else(|| panic!("{part} is missing in {lines:?}"));
+            assert!(line["value"].as_f64().is_some_and(|value| value > 0.0), "{line}");
+            assert!(line["detail"].as_str().unwrap().contains("baseline none"), "{line}");
+        }
+    }
 }

@@ -3,9 +3,11 @@
 //! A scene is a table of tenants ([`Contest`]); [`run_scene`](crate::scene::run_scene) plays it under each arm, and
 //! [`judge`] says what came of it, against the best single arm of the kernel's own.
 
+mod calibration;
 mod judge;
 mod plot;
 
+pub use calibration::calibrate;
 pub use judge::{Goals, Judgement, Row, judge};
 pub use plot::plot;
 
@@ -20,6 +22,10 @@ const HEAD_START: Nanos = Nanos::from_secs(5);
 const SCAN_BYTES: u32 = 256 << 10;
 /// What a database reads or writes at once.
 const PAGE_BYTES: u32 = 8 << 10;
+
+/// What a buffered writer writes at once, and how long its file is.
+const WRITE_BYTES: u32 = 64 << 10;
+const FILE_BYTES: u64 = 48 << 20;
 
 /// Over how much of the disk a database lies.
 const REGION_BYTES: u64 = 4 << 30;
@@ -45,10 +51,11 @@ struct Speed {
 
 impl Speed {
     fn of(profile: &str) -> Self {
-        if profile.contains("ssd") {
-            Self { sequential: 8.0, random: 60.0 }
-        } else {
-            Self { sequential: 1.0, random: 1.0 }
+        match profile {
+            // Its random jobs wait behind scanners, as on any disk of which the cable is the narrowest part.
+            "slow-ssd" => Self { sequential: 0.5, random: 0.5 },
+            profile if profile.contains("ssd") => Self { sequential: 8.0, random: 60.0 },
+            _ => Self { sequential: 1.0, random: 1.0 },
         }
     }
 }
@@ -65,8 +72,14 @@ pub struct Contest {
 /// The scenes there are, in the order in which they are played.
 pub const CONTESTS: [&str; 8] = ["demo", "short-2", "short-3", "commit-1", "commit-2", "lasting", "mixed-16", "deep"];
 
+/// The scenes for cgroup v2 without BFQ, where a buffered write is charged to its tenant.
+pub const CONTESTS_V2: [&str; 3] = ["demo", "short-2", BUFFERED];
+
+/// A victim that writes through the page cache; not for a machine with much memory, which takes all that it writes at once.
+pub const BUFFERED: &str = "buffered";
+
 impl Contest {
-    /// The scene `name` of [`CONTESTS`] for a disk of this profile, its work or time multiplied by `scale`.
+    /// The scene `name` of [`CONTESTS`] or [`CONTESTS_V2`] for a disk of this profile, its work or time multiplied by `scale`.
     pub fn of(name: &str, profile: &str, scale: f64) -> Option<Self> {
         let cast = Cast { speed: Speed::of(profile), scale };
         let tenants = match name {
@@ -83,6 +96,7 @@ impl Contest {
             "lasting" => cast.beside_lasting_scanners(60, (0..1).map(|index| cast.reads_long(index, 60))),
             "mixed-16" => cast.mixed(),
             "deep" => cast.deep(18),
+            BUFFERED => cast.beside_lasting_scanners(18, [cast.writes_buffered(18)].into_iter()),
             _ => return None,
         };
         let (mut tenants, roles): (Vec<TenantPlan>, Vec<Role>) = tenants.into_iter().unzip();
@@ -188,6 +202,12 @@ impl Cast {
         TenantPlan { starts_at, lasts: Some(self.seconds(seconds)), ..plan }
     }
 
+    fn writes_buffered(self, seconds: u64) -> TenantPlan {
+        let plan = self.plan("buffered writes".to_owned(), Access::BufferedWrite, WRITE_BYTES, 0.0, 1);
+        let lasts = Some(self.seconds(seconds));
+        TenantPlan { starts_at: HEAD_START, region_bytes: Some(FILE_BYTES), lasts, ..plan }
+    }
+
     fn reads_long(self, _: u32, seconds: u64) -> TenantPlan {
         let plan = self.plan("random reads".to_owned(), Access::RandomRead, PAGE_BYTES, 0.0, 1);
         TenantPlan { starts_at: HEAD_START, lasts: Some(self.seconds(seconds)), ..plan }
@@ -236,12 +256,12 @@ impl Cast {
 
 #[cfg(test)]
 mod tests {
-    use super::{CONTESTS, Contest, Role};
+    use super::{CONTESTS, CONTESTS_V2, Contest, Role};
 
     #[test]
     fn every_scene_has_heavy_ones_first_and_regions_of_their_own() {
-        for name in CONTESTS {
-            for profile in ["sata7200-80g", "sata-ssd"] {
+        for name in CONTESTS.into_iter().chain(CONTESTS_V2) {
+            for profile in ["sata7200-80g", "sata-ssd", "slow-ssd"] {
                 let contest = Contest::of(name, profile, 1.0).unwrap();
                 let tenants = &contest.scene.tenants;
                 assert_eq!(tenants.len(), contest.roles.len());

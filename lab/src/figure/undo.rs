@@ -6,7 +6,7 @@ use crate::daemon::{Daemon, DaemonConfig, quoted};
 use crate::disk::{Disk, DiskSpec, RUNTIME_DIRECTORY};
 use crate::error::{At, LabError, Result};
 use crate::figure::SHARES;
-use crate::scene::Directory;
+use crate::scene::{Calibrated, Directory};
 use crate::workload::bytes_at;
 use crate::workload::{CgroupParent, Progress, Worker, WorkerProgram};
 use minerva_model::{BackEnd, DeviceId, Nanos};
@@ -30,7 +30,6 @@ const IOCOST_MODEL: &str =
     "ctrl=user model=linear rbps=8000000 rseqiops=100 rrandiops=60 wbps=8000000 wseqiops=100 wrandiops=60";
 /// What the operator says the disk delivers where shares become caps: less than the two read without, so that caps hold them.
 const CAPPED_BANDWIDTH: &str = "4MB";
-const IOCOST_QOS: &str = "enable=1 ctrl=user rpct=0 rlat=250000 wpct=0 wlat=250000 min=100 max=100";
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -77,8 +76,9 @@ pub fn undo_bites(plan: &UndoPlan, program: &WorkerProgram, interrupted: &Atomic
     if plan.back_end == BackEnd::ThrottleV1 {
         arm_counters(disk.info().id, &parent)?;
     }
-    let _calibrated =
-        (plan.back_end == BackEnd::IoCost).then(|| Calibrated::new(disk.info().id, &parent)).transpose()?;
+    let _calibrated = (plan.back_end == BackEnd::IoCost)
+        .then(|| Calibrated::new(disk.info().id, &parent, IOCOST_MODEL))
+        .transpose()?;
     let directory = Directory::create(Path::new(RUNTIME_DIRECTORY).join(format!("undo-{}", std::process::id())))?;
     let further = further(plan.back_end, &disk, &parent);
     let config = DaemonConfig {
@@ -154,31 +154,6 @@ pub(super) fn arm_counters(device: DeviceId, parent: &CgroupParent) -> Result<()
         fs::write(&path, format!("{device} {limit}")).at("write", &path)?;
     }
     Ok(())
-}
-
-/// A disk that is set up for iocost; dropping it turns iocost off for it.
-struct Calibrated {
-    device: DeviceId,
-    root: PathBuf,
-}
-
-impl Calibrated {
-    fn new(device: DeviceId, parent: &CgroupParent) -> Result<Self> {
-        let root = parent.path().parent().unwrap_or(parent.path()).to_owned();
-        let calibrated = Self { device, root };
-        for (file, line) in [("io.cost.model", IOCOST_MODEL), ("io.cost.qos", IOCOST_QOS)] {
-            let path = calibrated.root.join(file);
-            fs::write(&path, format!("{device} {line}")).at("write", &path)?;
-        }
-        Ok(calibrated)
-    }
-}
-
-impl Drop for Calibrated {
-    fn drop(&mut self) {
-        // It goes with the disk in any case.
-        let _ = fs::write(self.root.join("io.cost.qos"), format!("{} enable=0", self.device));
-    }
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ mod compare;
 mod endogenic;
 mod hour;
 mod html;
+mod iocost;
 mod known;
 mod machine;
 mod plot;
@@ -23,6 +24,7 @@ pub use compare::{Comparison, TenantChange, signed_percent};
 pub use endogenic::{ENDOGENIC_SCALE_DEFAULT, EndogenicPlan, PAPER_ENDOGENIC, endogenic_slice_ms};
 pub use hour::{Hour, play_hour};
 pub use html::write_report;
+pub use iocost::{IoCostModel, WithIoCost};
 pub use known::Known;
 pub use machine::check_machine;
 pub use result::{Phase, RunResult, Series, TenantResult, jain_index};
@@ -32,6 +34,7 @@ pub use steering::{Equal, FixedWeights, Minervad, Steered, Steering, SteeringCon
 pub use table::render_table;
 pub use words::in_plain_words;
 
+pub(crate) use iocost::Calibrated;
 pub(crate) use steering::Directory;
 
 use crate::workload::{Access, Appearance, Compute, Part, Rests};

@@ -76,7 +76,7 @@ pub struct RunResult {
 
 impl RunResult {
     /// Works out the numbers from what the workers reported; both slices are in the order of the scene.
-    pub(super) fn new(scene: &Scene, steering: &str, origin: Nanos, results: &[WorkerResult]) -> Self {
+    pub(crate) fn new(scene: &Scene, steering: &str, origin: Nanos, results: &[WorkerResult]) -> Self {
         let tenants: Vec<TenantResult> =
             scene.tenants.iter().zip(results).map(|(plan, result)| tenant_result(plan, result, origin)).collect();
         let end = results.iter().map(|result| result.finished.ended).max().unwrap_or(origin);

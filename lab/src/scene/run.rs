@@ -4,7 +4,7 @@ use super::{RunResult, Scene, Steering, SteeringContext, TenantInScene, TenantPl
 use crate::clock::boottime;
 use crate::disk::{Disk, DiskSpec, FileSystem, RUNTIME_DIRECTORY};
 use crate::error::{LabError, Result};
-use crate::workload::{Access, CgroupParent, TakesPart, Worker, WorkerProgram, WorkloadSpec};
+use crate::workload::{CgroupParent, TakesPart, Worker, WorkerProgram, WorkloadSpec};
 use minerva_model::Nanos;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,7 +41,7 @@ pub fn run_scene(
     watch: &mut dyn FnMut(&Live),
 ) -> Result<RunResult> {
     let mut spec = DiskSpec::new(format!("demo-{}", std::process::id()), stage.profile);
-    let needs_files = scene.tenants.iter().any(|plan| plan.access == Access::Commit);
+    let needs_files = scene.tenants.iter().any(|plan| plan.access.is_buffered());
     let contents = needs_files.then(|| Contents(Path::new(RUNTIME_DIRECTORY).join(format!("{}.contents", spec.name))));
     spec.backing = contents.as_ref().map(|contents| contents.0.clone());
     // Dropped in the opposite order: the file system, the disk, what the disk held.
@@ -98,14 +98,14 @@ pub(super) fn job(plan: &TenantPlan, disk: &Disk, files: Option<&FileSystem>, so
     let start = ((size as f64 * plan.region.clamp(0.0, 1.0)) as u64 / block * block).min(size.saturating_sub(block));
     WorkloadSpec {
         tenant: plan.name.clone(),
-        path: match files.filter(|_| plan.access == Access::Commit) {
+        path: match files.filter(|_| plan.access.is_buffered()) {
             Some(files) => files.path().join(&plan.name),
             None => disk.device().to_owned(),
         },
         access: plan.access,
         bytes: plan.lasts.is_none().then_some(plan.bytes),
         block_bytes: plan.block_bytes,
-        region_start: start,
+        region_start: if plan.access.is_buffered() { 0 } else { start },
         region_bytes: plan.region_bytes.unwrap_or(plan.bytes).min((size - start) / block * block),
         depth: plan.depth,
         compute: plan.compute,

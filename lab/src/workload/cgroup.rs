@@ -71,6 +71,8 @@ impl CgroupParent {
         if parent.hierarchy.version == CgroupVersion::V2 {
             let control = parent.path.join("cgroup.subtree_control");
             fs::write(&control, "+io").at("enable the io controller in", &control)?;
+            // So that a buffered write is charged to its tenant; where it cannot be had all else is as it is.
+            let _ = fs::write(&control, "+memory");
         }
         Ok(parent)
     }

@@ -51,6 +51,16 @@ pub enum Access {
     /// Appends a block to a file and syncs it, block by block, through the page cache: what a database does that commits. The
     /// path is that of the file.
     Commit,
+    /// Writes a file from its start on through the page cache, over and over, and syncs nothing: the kernel writes it back, and holds
+    /// the writer up when too much waits for that. The path is that of the file.
+    BufferedWrite,
+}
+
+impl Access {
+    /// Of a file, and through the page cache.
+    pub(crate) const fn is_buffered(self) -> bool {
+        matches!(self, Self::Commit | Self::BufferedWrite)
+    }
 }
 
 /// What a worker does with what it reads.
@@ -68,7 +78,7 @@ pub enum Compute {
 pub struct WorkloadSpec {
     /// Whose work it is, for messages and tables.
     pub tenant: String,
-    /// The block device or file. It is opened with `O_DIRECT`, except by one that commits.
+    /// The block device or file. It is opened with `O_DIRECT`, except where it is a file that is written.
     pub path: PathBuf,
     /// Order and direction.
     pub access: Access,

@@ -70,7 +70,7 @@ fn open_for(spec: &WorkloadSpec) -> Result<OwnedFd> {
         let message = format!("{}: a depth of {} is for reads without compute, from 1", spec.tenant, spec.depth);
         return Err(LabError::BadPlan(message));
     }
-    if spec.access == Access::Commit {
+    if spec.access.is_buffered() {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::CLOEXEC;
         return rustix::fs::open(&spec.path, flags, Mode::RUSR | Mode::WUSR).at("create", &spec.path);
     }
@@ -153,7 +153,9 @@ fn transfer(spec: &WorkloadSpec, file: &OwnedFd, buffer: &mut [u8], offset: u64)
     while done < buffer.len() {
         let at = offset + done as u64;
         let moved = match spec.access {
-            Access::SequentialWrite => rustix::io::pwrite(file, &buffer[done..], at).at("write to", &spec.path)?,
+            Access::SequentialWrite | Access::BufferedWrite => {
+                rustix::io::pwrite(file, &buffer[done..], at).at("write to", &spec.path)?
+            }
             _ => rustix::io::pread(file, &mut buffer[done..], at).at("read from", &spec.path)?,
         };
         if moved == 0 {

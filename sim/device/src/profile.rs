@@ -105,10 +105,11 @@ fn line_of(text: &str, message: &str) -> usize {
     text.lines().position(|line| line.trim_start().starts_with(key)).map_or(1, |index| index + 1)
 }
 
-const BUILT_IN: [(&str, &str); 3] = [
+const BUILT_IN: [(&str, &str); 4] = [
     ("sata7200-80g", include_str!("../profiles/sata7200-80g.toml")),
     ("sas10k-300g", include_str!("../profiles/sas10k-300g.toml")),
     ("sata-ssd", include_str!("../profiles/sata-ssd.toml")),
+    ("slow-ssd", include_str!("../profiles/slow-ssd.toml")),
 ];
 
 /// A built-in profile by name.
@@ -119,7 +120,7 @@ pub fn profile(name: &str) -> Option<Profile> {
 
 /// The names that [`profile`] knows.
 pub fn profile_names() -> &'static [&'static str] {
-    &["sata7200-80g", "sas10k-300g", "sata-ssd"]
+    &["sata7200-80g", "sas10k-300g", "sata-ssd", "slow-ssd"]
 }
 
 #[cfg(test)]
@@ -139,7 +140,7 @@ mod tests {
     proptest::proptest! {
         /// Any numbers either are refused or make a disk that serves requests.
         #[test]
-        fn no_number_makes_a_disk_fall(which in 0usize..3, place in 0usize..40, number in proptest::prop_oneof![
+        fn no_number_makes_a_disk_fall(which in 0usize..4, place in 0usize..40, number in proptest::prop_oneof![
             proptest::prelude::Just("nan".to_owned()), proptest::prelude::Just("inf".to_owned()),
             proptest::prelude::Just("-1".to_owned()), proptest::prelude::Just("0".to_owned()),
             proptest::prelude::Just("1e300".to_owned()), proptest::prelude::Just("4294967295".to_owned()),

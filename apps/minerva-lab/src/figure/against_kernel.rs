@@ -1,73 +1,159 @@
 //! `minerva-lab figure against-kernel`: Minerva against each elevator as the kernel ships it, in one run, in drawn order.
 
-use super::{Line, SLICE_MS, drawn_seed, median};
-use crate::arms::{ARMS, STEERED};
+use super::{Line, SLICE_MS, drawn_seed, in_guest, median};
+use crate::arms::{ARMS, ARMS_V2, STEERED, STEERED_V2, UNSTEERED, arm};
 use crate::cli::AgainstKernelArguments;
-use crate::{binaries, signals};
+use crate::{binaries, output, signals};
 use anyhow::Context as _;
-use minerva_lab::contest::{CONTESTS, Contest, Goals, Judgement, judge, plot};
-use minerva_lab::scene::{Arm, Equal, Minervad, RunResult, Stage, Steering, run_scene};
-use minerva_lab::workload::WorkerProgram;
+use minerva_lab::contest::{CONTESTS, CONTESTS_V2, Contest, Goals, Judgement, calibrate, judge, plot};
+use minerva_lab::scene::{IoCostModel, Minervad, RunResult, Stage, run_scene};
+use minerva_lab::workload::{WorkerProgram, blkio_version};
+use minerva_model::CgroupVersion;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::time::Duration;
 
-/// The arm under which the times alone are taken.
-const ALONE: &str = "bfq";
+/// On cgroup v2 there is one profile, slow enough for a guest whose processors are emulated.
+const PROFILES: [&str; 2] = ["sata7200-80g", "sata-ssd"];
+const PROFILES_V2: [&str; 1] = ["slow-ssd"];
+/// What a buffered writer may have waiting in the guest; else its memory takes all that it writes.
+const DIRTY_LIMITS: &str =
+    "echo 16777216 > /proc/sys/vm/dirty_bytes; echo 4194304 > /proc/sys/vm/dirty_background_bytes";
+/// For a guest to boot, and for each run there.
+const BOOT: Duration = Duration::from_secs(180);
+const RUN: Duration = Duration::from_secs(240);
 
 pub(super) fn run(arguments: &AgainstKernelArguments) -> anyhow::Result<()> {
-    let chosen = |all: &[&'static str], wanted: &[String]| -> Vec<&'static str> {
-        all.iter().copied().filter(|one| wanted.is_empty() || wanted.iter().any(|name| name == one)).collect()
-    };
-    let (scenes, arms) = (chosen(&CONTESTS, &arguments.scene), chosen(&ARMS, &arguments.arm));
     anyhow::ensure!(arguments.scale > 0.0, "a scale of {} is no good: use one above 0", arguments.scale);
-    let daemon = binaries::minervad(&arguments.output)?;
-    let interrupted = signals::interrupt_flag()?;
-    let program = WorkerProgram::own()?;
-    let mut play = Play {
-        arguments,
-        arms,
-        daemon,
-        random: fastrand::Rng::with_seed(drawn_seed(arguments.seed)),
-        runs: Vec::new(),
-    };
-    let mut short = Vec::new();
-    for profile in &arguments.profile {
-        let stage = Stage { program: &program, profile, interrupted: &interrupted };
-        for scene in &scenes {
-            let contest = Contest::of(scene, profile, arguments.scale).context("an unknown scene")?;
-            let judgement = play.contest(&contest, &stage)?;
-            if let Some(judgement) = &judgement {
-                eprint!("{profile}, baseline {}: {}", judgement.baseline, judgement.table);
-                print_rows(arguments, scene, profile, judgement)?;
-                short.extend(judgement.short);
-            }
-            // After each scene, so that a long run that is interrupted keeps what it has.
-            play.write_runs()?;
+    if arguments.guest {
+        return measure_in_guest(arguments);
+    }
+    Cast::of(blkio_version()).measure(arguments)?;
+    let all = arguments.arm.is_empty() && arguments.scene.is_empty();
+    match blkio_version() {
+        CgroupVersion::V1 if all && !arguments.no_guest => measure_in_guest(arguments),
+        _ => Ok(()),
+    }
+}
+
+/// Who plays what on a machine, and what is asked of them.
+struct Cast {
+    scenes: &'static [&'static str],
+    arms: &'static [&'static str],
+    profiles: &'static [&'static str],
+    /// Minerva's arms that are judged.
+    steered: &'static [&'static str],
+    /// The arm under which the times alone are taken.
+    alone: &'static str,
+    goals: Goals,
+}
+
+impl Cast {
+    fn of(version: CgroupVersion) -> Self {
+        match version {
+            CgroupVersion::V2 => Self {
+                scenes: &CONTESTS_V2,
+                arms: &ARMS_V2,
+                profiles: &PROFILES_V2,
+                steered: &STEERED_V2,
+                alone: UNSTEERED,
+                goals: Goals::beside_nobody(UNSTEERED),
+            },
+            _ => Self {
+                scenes: &CONTESTS,
+                arms: &ARMS,
+                profiles: &PROFILES,
+                steered: &[STEERED],
+                alone: "bfq",
+                goals: Goals::default(),
+            },
         }
     }
-    if !short.is_empty() {
-        overall(&short).print(arguments.output.json)?;
+
+    fn measure(&self, arguments: &AgainstKernelArguments) -> anyhow::Result<()> {
+        let (scenes, arms) = (chosen(self.scenes, &arguments.scene), chosen(self.arms, &arguments.arm));
+        let profiles = match arguments.profile.is_empty() {
+            true => self.profiles.iter().map(|name| (*name).to_owned()).collect(),
+            false => arguments.profile.clone(),
+        };
+        let daemon = Minervad::new(binaries::minervad(&arguments.output)?, SLICE_MS);
+        let interrupted = signals::interrupt_flag()?;
+        let program = WorkerProgram::own()?;
+        let random = fastrand::Rng::with_seed(drawn_seed(arguments.seed));
+        let mut play = Play { cast: self, arguments, arms, daemon, model: None, random, runs: Vec::new() };
+        let mut short = Vec::new();
+        for profile in &profiles {
+            let stage = Stage { program: &program, profile, interrupted: &interrupted };
+            if play.arms.iter().any(|arm| arm.ends_with("iocost")) {
+                let model = calibrate(&stage)?;
+                eprintln!("{profile}: {model:?}");
+                play.model = Some(model);
+            }
+            for scene in &scenes {
+                let contest = Contest::of(scene, profile, arguments.scale).context("an unknown scene")?;
+                for (steered, judgement) in play.contest(&contest, &stage)? {
+                    eprint!("{profile}, {steered}, baseline {}: {}", judgement.baseline, judgement.table);
+                    print_rows(arguments, steered, &format!("{profile}, {scene}"), &judgement)?;
+                    short.extend(judgement.short.filter(|_| steered == STEERED));
+                }
+                // After each scene, so that a long run that is interrupted keeps what it has.
+                play.write_runs()?;
+            }
+        }
+        if !short.is_empty() {
+            overall(&short).print(arguments.output.json)?;
+        }
+        Ok(())
     }
-    Ok(())
+}
+
+/// Those of `all` that are wanted, or all.
+fn chosen(all: &[&'static str], wanted: &[String]) -> Vec<&'static str> {
+    all.iter().copied().filter(|one| wanted.is_empty() || wanted.iter().any(|name| name == one)).collect()
+}
+
+/// The same in a guest, whose kernel has the io controller of cgroup v2.
+fn measure_in_guest(arguments: &AgainstKernelArguments) -> anyhow::Result<()> {
+    let AgainstKernelArguments { scale, rounds, .. } = arguments;
+    let seed = drawn_seed(arguments.seed);
+    let mut figure = format!("against-kernel --seed {seed} --scale {scale} --rounds {rounds}");
+    for (option, values) in [("scene", &arguments.scene), ("arm", &arguments.arm), ("profile", &arguments.profile)] {
+        if !values.is_empty() {
+            figure.push_str(&format!(" --{option} {}", values.join(",")));
+        }
+    }
+    let runs = chosen(&CONTESTS_V2, &arguments.scene).len() * chosen(&ARMS_V2, &arguments.arm).len();
+    let patience = BOOT + RUN.mul_f64(runs as f64 * f64::from((*rounds).max(1)) * scale.max(1.0));
+    match in_guest::prepared_figure(DIRTY_LIMITS, &figure, &arguments.output, patience)? {
+        Ok(lines) => output::line(lines),
+        Err(why) => {
+            let (goal, detail) = ("through iocost and caps".to_owned(), format!("no guest here: {why}"));
+            let unit = "of the baseline";
+            Line { id: "against-kernel", value: f64::NAN, unit, goal, met: false, detail }.print(arguments.output.json)
+        }
+    }
 }
 
 /// What all scenes are played with, and what came of them.
 struct Play<'a> {
+    cast: &'a Cast,
     arguments: &'a AgainstKernelArguments,
     arms: Vec<&'static str>,
-    daemon: PathBuf,
+    daemon: Minervad,
+    /// What iocost is told of the disk.
+    model: Option<IoCostModel>,
     random: fastrand::Rng,
     runs: Vec<serde_json::Value>,
 }
 
 impl Play<'_> {
     /// Every round of one scene, and each kind of its tenants alone.
-    fn contest(&mut self, contest: &Contest, stage: &Stage<'_>) -> anyhow::Result<Option<Judgement>> {
+    fn contest(&mut self, contest: &Contest, stage: &Stage<'_>) -> anyhow::Result<Vec<(&'static str, Judgement)>> {
         let name = &contest.scene.name;
         let mut alone = BTreeMap::new();
         for (index, scene) in contest.alone() {
             eprintln!("{} {name}: {} alone", stage.profile, scene.tenants[0].description);
-            alone.insert(index, self.once(&scene, ALONE, 0, stage)?);
+            alone.insert(index, self.once(&scene, self.cast.alone, 0, stage)?);
         }
         let mut runs: BTreeMap<String, Vec<RunResult>> = BTreeMap::new();
         for round in 1..=self.arguments.rounds.max(1) {
@@ -81,42 +167,25 @@ impl Play<'_> {
                 runs.entry(arm.to_owned()).or_default().push(run);
             }
         }
-        let judgement = judge(contest, &runs, STEERED, &alone, &Goals::default());
-        if let (Some(folder), Some(_)) = (&self.arguments.plots, &judgement) {
+        let steered = self.cast.steered.iter();
+        let judged = steered.filter_map(|arm| Some((*arm, judge(contest, &runs, arm, &alone, &self.cast.goals)?)));
+        let judged: Vec<_> = judged.collect();
+        if let Some(folder) = self.arguments.plots.as_ref().filter(|_| !judged.is_empty()) {
             write_plot(folder, contest, stage.profile, &runs)?;
         }
-        Ok(judgement)
+        Ok(judged)
     }
 
     fn once(
         &mut self,
         scene: &minerva_lab::scene::Scene,
-        arm: &str,
+        name: &str,
         round: u32,
         stage: &Stage<'_>,
     ) -> anyhow::Result<RunResult> {
-        let run = run_scene(scene, &self.arm(arm), stage, &mut |_| ())?;
-        self.runs.push(serde_json::json!({ "profile": stage.profile, "arm": arm, "round": round, "run": run }));
+        let run = run_scene(scene, &arm(name, &self.daemon, self.model), stage, &mut |_| ())?;
+        self.runs.push(serde_json::json!({ "profile": stage.profile, "arm": name, "round": round, "run": run }));
         Ok(run)
-    }
-
-    fn arm(&self, name: &str) -> Arm {
-        let steering: Box<dyn Steering> = match name {
-            name if name.starts_with(STEERED) => {
-                let disk_keys = match name {
-                    "minerva-strict" => "strict_guarantees = true",
-                    "minerva-by-use" => "strict_guarantees_by_use = true",
-                    _ => "",
-                };
-                Box::new(Minervad { disk_keys: disk_keys.to_owned(), ..Minervad::new(self.daemon.clone(), SLICE_MS) })
-            }
-            _ => Box::new(Equal),
-        };
-        let elevator = match name {
-            name if name.starts_with("bfq") || name.starts_with(STEERED) => "bfq",
-            elevator => elevator,
-        };
-        Arm { name: name.to_owned(), elevator: elevator.to_owned(), low_latency: !name.ends_with("-low-0"), steering }
     }
 
     fn write_runs(&self) -> anyhow::Result<()> {
@@ -128,8 +197,8 @@ impl Play<'_> {
 
 fn print_rows(
     arguments: &AgainstKernelArguments,
+    steered: &str,
     scene: &str,
-    profile: &str,
     judgement: &Judgement,
 ) -> anyhow::Result<()> {
     for row in &judgement.rows {
@@ -140,7 +209,7 @@ fn print_rows(
             goal: row.goal.clone(),
             met: row.met,
             detail: format!(
-                "{profile}, {scene}, {}: {} ({} rounds, scale {})",
+                "{scene}, {steered}, {}: {} ({} rounds, scale {})",
                 row.what, row.detail, arguments.rounds, arguments.scale
             ),
         };

@@ -1,11 +1,20 @@
 //! `minerva-lab figure idle`
 
-use super::{Line, drawn_seed, median};
+use super::{Line, drawn_seed, in_guest, median};
 use crate::cli::IdleArguments;
-use crate::{binaries, signals};
+use crate::{binaries, output, signals};
 use minerva_lab::figure::{Alone, Beside, IdlePlan, idle};
-use minerva_lab::workload::{Latency, WorkerProgram};
-use minerva_model::Nanos;
+use minerva_lab::workload::{Latency, WorkerProgram, blkio_version};
+use minerva_model::{CgroupVersion, Nanos};
+use std::time::Duration;
+
+const PROFILES: [&str; 2] = ["sata7200-80g", "sata-ssd"];
+/// Processors are emulated there, so the disk is one that is slow beside them.
+const PROFILE_IN_GUEST: &str = PROFILES[0];
+/// For a guest to boot; and in each window, what stands around it counted in.
+const BOOT: Duration = Duration::from_secs(240);
+const AROUND_A_WINDOW: u64 = 15;
+const WINDOWS_A_ROUND: u64 = 12;
 
 /// What others may lose beside a tenant at `idle`, in percent of their throughput and of their p99.
 const LOSS_PERCENT_MAX: f64 = 3.0;
@@ -14,10 +23,25 @@ const P99_PERCENT_MAX: f64 = 10.0;
 const ALONE_PERCENT_MIN: f64 = 90.0;
 
 pub(super) fn run(arguments: &IdleArguments) -> anyhow::Result<()> {
+    let seed = drawn_seed(arguments.seed);
+    if arguments.guest {
+        return measure_in_guest(arguments, seed);
+    }
+    measure(arguments, seed)?;
+    match blkio_version() {
+        CgroupVersion::V1 if !arguments.no_guest => measure_in_guest(arguments, seed),
+        _ => Ok(()),
+    }
+}
+
+fn measure(arguments: &IdleArguments, seed: u64) -> anyhow::Result<()> {
     let interrupted = signals::interrupt_flag()?;
     let program = WorkerProgram::own()?;
-    let seed = drawn_seed(arguments.seed);
-    for profile in &arguments.profile {
+    let profiles = match arguments.profile.is_empty() {
+        true => PROFILES.map(str::to_owned).to_vec(),
+        false => arguments.profile.clone(),
+    };
+    for profile in &profiles {
         for elevator in &arguments.elevator {
             let plan = IdlePlan {
                 profile: profile.clone(),
@@ -28,12 +52,31 @@ pub(super) fn run(arguments: &IdleArguments) -> anyhow::Result<()> {
                 daemon: binaries::minervad(&arguments.output)?,
             };
             let result = idle(&plan, &program, &interrupted)?;
-            let disk = format!("{profile}, {elevator}");
+            let disk = format!("{profile}, {elevator}, cgroup {:?}", blkio_version());
             result.beside.iter().try_for_each(|beside| lost(&disk, beside).print(arguments.output.json))?;
             result.alone.iter().try_for_each(|alone| got(&disk, alone).print(arguments.output.json))?;
         }
     }
     Ok(())
+}
+
+/// The same in a guest, whose kernel has the io controller of cgroup v2.
+fn measure_in_guest(arguments: &IdleArguments, seed: u64) -> anyhow::Result<()> {
+    let IdleArguments { rounds, seconds, elevator, profile, .. } = arguments;
+    let profile = if profile.is_empty() { PROFILE_IN_GUEST.to_owned() } else { profile.join(",") };
+    let disks = (profile.split(',').count() * elevator.len().max(1)) as u64;
+    let elevator = elevator.join(",");
+    let figure =
+        format!("idle --profile {profile} --elevator {elevator} --rounds {rounds} --seconds {seconds} --seed {seed}");
+    let windows = disks * WINDOWS_A_ROUND * u64::from(*rounds).saturating_add(1);
+    let patience = BOOT + Duration::from_secs(windows * (seconds + AROUND_A_WINDOW));
+    match in_guest::figure(&figure, &arguments.output, patience)? {
+        Ok(lines) => output::line(lines),
+        Err(why) => {
+            let (detail, goal) = (format!("not measured on cgroup v2: {why}"), "as on cgroup v1".to_owned());
+            Line { id: "idle", value: f64::NAN, unit: "% lost", goal, met: false, detail }.print(arguments.output.json)
+        }
+    }
 }
 
 /// What another tenant loses: in each pair of windows of its throughput, over all of its p99.

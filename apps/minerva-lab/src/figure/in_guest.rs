@@ -9,21 +9,39 @@ use std::process::Command;
 use std::time::Duration;
 
 const MEMORY_MIB: u32 = 768;
+/// For scenes with files; where Debian has it.
+const MAKE_FILE_SYSTEM: [&str; 2] = ["/usr/sbin/mkfs.ext4", "/sbin/mkfs.ext4"];
 
 /// Runs `minerva-lab figure ARGUMENTS --json` with the daemon in a guest. The answer is the lines it printed, or why there can be
 /// no guest here.
 pub(super) fn figure(arguments: &str, output: &Output, patience: Duration) -> anyhow::Result<Result<String, String>> {
+    prepared_figure("true", arguments, output, patience)
+}
+
+/// The same after a shell command, `prepare`.
+pub(super) fn prepared_figure(
+    prepare: &str,
+    arguments: &str,
+    output: &Output,
+    patience: Duration,
+) -> anyhow::Result<Result<String, String>> {
     let directory = tempfile::tempdir().context("failed to make a directory for the guest's programs")?;
     let own = std::env::current_exe().context("failed to find this program")?;
     let mut guest = Guest::builder().memory_mib(MEMORY_MIB).cpus(2).progress(|said| eprintln!("{said}"));
-    for module in ["fuse", "loop"] {
+    for module in ["fuse", "loop", "crc32c_generic", "ext4"] {
         guest = guest.with_module(module, "");
     }
     for program in [own, binaries::minervad(output)?] {
         guest = guest.with_binary(stripped(&program, directory.path())?);
     }
-    match guest.run(&format!("minerva-lab figure {arguments} --json --binaries /usr/bin"), patience) {
-        Ok(output) if output.status == 0 => Ok(Ok(output.stdout.trim_end().to_owned())),
+    if let Some(program) = MAKE_FILE_SYSTEM.iter().find(|path| Path::new(path).is_file()) {
+        guest = guest.with_binary(program);
+    }
+    match guest.run(&format!("{prepare}; minerva-lab figure {arguments} --json --binaries /usr/bin"), patience) {
+        Ok(output) if output.status == 0 => {
+            eprint!("{}", output.stderr);
+            Ok(Ok(output.stdout.trim_end().to_owned()))
+        }
         Ok(output) => anyhow::bail!("the figure failed in the guest: {}", output.stderr.trim()),
         Err(error) if error.is_missing() => Ok(Err(error.to_string())),
         Err(error) => Err(error.into()),

@@ -85,14 +85,14 @@ fn steering(weights: Option<Vec<u32>>, output: &Output) -> anyhow::Result<Box<dy
 }
 
 /// The seed of an order: the one that was given, or one that is drawn. It is printed.
-fn drawn_seed(given: Option<u64>) -> u64 {
+pub(crate) fn drawn_seed(given: Option<u64>) -> u64 {
     let seed = given.unwrap_or_else(|| std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs()));
     eprintln!("order drawn with seed {seed}");
     seed
 }
 
 /// The middle one; of an even number, the mean of the two in the middle.
-fn median(values: impl IntoIterator<Item = f64>) -> f64 {
+pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.into_iter().collect();
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;

@@ -1,5 +1,7 @@
 //! `minerva-lab reproduce …`: experiments of the papers on the real kernel, their figures beside ours.
 
+pub(crate) mod table;
+
 use crate::cli::ReproduceEndogenicArguments;
 use crate::{binaries, demo, output, signals};
 use minerva_lab::scene::{
