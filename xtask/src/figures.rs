@@ -86,6 +86,7 @@ const FIGURES: &[(&str, Source)] = &[
         Source::Test(&["--package", "minerva-blk-cli", "--test", "blk", "hand_over::"], ("MINERVA_HANDOVERS", 100)),
     ),
     ("mapreduce", Source::Sim),
+    ("worth", Source::Lab),
     ("vm-contracts", Source::Lab),
     ("vm-tags", Source::Lab),
     (

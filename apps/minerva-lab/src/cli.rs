@@ -18,7 +18,8 @@ pub(crate) enum Command {
     /// Make, list and remove emulated disks.
     #[command(subcommand)]
     Disk(DiskCommand),
-    /// Run the demonstration: two scenes, each with equal weights, with the kernel's own default and under minervad.
+    /// Run the demonstration: two scenes, each with equal weights and under minervad; the first with the kernel's own default too, the
+    /// second, in which forecasts decide, with reaction alone.
     Demo(DemoArguments),
     /// Measure one of the figures in docs/figures.md.
     #[command(subcommand)]

@@ -34,23 +34,48 @@ pub(crate) fn draw(seed: u64) -> Cycle {
 /// Runs both for so many seconds.
 pub(crate) fn run(profile: &Profile, arm: Arm, cycle: Cycle, seconds: u64, seed: u64) -> Report {
     let profile = &with_write_cache(profile);
+    let (count, alone) = (count(cycle, seconds), alone_bytes_per_second(profile, seed));
     let mut random = Pcg64Mcg::seed_from_u64(seed);
-    let mut sessions = |tenant: usize| -> Vec<Session> {
-        let alone = run_sessions(
-            profile,
-            None,
-            vec![(tenant, vec![session(profile, tenant, 0.0, ALONE_BYTES as f64)])],
-            60,
-            seed,
-        );
-        let bytes_per_second = alone.processes[0].bytes_per_second;
-        let mut about = |value: f64| value * (1.0 + cycle.jitter * random.random_range(-1.0..=1.0));
-        let count = (2.0 * seconds as f64 / (cycle.burst_s + cycle.pause_s)) as usize;
-        let mut one = |_| session(profile, tenant, about(cycle.pause_s), about(cycle.burst_s) * bytes_per_second);
-        (0..count).map(&mut one).collect()
-    };
-    let both = vec![(0, sessions(0)), (1, sessions(1))];
+    let mut both = |tenant: usize| (tenant, drawn(profile, cycle, tenant, count, alone[tenant], &mut random));
+    let both = vec![both(0), both(1)];
     run_sessions(profile, arm.engine(is_rotational(profile)), both, seconds, seed)
+}
+
+/// Runs each with the disk to itself: nobody who shares it gets more done.
+pub(crate) fn run_alone(profile: &Profile, cycle: Cycle, seconds: u64, seed: u64) -> [Report; 2] {
+    let profile = &with_write_cache(profile);
+    let (count, alone) = (count(cycle, seconds), alone_bytes_per_second(profile, seed));
+    let mut random = Pcg64Mcg::seed_from_u64(seed);
+    [0, 1].map(|tenant| {
+        let sessions = drawn(profile, cycle, tenant, count, alone[tenant], &mut random);
+        run_sessions(profile, None, vec![(tenant, sessions)], seconds, seed)
+    })
+}
+
+fn count(cycle: Cycle, seconds: u64) -> usize {
+    (2.0 * seconds as f64 / (cycle.burst_s + cycle.pause_s)) as usize
+}
+
+/// How fast each is alone.
+fn alone_bytes_per_second(profile: &Profile, seed: u64) -> [f64; 2] {
+    [0, 1].map(|tenant| {
+        let session = session(profile, tenant, 0.0, ALONE_BYTES as f64);
+        run_sessions(profile, None, vec![(tenant, vec![session])], 60, seed).processes[0].bytes_per_second
+    })
+}
+
+/// Pauses and bursts of one.
+fn drawn(
+    profile: &Profile,
+    cycle: Cycle,
+    tenant: usize,
+    count: usize,
+    bytes_per_second: f64,
+    random: &mut Pcg64Mcg,
+) -> Vec<Session> {
+    let mut about = |value: f64| value * (1.0 + cycle.jitter * random.random_range(-1.0..=1.0));
+    let mut one = |_| session(profile, tenant, about(cycle.pause_s), about(cycle.burst_s) * bytes_per_second);
+    (0..count).map(&mut one).collect()
 }
 
 /// The disk with its write cache on, so that one that writes gets as much of it in a second as one that reads.

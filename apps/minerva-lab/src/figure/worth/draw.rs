@@ -8,7 +8,7 @@ use minerva_sim_workload::{PAPER_JOBS, PaperJob, SIZE_PARTS};
 
 /// How often each job came in the hour: the short ones more often, as a host sees them, and all of them a disk that turns reads in some
 /// two minutes at the demonstration's scale.
-const TIMES: [usize; PAPER_JOBS.len()] = [20, 14, 5, 2];
+const TIMES: [usize; PAPER_JOBS.len()] = [24, 18, 5, 2];
 /// So many of them are under way at once.
 const AT_ONCE: usize = 2;
 /// A row of reads of the kernel's read-ahead.
