@@ -108,3 +108,23 @@ fn minerva_is_set_against_nobody_without_an_elevator() {
         }
     }
 }
+
+/// The harness, small: a daemon learns, is ended, and what it kept is what the next begins with; what was played is not played again.
+#[test]
+fn what_forecasts_are_worth_is_measured_and_goes_on_where_it_stopped() {
+    let folder = std::env::temp_dir().join(format!("minerva-test-worth-{}", std::process::id()));
+    let scene = ["worth", "--scene", "proactive", "--profile", "sata-ssd", "--like", "named", "--arm", "equal,minerva"];
+    let size = ["--pairs", "1", "--scale", "0.002", "--seed", "5", "--folder", folder.to_str().unwrap()];
+    let Some(lines) = figure(&[&scene[..], &size[..], &["--runs-max", "2"]].concat()) else { return };
+    assert_eq!(lines, Vec::<serde_json::Value>::new(), "what was learnt and one run make no pair");
+    assert!(folder.join("sata-ssd-named-5000/models/sessions.1").exists(), "the model is kept");
+    let played = || std::fs::read_to_string(folder.join("runs.jsonl")).unwrap().lines().count();
+    assert_eq!(played(), 1);
+    for _ in 0..2 {
+        let lines = figure(&[&scene[..], &size[..]].concat()).unwrap();
+        let has = |part: &str| lines.iter().any(|line| line["detail"].as_str().unwrap().contains(part));
+        assert!(has("tenant 1 against equal") && has("tenant 4 against equal") && has("whole disk"), "{lines:?}");
+        assert_eq!(played(), 2);
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
