@@ -35,6 +35,7 @@ mod address;
 mod agent;
 mod backoff;
 pub mod blocking;
+pub mod cache;
 mod client;
 mod coordinated;
 mod credentials;

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 /// Where a process sees what is mounted; see `proc_pid_mountinfo(5)`.
 const MOUNTS: &str = "/proc/self/mountinfo";
+/// Where it sees, among other things, its mask of new files; see `proc_pid_status(5)`.
+pub(crate) const OWN_STATUS: &str = "/proc/self/status";
 
 /// The block device of the file system that holds `path`, as `MAJ:MIN`; none if it has none, such as a network's. A path that is
 /// not there yet stands for the nearest directory above it that is.

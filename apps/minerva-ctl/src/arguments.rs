@@ -1,6 +1,7 @@
 //! What the command line may say. Every text here is also the manual page.
 
 use crate::background::arguments::BackgroundCommand;
+use crate::cache::CacheCommand;
 use crate::disk::DiskCommand;
 use crate::quantity::{boost_amount, credits, duration, schedule_entry, size};
 use minerva_client::{Access, BoostAmount, Level, Operation, v1};
@@ -132,6 +133,17 @@ pub(crate) enum Command {
     },
     /// Have the daemon read the operator's file again
     Reload,
+    /// The pool of memory and fast disk that minerva-fs serves: who uses it, and files that wait there for their place
+    ///
+    /// It asks minerva-fs itself, and works without the daemon. Users see what is theirs, root everything.
+    Cache {
+        /// The service's socket [default: MINERVA_CACHE_SOCKET, else /run/minerva-fs/control.sock]
+        #[arg(long, value_name = "PATH")]
+        server: Option<PathBuf>,
+        /// What to do
+        #[command(subcommand)]
+        command: CacheCommand,
+    },
     /// Show and change the disks of guests that minerva-blk serves, while guests run
     ///
     /// It asks the server itself, and works without the daemon. What is changed holds at once, and is kept for the next start in

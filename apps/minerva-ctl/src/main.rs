@@ -5,6 +5,7 @@ mod adjust;
 mod arguments;
 mod audit;
 mod background;
+mod cache;
 mod compare;
 mod config;
 mod disk;
@@ -112,6 +113,9 @@ fn run(arguments: Arguments) -> anyhow::Result<CommandStatus> {
             doctor::run(&doctor::Request { file, proof, device, mount, duration: seconds, json })
         }
         Command::Disk { server, command } => disk::run(&file, &server, command, json),
+        Command::Cache { server, command } => {
+            cache::run(&server.unwrap_or_else(minerva_api::cache::socket), command, json)
+        }
         Command::Restore { if_daemon_gone } => restore::run(&file, if_daemon_gone, json),
         Command::Replay { file: tape } => replay::run(&tape, json),
         Command::Config { command } => config::run(command, file.path(), json),

@@ -32,6 +32,8 @@ typedef enum minerva_status {
     MINERVA_STATUS_REFUSED = 4,
     // A bug of this library.
     MINERVA_STATUS_BROKEN = 5,
+    // A file could not be made or opened; the sentence says why.
+    MINERVA_STATUS_FILE = 6,
 } minerva_status;
 
 // How far a tenant steps back.
@@ -67,6 +69,14 @@ typedef enum minerva_access {
     // Small writes all over.
     MINERVA_ACCESS_RANDOM_WRITE = 4,
 } minerva_access;
+
+// A pool.
+typedef enum minerva_pool {
+    // Memory; lost by a restart of the machine.
+    MINERVA_POOL_TEMPORARY = 1,
+    // A disk set aside.
+    MINERVA_POOL_STABLE = 2,
+} minerva_pool;
 
 // A tenant's connection. Threads may share it. A child that the process forks may not: it connects for itself.
 typedef struct minerva_client minerva_client;
@@ -117,6 +127,32 @@ typedef struct minerva_request {
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
+
+// Makes the file at `path`, empty, in place of what was there, and opens it for reading and writing. It is written at the pool's
+// speed, is at its place at once as a symbolic link, and is moved there once it is closed everywhere and its disk is quiet. Where there is
+// no pool, or it refuses, it is an ordinary file at its place. `pool` is a `minerva_pool`; `mode` holds its permissions, before the mask;
+// `bytes` is how long it is expected to become, 0 where that is not known.
+//
+// # Safety
+//
+// `path` is a text that ends with a zero. `descriptor` may be written to; it is -1 if this fails. The caller closes it.
+enum minerva_status minerva_create_deferred(const char *path,
+                                            uint32_t pool_number,
+                                            uint32_t mode,
+                                            uint64_t bytes,
+                                            int *descriptor);
+
+// Opens a file of the tenant's own tree in a pool, by its path in the tree; `flags` and `mode` are those of `open`. Where there is no
+// pool it is a file in a directory of the user's own below the directory of temporary files.
+//
+// # Safety
+//
+// As of `minerva_create_deferred`.
+enum minerva_status minerva_open_cached(const char *path,
+                                        uint32_t pool_number,
+                                        int flags,
+                                        uint32_t mode,
+                                        int *descriptor);
 
 // Connects to the server at `address`, such as `unix:/run/minerva/tenant.sock`. With a null pointer: where `MINERVA_ADDRESS`
 // says, else where a server listens on this machine, else through an agent that is started.

@@ -5,6 +5,7 @@
 //! for the one warning that there is no server.
 
 mod argument;
+mod cache;
 mod client;
 mod credits;
 mod job;
@@ -13,6 +14,7 @@ mod operation;
 mod outcome;
 mod tagged;
 
+pub use cache::{MinervaPool, minerva_create_deferred, minerva_open_cached};
 pub use client::{MinervaClient, minerva_absence, minerva_connect, minerva_disconnect};
 pub use credits::{MinervaAccount, MinervaPurchase, minerva_boost, minerva_boost_as, minerva_credits};
 pub use job::{MinervaJob, minerva_job_begin, minerva_job_end, minerva_job_place};

@@ -4,6 +4,7 @@ use minerva_client::Error;
 use std::cell::RefCell;
 use std::error::Error as StdError;
 use std::ffi::{CString, c_char};
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// How a call ended. `minerva_last_error` has the sentence.
@@ -22,6 +23,8 @@ pub enum MinervaStatus {
     Refused = 4,
     /// A bug of this library.
     Broken = 5,
+    /// A file could not be made or opened; the sentence says why.
+    File = 6,
 }
 
 /// Why a call failed.
@@ -29,6 +32,14 @@ pub enum MinervaStatus {
 pub(crate) enum Failure {
     Invalid(String),
     Client(Error),
+    File(String),
+}
+
+impl Failure {
+    /// A file that could not be opened.
+    pub(crate) fn file(path: &str, error: &io::Error) -> Self {
+        Self::File(format!("failed to open {path}: {error}"))
+    }
 }
 
 impl From<Error> for Failure {
@@ -54,6 +65,7 @@ pub(crate) fn guard(work: impl FnOnce() -> Result<(), Failure>) -> MinervaStatus
     let (status, sentence, word) = match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(())) => return MinervaStatus::Ok,
         Ok(Err(Failure::Invalid(sentence))) => (MinervaStatus::Invalid, sentence, String::new()),
+        Ok(Err(Failure::File(sentence))) => (MinervaStatus::File, sentence, String::new()),
         Ok(Err(Failure::Client(error))) => {
             let word = error.refusal().unwrap_or_default().to_owned();
             (status_of(&error), sentence_of(&error), word)

@@ -13,18 +13,20 @@ use std::time::{Duration, Instant};
 /// Far more than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Asks for a file; its number and what is to be written.
-pub(crate) fn defer(place: &PoolFolder, path: &Path, pool: Pool) -> Result<(u64, PathBuf), String> {
+/// Asks for a file, as a service that may end meanwhile answers.
+pub(crate) fn try_defer(place: &PoolFolder, path: &Path) -> std::io::Result<Answer> {
+    ask(&place.socket(), &request(path, Pool::Stable))
+}
+
+fn request(path: &Path, pool: Pool) -> Request {
     let parent = fs::metadata(path.parent().unwrap()).unwrap();
-    let request = Request::Defer {
-        path: path.to_owned(),
-        directory: (parent.dev(), parent.ino()),
-        mode: 0o644,
-        pool,
-        tenant: None,
-        bytes: 0,
-    };
-    match ask(&place.socket(), &request).unwrap() {
+    let directory = (parent.dev(), parent.ino());
+    Request::Defer { path: path.to_owned(), directory, mode: 0o644, pool, tenant: None, bytes: 0 }
+}
+
+/// Asks for a file; its number and what is to be written.
+fn defer(place: &PoolFolder, path: &Path, pool: Pool) -> Result<(u64, PathBuf), String> {
+    match ask(&place.socket(), &request(path, pool)).unwrap() {
         Answer::Deferring { id, data } => Ok((id, data)),
         Answer::Refused { why } => Err(why),
         other => panic!("{other:?}"),
@@ -32,13 +34,13 @@ pub(crate) fn defer(place: &PoolFolder, path: &Path, pool: Pool) -> Result<(u64,
 }
 
 /// Asks for a file and writes it.
-pub(crate) fn write(place: &PoolFolder, path: &Path, data: &[u8]) -> u64 {
+fn write(place: &PoolFolder, path: &Path, data: &[u8]) -> u64 {
     let (id, at) = defer(place, path, Pool::Stable).unwrap();
     fs::write(at, data).unwrap();
     id
 }
 
-pub(crate) fn files(place: &PoolFolder) -> Vec<DeferredFile> {
+fn files(place: &PoolFolder) -> Vec<DeferredFile> {
     match ask(&place.socket(), &Request::Deferred { directory: None }).unwrap() {
         Answer::Deferred { files } => files,
         other => panic!("{other:?}"),
@@ -53,7 +55,7 @@ fn migration(place: &PoolFolder) -> MigrationStatus {
 }
 
 /// What waits is to be moved beside others too, so that no test waits for this machine's disk to be quiet.
-pub(crate) fn flush(place: &PoolFolder) {
+fn flush(place: &PoolFolder) {
     ask(&place.socket(), &Request::Flush { directory: None }).unwrap();
 }
 
@@ -71,7 +73,7 @@ fn until(place: &PoolFolder, what: &str, is_so: impl Fn(&[DeferredFile]) -> bool
     }
 }
 
-fn until_moved(place: &PoolFolder) {
+pub(crate) fn until_moved(place: &PoolFolder) {
     until(place, "all is moved", <[_]>::is_empty);
 }
 
@@ -93,7 +95,7 @@ fn is_link(path: &Path) -> bool {
 }
 
 /// Nothing is left of moves but the files.
-fn assert_tidy(place: &PoolFolder, directory: &Path) {
+pub(crate) fn assert_tidy(place: &PoolFolder, directory: &Path) {
     for entry in fs::read_dir(directory).unwrap() {
         let name = entry.unwrap().file_name();
         assert!(!name.to_string_lossy().starts_with(".minerva-"), "{name:?} was left behind");
@@ -123,6 +125,44 @@ fn a_file_is_at_its_place_at_once_and_is_moved_there_later() {
     assert_eq!(migration(&place).moved_files, 2);
     assert_eq!(place.status().stable.bytes, 0, "the pool has its room back");
     assert!(service.terminate());
+}
+
+#[test]
+fn where_a_file_lies_and_what_comes_next_is_explained() {
+    let (place, target) = start();
+    let _service = place.serve();
+    let explained = |path: &Path| match ask(&place.socket(), &Request::Explain { path: path.to_owned() }).unwrap() {
+        Answer::Explained { lines } => lines.join("; "),
+        other => panic!("{other:?}"),
+    };
+    fs::write(place.temporary().join("a"), "text").unwrap();
+    fs::write(place.stable().join("b"), "text").unwrap();
+    let (_, data) = defer(&place, &target.join("c"), Pool::Stable).unwrap();
+    let file = File::create(data).unwrap();
+    for (path, says) in [
+        (place.temporary().join("a"), "lies in memory, in web's `temporary`"),
+        (place.stable().join("b"), "lies on the disk of the pool, in web's `stable`"),
+        (target.join("c"), "waits in the pool as"),
+    ] {
+        let said = explained(&path);
+        assert!(said.contains(says), "{said}");
+    }
+    drop(file);
+    let refused = ask(&place.socket(), &Request::Explain { path: target.join("nothing") }).unwrap();
+    assert!(matches!(&refused, Answer::Refused { why } if why.contains("is in no pool of yours")), "{refused:?}");
+}
+
+#[test]
+fn the_rust_client_defers_and_opens_files_of_its_tree() {
+    let (place, target) = start();
+    let _service = place.serve();
+    let path = target.join("file");
+    let mut file = minerva_client::cache::Deferral::new(&path).socket(place.socket()).bytes(4).create().unwrap();
+    assert!(is_link(&path));
+    file.write_all(b"text").unwrap();
+    drop(file);
+    until_moved(&place);
+    assert_eq!(fs::read(&path).unwrap(), b"text");
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! `kill -9`: what was acknowledged is there, the mounts come back at their places, and what open files can still do is what
 //! docs/cache-semantics.md says.
 
+use crate::deferred;
 use crate::pool_folder::{PoolFolder, is_mounted};
+use minerva_api::cache::{Answer, Request, ask};
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -243,4 +245,63 @@ fn a_mapping_that_outlived_a_daemon_keeps_its_file_in_memory() {
     assert_eq!((data.len(), data[1000], data[0]), (1 << 20, b'm', b'x'), "the mapping is still the file");
     // SAFETY: the mapping, and nobody uses it after this.
     unsafe { rustix::mm::munmap(memory.cast(), 1 << 20) }.unwrap();
+}
+
+#[test]
+fn nothing_that_was_deferred_is_lost_when_the_service_is_killed_while_it_moves() {
+    let kills = std::env::var(KILLS).ok().and_then(|text| text.parse().ok()).unwrap_or(KILLS_DEFAULT);
+    let seed = std::env::var("PROPTEST_RNG_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
+    let random = &mut fastrand::Rng::with_seed(seed);
+    let place = PoolFolder::new("");
+    let target = place.folder.path().join("data");
+    fs::create_dir(&target).unwrap();
+    let mut known: BTreeMap<u32, (u64, usize)> = BTreeMap::new();
+    let (mut number, mut written, mut moved) = (0, 0_u64, 0_u64);
+    let mut service = place.serve();
+    for _ in 0..kills {
+        let kill_after = Duration::from_micros(random.u64(500..600_000));
+        let mut begun = None;
+        std::thread::scope(|scope| {
+            let service = &mut service;
+            scope.spawn(move || {
+                std::thread::sleep(kill_after);
+                service.kill();
+            });
+            while begun.is_none() {
+                number += 1;
+                let (name, bytes) = (random.u32(..NAMES), random.usize(..2_000_000));
+                begun = Some(name);
+                if let Ok(Answer::Deferring { data, .. }) = deferred::try_defer(&place, &target.join(name.to_string()))
+                    && fs::write(data, content(number, bytes)).is_ok()
+                {
+                    known.insert(name, (number, bytes));
+                    (written, begun) = (written + 1, None);
+                }
+                let _ = ask(&place.socket(), &Request::Flush { directory: None });
+            }
+        });
+        service = place.serve();
+        // What was under way may be there in part, or as it was before; a link to nothing is there never.
+        known.retain(|name, _| begun != Some(*name));
+        for name in 0..NAMES {
+            let path = target.join(name.to_string());
+            let Ok(shown) = path.symlink_metadata() else {
+                assert!(!known.contains_key(&name), "{name} is gone, seed {seed}");
+                continue;
+            };
+            let data = fs::read(&path).unwrap_or_else(|error| panic!("{name}, seed {seed}: {error}"));
+            moved += u64::from(shown.is_file());
+            if let Some((number, bytes)) = known.get(&name) {
+                assert!(data == content(*number, *bytes), "{name} is another than was written, seed {seed}");
+            }
+        }
+    }
+    println!("{kills} kills, seed {seed}: {written} files deferred; at their place after kills, in all, {moved}");
+    deferred::until_moved(&place);
+    for (name, (number, bytes)) in &known {
+        let path = target.join(name.to_string());
+        assert!(path.symlink_metadata().unwrap().is_file() && fs::read(path).unwrap() == content(*number, *bytes));
+    }
+    deferred::assert_tidy(&place, &target);
+    assert!(written > u64::from(kills), "a kill in a pause proves nothing");
 }

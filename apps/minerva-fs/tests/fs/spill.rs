@@ -132,3 +132,27 @@ fn with_no_room_on_the_disk_files_stay_in_memory() {
         assert!(fs::read(place.temporary().join(number.to_string())).unwrap() == data(number, MIB), "{number}");
     }
 }
+
+#[test]
+fn a_file_that_a_reader_opened_first_grows_beyond_memory_only_once_the_reader_has_closed_it() {
+    let place = PoolFolder::new("temporary = \"4MiB\"\nwhen_full = \"spill\"");
+    let service = place.serve();
+    if !place.status().temporary.has_passthrough {
+        println!("skipped: this kernel has no FUSE passthrough");
+        return;
+    }
+    let path = place.temporary().join("file");
+    fs::write(&path, vec![1; 1 << 20]).unwrap();
+    let reader = File::open(&path).unwrap();
+    let writer = OpenOptions::new().write(true).open(&path).unwrap();
+    // The kernel reads the file in memory by itself, and wants no other for as long as it is open: so the write is short.
+    let short = writer.write_at(&vec![2; 6 << 20], 0).unwrap();
+    assert!((3 << 20..=4 << 20).contains(&short), "{short} bytes");
+    assert_eq!(fs::read(&path).unwrap(), vec![2; short], "what was said to be written is");
+    drop((reader, writer));
+    let writer = OpenOptions::new().write(true).open(&path).unwrap();
+    writer.write_all_at(&vec![3; 6 << 20], 0).unwrap();
+    drop(writer);
+    assert_eq!(fs::read(&path).unwrap(), vec![3; 6 << 20]);
+    assert!(service.terminate());
+}

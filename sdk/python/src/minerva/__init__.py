@@ -17,6 +17,11 @@
     with minerva.tagged(200):  # in a guest: the requests of this thread go before those with less
         lookup()
 
+    with minerva.deferred("/data/out.bin") as file:  # at the pool's speed; it is moved to its place when the disk there is quiet
+        file.write(result)
+    with minerva.cache.open("scratch.bin", "wb") as file:  # a file of the tenant's own tree in memory
+        file.write(result)
+
 The functions use one client, which finds its server when it is first used; `connect` makes another. `minerva.aio` has the same
 for programs with an event loop. Where there is no server, nothing is asked and nothing fails: the program is told once by a
 warning (`NoServerWarning`).
@@ -29,6 +34,7 @@ import os
 import threading
 from collections.abc import Iterator, Sequence
 
+from . import cache as cache
 from ._address import PORT_DEFAULT, Credentials
 from ._client import Client, Coordinated, Held, Job, connect
 from ._errors import (
@@ -59,6 +65,7 @@ from ._tagged import tag_ioprio, tagged
 from ._types import Access, AccessWord, Begun, Boost, BoostUnderWay, CreditEntry, Description, Level, LevelWord
 from ._types import Credits as Credits
 from ._types import OperationUnderWay, ScheduleEntry
+from .cache import deferred
 
 __all__ = [
     "PORT_DEFAULT",
@@ -102,9 +109,11 @@ __all__ = [
     "Unreachable",
     "UnservedWarning",
     "boost",
+    "cache",
     "connect",
     "coordinated",
     "credits",
+    "deferred",
     "deprioritized",
     "describe",
     "job",

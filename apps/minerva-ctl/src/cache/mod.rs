@@ -1,0 +1,178 @@
+//! `minerva-ctl cache`: the pool, its tenants, and files that wait there for their place. It asks `minerva-fs` itself.
+
+mod arguments;
+mod text;
+
+pub(crate) use arguments::CacheCommand;
+
+use crate::output::{self, CommandStatus};
+use anyhow::{Context, bail};
+use minerva_api::cache::{Answer, DeferredFile, MigrationStatus, Pool, Request, TenantStatus, ask};
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How often the live view asks, and a flush looks what is left.
+const LOOK: Duration = Duration::from_secs(1);
+/// After so long a flush says what it waits for.
+const TELL_AFTER: Duration = Duration::from_secs(2);
+/// Clears a terminal.
+const CLEAR: &str = "\x1b[2J\x1b[H";
+/// Permissions of a new file.
+const MODE: u32 = 0o644;
+
+/// Does it.
+pub(crate) fn run(socket: &Path, command: CacheCommand, json: bool) -> anyhow::Result<CommandStatus> {
+    let service = Service(socket);
+    match command {
+        CacheCommand::Put { file, from, pool, tenant } => {
+            let pool = if pool == Pool::Temporary.as_str() { Pool::Temporary } else { Pool::Stable };
+            service.put(&file, from.as_deref(), pool, tenant, json)
+        }
+        CacheCommand::Deferred { directory } => {
+            let files = service.deferred(directory.as_deref())?;
+            if json {
+                files.iter().try_for_each(output::json)?
+            } else {
+                output::text(&text::deferred(&files))?
+            }
+            Ok(CommandStatus::Well)
+        }
+        CacheCommand::Flush { directory, no_wait } => service.flush(directory.as_deref(), !no_wait, json),
+        CacheCommand::Status => {
+            let (tenants, migration) = service.status()?;
+            if json {
+                output::json(&serde_json::json!({ "tenants": tenants, "migration": migration }))?;
+            } else {
+                output::text(&text::status(&tenants, &migration))?;
+            }
+            Ok(CommandStatus::Well)
+        }
+        CacheCommand::Top { once } => service.top(once, json),
+        CacheCommand::Explain { file } => {
+            let Answer::Explained { lines } = service.ask(&Request::Explain { path: std::path::absolute(&file)? })?
+            else {
+                bail!(UNKNOWN)
+            };
+            if json {
+                output::json(&serde_json::json!({ "lines": lines }))?;
+            } else {
+                output::text(&(lines.join("\n") + "\n"))?;
+            }
+            Ok(CommandStatus::Well)
+        }
+        CacheCommand::Drop { id } => {
+            service.ask(&Request::Drop { id })?;
+            Ok(CommandStatus::Well)
+        }
+    }
+}
+
+const UNKNOWN: &str = "minerva-fs gave an answer that this program does not know; is it another version?";
+
+struct Service<'a>(&'a Path);
+
+impl Service<'_> {
+    fn ask(&self, request: &Request) -> anyhow::Result<Answer> {
+        let at = self.0.display();
+        let answer = ask(self.0, request)
+            .with_context(|| format!("no minerva-fs answers at {at}; start it: systemctl start minerva-fs"))?;
+        match answer {
+            Answer::Refused { why } => bail!("{why}"),
+            answer => Ok(answer),
+        }
+    }
+
+    fn status(&self) -> anyhow::Result<(Vec<TenantStatus>, MigrationStatus)> {
+        match self.ask(&Request::Status)? {
+            Answer::Status { tenants, migration } => Ok((tenants, migration)),
+            _ => bail!(UNKNOWN),
+        }
+    }
+
+    fn deferred(&self, directory: Option<&Path>) -> anyhow::Result<Vec<DeferredFile>> {
+        match self.ask(&Request::Deferred { directory: directory.map(canonical).transpose()? })? {
+            Answer::Deferred { files } => Ok(files),
+            _ => bail!(UNKNOWN),
+        }
+    }
+
+    fn put(
+        &self,
+        file: &Path,
+        from: Option<&Path>,
+        pool: Pool,
+        tenant: Option<String>,
+        json: bool,
+    ) -> anyhow::Result<CommandStatus> {
+        // Opened first: where it is not there, nothing is to be replaced.
+        let mut source: Box<dyn io::Read> = match from {
+            Some(from) => Box::new(File::open(from).with_context(|| format!("failed to open {}", from.display()))?),
+            None => Box::new(io::stdin().lock()),
+        };
+        let bytes = from.and_then(|from| fs::metadata(from).ok()).map_or(0, |shown| shown.len());
+        let path = std::path::absolute(file)?;
+        let parent = path.parent().unwrap_or(&path);
+        let shown = fs::metadata(parent).with_context(|| format!("failed to look at {}", parent.display()))?;
+        let request = Request::Defer { path, directory: (shown.dev(), shown.ino()), mode: MODE, pool, tenant, bytes };
+        let Answer::Deferring { id, data } = self.ask(&request)? else { bail!(UNKNOWN) };
+        let mut to =
+            OpenOptions::new().write(true).open(&data).with_context(|| format!("failed to open {}", data.display()))?;
+        let written = io::copy(&mut source, &mut to).with_context(|| format!("failed to write {}", data.display()))?;
+        if json {
+            output::json(&serde_json::json!({ "id": id, "data": data, "bytes": written }))?;
+        } else {
+            output::text(&format!("{} is there, {written} bytes; deferred file {id}\n", file.display()))?;
+        }
+        Ok(CommandStatus::Well)
+    }
+
+    fn flush(&self, directory: Option<&Path>, waits: bool, json: bool) -> anyhow::Result<CommandStatus> {
+        let named = directory.map(canonical).transpose()?;
+        let Answer::Done { files } = self.ask(&Request::Flush { directory: named })? else { bail!(UNKNOWN) };
+        let (begun, mut told) = (Instant::now(), None);
+        let mut left = Vec::new();
+        while waits {
+            left = self.deferred(directory)?;
+            let waiting = left.iter().filter(|file| file.step != "left");
+            let Some(first) = waiting.clone().next() else { break };
+            if begun.elapsed() > TELL_AFTER && told.as_ref() != Some(&first.why) {
+                eprintln!("minerva-ctl: {} files wait; {}: {}", waiting.count(), first.path, first.why);
+                told = Some(first.why.clone());
+            }
+            std::thread::sleep(LOOK);
+        }
+        if json {
+            output::json(&serde_json::json!({ "files": files, "left": left }))?;
+        } else if waits {
+            output::text(&format!("{files} files were asked for, all are at their place\n"))?;
+        } else {
+            output::text(&format!("{files} files are asked for\n"))?;
+        }
+        Ok(CommandStatus::found_if(!left.is_empty()))
+    }
+
+    fn top(&self, once: bool, json: bool) -> anyhow::Result<CommandStatus> {
+        loop {
+            let (tenants, migration) = self.status()?;
+            let files = self.deferred(None)?;
+            if json {
+                output::json(&serde_json::json!({ "tenants": tenants, "migration": migration, "deferred": files }))?;
+            } else {
+                let clear = if once { "" } else { CLEAR };
+                output::text(&format!("{clear}{}\n{}", text::status(&tenants, &migration), text::deferred(&files)))?;
+            }
+            if once {
+                return Ok(CommandStatus::Well);
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+}
+
+/// As the service names directories.
+fn canonical(directory: &Path) -> anyhow::Result<PathBuf> {
+    fs::canonicalize(directory).with_context(|| format!("failed to look at {}", directory.display()))
+}

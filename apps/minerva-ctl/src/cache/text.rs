@@ -1,0 +1,92 @@
+//! What people are shown of the pool.
+
+use minerva_api::cache::{DeferredFile, MigrationStatus, TenantStatus};
+use std::fmt::Write;
+
+const MIB: u64 = 1 << 20;
+
+/// Who uses how much, and what waits.
+pub(super) fn status(tenants: &[TenantStatus], migration: &MigrationStatus) -> String {
+    let mut text = format!(
+        "{:<20} {:<10} {:>17} {:>19} {:>6} {:>12} {:>9}\n",
+        "TENANT", "POOL", "MiB USED OF", "FILES OF", "OPEN", "SPILLED MiB", "REFUSED"
+    );
+    for tenant in tenants {
+        for (pool, tree) in [("temporary", &tenant.temporary), ("stable", &tenant.stable)] {
+            // Writing to a string cannot fail; so everywhere below.
+            let _ = writeln!(
+                text,
+                "{:<20} {pool:<10} {:>8} {:>8} {:>9} {:>9} {:>6} {:>12} {:>9}{}",
+                tenant.name,
+                tree.bytes / MIB,
+                tree.bytes_max / MIB,
+                tree.files,
+                tree.files_max,
+                tree.open,
+                tree.spilled_bytes / MIB,
+                tree.refused,
+                if tree.is_served { "" } else { "  not served" }
+            );
+        }
+    }
+    let _ = writeln!(
+        text,
+        "{} files of {} MiB wait for their place, {} files of {} MiB were moved, {} are left without a link; who uses a disk tells {}",
+        migration.waiting_files,
+        migration.waiting_bytes / MIB,
+        migration.moved_files,
+        migration.moved_bytes / MIB,
+        migration.left_files,
+        if migration.told_by == "daemon" { "minervad" } else { "the disk's own counters" }
+    );
+    text
+}
+
+/// The files that wait.
+pub(super) fn deferred(files: &[DeferredFile]) -> String {
+    if files.is_empty() {
+        return "nothing waits\n".to_owned();
+    }
+    let mut text = format!("{:>6} {:<12} {:>8} {:>8} {:<10} {}\n", "FILE", "TENANT", "MiB", "SECONDS", "STEP", "PLACE");
+    for file in files {
+        let _ = writeln!(
+            text,
+            "{:>6} {:<12} {:>8.1} {:>8} {:<10} {}\n       {}",
+            file.id,
+            file.tenant,
+            file.bytes as f64 / MIB as f64,
+            file.waited_seconds,
+            file.step,
+            file.path,
+            file.why
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::deferred;
+    use minerva_api::cache::DeferredFile;
+
+    #[test]
+    fn a_file_that_waits_is_shown_with_its_reason() {
+        let file = DeferredFile {
+            id: 7,
+            tenant: "web".to_owned(),
+            path: "/data/out.bin".to_owned(),
+            bytes: 3 << 19,
+            waited_seconds: 12,
+            step: "waiting".to_owned(),
+            why: "8:0: file 7 waits: 2 others use the disk".to_owned(),
+            ..DeferredFile::default()
+        };
+        expect_test::expect![[r#"
+              FILE TENANT            MiB  SECONDS STEP       PLACE
+                 7 web               1.5       12 waiting    /data/out.bin
+                   8:0: file 7 waits: 2 others use the disk
+        "#]]
+        .assert_eq(&deferred(&[file]));
+        assert_eq!(deferred(&[]), "nothing waits\n");
+    }
+}

@@ -1,0 +1,139 @@
+"""The cache's pool: files that are at their place at once and are moved there later, and files of the tenant's own tree.
+
+    import minerva
+
+    with minerva.deferred("/data/out.bin") as file:
+        file.write(result)
+    with minerva.cache.open("scratch.bin", "wb") as file:
+        file.write(result)
+
+A program is unharmed by the cache's absence: where no service answers, or it refuses, a deferred file is written to its place itself,
+and one of the tree to a directory of the user's own below the directory of temporary files.
+"""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import json
+import os
+import socket as sockets
+import stat
+import tempfile
+from collections.abc import Iterator
+from typing import IO, Any, Literal
+
+Pool = Literal["temporary", "stable"]
+
+SOCKET_DEFAULT = "/run/minerva-fs/control.sock"
+SOCKET_VARIABLE = "MINERVA_CACHE_SOCKET"
+_PATIENCE_SECONDS = 10.0
+_ANSWER_BYTES_MAX = 64 << 20
+
+
+def _ask(request: dict[str, Any]) -> dict[str, Any] | None:
+    """The service's answer; None where there is none that can be read."""
+    try:
+        with sockets.socket(sockets.AF_UNIX) as stream:
+            stream.settimeout(_PATIENCE_SECONDS)
+            stream.connect(os.environ.get(SOCKET_VARIABLE, SOCKET_DEFAULT))
+            stream.sendall(json.dumps(request).encode() + b"\n")
+            with stream.makefile("rb") as answers:
+                answer = json.loads(answers.readline(_ANSWER_BYTES_MAX))
+    except (OSError, ValueError):
+        return None
+    return answer if isinstance(answer, dict) else None
+
+
+def _mask() -> int:
+    """The mask of new files, which can be read without setting it, which other threads would see."""
+    try:
+        with builtins.open("/proc/self/status", encoding="ascii", errors="replace") as status:
+            for line in status:
+                if line.startswith("Umask:"):
+                    return int(line.split()[1], 8)
+    except (OSError, ValueError, IndexError):
+        pass
+    return 0o022
+
+
+def _place(path: str, pool: Pool, tenant: str | None, bytes: int) -> str | None:
+    """What is to be written in place of the file; None where it is not deferred."""
+    try:
+        place = os.path.abspath(path)
+        parent = os.stat(os.path.dirname(place))
+        place.encode("utf-8")
+    except (OSError, ValueError):
+        return None
+    answer = _ask(
+        {
+            "ask": "defer",
+            "path": place,
+            "directory": [parent.st_dev, parent.st_ino],
+            "mode": 0o666 & ~_mask(),
+            "pool": pool,
+            "tenant": tenant,
+            "bytes": bytes,
+        }
+    )
+    if answer is None or answer.get("answer") != "deferring":
+        return None
+    data = answer.get("data")
+    return data if isinstance(data, str) else None
+
+
+@contextlib.contextmanager
+def deferred(
+    path: str | os.PathLike[str],
+    mode: str = "wb",
+    *,
+    pool: Pool = "stable",
+    tenant: str | None = None,
+    bytes: int = 0,
+    **options: Any,
+) -> Iterator[IO[Any]]:
+    """A new file at `path`, written at the pool's speed, in place of what was there.
+
+    It is at its place at once, as a symbolic link, and is moved there once it is closed everywhere and its disk is quiet. `mode` is
+    `w` or `x` with what `open` takes beside them, `options` the rest of what it takes. What waits in the pool `temporary` is lost by
+    a restart of the machine. `bytes` is how long it is expected to become: it is not deferred where that has no room.
+    """
+    if not set(mode) & {"w", "x"}:
+        raise ValueError(f"a deferred file is a new one: mode {mode!r} does not write it")
+    name = os.fspath(path)
+    if "x" in mode and os.path.lexists(name):
+        raise FileExistsError(name)
+    data = _place(name, pool, tenant, bytes)
+    if data is not None:
+        try:
+            file = builtins.open(data, mode.replace("x", "w"), **options)
+        except OSError:
+            data = None
+    if data is None:
+        file = builtins.open(name, mode, **options)
+    with file:
+        yield file
+
+
+def tree(pool: Pool = "temporary") -> str:
+    """The root of the tenant's own tree in a pool."""
+    answer = _ask({"ask": "status"})
+    if answer is not None and answer.get("answer") == "status":
+        tenants = answer.get("tenants", [])
+        if len(tenants) == 1:
+            return str(tenants[0][pool]["path"])
+    own = os.path.join(tempfile.gettempdir(), f"minerva-cache-{os.getuid()}")
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(own, 0o700)
+    shown = os.lstat(own)
+    if not stat.S_ISDIR(shown.st_mode) or shown.st_uid != os.getuid() or shown.st_mode & 0o077:
+        raise PermissionError(f"{own} is not a directory of this user alone: remove it")
+    return own
+
+
+def open(path: str | os.PathLike[str], mode: str = "rb", *, pool: Pool = "temporary", **options: Any) -> IO[Any]:
+    """Opens a file of the tenant's own tree in a pool, by its path in the tree."""
+    inner = os.fspath(path)
+    if os.path.isabs(inner) or ".." in inner.split("/"):
+        raise ValueError(f"{inner!r} leads out of the tree: it has to be a path in it")
+    return builtins.open(os.path.join(tree(pool), inner), mode, **options)
