@@ -132,18 +132,7 @@ impl Service<'_> {
     fn flush(&self, directory: Option<&Path>, waits: bool, json: bool) -> anyhow::Result<CommandStatus> {
         let named = directory.map(canonical).transpose()?;
         let Answer::Done { files } = self.ask(&Request::Flush { directory: named })? else { bail!(UNKNOWN) };
-        let (begun, mut told) = (Instant::now(), None);
-        let mut left = Vec::new();
-        while waits {
-            left = self.deferred(directory)?;
-            let waiting = left.iter().filter(|file| file.step != "left");
-            let Some(first) = waiting.clone().next() else { break };
-            if begun.elapsed() > TELL_AFTER && told.as_ref() != Some(&first.why) {
-                eprintln!("minerva-ctl: {} files wait; {}: {}", waiting.count(), first.path, first.why);
-                told = Some(first.why.clone());
-            }
-            std::thread::sleep(LOOK);
-        }
+        let left = if waits { self.wait_for_moves(directory)? } else { Vec::new() };
         if json {
             output::json(&serde_json::json!({ "files": files, "left": left }))?;
         } else if waits {
@@ -152,6 +141,21 @@ impl Service<'_> {
             output::text(&format!("{files} files are asked for\n"))?;
         }
         Ok(CommandStatus::found_if(!left.is_empty()))
+    }
+
+    /// Waits until nothing waits; what is left, to which no link leads.
+    fn wait_for_moves(&self, directory: Option<&Path>) -> anyhow::Result<Vec<DeferredFile>> {
+        let (begun, mut told) = (Instant::now(), None);
+        loop {
+            let files = self.deferred(directory)?;
+            let waiting = files.iter().filter(|file| file.step != "left");
+            let Some(first) = waiting.clone().next() else { return Ok(files) };
+            if begun.elapsed() > TELL_AFTER && told.as_ref() != Some(&first.why) {
+                eprintln!("minerva-ctl: {} files wait; {}: {}", waiting.count(), first.path, first.why);
+                told = Some(first.why.clone());
+            }
+            std::thread::sleep(LOOK);
+        }
     }
 
     fn top(&self, once: bool, json: bool) -> anyhow::Result<CommandStatus> {

@@ -122,7 +122,8 @@ impl<'a> Moves<'a> {
         self.sync_links();
         let files = self.candidates();
         let disks: BTreeSet<DeviceId> = files.iter().map(|file| file.device).collect();
-        for (_, lane) in self.lanes.extract_if(.., |disk, _| !disks.contains(disk)) {
+        let gone: Vec<DeviceId> = self.lanes.keys().filter(|disk| !disks.contains(disk)).copied().collect();
+        for lane in gone.iter().filter_map(|disk| self.lanes.remove(disk)) {
             give_up(self.deferred, lane.job);
         }
         let mut targets = Vec::new();
