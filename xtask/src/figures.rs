@@ -59,6 +59,7 @@ const FIGURES: &[(&str, Source)] = &[
     ("undo-bites", Source::Lab),
     ("idle", Source::Lab),
     ("gaps", Source::Lab),
+    ("makespan", Source::Lab),
     ("clients", Source::Lab),
     ("endogenic", Source::Lab),
     (

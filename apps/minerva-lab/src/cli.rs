@@ -171,6 +171,8 @@ pub(crate) struct DemoArguments {
 pub(crate) enum ReproduceCommand {
     /// Minerva's Fig. 2: four tenants start together, one steps back, one coordinates.
     Endogenic(ReproduceEndogenicArguments),
+    /// Matteussi and Geyer 2018: batch jobs that share a disk, all at once, and the shortest first.
+    Makespan(MakespanArguments),
     /// Minerva's Fig. 3-a against 3-b: four tenants start together, after sessions like theirs.
     Proactive(ReproduceWorthArguments),
     /// Minerva's Fig. 3-d against 3-e: two tenants alternate between the disk and other work.
@@ -270,6 +272,8 @@ pub(crate) enum FigureCommand {
     Idle(IdleArguments),
     /// What background work takes of the pauses of a reader, and what that loses by it.
     Gaps(GapsArguments),
+    /// What batch jobs that share a disk gain when the shortest goes first, of what running one after the other gains.
+    Makespan(MakespanArguments),
     /// Kills the daemon at random moments under load and restores.
     KillRestore(KillRestoreArguments),
     /// Whether two equal readers get after the daemon's end what they got before its start, for each back end.
@@ -382,6 +386,30 @@ pub(crate) struct GapsArguments {
     #[arg(long, default_value_t = 4)]
     pub(crate) bursts: u32,
     /// Seed of bursts, pauses and orders; without one it is drawn.
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct MakespanArguments {
+    /// Which disk to emulate.
+    #[arg(long, default_value = "sas10k-300g")]
+    pub(crate) profile: String,
+    /// Under which elevators.
+    #[arg(long, value_delimiter = ',', default_value = "none,mq-deadline,bfq")]
+    pub(crate) elevator: Vec<String>,
+    /// Which jobs: mixed (TeraSort, Sort, WordCount, K-means, PageRank) or alike (four sorts).
+    #[arg(long, value_delimiter = ',', default_value = "mixed,alike", value_parser = ["mixed", "alike"])]
+    pub(crate) jobs: Vec<String>,
+    /// Multiplies what they read and write; 1 is some 2.3 GB for mixed and 1.8 GB for alike.
+    #[arg(long, default_value_t = 1.0)]
+    pub(crate) scale: f64,
+    /// How often all arms run, in an order that is drawn. The medians count.
+    #[arg(long, default_value_t = 5)]
+    pub(crate) rounds: u32,
+    /// Seed of the orders; without one it is drawn.
     #[arg(long)]
     pub(crate) seed: Option<u64>,
     #[command(flatten)]

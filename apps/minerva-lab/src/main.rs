@@ -45,6 +45,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Reproduce(ReproduceCommand::Proactive(arguments)) => figure::worth::reproduce_proactive(&arguments),
         Command::Reproduce(ReproduceCommand::Interleave(arguments)) => figure::worth::reproduce_interleave(&arguments),
         Command::Reproduce(ReproduceCommand::Table(arguments)) => reproduce::table::run(&arguments),
+        Command::Reproduce(ReproduceCommand::Makespan(arguments)) => reproduce::makespan(&arguments),
         Command::Sweep { prefix, json } => sweep(&prefix, json),
         Command::Worker { spec, cgroup_processes } => {
             let spec = serde_json::from_str(&spec).context("failed to understand the job in --spec")?;

@@ -8,6 +8,7 @@ mod gaps;
 mod idle;
 mod in_guest;
 mod kill_restore;
+pub(crate) mod makespan;
 mod noisy_neighbour;
 mod rise;
 mod undo_bites;
@@ -39,6 +40,7 @@ pub(crate) fn run(command: FigureCommand) -> anyhow::Result<()> {
         FigureCommand::Clients(arguments) => clients::run(&arguments),
         FigureCommand::Idle(arguments) => idle::run(&arguments),
         FigureCommand::Gaps(arguments) => gaps::run(&arguments),
+        FigureCommand::Makespan(arguments) => makespan::run(&arguments),
         FigureCommand::KillRestore(arguments) => kill_restore::run(&arguments),
         FigureCommand::UndoBites(arguments) => undo_bites::run(&arguments),
         FigureCommand::VmContracts(arguments) => vm_contracts::run(&arguments),

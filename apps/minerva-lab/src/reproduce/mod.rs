@@ -2,8 +2,8 @@
 
 pub(crate) mod table;
 
-use crate::cli::ReproduceEndogenicArguments;
-use crate::{binaries, demo, output, signals};
+use crate::cli::{MakespanArguments, ReproduceEndogenicArguments};
+use crate::{binaries, demo, figure, output, signals};
 use minerva_lab::scene::{
     Comparison, EndogenicPlan, Equal, Minervad, PAPER_ENDOGENIC, Scene, Stage, Steering, endogenic_slice_ms,
     render_table, signed_percent, write_report,
@@ -44,6 +44,13 @@ pub(crate) fn endogenic(arguments: &ReproduceEndogenicArguments) -> anyhow::Resu
     write_report(&arguments.report, &arguments.profile, std::slice::from_ref(&scene), &runs)?;
     eprintln!("report with plots, both halves of the figure: {}", arguments.report.display());
     Ok(())
+}
+
+/// Shortest job first of Matteussi and Geyer 2018.
+pub(crate) fn makespan(arguments: &MakespanArguments) -> anyhow::Result<()> {
+    minerva_lab::disk::check_machine()?;
+    minerva_lab::sweep::sweep("minerva-lab-")?;
+    figure::makespan::run(arguments)
 }
 
 /// The paper's figures and ours, and why they differ.
