@@ -84,6 +84,9 @@ typedef struct minerva_client minerva_client;
 // A level that is held until it is released, or the process ends in whatever way.
 typedef struct minerva_held minerva_held;
 
+// A batch job that lasts until it is ended, or the process ends in whatever way.
+typedef struct minerva_job minerva_job;
+
 // An operation that may begin.
 typedef struct minerva_operation minerva_operation;
 
@@ -215,6 +218,34 @@ enum minerva_status minerva_boost_as(const struct minerva_client *client,
                                      uint64_t for_ns,
                                      const char *device,
                                      struct minerva_purchase *purchase);
+
+// Is a batch job of this name until `minerva_job_end`: of jobs on one disk the shortest goes first, and runs of one name are taken to
+// be alike. `bytes` is what it will read and write in all; 0 where that is not known.
+//
+// # Safety
+//
+// `client` came from `minerva_connect`. `name` is a text that ends with a zero. `job` may be written to; it is null if this fails. The
+// caller ends what it gets with `minerva_job_end`.
+enum minerva_status minerva_job_begin(const struct minerva_client *client,
+                                      const char *name,
+                                      uint64_t bytes,
+                                      struct minerva_job **job);
+
+// The job's number in the order of the jobs on its disk, from 1; 0 while none goes before another, and for a null pointer. `*jobs`,
+// unless null, is how many there are.
+//
+// # Safety
+//
+// `job` is null or came from `minerva_job_begin`. `jobs` is null or may be written to.
+uint32_t minerva_job_place(const struct minerva_job *job,
+                           uint32_t *jobs);
+
+// The job is over. A null pointer is nothing to do.
+//
+// # Safety
+//
+// `job` is null or came from `minerva_job_begin`, and nobody uses it any more. Any thread may end it.
+void minerva_job_end(struct minerva_job *job);
 
 // Steps back until `minerva_release`. Returns when the level is in force; a server that is away meanwhile does not fail it, and
 // the level is taken when it is back. `level` is a `minerva_level`.
