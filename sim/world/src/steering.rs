@@ -88,24 +88,7 @@ impl Steering {
         let weights = vec![None; tenants.len()];
         let caps = vec![[None; 2]; tenants.len()];
         let mut steering = Self { engine: Engine::new(), next_slice, disks, weights, caps, supposed };
-        let facts = DeviceFacts {
-            cgroup: CgroupVersion::V2,
-            controller_enabled: true,
-            writeback_attributed: true,
-            elevator: Some(elevator.to_owned()),
-            elevators_available: vec![elevator.to_owned()],
-            // BFQ's model has no such heuristics.
-            bfq_low_latency: (elevator == "bfq").then_some(false),
-            bfq_strict_guarantees: None,
-            iocost_available: false,
-            iocost_enabled: false,
-            iocost_model_guessed: false,
-            throttle_available: true,
-            rotational,
-            stacked_on: Vec::new(),
-            size_bytes,
-            back_end_forced: None,
-        };
+        let facts = facts(elevator, rotational, size_bytes);
         steering.handle(Nanos::ZERO, Event::Configured(Box::new(config)));
         for disk in 0..=steering.disks.iter().copied().max().unwrap_or(0) {
             let name = if disk == 0 { "sim".to_owned() } else { format!("sim{disk}") };
@@ -236,6 +219,28 @@ impl Steering {
         }
         let line = weight.map_or(String::new(), |weight| format!("{own} {weight}\n"));
         Outcome::Text(format!("default {DEFAULT_WEIGHT}\n{line}"))
+    }
+}
+
+/// What the virtual kernel says of a disk.
+fn facts(elevator: &str, rotational: bool, size_bytes: u64) -> DeviceFacts {
+    DeviceFacts {
+        cgroup: CgroupVersion::V2,
+        controller_enabled: true,
+        writeback_attributed: true,
+        elevator: Some(elevator.to_owned()),
+        elevators_available: vec![elevator.to_owned()],
+        // BFQ's model has no such heuristics.
+        bfq_low_latency: (elevator == "bfq").then_some(false),
+        bfq_strict_guarantees: None,
+        iocost_available: false,
+        iocost_enabled: false,
+        iocost_model_guessed: false,
+        throttle_available: true,
+        rotational,
+        stacked_on: Vec::new(),
+        size_bytes,
+        back_end_forced: None,
     }
 }
 

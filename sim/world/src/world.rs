@@ -269,8 +269,7 @@ impl World {
     /// Lets a process make its moves.
     fn advance(&mut self, index: usize) {
         let process = &mut self.processes[index];
-        if !process.started {
-            process.started = true;
+        if !std::mem::replace(&mut process.started, true) {
             process.account.start(self.now);
         }
         while process.finished.is_none() {
@@ -296,12 +295,10 @@ impl World {
                         self.travels[slot] = travel;
                         self.at_host[slot] = request;
                     }
-                    match &mut self.tenants[process.tenant].guest {
+                    let tenant = process.tenant;
+                    match &mut self.tenants[tenant].guest {
                         Some(guest) => guest.scheduler.add(self.now, request),
-                        None => {
-                            let passed = self.throttle.admit(self.now, process.tenant, request);
-                            passed.into_iter().for_each(|request| self.host.add(self.now, request));
-                        }
+                        None => add_to_host(&mut self.throttle, self.host.as_mut(), self.now, (tenant, request)),
                     }
                 }
                 Step::At(at) => {
@@ -332,8 +329,7 @@ impl World {
                     let flow = if guest.passes_streams { request.flow } else { guest.flow };
                     let request = Request { flow, arrived: self.now, ..request };
                     self.at_host[request.id.0 as usize] = request;
-                    let passed = self.throttle.admit(self.now, tenant, request);
-                    passed.into_iter().for_each(|request| self.host.add(self.now, request));
+                    add_to_host(&mut self.throttle, self.host.as_mut(), self.now, (tenant, request));
                 }
                 Dispatch::WaitUntil(until) => {
                     guest.wait_until = Some(until);
@@ -367,5 +363,12 @@ impl World {
                 Dispatch::Idle => return,
             }
         }
+    }
+}
+
+/// A tenant's request comes to the host: to its scheduler, unless the tenant is capped.
+fn add_to_host(throttle: &mut Throttle, host: &mut dyn Scheduler, now: Nanos, (tenant, request): (usize, Request)) {
+    if let Some(request) = throttle.admit(now, tenant, request) {
+        host.add(now, request);
     }
 }
