@@ -14,72 +14,33 @@ impl Driver {
         match effect {
             Effect::Inspect(inspection) => {
                 self.metrics.inspections.inc();
-                let outcome = self.knobs.inspect(&inspection);
-                Some(answer(inspection.id, outcome))
+                return Some(answer(inspection.id, self.knobs.inspect(&inspection)));
             }
-            Effect::Write(write) => {
-                let outcome = self.write(&write);
-                Some(answer(write.id, outcome))
-            }
-            Effect::LetGo(release) => {
-                self.knobs.let_go(&release);
-                None
-            }
-            Effect::Decided(decision) => {
-                self.decided(decision);
-                None
-            }
-            Effect::Remember(history) => {
-                self.memory.remember(history);
-                None
-            }
-            Effect::Found(finding) => {
-                self.found(&finding);
-                None
-            }
+            Effect::Write(write) => return Some(answer(write.id, self.write(&write))),
+            Effect::LetGo(release) => self.knobs.let_go(&release),
+            Effect::Decided(decision) => self.decided(decision),
+            Effect::Remember(history) => self.memory.remember(history),
+            Effect::Found(finding) => self.found(&finding),
             Effect::Granted(Granted { id, tenant, grant }) => {
                 response.answers.push(Answered { tenant, id, result: Ok(grant) });
-                None
             }
             Effect::Refused(Refused { id, tenant, kind, message }) => {
                 let result = Err(Refusal::new(kind, message));
                 response.answers.push(Answered { tenant, id, result });
-                None
             }
-            Effect::Ready { tenant, id } => {
-                self.called_back(tenant, &id);
-                None
-            }
-            Effect::Ledger(entry) => {
-                response.entries.push(entry);
-                None
-            }
-            Effect::Declare(declaration) => {
-                self.memory.declare(declaration);
-                None
-            }
-            Effect::KeepModel(model) => {
-                self.memory.models.keep(model);
-                None
-            }
-            Effect::JobEnded(run) => {
-                self.job_ended(*run);
-                None
-            }
+            Effect::Ready { tenant, id } => self.called_back(tenant, &id),
+            Effect::Ledger(entry) => response.entries.push(entry),
+            Effect::Declare(declaration) => self.memory.declare(declaration),
+            Effect::KeepModel(model) => self.memory.models.keep(model),
+            Effect::JobEnded(run) => self.job_ended(*run),
             Effect::Background(order) => {
                 tracing::debug!(id = %order.id, pace = ?order.pace, "background work: {}", order.reason);
                 self.background.order(order);
-                None
             }
-            Effect::BackgroundLearnt { id, cost } => {
-                self.background_learnt(id, cost);
-                None
-            }
-            Effect::Learnt(row) => {
-                self.memory.learn(row);
-                None
-            }
+            Effect::BackgroundLearnt { id, cost } => self.background_learnt(id, cost),
+            Effect::Learnt(row) => self.memory.learn(row),
         }
+        None
     }
 
     fn write(&mut self, write: &KnobWrite) -> Outcome {
