@@ -9,6 +9,9 @@ use minerva_model::{
 };
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop, prop_assert_eq, prop_oneof, proptest};
 
+#[path = "forecasts/at_once.rs"]
+mod at_once;
+
 const DISK: DeviceId = DeviceId { major: 8, minor: 0 };
 const MIB: u64 = 1 << 20;
 
@@ -203,36 +206,6 @@ fn of_slices_shorter_than_a_second_the_next_slice_is_told_in_bytes_of_a_slice() 
     let (engine, _) = run(events);
     let next = engine.outlook().get(TenantId(1), DISK, Horizon::NextSlice).expect("a forecast");
     assert!((next.bytes() / MIB as f64 - 1.0).abs() < 0.05, "{next:?}");
-}
-
-/// Sessions of 120 MiB in twelve slices, each of a tenant that goes; then one more.
-#[test]
-fn of_slices_shorter_than_a_second_a_session_is_foreseen_in_its_first_slice() {
-    let slice = Nanos::from_millis(250);
-    let foreseen = |at_once: bool| {
-        let Event::Configured(mut config) = configured(ForecastMode::On, slice) else { unreachable!("as it was made") };
-        config.forecast.sessions_at_once = at_once;
-        let mut events = vec![(Nanos::SECOND, Event::Configured(config))];
-        let mut now = Nanos::SECOND;
-        for number in 1..=20_u64 {
-            events.push((now, seen(number, None)));
-            let slices = if number == 20 { 1 } else { 12 };
-            for part in 1..=slices {
-                now += slice;
-                let mut bytes = vec![0; number as usize];
-                bytes[number as usize - 1] = part * 10 * MIB;
-                events.push((now, Event::Sampled(Box::new(sample(&bytes)))));
-            }
-            if number < 20 {
-                events.push((now, Event::TenantGone(TenantId(number))));
-            }
-        }
-        let (engine, _) = run(events);
-        engine.outlook().get(TenantId(20), DISK, Horizon::Session).map(|row| row.bytes() / MIB as f64)
-    };
-    assert_eq!(foreseen(false), None);
-    let bytes = foreseen(true).expect("a forecast");
-    assert!((40.0..160.0).contains(&bytes), "{bytes} MiB are left");
 }
 
 /// Everybody at once, then nobody, then the counters begin again.
