@@ -135,23 +135,30 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand reload" -l socke
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand reload" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand reload" -l json -d 'Print JSON, one object a line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand reload" -s h -l help -d 'Print help'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and not __fish_seen_subcommand_from list add set remove resize attach-line help" -l server -d 'Which server: the name of its socket below servers/ in the daemon\'s runtime directory' -r
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and not __fish_seen_subcommand_from list add set remove resize attach-line help" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and not __fish_seen_subcommand_from list add set remove resize attach-line help" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and not __fish_seen_subcommand_from list add set remove resize attach-line help" -l json -d 'Print JSON, one object a line'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and not __fish_seen_subcommand_from list add set remove resize attach-line help" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and not __fish_seen_subcommand_from list add set remove resize attach-line help" -f -a "list" -d 'Show every disk: what it is promised, who uses it, and what it was asked for'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and not __fish_seen_subcommand_from list add set remove resize attach-line help" -f -a "add" -d 'Serve another disk of a guest, while others run'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and not __fish_seen_subcommand_from list add set remove resize attach-line help" -f -a "set" -d 'Promise a disk something else, while its guest runs: it holds from the next request on'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and not __fish_seen_subcommand_from list add set remove resize attach-line help" -f -a "remove" -d 'Serve a disk no more; refused while a guest uses it'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and not __fish_seen_subcommand_from list add set remove resize attach-line help" -f -a "resize" -d 'Make a disk longer, and tell its guest, which sees the new length at once'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and not __fish_seen_subcommand_from list add set remove resize attach-line help" -f -a "attach-line" -d 'Print QEMU\'s arguments and libvirt\'s XML for a disk'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and not __fish_seen_subcommand_from list add set remove resize attach-line help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and not __fish_seen_subcommand_from list top add set remove resize attach-line help" -l server -d 'Which server: the name of its socket below servers/ in the daemon\'s runtime directory' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and not __fish_seen_subcommand_from list top add set remove resize attach-line help" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and not __fish_seen_subcommand_from list top add set remove resize attach-line help" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and not __fish_seen_subcommand_from list top add set remove resize attach-line help" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and not __fish_seen_subcommand_from list top add set remove resize attach-line help" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and not __fish_seen_subcommand_from list top add set remove resize attach-line help" -f -a "list" -d 'Show every disk: what it is promised, who uses it, and what it was asked for'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and not __fish_seen_subcommand_from list top add set remove resize attach-line help" -f -a "top" -d 'Watch every disk and every priority on it: rates, queue, times, who has the host\'s disk, and whether contracts are kept; q quits'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and not __fish_seen_subcommand_from list top add set remove resize attach-line help" -f -a "add" -d 'Serve another disk of a guest, while others run'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and not __fish_seen_subcommand_from list top add set remove resize attach-line help" -f -a "set" -d 'Promise a disk something else, while its guest runs: it holds from the next request on'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and not __fish_seen_subcommand_from list top add set remove resize attach-line help" -f -a "remove" -d 'Serve a disk no more; refused while a guest uses it'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and not __fish_seen_subcommand_from list top add set remove resize attach-line help" -f -a "resize" -d 'Make a disk longer, and tell its guest, which sees the new length at once'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and not __fish_seen_subcommand_from list top add set remove resize attach-line help" -f -a "attach-line" -d 'Print QEMU\'s arguments and libvirt\'s XML for a disk'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and not __fish_seen_subcommand_from list top add set remove resize attach-line help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from list" -l server -d 'Which server: the name of its socket below servers/ in the daemon\'s runtime directory' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from list" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from list" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from list" -l json -d 'Print JSON, one object a line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from top" -l server -d 'Which server: the name of its socket below servers/ in the daemon\'s runtime directory' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from top" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from top" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from top" -l once -d 'Print one page and end'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from top" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from top" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from add" -l image -d 'A raw image or a block device' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from add" -l socket -d 'Where QEMU connects [default: NAME.sock in /run/minerva-blk]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from add" -l queues -d 'Rings that the guest may have' -r
@@ -210,6 +217,7 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from attach-line" -l json -d 'Print JSON, one object a line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from attach-line" -s h -l help -d 'Print help'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from help" -f -a "list" -d 'Show every disk: what it is promised, who uses it, and what it was asked for'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from help" -f -a "top" -d 'Watch every disk and every priority on it: rates, queue, times, who has the host\'s disk, and whether contracts are kept; q quits'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from help" -f -a "add" -d 'Serve another disk of a guest, while others run'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from help" -f -a "set" -d 'Promise a disk something else, while its guest runs: it holds from the next request on'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from help" -f -a "remove" -d 'Serve a disk no more; refused while a guest uses it'
@@ -226,6 +234,8 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l deadline
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l begin-by -d 'It must have begun within so long' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l access -d 'What it mostly does: sequential-read, sequential-write, random-read or random-write [default: sequential-read]' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l device -d 'On which disk, as MAJ:MIN of the host [default: the disk that the tenant uses most]' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l tag -d 'In a guest whose disk minerva-blk serves: the tag of its requests, 1 to 254, more is better; no server is asked' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l stream -d 'Which of the guest\'s applications it is, 1 to 31 [default: one by its process and tag]' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l json -d 'Print JSON, one object a line'
@@ -415,6 +425,7 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "check" -d 'Judge a file; errors point at the place'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "default" -d 'Print a file with every setting at its default, explained'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from disk" -f -a "list" -d 'Show every disk: what it is promised, who uses it, and what it was asked for'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from disk" -f -a "top" -d 'Watch every disk and every priority on it: rates, queue, times, who has the host\'s disk, and whether contracts are kept; q quits'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from disk" -f -a "add" -d 'Serve another disk of a guest, while others run'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from disk" -f -a "set" -d 'Promise a disk something else, while its guest runs: it holds from the next request on'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from disk" -f -a "remove" -d 'Serve a disk no more; refused while a guest uses it'

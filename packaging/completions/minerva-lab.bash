@@ -873,7 +873,7 @@ _minerva__lab() {
             return 0
             ;;
         minerva__subcmd__lab__subcmd__figure__subcmd__vm__subcmd__tags)
-            opts="-h --profile --block --depth --seconds --runs --logs --no-kernel --seed --json --binaries --minervad --help"
+            opts="-h --profile --block --depth --tag-depth --seconds --runs --logs --no-kernel --seed --json --binaries --minervad --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -888,6 +888,10 @@ _minerva__lab() {
                     return 0
                     ;;
                 --depth)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tag-depth)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -319,6 +319,28 @@ const char *minerva_last_error(void);
 // ended; else empty. Never null. It belongs to the library and stays until the next call of this thread.
 const char *minerva_last_refusal(void);
 
+// Gives the requests of the calling thread a tag, 1 to 254, more is better, until `minerva_untag`; threads and processes that it starts
+// meanwhile keep it. `stream`, 1 to 31, tells applications of a guest apart; 0: one that follows from the process and the tag. What is
+// tagged once more is untagged as often. A kernel before 6.1.191 and 6.5 gets the nearest of eight levels.
+enum minerva_status minerva_tag(uint8_t tag,
+                                uint8_t stream);
+
+// Takes back the last `minerva_tag` of the calling thread. Without one it is nothing to do.
+void minerva_untag(void);
+
+// The I/O priority that carries a tag, for one request: `io_uring_sqe.ioprio`, or `aio_reqprio` with `IOCB_FLAG_IOPRIO`, on a file that was
+// opened with O_DIRECT. Parameters as of `minerva_tag`.
+//
+// # Safety
+//
+// `ioprio` may be written to.
+enum minerva_status minerva_tag_ioprio(uint8_t tag,
+                                       uint8_t stream,
+                                       uint16_t *ioprio);
+
+// How many tags this kernel passes to the host: 254, 8 on old kernels, or 0 where it takes no I/O priorities.
+uint32_t minerva_tag_levels(void);
+
 #ifdef __cplusplus
 }  // extern "C"
 #endif  // __cplusplus

@@ -82,7 +82,7 @@ impl DiskMeasure {
     pub(super) fn left(&mut self, now: Nanos, tag: u8) {
         self.under_way = self.under_way.saturating_sub(1);
         if self.under_way == 0 {
-            self.asked = self.asked + now.since(self.asking_since);
+            self.asked += now.since(self.asking_since);
         }
         if let Some(tag) = self.tag(tag) {
             tag.under_way = tag.under_way.saturating_sub(1);
@@ -92,8 +92,8 @@ impl DiskMeasure {
     /// A request is done, which had so much of the host's disk.
     pub(super) fn done(&mut self, now: Nanos, device_time: Nanos, finished: &Finished) {
         self.left(now, finished.tag);
-        self.device_time = self.device_time + device_time;
-        self.second_device_time = self.second_device_time + device_time;
+        self.device_time += device_time;
+        self.second_device_time += device_time;
         if let (Some(contract), Some(bytes)) = (&mut self.contract, finished.transfer_bytes) {
             contract.done(now, finished.allowed, bytes);
         }
@@ -119,7 +119,7 @@ impl DiskMeasure {
         let end = began + Nanos::SECOND;
         let is_asking = self.under_way > 0;
         if is_asking {
-            self.asked = self.asked + end.since(self.asking_since);
+            self.asked += end.since(self.asking_since);
             self.asking_since = self.asking_since.max(end + Nanos(idle_seconds * Nanos::SECOND.0));
         }
         let asked = std::mem::take(&mut self.asked);
@@ -163,7 +163,7 @@ impl DiskMeasure {
 
     /// A disk had so much of the host's disk in a second in which a request of this one was late.
     pub(super) fn note_took(&mut self, other: usize, time: Nanos) {
-        self.took.get_mut(other).into_iter().for_each(|took| *took = *took + time);
+        self.took.get_mut(other).into_iter().for_each(|took| *took += time);
     }
 
     /// The disk with a number is another one; there are so many numbers.

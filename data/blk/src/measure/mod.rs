@@ -108,7 +108,7 @@ impl Measures {
             }
         }
         self.disks.iter_mut().for_each(DiskMeasure::begin_second);
-        self.second_began = self.second_began + Nanos(passed * Nanos::SECOND.0);
+        self.second_began += Nanos(passed * Nanos::SECOND.0);
     }
 
     /// What is known of a disk. `under_way` are its requests that are not done, each as the instant from when it is allowed; `name` says what
