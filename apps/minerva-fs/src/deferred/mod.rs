@@ -35,6 +35,7 @@ use minerva_decide::ToldBy;
 use minerva_model::DeviceId;
 use minerva_store::{Deferral, DeferralStep, RedoLog, StoreError};
 use place::is_below;
+use site::{Site, Standing};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -161,24 +162,39 @@ impl Deferred {
         self.files().remove(&id);
     }
 
-    /// The file that waits to go to this very place.
-    fn waiting_at(&self, row: &Deferral) -> Option<u64> {
-        let files = self.files();
+    /// Takes out the file that waits to go to this very place, because another is about to be put there. From now on it is one of which the
+    /// link may not be there: a crash finds it replaced and removes it, or finds its link and lets it wait on.
+    fn take_replaced(&self, row: &Deferral, site: &Site, tenants: &[Tenant]) -> anyhow::Result<Option<Waiting>> {
+        let mut files = self.files();
         let is_there = |file: &&Waiting| {
+            let mount = mount_of(tenants, &file.row);
+            // By its link: one that was renamed is another file's, whatever its row says.
             file.row.directory_identity == row.directory_identity
                 && file.row.name == row.name
-                && file.row.step != DeferralStep::Left
+                && mount.is_some_and(|mount| {
+                    let link = link_text(&mount.at, &file.row.source);
+                    matches!(site.standing(&row.name, &file.row, &link), Ok(Standing::Link))
+                })
         };
-        files.values().find(is_there).map(|file| file.row.id)
+        let Some(found) = files.values().find(is_there).cloned() else { return Ok(None) };
+        self.log(|log| log.keep(&Deferral { step: DeferralStep::Placing, ..found.row.clone() }))?;
+        files.remove(&found.row.id);
+        Ok(Some(found))
+    }
+
+    /// It was not replaced after all.
+    fn put_back(&self, file: Waiting) {
+        // Where this fails the next start finds its link.
+        let _ = self.log(|log| log.keep(&file.row));
+        self.add(file);
     }
 
     /// Removes a file of the pool that is nobody's any more.
-    fn discard(&self, id: u64, tenants: &[Tenant]) {
-        let Some(file) = self.files().remove(&id) else { return };
-        if let Some(mount) = mount_of(tenants, &file.row) {
-            let _ = mount.tree.remove_deferred(&file.row.source);
+    fn discard(&self, row: &Deferral, tenants: &[Tenant]) {
+        if let Some(mount) = mount_of(tenants, row) {
+            let _ = mount.tree.remove_deferred(&row.source);
         }
-        let _ = self.log(|log| log.forget(id));
+        self.forget(row.id);
     }
 
     /// Sees to what an earlier attempt left.
@@ -246,7 +262,7 @@ impl Deferred {
             anyhow::bail!("{} still leads to it: remove that link, or flush the file", row.target().display());
         }
         let tenants = self.tenants.read().unwrap_or_else(PoisonError::into_inner);
-        self.discard(id, &tenants);
+        self.discard(&row, &tenants);
         Ok(())
     }
 

@@ -58,10 +58,13 @@ impl Deferred {
             is_asked_for: false,
             step: DeferralStep::Placing,
         };
-        let before = self.waiting_at(&row);
         row.id = self.log(|log| log.add(&row))?;
         reach();
+        let replaced = self.take_replaced(&row, &site, &tenants)?;
         if let Err(error) = put(&site, &mut row, mount, user, wish.mode) {
+            if let Some(file) = replaced {
+                self.put_back(file);
+            }
             let _ = mount.tree.remove_deferred(&row.source);
             let _ = site.remove(OsStr::new(&row.copy_name()));
             self.log(|log| log.forget(row.id))?;
@@ -72,8 +75,8 @@ impl Deferred {
         self.log(|log| log.keep(&row))?;
         reach();
         // What waited under that name is replaced, as by any new file.
-        if let Some(id) = before {
-            self.discard(id, &tenants);
+        if let Some(file) = replaced {
+            self.discard(&file.row, &tenants);
         }
         let data = link_text(&mount.at, &row.source);
         let id = row.id;

@@ -404,8 +404,13 @@ fn a_second_file_for_one_place_replaces_the_first() {
     write(&place, &path, b"first");
     write(&place, &path, b"second");
     assert_eq!(files(&place).len(), 1);
+    // One whose link was renamed before is not the one that is replaced.
+    fs::rename(&path, target.join("renamed")).unwrap();
+    write(&place, &path, b"third");
+    assert_eq!(files(&place).len(), 2);
     until_moved(&place);
-    assert_eq!(fs::read(&path).unwrap(), b"second");
+    assert_eq!(fs::read(target.join("renamed")).unwrap(), b"second");
+    assert_eq!(fs::read(&path).unwrap(), b"third");
     assert_tidy(&place, &target);
 }
 
