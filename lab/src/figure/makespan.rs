@@ -9,7 +9,7 @@ use crate::disk::{Disk, DiskSpec, RUNTIME_DIRECTORY};
 use crate::error::{At, LabError, Result};
 use crate::scene::Directory;
 use crate::workload::{
-    Access, CgroupParent, Compute, TenantCgroup, Worker, WorkerProgram, WorkloadSpec, blkio_version,
+    Access, Appearance, CgroupParent, Compute, TenantCgroup, Worker, WorkerProgram, WorkloadSpec, blkio_version,
 };
 use minerva_model::{CgroupVersion, Nanos};
 use serde::Serialize;
@@ -257,6 +257,8 @@ impl Stage<'_> {
             depth: 1,
             compute: phase.compute,
             think: Nanos::ZERO,
+            rests: None,
+            appearance: Appearance::default(),
             part: None,
             seed: 1 + job as u64,
         }

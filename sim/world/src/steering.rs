@@ -190,7 +190,6 @@ impl Steering {
                 | Effect::Refused(_)
                 | Effect::Ready { .. }
                 | Effect::Declare(_)
-                | Effect::JobEnded(_)
                 | Effect::Background(_)
                 | Effect::BackgroundLearnt { .. }
                 | Effect::Learnt(_)
