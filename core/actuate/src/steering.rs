@@ -248,8 +248,7 @@ impl Steering {
 
     /// What a slice shows of the disk, before each [`Steering::plan`]; true if one of its own settings is to be switched.
     pub(crate) fn watch_use(&mut self, config: &EngineConfig, signals: &Signals, ledger: &mut Ledger) -> bool {
-        let (id, before) = (self.device.id, self.by_use());
-        let turns = self.device.facts.rotational;
+        let (id, before, turns) = (self.device.id, self.by_use(), self.device.facts.rotational);
         let settings = config.devices.get(&self.device.name);
         let row =
             signals.devices.binary_search_by_key(&id, |disk| disk.device).ok().map(|index| &signals.devices[index]);
