@@ -193,8 +193,7 @@ impl Steering {
                 | Effect::Background(_)
                 | Effect::BackgroundLearnt { .. }
                 | Effect::Learnt(_)
-                | Effect::KeepModel(_)
-                | Effect::JobEnded(_) => continue,
+                | Effect::KeepModel(_) => continue,
             };
             let outcome = self.answer(&target, file, text.as_deref());
             self.engine.handle(now, Event::Answered { id, outcome });
