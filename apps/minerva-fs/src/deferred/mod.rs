@@ -6,11 +6,13 @@
 //! | `site` | what stands at the place? |
 //! | `user` | in whose name is a place touched? |
 //! | `job`, `copy` | how does one file move, and what is found after a crash? |
-//! | `mover` | which file moves now, and when does it stop? |
+//! | `mover`, `thread` | which file moves now, and when does it stop? |
+//! | `answers` | what is told of files that wait, and done with them? |
 //! | `disks`, `daemon` | who else uses the disk? |
 //!
 //! What is to be moved stands in a redo log beside the pool, written before each step. Order and pace are `core/decide`'s.
 
+mod answers;
 mod copy;
 mod daemon;
 mod disks;
@@ -19,25 +21,24 @@ mod job;
 mod mover;
 mod place;
 mod site;
+mod thread;
 mod user;
 
-pub(crate) use mover::Mover;
 pub(crate) use place::Wish;
+pub(crate) use thread::Mover;
 pub(crate) use user::User;
 
 use crate::tenant::{Mount, Tenant, Tenants};
 use anyhow::Context;
 use daemon::DaemonLink;
 use job::{Obstacle, link_text, settle};
-use minerva_api::cache::{DeferredFile, MigrationStatus, Pool};
+use minerva_api::cache::Pool;
 use minerva_config::{FsConfig, MigrationSettings};
-use minerva_decide::ToldBy;
 use minerva_model::DeviceId;
 use minerva_store::{Deferral, DeferralStep, RedoLog, StoreError};
-use place::is_below;
 use site::{Site, Standing};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -234,86 +235,6 @@ impl Deferred {
             let _ = self.log(|log| log.keep(row));
         }
     }
-
-    /// What is asked for is moved now; how many files that are.
-    pub(crate) fn flush(&self, user: &User, directory: Option<&Path>) -> anyhow::Result<u64> {
-        let mut asked = Vec::new();
-        for file in self.files().values_mut() {
-            if is_visible(user, &file.row)
-                && is_below(&file.row.target(), directory)
-                && file.row.step != DeferralStep::Left
-            {
-                file.row.is_asked_for = true;
-                (file.tries, file.not_before) = (0, Instant::now());
-                asked.push(file.row.clone());
-            }
-        }
-        for row in &asked {
-            self.log(|log| log.keep(row))?;
-        }
-        Ok(asked.len() as u64)
-    }
-
-    /// Removes what no link leads to any more.
-    pub(crate) fn drop_left(&self, user: &User, id: u64) -> anyhow::Result<()> {
-        let found = self.files().get(&id).map(|file| file.row.clone()).filter(|row| is_visible(user, row));
-        let row = found.with_context(|| format!("there is no deferred file {id} of yours"))?;
-        if row.step != DeferralStep::Left {
-            anyhow::bail!("{} still leads to it: remove that link, or flush the file", row.target().display());
-        }
-        let tenants = self.tenants.read().unwrap_or_else(PoisonError::into_inner);
-        self.discard(&row, &tenants);
-        Ok(())
-    }
-
-    /// The files that wait, as their user sees them.
-    pub(crate) fn list(&self, user: &User, directory: Option<&Path>) -> Vec<DeferredFile> {
-        let tenants = self.tenants.read().unwrap_or_else(PoisonError::into_inner);
-        let now = unix_ms();
-        let files = self.files();
-        let seen = files.values().filter(|file| is_visible(user, &file.row) && is_below(&file.row.target(), directory));
-        let show = |file: &Waiting| {
-            let mount = mount_of(&tenants, &file.row);
-            let shown = mount.and_then(|mount| mount.tree.deferred_attributes(&file.row.source).ok());
-            DeferredFile {
-                id: file.row.id,
-                tenant: file.row.tenant.clone(),
-                path: file.row.target().display().to_string(),
-                data: mount
-                    .map_or_else(String::new, |mount| link_text(&mount.at, &file.row.source).display().to_string()),
-                bytes: shown.map_or(0, |shown| shown.blocks * 512),
-                waited_seconds: u64::try_from((now - file.row.added_unix_ms) / 1000).unwrap_or(0),
-                step: file.row.step.as_str().to_owned(),
-                why: file.why.clone(),
-            }
-        };
-        seen.map(show).collect()
-    }
-
-    /// Sums of what waits.
-    pub(crate) fn status(&self, user: &User) -> MigrationStatus {
-        let mut status = MigrationStatus {
-            moved_files: self.counts.moved_files.load(Ordering::Relaxed),
-            moved_bytes: self.counts.moved_bytes.load(Ordering::Relaxed),
-            failed: self.counts.failed.load(Ordering::Relaxed),
-            told_by: if self.daemon.told_by() == ToldBy::Daemon { "daemon" } else { "counters" }.to_owned(),
-            ..MigrationStatus::default()
-        };
-        for file in self.list(user, None) {
-            if file.step == DeferralStep::Left.as_str() {
-                status.left_files += 1;
-            } else {
-                status.waiting_files += 1;
-                status.waiting_bytes += file.bytes;
-            }
-        }
-        status
-    }
-}
-
-/// Everybody sees what they asked for, root all.
-fn is_visible(user: &User, row: &Deferral) -> bool {
-    user.uid == 0 || user.uid == row.user.0
 }
 
 /// The tree where a file waits.

@@ -1,4 +1,4 @@
-//! The thread that moves files: once a second it asks the policy which file of each disk is next and how fast, and every few
+//! What moves: once a second it asks the policy which file of each disk is next and how fast, and every few
 //! milliseconds it looks whether others are there. A piece is written, then it listens; so whoever comes back to the disk meets one
 //! piece at most.
 
@@ -7,67 +7,26 @@ use super::disks::{Counters, NO_DISK};
 use super::job::{Job, Obstacle};
 use super::site::Site;
 use super::{Deferred, mount_of};
-use anyhow::Context;
 use minerva_background::Gap;
 use minerva_decide::{Migration, MigrationOrder, MigrationPace, TargetDisk, ToldBy, WaitingFile};
 use minerva_model::{DeviceId, Nanos};
 use minerva_store::DeferralStep;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, PoisonError};
-use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 const SLICE: Duration = Duration::from_secs(1);
 /// After a piece it listens for so long whether others are there.
 const LISTEN: Duration = Duration::from_millis(3);
 /// So often it looks while it waits for a gap.
-const LOOK: Duration = Duration::from_millis(10);
+pub(super) const LOOK: Duration = Duration::from_millis(10);
 /// And so often where nothing is to be moved.
 const IDLE_LOOK: Duration = Duration::from_millis(200);
 /// Files that the policy is asked about at once, those that waited longest.
 const CANDIDATES_MAX: usize = 1000;
 /// Links that are made durable in a slice.
 const LINKS_SYNCED: usize = 16;
-
-/// The thread.
-pub(crate) struct Mover {
-    stop: Sender<()>,
-    thread: JoinHandle<()>,
-}
-
-impl Mover {
-    pub(crate) fn start(deferred: Arc<Deferred>) -> anyhow::Result<Self> {
-        let (stop, stopped) = channel();
-        let work = move || {
-            become_idle();
-            let mut moving = Moves::new(&deferred);
-            let mut pause = LOOK;
-            while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
-                pause = moving.look();
-            }
-            moving.abandon();
-        };
-        let thread = thread::Builder::new().name("mover".to_owned()).spawn(work).context("failed to start a thread")?;
-        Ok(Self { stop, thread })
-    }
-
-    /// Ends it after the piece that is under way.
-    pub(crate) fn stop(self) {
-        drop(self.stop);
-        // It ends by itself, and a panic in it has ended the process before.
-        let _ = self.thread.join();
-    }
-}
-
-/// This thread's requests come after everybody else's, where the elevator knows classes (ioprio_set(2)).
-fn become_idle() {
-    const WHO_PROCESS: libc::c_int = 1;
-    const CLASS_IDLE: libc::c_int = 3 << 13;
-    // SAFETY: the call takes three numbers; 0 is the calling thread.
-    let _ = unsafe { libc::syscall(libc::SYS_ioprio_set, WHO_PROCESS, 0, CLASS_IDLE) };
-}
 
 /// What is under way on one disk.
 #[derive(Default)]
@@ -81,7 +40,8 @@ struct Lane {
     resume_at: Option<Instant>,
 }
 
-struct Moves<'a> {
+/// All moves.
+pub(super) struct Moves<'a> {
     deferred: &'a Deferred,
     policy: Migration,
     counters: Counters,
@@ -91,7 +51,7 @@ struct Moves<'a> {
 }
 
 impl<'a> Moves<'a> {
-    fn new(deferred: &'a Deferred) -> Self {
+    pub(super) fn new(deferred: &'a Deferred) -> Self {
         let now = Instant::now();
         Self {
             deferred,
@@ -104,7 +64,7 @@ impl<'a> Moves<'a> {
     }
 
     /// Does what may be done now; how long it may wait until the next look.
-    fn look(&mut self) -> Duration {
+    pub(super) fn look(&mut self) -> Duration {
         if Instant::now() >= self.slice_at {
             self.slice_at = Instant::now() + SLICE;
             self.slice();
@@ -305,7 +265,7 @@ impl<'a> Moves<'a> {
     }
 
     /// Leaves all copies that are under way.
-    fn abandon(&mut self) {
+    pub(super) fn abandon(&mut self) {
         for lane in std::mem::take(&mut self.lanes).into_values() {
             give_up(self.deferred, lane.job);
         }

@@ -43,21 +43,7 @@ impl Deferred {
             bail!("{} is in the pool itself: write there", wish.path.display());
         }
         self.judge_room(mount, &site, wish)?;
-        let mut row = Deferral {
-            id: 0,
-            tenant: tenant.name.clone(),
-            pool: wish.pool.as_str().to_owned(),
-            source: uuid::Uuid::new_v4().simple().to_string().into(),
-            directory,
-            directory_identity: wish.directory,
-            name: name.to_owned(),
-            link_inode: 0,
-            copy_inode: 0,
-            user: (user.uid, user.gid, user.groups.clone()),
-            added_unix_ms: unix_ms(),
-            is_asked_for: false,
-            step: DeferralStep::Placing,
-        };
+        let mut row = new_row(tenant, user, wish, directory, name);
         row.id = self.log(|log| log.add(&row))?;
         reach();
         let replaced = self.take_replaced(&row, &site, &tenants)?;
@@ -76,6 +62,8 @@ impl Deferred {
         reach();
         // What waited under that name is replaced, as by any new file.
         if let Some(file) = replaced {
+            // First a copy that may be under way, of which nobody knows once the row is gone.
+            let _ = site.remove(OsStr::new(&file.row.copy_name()));
             self.discard(&file.row, &tenants);
         }
         let data = link_text(&mount.at, &row.source);
@@ -100,6 +88,24 @@ impl Deferred {
             bail!("{} has no room for it", wish.path.display());
         }
         Ok(())
+    }
+}
+
+fn new_row(tenant: &Tenant, user: &User, wish: &Wish, directory: PathBuf, name: &OsStr) -> Deferral {
+    Deferral {
+        id: 0,
+        tenant: tenant.name.clone(),
+        pool: wish.pool.as_str().to_owned(),
+        source: uuid::Uuid::new_v4().simple().to_string().into(),
+        directory,
+        directory_identity: wish.directory,
+        name: name.to_owned(),
+        link_inode: 0,
+        copy_inode: 0,
+        user: (user.uid, user.gid, user.groups.clone()),
+        added_unix_ms: unix_ms(),
+        is_asked_for: false,
+        step: DeferralStep::Placing,
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod command_line;
 mod deferred;
+mod deferred_places;
 mod differential;
 mod kill;
 mod operations;
