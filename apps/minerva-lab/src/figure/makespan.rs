@@ -85,20 +85,6 @@ fn line(where_: &str, jobs: &[MakespanJob], rounds: &[MakespanRound]) -> Line {
     let busy = of(&|round| 100.0 * round.unrestricted.busy);
     let slowdowns = [0, 1, 2].map(|arm| median(rounds.iter().map(|round| means(round).slowdowns[arm])));
     let mean_seconds = |value: fn(&Means) -> f64| median(rounds.iter().map(|round| value(&means(round))));
-    let each: Vec<String> = jobs
-        .iter()
-        .enumerate()
-        .map(|(at, job)| {
-            let of_job = |seconds: fn(&MakespanRound) -> &[f64]| median(rounds.iter().map(|round| seconds(round)[at]));
-            format!(
-                "{} {:.1} for {:.1} s (alone {:.1})",
-                job.name,
-                of_job(|round| &round.minerva.seconds),
-                of_job(|round| &round.unrestricted.seconds),
-                of_job(|round| &round.alone.seconds)
-            )
-        })
-        .collect();
     let counts = median(busy.iter().copied()) >= BUSY_PERCENT_MIN;
     Line {
         id: "makespan",
@@ -127,9 +113,28 @@ fn line(where_: &str, jobs: &[MakespanJob], rounds: &[MakespanRound]) -> Line {
             median(longest.iter().copied()),
             spread(&longest),
             median(busy.iter().copied()),
-            each.join(", ")
+            each(jobs, rounds)
         ),
     }
+}
+
+/// What each job took.
+fn each(jobs: &[MakespanJob], rounds: &[MakespanRound]) -> String {
+    let each: Vec<String> = jobs
+        .iter()
+        .enumerate()
+        .map(|(at, job)| {
+            let of_job = |seconds: fn(&MakespanRound) -> &[f64]| median(rounds.iter().map(|round| seconds(round)[at]));
+            format!(
+                "{} {:.1} for {:.1} s (alone {:.1})",
+                job.name,
+                of_job(|round| &round.minerva.seconds),
+                of_job(|round| &round.unrestricted.seconds),
+                of_job(|round| &round.alone.seconds)
+            )
+        })
+        .collect();
+    each.join(", ")
 }
 
 /// By how much the one is more than the other.

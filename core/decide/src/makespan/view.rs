@@ -1,0 +1,76 @@
+//! What people are told of jobs.
+
+use super::{RESTING, Rule, Running};
+use crate::characterise::phases;
+use crate::jobs::{JobOnDisk, JobView, KnownJob};
+use minerva_model::{DeviceId, Nanos, Outlook, TenantId};
+use std::collections::BTreeMap;
+
+impl Rule {
+    /// All jobs, by tenant.
+    pub(crate) fn views(&self, now: Nanos, outlook: &Outlook) -> Vec<JobView> {
+        let by_name = self.names.iter().filter(|(_, name)| self.settings.jobs.contains_key(*name));
+        let mut disks: BTreeMap<TenantId, Vec<(DeviceId, &Running)>> = BTreeMap::new();
+        self.named.tenants().into_iter().chain(by_name.map(|(tenant, _)| *tenant)).for_each(|tenant| {
+            disks.entry(tenant).or_default();
+        });
+        self.running.iter().for_each(|((device, tenant), running)| {
+            disks.entry(*tenant).or_default().push((*device, running));
+        });
+        disks.into_iter().filter_map(|(tenant, disks)| self.view(now, (tenant, &disks), outlook)).collect()
+    }
+
+    fn view(
+        &self,
+        now: Nanos,
+        (tenant, disks): (TenantId, &[(DeviceId, &Running)]),
+        outlook: &Outlook,
+    ) -> Option<JobView> {
+        let job = self.job(tenant)?.clone();
+        let on_disk = |(device, running): &(DeviceId, &Running)| {
+            let remaining = self.known(tenant, *device, running, now, outlook).remaining();
+            let position = self.places.get(&(*device, tenant));
+            let rests = now.since(running.last_used) > RESTING;
+            let reason = match position {
+                Some(position) => self.explain(tenant, position),
+                None if rests => "it does not use the disk now".to_owned(),
+                None => "no other job uses the disk, or the disk is not short".to_owned(),
+            };
+            JobOnDisk {
+                device: *device,
+                attained_bytes: running.attained_bytes,
+                remaining_seconds: remaining.seconds,
+                basis: remaining.basis.as_str(),
+                certainty: remaining.certainty,
+                order: position.map(|position| (position.place as u32 + 1, position.jobs as u32)),
+                reason,
+            }
+        };
+        Some(JobView {
+            tenant,
+            is_declared: self.named.has_declared(tenant),
+            is_overrun: self.named.is_overrun(tenant),
+            age: disks.iter().map(|(_, running)| now.since(running.since)).max().unwrap_or(Nanos::ZERO),
+            phases: self.traces.get(&tenant).map(|trace| phases(trace.steps())).unwrap_or_default(),
+            disks: disks.iter().map(on_disk).collect(),
+            job,
+        })
+    }
+
+    /// A job's number in the order, from 1, and how many jobs there are, on the disk where it waits for most; nothing while none goes
+    /// before another.
+    pub(crate) fn order(&self, tenant: TenantId) -> Option<(u32, u32)> {
+        let places = self.slack.keys().filter_map(|device| self.places.get(&(*device, tenant)));
+        places.map(|position| (position.place as u32 + 1, position.jobs as u32)).max()
+    }
+
+    /// What is known of names, by name.
+    pub(crate) fn known_jobs(&self) -> impl Iterator<Item = KnownJob> {
+        self.runs.iter().map(|(name, runs)| KnownJob {
+            name: name.clone(),
+            runs: runs.count,
+            mean_bytes: runs.mean_bytes,
+            spread_bytes: runs.spread_bytes,
+        })
+    }
+}
