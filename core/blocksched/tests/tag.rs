@@ -172,7 +172,7 @@ fn priorities_count_at_any_depth() {
                     at_device.len()
                 );
                 let done = at_device.swap_remove((random >> 33) as usize % at_device.len());
-                now = now + Nanos::from_millis(5);
+                now += Nanos::from_millis(5);
                 tag.complete(now, &done);
                 served[done.flow.index()] += 1;
                 // The program asks again within the plug.

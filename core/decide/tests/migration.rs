@@ -65,7 +65,7 @@ fn answer(script: &str) -> String {
                     let goes = |file: &&mut WaitingFile| file.id == order.file && order.pace != MigrationPace::Hold;
                     files.iter_mut().filter(goes).for_each(|file| file.is_under_way = true);
                 }
-                files.iter_mut().for_each(|file| file.waited = file.waited + Nanos::from_secs(1));
+                files.iter_mut().for_each(|file| file.waited += Nanos::from_secs(1));
             }
             word => panic!("{word}"),
         }

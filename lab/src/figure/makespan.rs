@@ -261,8 +261,6 @@ impl Stage<'_> {
             appearance: Appearance::default(),
             part: None,
             seed: 1 + job as u64,
-            rests: None,
-            appearance: Appearance::default(),
         }
     }
 

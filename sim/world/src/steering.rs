@@ -193,7 +193,8 @@ impl Steering {
                 | Effect::Background(_)
                 | Effect::BackgroundLearnt { .. }
                 | Effect::Learnt(_)
-                | Effect::KeepModel(_) => continue,
+                | Effect::KeepModel(_)
+                | Effect::JobEnded(_) => continue,
             };
             let outcome = self.answer(&target, file, text.as_deref());
             self.engine.handle(now, Event::Answered { id, outcome });
