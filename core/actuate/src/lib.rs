@@ -20,6 +20,7 @@ mod bfq_v1;
 mod cap_knobs;
 mod caps;
 mod disk;
+mod disk_wishes;
 mod entry;
 mod fights;
 mod groups;

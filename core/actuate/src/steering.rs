@@ -2,6 +2,7 @@
 
 use crate::cap_knobs::wish_cap;
 use crate::caps::{Dealer, DiskUse, Use};
+use crate::disk_wishes::{ByUse, DiskWish, disk_wishes};
 use crate::groups::{GroupNumber, Groups};
 use crate::hierarchy::{Own, Tree};
 use crate::idle::IdleTenants;
@@ -10,7 +11,7 @@ use crate::ledger::Ledger;
 use crate::low_latency_by_use::LowLatencyByUse;
 use crate::setting::Setting;
 use crate::strict_by_use::StrictByUse;
-use crate::suitability::{ByUse, DiskWish, Suitability, calibrate, disk_wishes, suitability, with_name};
+use crate::suitability::{Suitability, calibrate, suitability, with_name};
 use minerva_model::{
     BackEnd, CgroupVersion, Device, DeviceFacts, DeviceId, DeviceSettings, Effect, EngineConfig, Finding, FindingKind,
     KnobFile, Nanos, Signals, TenantId,

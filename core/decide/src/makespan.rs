@@ -3,9 +3,10 @@
 //! the first gains the others on its disk give up. Beside tenants that are no jobs that is exact where the jobs' past use is alike; where it is
 //! not, factors of unequal shares do not cancel.
 
-use crate::characterise::profile;
+mod runs;
 mod view;
 
+use crate::characterise::profile;
 use crate::compose::{DecideInput, Pair, SharePolicy};
 use crate::job_trace::{Moved, Trace};
 use crate::jobs::Named;
@@ -14,6 +15,7 @@ use minerva_model::{
     DeviceId, Horizon, IoSignals, JobRun, JobSettings, MakespanSettings, Nanos, Outlook, PolicyName, Reason, Signals,
     Tenant, TenantId,
 };
+use runs::Runs;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -23,20 +25,6 @@ const RESTING: Nanos = Nanos::from_secs(2);
 const BUSY_PERMILLE: u32 = 800;
 /// Slices in which a disk is not short until nobody is held back on it any more.
 const SLICES_BEFORE_LIFTING: u32 = 2;
-/// Of the newest run in what is known of a name.
-const RUN_WEIGHT: f64 = 0.3;
-/// Names whose runs are remembered.
-const NAMES_MAX: usize = 1024;
-
-/// Runs of one name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct Runs {
-    mean_bytes: f64,
-    /// Mean distance from the mean.
-    spread_bytes: f64,
-    #[serde(default)]
-    count: u32,
-}
 
 /// A job on one disk.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
@@ -63,7 +51,7 @@ pub(crate) struct Rule {
     settings: MakespanSettings,
     names: BTreeMap<TenantId, String>,
     running: BTreeMap<(DeviceId, TenantId), Running>,
-    runs: BTreeMap<String, Runs>,
+    runs: Runs,
     /// Slices since a disk was short.
     slack: BTreeMap<DeviceId, u32>,
     places: BTreeMap<(DeviceId, TenantId), QueuePosition>,
@@ -116,7 +104,7 @@ impl Rule {
 
     /// What earlier runs moved, oldest first.
     pub(crate) fn recalled(&mut self, name: &str, bytes: &[u64]) {
-        bytes.iter().filter(|bytes| **bytes > 0).for_each(|bytes| self.learn(name.to_owned(), *bytes as f64));
+        bytes.iter().filter(|bytes| **bytes > 0).for_each(|bytes| self.runs.learn(name, *bytes as f64));
     }
 
     /// What a job moved in all is what its name does.
@@ -139,21 +127,9 @@ impl Rule {
             return None;
         }
         self.named.ended(tenant, bytes);
-        self.learn(job.name.clone(), bytes as f64);
+        self.runs.learn(&job.name, bytes as f64);
         let profile = trace.as_ref().and_then(profile)?;
         Some(JobRun { name: job.name, tenant, device, declared_bytes: job.bytes, profile })
-    }
-
-    fn learn(&mut self, name: String, bytes: f64) {
-        if self.runs.len() >= NAMES_MAX && !self.runs.contains_key(&name) {
-            self.runs.pop_first();
-        }
-        let first = Runs { mean_bytes: bytes, spread_bytes: bytes / 2.0, count: 0 };
-        let runs = self.runs.entry(name).or_insert(first);
-        runs.count = runs.count.saturating_add(1);
-        let error = bytes - runs.mean_bytes;
-        runs.mean_bytes += RUN_WEIGHT * error;
-        runs.spread_bytes += RUN_WEIGHT * (error.abs() - runs.spread_bytes);
     }
 
     fn job(&self, tenant: TenantId) -> Option<&JobSettings> {
@@ -226,15 +202,13 @@ impl Rule {
 
     fn known(&self, tenant: TenantId, device: DeviceId, running: &Running, now: Nanos, outlook: &Outlook) -> Job {
         let settings = self.job(tenant);
-        let runs = settings.and_then(|job| self.runs.get(&job.name));
         let forecast = outlook.get(tenant, device, Horizon::Session);
         Job {
             declared_bytes: settings
                 .and_then(|job| job.bytes)
                 .filter(|_| !self.named.is_overrun(tenant))
                 .map(|bytes| bytes as f64),
-            history_bytes: runs
-                .map(|runs| (runs.mean_bytes, (1.0 - runs.spread_bytes / runs.mean_bytes).clamp(0.0, 1.0))),
+            history_bytes: settings.and_then(|job| self.runs.bytes(&job.name)),
             forecast_bytes: forecast.map(|forecast| (forecast.bytes(), forecast.skill)),
             attained_bytes: self.attained(tenant) as f64,
             past_bytes: self.named.past(tenant) as f64,
@@ -417,10 +391,10 @@ mod tests {
         slice(&mut rule, 2, 1000, &[50, 600]);
         let known = rule.places[&(DISK, TenantId(1))].remaining;
         assert_eq!((known.basis, known.seconds), (Basis::History, 9.0));
-        for number in 0..2 * NAMES_MAX {
-            rule.learn(format!("run {number}"), 1.0);
+        for number in 0..2 * runs::NAMES_MAX {
+            rule.runs.learn(&format!("run {number}"), 1.0);
         }
-        assert_eq!(rule.runs.len(), NAMES_MAX);
+        assert_eq!(rule.known_jobs().count(), runs::NAMES_MAX);
     }
 
     #[test]
@@ -433,7 +407,7 @@ mod tests {
         assert_eq!(rule.running.len(), 1);
         rule.configure(&MakespanSettings::default());
         assert_eq!(slice(&mut rule, 2, 1000, &[900, 10, 10]), [None, None, None]);
-        assert!(rule.running.is_empty() && rule.runs.len() == 2);
+        assert!(rule.running.is_empty() && rule.known_jobs().count() == 2);
     }
 
     #[test]

@@ -4,82 +4,26 @@
 //! A group that was made here is removed when its processes have ended; one that was there before is somebody else's. Nothing is ever moved out of a group again. Whoever makes or removes groups
 //! here holds a lock, so that forty that begin at once neither lose each other's weights nor remove each other's groups.
 
+mod refusal;
+
+pub use refusal::NamedError;
+
 use crate::error::ActuateError;
 use crate::lock::Gate;
 use crate::runtime_dir::RuntimeDir;
 use crate::settings::WriterSettings;
+use refusal::{check_name, check_process};
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-/// The longest name of a group.
-const NAME_BYTES_MAX: usize = 64;
 const WEIGHTS_FILE: &str = "named.json";
 /// The names of groups that were made here.
 const MADE_FILE: &str = "named-made.json";
 /// A group may be swept away between its making and its first process; in such a moment it is made again.
 const PLACE_TRIES: usize = 8;
-
-/// Why a process could not be put into a named group.
-#[derive(Debug, thiserror::Error)]
-pub enum NamedError {
-    /// The name would not be a plain directory name.
-    #[error(
-        "'{name}' is no name for a tenant: use 1 to {NAME_BYTES_MAX} letters, digits, '.', '_' or '-', not starting with '.'"
-    )]
-    Name {
-        /// The name.
-        name: String,
-    },
-    /// There is no such process.
-    #[error("there is no process {pid}")]
-    NoProcess {
-        /// The process id.
-        pid: u32,
-    },
-    /// The number is no process's, or that of one which must stay where it is.
-    #[error("{pid} is no process that can be made a tenant: {why}")]
-    NotAProcess {
-        /// The number.
-        pid: u32,
-        /// What it is.
-        why: &'static str,
-    },
-    /// Others who name tenants were not to be waited for.
-    #[error("failed to wait for others that name tenants now")]
-    Lock(#[source] ActuateError),
-    /// The kernel refused.
-    #[error("failed to {operation} {}", path.display())]
-    Kernel {
-        /// What was tried.
-        operation: &'static str,
-        /// On what.
-        path: PathBuf,
-        /// The kernel's answer.
-        #[source]
-        source: std::io::Error,
-    },
-    /// The weight, or that the group is ours, could not be kept.
-    #[error("failed to keep what is known of the tenant")]
-    Weight(#[source] ActuateError),
-}
-
-impl NamedError {
-    /// The caller may not do it.
-    pub fn is_permission_denied(&self) -> bool {
-        let source = match self {
-            Self::Kernel { source, .. }
-            | Self::Weight(ActuateError::Io { source, .. })
-            | Self::Lock(ActuateError::Io { source, .. }) => source,
-            // It is root's.
-            Self::Lock(ActuateError::UnsafeRuntimeDir { .. }) => return !rustix::process::geteuid().is_root(),
-            _ => return false,
-        };
-        source.kind() == std::io::ErrorKind::PermissionDenied
-    }
-}
 
 /// The named groups of one hierarchy.
 #[derive(Clone, Debug)]
@@ -278,26 +222,6 @@ impl NamedGroups {
 
     fn refused(&self, operation: &'static str, path: &str, errno: Errno) -> NamedError {
         NamedError::Kernel { operation, path: self.cgroup_root.join(Path::new(path)), source: errno.into() }
-    }
-}
-
-/// The kernel takes 0 for whoever writes it, which is the daemon.
-fn check_process(pid: u32) -> Result<(), NamedError> {
-    let why = match pid {
-        0 => "0 stands for whoever asks, and that is Minerva",
-        1 => "1 is the init of this host",
-        2 => "2 is the kernel's",
-        _ if i32::try_from(pid).is_err() => "no process has so high a number",
-        _ => return Ok(()),
-    };
-    Err(NamedError::NotAProcess { pid, why })
-}
-
-fn check_name(name: &str) -> Result<(), NamedError> {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
-    match name.len() {
-        1..=NAME_BYTES_MAX if name.bytes().all(plain) && !name.starts_with('.') => Ok(()),
-        _ => Err(NamedError::Name { name: name.chars().take(2 * NAME_BYTES_MAX).collect() }),
     }
 }
 

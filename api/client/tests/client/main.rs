@@ -3,6 +3,7 @@
 #![expect(clippy::expect_used, reason = "a test bed that cannot be made is a failed test")]
 
 mod absence;
+mod holds;
 mod server;
 mod tcp;
 
@@ -132,58 +133,6 @@ async fn levels_and_schedules_are_set_with_their_lifetimes() {
     assert_eq!(client.set_schedule(&[entry], "Europe/Berlin").await.expect("an answer"), Level::Idle);
     assert_eq!(server.script.calls_of("set_schedule"), ["Europe/Berlin"]);
     assert_eq!(client.describe().await.expect("an answer").tenant, "scripted");
-}
-
-#[tokio::test]
-async fn a_hold_ends_with_its_guard() {
-    let place = place();
-    let (server, client) = connected(place.path()).await;
-    let held = client.hold_level(Level::Idle).await.expect("held");
-    assert_eq!(held.level(), Some(Level::Idle));
-    let mut holds = server.script.holds.subscribe();
-    assert_eq!(*holds.borrow(), 1);
-    drop(held);
-    holds.wait_for(|holds| *holds == 0).await.expect("released");
-}
-
-#[tokio::test]
-async fn a_program_is_a_job_while_it_says_so_and_hears_its_place() {
-    let place = place();
-    let (server, client) = connected(place.path()).await;
-    let job = client.job("sort", Some(500)).await.expect("held");
-    assert_eq!(job.place(), Some((2, 3)));
-    let mut holds = server.script.holds.subscribe();
-    assert_eq!((*holds.borrow(), server.script.calls_of("hold_job")), (1, vec!["sort Some(500)".to_owned()]));
-    drop(job);
-    holds.wait_for(|holds| *holds == 0).await.expect("ended");
-}
-
-#[tokio::test]
-async fn a_hold_is_taken_again_after_a_restart() {
-    let place = place();
-    let (mut server, client) = connected(place.path()).await;
-    let held = client.hold_level(Level::Low).await.expect("held");
-    let mut holds = server.script.holds.subscribe();
-    server.kill().await;
-    holds.wait_for(|holds| *holds == 0).await.expect("gone with the server");
-    while held.level().is_some() {
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
-    server.restart();
-    holds.wait_for(|holds| *holds == 1).await.expect("taken again");
-    while held.level() != Some(Level::Low) {
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
-    assert_eq!(server.script.calls_of("hold_level"), ["2", "2"]);
-}
-
-#[tokio::test]
-async fn a_hold_that_the_server_will_not_have_is_an_error() {
-    let place = place();
-    let (server, client) = connected(place.path()).await;
-    server.script.refusals.lock().expect("no panic").push_back(Status::permission_denied("You are excluded."));
-    let error = client.hold_level(Level::Low).await.expect_err("refused");
-    assert_eq!(error.to_string(), "You are excluded.");
 }
 
 #[tokio::test]
