@@ -5,7 +5,7 @@ use crate::disk::{NEUTRAL, terms_of};
 use crate::plan::{Plan, Planned, planned};
 use crate::privileges::Identity;
 use anyhow::{Context, bail};
-use minerva_blk::{Image, ImageOptions, Server};
+use minerva_blk::{Image, ImageOptions, Listening, Server};
 use minerva_model::{
     ControlRequest, DiskChange, DiskFigures, DiskReport, DiskSettings, IoCounters, ServerAnswer, ServerReport,
     ServerRequest, WaitCounters, is_served_name,
@@ -70,12 +70,16 @@ pub(crate) struct Host {
     server: Server,
 }
 
-/// What a request was answered with: a text, or that there is no such disk.
-pub(crate) type Answered = anyhow::Result<Option<String>>;
+/// A host that listens at every socket and serves nobody yet.
+pub(crate) struct ListeningHost {
+    about: About,
+    devices: Devices,
+    disks: BTreeMap<String, Hosted>,
+    server: Listening,
+}
 
-impl Host {
-    /// Listens at every socket, and serves.
-    pub(crate) fn start(plan: Plan, about: About) -> anyhow::Result<Self> {
+impl ListeningHost {
+    pub(crate) fn new(plan: Plan, about: About) -> anyhow::Result<Self> {
         let Plan { devices, disks } = plan;
         let (planned, disks): (BTreeMap<_, _>, Vec<_>) = disks
             .into_iter()
@@ -85,10 +89,20 @@ impl Host {
             })
             .unzip();
         let physical: Vec<_> = devices.devices.iter().map(|device| device.physical.clone()).collect();
-        let server = Server::start(&physical, disks).context("failed to start")?;
-        Ok(Self::new(about, devices, planned, server))
+        let server = Listening::at(&physical, disks).context("failed to start")?;
+        Ok(Self { about, devices, disks: planned, server })
     }
 
+    pub(crate) fn serve(self) -> anyhow::Result<Host> {
+        let server = self.server.serve().context("failed to start")?;
+        Ok(Host::new(self.about, self.devices, self.disks, server))
+    }
+}
+
+/// What a request was answered with: a text, or that there is no such disk.
+pub(crate) type Answered = anyhow::Result<Option<String>>;
+
+impl Host {
     /// One that serves these disks.
     pub(crate) fn new(about: About, devices: Devices, disks: BTreeMap<String, Hosted>, server: Server) -> Self {
         let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);

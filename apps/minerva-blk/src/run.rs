@@ -5,7 +5,7 @@ use crate::control::Control;
 use crate::detach;
 use crate::devices::Devices;
 use crate::hand_over;
-use crate::host::{About, Host};
+use crate::host::{About, Host, ListeningHost};
 use crate::plan;
 use crate::privileges::Identity;
 use crate::suspended::Suspended;
@@ -54,9 +54,10 @@ pub(crate) fn serve(path: &Path, request_logs: Option<&Path>) -> anyhow::Result<
         std::fs::create_dir_all(folder).with_context(|| format!("failed to make {}", folder.display()))?;
     }
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(SOCKET_MASK));
-    let host = Arc::new(Mutex::new(Some(Host::start(plan, About::of(path, &identity))?)));
+    let listening = ListeningHost::new(plan, About::of(path, &identity))?;
     identity.own(&sockets)?;
     identity.become_user()?;
+    let host = Arc::new(Mutex::new(Some(listening.serve()?)));
     control.start(Arc::clone(&host))?;
     confinement::confine()?;
     serve_until_told(&host, &format!("{} disks are served", sockets.len()), &mut signals);

@@ -39,5 +39,7 @@ mod worker;
 pub use error::{HangUp, ImageError, ServerError};
 pub use image::{Image, ImageOptions};
 pub use measure::ContractTerms;
-pub use server::{FrontEndState, PhysicalDisk, Resumption, Server, SuspendedDisk, TellHangUp, VmDisk, listen};
+pub use server::{
+    FrontEndState, Listening, PhysicalDisk, Resumption, Server, SuspendedDisk, TellHangUp, VmDisk, listen,
+};
 pub use worker::{DiskCounters, DiskMeasures, VmTerms};

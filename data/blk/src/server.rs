@@ -70,17 +70,36 @@ struct Served {
     counters: Arc<DiskCounters>,
 }
 
-impl Server {
-    /// Listens at every socket, and serves whoever connects, one front end a disk at a time.
-    pub fn start(physical: &[PhysicalDisk], disks: Vec<VmDisk>) -> Result<Self, ServerError> {
+/// A server that listens and serves nobody yet: in between a process can give up what serving does not take. What it gave up later
+/// the threads that the kernel starts for requests would keep.
+pub struct Listening {
+    server: Server,
+    waiting: Vec<(VmDisk, UnixListener)>,
+}
+
+impl Listening {
+    /// Listens at every socket.
+    pub fn at(physical: &[PhysicalDisk], disks: Vec<VmDisk>) -> Result<Self, ServerError> {
         // First all that can fail for what the operator did.
         let listeners = disks.iter().map(|disk| listen(&disk.socket)).collect::<Result<Vec<_>, _>>()?;
         let workers = physical.iter().map(start_worker).collect::<Result<Vec<_>, _>>()?;
-        let mut server = Self { workers, disks: Vec::new() };
-        for (disk, listener) in disks.into_iter().zip(listeners) {
+        Ok(Self { server: Server { workers, disks: Vec::new() }, waiting: disks.into_iter().zip(listeners).collect() })
+    }
+
+    /// Serves whoever connects.
+    pub fn serve(self) -> Result<Server, ServerError> {
+        let Self { mut server, waiting } = self;
+        for (disk, listener) in waiting {
             server.serve(disk, listener)?;
         }
         Ok(server)
+    }
+}
+
+impl Server {
+    /// Listens at every socket, and serves whoever connects, one front end a disk at a time.
+    pub fn start(physical: &[PhysicalDisk], disks: Vec<VmDisk>) -> Result<Self, ServerError> {
+        Listening::at(physical, disks)?.serve()
     }
 
     fn serve(&mut self, disk: VmDisk, listener: UnixListener) -> Result<(), ServerError> {

@@ -132,11 +132,15 @@ impl NamedGroups {
         removed
     }
 
-    /// Removes the group above them too, if nothing is left in it, for groups that are needed for a moment only.
-    /// False while something still runs there, which keeps it.
+    /// Removes all groups without processes and the one above them, which is ours with all that is in it, for groups that are needed
+    /// for a moment only. False while something still runs there, which keeps it.
     pub fn dissolve(&self) -> bool {
-        self.sweep();
         let above = self.cgroup_root.join(&self.parent);
+        for entry in std::fs::read_dir(&above).into_iter().flatten().flatten() {
+            // The files of the kernel, and groups with processes, stay.
+            drop(std::fs::remove_dir(entry.path()));
+        }
+        self.sweep();
         std::fs::remove_dir(&above).is_ok() || !above.exists()
     }
 
@@ -236,6 +240,15 @@ mod unit_tests {
         let settings = WriterSettings::new(folder.join("run"), folder.join("cgroup"));
         std::fs::create_dir_all(settings.cgroup_root.join("minerva")).unwrap();
         NamedGroups::new(&settings, "minerva")
+    }
+
+    #[test]
+    fn a_parent_of_our_own_is_dissolved_with_groups_of_which_nothing_is_known() {
+        let folder = tempfile::tempdir().unwrap();
+        let groups = groups(folder.path());
+        let above = folder.path().join("cgroup/minerva");
+        std::fs::create_dir(above.join("reader-800")).unwrap();
+        assert!(groups.dissolve() && !above.exists(), "left by a process that was killed, and its notes with it");
     }
 
     #[test]

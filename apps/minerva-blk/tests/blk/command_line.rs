@@ -68,7 +68,7 @@ fn it_serves_without_root_and_ends_when_told() {
         for thread in std::fs::read_dir(format!("/proc/{}/task", serving.0.id())).unwrap() {
             let status = std::fs::read_to_string(thread.unwrap().path().join("status")).unwrap();
             let ids = status.lines().find(|line| line.starts_with("Uid:")).unwrap();
-            assert!(!ids.split_whitespace().skip(1).any(|id| id == "0"), "{ids}");
+            assert!(!ids.split_whitespace().skip(1).any(|id| id == "0"), "{ids}: {status}");
             assert!(status.contains("CapEff:\t0000000000000000"), "no thread has capabilities left");
         }
         assert!(status.contains("NoNewPrivs:\t1"));

@@ -126,7 +126,7 @@ mod tests {
         let jobs = vec![job("sort", 1, 500, false), job("liar", 2, 1_000_000_000_000, true), v1::Job::default()];
         let text = text(&v1::JobsResponse { jobs, known: vec![known] });
         assert!(text.contains("1/2") && text.contains("80 %") && text.contains("read 3 s"), "{text}");
-        assert!(text.contains("liar (of-liar) declared 1 B and moved 1.0 TB"), "{text}");
-        assert!(text.contains("it has not used a disk yet") && text.contains("2.0 GB"), "{text}");
+        assert!(text.contains("liar (of-liar) declared 1 B and moved 1000.00 GB"), "{text}");
+        assert!(text.contains("it has not used a disk yet") && text.contains("2.00 GB"), "{text}");
     }
 }

@@ -250,7 +250,7 @@ fn the_commands_of_the_users_page_do_what_it_says() {
     let page = include_str!("../../../../docs/participation.md");
     let commands: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("$ minerva-ctl ")).collect();
     assert!(commands.len() > 8, "{commands:?}");
-    for script in ["backup.sh", "load.sh"] {
+    for script in ["backup.sh", "load.sh", "lookup.sh"] {
         let path = bed.directory.path().join(script);
         fs::write(&path, "#!/bin/sh\n").expect("a script");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("executable");

@@ -178,7 +178,9 @@ fn each_answer_is_json_where_that_is_asked_for() {
     }
     let doctor = tool(directory.path(), &["--json", "doctor"]);
     let kinds = json_lines(&doctor).into_iter().map(|line| line["kind"].as_str().expect("a kind").to_owned());
-    assert!(kinds.into_iter().all(|kind| ["disk", "mount", "slice"].contains(&kind.as_str())));
+    assert!(
+        kinds.into_iter().all(|kind| ["disk", "mount", "slice", "tag-levels", "tags-seen"].contains(&kind.as_str()))
+    );
     assert!(!directory.path().join("tape").exists());
 }
 
