@@ -362,7 +362,7 @@ fn arguments_that_make_no_sense() {
         minerva-sim: a run of 0 seconds is no good: --until wants a number above 0, up to 1000000000
         minerva-sim: a run of NaN seconds is no good: --until wants a number above 0, up to 1000000000
         minerva-sim: a speed of 0 is no good: --speed wants a number above 0
-        minerva-sim: there is no disk profile `floppy`; there are sata7200-80g, sas10k-300g, sata-ssd, and files that end in .toml
+        minerva-sim: there is no disk profile `floppy`; there are sata7200-80g, sas10k-300g, sata-ssd, slow-ssd, and files that end in .toml
         minerva-sim: failed to read none.toml: No such file or directory (os error 2)
         error: invalid value '2-1x4' for '--fault <FAULT>': `2-1x4` ends before it starts
 
