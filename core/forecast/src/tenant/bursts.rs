@@ -13,7 +13,7 @@ const SEEN_MIN: u32 = 4;
 /// A slice with less is one without I/O, in bytes a second.
 const BUSY: f64 = super::BUSY_BYTES_PER_SECOND as f64;
 /// Weight of the newest error.
-const WEIGHT: f64 = 1.0 / 8.0;
+const WEIGHT: f64 = 1.0 / 16.0;
 /// An error of this part of a burst leaves nothing certain. Of bursts of random length the mean error is about a half.
 const ERROR_MAX: f64 = 0.4;
 /// A burst that is this many times what was expected is none: the tenant has changed.
@@ -33,6 +33,11 @@ pub struct Bursts {
 impl Bursts {
     /// Takes a slice: what was transferred in it, and how long it was.
     pub fn observe(&mut self, bytes: f64, seconds: f64) {
+        if !bytes.is_finite() {
+            // A counter that is damaged says nothing of how long the burst was.
+            self.under_way = 0.0;
+            return;
+        }
         let bytes = quantity(bytes);
         if bytes >= BUSY * quantity(seconds) && bytes > 0.0 {
             self.under_way = quantity(self.under_way + bytes);
