@@ -39,10 +39,12 @@ pub(crate) struct TestProgram {
     path: PathBuf,
 }
 
-/// Builds every test, and with them every program that has tests. `None` if something does not compile, which has been said.
+/// Builds every library, program and test. `None` if something does not compile, which has been said.
 pub(crate) fn build() -> Result<Option<Vec<TestProgram>>> {
     let mut command = cargo();
-    command.args(["test", "--quiet", "--workspace", "--no-run", "--message-format", "json-render-diagnostics"]);
+    // As `cargo test` would, and the libraries that no test is linked with: those for C.
+    command.args(["build", "--quiet", "--workspace", "--lib", "--bins", "--tests"]);
+    command.args(["--message-format", "json-render-diagnostics"]);
     let line = display(&command);
     eprintln!("> {line}");
     let mut built = command.stdout(Stdio::piped()).spawn().with_context(|| format!("start `{line}`"))?;

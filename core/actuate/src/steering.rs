@@ -11,7 +11,7 @@ use crate::ledger::Ledger;
 use crate::low_latency_by_use::LowLatencyByUse;
 use crate::setting::Setting;
 use crate::strict_by_use::StrictByUse;
-use crate::suitability::{Suitability, calibrate, suitability, with_name};
+use crate::suitability::{Suitability, not_calibrated, suitability};
 use minerva_model::{
     BackEnd, CgroupVersion, Device, DeviceFacts, DeviceId, DeviceSettings, Effect, EngineConfig, Finding, FindingKind,
     KnobFile, Nanos, Signals, TenantId,
@@ -374,17 +374,6 @@ fn disk_use(
     (disk, uses)
 }
 
-/// An operator is to act on it, though the disk can be steered.
-fn not_calibrated(device: &Device, suitability: &Suitability) -> Option<Finding> {
-    let name = &device.name;
-    let remedy = calibrate(&device.facts).filter(|_| suitability.back_end == BackEnd::IoCost)?;
-    let message = format!(
-        "iocost is not calibrated for {name}: the kernel guesses from the kind of the disk what it delivers. Remedy: {}.",
-        with_name(remedy, name)
-    );
-    Some(Finding { kind: FindingKind::NotCalibrated, device: Some(device.id), tenant: None, message })
-}
-
 fn found(device: &Device, suitability: &Suitability) -> Finding {
     let Suitability { back_end, bites, reason, remedy } = suitability;
     let name = &device.name;
@@ -397,43 +386,4 @@ fn found(device: &Device, suitability: &Suitability) -> Finding {
     }
     let kind = if *bites { FindingKind::Steerable } else { FindingKind::NotSteerable };
     Finding { kind, device: Some(device.id), tenant: None, message }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::not_calibrated;
-    use crate::suitability::suitability;
-    use minerva_model::{CgroupVersion, Device, DeviceFacts, DeviceId, FindingKind};
-
-    #[test]
-    fn a_model_that_nobody_measured_is_found_with_what_to_do() {
-        let facts = |enabled, guessed| DeviceFacts {
-            cgroup: CgroupVersion::V2,
-            controller_enabled: true,
-            writeback_attributed: true,
-            elevator: Some("none".to_owned()),
-            elevators_available: vec!["none".to_owned()],
-            bfq_low_latency: None,
-            bfq_strict_guarantees: None,
-            iocost_available: true,
-            iocost_enabled: enabled,
-            iocost_model_guessed: guessed,
-            throttle_available: true,
-            rotational: false,
-            stacked_on: Vec::new(),
-            size_bytes: 1 << 40,
-            back_end_forced: None,
-        };
-        let finding = |enabled, guessed| {
-            let (id, name) = (DeviceId { major: 259, minor: 0 }, "nvme0n1".to_owned());
-            let device = Device { id, name, facts: facts(enabled, guessed) };
-            not_calibrated(&device, &suitability(&device.facts, None).named(&device.name))
-        };
-        let found = finding(true, true).expect("iocost shares out by a guess");
-        assert_eq!((found.kind, found.kind.is_warning()), (FindingKind::NotCalibrated, true));
-        for words in ["not calibrated for nvme0n1", "iocost_coef_gen.py", "/sys/block/nvme0n1/dev", "io.cost.model"] {
-            assert!(found.message.contains(words), "{}", found.message);
-        }
-        assert_eq!((finding(true, false), finding(false, true)), (None, None));
-    }
 }

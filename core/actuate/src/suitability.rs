@@ -6,7 +6,7 @@
 //! Caps are never chosen by themselves, because a cap is not work-conserving: only the operator's `back_end` sets them.
 //! The sentences hold `<disk>` where the kernel's name of the disk belongs; [`Suitability::named`] puts it in.
 
-use minerva_model::{BackEnd, CgroupVersion, DeviceFacts, DeviceSettings};
+use minerva_model::{BackEnd, CgroupVersion, Device, DeviceFacts, DeviceSettings, Finding, FindingKind};
 use serde::{Deserialize, Serialize};
 
 /// What stands in the sentences for the disk's kernel name, which the facts do not hold.
@@ -49,7 +49,7 @@ impl Suitability {
 }
 
 /// A sentence with the disk's kernel name in it.
-pub(crate) fn with_name(sentence: &str, disk: &str) -> String {
+fn with_name(sentence: &str, disk: &str) -> String {
     sentence.replace(DISK, disk)
 }
 
@@ -255,13 +255,24 @@ fn asks_for_bfq(settings: Option<&DeviceSettings>) -> bool {
 }
 
 /// What to do where iocost shares out by a model that nobody measured (`Documentation/admin-guide/cgroup-v2.rst`, `io.cost.model`).
-pub(crate) fn calibrate(facts: &DeviceFacts) -> Option<&'static str> {
+fn calibrate(facts: &DeviceFacts) -> Option<&'static str> {
     (facts.iocost_enabled && facts.iocost_model_guessed).then_some(
         "measure <disk> while nobody else uses it: in a directory on it with 16 GB free run tools/cgroup/iocost_coef_gen.py of the \
          kernel's source (it needs fio), and write what it prints, or your own figures in bytes and requests a second, once a \
          boot: echo \"$(cat /sys/block/<disk>/dev) ctrl=user model=linear rbps=... rseqiops=... rrandiops=... wbps=... wseqiops=... \
          wrandiops=...\" > /sys/fs/cgroup/io.cost.model",
     )
+}
+
+/// An operator is to act on it, though the disk can be steered.
+pub(crate) fn not_calibrated(device: &Device, suitability: &Suitability) -> Option<Finding> {
+    let name = &device.name;
+    let remedy = calibrate(&device.facts).filter(|_| suitability.back_end == BackEnd::IoCost)?;
+    let message = format!(
+        "iocost is not calibrated for {name}: the kernel guesses from the kind of the disk what it delivers. Remedy: {}.",
+        with_name(remedy, name)
+    );
+    Some(Finding { kind: FindingKind::NotCalibrated, device: Some(device.id), tenant: None, message })
 }
 
 /// What to do so that buffered writes are charged to their tenant too.
@@ -274,8 +285,8 @@ fn attribution(facts: &DeviceFacts) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::suitability;
-    use minerva_model::{BackEnd, CgroupVersion, DeviceFacts, DeviceId, DeviceSettings};
+    use super::{not_calibrated, suitability};
+    use minerva_model::{BackEnd, CgroupVersion, Device, DeviceFacts, DeviceId, DeviceSettings, FindingKind};
 
     fn facts(elevator: Option<&str>) -> DeviceFacts {
         DeviceFacts {
@@ -360,5 +371,37 @@ mod tests {
             assert!(text.contains(word), "{word:?} is not in {text:?}");
             assert!(!text.contains("<disk>"));
         }
+    }
+
+    #[test]
+    fn a_model_that_nobody_measured_is_found_with_what_to_do() {
+        let facts = |enabled, guessed| DeviceFacts {
+            cgroup: CgroupVersion::V2,
+            controller_enabled: true,
+            writeback_attributed: true,
+            elevator: Some("none".to_owned()),
+            elevators_available: vec!["none".to_owned()],
+            bfq_low_latency: None,
+            bfq_strict_guarantees: None,
+            iocost_available: true,
+            iocost_enabled: enabled,
+            iocost_model_guessed: guessed,
+            throttle_available: true,
+            rotational: false,
+            stacked_on: Vec::new(),
+            size_bytes: 1 << 40,
+            back_end_forced: None,
+        };
+        let finding = |enabled, guessed| {
+            let (id, name) = (DeviceId { major: 259, minor: 0 }, "nvme0n1".to_owned());
+            let device = Device { id, name, facts: facts(enabled, guessed) };
+            not_calibrated(&device, &suitability(&device.facts, None).named(&device.name))
+        };
+        let found = finding(true, true).expect("iocost shares out by a guess");
+        assert_eq!((found.kind, found.kind.is_warning()), (FindingKind::NotCalibrated, true));
+        for words in ["not calibrated for nvme0n1", "iocost_coef_gen.py", "/sys/block/nvme0n1/dev", "io.cost.model"] {
+            assert!(found.message.contains(words), "{}", found.message);
+        }
+        assert_eq!((finding(true, false), finding(false, true)), (None, None));
     }
 }

@@ -258,7 +258,8 @@ fn the_commands_of_the_users_page_do_what_it_says() {
     // The disk that the tenant uses most, which the page leaves to the daemon.
     let read = format!("dd if=/dev/{} of=/dev/null bs=64k count=4 iflag=direct status=none", bed.device);
     assert_eq!(bed.as_tenant(&read).status.code(), Some(0));
-    for command in commands {
+    // What asks minerva-fs is tried where it runs (`apps/minerva-fs/tests`).
+    for command in commands.into_iter().filter(|command| !command.starts_with("cache ")) {
         let path = format!("PATH={}:$PATH", bed.directory.path().display());
         let output = bed.as_tenant(&format!("{path}; $CTL {command}"));
         // Who has no credits can buy no boost.

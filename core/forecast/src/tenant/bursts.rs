@@ -13,9 +13,9 @@ const SEEN_MIN: u32 = 4;
 /// A slice with less is one without I/O, in bytes a second.
 const BUSY: f64 = super::BUSY_BYTES_PER_SECOND as f64;
 /// Weight of the newest error.
-const WEIGHT: f64 = 1.0 / 16.0;
+const WEIGHT: f64 = 1.0 / 32.0;
 /// An error of this part of a burst leaves nothing certain. Of bursts of random length the mean error is about a half.
-const ERROR_MAX: f64 = 0.4;
+const ERROR_MAX: f64 = 0.35;
 /// A burst that is this many times what was expected is none: the tenant has changed.
 const OUTGROWN: f64 = 2.0;
 
