@@ -31,6 +31,7 @@ fn the_server_for_disks_runs_under_systemd_and_hands_over_at_a_reload_and_an_upg
         Err(error) if error.is_missing() => return println!("skipped: {error}"),
         Err(error) => panic!("{error}"),
     };
+    println!("{}", output.stdout);
     let line = |name: &str| {
         let found = output.stdout.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
         let missing = || panic!("no line `{name}` in\n{}\n{}", output.stdout, output.stderr);
@@ -46,7 +47,7 @@ fn the_server_for_disks_runs_under_systemd_and_hands_over_at_a_reload_and_an_upg
     assert!(line("bad-reload").starts_with("1 active serves"), "{}", line("bad-reload"));
     assert_eq!(line("restarted"), "0 1");
     assert_eq!((line("upgraded"), line("upgraded-serves")), ("0 0.1.0-2", "0 1"));
-    assert_eq!((line("stopped"), line("again")), ("0 success", "0"));
+    assert_eq!((line("stopped"), line("again")), ("0 inactive", "0"));
     assert_eq!(line("purged"), "0 inactive /etc/minerva/blk.toml");
     assert_eq!(line("failed"), "");
 }

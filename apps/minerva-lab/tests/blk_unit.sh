@@ -41,7 +41,7 @@ dpkg --install minerva-ctl_*-2_*.deb minerva-blk_*-2_*.deb > /tmp/log 2>&1
 say upgraded "$? $(dpkg-query -W -f '${Version}' minerva-blk)"
 until_so is_another; say upgraded-serves "$? $(show NRestarts)"
 
-systemctl stop minerva-blk; say stopped "$? $(show Result)"
+systemctl stop minerva-blk; say stopped "$? $(systemctl is-active minerva-blk)"
 systemctl start minerva-blk; until_so serves; say again "$?"
 dpkg --purge minerva-blk > /tmp/log 2>&1; say purged "$? $(systemctl is-active minerva-blk) $(ls /usr/bin/minerva-blk /etc/minerva/blk.toml 2> /dev/null)"
 say failed "$(systemctl list-units --failed --no-legend)"

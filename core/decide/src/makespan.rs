@@ -10,7 +10,7 @@ use crate::characterise::profile;
 use crate::compose::{DecideInput, Pair, SharePolicy};
 use crate::job_trace::{Moved, Trace};
 use crate::jobs::Named;
-use crate::shortest_first::{self, Basis, Job, Remaining};
+use crate::shortest_first::{self, Job, Remaining};
 use minerva_model::{
     DeviceId, Horizon, IoSignals, JobRun, JobSettings, MakespanSettings, Nanos, Outlook, PolicyName, Reason, Signals,
     Tenant, TenantId,
@@ -242,30 +242,6 @@ impl Rule {
         // Who bought a place has it.
         self.places.get(&(pair.device, pair.tenant)).filter(|_| pair.stance.boost.is_none())
     }
-
-    /// Why a job has its place.
-    fn explain(&self, tenant: TenantId, position: &QueuePosition) -> String {
-        let QueuePosition { place, jobs, remaining, .. } = position;
-        let known = match remaining.basis {
-            Basis::Attained => format!("size unknown, sorted by {}", remaining.basis.as_str()),
-            basis => format!(
-                "{} s left by {}, certainty {} %",
-                remaining.seconds.round() as u64,
-                basis.as_str(),
-                (100.0 * remaining.certainty).round() as u64
-            ),
-        };
-        let others = jobs - 1;
-        let pays = if *place == 0 { format!("{others} other jobs pay") } else { "it pays for the first".to_owned() };
-        let overrun = match self.job(tenant).and_then(|job| job.bytes).filter(|_| self.named.is_overrun(tenant)) {
-            Some(declared) => {
-                let moved = self.attained(tenant);
-                format!("; declared were {declared} bytes, {moved} are done, so that counts no longer")
-            }
-            None => String::new(),
-        };
-        format!("job {} of {jobs}: {known}; {pays}{overrun}", place + 1)
-    }
 }
 
 impl SharePolicy for Rule {
@@ -308,6 +284,7 @@ impl SharePolicy for Rule {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shortest_first::Basis;
     use minerva_model::{CgroupRef, DeviceSignals, IoCounters, Origin, TenantKind, Terms};
 
     fn tenant(number: u64, name: &str) -> Tenant {

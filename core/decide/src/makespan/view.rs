@@ -1,8 +1,9 @@
 //! What people are told of jobs.
 
-use super::{RESTING, Rule, Running};
+use super::{QueuePosition, RESTING, Rule, Running};
 use crate::characterise::phases;
 use crate::jobs::{JobOnDisk, JobView, KnownJob};
+use crate::shortest_first::Basis;
 use minerva_model::{DeviceId, Nanos, Outlook, TenantId};
 use std::collections::BTreeMap;
 
@@ -72,5 +73,29 @@ impl Rule {
             mean_bytes: runs.mean_bytes,
             spread_bytes: runs.spread_bytes,
         })
+    }
+
+    /// Why a job has its place.
+    pub(super) fn explain(&self, tenant: TenantId, position: &QueuePosition) -> String {
+        let QueuePosition { place, jobs, remaining, .. } = position;
+        let known = match remaining.basis {
+            Basis::Attained => format!("size unknown, sorted by {}", remaining.basis.as_str()),
+            basis => format!(
+                "{} s left by {}, certainty {} %",
+                remaining.seconds.round() as u64,
+                basis.as_str(),
+                (100.0 * remaining.certainty).round() as u64
+            ),
+        };
+        let others = jobs - 1;
+        let pays = if *place == 0 { format!("{others} other jobs pay") } else { "it pays for the first".to_owned() };
+        let overrun = match self.job(tenant).and_then(|job| job.bytes).filter(|_| self.named.is_overrun(tenant)) {
+            Some(declared) => {
+                let moved = self.attained(tenant);
+                format!("; declared were {declared} bytes, {moved} are done, so that counts no longer")
+            }
+            None => String::new(),
+        };
+        format!("job {} of {jobs}: {known}; {pays}{overrun}", place + 1)
     }
 }
