@@ -8,7 +8,7 @@ use crate::skips::Skips;
 use anyhow::{Context, Result, anyhow};
 use cargo_metadata::{Message, TargetKind};
 use std::ffi::OsStr;
-use std::io::{BufReader, Write};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -68,24 +68,26 @@ pub(crate) fn build() -> Result<Option<Vec<TestProgram>>> {
     Ok(built.wait().with_context(|| format!("wait for `{line}`"))?.success().then_some(programs))
 }
 
-/// Runs all of them, and `others` after those that share nothing, even when one fails; whether all passed. `path` is the `PATH` for them.
+/// Runs all of them, and `others` after those that share nothing, even when one fails; whether all passed. `path` is the `PATH` for
+/// them, and `show` gets what each has printed.
 pub(crate) fn run(
     programs: &[TestProgram],
     others: Vec<(&str, Command)>,
     path: &OsStr,
     skips: &mut Skips,
+    show: Show<'_>,
 ) -> Result<bool> {
     let (sharing, alone): (Vec<_>, Vec<_>) = programs.iter().partition(|program| program.is_sharing());
     std::thread::scope(|scope| {
         let beside = scope.spawn(|| {
-            let mut lane = Lane::new(path);
+            let mut lane = Lane::new(path, show);
             lane.run_all(&alone, true)?;
             for (title, mut command) in others {
                 lane.run(title, &mut command)?;
             }
             Ok::<_, anyhow::Error>(lane)
         });
-        let mut lane = Lane::new(path);
+        let mut lane = Lane::new(path, show);
         lane.run_all(&sharing, false)?;
         let beside = beside.join().map_err(|_| anyhow!("a thread that runs tests panicked"))??;
         let passed = lane.passed && beside.passed;
@@ -125,16 +127,20 @@ impl TestProgram {
     }
 }
 
+/// Shows a piece of text; of two threads at once.
+type Show<'a> = &'a (dyn Fn(&str) + Sync);
+
 /// Runs one after the other.
 struct Lane<'a> {
     path: &'a OsStr,
+    show: Show<'a>,
     skips: Skips,
     passed: bool,
 }
 
 impl<'a> Lane<'a> {
-    fn new(path: &'a OsStr) -> Self {
-        Self { path, skips: Skips::default(), passed: true }
+    fn new(path: &'a OsStr, show: Show<'a>) -> Self {
+        Self { path, show, skips: Skips::default(), passed: true }
     }
 
     fn run_all(&mut self, programs: &[&TestProgram], gives_way: bool) -> Result<()> {
@@ -152,8 +158,8 @@ impl<'a> Lane<'a> {
         let (passed, said) = self.skips.test(command.env("PATH", self.path).env(BUILT, "1"))?;
         self.passed &= passed;
         let outcome = if passed { "passed" } else { "FAILED" };
-        let mut shown = std::io::stdout().lock();
-        write!(shown, "> {title}: {outcome}, {:.1} s\n{said}", begun.elapsed().as_secs_f64()).context("show a test")
+        (self.show)(&format!("> {title}: {outcome}, {:.1} s\n{said}", begun.elapsed().as_secs_f64()));
+        Ok(())
     }
 }
 
@@ -190,11 +196,11 @@ mod tests {
         let (one, two, other) = (sharing("one"), sharing("two"), program(scratch.path(), "store", "other", "exit 0"));
         let path = std::env::var_os("PATH").expect("a path");
         let mut skips = Skips::default();
-        assert!(run(&[one, two, other], Vec::new(), &path, &mut skips).expect("they start"));
+        assert!(run(&[one, two, other], Vec::new(), &path, &mut skips, &|_| ()).expect("they start"));
         let skipping = program(scratch.path(), "apps/minervad", "skipping", "echo 'skipped: needs X'");
         let mut failing = Command::new("sh");
         failing.args(["-c", "exit 1"]);
-        assert!(!run(&[skipping], vec![("failing", failing)], &path, &mut skips).expect("they start"));
-        assert_eq!(skips.tell(), 1);
+        assert!(!run(&[skipping], vec![("failing", failing)], &path, &mut skips, &|_| ()).expect("they start"));
+        assert_eq!(skips.refused(), 1);
     }
 }

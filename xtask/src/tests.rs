@@ -31,7 +31,9 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
             let mut examples = cargo();
             examples.args(["test", "--quiet", "--workspace", "--doc", "--", "--show-output"]);
             let others = vec![("the examples in documentation", examples)];
-            passed &= test_programs::run(&programs, others, &packages::path_for_tests()?, &mut skips)?;
+            // Whole pieces: `print` holds the lock for each.
+            let show = |text: &str| print!("{text}");
+            passed &= test_programs::run(&programs, others, &packages::path_for_tests()?, &mut skips, &show)?;
             passed &= sdk::check(&mut skips, Some(&programs))?;
         }
         None => passed = false,
@@ -39,7 +41,8 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     if !options.no_fuzz {
         passed &= fuzz::run(&fuzz::Options::short())?;
     }
-    passed &= skips.tell() == 0 || !options.no_skips;
+    skips.tell();
+    passed &= skips.refused() == 0 || !options.no_skips;
     eprintln!("{}", if passed { "all tests passed that were not skipped" } else { "some tests failed, see above" });
     Ok(passed)
 }
