@@ -1,4 +1,4 @@
-//! Debian packages, by `dpkg-deb` itself: three packages come out of one workspace, their scripts are the same few lines of
+//! Debian packages, by `dpkg-deb` itself: several packages come out of one workspace, their scripts are the same few lines of
 //! `init-system-helpers` that debhelper writes, and nothing has to be compiled first to make them (docs/adr).
 
 use crate::packages;

@@ -1,8 +1,9 @@
 //! Groups that the operator names: `minerva-ctl run` and `attach` put processes into cgroups below one parent, such as
 //! `minerva/backup`. Their weights are kept in the runtime directory, so that a daemon that starts later knows them.
 //!
-//! A group that was made here is removed when its processes have ended; one that was there before is somebody else's. Nothing is ever moved out of a group again. Whoever makes or removes groups
-//! here holds a lock, so that forty that begin at once neither lose each other's weights nor remove each other's groups.
+//! A group that was made here is removed when its processes have ended; one that was there before is somebody else's. Nothing is ever
+//! moved out of a group again. Whoever makes or removes groups here holds a lock, so that forty that begin at once neither lose each
+//! other's weights nor remove each other's groups.
 
 mod refusal;
 
@@ -100,8 +101,8 @@ impl NamedGroups {
         Err(self.refused("move the process into", path, Errno::NOENT))
     }
 
-    /// Removes the groups without processes that were made here; the answer is their names. While somebody makes a group it removes none: it is not
-    /// waited for, as another sweep will come.
+    /// Removes the groups without processes that were made here; the answer is their names. While somebody makes a group it removes
+    /// none: it is not waited for, as another sweep will come.
     pub fn sweep(&self) -> Vec<String> {
         // Without the directory nobody holds anything.
         let dir = RuntimeDir::open(&self.runtime_dir).ok().flatten();
