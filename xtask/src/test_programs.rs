@@ -25,6 +25,8 @@ const NOT_SHARING: &[(&str, &str)] = &[
     ("apps/minerva-lab", "vm"),
     ("lab", "guest"),
 ];
+/// So many programs that failed are run again; of more the cause is not chance.
+const RETRIED_MAX: usize = 3;
 /// By so much tests that need only a processor give way to the others, which measure disks.
 const NICE: &str = "10";
 /// Tests are told that the programs of the workspace are built as they are to be: whoever packs some need not build them again.
@@ -70,6 +72,9 @@ pub(crate) fn build() -> Result<Option<Vec<TestProgram>>> {
 
 /// Runs all of them, and `others` after those that share nothing, even when one fails; whether all passed. `path` is the `PATH` for
 /// them, and `show` gets what each has printed.
+///
+/// A few that fail while something else runs are run once more, alone: on a loaded machine a test of the kernel can miss what it
+/// waits for. What fails then has failed; what passes then is named at the end, so that it is not forgotten.
 pub(crate) fn run(
     programs: &[TestProgram],
     others: Vec<(&str, Command)>,
@@ -83,16 +88,19 @@ pub(crate) fn run(
             let mut lane = Lane::new(path, show);
             lane.run_all(&alone, true)?;
             for (title, mut command) in others {
-                lane.run(title, &mut command)?;
+                lane.passed &= lane.run(title, &mut command)?;
             }
             Ok::<_, anyhow::Error>(lane)
         });
         let mut lane = Lane::new(path, show);
         lane.run_all(&sharing, false)?;
         let beside = beside.join().map_err(|_| anyhow!("a thread that runs tests panicked"))??;
-        let passed = lane.passed && beside.passed;
-        skips.join(lane.skips);
-        skips.join(beside.skips);
+        let failed: Vec<_> = lane.failed.iter().chain(&beside.failed).copied().collect();
+        let mut again = Lane::new(path, show);
+        let passed = again.passed_alone(&failed)? && lane.passed && beside.passed;
+        for lane in [lane, beside, again] {
+            skips.join(lane.skips);
+        }
         Ok(passed)
     })
 }
@@ -101,6 +109,10 @@ impl TestProgram {
     fn is_sharing(&self) -> bool {
         let is_alone = NOT_SHARING.contains(&(self.folder.as_str(), self.name.as_str()));
         SHARING.iter().any(|folder| self.folder.starts_with(folder)) && !is_alone
+    }
+
+    fn title(&self) -> String {
+        format!("{}: {}", Path::new(&self.folder).display(), self.name)
     }
 
     /// Whether it is this test of this folder's package.
@@ -135,31 +147,50 @@ struct Lane<'a> {
     path: &'a OsStr,
     show: Show<'a>,
     skips: Skips,
+    /// Programs that failed.
+    failed: Vec<&'a TestProgram>,
+    /// Whether everything else passed.
     passed: bool,
 }
 
 impl<'a> Lane<'a> {
     fn new(path: &'a OsStr, show: Show<'a>) -> Self {
-        Self { path, show, skips: Skips::default(), passed: true }
+        Self { path, show, skips: Skips::default(), failed: Vec::new(), passed: true }
     }
 
-    fn run_all(&mut self, programs: &[&TestProgram], gives_way: bool) -> Result<()> {
-        for program in programs {
-            let title = format!("{}: {}", Path::new(&program.folder).display(), program.name);
+    fn run_all(&mut self, programs: &[&'a TestProgram], gives_way: bool) -> Result<()> {
+        for &program in programs {
             let mut command = if gives_way { program.nice_command() } else { program.command() };
-            self.run(&title, &mut command)?;
+            if !self.run(&program.title(), &mut command)? {
+                self.failed.push(program);
+            }
         }
         Ok(())
     }
 
-    /// What it prints is shown when it is over, so that lines of two never mix.
-    fn run(&mut self, title: &str, command: &mut Command) -> Result<()> {
+    /// Runs those that failed beside others once more, if they are few, and says what became of each; whether all passed.
+    fn passed_alone(&mut self, failed: &[&'a TestProgram]) -> Result<bool> {
+        let is_retried = failed.len() <= RETRIED_MAX;
+        if is_retried {
+            self.run_all(failed, false)?;
+        }
+        let still = if is_retried { &self.failed[..] } else { failed };
+        for &program in failed {
+            let is_still = still.iter().any(|&one| std::ptr::eq(one, program));
+            let outcome = if is_still { "FAILED" } else { "failed beside others, passed alone" };
+            (self.show)(&format!("> {}: {outcome}\n", program.title()));
+        }
+        Ok(still.is_empty())
+    }
+
+    /// Whether it passed. What it prints is shown when it is over, so that lines of two never mix.
+    fn run(&mut self, title: &str, command: &mut Command) -> Result<bool> {
         let begun = Instant::now();
         let (passed, said) = self.skips.test(command.env("PATH", self.path).env(BUILT, "1"))?;
-        self.passed &= passed;
-        let outcome = if passed { "passed" } else { "FAILED" };
+        // What passing tests print would only hide what failing ones do.
+        let (outcome, said) = if passed { ("passed", "") } else { ("FAILED", said.as_str()) };
         (self.show)(&format!("> {title}: {outcome}, {:.1} s\n{said}", begun.elapsed().as_secs_f64()));
-        Ok(())
+        Ok(passed)
     }
 }
 
@@ -202,5 +233,25 @@ mod tests {
         failing.args(["-c", "exit 1"]);
         assert!(!run(&[skipping], vec![("failing", failing)], &path, &mut skips, &|_| ()).expect("they start"));
         assert_eq!(skips.refused(), 1);
+    }
+
+    #[test]
+    fn one_that_fails_beside_others_is_run_again_alone_and_named() {
+        let scratch = tempfile::tempdir().expect("a directory");
+        let path = std::env::var_os("PATH").expect("a path");
+        let said = std::sync::Mutex::new(String::new());
+        let show = |text: &str| said.lock().expect("no panic").push_str(text);
+        let once = |name| format!("mkdir {}/{name}.begun && exit 1; exit 0", scratch.path().display());
+        let one = program(scratch.path(), "lab", "once", &once("once"));
+        assert!(run(&[one], Vec::new(), &path, &mut Skips::default(), &show).expect("they start"));
+        assert!(said.lock().expect("no panic").ends_with("> lab: once: failed beside others, passed alone\n"));
+        let always = program(scratch.path(), "lab", "always", "exit 1");
+        assert!(!run(&[always], Vec::new(), &path, &mut Skips::default(), &show).expect("they start"));
+        assert!(said.lock().expect("no panic").ends_with("> lab: always: FAILED\n"));
+        let many = ["a", "b", "c", "d"].map(|name| program(scratch.path(), "lab", name, &once(name)));
+        assert!(
+            !run(&many, Vec::new(), &path, &mut Skips::default(), &show).expect("they start"),
+            "more than a few: not by chance"
+        );
     }
 }

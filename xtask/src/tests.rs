@@ -22,27 +22,34 @@ pub(crate) struct Options {
 /// Runs all of them, even when one fails; whether all passed.
 pub(crate) fn run(options: &Options) -> Result<bool> {
     packages::ensure(packages::TEST)?;
-    let mut skips = Skips::default();
-    let mut passed = options.no_lint || lint::run(&mut skips)?;
+    let (mut skips, mut failed) = (Skips::default(), Vec::new());
+    let mut step = |title: &'static str, passed: bool| failed.extend((!passed).then_some(title));
+    if !options.no_lint {
+        step("lint", lint::run(&mut skips)?);
+    }
     // One build for all that follows: another choice of packages would choose other features, and build most of it again.
     match test_programs::build()? {
         Some(programs) => {
-            passed &= generate::check()?;
+            step("generated files", generate::check()?);
             let mut examples = cargo();
             examples.args(["test", "--quiet", "--workspace", "--doc", "--", "--show-output"]);
             let others = vec![("the examples in documentation", examples)];
             // Whole pieces: `print` holds the lock for each.
             let show = |text: &str| print!("{text}");
-            passed &= test_programs::run(&programs, others, &packages::path_for_tests()?, &mut skips, &show)?;
-            passed &= sdk::check(&mut skips, Some(&programs))?;
+            let path = packages::path_for_tests()?;
+            step("programs of tests", test_programs::run(&programs, others, &path, &mut skips, &show)?);
+            step("libraries for tenants", sdk::check(&mut skips, Some(&programs))?);
         }
-        None => passed = false,
+        None => step("build", false),
     }
     if !options.no_fuzz {
-        passed &= fuzz::run(&fuzz::Options::short())?;
+        step("fuzz targets", fuzz::run(&fuzz::Options::short())?);
     }
     skips.tell();
-    passed &= skips.refused() == 0 || !options.no_skips;
-    eprintln!("{}", if passed { "all tests passed that were not skipped" } else { "some tests failed, see above" });
-    Ok(passed)
+    step("skips", skips.refused() == 0 || !options.no_skips);
+    match failed.as_slice() {
+        [] => eprintln!("all tests passed that were not skipped"),
+        failed => eprintln!("failed, see above: {}", failed.join(", ")),
+    }
+    Ok(failed.is_empty())
 }

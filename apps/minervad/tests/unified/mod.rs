@@ -25,10 +25,11 @@ const ALL: &str = "MINERVA_GUEST_TESTS";
 const TIMEOUT: Duration = Duration::from_secs(300);
 const TIMEOUT_ALL: Duration = Duration::from_secs(3600);
 
-/// The daemon and its unit lie where the tests were told, and temporary files in memory, so that only the disks of tests are disks.
+/// The daemon and its unit lie where the tests were told, which may be among temporary files, and these in memory, so that only the
+/// disks of tests are disks.
 const SCRIPT: &str = r#"
 mount -t tmpfs -o size=1g,mode=1777 tmpfs /tmp
-mkdir -p "$SOURCES" "${DAEMON%/*}" && ln -s /usr/bin/minervad "$DAEMON"
+mkdir -p "$SOURCES" "${UNIT%/*}" "${DAEMON%/*}" && cp /etc/minervad.service "$UNIT" && ln -s /usr/bin/minervad "$DAEMON"
 exec "$TESTS" --test-threads 3 --show-output $ARGUMENTS
 "#;
 
@@ -52,10 +53,11 @@ fn the_same_tests_pass_on_the_unified_hierarchy_under_systemd() {
     let arguments = if is_all { "--skip unified::".to_owned() } else { format!("--exact {}", SOME.join(" ")) };
     let name = tests.file_name().expect("a name").to_string_lossy();
     let (daemon, sources) = (daemon.display(), env!("CARGO_MANIFEST_DIR"));
-    let script = format!("TESTS={name} DAEMON={daemon} SOURCES={sources} ARGUMENTS='{arguments}'\n{SCRIPT}");
     let unit = Path::new(sources).join("../../packaging/minervad.service").canonicalize().expect("the unit");
+    let files = format!("DAEMON={daemon} SOURCES={sources} UNIT={}", unit.display());
+    let script = format!("TESTS={name} {files} ARGUMENTS='{arguments}'\n{SCRIPT}");
     let guest = Guest::builder().debian().memory_mib(2048).cpus(2).with_binary(&tests).with_binary(stripped_daemon);
-    let guest = guest.with_file(unit.to_string_lossy(), std::fs::read(&unit).expect("the unit"));
+    let guest = guest.with_file("/etc/minervad.service", std::fs::read(&unit).expect("the unit"));
     let timeout = if is_all { TIMEOUT_ALL } else { TIMEOUT };
     let output = match guest.progress(|line| println!("{line}")).run(&script, timeout) {
         Ok(output) => output,
