@@ -33,20 +33,20 @@ const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-l
      -Cllvm-args=-sanitizer-coverage-trace-compares \
      -Cdebug-assertions -Coverflow-checks";
 
-/// Fuzzes; whether no target failed. New inputs go to a scratch corpus, never into the tree.
-pub(crate) fn run(options: &Options) -> Result<bool> {
+/// Builds the program that holds all targets; whether it could be built.
+pub(crate) fn build() -> Result<bool> {
     let folder = root().join("fuzz");
-    let target_folder = folder.join("target");
-    let built = succeeds(
-        cargo()
-            .current_dir(&folder)
-            .args(["build", "--quiet", "--release", "--target", "x86_64-unknown-linux-gnu"])
-            .env("CARGO_TARGET_DIR", &target_folder)
-            .env("RUSTFLAGS", COVERAGE),
-    )?;
-    if !built {
+    let mut build = cargo();
+    build.current_dir(&folder).args(["build", "--quiet", "--release", "--target", "x86_64-unknown-linux-gnu"]);
+    succeeds(build.env("CARGO_TARGET_DIR", folder.join("target")).env("RUSTFLAGS", COVERAGE))
+}
+
+/// Builds and fuzzes; whether no target failed. New inputs go to a scratch corpus, never into the tree.
+pub(crate) fn run(options: &Options) -> Result<bool> {
+    if !build()? {
         return Ok(false);
     }
+    let folder = root().join("fuzz");
     let targets = if options.targets.is_empty() { all_targets(&folder)? } else { options.targets.clone() };
     let mut failed = Vec::new();
     for (target, passed) in fuzz_all(&targets, &folder, options.runs)? {

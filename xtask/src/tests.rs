@@ -1,8 +1,9 @@
 //! Every test, from cheap to dear.
 
+use crate::lanes::{Plan, Step};
 use crate::shell::cargo;
 use crate::skips::Skips;
-use crate::{fuzz, generate, lint, packages, sdk, test_programs};
+use crate::{fuzz, generate, lanes, lint, packages, sdk, test_programs};
 use anyhow::Result;
 
 /// What to leave out.
@@ -23,33 +24,52 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> Result<bool> {
     packages::ensure(packages::TEST)?;
     let (mut skips, mut failed) = (Skips::default(), Vec::new());
-    let mut step = |title: &'static str, passed: bool| failed.extend((!passed).then_some(title));
-    if !options.no_lint {
-        step("lint", lint::run(&mut skips)?);
+    if !options.no_lint && !lint::read_sources()? {
+        failed.push("lint");
     }
     // One build for all that follows: another choice of packages would choose other features, and build most of it again.
     match test_programs::build()? {
         Some(programs) => {
-            step("generated files", generate::check()?);
-            let mut examples = cargo();
-            examples.args(["test", "--quiet", "--workspace", "--doc", "--", "--show-output"]);
-            let others = vec![("the examples in documentation", examples)];
+            failed.extend((!generate::check()?).then_some("generated files"));
+            let path = packages::path_for_tests()?;
             // Whole pieces: `print` holds the lock for each.
             let show = |text: &str| print!("{text}");
-            let path = packages::path_for_tests()?;
-            step("programs of tests", test_programs::run(&programs, others, &path, &mut skips, &show)?);
-            step("libraries for tenants", sdk::check(&mut skips, Some(&programs))?);
+            let sharing: Vec<Step<'_>> =
+                vec![("libraries for tenants", Box::new(|skips| sdk::check(skips, Some(&programs))))];
+            let plan = Plan { programs: &programs, sharing, compiling: compiling(options), path: &path, show: &show };
+            failed.extend(lanes::run(plan, &mut skips)?);
         }
-        None => step("build", false),
+        None => failed.push("build"),
     }
-    if !options.no_fuzz {
-        step("fuzz targets", fuzz::run(&fuzz::Options::short())?);
+    if !options.no_fuzz && !fuzz::run(&fuzz::Options::short())? {
+        failed.push("fuzz targets");
     }
     skips.tell();
-    step("skips", skips.refused() == 0 || !options.no_skips);
+    failed.extend((skips.refused() > 0 && options.no_skips).then_some("skips"));
     match failed.as_slice() {
         [] => eprintln!("all tests passed that were not skipped"),
         failed => eprintln!("failed, see above: {}", failed.join(", ")),
     }
     Ok(failed.is_empty())
+}
+
+/// What only compiles, and need not be done before the tests begin.
+fn compiling(options: &Options) -> Vec<Step<'static>> {
+    let mut steps: Vec<Step<'static>> = vec![("the examples in documentation", Box::new(examples))];
+    if !options.no_fuzz {
+        // Not run here: a target that gets no processor for seconds would be taken for one that hangs.
+        steps.push(("the build of the fuzz targets", Box::new(|_| fuzz::build())));
+    }
+    if !options.no_lint {
+        steps.push(("clippy", Box::new(|_| lint::clippy())));
+        steps.push(("licences, bans and sources", Box::new(lint::licences)));
+    }
+    steps
+}
+
+fn examples(skips: &mut Skips) -> Result<bool> {
+    let (passed, said) =
+        skips.test(cargo().args(["test", "--quiet", "--workspace", "--doc", "--", "--show-output"]))?;
+    print!("{}", if passed { "" } else { &said });
+    Ok(passed)
 }

@@ -1,8 +1,8 @@
 //! The package of the server for VM disks and its unit, in a guest with Debian's systemd as process 1.
 
+mod packing;
+
 use minerva_lab::guest::Guest;
-use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 /// Generous: processors are emulated and the machine may be busy.
@@ -10,16 +10,8 @@ const TIMEOUT: Duration = Duration::from_secs(600);
 
 #[test]
 fn the_server_for_disks_runs_under_systemd_and_hands_over_at_a_reload_and_an_upgrade() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let folder = tempfile::tempdir().expect("a directory");
-    for revision in ["1", "2"] {
-        let mut task = Command::new(env!("CARGO"));
-        task.current_dir(&root).args(["run", "--quiet", "--package", "xtask", "--", "package", "--profile", "dev"]);
-        task.args(["--revision", revision, "--output"]).arg(folder.path());
-        // `cargo xtask test` has built all programs.
-        task.args(std::env::var_os("MINERVA_PROGRAMS_BUILT").map(|_| "--built"));
-        assert!(task.status().expect("cargo").success(), "no packages");
-    }
+    packing::pack(folder.path());
     let mut guest = Guest::builder().debian().memory_mib(1024).cpus(2);
     for entry in folder.path().read_dir().expect("packages") {
         let path = entry.expect("a package").path();

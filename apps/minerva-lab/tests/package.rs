@@ -1,9 +1,9 @@
 //! The Debian packages and their units where they will run: in a guest with Debian's systemd as process 1 they are installed,
 //! upgraded with their state, stopped, removed and purged.
 
+mod packing;
+
 use minerva_lab::guest::Guest;
-use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 /// Generous: processors are emulated and the machine may be busy.
@@ -13,16 +13,8 @@ const SCRIPT: &str = include_str!("package.sh");
 
 #[test]
 fn the_packages_install_upgrade_stop_and_go_and_their_units_work() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let folder = tempfile::tempdir().expect("a directory");
-    for revision in ["1", "2"] {
-        let mut task = Command::new(env!("CARGO"));
-        task.current_dir(&root).args(["run", "--quiet", "--package", "xtask", "--", "package", "--profile", "dev"]);
-        task.args(["--revision", revision, "--output"]).arg(folder.path());
-        // `cargo xtask test` has built all programs.
-        task.args(std::env::var_os("MINERVA_PROGRAMS_BUILT").map(|_| "--built"));
-        assert!(task.status().expect("cargo").success(), "no packages");
-    }
+    packing::pack(folder.path());
     let mut guest = Guest::builder().debian().memory_mib(1536).cpus(2).disk_mib(64);
     for entry in folder.path().read_dir().expect("packages") {
         let path = entry.expect("a package").path();

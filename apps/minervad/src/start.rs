@@ -1,46 +1,19 @@
-//! The start: judge the file, look at the host, take the lock, open everything, say that it is ready.
+//! The start: checks the settings and the host, and takes the lock. What is then opened is in `daemon`.
 
 use crate::arguments::Arguments;
-use crate::command::{Command, Commands};
-use crate::findings::Findings;
-use crate::jobs::Jobs;
-use crate::knobs::Knobs;
-use crate::metrics::Metrics;
-use crate::notify::ServiceManager;
-use crate::operator::foreseen::Foreseen;
+use crate::daemon::Daemon;
+use crate::logging;
 use crate::operator::status;
 use crate::operator_file::OperatorFile;
-use crate::progress::Progress;
-use crate::recording::Recording;
-use crate::slice_loop::Driver;
-use crate::tenants::pending::Parts;
-use crate::tenants::together::Together;
-use crate::watch::Watch;
-use crate::{background, guard, logging, signals};
 use anyhow::{Context, bail};
 use minerva_config::Config;
-use minerva_engine::Engine;
-use minerva_linux_actuate::{InstanceLock, Writer, sweep_probes};
+use minerva_linux_actuate::InstanceLock;
 use minerva_linux_observe::Roots;
 use minerva_model::{CgroupVersion, Mode};
-use minerva_operator_server::call::QUEUE_LENGTH;
-use minerva_operator_server::listen::OperatorListeners;
-use minerva_operator_server::server::Server;
-use minerva_operator_server::service::{Service, WATCH_QUEUE_LENGTH};
-use minerva_served_disks::{ServedMetrics, Servers};
-use minerva_store_thread::{Memory, MemorySettings};
-use minerva_tenant_server::listen::TenantListeners;
-use minerva_tenant_server::live_settings::LiveSettings;
-use minerva_tenant_server::refusals::Refusals;
-use minerva_tenant_server::server::TenantServer;
-use minerva_tenant_server::shared::Shared;
 use rustix::io::Errno;
 use rustix::mm::{MlockAllFlags, mlockall};
-use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::mpsc::sync_channel;
 
 /// `--check`: the file and the host, judged; nothing is changed.
 pub(crate) fn check(arguments: &Arguments) -> anyhow::Result<()> {
@@ -58,102 +31,21 @@ pub(crate) fn check(arguments: &Arguments) -> anyhow::Result<()> {
 /// Runs the daemon to its end.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let file = load(arguments)?;
-    let config = file.config.clone();
-    let level = logging::start(config.daemon.log);
-    for warning in &config.warnings {
+    let level = logging::start(file.config.daemon.log);
+    for warning in &file.config.warnings {
         tracing::warn!("{warning}");
     }
-    let roots = roots(&config)?;
-    privileges(&config, &roots)?;
-    let lock = lock(&config.daemon.runtime_dir)?;
+    let roots = roots(&file.config)?;
+    privileges(&file.config, &roots)?;
+    let lock = lock(&file.config.daemon.runtime_dir)?;
     stay_in_memory();
-    let settings = guard::writer_settings(&config, &roots);
-    let (writer, left) = Writer::open(&settings, &lock).context("failed to open the journal of knobs")?;
-    if !left.is_empty() {
-        tracing::warn!("an earlier daemon ended without putting everything back; done now:\n{left}");
-    }
-    for path in sweep_probes(&settings) {
-        tracing::info!("{} of a killed `minerva-ctl doctor --probe` was removed", path.display());
-    }
-    let guard = if config.daemon.guard { Some(guard::spawn(&config, &roots)?) } else { None };
-    let mode = config.engine.mode;
-    let (metrics, mut registry) = Metrics::new(status::mode(mode));
-    let served = ServedMetrics::default();
-    served.register(&mut registry);
-    let listeners = OperatorListeners::open(&config.daemon)?;
-    let tenant_listeners = TenantListeners::open(&config.participation)?;
-    let (sender, commands) = sync_channel(QUEUE_LENGTH);
-    let sender = Commands::new(sender, metrics.commands_waiting.clone());
-    let memory = remember(&config, &metrics, sender.clone())?;
-    let slices = tokio::sync::broadcast::Sender::new(WATCH_QUEUE_LENGTH);
-    let service = Service {
-        calls: Arc::new(sender.clone()),
-        slices: slices.clone(),
-        questions: memory.questions(),
-        dropped: metrics.client_slices_dropped.clone(),
-    };
-    let live_settings = LiveSettings::new(&config.participation, tenant_listeners.tls());
-    let parts = Parts::new(Refusals::new(metrics.refusals_dropped.clone()), live_settings);
-    let shared = Shared::new(
-        Arc::new(sender.clone()),
-        parts.directory.clone(),
-        parts.refusals.clone(),
-        roots.clone(),
-        &parts.live_settings,
-        config.engine.observe.slice,
-    );
-    let background = background::queues(&config, &roots);
-    signals::listen(sender.clone())?;
-    let server = Server::start(listeners, service, registry)?;
-    let tenant_server = TenantServer::start(tenant_listeners, shared)?;
-    let place = hierarchy(&roots);
-    let manager = ServiceManager::from_environment();
-    let driver = Driver {
-        watch: Watch::begin(&config, &settings, roots)?,
-        engine: Engine::new(),
-        knobs: Knobs::new(writer, &settings, guard),
-        memory,
-        background,
-        jobs: Jobs::default(),
-        commands: sender,
-        metrics,
-        manager,
-        level,
-        slices,
-        parts,
-        together: Together::default(),
-        recording: Recording::default(),
-        tenants: BTreeMap::new(),
-        devices: BTreeMap::new(),
-        foreseen: Foreseen::default(),
-        servers: Servers::new(config.daemon.runtime_dir.clone(), served),
-        findings: Findings::default(),
-        progress: Progress::new(arguments.slices),
-        file,
-    };
-    tracing::info!(version = env!("CARGO_PKG_VERSION"), mode = status::mode(mode), hierarchy = place, "started");
-    driver.manager.ready("steering");
-    let result = driver.run(&commands);
-    tenant_server.stop();
-    server.stop();
+    let (mode, hierarchy) = (status::mode(file.config.engine.mode), hierarchy(&roots));
+    let daemon = Daemon::start(file, roots, &lock, level, arguments.slices)?;
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), mode, hierarchy, "started");
+    let result = daemon.run();
     // Held to the very end: the next daemon starts when this one has put everything back.
     drop(lock);
     result
-}
-
-/// What was remembered, and the thread that goes on.
-fn remember(config: &Config, metrics: &Metrics, commands: Commands) -> anyhow::Result<Memory> {
-    let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let settings = MemorySettings {
-        state_dir: config.daemon.state_dir.clone(),
-        boot_id: boot_id.trim().to_owned(),
-        ledger_keep: config.participation.ledger_keep,
-    };
-    let wake = Box::new(move || {
-        // A full queue means that the loop is awake.
-        let _ = commands.send(Command::StoreAnswered);
-    });
-    Ok(Memory::start(settings, metrics.store.clone(), wake)?)
 }
 
 fn load(arguments: &Arguments) -> anyhow::Result<OperatorFile> {
