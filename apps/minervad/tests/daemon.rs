@@ -178,7 +178,6 @@ fn a_slice_in_which_nothing_changed_writes_nothing() {
     bed.stop_readers();
     let writes = || bed.metric("minerva_knob_writes_total{outcome=\"done\"}");
     // The averages decay for a while, and that changes groups; then nothing changes any more.
-    // What is put back once somebody has rested for long comes last.
     until("sixty slices pass without a write", || {
         let before = writes();
         daemon.pass_slices(60);

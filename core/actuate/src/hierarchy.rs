@@ -133,7 +133,7 @@ impl Tree {
         let mut before = node.upwards();
         node.own = own;
         let mut after = node.upwards();
-        self.touch(groups, group);
+        self.touched.insert(group);
         let mut next = groups.parent(group);
         while let Some(group) = next.filter(|_| before != after) {
             let node = self.nodes.entry(group).or_default();
@@ -143,7 +143,7 @@ impl Tree {
                 steered: node.beneath.steered + after.steered - before.steered,
             };
             (before, after) = (upwards_before, node.upwards());
-            self.touch(groups, group);
+            self.touched.insert(group);
             next = groups.parent(group);
         }
     }
@@ -159,8 +159,9 @@ impl Tree {
         }
     }
 
-    fn touch(&mut self, groups: &Groups, group: GroupNumber) {
-        self.touched.insert(group);
+    /// What a touched group claims among its siblings now that all that changed is known. One in which nobody is active keeps
+    /// its claim, whatever the sums were on the way.
+    fn claim(&mut self, groups: &Groups, group: GroupNumber) {
         let (Some(node), Some(parent)) = (self.nodes.get(&group), groups.parent(group)) else { return };
         let claim = match node.own {
             Some(own) => own.share.map(u64::from),
@@ -175,6 +176,9 @@ impl Tree {
     /// down, then tenants change, then groups above sink from the bottom up. So nobody is for a moment in a group
     /// narrower than both before and after.
     pub(crate) fn changes(&mut self, groups: &Groups) -> Vec<Change> {
+        for group in self.touched.iter().copied().collect::<Vec<_>>() {
+            self.claim(groups, group);
+        }
         let parents: BTreeSet<GroupNumber> = self.touched.iter().filter_map(|group| groups.parent(*group)).collect();
         for parent in parents {
             if let Some(set) = self.sets.get_mut(&parent)

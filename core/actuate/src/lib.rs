@@ -61,7 +61,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use steering::Steering;
 
 /// Slices for which a tenant still counts in the groups above it after its last request: a pause of a few seconds in its work
-/// should not move the weights of a whole hierarchy twice.
+/// should not move the weights of a whole hierarchy twice. What counts is slices in which somebody uses the disk (`activity`).
 const ACTIVE_LINGER_SLICES: u64 = 10;
 
 /// A tenant, as far as its knobs matter.

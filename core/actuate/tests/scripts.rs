@@ -246,6 +246,7 @@ macro_rules! scripts {
 }
 
 scripts! {
+    fn a_group_whose_tenants_stop_keeps_its_weight();
     fn caps_are_dealt_and_lifted();
     fn elevator_is_switched_on_request();
     fn elevator_lost_and_back();

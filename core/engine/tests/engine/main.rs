@@ -2,6 +2,7 @@
 
 mod any_order;
 mod background;
+mod quiet;
 mod taking_part;
 
 use minerva_engine::Engine;
@@ -196,7 +197,14 @@ fn places_that_cannot_be_read_are_one_finding() {
 /// Answers everything as a kernel would that has weight files and accepts every write. Returns how many writes there were.
 fn serve(engine: &mut Engine, now: Nanos, files: &mut BTreeMap<String, String>) -> usize {
     let mut writes = 0;
+    serve_each(engine, now, files, |effect| writes += usize::from(matches!(effect, Effect::Write(_))));
+    writes
+}
+
+/// The same; `look` sees every effect.
+fn serve_each(engine: &mut Engine, now: Nanos, files: &mut BTreeMap<String, String>, mut look: impl FnMut(&Effect)) {
     while let Some(effect) = engine.poll_effect() {
+        look(&effect);
         let (id, target, written) = match effect {
             Effect::Inspect(inspection) => (inspection.id, inspection.target, None),
             Effect::Write(write) => (write.id, write.target, Some(write.text)),
@@ -204,7 +212,6 @@ fn serve(engine: &mut Engine, now: Nanos, files: &mut BTreeMap<String, String>) 
         };
         let file = files.entry(format!("{target:?}")).or_insert_with(|| "default 100\n".to_owned());
         if let Some(text) = written {
-            writes += 1;
             *file = match text.ends_with("default") {
                 true => "default 100\n".to_owned(),
                 false => format!("default 100\n{text}\n"),
@@ -212,7 +219,6 @@ fn serve(engine: &mut Engine, now: Nanos, files: &mut BTreeMap<String, String>) 
         }
         engine.handle(now, Event::Answered { id, outcome: Outcome::Text(file.clone()) });
     }
-    writes
 }
 
 #[test]
