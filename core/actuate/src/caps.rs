@@ -12,7 +12,8 @@
 //! A cap of bytes says nothing of how long a queue is. Who reads a little at a time waits behind all that others have queued, and its
 //! measured rate is what that waiting leaves it. So others are held below what the disk delivers for as long as that helps somebody
 //! ([`Room`], the setting `caps_make_room`); and caps stand while those that are capped press against them, though the disk is then less
-//! than busy.
+//! than busy, and while one waits for its cap ([`Waiting`]). What nobody's waiting speaks against is an eighth more for everyone: what a disk
+//! delivers is not known better than that, and a tenant that pauses for a part of a slice leaves something to the others.
 //!
 //! A cap is split between reads and writes as the tenant used them, with [`OTHER_WAY_PERMILLE`] kept for the other way. A
 //! new cap within a sixteenth of the old is not written. Each cap carries a lease of two slices: one that is not dealt
@@ -20,6 +21,7 @@
 //! short of memory (`memory`).
 
 use crate::room::{Claim, Room};
+use crate::waiting::Waiting;
 use minerva_model::{Nanos, TenantId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -31,19 +33,23 @@ const GROWTH: f64 = 1.2;
 const OTHER_WAY_PERMILLE: f64 = 50.0;
 /// No cap is below this, whatever the floor: one 64 KiB request a second.
 const CAP_BYTES_MIN: f64 = 65_536.0;
+/// Caps that make room are wider by this, so that no part of the disk is idle because a number was not exact.
+const HEADROOM: f64 = 1.125;
 /// Who uses so much of its cap would use more.
 const PRESSED: f64 = 0.75;
 /// Slices for which a cap holds without being dealt again, and after which a disk that is not busy is free.
 const LEASE_SLICES: u64 = 2;
 
 /// One tenant's use of the disk in the slice, and its claim.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Use {
     pub(crate) tenant: TenantId,
     /// Above 0.
     pub(crate) share: f64,
     pub(crate) read_bytes_per_second: f64,
     pub(crate) write_bytes_per_second: f64,
+    /// How large its requests were, in the mean.
+    pub(crate) request_bytes: f64,
 }
 
 impl Use {
@@ -88,6 +94,8 @@ pub(crate) struct Dealer {
     quiet_slices: u64,
     #[serde(default)]
     room: Room,
+    #[serde(default)]
+    waiting: Waiting,
     /// The host is short of memory: no cap may stand.
     is_barred: bool,
 }
@@ -101,28 +109,22 @@ impl Dealer {
     /// The caps that change; `None` lifts.
     pub(crate) fn deal(&mut self, now: Nanos, disk: DiskUse, uses: &[Use]) -> Vec<(TenantId, Option<Cap>)> {
         self.fastest_bytes_per_second = self.fastest_bytes_per_second.max(disk.measured_bytes_per_second);
+        let (mut contention, mut all) = (disk.contention, uses.to_vec());
+        if disk.makes_room {
+            all = self.waiting.with_waiting(now, uses, |tenant| self.dealt.get(&tenant).map(|(cap, _)| *cap));
+            contention += all.len() - uses.len();
+        }
+        let uses = all.as_slice();
         let disk = DiskUse { busy: disk.busy || (disk.makes_room && self.is_pressed(uses)), ..disk };
         self.quiet_slices = if disk.busy { 0 } else { self.quiet_slices + 1 };
         let mut changes = Vec::new();
-        if self.is_barred || self.quiet_slices >= LEASE_SLICES || (disk.busy && disk.contention < 2) {
+        if self.is_barred || self.quiet_slices >= LEASE_SLICES || (disk.busy && contention < 2) {
             changes.extend(std::mem::take(&mut self.dealt).into_keys().map(|tenant| (tenant, None)));
             self.room = Room::default();
             return changes;
         }
         if disk.busy {
-            let capacity = disk.capacity_bytes_per_second.unwrap_or(self.fastest_bytes_per_second);
-            let left = (capacity - disk.uncapped_bytes_per_second).max(capacity / 10.0);
-            let floor = capacity * f64::from(disk.floor_permille) / 1e3;
-            let claims: Vec<(f64, f64)> = uses.iter().map(|one| (one.share, one.rate())).collect();
-            let claim = |one: &Use| Claim { tenant: one.tenant, share: one.share, bytes_per_second: one.rate() };
-            let held = match disk.makes_room {
-                true => self.room.slice(left, &uses.iter().map(claim).collect::<Vec<_>>()),
-                false => Vec::new(),
-            };
-            for (index, (one, bytes)) in uses.iter().zip(caps(left, floor, &claims)).enumerate() {
-                let bytes = held.get(index).copied().flatten().map_or(bytes, |most| bytes.min(most).max(floor));
-                self.renew(now, one, bytes, &mut changes);
-            }
+            self.deal_anew(now, disk, uses, &mut changes);
         } else {
             // One slice of quiet proves nothing: what stands may stand for one more.
             self.dealt.values_mut().for_each(|(_, renewed)| *renewed = now);
@@ -136,6 +138,28 @@ impl Dealer {
             valid
         });
         changes
+    }
+
+    fn deal_anew(&mut self, now: Nanos, disk: DiskUse, uses: &[Use], changes: &mut Vec<(TenantId, Option<Cap>)>) {
+        let capacity = disk.capacity_bytes_per_second.unwrap_or(self.fastest_bytes_per_second);
+        let left = (capacity - disk.uncapped_bytes_per_second).max(capacity / 10.0);
+        let floor = capacity * f64::from(disk.floor_permille) / 1e3;
+        let claims: Vec<(f64, f64)> = uses.iter().map(|one| (one.share, one.rate())).collect();
+        let claim = |one: &Use| Claim {
+            tenant: one.tenant,
+            share: one.share,
+            bytes_per_second: one.rate(),
+            requests: one.rate() * disk.slice.as_secs_f64() / one.request_bytes.max(1.0),
+        };
+        let (held, headroom) = match disk.makes_room {
+            true => (self.room.slice(left, &uses.iter().map(claim).collect::<Vec<_>>()), HEADROOM),
+            false => (Vec::new(), 1.0),
+        };
+        for (index, (one, bytes)) in uses.iter().zip(caps(left, floor, &claims)).enumerate() {
+            let bytes = bytes * headroom;
+            let bytes = held.get(index).copied().flatten().map_or(bytes, |most| bytes.min(most).max(floor));
+            self.renew(now, one, bytes, changes);
+        }
     }
 
     /// Somebody would use more than it may.
@@ -153,6 +177,7 @@ impl Dealer {
     /// The tenant is gone.
     pub(crate) fn forget(&mut self, tenant: TenantId) {
         self.dealt.remove(&tenant);
+        self.waiting.forget(tenant);
     }
 
     fn renew(&mut self, now: Nanos, one: &Use, bytes: f64, changes: &mut Vec<(TenantId, Option<Cap>)>) {
@@ -269,7 +294,8 @@ mod tests {
     };
 
     fn reader(tenant: u64, rate: f64) -> Use {
-        Use { tenant: TenantId(tenant), share: 100.0, read_bytes_per_second: rate, write_bytes_per_second: 0.0 }
+        let (tenant, request_bytes) = (TenantId(tenant), 64e3);
+        Use { tenant, share: 100.0, read_bytes_per_second: rate, write_bytes_per_second: 0.0, request_bytes }
     }
 
     #[test]
@@ -302,6 +328,35 @@ mod tests {
         let few = [reader(1, 1e6), reader(2, 1e6)];
         assert!(!lifted(dealer.deal(Nanos::from_secs(6), idle, &few)));
         assert!(lifted(dealer.deal(Nanos::from_secs(7), idle, &few)));
+    }
+
+    /// Two readers of 256 KiB at shares 80:1, each as fast as its cap lets it be, of which the light one completes a request when its bytes have come
+    /// in: what each has in a second, in the mean over a minute of slices of half a second.
+    #[test]
+    fn caps_stand_while_a_request_takes_longer_than_a_slice() {
+        const REQUEST: f64 = 262_144.0;
+        let mut dealer = Dealer::default();
+        let slice = Nanos::from_millis(500);
+        let disk = DiskUse { capacity_bytes_per_second: Some(4e6), makes_room: true, slice, ..DISK };
+        let (mut caps, mut credit, mut had) = ([f64::INFINITY; 2], [0.0_f64; 2], [0.0; 2]);
+        for slice in 1..=120 {
+            let mut uses = Vec::new();
+            for (index, share) in [800.0, 10.0].into_iter().enumerate() {
+                credit[index] += caps[index].min(6e6) / 2.0;
+                let bytes = (credit[index] / REQUEST).floor() * REQUEST;
+                credit[index] -= bytes;
+                had[index] += bytes / 60.0;
+                if bytes > 0.0 {
+                    uses.push(Use { share, request_bytes: REQUEST, ..reader(index as u64, bytes * 2.0) });
+                }
+            }
+            // Under caps the disk is less than busy.
+            let disk = DiskUse { contention: uses.len(), busy: caps.contains(&f64::INFINITY), ..disk };
+            for (tenant, cap) in dealer.deal(Nanos(slice * disk.slice.0), disk, &uses) {
+                caps[tenant.0 as usize] = cap.map_or(f64::INFINITY, |cap| cap.read as f64);
+            }
+        }
+        assert!(had[0] + had[1] < 4.6e6 && had[0] > 20.0 * had[1], "{had:?}");
     }
 
     #[test]

@@ -40,6 +40,7 @@ mod steering;
 mod strict_by_use;
 mod suitability;
 mod throttle_v1;
+mod waiting;
 mod weight_file;
 
 pub use suitability::{Suitability, suitability};

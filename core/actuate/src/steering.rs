@@ -357,6 +357,7 @@ fn disk_use(
             share: f64::from(*share),
             read_bytes_per_second: reads,
             write_bytes_per_second: rate - reads,
+            request_bytes: row.transferred.bytes() as f64 / row.transferred.ops().max(1) as f64,
         });
     }
     let row = signals.devices.iter().find(|row| row.device == device);
