@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 const HAND_OVERS: &str = "MINERVA_HANDOVERS";
 const HAND_OVERS_DEFAULT: u32 = 8;
 
-fn take_over(place: &ServerFolder) -> Serving {
+pub(crate) fn take_over(place: &ServerFolder) -> Serving {
     let mut command = Command::new(program());
     command.arg("--config").arg(place.config()).arg("--take-over").stderr(Stdio::piped()).stdin(Stdio::null());
     command.stdout(Stdio::null());
@@ -18,7 +18,7 @@ fn take_over(place: &ServerFolder) -> Serving {
 }
 
 /// Waits for its end; what it said.
-fn ended(mut serving: Serving) -> (bool, String) {
+pub(crate) fn ended(mut serving: Serving) -> (bool, String) {
     let begun = Instant::now();
     while begun.elapsed() < PATIENCE {
         if let Some(status) = serving.0.try_wait().unwrap() {

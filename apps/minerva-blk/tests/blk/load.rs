@@ -28,7 +28,8 @@ pub(crate) struct Load {
     pub(crate) acknowledged: u64,
 }
 
-fn content(block: u64, version: u64) -> Vec<u8> {
+/// What a block holds once a version of it was written; zeroes before.
+pub(crate) fn content(block: u64, version: u64) -> Vec<u8> {
     if version == 0 {
         return vec![0; BLOCK as usize];
     }
