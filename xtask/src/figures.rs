@@ -86,10 +86,18 @@ const FIGURES: &[(&str, Source)] = &[
         "blk-handover",
         Source::Test(&["--package", "minerva-blk-cli", "--test", "blk", "hand_over::"], ("MINERVA_HANDOVERS", 100)),
     ),
+    (
+        "blk-guest",
+        Source::Test(
+            &["--package", "minerva-blk-cli", "--test", "blk", "guest_under_load::"],
+            ("MINERVA_GUEST_EVENTS", 50),
+        ),
+    ),
     ("mapreduce", Source::Sim),
     ("worth", Source::Lab),
     ("vm-contracts", Source::Lab),
     ("vm-tags", Source::Lab),
+    ("vm-urgent", Source::Lab),
     (
         "cache-kill",
         Source::Test(&["--package", "minerva-fs", "--test", "fs", "kill::nothing"], ("MINERVA_KILLS", 1000)),

@@ -1,6 +1,9 @@
 //! The command line's shape. Man page and completions are generated from it.
 
 pub(crate) use crate::options::Output;
+use crate::vm_cli::{
+    ReproduceHtbsArguments, ReproduceTagArguments, VmContractsArguments, VmTagsArguments, VmUrgentArguments,
+};
 use crate::worth_cli::{ReproduceWorthArguments, WorthArguments};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -177,6 +180,11 @@ pub(crate) enum ReproduceCommand {
     Proactive(ReproduceWorthArguments),
     /// Minerva's Fig. 3-d against 3-e: two tenants alternate between the disk and other work.
     Interleave(ReproduceWorthArguments),
+    /// Rocha and Bona 2012: contracts of synchronous readers, each in a guest of its own, and what they cost in throughput; in guests and
+    /// in the simulator.
+    Htbs(ReproduceHtbsArguments),
+    /// Bai and Huang: priorities of programs in different guests; in guests and in the simulator.
+    Tag(ReproduceTagArguments),
     /// Scene one and Fig. 2 at every scale, level and meaning of the deadline, each tenant by name: a table as JSON and text.
     Table(ReproduceTableArguments),
 }
@@ -282,6 +290,8 @@ pub(crate) enum FigureCommand {
     VmContracts(VmContractsArguments),
     /// Whether `minerva-blk` obeys the priorities of six programs in three guests.
     VmTags(VmTagsArguments),
+    /// How long a seldom and urgent request waits beside programs that ask all the time, by how many requests `tag` has at the disk.
+    VmUrgent(VmUrgentArguments),
     /// What forecasts are worth on the real kernel: tenants that start together after sessions like theirs, and bursts that are
     /// interleaved.
     Worth(WorthArguments),
@@ -435,67 +445,6 @@ pub(crate) struct UndoBitesArguments {
 }
 
 #[derive(Clone, Debug, Args)]
-pub(crate) struct VmContractsArguments {
-    /// Which disk to emulate.
-    #[arg(long, default_value = "sata7200-80g")]
-    pub(crate) profile: String,
-    /// What orders the guests' requests; each is measured in each run, in an order that is drawn.
-    #[arg(long, value_delimiter = ',', value_parser = ["htbs", "noop", "pclock", "mclock", "kernel-bfq", "qemu-throttle"],
-        default_value = "htbs,noop,pclock,mclock,kernel-bfq,qemu-throttle")]
-    pub(crate) arm: Vec<String>,
-    /// Bytes a request.
-    #[arg(long, value_parser = parse_size, default_value = "256KiB")]
-    pub(crate) block: u64,
-    /// Seconds measured in each run, after the first.
-    #[arg(long, default_value_t = 60)]
-    pub(crate) seconds: u64,
-    /// Runs of each.
-    #[arg(long, default_value_t = 5)]
-    pub(crate) runs: u32,
-    /// Seed of the order; drawn and printed unless given.
-    #[arg(long)]
-    pub(crate) seed: Option<u64>,
-    /// Keep the server's log of each run in this folder, as ARM-RUN.csv.
-    #[arg(long)]
-    pub(crate) logs: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) output: Output,
-}
-
-#[derive(Clone, Debug, Args)]
-pub(crate) struct VmTagsArguments {
-    /// Which disk to emulate.
-    #[arg(long, default_value = "sata7200-80g")]
-    pub(crate) profile: String,
-    /// Bytes a request.
-    #[arg(long, value_parser = parse_size, default_value = "256KiB")]
-    pub(crate) block: u64,
-    /// Requests that each program has under way.
-    #[arg(long, default_value_t = 8)]
-    pub(crate) depth: u32,
-    /// Requests that `tag` has at the disk at once; its own choice unless given.
-    #[arg(long)]
-    pub(crate) tag_depth: Option<u32>,
-    /// Seconds measured in each run, after the first.
-    #[arg(long, default_value_t = 15)]
-    pub(crate) seconds: u64,
-    /// Runs of each arm.
-    #[arg(long, default_value_t = 20)]
-    pub(crate) runs: u32,
-    /// Keep the server's log of each run in this folder, as ARM-RUN.csv.
-    #[arg(long)]
-    pub(crate) logs: Option<PathBuf>,
-    /// Leave out plain `ionice` levels under the kernel's BFQ.
-    #[arg(long)]
-    pub(crate) no_kernel: bool,
-    /// Seed of the order; drawn and printed unless given.
-    #[arg(long)]
-    pub(crate) seed: Option<u64>,
-    #[command(flatten)]
-    pub(crate) output: Output,
-}
-
-#[derive(Clone, Debug, Args)]
 pub(crate) struct AgainstKernelArguments {
     /// Only these scenes.
     #[arg(long, value_delimiter = ',', value_parser = crate::arms::SCENES)]
@@ -607,7 +556,7 @@ pub(crate) struct WeightsBiteArguments {
 }
 
 /// Bytes, more than none.
-fn parse_size(text: &str) -> Result<u64, String> {
+pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
     match minerva_quantity::parse_size(text) {
         Ok(0) => Err(format!("`{text}` is nothing")),
         size => size.map_err(|error| error.to_string()),

@@ -14,6 +14,8 @@ mod output;
 mod participant;
 mod reproduce;
 mod signals;
+mod vm;
+mod vm_cli;
 mod worth_cli;
 
 use anyhow::Context as _;
@@ -44,6 +46,8 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Reproduce(ReproduceCommand::Endogenic(arguments)) => reproduce::endogenic(&arguments),
         Command::Reproduce(ReproduceCommand::Proactive(arguments)) => figure::worth::reproduce_proactive(&arguments),
         Command::Reproduce(ReproduceCommand::Interleave(arguments)) => figure::worth::reproduce_interleave(&arguments),
+        Command::Reproduce(ReproduceCommand::Htbs(arguments)) => reproduce::htbs::run(&arguments),
+        Command::Reproduce(ReproduceCommand::Tag(arguments)) => reproduce::tag::run(&arguments),
         Command::Reproduce(ReproduceCommand::Table(arguments)) => reproduce::table::run(&arguments),
         Command::Reproduce(ReproduceCommand::Makespan(arguments)) => reproduce::makespan(&arguments),
         Command::Sweep { prefix, json } => sweep(&prefix, json),

@@ -12,6 +12,11 @@ const LAB: &str = env!("CARGO_BIN_EXE_minerva-lab");
 
 /// Runs the figure with `--json`; its lines, or nothing with the reason printed.
 fn figure(arguments: &[&str]) -> Option<Vec<serde_json::Value>> {
+    lab(&[&["figure"], arguments].concat())
+}
+
+/// The same of any command.
+fn lab(arguments: &[&str]) -> Option<Vec<serde_json::Value>> {
     if let Err(error) = check_machine() {
         println!("skipped: {error}");
         return None;
@@ -25,7 +30,7 @@ fn figure(arguments: &[&str]) -> Option<Vec<serde_json::Value>> {
         println!("skipped: needs minerva-blk beside minerva-lab: `cargo build --workspace --bins`");
         return None;
     }
-    let output = Command::new(LAB).arg("figure").args(arguments).arg("--json").output().unwrap();
+    let output = Command::new(LAB).args(arguments).arg("--json").output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     if said.contains("guests need ") {
         println!("skipped: {said}");
@@ -55,4 +60,20 @@ fn priorities_of_programs_in_real_guests_are_obeyed_across_guests() {
         return;
     };
     assert!(value(&lines[0]) <= 1.0 && value(&lines[1]) > value(&lines[0]), "{lines:?}");
+}
+
+/// Both experiments of the papers, small: real guests and the simulator stand beside each other, and the page has the plots.
+#[test]
+fn the_papers_experiments_are_played_in_guests_and_in_the_simulator() {
+    let folder = tempfile::tempdir().unwrap();
+    for (experiment, arm, plots) in [("htbs", "htbs", 2), ("tag", "tag", 4)] {
+        let report = folder.path().join(experiment);
+        let short = ["reproduce", experiment, "--arm", arm, "--seconds", "3", "--seed", "1", "--report"];
+        let readers: &[&str] = if experiment == "htbs" { &["--readers", "0"] } else { &[] };
+        let Some(lines) = lab(&[&short[..], &[report.to_str().unwrap()], readers].concat()) else { return };
+        let plays = lines[0]["plays"].as_array().unwrap();
+        let of = |by: &str| plays.iter().filter(|play| play["by"] == by && play["mb_per_second"].as_f64() > Some(1.0));
+        assert!(of("guests").count() > 0 && of("guests").count() == of("simulator").count(), "{lines:?}");
+        assert_eq!(std::fs::read_to_string(&report).unwrap().matches("<svg").count(), plots);
+    }
 }

@@ -49,7 +49,7 @@ pub(super) fn prepared_figure(
 }
 
 /// A copy without what debuggers need, which would fill the guest's memory.
-pub(super) fn stripped(program: &Path, directory: &Path) -> anyhow::Result<PathBuf> {
+pub(crate) fn stripped(program: &Path, directory: &Path) -> anyhow::Result<PathBuf> {
     let copy = directory.join(program.file_name().context("the program has no name")?);
     let strip = Command::new("strip").arg("-o").arg(&copy).arg(program).status();
     let strip = strip.context("failed to start `strip`: install it with `apt-get install binutils`")?;

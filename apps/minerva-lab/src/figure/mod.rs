@@ -6,14 +6,15 @@ mod crowd;
 mod endogenic;
 mod gaps;
 mod idle;
-mod in_guest;
+pub(crate) mod in_guest;
 mod kill_restore;
 pub(crate) mod makespan;
 mod noisy_neighbour;
 mod rise;
 mod undo_bites;
-pub(crate) mod vm_contracts;
+mod vm_contracts;
 mod vm_tags;
+mod vm_urgent;
 mod weights_bite;
 pub(crate) mod worth;
 
@@ -45,6 +46,7 @@ pub(crate) fn run(command: FigureCommand) -> anyhow::Result<()> {
         FigureCommand::UndoBites(arguments) => undo_bites::run(&arguments),
         FigureCommand::VmContracts(arguments) => vm_contracts::run(&arguments),
         FigureCommand::VmTags(arguments) => vm_tags::run(&arguments),
+        FigureCommand::VmUrgent(arguments) => vm_urgent::run(&arguments),
         FigureCommand::Worth(arguments) => worth::figure(&arguments),
     }
 }

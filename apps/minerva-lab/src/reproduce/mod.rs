@@ -1,6 +1,9 @@
 //! `minerva-lab reproduce …`: experiments of the papers on the real kernel, their figures beside ours.
 
+mod beside;
+pub(crate) mod htbs;
 pub(crate) mod table;
+pub(crate) mod tag;
 
 use crate::cli::{MakespanArguments, ReproduceEndogenicArguments};
 use crate::{binaries, demo, figure, output, signals};

@@ -74,7 +74,7 @@ fn builder<'a>(
 
 /// Starts every reader, with its number before each of its reports, and waits for ever.
 fn script(guest: &VmGuest) -> String {
-    let mut script = String::from("echo none > /sys/block/vda/queue/scheduler\n");
+    let mut script = format!("echo {} > /sys/block/vda/queue/scheduler\n", guest.elevator);
     for (number, reader) in guest.readers.iter().enumerate() {
         let spec = WorkloadSpec {
             tenant: format!("{number}"),
@@ -86,7 +86,7 @@ fn script(guest: &VmGuest) -> String {
             region_bytes: reader.region_bytes,
             depth: reader.depth,
             compute: Compute::Nothing,
-            think: Nanos::ZERO,
+            think: reader.think,
             rests: None,
             appearance: Appearance::default(),
             part: None,

@@ -50,6 +50,8 @@ pub struct VmReader {
     pub block_bytes: u32,
     /// Requests under way at once.
     pub depth: u32,
+    /// Pause after each request, for a depth of one.
+    pub think: Nanos,
     /// First byte of its region.
     pub region_start: u64,
     /// Length of its region.
@@ -69,6 +71,8 @@ pub struct VmGuest {
     pub bfq_weight: u32,
     /// For [`VmArm::QemuThrottle`].
     pub limit_bytes_per_second: u64,
+    /// The guest's own elevator: `none`, or `bfq`.
+    pub elevator: &'static str,
     /// Its programs.
     pub readers: Vec<VmReader>,
 }
