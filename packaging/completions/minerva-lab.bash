@@ -76,6 +76,9 @@ _minerva__lab() {
             minerva__lab__subcmd__figure,kill-restore)
                 cmd="minerva__lab__subcmd__figure__subcmd__kill__subcmd__restore"
                 ;;
+            minerva__lab__subcmd__figure,makespan)
+                cmd="minerva__lab__subcmd__figure__subcmd__makespan"
+                ;;
             minerva__lab__subcmd__figure,memory)
                 cmd="minerva__lab__subcmd__figure__subcmd__memory"
                 ;;
@@ -97,6 +100,9 @@ _minerva__lab() {
             minerva__lab__subcmd__figure,vm-tags)
                 cmd="minerva__lab__subcmd__figure__subcmd__vm__subcmd__tags"
                 ;;
+            minerva__lab__subcmd__figure,vm-urgent)
+                cmd="minerva__lab__subcmd__figure__subcmd__vm__subcmd__urgent"
+                ;;
             minerva__lab__subcmd__figure,weights-bite)
                 cmd="minerva__lab__subcmd__figure__subcmd__weights__subcmd__bite"
                 ;;
@@ -106,11 +112,23 @@ _minerva__lab() {
             minerva__lab__subcmd__reproduce,endogenic)
                 cmd="minerva__lab__subcmd__reproduce__subcmd__endogenic"
                 ;;
+            minerva__lab__subcmd__reproduce,htbs)
+                cmd="minerva__lab__subcmd__reproduce__subcmd__htbs"
+                ;;
             minerva__lab__subcmd__reproduce,interleave)
                 cmd="minerva__lab__subcmd__reproduce__subcmd__interleave"
                 ;;
+            minerva__lab__subcmd__reproduce,makespan)
+                cmd="minerva__lab__subcmd__reproduce__subcmd__makespan"
+                ;;
             minerva__lab__subcmd__reproduce,proactive)
                 cmd="minerva__lab__subcmd__reproduce__subcmd__proactive"
+                ;;
+            minerva__lab__subcmd__reproduce,table)
+                cmd="minerva__lab__subcmd__reproduce__subcmd__table"
+                ;;
+            minerva__lab__subcmd__reproduce,tag)
+                cmd="minerva__lab__subcmd__reproduce__subcmd__tag"
                 ;;
             *)
                 ;;
@@ -305,7 +323,7 @@ _minerva__lab() {
             return 0
             ;;
         minerva__subcmd__lab__subcmd__figure)
-            opts="-h --help endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle gaps kill-restore undo-bites vm-contracts vm-tags worth"
+            opts="-h --help endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle gaps makespan kill-restore undo-bites vm-contracts vm-tags vm-urgent worth"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -319,18 +337,18 @@ _minerva__lab() {
             return 0
             ;;
         minerva__subcmd__lab__subcmd__figure__subcmd__against__subcmd__kernel)
-            opts="-h --scene --arm --profile --rounds --scale --seed --runs --plots --json --binaries --minervad --help"
+            opts="-h --scene --arm --profile --guest --no-guest --rounds --scale --seed --runs --plots --json --binaries --minervad --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --scene)
-                    COMPREPLY=($(compgen -W "demo short-2 short-3 commit-1 commit-2 lasting mixed-16 deep" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "demo short-2 short-3 commit-1 commit-2 lasting mixed-16 deep buffered" -- "${cur}"))
                     return 0
                     ;;
                 --arm)
-                    COMPREPLY=($(compgen -W "mq-deadline kyber none bfq bfq-low-0 minerva minerva-strict minerva-by-use minerva-low-0" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "mq-deadline kyber none bfq bfq-low-0 minerva minerva-strict minerva-by-use minerva-low-by-use minerva-low-0 iocost minerva-iocost minerva-max" -- "${cur}"))
                     return 0
                     ;;
                 --profile)
@@ -507,7 +525,7 @@ _minerva__lab() {
             return 0
             ;;
         minerva__subcmd__lab__subcmd__figure__subcmd__idle)
-            opts="-h --profile --elevator --rounds --seconds --seed --json --binaries --minervad --help"
+            opts="-h --profile --guest --no-guest --elevator --rounds --seconds --seed --json --binaries --minervad --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -606,6 +624,52 @@ _minerva__lab() {
                     return 0
                     ;;
                 --effect-error-percent)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --binaries)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --minervad)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__lab__subcmd__figure__subcmd__makespan)
+            opts="-h --profile --elevator --jobs --scale --rounds --seed --json --binaries --minervad --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --profile)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --elevator)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --jobs)
+                    COMPREPLY=($(compgen -W "mixed alike" -- "${cur}"))
+                    return 0
+                    ;;
+                --scale)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --rounds)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -926,6 +990,56 @@ _minerva__lab() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        minerva__subcmd__lab__subcmd__figure__subcmd__vm__subcmd__urgent)
+            opts="-h --profile --tag-depth --block --depth --seconds --runs --seed --json --binaries --minervad --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --profile)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tag-depth)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --block)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --depth)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seconds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --runs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --binaries)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --minervad)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         minerva__subcmd__lab__subcmd__figure__subcmd__weights__subcmd__bite)
             opts="-h --profile --raw --block --random --seconds --no-guest --windows --set --queue-depth --json --binaries --minervad --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -1049,7 +1163,7 @@ _minerva__lab() {
             return 0
             ;;
         minerva__subcmd__lab__subcmd__reproduce)
-            opts="-h --help endogenic proactive interleave"
+            opts="-h --help endogenic makespan proactive interleave htbs tag table"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1078,6 +1192,60 @@ _minerva__lab() {
                     return 0
                     ;;
                 --report)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --binaries)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --minervad)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__lab__subcmd__reproduce__subcmd__htbs)
+            opts="-h --profile --arm --readers --report --rounds --seconds --block --seed --json --binaries --minervad --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --profile)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --arm)
+                    COMPREPLY=($(compgen -W "pclock htbs mclock kernel-bfq noop" -- "${cur}"))
+                    return 0
+                    ;;
+                --readers)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --report)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --rounds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seconds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --block)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seed)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1158,6 +1326,52 @@ _minerva__lab() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        minerva__subcmd__lab__subcmd__reproduce__subcmd__makespan)
+            opts="-h --profile --elevator --jobs --scale --rounds --seed --json --binaries --minervad --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --profile)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --elevator)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --jobs)
+                    COMPREPLY=($(compgen -W "mixed alike" -- "${cur}"))
+                    return 0
+                    ;;
+                --scale)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --rounds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --binaries)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --minervad)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         minerva__subcmd__lab__subcmd__reproduce__subcmd__proactive)
             opts="-h --profile --arm --like --pairs --scale --seed --folder --runs-max --json --binaries --minervad --seconds --plot --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -1210,6 +1424,106 @@ _minerva__lab() {
                     return 0
                     ;;
                 --plot)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__lab__subcmd__reproduce__subcmd__table)
+            opts="-h --profile --scale --rounds --seed --folder --json --binaries --minervad --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --profile)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --scale)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --rounds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --folder)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --binaries)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --minervad)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__lab__subcmd__reproduce__subcmd__tag)
+            opts="-h --profile --arm --depth --tag-depth --report --rounds --seconds --block --seed --json --binaries --minervad --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --profile)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --arm)
+                    COMPREPLY=($(compgen -W "noop kernel-bfq tag" -- "${cur}"))
+                    return 0
+                    ;;
+                --depth)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tag-depth)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --report)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --rounds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seconds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --block)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --binaries)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --minervad)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -27,7 +27,7 @@ end
 complete -c minerva-lab -n "__fish_minerva_lab_needs_command" -s h -l help -d 'Print help'
 complete -c minerva-lab -n "__fish_minerva_lab_needs_command" -s V -l version -d 'Print version'
 complete -c minerva-lab -n "__fish_minerva_lab_needs_command" -f -a "disk" -d 'Make, list and remove emulated disks'
-complete -c minerva-lab -n "__fish_minerva_lab_needs_command" -f -a "demo" -d 'Run the demonstration: two scenes, each with equal weights, with the kernel\'s own default and under minervad'
+complete -c minerva-lab -n "__fish_minerva_lab_needs_command" -f -a "demo" -d 'Run the demonstration: two scenes, each with equal weights and under minervad; the first with the kernel\'s own default too, the second, in which forecasts decide, with reaction alone'
 complete -c minerva-lab -n "__fish_minerva_lab_needs_command" -f -a "figure" -d 'Measure one of the figures in docs/figures.md'
 complete -c minerva-lab -n "__fish_minerva_lab_needs_command" -f -a "reproduce" -d 'Repeat an experiment of the papers on the real kernel, and print their figures beside ours'
 complete -c minerva-lab -n "__fish_minerva_lab_needs_command" -f -a "sweep" -d 'Remove what killed runs left behind: disks, mounts, loop devices, cgroups'
@@ -70,23 +70,25 @@ complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand demo" -l weights
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand demo" -l json -d 'Print JSON, one object a line'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand demo" -l equal-only -d 'Run with equal weights only'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand demo" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle gaps kill-restore undo-bites vm-contracts vm-tags worth" -s h -l help -d 'Print help'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle gaps kill-restore undo-bites vm-contracts vm-tags worth" -f -a "endogenic" -d 'What endogenic scheduling gains on the real kernel against equal weights, in the paper\'s scene and in others'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle gaps kill-restore undo-bites vm-contracts vm-tags worth" -f -a "weights-bite" -d 'How close two equal readers at shares 800:100 get to 8:1'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle gaps kill-restore undo-bites vm-contracts vm-tags worth" -f -a "against-kernel" -d 'Minerva against what the kernel does by itself: each elevator as shipped, in scenes of short, committing and lasting tenants beside heavy ones'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle gaps kill-restore undo-bites vm-contracts vm-tags worth" -f -a "rise" -d 'How long BFQ takes to obey when the weight of a busy reader rises to that of the others'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle gaps kill-restore undo-bites vm-contracts vm-tags worth" -f -a "noisy-neighbour" -d 'What scene one of the demonstration gains under minervad against equal weights'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle gaps kill-restore undo-bites vm-contracts vm-tags worth" -f -a "slice-cost" -d 'Processor time of the daemon in each slice, with many tenants'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle gaps kill-restore undo-bites vm-contracts vm-tags worth" -f -a "memory" -d 'Memory of the daemon with many tenants'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle gaps kill-restore undo-bites vm-contracts vm-tags worth" -f -a "idle-writes" -d 'What the daemon writes in slices in which nothing changes'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle gaps kill-restore undo-bites vm-contracts vm-tags worth" -f -a "clients" -d 'Answers, memory and slices with many clients connected'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle gaps kill-restore undo-bites vm-contracts vm-tags worth" -f -a "idle" -d 'What others lose beside a tenant at level `idle`, and what that gets of a disk that nobody else uses'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle gaps kill-restore undo-bites vm-contracts vm-tags worth" -f -a "gaps" -d 'What background work takes of the pauses of a reader, and what that loses by it'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle gaps kill-restore undo-bites vm-contracts vm-tags worth" -f -a "kill-restore" -d 'Kills the daemon at random moments under load and restores'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle gaps kill-restore undo-bites vm-contracts vm-tags worth" -f -a "undo-bites" -d 'Whether two equal readers get after the daemon\'s end what they got before its start, for each back end'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle gaps kill-restore undo-bites vm-contracts vm-tags worth" -f -a "vm-contracts" -d 'Whether `minerva-blk` keeps the contracts of four guests that read from one disk, and who else does'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle gaps kill-restore undo-bites vm-contracts vm-tags worth" -f -a "vm-tags" -d 'Whether `minerva-blk` obeys the priorities of six programs in three guests'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle gaps kill-restore undo-bites vm-contracts vm-tags worth" -f -a "worth" -d 'What forecasts are worth on the real kernel: tenants that start together after sessions like theirs, and bursts that are interleaved'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle gaps makespan kill-restore undo-bites vm-contracts vm-tags vm-urgent worth" -s h -l help -d 'Print help'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle gaps makespan kill-restore undo-bites vm-contracts vm-tags vm-urgent worth" -f -a "endogenic" -d 'What endogenic scheduling gains on the real kernel against equal weights, in the paper\'s scene and in others'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle gaps makespan kill-restore undo-bites vm-contracts vm-tags vm-urgent worth" -f -a "weights-bite" -d 'How close two equal readers at shares 800:100 get to 8:1'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle gaps makespan kill-restore undo-bites vm-contracts vm-tags vm-urgent worth" -f -a "against-kernel" -d 'Minerva against what the kernel does by itself: each elevator as shipped, in scenes of short, committing and lasting tenants beside heavy ones'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle gaps makespan kill-restore undo-bites vm-contracts vm-tags vm-urgent worth" -f -a "rise" -d 'How long BFQ takes to obey when the weight of a busy reader rises to that of the others'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle gaps makespan kill-restore undo-bites vm-contracts vm-tags vm-urgent worth" -f -a "noisy-neighbour" -d 'What scene one of the demonstration gains under minervad against equal weights'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle gaps makespan kill-restore undo-bites vm-contracts vm-tags vm-urgent worth" -f -a "slice-cost" -d 'Processor time of the daemon in each slice, with many tenants'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle gaps makespan kill-restore undo-bites vm-contracts vm-tags vm-urgent worth" -f -a "memory" -d 'Memory of the daemon with many tenants'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle gaps makespan kill-restore undo-bites vm-contracts vm-tags vm-urgent worth" -f -a "idle-writes" -d 'What the daemon writes in slices in which nothing changes'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle gaps makespan kill-restore undo-bites vm-contracts vm-tags vm-urgent worth" -f -a "clients" -d 'Answers, memory and slices with many clients connected'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle gaps makespan kill-restore undo-bites vm-contracts vm-tags vm-urgent worth" -f -a "idle" -d 'What others lose beside a tenant at level `idle`, and what that gets of a disk that nobody else uses'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle gaps makespan kill-restore undo-bites vm-contracts vm-tags vm-urgent worth" -f -a "gaps" -d 'What background work takes of the pauses of a reader, and what that loses by it'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle gaps makespan kill-restore undo-bites vm-contracts vm-tags vm-urgent worth" -f -a "makespan" -d 'What batch jobs that share a disk gain when the shortest goes first, of what running one after the other gains'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle gaps makespan kill-restore undo-bites vm-contracts vm-tags vm-urgent worth" -f -a "kill-restore" -d 'Kills the daemon at random moments under load and restores'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle gaps makespan kill-restore undo-bites vm-contracts vm-tags vm-urgent worth" -f -a "undo-bites" -d 'Whether two equal readers get after the daemon\'s end what they got before its start, for each back end'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle gaps makespan kill-restore undo-bites vm-contracts vm-tags vm-urgent worth" -f -a "vm-contracts" -d 'Whether `minerva-blk` keeps the contracts of four guests that read from one disk, and who else does'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle gaps makespan kill-restore undo-bites vm-contracts vm-tags vm-urgent worth" -f -a "vm-tags" -d 'Whether `minerva-blk` obeys the priorities of six programs in three guests'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle gaps makespan kill-restore undo-bites vm-contracts vm-tags vm-urgent worth" -f -a "vm-urgent" -d 'How long a seldom and urgent request waits beside programs that ask all the time, by how many requests `tag` has at the disk'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and not __fish_seen_subcommand_from endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle gaps makespan kill-restore undo-bites vm-contracts vm-tags vm-urgent worth" -f -a "worth" -d 'What forecasts are worth on the real kernel: tenants that start together after sessions like theirs, and bursts that are interleaved'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from endogenic" -l profile -d 'Which disk to emulate' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from endogenic" -l scale -d 'Multiply the paper\'s bytes and times; each is measured. At 1 a run takes seven minutes' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from endogenic" -l level -d 'How far the tenant steps back that does; each is measured' -r -f -a "low\t''
@@ -121,7 +123,8 @@ commit-1\t''
 commit-2\t''
 lasting\t''
 mixed-16\t''
-deep\t''"
+deep\t''
+buffered\t''"
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from against-kernel" -l arm -d 'Only these arms' -r -f -a "mq-deadline\t''
 kyber\t''
 none\t''
@@ -130,8 +133,12 @@ bfq-low-0\t''
 minerva\t''
 minerva-strict\t''
 minerva-by-use\t''
-minerva-low-0\t''"
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from against-kernel" -l profile -d 'Which disks to emulate' -r
+minerva-low-by-use\t''
+minerva-low-0\t''
+iocost\t''
+minerva-iocost\t''
+minerva-max\t''"
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from against-kernel" -l profile -d 'Which disks to emulate; by default sata7200-80g and sata-ssd, on cgroup v2 slow-ssd' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from against-kernel" -l rounds -d 'Rounds; in each every arm plays once, in an order that is drawn. The medians count' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from against-kernel" -l scale -d 'Multiplies the work of tenants that end and the time of those that last' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from against-kernel" -l seed -d 'Seed of the order; drawn and printed unless given' -r
@@ -139,6 +146,8 @@ complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fi
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from against-kernel" -l plots -d 'Write a plot of each scene into this folder' -r -F
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from against-kernel" -l binaries -d 'The folder of minervad and minerva-ctl; by default they are looked for beside this program, then in PATH' -r -F
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from against-kernel" -l minervad -d 'The daemon to steer with, wherever the others are' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from against-kernel" -l guest -d 'Only the guest: without an elevator, through iocost and through caps, as on a host with NVMe and cgroup v2'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from against-kernel" -l no-guest -d 'Leave out the guest, which by default follows when all arms play'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from against-kernel" -l json -d 'Print JSON, one object a line'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from against-kernel" -s h -l help -d 'Print help'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from rise" -l profile -d 'Which disk to emulate' -r
@@ -191,13 +200,15 @@ complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fi
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from clients" -l minervad -d 'The daemon to steer with, wherever the others are' -r -F
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from clients" -l json -d 'Print JSON, one object a line'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from clients" -s h -l help -d 'Print help'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from idle" -l profile -d 'Which disks to emulate' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from idle" -l profile -d 'Which disks to emulate; by default sata7200-80g and sata-ssd, in the guest sata7200-80g' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from idle" -l elevator -d 'Under which elevators' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from idle" -l rounds -d 'Pairs of windows, with and without the tenant at idle, in an order that is drawn. The medians count' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from idle" -l seconds -d 'Seconds of each window' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from idle" -l seed -d 'Seed of the orders; without one it is drawn' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from idle" -l binaries -d 'The folder of minervad and minerva-ctl; by default they are looked for beside this program, then in PATH' -r -F
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from idle" -l minervad -d 'The daemon to steer with, wherever the others are' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from idle" -l guest -d 'Only the guest, on cgroup v2'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from idle" -l no-guest -d 'Leave out the guest, in which cgroup v2 is measured where this machine has v1'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from idle" -l json -d 'Print JSON, one object a line'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from idle" -s h -l help -d 'Print help'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from gaps" -l profile -d 'Which disks to emulate' -r
@@ -209,6 +220,17 @@ complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fi
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from gaps" -l minervad -d 'The daemon to steer with, wherever the others are' -r -F
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from gaps" -l json -d 'Print JSON, one object a line'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from gaps" -s h -l help -d 'Print help'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from makespan" -l profile -d 'Which disk to emulate' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from makespan" -l elevator -d 'Under which elevators' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from makespan" -l jobs -d 'Which jobs: mixed (TeraSort, Sort, WordCount, K-means, PageRank) or alike (four sorts)' -r -f -a "mixed\t''
+alike\t''"
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from makespan" -l scale -d 'Multiplies what they read and write; 1 is some 2.3 GB for mixed and 1.8 GB for alike' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from makespan" -l rounds -d 'How often all arms run, in an order that is drawn. The medians count' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from makespan" -l seed -d 'Seed of the orders; without one it is drawn' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from makespan" -l binaries -d 'The folder of minervad and minerva-ctl; by default they are looked for beside this program, then in PATH' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from makespan" -l minervad -d 'The daemon to steer with, wherever the others are' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from makespan" -l json -d 'Print JSON, one object a line'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from makespan" -s h -l help -d 'Print help'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from kill-restore" -l kills -d 'How many kills' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from kill-restore" -l effect-checks -d 'After so many kills it is measured what tenants of equal weight get' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from kill-restore" -l effect-seconds -d 'Seconds of each such measurement' -r
@@ -255,6 +277,17 @@ complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fi
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-tags" -l no-kernel -d 'Leave out plain `ionice` levels under the kernel\'s BFQ'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-tags" -l json -d 'Print JSON, one object a line'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-tags" -s h -l help -d 'Print help'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-urgent" -l profile -d 'Which disk to emulate' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-urgent" -l tag-depth -d 'Requests that `tag` has at the disk at once; each number is measured' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-urgent" -l block -d 'Bytes a request of those that ask all the time' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-urgent" -l depth -d 'Requests that each of those has under way' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-urgent" -l seconds -d 'Seconds measured in each run, after the first' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-urgent" -l runs -d 'Runs of each in guests; in each every depth is measured once, in an order that is drawn. 0 for the simulator alone' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-urgent" -l seed -d 'Seed of the order and of the simulator; drawn and printed unless given' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-urgent" -l binaries -d 'The folder of minervad and minerva-ctl; by default they are looked for beside this program, then in PATH' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-urgent" -l minervad -d 'The daemon to steer with, wherever the others are' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-urgent" -l json -d 'Print JSON, one object a line'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from vm-urgent" -s h -l help -d 'Print help'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from worth" -l scene -d 'Only this scene' -r -f -a "proactive\t''
 interleave\t''"
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from worth" -l profile -d 'Which disks to emulate' -r
@@ -278,10 +311,14 @@ complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fi
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from worth" -l seconds -d 'Seconds in which phases are learnt, in the scene of bursts, before as many are compared' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from worth" -l json -d 'Print JSON, one object a line'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand figure; and __fish_seen_subcommand_from worth" -s h -l help -d 'Print help'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and not __fish_seen_subcommand_from endogenic proactive interleave" -s h -l help -d 'Print help'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and not __fish_seen_subcommand_from endogenic proactive interleave" -f -a "endogenic" -d 'Minerva\'s Fig. 2: four tenants start together, one steps back, one coordinates'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and not __fish_seen_subcommand_from endogenic proactive interleave" -f -a "proactive" -d 'Minerva\'s Fig. 3-a against 3-b: four tenants start together, after sessions like theirs'
-complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and not __fish_seen_subcommand_from endogenic proactive interleave" -f -a "interleave" -d 'Minerva\'s Fig. 3-d against 3-e: two tenants alternate between the disk and other work'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and not __fish_seen_subcommand_from endogenic makespan proactive interleave htbs tag table" -s h -l help -d 'Print help'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and not __fish_seen_subcommand_from endogenic makespan proactive interleave htbs tag table" -f -a "endogenic" -d 'Minerva\'s Fig. 2: four tenants start together, one steps back, one coordinates'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and not __fish_seen_subcommand_from endogenic makespan proactive interleave htbs tag table" -f -a "makespan" -d 'Matteussi and Geyer 2018: batch jobs that share a disk, all at once, and the shortest first'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and not __fish_seen_subcommand_from endogenic makespan proactive interleave htbs tag table" -f -a "proactive" -d 'Minerva\'s Fig. 3-a against 3-b: four tenants start together, after sessions like theirs'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and not __fish_seen_subcommand_from endogenic makespan proactive interleave htbs tag table" -f -a "interleave" -d 'Minerva\'s Fig. 3-d against 3-e: two tenants alternate between the disk and other work'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and not __fish_seen_subcommand_from endogenic makespan proactive interleave htbs tag table" -f -a "htbs" -d 'Rocha and Bona 2012: contracts of synchronous readers, each in a guest of its own, and what they cost in throughput; in guests and in the simulator'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and not __fish_seen_subcommand_from endogenic makespan proactive interleave htbs tag table" -f -a "tag" -d 'Bai and Huang: priorities of programs in different guests; in guests and in the simulator'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and not __fish_seen_subcommand_from endogenic makespan proactive interleave htbs tag table" -f -a "table" -d 'Scene one and Fig. 2 at every scale, level and meaning of the deadline, each tenant by name: a table as JSON and text'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from endogenic" -l profile -d 'Which disk to emulate' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from endogenic" -l scale -d 'Multiplies the paper\'s bytes and times; at 1 two runs take a quarter of an hour' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from endogenic" -l report -d 'Where to write the HTML report with plots' -r -F
@@ -289,6 +326,17 @@ complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and _
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from endogenic" -l minervad -d 'The daemon to steer with, wherever the others are' -r -F
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from endogenic" -l json -d 'Print JSON, one object a line'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from endogenic" -s h -l help -d 'Print help'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from makespan" -l profile -d 'Which disk to emulate' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from makespan" -l elevator -d 'Under which elevators' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from makespan" -l jobs -d 'Which jobs: mixed (TeraSort, Sort, WordCount, K-means, PageRank) or alike (four sorts)' -r -f -a "mixed\t''
+alike\t''"
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from makespan" -l scale -d 'Multiplies what they read and write; 1 is some 2.3 GB for mixed and 1.8 GB for alike' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from makespan" -l rounds -d 'How often all arms run, in an order that is drawn. The medians count' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from makespan" -l seed -d 'Seed of the orders; without one it is drawn' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from makespan" -l binaries -d 'The folder of minervad and minerva-ctl; by default they are looked for beside this program, then in PATH' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from makespan" -l minervad -d 'The daemon to steer with, wherever the others are' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from makespan" -l json -d 'Print JSON, one object a line'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from makespan" -s h -l help -d 'Print help'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from proactive" -l profile -d 'Which disks to emulate' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from proactive" -l arm -d 'Only these arms' -r -f -a "equal\t''
 fennel\t''
@@ -333,6 +381,46 @@ complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and _
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from interleave" -l plot -d 'Where to write the plot, as SVG; one for each disk, with its name in front of the ending' -r -F
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from interleave" -l json -d 'Print JSON, one object a line'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from interleave" -s h -l help -d 'Print help'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from htbs" -l profile -d 'Which disk to emulate' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from htbs" -l arm -d 'What orders the requests of the four jobs' -r -f -a "pclock\t''
+htbs\t''
+mclock\t''
+kernel-bfq\t''
+noop\t''"
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from htbs" -l readers -d 'How many sequential readers share the disk; each number is measured under pclock, htbs and the kernel\'s BFQ. 0 for none' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from htbs" -l report -d 'Where to write the HTML report with plots' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from htbs" -l rounds -d 'Rounds: in each, every arm plays once, in an order that is drawn. The medians count' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from htbs" -l seconds -d 'Seconds of each run, after the first' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from htbs" -l block -d 'Bytes a request' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from htbs" -l seed -d 'Seed of orders and of the simulator; drawn and printed unless given' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from htbs" -l binaries -d 'The folder of minervad and minerva-ctl; by default they are looked for beside this program, then in PATH' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from htbs" -l minervad -d 'The daemon to steer with, wherever the others are' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from htbs" -l json -d 'Print JSON, one object a line'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from htbs" -s h -l help -d 'Print help'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from tag" -l profile -d 'Which disk to emulate. The paper\'s flash disk is faster than processors that are emulated in software' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from tag" -l arm -d 'What orders the requests' -r -f -a "noop\t''
+kernel-bfq\t''
+tag\t''"
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from tag" -l depth -d 'Requests that each program has under way: the paper\'s read ahead by the page cache of their guest' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from tag" -l tag-depth -d 'Requests that `tag` has at the disk at once; its own choice unless given' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from tag" -l report -d 'Where to write the HTML report with plots' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from tag" -l rounds -d 'Rounds: in each, every arm plays once, in an order that is drawn. The medians count' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from tag" -l seconds -d 'Seconds of each run, after the first' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from tag" -l block -d 'Bytes a request' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from tag" -l seed -d 'Seed of orders and of the simulator; drawn and printed unless given' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from tag" -l binaries -d 'The folder of minervad and minerva-ctl; by default they are looked for beside this program, then in PATH' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from tag" -l minervad -d 'The daemon to steer with, wherever the others are' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from tag" -l json -d 'Print JSON, one object a line'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from tag" -s h -l help -d 'Print help'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from table" -l profile -d 'Which disk to emulate' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from table" -l scale -d 'Multiply the bytes and times; each is measured. At 1 a run takes seven minutes, and there are seven a round' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from table" -l rounds -d 'Rounds; in each equal weights and every way play once, in an order that is drawn. The medians count' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from table" -l seed -d 'Seed of the order; drawn and printed unless given' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from table" -l folder -d 'Where to write `table.json` and `table.txt`, anew after each scene' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from table" -l binaries -d 'The folder of minervad and minerva-ctl; by default they are looked for beside this program, then in PATH' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from table" -l minervad -d 'The daemon to steer with, wherever the others are' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from table" -l json -d 'Print JSON, one object a line'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand reproduce; and __fish_seen_subcommand_from table" -s h -l help -d 'Print help'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand sweep" -l prefix -d 'Only leftovers whose name starts with this' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand sweep" -l json -d 'Print JSON'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand sweep" -s h -l help -d 'Print help'
