@@ -26,6 +26,7 @@ fn main() {
                 used_blocks: 0.0,
                 limit_share: 0.95,
                 spread: Spread::Headroom,
+                against_cores_max: f64::INFINITY,
                 wait_seconds: Some(0.005),
             };
             let started = thread_seconds();

@@ -9,8 +9,11 @@ const MEMORY_SECONDS: f64 = 600.0;
 const FIRST_SECONDS: f64 = 1.0;
 /// Of the newest measurement in what others lose.
 const NEWEST_WEIGHT: f64 = 0.2;
-/// Beside work that ran for a smaller part of a slice nothing is learnt of what it costs others.
+/// Beside work that ran for a smaller part of a slice nothing is learnt of what it costs others; so no second of it costs them more than
+/// the inverse.
 const RAN_SHARE_MIN: f64 = 0.2;
+/// Before it was measured: a second of work takes a second of the others'.
+const SLOW_DOWN_ASSUMED: f64 = 1.0;
 /// An estimate that moved by this part is worth a new plan, and keeping.
 const NEWS_SHARE: f64 = 0.1;
 const SECONDS_PER_ITEM_RANGE: (f64, f64) = (1e-12, 1e6);
@@ -76,9 +79,14 @@ impl Learnt {
         if alone <= 0.0 || ran_share < RAN_SHARE_MIN {
             return;
         }
-        let lost = ((1.0 - beside / alone) / ran_share).clamp(0.0, 1.0);
+        let lost = ((1.0 - beside / alone) / ran_share).clamp(0.0, 1.0 / RAN_SHARE_MIN);
         let before = self.cost.slow_down.unwrap_or(lost);
         self.cost.slow_down = Some(before + NEWEST_WEIGHT * (lost - before));
+    }
+
+    /// Seconds of the others' requests that a second of its work costs them.
+    pub(crate) fn slow_down(&self) -> f64 {
+        self.cost.slow_down.filter(|lost| lost.is_finite() && *lost >= 0.0).unwrap_or(SLOW_DOWN_ASSUMED)
     }
 
     /// What is to be kept, once it has changed enough.
@@ -127,6 +135,11 @@ mod tests {
         assert_eq!(learnt.cost.slow_down, Some(0.4));
         learnt.slowed(0.0, 0.0, 1.0);
         assert_eq!(learnt.cost.slow_down, Some(0.4));
+        // Seeks: a quarter of the time takes three quarters of what others do.
+        (0..100).for_each(|_| learnt.slowed(25.0, 100.0, 0.25));
+        assert!((learnt.slow_down() - 3.0).abs() < 1e-6, "{:?}", learnt.cost);
+        (0..100).for_each(|_| learnt.slowed(1e-9, 1e9, 0.2));
+        assert!(learnt.slow_down() <= 5.0, "{:?}", learnt.cost);
     }
 
     #[test]

@@ -35,6 +35,8 @@ pub struct PlanInput<'a> {
     pub limit_share: f64,
     /// Where work goes first.
     pub spread: Spread,
+    /// Cores that may work in a slot however many the foreground wants; more only where it leaves more. Endless: all of them.
+    pub against_cores_max: f64,
     /// Mean wait that the foreground's cores are sized for (M/M/c); `None`: the load by the rate of a core, rounded up.
     pub wait_seconds: Option<f64>,
 }
@@ -86,8 +88,8 @@ pub enum Shortage {
     },
 }
 
-/// The pool or the machine is oversubscribed: even if everything worked in the background from now on, something would not hold. Add
-/// a disk or move load.
+/// The pool or the machine is oversubscribed: even if everything that may do so worked in the background from now on, something would
+/// not hold. Add a disk or move load.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Alarm {
     /// From when on.
@@ -107,6 +109,9 @@ pub struct Plan {
     pub alarms: Vec<Alarm>,
     /// When space or a deadline would not hold if no core were stolen; `None`: it holds.
     pub short_seconds: Option<f64>,
+    /// When cores must be stolen at the latest for that, as many as may be; `None`: never.
+    #[serde(default)]
+    pub steal_from_seconds: Option<f64>,
 }
 
 impl Plan {

@@ -37,6 +37,8 @@ struct Draft<'a> {
     foreground: Vec<f64>,
     free: Vec<f64>,
     seconds: Vec<f64>,
+    /// Cores that may work in each slot.
+    limit: Vec<f64>,
     most: Vec<f64>,
     /// Core-seconds that must be done by each slot's end.
     required: Vec<f64>,
@@ -65,13 +67,16 @@ impl<'a> Draft<'a> {
         let PlanInput { now_seconds, debts, expected, used_blocks, limit_share, .. } = input;
         let ledger = Ledger::new(now_seconds, debts, expected, used_blocks, limit_share);
         let foreground: Vec<f64> = expected.iter().map(|slot| foreground_cores(&input, slot)).collect();
-        let free = foreground.iter().map(|wanted| f64::from(input.machine.cores) - wanted).collect();
+        let cores = f64::from(input.machine.cores);
+        let free: Vec<f64> = foreground.iter().map(|wanted| cores - wanted).collect();
+        let against = quantity(input.against_cores_max);
+        let limit: Vec<f64> = free.iter().map(|free| free.max(against).min(cores)).collect();
         let seconds: Vec<f64> = expected.iter().map(|slot| slot.seconds).collect();
-        let most = most(f64::from(input.machine.cores), &seconds, &ledger.ready);
+        let most = most(&limit, &seconds, &ledger.ready);
         // Where nothing frees space no work helps.
         let work = |blocks: f64| if ledger.density > 0.0 { blocks.max(0.0) / ledger.density } else { 0.0 };
         let required = ledger.excess.iter().zip(&ledger.due).map(|(excess, due)| work(*excess).max(*due)).collect();
-        Self { input, ledger, foreground, free, seconds, most, required, alarms: Vec::new() }
+        Self { input, ledger, foreground, free, seconds, limit, most, required, alarms: Vec::new() }
     }
 
     fn finish(mut self) -> Plan {
@@ -84,9 +89,9 @@ impl<'a> Draft<'a> {
             if corrected == 0 || correction > 2 * CORRECTIONS {
                 replayed.broken.iter().for_each(|broken| self.alarm(broken));
                 self.alarms.sort_by(|a, b| a.at_seconds.total_cmp(&b.at_seconds));
-                let short_seconds = self.short_seconds();
+                let (short_seconds, steal_from_seconds) = self.short();
                 let Replayed { slots, payments, .. } = replayed;
-                return Plan { slots, payments, alarms: self.alarms, short_seconds };
+                return Plan { slots, payments, alarms: self.alarms, short_seconds, steal_from_seconds };
             }
             correction += 1;
             if correction > 2 * CORRECTIONS {
@@ -110,6 +115,7 @@ impl<'a> Draft<'a> {
             .collect();
         let curves = Curves {
             cores: f64::from(self.input.machine.cores),
+            limit: &self.limit,
             free: &self.free,
             seconds: &self.seconds,
             ready: &self.ledger.ready,
@@ -118,15 +124,29 @@ impl<'a> Draft<'a> {
         spread(self.input.spread, curves)
     }
 
-    /// The end of the first slot whose requirement the cores that are free do not meet.
-    fn short_seconds(&self) -> Option<f64> {
+    /// The end of the first slot whose requirement the cores that are free do not meet; and the beginning of the last slot in which as many
+    /// as may work can still make up for all that.
+    fn short(&self) -> (Option<f64>, Option<f64>) {
         let mut done = 0.0;
         let slots = self.free.iter().zip(&self.seconds).zip(&self.ledger.ready).zip(&self.required);
-        let short = slots.map(|(((free, seconds), ready), required)| {
-            done = f64::min(done + free.max(0.0) * seconds, *ready);
-            done + TOLERANCE < *required
-        });
-        short.zip(&self.ledger.ends).find_map(|(is_short, end)| is_short.then_some(*end))
+        let missing: Vec<f64> = slots
+            .map(|(((free, seconds), ready), required)| {
+                done = f64::min(done + free.max(0.0) * seconds, *ready);
+                if done + TOLERANCE < *required { required - done } else { 0.0 }
+            })
+            .collect();
+        let short = missing.iter().zip(&self.ledger.ends).find(|(missing, _)| **missing > 0.0).map(|(_, end)| *end);
+        // Backwards: what must be stolen by the end of each slot, when everything is stolen as late as it can be.
+        let (mut stolen, mut from) = (0.0, None);
+        for at in (0..missing.len()).rev() {
+            stolen = f64::max(stolen, missing[at]);
+            if stolen > 0.0 {
+                from = Some(self.ledger.ends[at] - self.seconds[at]);
+            }
+            let most = (self.limit[at] - self.free[at].max(0.0)) * self.seconds[at];
+            stolen = (stolen - most).max(0.0);
+        }
+        (short, from)
     }
 
     /// Asks for more work before what does not hold, or for all there is; whether more can be done.

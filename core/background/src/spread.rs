@@ -40,6 +40,8 @@ impl Spread {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Curves<'a> {
     pub(crate) cores: f64,
+    /// Cores that may work, however many the foreground wants.
+    pub(crate) limit: &'a [f64],
     /// Cores that the forecast leaves free; below 0 where the foreground wants more than there are.
     pub(crate) free: &'a [f64],
     pub(crate) seconds: &'a [f64],
@@ -49,13 +51,13 @@ pub(crate) struct Curves<'a> {
     pub(crate) required: &'a [f64],
 }
 
-/// Core-seconds done by the end of each slot if all cores always worked.
-pub(crate) fn most(cores: f64, seconds: &[f64], ready: &[f64]) -> Vec<f64> {
+/// Core-seconds done by the end of each slot if all cores that may work always did.
+pub(crate) fn most(limit: &[f64], seconds: &[f64], ready: &[f64]) -> Vec<f64> {
     let mut done = 0.0;
-    let slots = seconds.iter().zip(ready);
+    let slots = limit.iter().zip(seconds).zip(ready);
     slots
-        .map(|(seconds, ready)| {
-            done = f64::min(done + cores * seconds, *ready);
+        .map(|((limit, seconds), ready)| {
+            done = f64::min(done + limit * seconds, *ready);
             done
         })
         .collect()
@@ -95,7 +97,7 @@ pub(crate) fn spread(how: Spread, curves: Curves<'_>) -> Vec<f64> {
 fn fill(how: Spread, curves: Curves<'_>, (from, to): (usize, usize), level: f64, done: &mut f64, cores: &mut [f64]) {
     for (at, of_slot) in cores.iter_mut().enumerate().take(to).skip(from) {
         let before = *done;
-        let taken = how.cores(level, curves.free[at], curves.cores);
+        let taken = how.cores(level, curves.free[at], curves.cores).min(curves.limit[at]);
         *done = f64::min(before + taken * curves.seconds[at], curves.ready[at]);
         // Cores that find nothing to do are the foreground's.
         *of_slot = if curves.seconds[at] > 0.0 { (*done - before) / curves.seconds[at] } else { 0.0 };
@@ -105,7 +107,7 @@ fn fill(how: Spread, curves: Curves<'_>, (from, to): (usize, usize), level: f64,
 /// The first slot from `from` on whose requirement is missed at a level.
 fn first_missed(how: Spread, curves: Curves<'_>, from: usize, mut done: f64, level: f64) -> Option<usize> {
     (from..curves.free.len()).find(|at| {
-        let cores = how.cores(level, curves.free[*at], curves.cores);
+        let cores = how.cores(level, curves.free[*at], curves.cores).min(curves.limit[*at]);
         done = f64::min(done + cores * curves.seconds[*at], curves.ready[*at]);
         done + TOLERANCE < curves.required[*at]
     })
@@ -117,7 +119,8 @@ mod tests {
 
     fn spread_of(how: Spread, free: &[f64], ready: &[f64], required: &[f64]) -> Vec<f64> {
         let seconds = vec![1.0; free.len()];
-        let cores = spread(how, Curves { cores: 10.0, free, seconds: &seconds, ready, required });
+        let limit = vec![10.0; free.len()];
+        let cores = spread(how, Curves { cores: 10.0, limit: &limit, free, seconds: &seconds, ready, required });
         cores.iter().map(|cores| (cores * 1000.0).round() / 1000.0).collect()
     }
 
@@ -149,6 +152,30 @@ mod tests {
 
     #[test]
     fn all_cores_do_no_more_than_there_is() {
-        assert_eq!(most(10.0, &[1.0, 1.0, 1.0], &[4.0, 30.0, 31.0]), [4.0, 14.0, 24.0]);
+        assert_eq!(most(&[10.0; 3], &[1.0, 1.0, 1.0], &[4.0, 30.0, 31.0]), [4.0, 14.0, 24.0]);
+    }
+
+    #[test]
+    fn where_less_may_be_taken_from_others_work_begins_sooner() {
+        let (free, seconds, ready, required) = ([0.0; 4], [1.0; 4], [100.0; 4], [0.0, 0.0, 0.0, 12.0]);
+        let cores_of = |limit: [f64; 4]| {
+            let required: Vec<f64> = most(&limit, &seconds, &ready)
+                .iter()
+                .zip(required)
+                .map(|(most, due): (&f64, _)| most.min(due))
+                .collect();
+            let curves = Curves {
+                cores: 10.0,
+                limit: &limit,
+                free: &free,
+                seconds: &seconds,
+                ready: &ready,
+                required: &required,
+            };
+            spread(Spread::Headroom, curves).iter().map(|cores| cores.round()).collect::<Vec<f64>>()
+        };
+        assert_eq!(cores_of([4.0; 4]), [3.0; 4]);
+        assert_eq!(cores_of([2.0, 2.0, 4.0, 4.0]), [2.0, 2.0, 4.0, 4.0]);
+        assert_eq!(cores_of([2.0; 4]), [2.0; 4], "what cannot be met takes what it may");
     }
 }

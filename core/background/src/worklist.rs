@@ -2,7 +2,9 @@
 //!
 //! Of each disk one queue runs at a time, because two would move its head to and fro between them: the one whose deadline is near,
 //! else the one of the greatest priority. It has the gaps that others leave. Only where the plan says that a deadline or space would
-//! not hold by gaps alone it gets a part of the disk's time against others, and never more than [`SHARE_MAX`].
+//! not hold by gaps alone it gets a part of the disk's time against others: never more than [`SHARE_MAX`], and where it was measured to
+//! cost others more than its own time, so little less that they keep half of their requests all the same. The plan is made with that
+//! bound, so that what costs others much is begun sooner and goes slower (docs/adr/0033).
 
 mod orders;
 
@@ -12,13 +14,13 @@ use crate::nouns::{Alarm, Plan, PlanInput, Shortage};
 use crate::spread::Spread;
 use crate::work::Work;
 use minerva_model::{
-    BackgroundId, BackgroundOrder, BackgroundPace, BackgroundQueue, BackgroundReport, DeviceId, Effect, Finding,
-    FindingKind, Nanos,
+    BackgroundHold, BackgroundId, BackgroundOrder, BackgroundPace, BackgroundQueue, BackgroundReport, DeviceId, Effect,
+    Finding, FindingKind, Nanos,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Whatever is late, others keep half of the disk.
+/// Whatever is late, others keep half of the disk's time, and half of the requests that they make without the work.
 const SHARE_MAX: u16 = 500;
 /// Shares are told in steps of this.
 const SHARE_STEP: u16 = 50;
@@ -141,6 +143,11 @@ impl Worklist {
         devices
     }
 
+    /// How a queue is kept from the disk.
+    pub fn hold(&self, id: BackgroundId) -> Option<BackgroundHold> {
+        self.works.get(&id).map(|work| work.queue.hold)
+    }
+
     /// When a queue may run.
     pub fn pace(&self, id: BackgroundId) -> Option<BackgroundPace> {
         self.works.get(&id).map(|work| work.order.pace)
@@ -184,8 +191,19 @@ impl Worklist {
             used_blocks: disk.used_blocks(debts.tied_blocks()),
             limit_share: LIMIT_SHARE,
             spread,
+            against_cores_max: self.against_max(device),
             wait_seconds: None,
         })
+    }
+
+    /// Thousandths of a disk's time that its work may take against others, by what it costs them in the mean of all that is left.
+    fn against_max(&self, device: DeviceId) -> f64 {
+        let owed = self.works.values().filter(|work| work.queue.device == device && work.is_ready());
+        let (lost, left) = owed.fold((0.0, 0.0), |(lost, left), work| {
+            let seconds = work.left_seconds();
+            (lost + seconds * work.learnt.slow_down(), left + seconds)
+        });
+        share_max(if left > 0.0 { lost / left } else { 0.0 }).into()
     }
 
     /// All queues, for people.
@@ -254,6 +272,7 @@ impl Worklist {
 
     /// Says of a disk's alarms what was not said before.
     fn alarm(&mut self, now: Nanos, device: DeviceId, plan: &Plan) -> Option<Effect> {
+        let share = self.against_max(device);
         let told = self.alarmed.entry(device).or_default();
         let what: Vec<String> = plan.alarms.iter().map(|alarm| words(alarm, &self.works)).collect();
         if *told == what.join(", ") {
@@ -263,11 +282,18 @@ impl Worklist {
         let first = plan.alarms.first()?;
         let hours = (first.at_seconds - now.as_secs_f64()).max(0.0) / 3600.0;
         let message = format!(
-            "oversubscribed: add a disk or move load; even with nothing but background work {told}, the first within {hours:.1} h"
+            "oversubscribed: add a disk or move load; even with every gap and {share} of 1,000 parts of the disk's time against others {told}, \
+             the first within {hours:.1} h"
         );
         let finding = Finding { kind: FindingKind::Oversubscribed, device: Some(device), tenant: None, message };
         Some(Effect::Found(finding))
     }
+}
+
+/// The greatest share of work of which a second costs others so many of theirs.
+fn share_max(slow_down: f64) -> u16 {
+    let share = (f64::from(SHARE_MAX) / slow_down.max(1.0)) as u16;
+    (share - share % SHARE_STEP).max(SHARE_STEP)
 }
 
 fn words(alarm: &Alarm, works: &BTreeMap<BackgroundId, Work>) -> String {

@@ -45,6 +45,7 @@ fn plan(debts: &Debts, expected: &[Expected], used_blocks: f64) -> Plan {
         used_blocks,
         limit_share: 0.95,
         spread: Spread::Headroom,
+        against_cores_max: f64::INFINITY,
         wait_seconds: None,
     })
 }

@@ -64,6 +64,7 @@ fn input<'a>(debts: &'a Debts, expected: &'a [Expected], spread: Spread) -> Plan
         used_blocks: 0.0,
         limit_share: LIMIT_SHARE,
         spread,
+        against_cores_max: f64::INFINITY,
         wait_seconds: Some(0.01),
     }
 }
@@ -103,19 +104,28 @@ proptest! {
     }
 
     #[test]
-    fn what_an_alarm_tells_would_not_hold_with_all_cores_either(
+    fn what_an_alarm_tells_would_not_hold_with_all_cores_that_may_work_either(
         queues in prop::collection::vec((any_terms(), 0.0..3e4), 1..8),
         expected in any_forecast(),
+        against in prop::sample::select(vec![f64::INFINITY, 8.0, 1.0, 0.0]),
     ) {
         let (mut debts, terms) = debts_of(&queues);
-        let plan = Plan::new(&input(&debts, &expected, Spread::Headroom));
+        let input = PlanInput { against_cores_max: against, wait_seconds: None, ..input(&debts, &expected, Spread::Headroom) };
+        let plan = Plan::new(&input);
+        let may_work = |slot: &Expected| {
+            let free = f64::from(CORES) - (slot.foreground_ops_per_second / 50.0).ceil();
+            free.max(against).min(f64::from(CORES))
+        };
+        for (slot, planned) in expected.iter().zip(&plan.slots) {
+            prop_assert!(planned.background_cores <= may_work(slot) * 1.000_001 + 1e-6, "{planned:?}");
+        }
         let Some(alarm) = plan.alarms.first() else { return Ok(()) };
         let (mut now, mut used) = (0.0, 0.0);
         for slot in &expected {
             grow(&mut debts, &terms, now, slot, slot.seconds);
             used += slot.written_blocks_per_second * slot.unique_share * slot.seconds;
             now += slot.seconds;
-            debts.serve(now - 1e-6 * slot.seconds, f64::from(CORES) * slot.seconds);
+            debts.serve(now - 1e-6 * slot.seconds, may_work(slot) * slot.seconds);
             if now >= alarm.at_seconds - 1e-6 {
                 let holds = match alarm.shortage {
                     Shortage::Space { .. } => used + debts.tied_blocks() <= LIMIT_SHARE * slot.capacity_blocks,

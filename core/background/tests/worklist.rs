@@ -1,6 +1,6 @@
 //! Which work may run, slice by slice.
 
-use minerva_background::{Foreground, Span, Worklist};
+use minerva_background::{Foreground, Plan, Span, Worklist};
 use minerva_model::{
     BackgroundCost, BackgroundHold, BackgroundId, BackgroundPace, BackgroundQueue, BackgroundReport, BackgroundState,
     DeviceId, Effect, FindingKind, Nanos,
@@ -137,6 +137,67 @@ fn where_gaps_would_not_do_in_time_work_gets_a_part_of_the_disk_and_what_others_
     let slow_down = worklist.views(Nanos::ZERO).next().and_then(|view| view.cost.slow_down).expect("measured");
     // Two fifths of the requests lost beside work that runs for half of the time.
     assert!((0.7..0.9).contains(&slow_down), "{slow_down}");
+}
+
+/// Thousandths of the disk's time in the first hour and at most, and what the plan cannot keep.
+fn shape(plan: &Plan) -> (f64, f64, usize) {
+    let most = plan.slots.iter().map(|slot| slot.background_cores).fold(0.0, f64::max);
+    (plan.slots.first().map_or(0.0, |slot| slot.background_cores.round()), most.round(), plan.alarms.len())
+}
+
+#[test]
+fn what_work_was_measured_to_cost_others_changes_the_plan() {
+    let busy = Foreground { busy: 1.0, bytes_per_second: 9e6, requests_per_second: 200.0 };
+    // Due after a day: others leave nothing for twelve hours, then half of the time.
+    let forecast = |seconds: f64| Some(if seconds < 12.0 * 3600.0 { 9e6 } else { 4.5e6 });
+    let plan_with = |items, slow_down| {
+        let mut worklist = Worklist::default();
+        let cost = BackgroundCost { slow_down, ..queue(1).cost };
+        worklist.set(BackgroundQueue { due: Some(hours(24)), total_items: Some(items), cost, ..queue(1) });
+        let mut effects = Vec::new();
+        for second in 1..60 {
+            effects.extend(worklist.slice(Nanos::from_secs(second), DISK, (busy, 1.0), &forecast));
+        }
+        let late = Nanos::from_secs(3605);
+        effects.extend(worklist.slice(late, DISK, (busy, 1.0), &forecast));
+        let in_force = worklist.plan(late, DISK, Span::Day, &|seconds| forecast(seconds + 3605.0));
+        let told = effects.iter().any(|effect| matches!(effect, Effect::Found(_)));
+        (shape(&in_force), told, paces(&worklist)[0])
+    };
+    // Nothing was measured: a second of it is taken to cost others a second, and half of the time may be taken.
+    let before = plan_with(25_000.0, None);
+    // A second of it costs them two of theirs: a quarter may be taken, so more of it is done while they are busy most.
+    let after = plan_with(25_000.0, Some(2.0));
+    println!("before {before:?}, after {after:?}");
+    let ((first, most, 0), false, BackgroundPace::Gaps) = before else { panic!("{before:?}") };
+    // It is taken from now on, because later a quarter of the time would not make up for it; half would, and could wait.
+    let ((first_after, most_after, 0), false, BackgroundPace::Share(250)) = after else { panic!("{after:?}") };
+    assert!(most > most_after && most_after <= 400.0 && first_after > first, "{before:?} {after:?}");
+    // What could be done in half of the time and not in a quarter is told; and what costs others five of theirs takes a tenth.
+    assert!(matches!(plan_with(32_000.0, None), ((_, _, 0), false, _)), "{:?}", plan_with(32_000.0, None));
+    let (_, is_told, pace) = plan_with(32_000.0, Some(2.0));
+    assert_eq!((is_told, pace), (true, BackgroundPace::Share(250)));
+    assert_eq!(plan_with(32_000.0, Some(5.0)).2, BackgroundPace::Share(100));
+}
+
+#[test]
+fn against_others_goes_first_what_costs_them_least() {
+    let mut worklist = Worklist::default();
+    let cost = |slow_down| BackgroundCost { slow_down: Some(slow_down), ..queue(1).cost };
+    for (id, slow_down) in [(1, 3.0), (2, 0.2)] {
+        let due = Some(hours(3));
+        worklist.set(BackgroundQueue { due, total_items: Some(2_500.0), cost: cost(slow_down), ..queue(id) });
+    }
+    slice(&mut worklist, Nanos::from_secs(1), QUIET);
+    assert_eq!(paces(&worklist), [BackgroundPace::Gaps, BackgroundPace::Hold], "in gaps others lose nothing");
+    let busy = Foreground { busy: 1.0, bytes_per_second: 9e6, requests_per_second: 200.0 };
+    for second in 2..60 {
+        slice(&mut worklist, Nanos::from_secs(second), busy);
+    }
+    slice(&mut worklist, hours(1) + Nanos::from_secs(2), busy);
+    let [BackgroundPace::Hold, BackgroundPace::Share(_)] = paces(&worklist)[..] else {
+        panic!("{:?}", paces(&worklist))
+    };
 }
 
 #[test]

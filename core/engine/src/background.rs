@@ -30,7 +30,12 @@ impl Background {
 
     pub(crate) fn gone(&mut self, id: BackgroundId) {
         self.worklist.remove(id);
-        self.tenants.retain(|_, of| *of != id);
+        // A tenant may owe several.
+        let (worklist, cgroups) = (&self.worklist, &self.cgroups);
+        self.tenants.retain(|tenant, of| {
+            let other = || cgroups.get(tenant).and_then(|cgroup| worklist.queue_in(cgroup)).map(|queue| queue.id);
+            if *of == id { other().map(|other| *of = other).is_some() } else { true }
+        });
     }
 
     pub(crate) fn reported(&mut self, now: Nanos, report: &BackgroundReport) {
@@ -85,7 +90,8 @@ impl Background {
     /// Gives each tenant its level, where that changed.
     fn levels(&mut self, now: Nanos, decider: &mut Decider) -> Vec<Decision> {
         let mut decisions = Vec::new();
-        for (tenant, id) in &self.tenants {
+        let is_told = |id: &BackgroundId| self.worklist.hold(*id).is_some_and(|hold| hold == BackgroundHold::Told);
+        for (tenant, id) in self.tenants.iter().filter(|(_, id)| !is_told(id)) {
             let level = match self.worklist.pace(*id) {
                 Some(BackgroundPace::Share(_)) => Level::Normal,
                 _ => Level::Idle,

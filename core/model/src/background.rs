@@ -23,6 +23,8 @@ pub enum BackgroundHold {
     Stop,
     /// It goes on with the least weight and a cap, because others may wait for what it holds.
     Cap,
+    /// A tenant owes it, whose program is told when it may work; its level is its own.
+    Told,
 }
 
 /// What work costs. Items are entries of directories, bytes, sectors or seconds, whatever the kind counts.
@@ -32,7 +34,8 @@ pub struct BackgroundCost {
     pub seconds_per_item: f64,
     /// From how many seconds of running that was learnt; 0: it was assumed.
     pub measured_seconds: f64,
-    /// The part of their requests that others lose while it runs beside them all the time, 0 to 1; `None`: never measured.
+    /// Seconds of others' requests that are lost by a second of its work beside them: 1 where it takes just its time, more where it makes
+    /// their own dearer, as by seeks. `None`: never measured.
     pub slow_down: Option<f64>,
 }
 

@@ -130,6 +130,7 @@ impl Deciding {
             used_blocks: view.used_blocks,
             limit_share: LIMIT_SHARE,
             spread,
+            against_cores_max: f64::INFINITY,
             wait_seconds,
         });
         self.plans += 1;

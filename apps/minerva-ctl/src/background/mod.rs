@@ -164,7 +164,11 @@ async fn explain(mut client: Operator, name: &str, json: bool) -> anyhow::Result
         seconds(queue.ran_seconds)
     ));
     text.push_str(&cost(&queue));
-    let how = if queue.hold == "cap" { "slowed by weight and a cap, never stopped" } else { "stopped" };
+    let how = match queue.hold.as_str() {
+        "cap" => "slowed by weight and a cap, never stopped",
+        "told" => "told to pause: its program does so by itself",
+        _ => "stopped",
+    };
     text.push_str(&format!("  others    while they use {} it is {how}\n", queue.device));
     text.push_str(&format!("  due       {}\n", crate::moment::show(queue.due_unix_ns)));
     if let Some(plan) = &plan {
@@ -186,7 +190,7 @@ fn cost(queue: &v1::BackgroundQueue) -> String {
         _ => "assumed, nothing was measured yet".to_owned(),
     };
     let slow = match queue.slow_down {
-        Some(part) => format!("; others lose {:.0} % of their requests while it runs beside them", 100.0 * part),
+        Some(lost) => format!("; a second of it beside others costs them {lost:.1} s of their requests"),
         None => "; what others lose beside it was not measured".to_owned(),
     };
     format!("  cost      {per_second} a second of running ({known}){slow}; {} to go\n", seconds(queue.left_seconds))

@@ -1,15 +1,20 @@
 //! Which queue of a disk runs, and at what pace.
 
-use super::{InForce, SHARE_MAX, SHARE_STEP, STEAL_AHEAD, URGENT_PART, Worklist};
+use super::{InForce, REPLAN, SHARE_STEP, STEAL_AHEAD, URGENT_PART, Worklist, share_max};
 use crate::work::Work;
-use minerva_model::{BackgroundId, BackgroundOrder, BackgroundPace, DeviceId, Nanos};
+use minerva_model::{BackgroundHold, BackgroundId, BackgroundOrder, BackgroundPace, DeviceId, Nanos};
+
+/// What costs others less than this costs them nothing that was measured.
+const SLOW_DOWN_LEAST: f64 = 0.05;
+/// In which costs are compared.
+const COST_STEPS: f64 = 20.0;
 
 impl Worklist {
     /// Orders that changed.
     pub(super) fn orders(&mut self, now: Nanos, device: DeviceId) -> Vec<BackgroundOrder> {
         let front = self.front(now, device);
         let front_name = front.and_then(|id| self.works.get(&id)).map(|work| work.queue.name.clone());
-        let share = self.share(now, device);
+        let share = self.share(now, device, front);
         let mut orders = Vec::new();
         for work in self.works.values_mut().filter(|work| work.queue.device == device) {
             let (pace, reason) = match &front_name {
@@ -18,12 +23,7 @@ impl Worklist {
                 Some(first) if Some(work.queue.id) != front => {
                     (BackgroundPace::Hold, format!("{first} goes first on this disk"))
                 }
-                _ if share > 0 => {
-                    let why = format!(
-                        "gaps alone would not do in time: {share} of 1,000 parts of the disk's time against others"
-                    );
-                    (BackgroundPace::Share(share), why)
-                }
+                _ if share > 0 => (BackgroundPace::Share(share), why_share(share, work.learnt.cost.slow_down)),
                 _ => (BackgroundPace::Gaps, "runs while nobody else uses the disk".to_owned()),
             };
             if !work.is_told || work.order.pace != pace {
@@ -35,31 +35,58 @@ impl Worklist {
         orders
     }
 
-    /// Who runs: whose deadline is near, the earliest first; else the greatest priority; else who frees most space in a second.
+    /// Who runs: whose deadline is near, the earliest first; else the greatest priority; else who frees most space in a second. While
+    /// time is taken from others it is a second of theirs that counts: who frees most for what they lose, and of those that free nothing
+    /// who costs them least. What costs much is left to the gaps then. What tenants say that they owe comes after the operator's work of
+    /// the same urgency, whatever deadline or space they claim.
     pub(super) fn front(&self, now: Nanos, device: DeviceId) -> Option<BackgroundId> {
         let ready = self.works.values().filter(|work| work.queue.device == device && work.is_ready());
+        let is_against_others = self.is_short(now, device);
+        let lost = |work: &Work| if is_against_others { work.learnt.slow_down().max(SLOW_DOWN_LEAST) } else { 1.0 };
         let key = |work: &Work| {
             let (added, due) = (work.queue.added, work.due());
             let urgent_from = Nanos(due.0.saturating_sub(due.since(added).0 / URGENT_PART));
-            let urgent = if urgent_from <= now { due.0 } else { u64::MAX };
+            let is_told = work.queue.hold == BackgroundHold::Told;
+            let urgent = if urgent_from <= now { (u8::from(is_told), due.0) } else { (u8::MAX, 0) };
             // Whole bytes a second: a key must be in a total order.
-            let density = (work.tied_bytes / work.left_seconds()) as u64;
-            (work.is_silent(now), urgent, u8::MAX - work.queue.priority, u64::MAX - density, work.queue.id)
+            let density = (work.tied_bytes / work.left_seconds() / lost(work)) as u64;
+            let cost = (lost(work) * COST_STEPS) as u64;
+            let priority = (u8::MAX - work.queue.priority, is_told);
+            (work.is_silent(now), urgent, priority, u64::MAX - density, cost, work.queue.id)
         };
         ready.min_by_key(|work| key(work)).map(|work| work.queue.id)
     }
 
-    /// The part of the disk's time that the plan takes from others now.
-    pub(super) fn share(&self, now: Nanos, device: DeviceId) -> u16 {
-        let Some(InForce { plan, served, .. }) = self.plans.get(&device) else { return 0 };
-        let now_seconds = now.as_secs_f64();
-        if plan.short_seconds.is_none_or(|short| short > now_seconds + STEAL_AHEAD.as_secs_f64()) {
+    /// The part of the disk's time that the plan takes from others now, for the queue that runs.
+    pub(super) fn share(&self, now: Nanos, device: DeviceId, front: Option<BackgroundId>) -> u16 {
+        let Some(InForce { plan, served, .. }) = self.plans.get(&device).filter(|_| self.is_short(now, device)) else {
             return 0;
-        }
+        };
+        let now_seconds = now.as_secs_f64();
         // Who is ahead of the plan need not take from others for it.
         let behind = plan.done_by(now_seconds + 1.0) - served;
         let planned = plan.slot(now_seconds).map_or(0.0, |slot| slot.background_cores);
-        let share = behind.clamp(0.0, planned.ceil()).min(f64::from(SHARE_MAX)) as u16;
-        share.next_multiple_of(SHARE_STEP)
+        let slow_down = front.and_then(|id| self.works.get(&id)).map_or(0.0, |work| work.learnt.slow_down());
+        let share = behind.clamp(0.0, planned.ceil()) as u16;
+        share.next_multiple_of(SHARE_STEP).min(share_max(slow_down))
+    }
+
+    /// The gaps alone would not do: soon, or so much less that what may be taken from others later would not make up for it.
+    fn is_short(&self, now: Nanos, device: DeviceId) -> bool {
+        let is_within = |at: Option<f64>, ahead: Nanos| at.is_some_and(|at| at <= (now + ahead).as_secs_f64());
+        self.plans.get(&device).is_some_and(|in_force| {
+            let plan = &in_force.plan;
+            is_within(plan.short_seconds, STEAL_AHEAD) || is_within(plan.steal_from_seconds, REPLAN)
+        })
+    }
+}
+
+fn why_share(share: u16, slow_down: Option<f64>) -> String {
+    let why = format!("gaps alone would not do in time: {share} of 1,000 parts of the disk's time against others");
+    match slow_down {
+        Some(lost) => {
+            format!("{why}, who lose {:.0} % of their requests by it, as measured", lost * f64::from(share) / 10.0)
+        }
+        None => why,
     }
 }
