@@ -22,6 +22,9 @@ const PROGRAMS: &[&str] = &["minervad", "minerva-lab"];
 /// What `demo data-path` runs.
 const PROGRAMS_DATA_PATH: &[&str] = &["minerva-blk", "minerva-lab"];
 
+/// What `demo cache` runs.
+const PROGRAMS_CACHE: &[&str] = &["minerva-fs", "minerva-lab"];
+
 /// Builds the daemon and the laboratory and runs `minerva-lab demo`; whether it succeeded.
 pub(crate) fn run(options: &Options) -> Result<bool> {
     let is_help = options.arguments.iter().any(|word| word == "--help" || word == "-h");
@@ -29,8 +32,12 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
         machine::check_for_demo()?;
     }
     packages::ensure(packages::BUILD)?;
-    let is_data_path = options.arguments.first().is_some_and(|word| word == "data-path");
-    build(if is_data_path { PROGRAMS_DATA_PATH } else { PROGRAMS }, "demo")?;
+    let programs = match options.arguments.first().map(String::as_str) {
+        Some("data-path") => PROGRAMS_DATA_PATH,
+        Some("cache") => PROGRAMS_CACHE,
+        _ => PROGRAMS,
+    };
+    build(programs, "demo")?;
     let binaries = folder("demo");
     let mut demo = Command::new(binaries.join("minerva-lab"));
     // Given so that the one of this build is meant, and not one in PATH.
@@ -47,7 +54,7 @@ fn wait_through_interrupts() -> Result<()> {
 
 /// Builds the programs that a measurement runs.
 pub(crate) fn build_release() -> Result<()> {
-    build(&["minervad", "minerva-lab", "minerva-ctl", "minerva-sim", "minerva-blk"], "release")
+    build(&["minervad", "minerva-lab", "minerva-ctl", "minerva-sim", "minerva-blk", "minerva-fs"], "release")
 }
 
 /// Builds programs with a profile of `Cargo.toml`.

@@ -19,6 +19,11 @@ pub(crate) fn minerva_blk(output: &Output) -> anyhow::Result<PathBuf> {
     find("minerva-blk", None, output.binaries.as_deref())
 }
 
+/// The cache's service.
+pub(crate) fn minerva_fs(output: &Output) -> anyhow::Result<PathBuf> {
+    find("minerva-fs", None, output.binaries.as_deref())
+}
+
 /// The program that was asked for; else the one in the folder that was given, or beside this program, where a build puts
 /// all; else the one in `PATH`.
 fn find(name: &str, asked: Option<&Path>, folder: Option<&Path>) -> anyhow::Result<PathBuf> {
@@ -27,13 +32,17 @@ fn find(name: &str, asked: Option<&Path>, folder: Option<&Path>) -> anyhow::Resu
         return Ok(path);
     }
     let own = std::env::current_exe().context("failed to find this program")?;
-    let beside = own.with_file_name(name);
-    let paths = std::env::var_os("PATH").unwrap_or_default();
-    let in_path = std::env::split_paths(&paths).map(|directory| directory.join(name));
-    std::iter::once(beside).chain(in_path).find(|path| path.is_file()).with_context(|| {
+    let beside = Some(own.with_file_name(name)).filter(|path| path.is_file());
+    beside.or_else(|| in_path(name)).with_context(|| {
         format!(
             "there is no {name} beside this program nor in PATH: build it with `cargo build -p {name}`, or give its folder \
              with --binaries"
         )
     })
+}
+
+/// A program in `PATH`.
+pub(crate) fn in_path(name: &str) -> Option<PathBuf> {
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&paths).map(|directory| directory.join(name)).find(|path| path.is_file())
 }

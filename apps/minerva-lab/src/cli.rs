@@ -1,5 +1,6 @@
 //! The command line's shape. Man page and completions are generated from it.
 
+use crate::cache_cli::{CacheMigrationArguments, CacheTenantsArguments, CacheThroughputArguments};
 pub(crate) use crate::options::Output;
 use crate::vm_cli::{
     ReproduceHtbsArguments, ReproduceTagArguments, VmContractsArguments, VmTagsArguments, VmUrgentArguments,
@@ -140,14 +141,16 @@ pub(crate) enum DemoName {
     Tenants,
     /// Four guests with contracts on one disk, under minerva-blk.
     DataPath,
+    /// A burst beside busy neighbours, straight to their disk and through the pool of minerva-fs.
+    Cache,
 }
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct DemoArguments {
-    /// What to show: who gets the disk (the default), or contracts of guests that `minerva-blk` keeps.
+    /// What to show: who gets the disk (the default), contracts of guests that `minerva-blk` keeps, or a burst that `minerva-fs` takes.
     #[arg(value_enum)]
     pub(crate) what: Option<DemoName>,
-    /// Multiplies the bytes of the workloads: 200 MB, 500 MB, 3 GB and 12 GB at 1.
+    /// Multiplies the bytes of the workloads: 200 MB, 500 MB, 3 GB and 12 GB at 1; of `cache`: a burst of 256 MB.
     #[arg(long)]
     pub(crate) scale: Option<f64>,
     /// Which disk to emulate.
@@ -282,6 +285,12 @@ pub(crate) enum FigureCommand {
     Gaps(GapsArguments),
     /// What batch jobs that share a disk gain when the shortest goes first, of what running one after the other gains.
     Makespan(MakespanArguments),
+    /// What a burst beside busy neighbours costs: straight to their disk, copied back from a fast one, and through the pool.
+    CacheMigration(CacheMigrationArguments),
+    /// How fast files of the pools are read and written, beside what lies below them and other FUSE file systems.
+    CacheThroughput(CacheThroughputArguments),
+    /// What many tenants with many files cost the cache, and what a hostile one costs its neighbour.
+    CacheTenants(CacheTenantsArguments),
     /// Kills the daemon at random moments under load and restores.
     KillRestore(KillRestoreArguments),
     /// Whether two equal readers get after the daemon's end what they got before its start, for each back end.

@@ -2,9 +2,12 @@
 
 mod arms;
 mod binaries;
+mod cache_cli;
+mod cache_report;
 mod callers;
 mod cli;
 mod demo;
+mod demo_cache;
 mod demo_data_path;
 mod disk;
 mod figure;
@@ -41,6 +44,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
     match cli.command {
         Command::Disk(command) => disk::run(command),
         Command::Demo(arguments) if arguments.what == Some(DemoName::DataPath) => demo_data_path::run(&arguments),
+        Command::Demo(arguments) if arguments.what == Some(DemoName::Cache) => demo_cache::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Figure(command) => figure::run(command),
         Command::Reproduce(ReproduceCommand::Endogenic(arguments)) => reproduce::endogenic(&arguments),

@@ -39,7 +39,9 @@ fn coordinate(client: &Client, operation: Operation) -> Result<Box<dyn FnOnce()>
 fn operation(spec: &WorkloadSpec) -> Operation {
     let access = match spec.access {
         Access::SequentialRead => OperationAccess::SequentialRead,
-        Access::SequentialWrite | Access::Commit | Access::BufferedWrite => OperationAccess::SequentialWrite,
+        Access::SequentialWrite | Access::Commit | Access::BufferedWrite | Access::WriteAndSync => {
+            OperationAccess::SequentialWrite
+        }
         Access::RandomRead => OperationAccess::RandomRead,
     };
     Operation { access, ..Operation::of_bytes(spec.bytes.unwrap_or(spec.region_bytes)) }

@@ -46,14 +46,14 @@ pub(crate) fn source_name(name: &str) -> String {
 
 /// A name that is held, with an empty directory for it.
 #[derive(Debug)]
-pub(super) struct Claim {
+pub(crate) struct Claim {
     name: String,
     _lock: File,
 }
 
 impl Claim {
     /// Takes the name. What a dead owner of the same name left behind is removed first.
-    pub(super) fn take(name: &str) -> Result<Self> {
+    pub(crate) fn take(name: &str) -> Result<Self> {
         check_name(name)?;
         fs::create_dir_all(RUNTIME_DIRECTORY).at("create", RUNTIME_DIRECTORY)?;
         let lock = lock(name)?.ok_or_else(|| LabError::NameTaken { name: name.to_owned() })?;

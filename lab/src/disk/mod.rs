@@ -18,12 +18,10 @@ pub use file_system::FileSystem;
 pub use queue::{BlockQueue, QueueBefore};
 pub use service::DiskStatistics;
 
-pub(crate) use claim::source_name;
-pub(crate) use claim::{leftover_names, remove_leftover};
+pub(crate) use claim::{Claim, leftover_names, remove_leftover, source_name};
 
 use crate::error::{At, LabError, Result};
 use crate::priority::hurry;
-use claim::Claim;
 use control::Control;
 use fuser::{Config, MountOption, Session};
 use loop_device::LoopDevice;

@@ -1,6 +1,7 @@
 //! Measurements behind the figures: one file a figure, or a group of them that one run answers.
 
 mod bite;
+mod cache;
 mod clients;
 mod crowd;
 mod gaps;
@@ -15,6 +16,11 @@ mod undo;
 mod vm;
 
 pub use bite::{BitePlan, BiteResult, SHARES, weights_bite};
+pub use cache::{
+    CacheCrowdPlan, CacheCrowdResult, HostilePlan, HostileResult, HostileWindow, Hostility, MigrationArm,
+    MigrationPlan, MigrationRun, NEIGHBOURS, NeighbourRun, ThroughputPlan, ThroughputResult, Transfer, cache_crowd,
+    cache_hostile, cache_migration, cache_throughput,
+};
 pub use clients::{CallersReport, CallersSpec, ClientsPlan, ClientsResult, clients};
 pub use crowd::{CrowdPlan, CrowdResult, crowd};
 pub use gaps::{Bursts, GapsPlan, GapsResult, gaps};

@@ -39,20 +39,20 @@ impl Latency {
 }
 
 /// Collects the times while the work goes on, without allocating once warm.
-pub(super) struct Recorder(Histogram<u64>);
+pub(crate) struct Recorder(Histogram<u64>);
 
 impl Recorder {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         #[expect(clippy::expect_used, reason = "the library refuses only more than five digits")]
         Self(Histogram::new(SIGNIFICANT_DIGITS).expect("three digits are allowed"))
     }
 
-    pub(super) fn record(&mut self, time: Nanos) {
+    pub(crate) fn record(&mut self, time: Nanos) {
         // Histograms without an upper bound grow, so nothing is refused.
         let _ = self.0.record(time.0 / 1_000);
     }
 
-    pub(super) fn finish(&self) -> Latency {
+    pub(crate) fn finish(&self) -> Latency {
         Latency(
             self.0.iter_recorded().map(|step| (step.value_iterated_to(), step.count_since_last_iteration())).collect(),
         )

@@ -19,6 +19,7 @@ pub use appearance::Appearance;
 pub(crate) use bytes_at::bytes_at;
 pub use cgroup::{CgroupParent, TenantCgroup, blkio_version};
 pub use latency::Latency;
+pub(crate) use latency::Recorder;
 pub use part::{Begin, Part, TakesPart};
 pub use perform::{perform, worker_main};
 pub use rests::Rests;
@@ -54,12 +55,15 @@ pub enum Access {
     /// Writes a file from its start on through the page cache, over and over, and syncs nothing: the kernel writes it back, and holds
     /// the writer up when too much waits for that. The path is that of the file.
     BufferedWrite,
+    /// Writes a file from its start on through the page cache, and syncs it at its end: what a program does that keeps its result. The
+    /// path is that of the file.
+    WriteAndSync,
 }
 
 impl Access {
     /// Of a file, and through the page cache.
     pub(crate) const fn is_buffered(self) -> bool {
-        matches!(self, Self::Commit | Self::BufferedWrite)
+        matches!(self, Self::Commit | Self::BufferedWrite | Self::WriteAndSync)
     }
 }
 

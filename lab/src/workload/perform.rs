@@ -142,6 +142,10 @@ fn perform_on(
             progress(Progress { at: ended, bytes: done })?;
         }
     }
+    if spec.access == Access::WriteAndSync {
+        rustix::fs::fsync(file).at("sync", &spec.path)?;
+        ended = boottime();
+    }
     progress(Progress { at: ended, bytes: done })?;
     let checksum = checksum.map(|sum| sum.finalize().iter().map(|byte| format!("{byte:02x}")).collect());
     Ok(Finished { started, ended, bytes: done, latency: recorder.finish(), checksum })
@@ -153,7 +157,7 @@ fn transfer(spec: &WorkloadSpec, file: &OwnedFd, buffer: &mut [u8], offset: u64)
     while done < buffer.len() {
         let at = offset + done as u64;
         let moved = match spec.access {
-            Access::SequentialWrite | Access::BufferedWrite => {
+            Access::SequentialWrite | Access::BufferedWrite | Access::WriteAndSync => {
                 rustix::io::pwrite(file, &buffer[done..], at).at("write to", &spec.path)?
             }
             _ => rustix::io::pread(file, &mut buffer[done..], at).at("read from", &spec.path)?,

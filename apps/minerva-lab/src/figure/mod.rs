@@ -1,6 +1,9 @@
 //! `minerva-lab figure …`: each prints one line a condition, with `--json` in the form of docs/figures.md.
 
 mod against_kernel;
+pub(crate) mod cache_migration;
+mod cache_tenants;
+mod cache_throughput;
 mod clients;
 mod crowd;
 mod endogenic;
@@ -42,6 +45,9 @@ pub(crate) fn run(command: FigureCommand) -> anyhow::Result<()> {
         FigureCommand::Idle(arguments) => idle::run(&arguments),
         FigureCommand::Gaps(arguments) => gaps::run(&arguments),
         FigureCommand::Makespan(arguments) => makespan::run(&arguments),
+        FigureCommand::CacheMigration(arguments) => cache_migration::run(&arguments),
+        FigureCommand::CacheTenants(arguments) => cache_tenants::run(&arguments),
+        FigureCommand::CacheThroughput(arguments) => cache_throughput::run(&arguments),
         FigureCommand::KillRestore(arguments) => kill_restore::run(&arguments),
         FigureCommand::UndoBites(arguments) => undo_bites::run(&arguments),
         FigureCommand::VmContracts(arguments) => vm_contracts::run(&arguments),

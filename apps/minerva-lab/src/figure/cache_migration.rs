@@ -1,0 +1,243 @@
+//! `minerva-lab figure cache-migration`
+
+use super::{Line, drawn_seed, median};
+use crate::cache_cli::CacheMigrationArguments;
+use crate::{binaries, cache_report, signals};
+use anyhow::Context as _;
+use minerva_lab::figure::{MigrationArm, MigrationPlan, MigrationRun, NEIGHBOURS, NeighbourRun, cache_migration};
+use minerva_lab::workload::{Latency, WorkerProgram};
+
+/// How many times sooner a burst is written through the pool than straight to the busy disk.
+const SOONER_MIN: f64 = 5.0;
+/// What neighbours lose beside the migration, in percent.
+const LOST_PERCENT_MAX: f64 = 5.0;
+/// Until all has moved once it is quiet, in seconds.
+const MOVED_S_MAX: f64 = 120.0;
+/// The arms with a burst, in the order of [`MigrationArm::ALL`], which is that of runs.
+pub(crate) const WAYS: [(usize, &str); 3] = [(1, "straight"), (2, "copy"), (3, "pool")];
+const POOL: usize = 3;
+
+pub(super) fn run(arguments: &CacheMigrationArguments) -> anyhow::Result<()> {
+    let interrupted = signals::interrupt_flag()?;
+    let program = WorkerProgram::own()?;
+    let seed = drawn_seed(arguments.seed);
+    let mut kept = Vec::new();
+    for elevator in &arguments.elevator {
+        let plan = MigrationPlan {
+            profile: arguments.profile.clone(),
+            elevator: elevator.clone(),
+            pool_profile: arguments.pool_profile.clone(),
+            burst_bytes: arguments.megabytes * 1_000_000,
+            busy: minerva_model::Nanos::from_secs(arguments.seconds.max(5)),
+            bursts: arguments.bursts.max(1),
+            rounds: arguments.rounds.max(1),
+            seed,
+            service: binaries::minerva_fs(&arguments.output)?,
+            daemon: arguments.daemon.then(|| binaries::minervad(&arguments.output)).transpose()?,
+        };
+        let rounds = cache_migration(&plan, &program, &interrupted, &mut tell)?;
+        for line in lines(&plan, &rounds) {
+            line.print(arguments.output.json)?;
+        }
+        if let Some(report) = &arguments.report {
+            cache_report::write(report, &plan, &rounds)?;
+        }
+        kept.push(serde_json::json!({ "elevator": elevator, "rounds": rounds }));
+    }
+    if let Some(path) = &arguments.runs {
+        let text = serde_json::to_string(&kept)?;
+        std::fs::write(path, text).with_context(|| format!("failed to write {}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// Says which arm plays.
+pub(crate) fn tell(round: u32, arm: MigrationArm) {
+    let words = match arm {
+        MigrationArm::Nobody => "the neighbours alone",
+        MigrationArm::Straight => "a burst straight to their disk",
+        MigrationArm::Copy => "a burst to a fast disk, copied back at once",
+        MigrationArm::Pool => "a burst through the pool",
+    };
+    eprintln!("round {}: {words}", round + 1);
+}
+
+fn lines(plan: &MigrationPlan, rounds: &[Vec<MigrationRun>]) -> Vec<Line> {
+    let told_by = if plan.daemon.is_some() { "minervad tells" } else { "the disk's counters tell" };
+    let where_ = format!(
+        "{}, {}, pool on {}, {told_by}, {} rounds",
+        plan.profile,
+        plan.elevator,
+        plan.pool_profile,
+        rounds.len()
+    );
+    vec![sooner(&where_, plan, rounds), lost(&where_, rounds), moved(&where_, rounds)]
+}
+
+/// How much sooner the program is done.
+fn sooner(where_: &str, plan: &MigrationPlan, rounds: &[Vec<MigrationRun>]) -> Line {
+    let done = |arm: usize| -> Vec<f64> { rounds.iter().filter_map(|round| round[arm].done_s()).collect() };
+    let times: Vec<f64> = done(1).iter().zip(done(POOL)).map(|(straight, pool)| straight / pool.max(1e-3)).collect();
+    let each = WAYS.map(|(arm, name)| format!("{name} {} s", spread(&done(arm))));
+    let value = median(times.iter().copied());
+    Line {
+        id: "cache-migration",
+        value,
+        unit: "times sooner written than straight to the busy disk",
+        goal: format!("at least {SOONER_MIN}"),
+        met: value >= SOONER_MIN,
+        detail: format!(
+            "{where_}: {} MB in 8 files, each synced; {} ({} times)",
+            plan.burst_bytes / 1_000_000,
+            each.join(", "),
+            spread(&times)
+        ),
+    }
+}
+
+/// What neighbours lose beside the migration; and what they lose by each way, while they never pause and while they do.
+fn lost(where_: &str, rounds: &[Vec<MigrationRun>]) -> Line {
+    let mut worst = f64::NEG_INFINITY;
+    let mut words = Vec::new();
+    for (place, (neighbour, ..)) in NEIGHBOURS.iter().enumerate() {
+        for (arm, name) in WAYS {
+            let pausing = Loss::of(rounds, arm, place, |run| &run.pausing);
+            let busy = Loss::of(rounds, arm, place, |run| &run.busy);
+            if arm == POOL {
+                worst = worst.max(pausing.throughput);
+            }
+            words.push(format!("{neighbour}, {name}: {pausing} with pauses, {busy} without"));
+        }
+    }
+    let moved = rounds.iter().map(|round| round[POOL].moved_pausing as f64 / 1e6);
+    Line {
+        id: "cache-migration",
+        value: worst,
+        unit: "% of its throughput lost by the neighbour that loses most while files move from the pool",
+        goal: format!("less than {LOST_PERCENT_MAX}"),
+        met: worst < LOST_PERCENT_MAX,
+        detail: format!("{where_}, {:.0} MB moved in pauses; against no burst: {}", median(moved), words.join("; ")),
+    }
+}
+
+/// How soon all has moved.
+fn moved(where_: &str, rounds: &[Vec<MigrationRun>]) -> Line {
+    let seconds: Vec<f64> = rounds.iter().filter_map(|round| round[POOL].placed_after_quiet_s()).collect();
+    let placed = |arm: usize| -> Vec<f64> {
+        rounds.iter().filter_map(|round| round[arm].burst_s).map(|[began, _, placed]| placed - began).collect()
+    };
+    let value = median(seconds.iter().copied());
+    let each = WAYS.map(|(arm, name)| format!("{name} {} s", spread(&placed(arm))));
+    Line {
+        id: "cache-migration",
+        value,
+        unit: "s of quiet until all has moved",
+        goal: format!("at most {MOVED_S_MAX}"),
+        met: value <= MOVED_S_MAX,
+        detail: format!("{where_} ({}); from the burst's begin to its place: {}", spread(&seconds), each.join(", ")),
+    }
+}
+
+/// What a neighbour lost against no burst, in percent: the middle of the rounds for its throughput, all requests for its p99.
+pub(crate) struct Loss {
+    pub(crate) throughput: f64,
+    spread: [f64; 2],
+    /// By how much p99 is longer.
+    pub(crate) p99_percent: f64,
+    pub(crate) p99_ms: [f64; 2],
+}
+
+impl Loss {
+    pub(crate) fn of(
+        rounds: &[Vec<MigrationRun>],
+        arm: usize,
+        place: usize,
+        of: impl Fn(&MigrationRun) -> &[NeighbourRun],
+    ) -> Self {
+        let rate = |round: &[MigrationRun], arm: usize| of(&round[arm])[place].mb_per_s;
+        let losses: Vec<f64> = rounds
+            .iter()
+            .map(|round| 100.0 * (1.0 - rate(round, arm) / rate(round, 0).max(f64::MIN_POSITIVE)))
+            .collect();
+        let p99_ms = [arm, 0].map(|arm| {
+            let latency = Latency::merged(rounds.iter().map(|round| &of(&round[arm])[place].latency));
+            latency.quantile(0.99).unwrap_or_default().as_millis_f64()
+        });
+        Self {
+            throughput: median(losses.iter().copied()),
+            spread: [
+                losses.iter().copied().fold(f64::INFINITY, f64::min),
+                losses.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            ],
+            p99_percent: 100.0 * (p99_ms[0] / p99_ms[1].max(f64::MIN_POSITIVE) - 1.0),
+            p99_ms,
+        }
+    }
+}
+
+impl std::fmt::Display for Loss {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { throughput, spread: [least, most], p99_percent, p99_ms: [with, without] } = self;
+        write!(
+            f,
+            "{throughput:.1} % lost ({least:.1} to {most:.1}), p99 {p99_percent:+.0} % ({with:.1} ms for {without:.1})"
+        )
+    }
+}
+
+/// The middle, the least and the most.
+pub(crate) fn spread(values: &[f64]) -> String {
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    format!("{:.2} ({least:.2} to {most:.2})", median(values.iter().copied()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lines;
+    use minerva_lab::figure::{MigrationArm, MigrationPlan, MigrationRun, NeighbourRun};
+    use minerva_lab::workload::Latency;
+    use minerva_model::Nanos;
+
+    /// Two neighbours, with these rates while they pause now and then, and a burst that was written and placed then.
+    fn run(arm: MigrationArm, rates: [f64; 2], burst_s: Option<[f64; 3]>) -> MigrationRun {
+        let neighbours = rates.map(|mb_per_s| NeighbourRun { mb_per_s, latency: Latency::default() }).to_vec();
+        MigrationRun {
+            arm,
+            burst_s,
+            busy: neighbours.clone(),
+            pausing: neighbours,
+            worked_s: vec![[0.0, 10.0], [15.0, 20.0]],
+            moved_pausing: 0,
+            series: vec![vec![], vec![]],
+        }
+    }
+
+    #[test]
+    fn the_worst_off_neighbour_counts_and_what_was_placed_before_the_quiet_took_none_of_it() {
+        let plan = MigrationPlan {
+            profile: "p".to_owned(),
+            elevator: "e".to_owned(),
+            pool_profile: "s".to_owned(),
+            burst_bytes: 1,
+            busy: Nanos::SECOND,
+            bursts: 1,
+            rounds: 1,
+            seed: 1,
+            service: "s".into(),
+            daemon: None,
+        };
+        let round = |pool_placed| {
+            vec![
+                run(MigrationArm::Nobody, [1.0, 20.0], None),
+                run(MigrationArm::Straight, [0.5, 10.0], Some([2.0, 14.0, 14.0])),
+                run(MigrationArm::Copy, [0.5, 10.0], Some([2.0, 4.0, 16.0])),
+                run(MigrationArm::Pool, [0.98, 19.0], Some([2.0, 4.0, pool_placed])),
+            ]
+        };
+        let told: Vec<(f64, bool)> =
+            lines(&plan, &[round(35.0)]).iter().map(|line| ((line.value * 10.0).round() / 10.0, line.met)).collect();
+        assert_eq!(told, [(6.0, true), (5.0, false), (15.0, true)]);
+        assert_eq!(lines(&plan, &[round(18.0)])[2].value, 0.0);
+    }
+}

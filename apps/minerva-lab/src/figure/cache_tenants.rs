@@ -1,0 +1,165 @@
+//! `minerva-lab figure cache-tenants`
+
+use super::cache_migration::spread;
+use super::{Line, drawn_seed, median};
+use crate::cache_cli::CacheTenantsArguments;
+use crate::{binaries, signals};
+use minerva_lab::figure::{
+    CacheCrowdPlan, CacheCrowdResult, HostilePlan, HostileResult, HostileWindow, Hostility, cache_crowd, cache_hostile,
+};
+use minerva_lab::workload::Latency;
+use minerva_model::Nanos;
+use std::time::Duration;
+
+/// By how much a neighbour's p99 may be longer beside a hostile tenant, in percent.
+const P99_PERCENT_MAX: f64 = 20.0;
+
+pub(super) fn run(arguments: &CacheTenantsArguments) -> anyhow::Result<()> {
+    let interrupted = signals::interrupt_flag()?;
+    let (service, pool) = (binaries::minerva_fs(&arguments.output)?, arguments.pool.clone());
+    if arguments.rounds > 0 {
+        let plan = HostilePlan {
+            service: service.clone(),
+            pool: pool.clone(),
+            window: Nanos::from_secs(arguments.seconds.max(1)),
+            rounds: arguments.rounds,
+            seed: drawn_seed(arguments.seed),
+        };
+        let mut told = |hostility| eprintln!("a neighbour beside one who {}", words(hostility));
+        for result in cache_hostile(&plan, &interrupted, &mut told)? {
+            beside(&result).print(arguments.output.json)?;
+        }
+    }
+    if !arguments.hostile_only {
+        let plan = CacheCrowdPlan {
+            service,
+            pool,
+            tenants: arguments.tenants,
+            files: arguments.files,
+            idle: Duration::from_secs(arguments.idle_seconds.max(1)),
+        };
+        let result = cache_crowd(&plan, &interrupted, &mut |what| eprintln!("{what}"))?;
+        for line in crowd(&plan, &result) {
+            line.print(arguments.output.json)?;
+        }
+    }
+    Ok(())
+}
+
+const fn words(hostility: Hostility) -> &'static str {
+    match hostility {
+        Hostility::Fills => "fills its tree again and again",
+        Hostility::Opens => "holds 100,000 files open",
+        Hostility::Renames => "renames directories in circles",
+        Hostility::Makes => "makes, looks at and removes files",
+    }
+}
+
+/// What a neighbour's p99 becomes, and what it is refused.
+fn beside(result: &HostileResult) -> Line {
+    let p99_us = |window: &HostileWindow| window.latency.quantile(0.99).unwrap_or_default().0 as f64 / 1e3;
+    let longer = |which: usize| -> Vec<f64> {
+        let pairs = result.windows.iter();
+        pairs.map(|set| 100.0 * (p99_us(&set[which]) / p99_us(&set[0]).max(f64::MIN_POSITIVE) - 1.0)).collect()
+    };
+    let all = |which: usize| {
+        let latency = Latency::merged(result.windows.iter().map(|set| &set[which].latency));
+        latency.quantile(0.99).unwrap_or_default().0 as f64 / 1e3
+    };
+    let sum =
+        |of: fn(&HostileWindow) -> u64, which: usize| -> u64 { result.windows.iter().map(|set| of(&set[which])).sum() };
+    let (here, plain) = (longer(1), longer(2));
+    let errors = sum(|window| window.errors, 1);
+    let value = median(here.iter().copied());
+    Line {
+        id: "cache-tenants",
+        value,
+        unit: "% longer p99 of a neighbour",
+        goal: format!("less than {P99_PERCENT_MAX}, and nothing refused to the neighbour"),
+        met: value < P99_PERCENT_MAX && errors == 0,
+        detail: format!(
+            "beside one who {}, four threads, {} rounds: {} %; beside the same in plain memory {} %; p99 of a file made, written, read and \
+             removed {:.0} us alone, {:.0} and {:.0} beside; {errors} of {} refused to the neighbour, {} of {} acts to the other",
+            words(result.hostility),
+            result.windows.len(),
+            spread(&here),
+            spread(&plain),
+            all(0),
+            all(1),
+            all(2),
+            sum(|window| window.latency.count(), 1),
+            sum(|window| window.refused, 1),
+            sum(|window| window.acts + window.refused, 1),
+        ),
+    }
+}
+
+/// What many tenants cost. There is no goal for most of it: it is to be known.
+fn crowd(plan: &CacheCrowdPlan, result: &CacheCrowdResult) -> Vec<Line> {
+    let where_ = format!("{} tenants, {} files", plan.tenants, plan.files);
+    let line = |value, unit, goal: &str, met, detail: String| Line {
+        id: "cache-tenants",
+        value,
+        unit,
+        goal: goal.to_owned(),
+        met,
+        detail: format!("{where_}: {detail}"),
+    };
+    let mib = |kib: u64| kib as f64 / 1024.0;
+    vec![
+        line(
+            result.start_s,
+            "s to start",
+            "to be known",
+            true,
+            format!("all is counted and mounted; the end takes {:.2} s", result.end_s),
+        ),
+        line(
+            mib(result.resident_kib),
+            "MiB resident",
+            "to be known",
+            true,
+            format!(
+                "{} threads, {} descriptors; once the kernel knows all files {:.1} MiB and {} descriptors",
+                result.threads,
+                result.descriptors,
+                mib(result.resident_walked_kib),
+                result.descriptors_walked
+            ),
+        ),
+        line(
+            result.idle_ms,
+            "ms of a processor in a second in which nobody does anything",
+            "to be known",
+            true,
+            format!("over {} s", plan.idle.as_secs()),
+        ),
+        line(result.status_s, "s for `minerva-fs status --json`", "to be known", true, "the least of three".to_owned()),
+        line(
+            result.refused as f64,
+            "files refused to a walk through all trees",
+            "0",
+            result.refused == 0,
+            format!("{} found in {:.1} s", result.found, result.walk_s),
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::beside;
+    use minerva_lab::figure::{HostileResult, HostileWindow, Hostility};
+
+    #[test]
+    fn a_neighbour_that_is_refused_anything_misses_the_goal() {
+        let window = |errors| HostileWindow { errors, ..HostileWindow::default() };
+        let result = |errors| HostileResult {
+            hostility: Hostility::Opens,
+            windows: vec![[window(0), window(errors), window(0)]],
+        };
+        let line = beside(&result(0));
+        assert!(line.met, "{}", line.detail);
+        let line = beside(&result(3));
+        assert!(!line.met && line.detail.contains("3 of 0 refused to the neighbour"), "{}", line.detail);
+    }
+}

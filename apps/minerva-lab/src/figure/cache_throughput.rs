@@ -1,0 +1,163 @@
+//! `minerva-lab figure cache-throughput`
+
+use super::cache_migration::spread;
+use super::{Line, drawn_seed, median};
+use crate::cache_cli::CacheThroughputArguments;
+use crate::{binaries, signals};
+use minerva_lab::figure::{ThroughputPlan, ThroughputResult, Transfer, cache_throughput};
+use std::time::Duration;
+
+/// Of what passthrough_hp reads, in percent.
+const READ_PERCENT_MIN: f64 = 90.0;
+/// Writes: so many megabytes a second, or this part of the best FUSE file system beside it, in percent.
+const WRITE_MB_MIN: f64 = 2147.5;
+const WRITE_PERCENT_MIN: f64 = 90.0;
+/// `stable`, of the disk below, in percent.
+const STABLE_PERCENT_MIN: f64 = 95.0;
+/// Other FUSE file systems over the same memory.
+const PEERS: [&str; 2] = ["passthrough_hp", "bindfs"];
+
+pub(super) fn run(arguments: &CacheThroughputArguments) -> anyhow::Result<()> {
+    let interrupted = signals::interrupt_flag()?;
+    let plan = ThroughputPlan {
+        service: binaries::minerva_fs(&arguments.output)?,
+        pool: arguments.pool.clone(),
+        pool_profile: arguments.pool_profile.clone(),
+        bytes: arguments.megabytes * 1_000_000,
+        span: Duration::from_millis(arguments.span_ms.max(1)),
+        rounds: arguments.rounds.max(1),
+        seed: drawn_seed(arguments.seed),
+        passthrough_hp: arguments.passthrough_hp.clone().or_else(|| binaries::in_path(PEERS[0])),
+        bindfs: binaries::in_path(PEERS[1]),
+    };
+    let rounds = plan.rounds;
+    let result = cache_throughput(&plan, &interrupted, &mut |round| eprintln!("round {} of {rounds}", round + 1))?;
+    for missing in &result.missing {
+        eprintln!("{missing}: measured without");
+    }
+    for line in lines(&plan, &result) {
+        line.print(arguments.output.json)?;
+    }
+    Ok(())
+}
+
+fn lines(plan: &ThroughputPlan, result: &ThroughputResult) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let peers = PEERS.iter().copied();
+    for (transfer, words) in [(Transfer::Read, "1 MiB reads"), (Transfer::RandomRead, "4 KiB random reads")] {
+        let value = part(result, "temporary", &[PEERS[0]], transfer);
+        lines.push(Line {
+            id: "cache-throughput",
+            value,
+            unit: "% of passthrough_hp's",
+            goal: format!("at least {READ_PERCENT_MIN}"),
+            met: value >= READ_PERCENT_MIN,
+            detail: format!(
+                "temporary, {words}, {}",
+                rates(plan, result, &["temporary", "tmpfs", PEERS[0], PEERS[1]], transfer)
+            ),
+        });
+    }
+    for (transfer, words) in [(Transfer::Write, "1 MiB writes"), (Transfer::RandomWrite, "4 KiB random writes")] {
+        let value = part(result, "temporary", &peers.clone().collect::<Vec<_>>(), transfer);
+        let is_fast =
+            transfer == Transfer::Write && median(result.of("temporary", transfer).iter().copied()) >= WRITE_MB_MIN;
+        lines.push(Line {
+            id: "cache-throughput",
+            value,
+            unit: "% of the best FUSE file system's beside it",
+            goal: format!("at least {WRITE_PERCENT_MIN}, or 2 GiB/s at 1 MiB"),
+            met: is_fast || value >= WRITE_PERCENT_MIN,
+            detail: format!(
+                "temporary, {words}, {}",
+                rates(plan, result, &["temporary", "tmpfs", PEERS[0], PEERS[1]], transfer)
+            ),
+        });
+    }
+    for transfer in Transfer::ALL {
+        let value = part(result, "stable", &["disk"], transfer);
+        lines.push(Line {
+            id: "cache-throughput",
+            value,
+            unit: "% of the disk's below",
+            goal: format!("at least {STABLE_PERCENT_MIN}"),
+            met: value >= STABLE_PERCENT_MIN,
+            detail: format!("stable, {}, {}", words(transfer), rates(plan, result, &["stable", "disk"], transfer)),
+        });
+    }
+    lines
+}
+
+const fn words(transfer: Transfer) -> &'static str {
+    match transfer {
+        Transfer::Write => "1 MiB writes and a sync",
+        Transfer::Read => "1 MiB reads from the disk",
+        Transfer::RandomRead => "4 KiB random reads from the disk",
+        Transfer::RandomWrite => "4 KiB random writes and a sync",
+    }
+}
+
+/// What a place reaches of the best of the others, in percent: the middle of the rounds. Not a number where none was measured.
+fn part(result: &ThroughputResult, place: &str, others: &[&str], transfer: Transfer) -> f64 {
+    let best = |round: usize| {
+        let rates = others.iter().filter_map(|other| result.of(other, transfer).get(round)).copied();
+        rates.fold(f64::NAN, f64::max)
+    };
+    let parts = result.of(place, transfer).iter().enumerate().map(|(round, rate)| 100.0 * rate / best(round));
+    let parts: Vec<f64> = parts.filter(|part| part.is_finite()).collect();
+    if parts.is_empty() { f64::NAN } else { median(parts) }
+}
+
+/// What was measured at each place, in MB/s.
+fn rates(plan: &ThroughputPlan, result: &ThroughputResult, places: &[&str], transfer: Transfer) -> String {
+    let measured = places.iter().filter(|place| !result.of(place, transfer).is_empty());
+    let each: Vec<String> = measured.map(|place| format!("{place} {}", spread(result.of(place, transfer)))).collect();
+    let missing = if result.missing.is_empty() { String::new() } else { format!("; {}", result.missing.join(", ")) };
+    let (megabytes, rounds) = (plan.bytes / 1_000_000, plan.rounds);
+    let disk = plan.pool.as_ref().map_or_else(|| plan.pool_profile.clone(), |pool| pool.display().to_string());
+    format!("{megabytes} MB, {rounds} rounds, disk {disk}, MB/s: {}{missing}{}", each.join(", "), paper(transfer))
+}
+
+/// What the paper had over 100 rounds of 1 GB.
+const fn paper(transfer: Transfer) -> &'static str {
+    match transfer {
+        Transfer::Write => "; the paper 900 temporary, 422 stable",
+        Transfer::Read => "; the paper 1500 temporary, 468 stable",
+        Transfer::RandomRead | Transfer::RandomWrite => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{lines, part};
+    use minerva_lab::figure::{ThroughputPlan, ThroughputResult, Transfer};
+    use std::time::Duration;
+
+    #[test]
+    fn a_place_is_set_against_the_best_of_the_others_of_the_same_round() {
+        let rates = [("temporary", vec![9.0, 9.0]), ("passthrough_hp", vec![10.0, 3.0]), ("bindfs", vec![1.0, 18.0])];
+        let rates = rates.map(|(place, rates)| (place.to_owned(), Transfer::Write, rates)).to_vec();
+        let result = ThroughputResult { rates, missing: Vec::new() };
+        assert_eq!(part(&result, "temporary", &["passthrough_hp", "bindfs"], Transfer::Write), 70.0);
+        assert!(part(&result, "temporary", &["disk"], Transfer::Write).is_nan());
+    }
+
+    #[test]
+    fn where_no_peer_is_there_the_goal_is_not_met() {
+        let rates = vec![("temporary".to_owned(), Transfer::Read, vec![5000.0])];
+        let result = ThroughputResult { rates, missing: vec!["passthrough_hp is not there".to_owned()] };
+        let plan = ThroughputPlan {
+            service: "s".into(),
+            pool: None,
+            pool_profile: "sata-ssd".to_owned(),
+            bytes: 1_000_000,
+            span: Duration::ZERO,
+            rounds: 1,
+            seed: 1,
+            passthrough_hp: None,
+            bindfs: None,
+        };
+        let lines = lines(&plan, &result);
+        assert!(lines[0].value.is_nan() && !lines[0].met && lines[0].detail.contains("is not there"));
+    }
+}

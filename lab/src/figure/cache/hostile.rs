@@ -1,0 +1,308 @@
+//! What a hostile tenant costs its neighbour in the cache. The neighbour makes, writes, reads and removes small files, one at a time, and
+//! each such round is timed: without anybody beside it, with the other at work in its own trees, and with the other doing the same to
+//! plain memory, which costs processor time alone.
+
+use super::service::{ServedTenant, Service, ServiceConfig};
+use crate::clock::boottime;
+use crate::disk::{Claim, RUNTIME_DIRECTORY, unmount};
+use crate::error::{At, LabError, Result};
+use crate::figure::race::wait_until;
+use crate::scene::Directory;
+use crate::workload::{Latency, Recorder};
+use minerva_model::Nanos;
+use rustix::mount::{MountFlags, mount};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use serde::Serialize;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+const NAMES: [&str; 2] = ["neighbour", "hostile"];
+/// Quotas of each.
+const QUOTA: u64 = 256 << 20;
+const FILES: u64 = 400_000;
+/// What the neighbour writes in a round.
+const WRITTEN: usize = 16 << 10;
+/// So many of the hostile tenant's threads work at once.
+const THREADS: u64 = 4;
+/// So many files are held open.
+const OPENED: u64 = 100_000;
+/// The other is at work, or has gone.
+const SETTLE: Nanos = Nanos::from_secs(1);
+
+/// What a hostile tenant does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Hostility {
+    /// Fills its tree, empties it, and fills it again.
+    Fills,
+    /// Holds 100,000 files open.
+    Opens,
+    /// Renames files and directories in circles.
+    Renames,
+    /// Makes, looks at and removes files.
+    Makes,
+}
+
+impl Hostility {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Fills, Self::Opens, Self::Renames, Self::Makes];
+}
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct HostilePlan {
+    /// `minerva-fs`.
+    pub service: PathBuf,
+    /// A directory on the disk for `stable`.
+    pub pool: PathBuf,
+    /// Length of each window.
+    pub window: Nanos,
+    /// How often everything is measured, in an order that is drawn.
+    pub rounds: u32,
+    /// Seed of the orders.
+    pub seed: u64,
+}
+
+/// A neighbour in a window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct HostileWindow {
+    /// How long its rounds took.
+    pub latency: Latency,
+    /// Rounds in which anything was refused.
+    pub errors: u64,
+    /// What the hostile tenant did meanwhile.
+    pub acts: u64,
+    /// And what it was refused.
+    pub refused: u64,
+}
+
+/// All windows of one kind of hostility: without it, with it in the service, and with it in plain memory; a set a round.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct HostileResult {
+    /// Which.
+    pub hostility: Hostility,
+    /// See the type.
+    pub windows: Vec<[HostileWindow; 3]>,
+}
+
+/// Measures all kinds in a drawn order. `told` hears which is next.
+pub fn cache_hostile(
+    plan: &HostilePlan,
+    interrupted: &AtomicBool,
+    told: &mut dyn FnMut(Hostility),
+) -> Result<Vec<HostileResult>> {
+    let name = format!("cachehostile-{}", std::process::id());
+    let folder = Directory::create(plan.pool.join(&name))?;
+    let tenants = NAMES.map(|name| ServedTenant {
+        name: name.to_owned(),
+        temporary_bytes: QUOTA,
+        stable_bytes: QUOTA,
+        files: FILES,
+    });
+    let config = ServiceConfig {
+        program: &plan.service,
+        name: name.clone(),
+        pool: folder.path(),
+        tenants: &tenants,
+        daemon: None,
+        group: None,
+    };
+    let mut service = Service::start(&config, interrupted)?;
+    // After the service's start, which is not to inherit it.
+    let _descriptors = Descriptors::raise();
+    let plain = Plain::mount(&format!("{name}-plain"))?;
+    let bed = Bed { plan, service: &service, plain: &plain.0, interrupted };
+    let mut random = fastrand::Rng::with_seed(plan.seed);
+    let mut results: Vec<HostileResult> =
+        Hostility::ALL.map(|hostility| HostileResult { hostility, windows: Vec::new() }).into();
+    for _ in 0..plan.rounds {
+        let mut order: Vec<usize> = (0..results.len()).collect();
+        random.shuffle(&mut order);
+        for index in order {
+            told(results[index].hostility);
+            let windows = bed.windows(results[index].hostility, &mut random)?;
+            results[index].windows.push(windows);
+        }
+    }
+    service.check()?;
+    service.end()?;
+    Ok(results)
+}
+
+struct Bed<'a> {
+    plan: &'a HostilePlan,
+    service: &'a Service,
+    plain: &'a Path,
+    interrupted: &'a AtomicBool,
+}
+
+impl Bed<'_> {
+    fn windows(&self, hostility: Hostility, random: &mut fastrand::Rng) -> Result<[HostileWindow; 3]> {
+        let mut order = [0, 1, 2];
+        random.shuffle(&mut order);
+        let mut windows: [HostileWindow; 3] = Default::default();
+        for which in order {
+            let at = match which {
+                0 => None,
+                1 => Some(self.service.tree(NAMES[1], "temporary")),
+                _ => Some(self.plain.to_owned()),
+            };
+            windows[which] = self.window(hostility, at.as_deref())?;
+        }
+        Ok(windows)
+    }
+
+    /// The neighbour for a while, beside a hostile one in this directory or without.
+    fn window(&self, hostility: Hostility, at: Option<&Path>) -> Result<HostileWindow> {
+        let (ends, acts, refused) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
+        let window = std::thread::scope(|scope| {
+            for number in at.iter().flat_map(|_| 0..THREADS) {
+                let (ends, acts, refused) = (&ends, &acts, &refused);
+                scope.spawn(move || {
+                    let Some(at) = at else { return };
+                    let directory = at.join(format!("h{number}"));
+                    let _ = fs::create_dir_all(&directory);
+                    hostility.go_on(&directory, &mut |done| {
+                        let counted = if done.is_ok() { acts } else { refused };
+                        counted.fetch_add(1, Ordering::Relaxed);
+                        !ends.load(Ordering::Relaxed)
+                    });
+                    let _ = fs::remove_dir_all(&directory);
+                });
+            }
+            let window = self.neighbour();
+            ends.store(true, Ordering::Relaxed);
+            window
+        });
+        let window = window?;
+        Ok(HostileWindow { acts: acts.into_inner(), refused: refused.into_inner(), ..window })
+    }
+
+    fn neighbour(&self) -> Result<HostileWindow> {
+        let tree = self.service.tree(NAMES[0], "temporary");
+        let end = wait_until(boottime() + SETTLE, self.interrupted)? + self.plan.window;
+        let (mut recorder, mut errors, mut buffer) = (Recorder::new(), 0, vec![0x5a; WRITTEN]);
+        while boottime() < end {
+            if self.interrupted.load(Ordering::Relaxed) {
+                return Err(LabError::Interrupted);
+            }
+            let before = boottime();
+            errors += u64::from(round(&tree.join("file"), &mut buffer).is_err());
+            recorder.record(boottime().since(before));
+        }
+        Ok(HostileWindow { latency: recorder.finish(), errors, ..HostileWindow::default() })
+    }
+}
+
+/// What is timed.
+fn round(path: &Path, buffer: &mut [u8]) -> io::Result<()> {
+    File::create(path)?.write_all(buffer)?;
+    File::open(path)?.read_exact(buffer)?;
+    fs::remove_file(path)
+}
+
+impl Hostility {
+    /// Goes on until `told`, which hears of each act, says that it is enough.
+    fn go_on(self, directory: &Path, told: &mut dyn FnMut(io::Result<()>) -> bool) {
+        match self {
+            Self::Fills => fill(directory, told),
+            Self::Opens => open(directory, told),
+            Self::Renames => rename(directory, told),
+            Self::Makes => while told(make(&directory.join("made"))) {},
+        }
+    }
+}
+
+fn fill(directory: &Path, told: &mut dyn FnMut(io::Result<()>) -> bool) {
+    let block = vec![0x5a; 1 << 20];
+    loop {
+        let Ok(mut file) = File::create(directory.join("full")) else { return };
+        loop {
+            let written = file.write_all(&block);
+            let is_full = written.is_err();
+            if !told(written) {
+                return;
+            }
+            if is_full {
+                break;
+            }
+        }
+    }
+}
+
+fn open(directory: &Path, told: &mut dyn FnMut(io::Result<()>) -> bool) {
+    let mut held = Vec::new();
+    for number in 0.. {
+        let done = if held.len() as u64 >= OPENED / THREADS {
+            // All are open: now the same ones are looked at again.
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            fs::metadata(directory.join("0")).map(drop)
+        } else {
+            File::create(directory.join(number.to_string())).map(|file| held.push(file))
+        };
+        if !told(done) {
+            return;
+        }
+    }
+}
+
+fn rename(directory: &Path, told: &mut dyn FnMut(io::Result<()>) -> bool) {
+    let paths = ["a", "b", "c"].map(|name| directory.join(name));
+    let _ = fs::create_dir_all(paths[0].join("deep/deeper"));
+    let _ = File::create(paths[0].join("deep/deeper/file"));
+    for step in 0.. {
+        if !told(fs::rename(&paths[step % 3], &paths[(step + 1) % 3])) {
+            return;
+        }
+    }
+}
+
+fn make(path: &Path) -> io::Result<()> {
+    drop(File::create(path)?);
+    fs::metadata(path)?;
+    fs::remove_file(path)
+}
+
+/// Plain memory, of the same size.
+struct Plain(PathBuf, #[expect(dead_code, reason = "holds the name")] Claim);
+
+impl Plain {
+    fn mount(name: &str) -> Result<Self> {
+        let claim = Claim::take(name)?;
+        let at = Path::new(RUNTIME_DIRECTORY).join(name).join("mount");
+        mount("minerva-lab", &at, "tmpfs", MountFlags::NODEV, c"size=256m,mode=0700")
+            .map_err(io::Error::from)
+            .at("mount memory at", &at)?;
+        Ok(Self(at, claim))
+    }
+}
+
+impl Drop for Plain {
+    fn drop(&mut self) {
+        unmount(&self.0);
+    }
+}
+
+/// This process may have as many files open as the hostile tenant wants, for as long as this is held.
+struct Descriptors(Rlimit);
+
+impl Descriptors {
+    fn raise() -> Self {
+        let before = getrlimit(Resource::Nofile);
+        let wanted = Some(2 * OPENED);
+        // Where that is not allowed the hostile tenant is refused by its own limit, and says so.
+        let _ = setrlimit(
+            Resource::Nofile,
+            Rlimit { current: wanted, maximum: before.maximum.map(|most| most.max(2 * OPENED)) },
+        );
+        Self(before)
+    }
+}
+
+impl Drop for Descriptors {
+    fn drop(&mut self) {
+        let _ = setrlimit(Resource::Nofile, self.0);
+    }
+}
