@@ -168,7 +168,6 @@ fn what_work_was_measured_to_cost_others_changes_the_plan() {
     let before = plan_with(25_000.0, None);
     // A second of it costs them two of theirs: a quarter may be taken, so more of it is done while they are busy most.
     let after = plan_with(25_000.0, Some(2.0));
-    println!("before {before:?}, after {after:?}");
     let ((first, most, 0), false, BackgroundPace::Gaps) = before else { panic!("{before:?}") };
     // It is taken from now on, because later a quarter of the time would not make up for it; half would, and could wait.
     let ((first_after, most_after, 0), false, BackgroundPace::Share(250)) = after else { panic!("{after:?}") };
