@@ -88,6 +88,12 @@ impl Disks {
         let mut now = BTreeMap::new();
         for name in names {
             let folder = roots.sys.join("block").join(&name);
+            let backing_file =
+                if name.starts_with("loop") { reader.line(&folder.join("loop/backing_file")) } else { String::new() };
+            // Looked at first: a host has many loop devices without a file, and nothing else is read of them.
+            if name.starts_with("loop") && backing_file.is_empty() {
+                continue;
+            }
             let id = match number(&folder, reader) {
                 Ok(Some(id)) => id,
                 Ok(None) => continue,
@@ -98,10 +104,7 @@ impl Disks {
                     continue;
                 }
             };
-            let incarnation = incarnation(&folder, &name, reader);
-            if name.starts_with("loop") && incarnation.backing_file.is_empty() {
-                continue;
-            }
+            let incarnation = incarnation(&folder, backing_file, reader);
             let same = self.known.get(&id).filter(|known| known.incarnation == incarnation);
             let stacked_on = match same {
                 Some(known) => known.device.facts.stacked_on.clone(),
@@ -156,9 +159,7 @@ fn number(folder: &Path, reader: &mut Reader) -> Result<Option<DeviceId>, Errno>
     }
 }
 
-fn incarnation(folder: &Path, name: &str, reader: &mut Reader) -> Incarnation {
-    let backing_file =
-        if name.starts_with("loop") { reader.line(&folder.join("loop/backing_file")) } else { String::new() };
+fn incarnation(folder: &Path, backing_file: String, reader: &mut Reader) -> Incarnation {
     let slaves = std::fs::read_dir(folder.join("slaves")).into_iter().flatten().flatten();
     let mut slaves: Vec<String> = slaves.filter_map(|entry| entry.file_name().into_string().ok()).collect();
     slaves.sort();

@@ -34,6 +34,7 @@ mod guests;
 mod hidden;
 mod identity;
 mod images;
+mod listing;
 mod machines;
 mod mounts;
 mod observer;

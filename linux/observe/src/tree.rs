@@ -1,6 +1,7 @@
 //! The groups of the hierarchy as they were last seen, and what changed since.
 //!
-//! Telling changes costs one `stat` a group: a kernfs directory's link count is two and one for each child, so that a child
+//! Telling changes costs one `stat` a group, or, where many lie right below one, a listing of that one, which has their inodes: a
+//! kernfs directory's link count is two and one for each child, so that a child
 //! made or removed changes it, and a child replaced by another of its name has another inode. A child removed and a different
 //! one made between two looks leaves the count alone, but the one that is gone is missed by name and its parent is listed
 //! again. Nothing is left to miss. The modification time would not do: on Linux 6.18 it stands still while children come
@@ -8,24 +9,25 @@
 //! another. All directories are listed again once in [`LIST_ALL_SLICES`] all the same, for file systems that are not kernfs.
 
 use crate::classify::{Class, NAMED_PARENT_DEFAULT, Part, classify};
-use crate::read::{DirectoryFacts, Reader, directory_facts, open_below};
+use crate::listing::{Crowds, directories_in};
+use crate::read::{DirectoryFacts, Reader, directory_facts};
 use crate::skips::Skips;
 use minerva_model::{CgroupRef, CgroupVersion, TenantKind};
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{FileType, OFlags, RawDir};
 use std::collections::{BTreeMap, BTreeSet};
-use std::mem::MaybeUninit;
 
 /// Every so many looks all directories are listed whatever their link counts say.
 const LIST_ALL_SLICES: u32 = 60;
+/// Groups right below one that has this many are told by listing it, which then costs less than a `stat` for each.
+const CROWD: usize = 32;
+/// A `stat` shows too who may make groups in them: it is made for each of them once in this many looks.
+const CROWD_LOOKS: usize = 8;
 /// Groups deeper than this belong to the one at this depth.
 const DEPTH_MAX: usize = 24;
 /// Groups beyond this many are not looked at: whoever may make groups must not be able to exhaust Minerva.
 const NODES_MAX: usize = 50_000;
 /// The same below one group in which somebody besides root may make groups, so that no user can keep the others' from being seen.
 const DELEGATED_NODES_MAX: usize = 2_000;
-/// Room for one `getdents` call.
-const LISTING_BYTES: usize = 32 << 10;
 
 /// One group.
 #[derive(Debug)]
@@ -72,7 +74,7 @@ impl Tree {
     pub(crate) fn look(&mut self, reader: &mut Reader, skips: &mut Skips) -> BTreeSet<String> {
         let mut gone = BTreeSet::new();
         self.delegated.clear();
-        let mut to_list = self.compare(reader, &mut gone);
+        let mut to_list = self.compare(reader, skips, &mut gone);
         for path in gone.clone() {
             self.remove(&path, &mut gone);
         }
@@ -88,9 +90,14 @@ impl Tree {
     }
 
     /// Compares every known group with what stands there now; the answer is the directories to list again.
-    fn compare(&mut self, reader: &mut Reader, gone: &mut BTreeSet<String>) -> Vec<String> {
+    fn compare(&mut self, reader: &mut Reader, skips: &mut Skips, gone: &mut BTreeSet<String>) -> Vec<String> {
+        let crowds = self.crowds(skips);
         let mut to_list = Vec::new();
-        for (path, node) in &mut self.nodes {
+        for (number, (path, node)) in self.nodes.iter_mut().enumerate() {
+            let is_due = number % CROWD_LOOKS == self.looks as usize % CROWD_LOOKS;
+            if !is_due && !node.holds() && crowds.has(path, node.facts.inode) {
+                continue;
+            }
             let now = directory_facts(&self.root, path);
             let same = now.filter(|now| now.inode == node.facts.inode);
             let Some(now) = same else {
@@ -113,6 +120,15 @@ impl Tree {
             }
         }
         to_list
+    }
+
+    /// What groups with many right below them list now. One that has far more than are known, which may be the doing of a user, is
+    /// not listed again and again.
+    fn crowds(&self, skips: &mut Skips) -> Crowds {
+        let is_crowded =
+            |node: &Node| node.holds() && node.children >= CROWD && node.facts.links <= 2 * node.children as u64;
+        let crowded = self.nodes.iter().filter(|(_, node)| is_crowded(node));
+        Crowds::list(&self.root, crowded.map(|(path, _)| path.as_str()), skips)
     }
 
     fn add_root(&mut self) {
@@ -171,7 +187,7 @@ impl Tree {
             return;
         }
         let delegated_from = delegated_from(&self.nodes, path).map(|cgroup| cgroup.path);
-        for name in self.directories_in(path, skips) {
+        for (name, _) in directories_in(&self.root, path, skips) {
             let child = if path.is_empty() { name } else { format!("{path}/{name}") };
             if self.nodes.contains_key(&child) {
                 continue;
@@ -227,44 +243,12 @@ impl Tree {
         if !path.ends_with(".slice") || self.nodes.get(path).is_none_or(|node| node.class.kind != TenantKind::Service) {
             return;
         }
-        let would_be = |name: &String| classify(&format!("{path}/{name}"), &self.named_parent).part != Part::Nobody;
-        let hidden = self.directories_in(path, skips).iter().filter(|name| would_be(name)).count();
+        let would_be =
+            |(name, _): &(String, u64)| classify(&format!("{path}/{name}"), &self.named_parent).part != Part::Nobody;
+        let hidden = directories_in(&self.root, path, skips).iter().filter(|name| would_be(name)).count();
         if let Some(node) = self.nodes.get_mut(path) {
             node.hidden = hidden;
         }
-    }
-
-    /// Names of the directories in a directory. Links are not followed and not listed.
-    fn directories_in(&self, path: &str, skips: &mut Skips) -> Vec<String> {
-        let mut names = Vec::new();
-        let directory = match open_below(self.root.as_fd(), path, OFlags::RDONLY | OFlags::DIRECTORY) {
-            Ok(directory) => directory,
-            Err(error) => {
-                skips.unreadable("cgroup directories", path, error);
-                return names;
-            }
-        };
-        let mut room = [MaybeUninit::uninit(); LISTING_BYTES];
-        let mut entries = RawDir::new(directory, &mut room);
-        while let Some(entry) = entries.next() {
-            let entry = match entry {
-                Ok(entry) => entry,
-                Err(error) => {
-                    skips.unreadable("cgroup directories", path, error);
-                    break;
-                }
-            };
-            // A file system that does not tell the type is asked by the `stat` that follows.
-            if !matches!(entry.file_type(), FileType::Directory | FileType::Unknown) {
-                continue;
-            }
-            match entry.file_name().to_str() {
-                Ok("." | "..") => {}
-                Ok(name) => names.push(name.to_owned()),
-                Err(_) => skips.note("cgroup directories", 1, || format!("name in {path:?} is not UTF-8")),
-            }
-        }
-        names
     }
 }
 

@@ -233,6 +233,30 @@ fn a_real_group_that_vanishes_between_the_looks_is_no_news_and_its_name_comes_ba
 }
 
 #[test]
+fn of_many_real_groups_right_below_one_each_is_seen_to_come_to_go_and_to_be_another_of_its_name() {
+    let Some((roots, group)) = Group::new() else { return };
+    let children: Vec<PathBuf> = (0..100).map(|index| group.make(&format!("t{index}"))).collect();
+    let mut observer = Observer::new(roots, &[]).unwrap();
+    let first = group.mine(&observer.discover());
+    assert_eq!(first.len(), 100);
+    let named = |name: &str| first.iter().find(|tenant| tenant.cgroup.path.ends_with(name)).unwrap();
+    for (index, child) in children.iter().enumerate().take(20) {
+        let events = observer.discover();
+        assert!(group.mine(&events).is_empty(), "nothing changed");
+        fs::remove_dir(child).unwrap();
+        // The link count of the group above is as before: another one of the name, one of another name, or none.
+        let made = [Some(format!("t{index}")), Some(format!("u{index}")), None][index % 3].clone();
+        made.iter().for_each(|name| drop(group.make(name)));
+        let events = observer.discover();
+        assert!(events.contains(&Event::TenantGone(named(&format!("/t{index}")).id)), "{index}: {events:?}");
+        let came = group.mine(&events);
+        assert_eq!(came.len(), made.iter().len(), "{index}: {events:?}");
+        let is_named = |tenant: &Tenant| made.iter().any(|name| tenant.cgroup.path.ends_with(&format!("/{name}")));
+        assert!(came.iter().all(is_named), "{index}: {came:?}");
+    }
+}
+
+#[test]
 fn a_real_process_is_seen_to_use_things() {
     let Some((roots, group)) = Group::new() else { return };
     let child = group.make("sleeper");
