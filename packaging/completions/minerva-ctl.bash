@@ -28,6 +28,9 @@ _minerva__ctl() {
             minerva__ctl,boost)
                 cmd="minerva__ctl__subcmd__boost"
                 ;;
+            minerva__ctl,cache)
+                cmd="minerva__ctl__subcmd__cache"
+                ;;
             minerva__ctl,config)
                 cmd="minerva__ctl__subcmd__config"
                 ;;
@@ -145,6 +148,54 @@ _minerva__ctl() {
             minerva__ctl__subcmd__background__subcmd__help,resume)
                 cmd="minerva__ctl__subcmd__background__subcmd__help__subcmd__resume"
                 ;;
+            minerva__ctl__subcmd__cache,deferred)
+                cmd="minerva__ctl__subcmd__cache__subcmd__deferred"
+                ;;
+            minerva__ctl__subcmd__cache,drop)
+                cmd="minerva__ctl__subcmd__cache__subcmd__drop"
+                ;;
+            minerva__ctl__subcmd__cache,explain)
+                cmd="minerva__ctl__subcmd__cache__subcmd__explain"
+                ;;
+            minerva__ctl__subcmd__cache,flush)
+                cmd="minerva__ctl__subcmd__cache__subcmd__flush"
+                ;;
+            minerva__ctl__subcmd__cache,help)
+                cmd="minerva__ctl__subcmd__cache__subcmd__help"
+                ;;
+            minerva__ctl__subcmd__cache,put)
+                cmd="minerva__ctl__subcmd__cache__subcmd__put"
+                ;;
+            minerva__ctl__subcmd__cache,status)
+                cmd="minerva__ctl__subcmd__cache__subcmd__status"
+                ;;
+            minerva__ctl__subcmd__cache,top)
+                cmd="minerva__ctl__subcmd__cache__subcmd__top"
+                ;;
+            minerva__ctl__subcmd__cache__subcmd__help,deferred)
+                cmd="minerva__ctl__subcmd__cache__subcmd__help__subcmd__deferred"
+                ;;
+            minerva__ctl__subcmd__cache__subcmd__help,drop)
+                cmd="minerva__ctl__subcmd__cache__subcmd__help__subcmd__drop"
+                ;;
+            minerva__ctl__subcmd__cache__subcmd__help,explain)
+                cmd="minerva__ctl__subcmd__cache__subcmd__help__subcmd__explain"
+                ;;
+            minerva__ctl__subcmd__cache__subcmd__help,flush)
+                cmd="minerva__ctl__subcmd__cache__subcmd__help__subcmd__flush"
+                ;;
+            minerva__ctl__subcmd__cache__subcmd__help,help)
+                cmd="minerva__ctl__subcmd__cache__subcmd__help__subcmd__help"
+                ;;
+            minerva__ctl__subcmd__cache__subcmd__help,put)
+                cmd="minerva__ctl__subcmd__cache__subcmd__help__subcmd__put"
+                ;;
+            minerva__ctl__subcmd__cache__subcmd__help,status)
+                cmd="minerva__ctl__subcmd__cache__subcmd__help__subcmd__status"
+                ;;
+            minerva__ctl__subcmd__cache__subcmd__help,top)
+                cmd="minerva__ctl__subcmd__cache__subcmd__help__subcmd__top"
+                ;;
             minerva__ctl__subcmd__config,check)
                 cmd="minerva__ctl__subcmd__config__subcmd__check"
                 ;;
@@ -202,6 +253,9 @@ _minerva__ctl() {
             minerva__ctl__subcmd__disk,set)
                 cmd="minerva__ctl__subcmd__disk__subcmd__set"
                 ;;
+            minerva__ctl__subcmd__disk,top)
+                cmd="minerva__ctl__subcmd__disk__subcmd__top"
+                ;;
             minerva__ctl__subcmd__disk__subcmd__help,add)
                 cmd="minerva__ctl__subcmd__disk__subcmd__help__subcmd__add"
                 ;;
@@ -222,6 +276,9 @@ _minerva__ctl() {
                 ;;
             minerva__ctl__subcmd__disk__subcmd__help,set)
                 cmd="minerva__ctl__subcmd__disk__subcmd__help__subcmd__set"
+                ;;
+            minerva__ctl__subcmd__disk__subcmd__help,top)
+                cmd="minerva__ctl__subcmd__disk__subcmd__help__subcmd__top"
                 ;;
             minerva__ctl__subcmd__forecast,evaluate)
                 cmd="minerva__ctl__subcmd__forecast__subcmd__evaluate"
@@ -246,6 +303,9 @@ _minerva__ctl() {
                 ;;
             minerva__ctl__subcmd__help,boost)
                 cmd="minerva__ctl__subcmd__help__subcmd__boost"
+                ;;
+            minerva__ctl__subcmd__help,cache)
+                cmd="minerva__ctl__subcmd__help__subcmd__cache"
                 ;;
             minerva__ctl__subcmd__help,config)
                 cmd="minerva__ctl__subcmd__help__subcmd__config"
@@ -334,6 +394,27 @@ _minerva__ctl() {
             minerva__ctl__subcmd__help__subcmd__background,resume)
                 cmd="minerva__ctl__subcmd__help__subcmd__background__subcmd__resume"
                 ;;
+            minerva__ctl__subcmd__help__subcmd__cache,deferred)
+                cmd="minerva__ctl__subcmd__help__subcmd__cache__subcmd__deferred"
+                ;;
+            minerva__ctl__subcmd__help__subcmd__cache,drop)
+                cmd="minerva__ctl__subcmd__help__subcmd__cache__subcmd__drop"
+                ;;
+            minerva__ctl__subcmd__help__subcmd__cache,explain)
+                cmd="minerva__ctl__subcmd__help__subcmd__cache__subcmd__explain"
+                ;;
+            minerva__ctl__subcmd__help__subcmd__cache,flush)
+                cmd="minerva__ctl__subcmd__help__subcmd__cache__subcmd__flush"
+                ;;
+            minerva__ctl__subcmd__help__subcmd__cache,put)
+                cmd="minerva__ctl__subcmd__help__subcmd__cache__subcmd__put"
+                ;;
+            minerva__ctl__subcmd__help__subcmd__cache,status)
+                cmd="minerva__ctl__subcmd__help__subcmd__cache__subcmd__status"
+                ;;
+            minerva__ctl__subcmd__help__subcmd__cache,top)
+                cmd="minerva__ctl__subcmd__help__subcmd__cache__subcmd__top"
+                ;;
             minerva__ctl__subcmd__help__subcmd__config,check)
                 cmd="minerva__ctl__subcmd__help__subcmd__config__subcmd__check"
                 ;;
@@ -364,6 +445,9 @@ _minerva__ctl() {
             minerva__ctl__subcmd__help__subcmd__disk,set)
                 cmd="minerva__ctl__subcmd__help__subcmd__disk__subcmd__set"
                 ;;
+            minerva__ctl__subcmd__help__subcmd__disk,top)
+                cmd="minerva__ctl__subcmd__help__subcmd__disk__subcmd__top"
+                ;;
             minerva__ctl__subcmd__help__subcmd__forecast,evaluate)
                 cmd="minerva__ctl__subcmd__help__subcmd__forecast__subcmd__evaluate"
                 ;;
@@ -389,7 +473,7 @@ _minerva__ctl() {
 
     case "${cmd}" in
         minerva__ctl)
-            opts="-h -V --json --socket --config --help --version status top explain forecast doctor restore record replay config reload disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help"
+            opts="-h -V --json --socket --config --help --version status top explain forecast doctor restore record replay config reload cache disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -866,6 +950,324 @@ _minerva__ctl() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        minerva__subcmd__ctl__subcmd__cache)
+            opts="-h --server --json --socket --config --help put deferred flush status top explain drop help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --server)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --socket)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__cache__subcmd__deferred)
+            opts="-h --json --socket --config --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --socket)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__cache__subcmd__drop)
+            opts="-h --json --socket --config --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --socket)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__cache__subcmd__explain)
+            opts="-h --json --socket --config --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --socket)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__cache__subcmd__flush)
+            opts="-h --no-wait --json --socket --config --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --socket)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__cache__subcmd__help)
+            opts="put deferred flush status top explain drop help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__cache__subcmd__help__subcmd__deferred)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__cache__subcmd__help__subcmd__drop)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__cache__subcmd__help__subcmd__explain)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__cache__subcmd__help__subcmd__flush)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__cache__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__cache__subcmd__help__subcmd__put)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__cache__subcmd__help__subcmd__status)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__cache__subcmd__help__subcmd__top)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__cache__subcmd__put)
+            opts="-h --from --pool --tenant --json --socket --config --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --from)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pool)
+                    COMPREPLY=($(compgen -W "stable temporary" -- "${cur}"))
+                    return 0
+                    ;;
+                --tenant)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --socket)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__cache__subcmd__status)
+            opts="-h --json --socket --config --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --socket)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__cache__subcmd__top)
+            opts="-h --once --json --socket --config --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --socket)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         minerva__subcmd__ctl__subcmd__config)
             opts="-h --json --socket --config --help check default help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -1131,7 +1533,7 @@ _minerva__ctl() {
             return 0
             ;;
         minerva__subcmd__ctl__subcmd__disk)
-            opts="-h --server --json --socket --config --help list add set remove resize attach-line help"
+            opts="-h --server --json --socket --config --help list top add set remove resize attach-line help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1253,7 +1655,7 @@ _minerva__ctl() {
             return 0
             ;;
         minerva__subcmd__ctl__subcmd__disk__subcmd__help)
-            opts="list add set remove resize attach-line help"
+            opts="list top add set remove resize attach-line help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1351,6 +1753,20 @@ _minerva__ctl() {
             return 0
             ;;
         minerva__subcmd__ctl__subcmd__disk__subcmd__help__subcmd__set)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__disk__subcmd__help__subcmd__top)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1485,6 +1901,32 @@ _minerva__ctl() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --server)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --socket)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__disk__subcmd__top)
+            opts="-h --once --server --json --socket --config --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 --server)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1705,7 +2147,7 @@ _minerva__ctl() {
             return 0
             ;;
         minerva__subcmd__ctl__subcmd__help)
-            opts="status top explain forecast doctor restore record replay config reload disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help"
+            opts="status top explain forecast doctor restore record replay config reload cache disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1886,6 +2328,118 @@ _minerva__ctl() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        minerva__subcmd__ctl__subcmd__help__subcmd__cache)
+            opts="put deferred flush status top explain drop"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__help__subcmd__cache__subcmd__deferred)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__help__subcmd__cache__subcmd__drop)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__help__subcmd__cache__subcmd__explain)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__help__subcmd__cache__subcmd__flush)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__help__subcmd__cache__subcmd__put)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__help__subcmd__cache__subcmd__status)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__help__subcmd__cache__subcmd__top)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         minerva__subcmd__ctl__subcmd__help__subcmd__config)
             opts="check default"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -1971,7 +2525,7 @@ _minerva__ctl() {
             return 0
             ;;
         minerva__subcmd__ctl__subcmd__help__subcmd__disk)
-            opts="list add set remove resize attach-line"
+            opts="list top add set remove resize attach-line"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2055,6 +2609,20 @@ _minerva__ctl() {
             return 0
             ;;
         minerva__subcmd__ctl__subcmd__help__subcmd__disk__subcmd__set)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__help__subcmd__disk__subcmd__top)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -2617,7 +3185,7 @@ _minerva__ctl() {
             return 0
             ;;
         minerva__subcmd__ctl__subcmd__run)
-            opts="-h --name --weight --priority --job --bytes --when --deadline --begin-by --access --device --json --socket --config --help"
+            opts="-h --name --weight --priority --job --bytes --when --deadline --begin-by --access --device --tag --stream --json --socket --config --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2660,6 +3228,14 @@ _minerva__ctl() {
                     return 0
                     ;;
                 --device)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tag)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --stream)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -24,121 +24,177 @@ function __fish_minerva_ctl_using_subcommand
     contains -- $cmd[1] $argv
 end
 
-complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -s V -l version -d 'Print version'
 complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "status" -d 'Show the daemon, its disks, and the latest findings'
 complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "top" -d 'Watch tenants and disks live; q quits'
-complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "explain" -d 'Say why a tenant has its share of each disk'
-complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "forecast" -d 'Show what a tenant is expected to do on each disk, and what it was expected to do before beside what then came'
-complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "doctor" -d 'Say for each disk and mount whether a weight will bite, why, and what to do; works without the daemon'
+complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "explain" -d 'Explain a tenant\'s share of each disk'
+complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "forecast" -d 'Show what a tenant is expected to do on each disk, and compare earlier forecasts with what it did'
+complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "doctor" -d 'Check for each disk and mount whether weights take effect, and if not, why and what to do; works without the daemon'
 complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "restore" -d 'Put every knob back as it was before Minerva; works without the daemon'
-complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "record" -d 'Record what the engine is told and what it wants, to replay it later'
+complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "record" -d 'Record the engine\'s input and output, to replay it later'
 complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "replay" -d 'Replay a recording and compare every effect byte for byte; works without the daemon'
-complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "config" -d 'Judge or print the operator\'s file'
-complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "reload" -d 'Have the daemon read the operator\'s file again'
+complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "config" -d 'Check or print the operator\'s file'
+complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "reload" -d 'Make the daemon read the operator\'s file again'
+complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "cache" -d 'Show and manage the pool of memory and fast disk that minerva-fs serves, and the files in it that are still to be moved'
 complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "disk" -d 'Show and change the disks of guests that minerva-blk serves, while guests run'
-complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "run" -d 'Start a command as a tenant of its own, or as one that takes part'
-complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "rm" -d 'Delete files, and with -r directories with all that is in them, at a pace that others on the disk hardly feel'
-complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "jobs" -d 'Show batch jobs: which run, what they did so far, how long they still need, who goes first and why; and what is known of names'
-complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "background" -d 'Register work that can wait, see how far it is, and the plan for it'
-complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "attach" -d 'Make a running process, with the children it will have, a tenant of its own'
-complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "priority" -d 'Step back so that others are served first, or come back; earns credits'
-complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "credits" -d 'Show the credits that the caller\'s account holds, and how it came by them; as the operator, give or take some'
-complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "boost" -d 'Spend credits for high priority, from now on'
+complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "run" -d 'Start a command as a tenant of its own, or make requests for it'
+complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "rm" -d 'Delete files, or with -r whole directories, without noticeably slowing others on the disk'
+complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "jobs" -d 'Show batch jobs: which are running, their progress and remaining time, which goes first and why, and what earlier runs did'
+complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "background" -d 'Register work that can wait, and show its progress and the plan for it'
+complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "attach" -d 'Make a running process and its future children a tenant of their own'
+complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "priority" -d 'Step back so that others are served first, which earns credits, or return to normal'
+complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "credits" -d 'Show the credits of the caller\'s account and where they came from; as the operator, give or take credits'
+complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "boost" -d 'Buy high priority with credits, starting now'
 complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "when" -d 'Ask when an operation may begin, and wait until then'
-complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "whoami" -d 'Show who the server takes the caller for, and what is in force for it'
-complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "audit" -d 'Show what tenants asked for and were answered, and every credit earned and spent'
+complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "whoami" -d 'Show which tenant the server identifies the caller as, and what is in force for it'
+complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "audit" -d 'Show tenants\' requests and the answers, and all credits earned and spent'
 complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "probe-reader" -d 'One of the readers of a probe or a comparison'
 complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "generate" -d 'Write manual pages and shell completions, for packagers'
 complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand status" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand status" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand status" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand status" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand status" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand status" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand status" -s h -l help -d 'Print help'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand top" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand top" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand top" -l once -d 'Print one slice as text and end'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand top" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand top" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand top" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand top" -l once -d 'Print one slice as text and exit'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand top" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand top" -s h -l help -d 'Print help'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand explain" -l at -d 'When: 2026-03-01T14:30:00Z, "2026-03-01 14:30", 14:30, "10 minutes ago" [default: now]' -r
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand explain" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand explain" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand explain" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand explain" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand explain" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand explain" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand explain" -s h -l help -d 'Print help'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and not __fish_seen_subcommand_from evaluate help" -l horizon -d 'The day or the week ahead of a disk or a group, in place of the seconds ahead of a tenant' -r -f -a "day\t''
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and not __fish_seen_subcommand_from evaluate help" -l horizon -d 'Show the next day or week of a disk or a group instead of the next seconds of a tenant' -r -f -a "day\t''
 week\t''"
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and not __fish_seen_subcommand_from evaluate help" -l html -d 'Write it as a page to this file' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and not __fish_seen_subcommand_from evaluate help" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and not __fish_seen_subcommand_from evaluate help" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and not __fish_seen_subcommand_from evaluate help" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and not __fish_seen_subcommand_from evaluate help" -l html -d 'Write a page to this file' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and not __fish_seen_subcommand_from evaluate help" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and not __fish_seen_subcommand_from evaluate help" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and not __fish_seen_subcommand_from evaluate help" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and not __fish_seen_subcommand_from evaluate help" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and not __fish_seen_subcommand_from evaluate help" -a "evaluate" -d 'Backtest every model on a recording, or on a CSV or Parquet file of one\'s own; works without the daemon'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and not __fish_seen_subcommand_from evaluate help" -a "evaluate" -d 'Backtest every model on a recording, or on your own CSV or Parquet file; works without the daemon'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and not __fish_seen_subcommand_from evaluate help" -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and __fish_seen_subcommand_from evaluate" -l time -d 'The column with the time [default: one called time, timestamp or date; without it each row is a step]' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and __fish_seen_subcommand_from evaluate" -l column -d 'Only this column; can be given several times [default: every column of numbers]' -r
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and __fish_seen_subcommand_from evaluate" -l by -d 'Rows with the same value of this column are series of their own' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and __fish_seen_subcommand_from evaluate" -l by -d 'Rows with the same value in this column form a separate series' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and __fish_seen_subcommand_from evaluate" -l step -d 'The length of a step [default: the median time from row to row, or 1s]' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and __fish_seen_subcommand_from evaluate" -l report -d 'Write a report with plots: forecasts, autocorrelations, decomposition' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and __fish_seen_subcommand_from evaluate" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and __fish_seen_subcommand_from evaluate" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and __fish_seen_subcommand_from evaluate" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and __fish_seen_subcommand_from evaluate" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and __fish_seen_subcommand_from evaluate" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and __fish_seen_subcommand_from evaluate" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and __fish_seen_subcommand_from evaluate" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and __fish_seen_subcommand_from help" -f -a "evaluate" -d 'Backtest every model on a recording, or on a CSV or Parquet file of one\'s own; works without the daemon'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and __fish_seen_subcommand_from help" -f -a "evaluate" -d 'Backtest every model on a recording, or on your own CSV or Parquet file; works without the daemon'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand forecast; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l rounds -d 'How often the comparison goes through all arms' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l rounds -d 'Rounds of the comparison' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l device -d 'Only this disk, such as sda' -r
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l mount -d 'Only the disk under this path' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l seconds -d 'How long the probe reads, or each arm of the comparison in each round' -r
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l probe -d 'Prove it: two tenants read from the disk at 8:1 for some seconds. Nothing is written to the disk'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l compare -d 'What each elevator would give here: two heavy readers beside a light one under each arm. Nothing is written to the disk'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l change-elevator -d 'Let the comparison try the other elevators as well, and put back the one in force, with its settings and weights'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l mount -d 'Only the disk that holds this path' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l seconds -d 'How long the probe reads, or each part of the comparison in each round' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l probe -d 'Test it: two tenants read from the disk at 8:1 for some seconds. Nothing is written to the disk'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l compare -d 'Compare elevators here: two heavy readers beside a light one under each. Nothing is written to the disk'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l change-elevator -d 'Let the comparison try the other elevators as well, and then put the present one back, with its settings and weights'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand doctor" -s h -l help -d 'Print help'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand restore" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand restore" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand restore" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand restore" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand restore" -l if-daemon-gone -d 'Do nothing while a daemon runs; for the unit\'s ExecStopPost='
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand restore" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand restore" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand restore" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand record" -l for -d 'How long; without it until interrupted' -r
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand record" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand record" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand record" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand record" -l for -d 'How long [default: until interrupted]' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand record" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand record" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand record" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand record" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand replay" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand replay" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand replay" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand replay" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand replay" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand replay" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand replay" -s h -l help -d 'Print help'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and not __fish_seen_subcommand_from check default help" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and not __fish_seen_subcommand_from check default help" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and not __fish_seen_subcommand_from check default help" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and not __fish_seen_subcommand_from check default help" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and not __fish_seen_subcommand_from check default help" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and not __fish_seen_subcommand_from check default help" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and not __fish_seen_subcommand_from check default help" -s h -l help -d 'Print help'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and not __fish_seen_subcommand_from check default help" -f -a "check" -d 'Judge a file; errors point at the place'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and not __fish_seen_subcommand_from check default help" -f -a "default" -d 'Print a file with every setting at its default, explained'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and not __fish_seen_subcommand_from check default help" -f -a "check" -d 'Check a file; errors point at the line and column'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and not __fish_seen_subcommand_from check default help" -f -a "default" -d 'Print a file with every setting, its default and its meaning'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and not __fish_seen_subcommand_from check default help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and __fish_seen_subcommand_from check" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and __fish_seen_subcommand_from check" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and __fish_seen_subcommand_from check" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and __fish_seen_subcommand_from check" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and __fish_seen_subcommand_from check" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and __fish_seen_subcommand_from check" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and __fish_seen_subcommand_from default" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and __fish_seen_subcommand_from default" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and __fish_seen_subcommand_from default" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and __fish_seen_subcommand_from default" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and __fish_seen_subcommand_from default" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and __fish_seen_subcommand_from default" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and __fish_seen_subcommand_from default" -s h -l help -d 'Print help'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "check" -d 'Judge a file; errors point at the place'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "default" -d 'Print a file with every setting at its default, explained'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "check" -d 'Check a file; errors point at the line and column'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "default" -d 'Print a file with every setting, its default and its meaning'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand reload" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand reload" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand reload" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand reload" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand reload" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand reload" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand reload" -s h -l help -d 'Print help'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and not __fish_seen_subcommand_from put deferred flush status top explain drop help" -l server -d 'The service\'s socket [default: MINERVA_CACHE_SOCKET, else /run/minerva-fs/control.sock]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and not __fish_seen_subcommand_from put deferred flush status top explain drop help" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and not __fish_seen_subcommand_from put deferred flush status top explain drop help" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and not __fish_seen_subcommand_from put deferred flush status top explain drop help" -l json -d 'Print JSON, one object per line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and not __fish_seen_subcommand_from put deferred flush status top explain drop help" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and not __fish_seen_subcommand_from put deferred flush status top explain drop help" -f -a "put" -d 'Write a file by way of the pool: it is at its place at once, as a link, and is moved there when the disk there is quiet'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and not __fish_seen_subcommand_from put deferred flush status top explain drop help" -f -a "deferred" -d 'Show the files that wait for their place, and why'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and not __fish_seen_subcommand_from put deferred flush status top explain drop help" -f -a "flush" -d 'Move files now, slowly where others use the disk, and wait until they are at their place'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and not __fish_seen_subcommand_from put deferred flush status top explain drop help" -f -a "status" -d 'Show who uses how much of which pool, and what waits'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and not __fish_seen_subcommand_from put deferred flush status top explain drop help" -f -a "top" -d 'The same, live, with the files that wait; Ctrl-C ends it'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and not __fish_seen_subcommand_from put deferred flush status top explain drop help" -f -a "explain" -d 'Say where a file lies, why, and what happens next'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and not __fish_seen_subcommand_from put deferred flush status top explain drop help" -f -a "drop" -d 'Remove a deferred file to which no link leads any more'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and not __fish_seen_subcommand_from put deferred flush status top explain drop help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from put" -l from -d 'What to write [default: standard input]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from put" -l pool -d 'In which pool it waits; what is in temporary is lost by a restart of the machine' -r -f -a "stable\t''
+temporary\t''"
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from put" -l tenant -d 'As which tenant, for root and for users who are several' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from put" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from put" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from put" -l json -d 'Print JSON, one object per line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from put" -s h -l help -d 'Print help'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from deferred" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from deferred" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from deferred" -l json -d 'Print JSON, one object per line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from deferred" -s h -l help -d 'Print help'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from flush" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from flush" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from flush" -l no-wait -d 'Do not wait'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from flush" -l json -d 'Print JSON, one object per line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from flush" -s h -l help -d 'Print help'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from status" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from status" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from status" -l json -d 'Print JSON, one object per line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from status" -s h -l help -d 'Print help'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from top" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from top" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from top" -l once -d 'Print it once and end'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from top" -l json -d 'Print JSON, one object per line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from top" -s h -l help -d 'Print help'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from explain" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from explain" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from explain" -l json -d 'Print JSON, one object per line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from explain" -s h -l help -d 'Print help'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from drop" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from drop" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from drop" -l json -d 'Print JSON, one object per line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from drop" -s h -l help -d 'Print help'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from help" -f -a "put" -d 'Write a file by way of the pool: it is at its place at once, as a link, and is moved there when the disk there is quiet'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from help" -f -a "deferred" -d 'Show the files that wait for their place, and why'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from help" -f -a "flush" -d 'Move files now, slowly where others use the disk, and wait until they are at their place'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from help" -f -a "status" -d 'Show who uses how much of which pool, and what waits'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from help" -f -a "top" -d 'The same, live, with the files that wait; Ctrl-C ends it'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from help" -f -a "explain" -d 'Say where a file lies, why, and what happens next'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from help" -f -a "drop" -d 'Remove a deferred file to which no link leads any more'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and not __fish_seen_subcommand_from list top add set remove resize attach-line help" -l server -d 'Which server: the name of its socket below servers/ in the daemon\'s runtime directory' -r
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and not __fish_seen_subcommand_from list top add set remove resize attach-line help" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and not __fish_seen_subcommand_from list top add set remove resize attach-line help" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and not __fish_seen_subcommand_from list top add set remove resize attach-line help" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and not __fish_seen_subcommand_from list top add set remove resize attach-line help" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and not __fish_seen_subcommand_from list top add set remove resize attach-line help" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and not __fish_seen_subcommand_from list top add set remove resize attach-line help" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and not __fish_seen_subcommand_from list top add set remove resize attach-line help" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and not __fish_seen_subcommand_from list top add set remove resize attach-line help" -f -a "list" -d 'Show every disk: what it is promised, who uses it, and what it was asked for'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and not __fish_seen_subcommand_from list top add set remove resize attach-line help" -f -a "top" -d 'Watch every disk and every priority on it: rates, queue, times, who has the host\'s disk, and whether contracts are kept; q quits'
@@ -149,15 +205,15 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and not __
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and not __fish_seen_subcommand_from list top add set remove resize attach-line help" -f -a "attach-line" -d 'Print QEMU\'s arguments and libvirt\'s XML for a disk'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and not __fish_seen_subcommand_from list top add set remove resize attach-line help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from list" -l server -d 'Which server: the name of its socket below servers/ in the daemon\'s runtime directory' -r
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from list" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from list" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from list" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from list" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from list" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from list" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from top" -l server -d 'Which server: the name of its socket below servers/ in the daemon\'s runtime directory' -r
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from top" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from top" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from top" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from top" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from top" -l once -d 'Print one page and end'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from top" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from top" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from top" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from add" -l image -d 'A raw image or a block device' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from add" -l socket -d 'Where QEMU connects [default: NAME.sock in /run/minerva-blk]' -r -F
@@ -173,12 +229,12 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish
 random\t'Here and there'"
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from add" -l request -d 'What its contract is judged for: requests of this length' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from add" -l server -d 'Which server: the name of its socket below servers/ in the daemon\'s runtime directory' -r
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from add" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from add" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from add" -l read-only -d 'Nothing is written, and several may read it'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from add" -l no-direct -d 'Through the host\'s page cache'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from add" -l force -d 'Take its contract also where the disk cannot keep all contracts on it'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from add" -l runtime -d 'Only until the server ends; nothing is written beside its file'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from add" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from add" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from add" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from set" -l weight -d 'Its part beside others, where the scheduler shares by weight; 100 is neutral' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from set" -l rate -d 'Its contract: so many bytes a second' -r
@@ -191,30 +247,30 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish
 random\t'Here and there'"
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from set" -l request -d 'What its contract is judged for: requests of this length' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from set" -l server -d 'Which server: the name of its socket below servers/ in the daemon\'s runtime directory' -r
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from set" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from set" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from set" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from set" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from set" -l force -d 'Take its contract also where the disk cannot keep all contracts on it'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from set" -l no-contract -d 'No contract any more'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from set" -l no-limit -d 'No limit any more'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from set" -l runtime -d 'Only until the server ends'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from set" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from set" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from set" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from remove" -l server -d 'Which server: the name of its socket below servers/ in the daemon\'s runtime directory' -r
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from remove" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from remove" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from remove" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from remove" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from remove" -l force -d 'Also under a guest, for which the disk stops answering'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from remove" -l runtime -d 'Only until the server ends'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from remove" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from remove" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from remove" -s h -l help -d 'Print help'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from resize" -l server -d 'Which server: the name of its socket below servers/ in the daemon\'s runtime directory' -r
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from resize" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from resize" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from resize" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from resize" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from resize" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from resize" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from resize" -s h -l help -d 'Print help'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from attach-line" -l server -d 'Which server: the name of its socket below servers/ in the daemon\'s runtime directory' -r
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from attach-line" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from attach-line" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from attach-line" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from attach-line" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from attach-line" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from attach-line" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from attach-line" -s h -l help -d 'Print help'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from help" -f -a "list" -d 'Show every disk: what it is promised, who uses it, and what it was asked for'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from help" -f -a "top" -d 'Watch every disk and every priority on it: rates, queue, times, who has the host\'s disk, and whether contracts are kept; q quits'
@@ -226,42 +282,42 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand disk; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l name -d 'The tenant\'s name [default: the command\'s name and process id]' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l weight -d 'The factor on its share, in percent; 200 is twice a neutral tenant\'s' -r
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l priority -d 'How far to step back while it runs: low, lowest or idle' -r
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l job -d 'It is a batch job of this name: of jobs on one disk the shortest goes first, and runs of one name are taken to be alike' -r
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l bytes -d 'What the job will read and write in all [default: what earlier runs of its name did]' -r
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l when -d 'How much it will move; it begins when the disk has room for it' -r
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l deadline -d 'It should be done within so long' -r
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l begin-by -d 'It must have begun within so long' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l priority -d 'The level while it runs: low, lowest or idle' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l job -d 'Run it as a batch job with this name: the shortest job on a disk goes first, and runs with the same name are assumed to be alike' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l bytes -d 'How much the job will read and write in total [default: as much as earlier runs with its name]' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l when -d 'How much it will transfer; it starts when the disk has room for it' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l deadline -d 'When it should be finished, from now' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l begin-by -d 'When it must have started, from now' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l access -d 'What it mostly does: sequential-read, sequential-write, random-read or random-write [default: sequential-read]' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l device -d 'On which disk, as MAJ:MIN of the host [default: the disk that the tenant uses most]' -r
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l tag -d 'In a guest whose disk minerva-blk serves: the tag of its requests, 1 to 254, more is better; no server is asked' -r
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l stream -d 'Which of the guest\'s applications it is, 1 to 31 [default: one by its process and tag]' -r
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l tag -d 'In a guest whose disk minerva-blk serves: the priority of its requests, 1 to 254, higher is more urgent; no server is needed' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l stream -d 'The number of this application in the guest, 1 to 31 [default: derived from its process and tag]' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand rm" -l pace -d 'For how much of the time it works, in percent' -r
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand rm" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand rm" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand rm" -s r -l recursive -d 'Directories too'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand rm" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand rm" -l pace -d 'The percentage of time in which it works' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand rm" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand rm" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand rm" -s r -l recursive -d 'Delete directories too'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand rm" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand rm" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand jobs; and not __fish_seen_subcommand_from profile help" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand jobs; and not __fish_seen_subcommand_from profile help" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand jobs; and not __fish_seen_subcommand_from profile help" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand jobs; and not __fish_seen_subcommand_from profile help" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand jobs; and not __fish_seen_subcommand_from profile help" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand jobs; and not __fish_seen_subcommand_from profile help" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand jobs; and not __fish_seen_subcommand_from profile help" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand jobs; and not __fish_seen_subcommand_from profile help" -f -a "profile" -d 'Show what the last runs of a job were like: its phases and their bandwidths, how reading and writing go with processor and memory, and whether it lives by the disk'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand jobs; and not __fish_seen_subcommand_from profile help" -f -a "profile" -d 'Show the last runs of a job: phases and their bandwidths, how disk use correlates with processor and memory use, and whether the disk limits the job'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand jobs; and not __fish_seen_subcommand_from profile help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand jobs; and __fish_seen_subcommand_from profile" -l html -d 'Write it as a page to this file too' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand jobs; and __fish_seen_subcommand_from profile" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand jobs; and __fish_seen_subcommand_from profile" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand jobs; and __fish_seen_subcommand_from profile" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand jobs; and __fish_seen_subcommand_from profile" -l html -d 'Also write a page to this file' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand jobs; and __fish_seen_subcommand_from profile" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand jobs; and __fish_seen_subcommand_from profile" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand jobs; and __fish_seen_subcommand_from profile" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand jobs; and __fish_seen_subcommand_from profile" -s h -l help -d 'Print help'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand jobs; and __fish_seen_subcommand_from help" -f -a "profile" -d 'Show what the last runs of a job were like: its phases and their bandwidths, how reading and writing go with processor and memory, and whether it lives by the disk'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand jobs; and __fish_seen_subcommand_from help" -f -a "profile" -d 'Show the last runs of a job: phases and their bandwidths, how disk use correlates with processor and memory use, and whether the disk limits the job'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand jobs; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and not __fish_seen_subcommand_from add list plan explain pause resume calibrate remove help" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and not __fish_seen_subcommand_from add list plan explain pause resume calibrate remove help" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and not __fish_seen_subcommand_from add list plan explain pause resume calibrate remove help" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and not __fish_seen_subcommand_from add list plan explain pause resume calibrate remove help" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and not __fish_seen_subcommand_from add list plan explain pause resume calibrate remove help" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and not __fish_seen_subcommand_from add list plan explain pause resume calibrate remove help" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and not __fish_seen_subcommand_from add list plan explain pause resume calibrate remove help" -s h -l help -d 'Print help'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and not __fish_seen_subcommand_from add list plan explain pause resume calibrate remove help" -f -a "add" -d 'Register work: it runs while nobody else uses the disk, and is done by its deadline'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and not __fish_seen_subcommand_from add list plan explain pause resume calibrate remove help" -f -a "list" -d 'Show all background work: how far it is, by when it is due, and when it may run'
@@ -277,44 +333,44 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and 
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from add" -l path -d 'Where' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from add" -l sla -d 'It is to be done within this time, such as 7d [default: 30 days]' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from add" -l priority -d 'The greater goes first on its disk, unless a deadline is near' -r
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from add" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from add" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from add" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from add" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from add" -l never-stop -d 'Others may wait for what the command holds: slow it by weight and a cap while they use the disk, and never stop it'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from add" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from add" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from add" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from list" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from list" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from list" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from list" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from list" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from list" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from plan" -l span -d 'How far to look: hour, day, week or month' -r -f -a "hour\t''
 day\t''
 week\t''
 month\t''"
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from plan" -l html -d 'Write it with plots as a page to this file' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from plan" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from plan" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from plan" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from plan" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from plan" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from plan" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from plan" -s h -l help -d 'Print help'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from explain" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from explain" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from explain" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from explain" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from explain" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from explain" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from explain" -s h -l help -d 'Print help'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from pause" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from pause" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from pause" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from pause" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from pause" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from pause" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from pause" -s h -l help -d 'Print help'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from resume" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from resume" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from resume" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from resume" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from resume" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from resume" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from resume" -s h -l help -d 'Print help'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from calibrate" -l duration -d 'For how long it is to run, gaps of others included' -r
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from calibrate" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from calibrate" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from calibrate" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from calibrate" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from calibrate" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from calibrate" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from calibrate" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from remove" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from remove" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from remove" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from remove" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from remove" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from remove" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from remove" -s h -l help -d 'Print help'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from help" -f -a "add" -d 'Register work: it runs while nobody else uses the disk, and is done by its deadline'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from help" -f -a "list" -d 'Show all background work: how far it is, by when it is due, and when it may run'
@@ -327,103 +383,111 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and 
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand attach" -l name -d 'The tenant\'s name [default: pid-PID]' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand attach" -l weight -d 'The factor on its share, in percent' -r
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand attach" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand attach" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand attach" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand attach" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand attach" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand attach" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand attach" -s h -l help -d 'Print help'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand priority" -l for -d 'For how long; without it until another is set' -r
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand priority" -l until-pid -d 'Until this process of the tenant ends' -r
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand priority" -l schedule -d 'When to step back every day, such as "22:00-06:00 idle" or "mon-fri 08:00-18:00 low"; can be given several times' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand priority" -l for -d 'For how long [default: until another level is set]' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand priority" -l until-pid -d 'Until this process, which must be one of the tenant\'s, ends' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand priority" -l schedule -d 'Step back at these times, such as "22:00-06:00 idle" or "mon-fri 08:00-18:00 low"; can be given several times' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand priority" -l time-zone -d 'The time zone of the schedule, such as Europe/Berlin [default: this machine\'s]' -r
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand priority" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand priority" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand priority" -l no-schedule -d 'Forget the schedule'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand priority" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand priority" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand priority" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand priority" -l no-schedule -d 'Delete the schedule'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand priority" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand priority" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and not __fish_seen_subcommand_from give take help" -l entries -d 'How many of the last entries to show' -r
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and not __fish_seen_subcommand_from give take help" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and not __fish_seen_subcommand_from give take help" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and not __fish_seen_subcommand_from give take help" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and not __fish_seen_subcommand_from give take help" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and not __fish_seen_subcommand_from give take help" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and not __fish_seen_subcommand_from give take help" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and not __fish_seen_subcommand_from give take help" -s h -l help -d 'Print help'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and not __fish_seen_subcommand_from give take help" -f -a "give" -d 'Give an account credits, as the operator'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and not __fish_seen_subcommand_from give take help" -f -a "take" -d 'Take credits from an account, as the operator: no more than it holds'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and not __fish_seen_subcommand_from give take help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and __fish_seen_subcommand_from give" -l reason -d 'Why, for the audit' -r
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and __fish_seen_subcommand_from give" -l key -d 'Do it once under this key, however often it is asked for [default: a new one]' -r
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and __fish_seen_subcommand_from give" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and __fish_seen_subcommand_from give" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and __fish_seen_subcommand_from give" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and __fish_seen_subcommand_from give" -l key -d 'Do it only once for this key, however often the command is repeated [default: a new key]' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and __fish_seen_subcommand_from give" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and __fish_seen_subcommand_from give" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and __fish_seen_subcommand_from give" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and __fish_seen_subcommand_from give" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and __fish_seen_subcommand_from take" -l reason -d 'Why, for the audit' -r
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and __fish_seen_subcommand_from take" -l key -d 'Do it once under this key, however often it is asked for [default: a new one]' -r
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and __fish_seen_subcommand_from take" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and __fish_seen_subcommand_from take" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and __fish_seen_subcommand_from take" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and __fish_seen_subcommand_from take" -l key -d 'Do it only once for this key, however often the command is repeated [default: a new key]' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and __fish_seen_subcommand_from take" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and __fish_seen_subcommand_from take" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and __fish_seen_subcommand_from take" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and __fish_seen_subcommand_from take" -s h -l help -d 'Print help'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and __fish_seen_subcommand_from help" -f -a "give" -d 'Give an account credits, as the operator'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and __fish_seen_subcommand_from help" -f -a "take" -d 'Take credits from an account, as the operator: no more than it holds'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand credits; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand boost" -l device -d 'On this disk only, as MAJ:MIN of the host; the price is the same' -r
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand boost" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand boost" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand boost" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand boost" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand boost" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand boost" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand boost" -s h -l help -d 'Print help'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l bytes -d 'How much it will move: 500M (powers of 1000), 500MiB (of 1024), or bytes' -r
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l deadline -d 'It should be done within so long' -r
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l begin-by -d 'It must have begun within so long' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l bytes -d 'How much it will transfer: 500M (powers of 1000), 500MiB (of 1024), or bytes' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l deadline -d 'When it should be finished, from now' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l begin-by -d 'When it must have started, from now' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l access -d 'What it mostly does: sequential-read, sequential-write, random-read or random-write [default: sequential-read]' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l device -d 'On which disk, as MAJ:MIN of the host [default: the disk that the tenant uses most]' -r
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l no-wait -d 'Print the answer only; an operation that would have to wait for a call is given up'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l no-wait -d 'Only print the answer; the operation is cancelled unless the answer gives a time'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand when" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand whoami" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand whoami" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand whoami" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand whoami" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand whoami" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand whoami" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand whoami" -s h -l help -d 'Print help'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand audit" -l since -d 'Since when: 2026-03-01T14:30:00Z, 14:30, "10 minutes ago" [default: as far back as is kept]' -r
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand audit" -l entries -d 'At most so many, the newest' -r
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand audit" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand audit" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand audit" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand audit" -l since -d 'Since when: 2026-03-01T14:30:00Z, 14:30, "10 minutes ago" [default: everything that is kept]' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand audit" -l entries -d 'Show at most this many, the newest' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand audit" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand audit" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand audit" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand audit" -s h -l help -d 'Print help'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand probe-reader" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand probe-reader" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand probe-reader" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand probe-reader" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand probe-reader" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand probe-reader" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand probe-reader" -s h -l help -d 'Print help'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand generate" -l socket -d 'The daemon\'s socket [default: as the operator\'s file says]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand generate" -l config -d 'The operator\'s file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand generate" -l json -d 'Print JSON, one object a line'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand generate" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand generate" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand generate" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand generate" -s h -l help -d 'Print help'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "status" -d 'Show the daemon, its disks, and the latest findings'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "top" -d 'Watch tenants and disks live; q quits'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "explain" -d 'Say why a tenant has its share of each disk'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "forecast" -d 'Show what a tenant is expected to do on each disk, and what it was expected to do before beside what then came'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "doctor" -d 'Say for each disk and mount whether a weight will bite, why, and what to do; works without the daemon'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "restore" -d 'Put every knob back as it was before Minerva; works without the daemon'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "record" -d 'Record what the engine is told and what it wants, to replay it later'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "replay" -d 'Replay a recording and compare every effect byte for byte; works without the daemon'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "config" -d 'Judge or print the operator\'s file'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "reload" -d 'Have the daemon read the operator\'s file again'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "disk" -d 'Show and change the disks of guests that minerva-blk serves, while guests run'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "run" -d 'Start a command as a tenant of its own, or as one that takes part'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "rm" -d 'Delete files, and with -r directories with all that is in them, at a pace that others on the disk hardly feel'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "jobs" -d 'Show batch jobs: which run, what they did so far, how long they still need, who goes first and why; and what is known of names'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "background" -d 'Register work that can wait, see how far it is, and the plan for it'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "attach" -d 'Make a running process, with the children it will have, a tenant of its own'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "priority" -d 'Step back so that others are served first, or come back; earns credits'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "credits" -d 'Show the credits that the caller\'s account holds, and how it came by them; as the operator, give or take some'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "boost" -d 'Spend credits for high priority, from now on'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "when" -d 'Ask when an operation may begin, and wait until then'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "whoami" -d 'Show who the server takes the caller for, and what is in force for it'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "audit" -d 'Show what tenants asked for and were answered, and every credit earned and spent'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "probe-reader" -d 'One of the readers of a probe or a comparison'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "generate" -d 'Write manual pages and shell completions, for packagers'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from forecast" -f -a "evaluate" -d 'Backtest every model on a recording, or on a CSV or Parquet file of one\'s own; works without the daemon'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "check" -d 'Judge a file; errors point at the place'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "default" -d 'Print a file with every setting at its default, explained'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload cache disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "status" -d 'Show the daemon, its disks, and the latest findings'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload cache disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "top" -d 'Watch tenants and disks live; q quits'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload cache disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "explain" -d 'Explain a tenant\'s share of each disk'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload cache disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "forecast" -d 'Show what a tenant is expected to do on each disk, and compare earlier forecasts with what it did'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload cache disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "doctor" -d 'Check for each disk and mount whether weights take effect, and if not, why and what to do; works without the daemon'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload cache disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "restore" -d 'Put every knob back as it was before Minerva; works without the daemon'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload cache disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "record" -d 'Record the engine\'s input and output, to replay it later'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload cache disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "replay" -d 'Replay a recording and compare every effect byte for byte; works without the daemon'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload cache disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "config" -d 'Check or print the operator\'s file'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload cache disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "reload" -d 'Make the daemon read the operator\'s file again'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload cache disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "cache" -d 'Show and manage the pool of memory and fast disk that minerva-fs serves, and the files in it that are still to be moved'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload cache disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "disk" -d 'Show and change the disks of guests that minerva-blk serves, while guests run'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload cache disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "run" -d 'Start a command as a tenant of its own, or make requests for it'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload cache disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "rm" -d 'Delete files, or with -r whole directories, without noticeably slowing others on the disk'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload cache disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "jobs" -d 'Show batch jobs: which are running, their progress and remaining time, which goes first and why, and what earlier runs did'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload cache disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "background" -d 'Register work that can wait, and show its progress and the plan for it'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload cache disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "attach" -d 'Make a running process and its future children a tenant of their own'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload cache disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "priority" -d 'Step back so that others are served first, which earns credits, or return to normal'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload cache disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "credits" -d 'Show the credits of the caller\'s account and where they came from; as the operator, give or take credits'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload cache disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "boost" -d 'Buy high priority with credits, starting now'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload cache disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "when" -d 'Ask when an operation may begin, and wait until then'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload cache disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "whoami" -d 'Show which tenant the server identifies the caller as, and what is in force for it'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload cache disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "audit" -d 'Show tenants\' requests and the answers, and all credits earned and spent'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload cache disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "probe-reader" -d 'One of the readers of a probe or a comparison'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload cache disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "generate" -d 'Write manual pages and shell completions, for packagers'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload cache disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from forecast" -f -a "evaluate" -d 'Backtest every model on a recording, or on your own CSV or Parquet file; works without the daemon'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "check" -d 'Check a file; errors point at the line and column'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "default" -d 'Print a file with every setting, its default and its meaning'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from cache" -f -a "put" -d 'Write a file by way of the pool: it is at its place at once, as a link, and is moved there when the disk there is quiet'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from cache" -f -a "deferred" -d 'Show the files that wait for their place, and why'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from cache" -f -a "flush" -d 'Move files now, slowly where others use the disk, and wait until they are at their place'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from cache" -f -a "status" -d 'Show who uses how much of which pool, and what waits'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from cache" -f -a "top" -d 'The same, live, with the files that wait; Ctrl-C ends it'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from cache" -f -a "explain" -d 'Say where a file lies, why, and what happens next'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from cache" -f -a "drop" -d 'Remove a deferred file to which no link leads any more'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from disk" -f -a "list" -d 'Show every disk: what it is promised, who uses it, and what it was asked for'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from disk" -f -a "top" -d 'Watch every disk and every priority on it: rates, queue, times, who has the host\'s disk, and whether contracts are kept; q quits'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from disk" -f -a "add" -d 'Serve another disk of a guest, while others run'
@@ -431,7 +495,7 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from disk" -f -a "remove" -d 'Serve a disk no more; refused while a guest uses it'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from disk" -f -a "resize" -d 'Make a disk longer, and tell its guest, which sees the new length at once'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from disk" -f -a "attach-line" -d 'Print QEMU\'s arguments and libvirt\'s XML for a disk'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from jobs" -f -a "profile" -d 'Show what the last runs of a job were like: its phases and their bandwidths, how reading and writing go with processor and memory, and whether it lives by the disk'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from jobs" -f -a "profile" -d 'Show the last runs of a job: phases and their bandwidths, how disk use correlates with processor and memory use, and whether the disk limits the job'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from background" -f -a "add" -d 'Register work: it runs while nobody else uses the disk, and is done by its deadline'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from background" -f -a "list" -d 'Show all background work: how far it is, by when it is due, and when it may run'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and __fish_seen_subcommand_from background" -f -a "plan" -d 'Show the plan: what is expected of each disk, when work runs and is done, the space that it ties, and what would not hold'

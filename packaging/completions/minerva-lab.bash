@@ -58,6 +58,15 @@ _minerva__lab() {
             minerva__lab__subcmd__figure,against-kernel)
                 cmd="minerva__lab__subcmd__figure__subcmd__against__subcmd__kernel"
                 ;;
+            minerva__lab__subcmd__figure,cache-migration)
+                cmd="minerva__lab__subcmd__figure__subcmd__cache__subcmd__migration"
+                ;;
+            minerva__lab__subcmd__figure,cache-tenants)
+                cmd="minerva__lab__subcmd__figure__subcmd__cache__subcmd__tenants"
+                ;;
+            minerva__lab__subcmd__figure,cache-throughput)
+                cmd="minerva__lab__subcmd__figure__subcmd__cache__subcmd__throughput"
+                ;;
             minerva__lab__subcmd__figure,clients)
                 cmd="minerva__lab__subcmd__figure__subcmd__clients"
                 ;;
@@ -169,7 +178,7 @@ _minerva__lab() {
             return 0
             ;;
         minerva__subcmd__lab__subcmd__demo)
-            opts="-h --scale --profile --scene --report --json --binaries --minervad --equal-only --weights --help tenants data-path"
+            opts="-h --scale --profile --scene --report --json --binaries --minervad --equal-only --weights --help tenants data-path cache"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -323,7 +332,7 @@ _minerva__lab() {
             return 0
             ;;
         minerva__subcmd__lab__subcmd__figure)
-            opts="-h --help endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle gaps makespan kill-restore undo-bites vm-contracts vm-tags vm-urgent worth"
+            opts="-h --help endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle gaps makespan cache-migration cache-throughput cache-tenants kill-restore undo-bites vm-contracts vm-tags vm-urgent worth"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -372,6 +381,168 @@ _minerva__lab() {
                     return 0
                     ;;
                 --plots)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --binaries)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --minervad)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__lab__subcmd__figure__subcmd__cache__subcmd__migration)
+            opts="-h --profile --elevator --pool-profile --megabytes --seconds --bursts --rounds --seed --daemon --runs --report --json --binaries --minervad --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --profile)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --elevator)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pool-profile)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --megabytes)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seconds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --bursts)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --rounds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --runs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --report)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --binaries)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --minervad)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__lab__subcmd__figure__subcmd__cache__subcmd__tenants)
+            opts="-h --tenants --files --idle-seconds --seconds --rounds --hostile-only --pool --seed --json --binaries --minervad --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --tenants)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --files)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --idle-seconds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seconds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --rounds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pool)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --binaries)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --minervad)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__lab__subcmd__figure__subcmd__cache__subcmd__throughput)
+            opts="-h --pool --pool-profile --megabytes --span-ms --rounds --passthrough-hp --seed --json --binaries --minervad --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --pool)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pool-profile)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --megabytes)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --span-ms)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --rounds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --passthrough-hp)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seed)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

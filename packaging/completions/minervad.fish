@@ -24,12 +24,12 @@ function __fish_minervad_using_subcommand
     contains -- $cmd[1] $argv
 end
 
-complete -c minervad -n "__fish_minervad_needs_command" -l config -d 'The operator\'s file [default: /etc/minerva/minerva.toml, where it may be absent]' -r -F
-complete -c minervad -n "__fish_minervad_needs_command" -l mode -d 'How far to go, whatever the file says' -r -f -a "observe\t'Watch only'
-shadow\t'Decide and say so, write nothing'
+complete -c minervad -n "__fish_minervad_needs_command" -l config -d 'The operator\'s file [default: /etc/minerva/minerva.toml, if it exists]' -r -F
+complete -c minervad -n "__fish_minervad_needs_command" -l mode -d 'What to do, whatever the file says' -r -f -a "observe\t'Watch only'
+shadow\t'Decide and explain, write nothing'
 enforce\t'Decide and write'"
-complete -c minervad -n "__fish_minervad_needs_command" -l slices -d 'Put everything back and end after this many slices' -r
-complete -c minervad -n "__fish_minervad_needs_command" -l check -d 'Judge the file, say what is missing on this host, and end'
+complete -c minervad -n "__fish_minervad_needs_command" -l slices -d 'Put everything back and exit after this many slices' -r
+complete -c minervad -n "__fish_minervad_needs_command" -l check -d 'Check the file, list what is missing on this host, and exit'
 complete -c minervad -n "__fish_minervad_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c minervad -n "__fish_minervad_needs_command" -s V -l version -d 'Print version'
 complete -c minervad -n "__fish_minervad_needs_command" -f -a "guard" -d 'Waits for the daemon to die and then puts everything back'

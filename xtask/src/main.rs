@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 mod arrows;
 mod demo;
+mod documents;
 mod figure_line;
 mod figure_structure;
 mod figures;

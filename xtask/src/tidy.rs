@@ -1,6 +1,7 @@
-//! Tidiness that a machine can see: promises name tests that exist, figures have rows, files stay small, nothing in the
-//! tree speaks of one machine.
+//! Tidiness that a machine can see: promises name tests that exist, figures have rows, documents name files that exist, files stay
+//! small.
 
+use crate::documents;
 use crate::shell::root;
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
@@ -35,6 +36,7 @@ pub(crate) fn run() -> Result<bool> {
     let mut problems = long_files(&root, &files);
     problems.extend(spec_rows(&root, &files)?);
     problems.extend(figure_rows(&root)?);
+    problems.extend(documents::missing_paths(&root, &files));
     for problem in &problems {
         eprintln!("tidy: {problem}");
     }

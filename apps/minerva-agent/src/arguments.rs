@@ -14,10 +14,10 @@ const VSOCK: &str = "/dev/vsock";
 /// Shorter periods cost the guest more than the host gains by them.
 const PERIOD_MIN: Duration = Duration::from_millis(100);
 
-/// Carries what programs of this guest or container ask to minervad on the host, and reports what the host cannot see.
+/// Forward requests from programs in this guest or container to minervad on the host, and report what the host cannot see.
 ///
-/// Programs find it at its socket and take it for minervad. It shows the server who this machine is as the environment says:
-/// over TCP by MINERVA_CA with MINERVA_CERTIFICATE and MINERVA_KEY, or with MINERVA_TOKEN or MINERVA_TOKEN_FILE.
+/// Programs find it at its socket and use it like minervad. Over TCP it identifies this machine to the server by MINERVA_CA with
+/// MINERVA_CERTIFICATE and MINERVA_KEY, or with MINERVA_TOKEN or MINERVA_TOKEN_FILE.
 #[derive(Debug, clap::Parser)]
 #[command(name = "minerva-agent", version)]
 pub(crate) struct Arguments {
@@ -29,16 +29,16 @@ pub(crate) struct Arguments {
     /// /tmp/minerva-UID]
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
-    /// Let every user of this machine connect; always so below /run/minerva
+    /// Let every user of this machine connect; always the case below /run/minerva
     #[arg(long)]
     shared: bool,
     /// How often to report; 0 for never
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "5s")]
     pub(crate) report_period: Duration,
-    /// End when nobody was connected for this long
+    /// Exit when nobody has been connected for this long
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) idle_exit: Option<Duration>,
-    /// Watch for a second, print the report of it, and end
+    /// Watch for a second, print the report, and exit
     #[arg(long)]
     pub(crate) print_report: bool,
     /// Print that report as JSON

@@ -10,26 +10,26 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Sees, explains and undoes what Minerva does to the disks of this host, and asks it, as a tenant, for what one wants.
+/// Show, explain and undo what Minerva does to the disks of this host, or make requests as one of its tenants.
 ///
-/// Data goes to standard output, everything for people to standard error. The exit status is 0 when all is well, 1 when
-/// something was found (a disk that cannot be steered, a replay that differs, a refused file, a refused request), 2 when the
+/// Data goes to standard output, messages for people to standard error. The exit status is 0 if all is well, 1 if there is
+/// something to act on (a disk that cannot be steered, a replay that differs, a refused file, a refused request), and 2 if the
 /// command itself failed.
 ///
-/// What a tenant asks for itself (priority, credits, boost, when, whoami, run) needs no root, and no daemon on this machine: in a
-/// container it goes to the host's socket, in a guest through minerva-agent. MINERVA_ADDRESS names the server if it is to be
-/// another: unix:/path, vsock:2:7420, https://host:7420 (with MINERVA_CA, and MINERVA_CERTIFICATE and MINERVA_KEY, or
+/// Commands for tenants (priority, credits, boost, when, whoami, run) need neither root nor a daemon on this machine: in a
+/// container they use the host's socket, in a guest minerva-agent. MINERVA_ADDRESS names another
+/// server: unix:/path, vsock:2:7420, https://host:7420 (with MINERVA_CA, and MINERVA_CERTIFICATE and MINERVA_KEY, or
 /// MINERVA_TOKEN_FILE).
 #[derive(Debug, clap::Parser)]
 #[command(name = "minerva-ctl", version)]
 pub(crate) struct Arguments {
-    /// Print JSON, one object a line
+    /// Print JSON, one object per line
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// The daemon's socket [default: as the operator's file says]
+    /// The daemon's socket [default: from the operator's file]
     #[arg(long, global = true, value_name = "PATH")]
     pub(crate) socket: Option<PathBuf>,
-    /// The operator's file, which says where the daemon keeps its things [default: /etc/minerva/minerva.toml, where it may be absent]
+    /// The operator's file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// What to do
@@ -44,11 +44,11 @@ pub(crate) enum Command {
     Status,
     /// Watch tenants and disks live; q quits
     Top {
-        /// Print one slice as text and end
+        /// Print one slice as text and exit
         #[arg(long)]
         once: bool,
     },
-    /// Say why a tenant has its share of each disk
+    /// Explain a tenant's share of each disk
     Explain {
         /// Its name, its id (t4) or its cgroup path
         tenant: String,
@@ -56,67 +56,67 @@ pub(crate) enum Command {
         #[arg(long, value_name = "TIME")]
         at: Option<String>,
     },
-    /// Show what a tenant is expected to do on each disk, and what it was expected to do before beside what then came
+    /// Show what a tenant is expected to do on each disk, and compare earlier forecasts with what it did
     ///
-    /// Reads and writes together, slice by slice, with the interval that four of five slices are to be within; what is expected of
-    /// the next slice, the next 15 s and the rest of its session; and the skill of each forecast, measured on what came: 1 is
-    /// perfect, 0 no better than the best naive forecast. The exit status is 1 where nothing is forecast.
+    /// Shows reads and writes together, slice by slice, with an 80 % interval; the forecasts for the next slice, the next 15 s and
+    /// the rest of the session; and the measured skill of each forecast: 1 is perfect, 0 no better than the best naive forecast.
+    /// The exit status is 1 if there is no forecast.
     #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
     Forecast {
-        /// What else can be done with forecasts
+        /// Other commands for forecasts
         #[command(subcommand)]
         command: Option<ForecastCommand>,
-        /// Its name, its id (t4) or its cgroup path; one that is called evaluate is named by its id or path. With --horizon a disk (sda,
+        /// Its name, its id (t4) or its cgroup path; name a tenant called evaluate by its id or path. With --horizon, a disk (sda,
         /// 8:0) or one of the operator's groups
         #[arg(required = true)]
         tenant: Option<String>,
-        /// The day or the week ahead of a disk or a group, in place of the seconds ahead of a tenant
+        /// Show the next day or week of a disk or a group instead of the next seconds of a tenant
         #[arg(long, value_name = "HORIZON", value_parser = ["day", "week"])]
         horizon: Option<String>,
-        /// Write it as a page to this file
+        /// Write a page to this file
         #[arg(long, value_name = "FILE")]
         html: Option<PathBuf>,
     },
-    /// Say for each disk and mount whether a weight will bite, why, and what to do; works without the daemon
+    /// Check for each disk and mount whether weights take effect, and if not, why and what to do; works without the daemon
     Doctor {
-        /// Prove it: two tenants read from the disk at 8:1 for some seconds. Nothing is written to the disk
+        /// Test it: two tenants read from the disk at 8:1 for some seconds. Nothing is written to the disk
         #[arg(long)]
         probe: bool,
-        /// What each elevator would give here: two heavy readers beside a light one under each arm. Nothing is written to the disk
+        /// Compare elevators here: two heavy readers beside a light one under each. Nothing is written to the disk
         #[arg(long, conflicts_with = "probe")]
         compare: bool,
-        /// Let the comparison try the other elevators as well, and put back the one in force, with its settings and weights
+        /// Let the comparison try the other elevators as well, and then put the present one back, with its settings and weights
         #[arg(long, requires = "compare")]
         change_elevator: bool,
-        /// How often the comparison goes through all arms
+        /// Rounds of the comparison
         #[arg(long, value_name = "NUMBER", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=100))]
         rounds: u32,
         /// Only this disk, such as sda
         #[arg(long, value_name = "NAME", conflicts_with = "mount")]
         device: Option<String>,
-        /// Only the disk under this path
+        /// Only the disk that holds this path
         #[arg(long, value_name = "PATH")]
         mount: Option<PathBuf>,
-        /// How long the probe reads, or each arm of the comparison in each round
+        /// How long the probe reads, or each part of the comparison in each round
         #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "4s")]
         seconds: Duration,
     },
     /// Put every knob back as it was before Minerva; works without the daemon
     ///
-    /// A daemon that runs in enforce mode will write again, which is said and is a finding: stop it first, or set mode = "shadow".
+    /// A daemon in enforce mode soon writes again, so stop it first, or set mode = "shadow"; otherwise this command says so and exits with 1.
     Restore {
         /// Do nothing while a daemon runs; for the unit's ExecStopPost=
         #[arg(long)]
         if_daemon_gone: bool,
     },
-    /// Record what the engine is told and what it wants, to replay it later
+    /// Record the engine's input and output, to replay it later
     ///
-    /// A recording begins with a snapshot of the engine's state, so that nothing that is steered is disturbed. SIGINT and SIGTERM
-    /// end a recording in order, with --for too.
+    /// A recording starts with a snapshot of the engine's state, so steering is not disturbed. SIGINT and SIGTERM
+    /// end it cleanly, also with --for.
     Record {
         /// Where to write the recording
         file: PathBuf,
-        /// How long; without it until interrupted
+        /// How long [default: until interrupted]
         #[arg(long = "for", value_name = "DURATION", value_parser = duration)]
         duration: Option<Duration>,
     },
@@ -125,17 +125,17 @@ pub(crate) enum Command {
         /// The recording
         file: PathBuf,
     },
-    /// Judge or print the operator's file
+    /// Check or print the operator's file
     Config {
-        /// Which
+        /// What to do
         #[command(subcommand)]
         command: ConfigCommand,
     },
-    /// Have the daemon read the operator's file again
+    /// Make the daemon read the operator's file again
     Reload,
-    /// The pool of memory and fast disk that minerva-fs serves: who uses it, and files that wait there for their place
+    /// Show and manage the pool of memory and fast disk that minerva-fs serves, and the files in it that are still to be moved
     ///
-    /// It asks minerva-fs itself, and works without the daemon. Users see what is theirs, root everything.
+    /// Talks to minerva-fs itself, and works without the daemon. Users see their own files, root sees all.
     Cache {
         /// The service's socket [default: MINERVA_CACHE_SOCKET, else /run/minerva-fs/control.sock]
         #[arg(long, value_name = "PATH")]
@@ -146,8 +146,8 @@ pub(crate) enum Command {
     },
     /// Show and change the disks of guests that minerva-blk serves, while guests run
     ///
-    /// It asks the server itself, and works without the daemon. What is changed holds at once, and is kept for the next start in
-    /// blk.toml.d/disk-NAME.toml beside the server's file, unless --runtime says otherwise.
+    /// Talks to the server itself, and works without the daemon. Changes take effect at once and are saved for the next start in
+    /// blk.toml.d/disk-NAME.toml beside the server's file, unless --runtime is given.
     Disk {
         /// Which server: the name of its socket below servers/ in the daemon's runtime directory
         #[arg(long, value_name = "NAME", default_value = "blk", global = true)]
@@ -156,15 +156,14 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: DiskCommand,
     },
-    /// Start a command as a tenant of its own, or as one that takes part
+    /// Start a command as a tenant of its own, or make requests for it
     ///
-    /// With --priority or --when the command takes part without knowing of it: the level is held while it runs, it begins when
-    /// it may, and its end is told. It stays in the calling tenant then, and with --tag, unless --name or --weight make it one of
-    /// its own. With --job
-    /// it becomes a tenant of its own where the caller may do that, and else its tenant is the job while it runs.
-    /// Without a server, or when the server refuses, it runs all the same. The exit status is the command's: 128 and the
-    /// signal's number when a signal ended it, 126 when it could not be started, 127 when there is no such command. Signals
-    /// are passed on to it.
+    /// With --priority the calling tenant steps back while the command runs; with --when the command starts when the server
+    /// allows it, and the server is told when it ends. The command then stays in the calling tenant, also with --tag, unless --name
+    /// or --weight is given. With --job it becomes a tenant of its own if the caller may do that; otherwise the calling tenant is
+    /// the job while the command runs. Without a server, or if the server refuses, the command runs all the same. The exit status is
+    /// the command's; 128 plus the signal's number if a signal ended it, 126 if it could not be started, 127 if it does not exist.
+    /// Signals are passed on to it.
     Run {
         /// The tenant's name [default: the command's name and process id]
         #[arg(long)]
@@ -172,63 +171,64 @@ pub(crate) enum Command {
         /// The factor on its share, in percent; 200 is twice a neutral tenant's
         #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(1..=10_000))]
         weight: Option<u32>,
-        /// How far to step back while it runs: low, lowest or idle
+        /// The level while it runs: low, lowest or idle
         #[arg(long, value_name = "LEVEL")]
         priority: Option<Level>,
-        /// It is a batch job of this name: of jobs on one disk the shortest goes first, and runs of one name are taken to be alike
+        /// Run it as a batch job with this name: the shortest job on a disk goes first, and runs with the same name are assumed to be alike
         #[arg(long, value_name = "NAME")]
         job: Option<String>,
-        /// What the job will read and write in all [default: what earlier runs of its name did]
+        /// How much the job will read and write in total [default: as much as earlier runs with its name]
         #[arg(id = "job_size", long = "bytes", value_name = "BYTES", value_parser = size, requires = "job")]
         bytes: Option<u64>,
-        /// How much it will move; it begins when the disk has room for it
+        /// How much it will transfer; it starts when the disk has room for it
         #[arg(id = "size", long = "when", value_name = "BYTES", value_parser = size)]
         when: Option<u64>,
-        /// How long it can wait, and where it moves them
+        /// How long it can wait, and on which disk
         #[command(flatten)]
         bounds: Bounds,
-        /// In a guest whose disk minerva-blk serves: the tag of its requests, 1 to 254, more is better; no server is asked
+        /// In a guest whose disk minerva-blk serves: the priority of its requests, 1 to 254, higher is more urgent; no server is needed
         #[arg(long, value_name = "TAG", value_parser = clap::value_parser!(u8).range(1..=254))]
         tag: Option<u8>,
-        /// Which of the guest's applications it is, 1 to 31 [default: one by its process and tag]
+        /// The number of this application in the guest, 1 to 31 [default: derived from its process and tag]
         #[arg(long, value_name = "NUMBER", requires = "tag", value_parser = clap::value_parser!(u8).range(1..=31))]
         stream: Option<u8>,
         /// The command and its arguments
         #[arg(required = true, last = true)]
         command: Vec<OsString>,
     },
-    /// Delete files, and with -r directories with all that is in them, at a pace that others on the disk hardly feel
+    /// Delete files, or with -r whole directories, without noticeably slowing others on the disk
     ///
-    /// It works for a part of the time only, longer pauses following what took long, and at level idle, with the tenant that it is called in, where a server grants it.
-    /// No link is followed and no mount point entered, also if a directory is replaced by one meanwhile; what is left is told
-    /// with the reason, and the exit status is 1. Interrupted it leaves the rest as it is.
+    /// Works only part of the time, pausing longer after what took long, and at level idle if a server grants that; the level applies
+    /// to the whole calling tenant. Links are not followed and mount points not entered, even if a directory is replaced by one
+    /// meanwhile. Files that could not be deleted are listed with the reason, and the exit status is then 1. If interrupted it leaves
+    /// the rest as it is.
     Rm {
-        /// Directories too
+        /// Delete directories too
         #[arg(short = 'r', long)]
         recursive: bool,
-        /// For how much of the time it works, in percent
+        /// The percentage of time in which it works
         #[arg(long, value_name = "PERCENT", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
         pace: u32,
-        /// What
+        /// What to delete
         #[arg(required = true)]
         paths: Vec<PathBuf>,
     },
-    /// Show batch jobs: which run, what they did so far, how long they still need, who goes first and why; and what is known of names
+    /// Show batch jobs: which are running, their progress and remaining time, which goes first and why, and what earlier runs did
     ///
-    /// A job is a tenant that says so (minerva-ctl run --job, or a client library) or that [[jobs]] of the operator's file names. The
-    /// exit status is 1 where one moved much more than it declared.
+    /// A tenant is a job if it says so (minerva-ctl run --job, or a client library) or if [[jobs]] in the operator's file names it. The
+    /// exit status is 1 if a job transferred much more than it declared.
     Jobs {
-        /// What else can be shown of jobs
+        /// Other commands for jobs
         #[command(subcommand)]
         command: Option<JobsCommand>,
     },
-    /// Register work that can wait, see how far it is, and the plan for it
+    /// Register work that can wait, and show its progress and the plan for it
     Background {
-        /// What
+        /// What to do
         #[command(subcommand)]
         command: BackgroundCommand,
     },
-    /// Make a running process, with the children it will have, a tenant of its own
+    /// Make a running process and its future children a tenant of their own
     Attach {
         /// The process
         pid: u32,
@@ -239,41 +239,41 @@ pub(crate) enum Command {
         #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(1..=10_000))]
         weight: Option<u32>,
     },
-    /// Step back so that others are served first, or come back; earns credits
+    /// Step back so that others are served first, which earns credits, or return to normal
     ///
-    /// It is for the tenant that the server takes the caller for (see whoami), takes effect within one slice, and is printed as the
-    /// level in force, which a program that holds a level or the schedule may set further back.
+    /// Applies to the caller's tenant (see whoami) within one slice. Prints the level in force, which is lower if a program holds a lower
+    /// one or the schedule sets one.
     Priority {
         /// normal, low (a part of what it would have), lowest (a small part) or idle (only when nobody else uses the disk)
         #[arg(required_unless_present_any = ["schedule", "no_schedule"])]
         level: Option<Level>,
-        /// For how long; without it until another is set
+        /// For how long [default: until another level is set]
         #[arg(long = "for", value_name = "DURATION", value_parser = duration, requires = "level")]
         duration: Option<Duration>,
-        /// Until this process of the tenant ends
+        /// Until this process, which must be one of the tenant's, ends
         #[arg(long, value_name = "PID", conflicts_with = "duration", requires = "level")]
         until_pid: Option<u32>,
-        /// When to step back every day, such as "22:00-06:00 idle" or "mon-fri 08:00-18:00 low"; can be given several times
+        /// Step back at these times, such as "22:00-06:00 idle" or "mon-fri 08:00-18:00 low"; can be given several times
         #[arg(long, value_name = "PART", value_parser = schedule_entry)]
         schedule: Vec<v1::ScheduleEntry>,
-        /// Forget the schedule
+        /// Delete the schedule
         #[arg(long, conflicts_with = "schedule")]
         no_schedule: bool,
         /// The time zone of the schedule, such as Europe/Berlin [default: this machine's]
         #[arg(long, value_name = "NAME")]
         time_zone: Option<String>,
     },
-    /// Show the credits that the caller's account holds, and how it came by them; as the operator, give or take some
+    /// Show the credits of the caller's account and where they came from; as the operator, give or take credits
     #[command(args_conflicts_with_subcommands = true)]
     Credits {
-        /// What the operator does
+        /// Commands for the operator
         #[command(subcommand)]
         command: Option<CreditsCommand>,
         /// How many of the last entries to show
         #[arg(long, value_name = "COUNT", default_value_t = 10)]
         entries: u32,
     },
-    /// Spend credits for high priority, from now on
+    /// Buy high priority with credits, starting now
     Boost {
         /// How much: a time such as 30s, or 30-slices
         #[arg(value_name = "AMOUNT", value_parser = boost_amount)]
@@ -284,29 +284,29 @@ pub(crate) enum Command {
     },
     /// Ask when an operation may begin, and wait until then
     ///
-    /// Prints the answer ("now", "in 3 slices (3 s)", "wait, at most 12 s"), and "now" when the time has come. Without a server
-    /// that is at once. Never waits beyond the deadline.
+    /// Prints the answer ("now", "in 3 slices (3 s)", "wait, at most 12 s"), then waits and prints "now". Without a server it does
+    /// not wait. It never waits beyond the deadline.
     When {
-        /// How much it will move: 500M (powers of 1000), 500MiB (of 1024), or bytes
+        /// How much it will transfer: 500M (powers of 1000), 500MiB (of 1024), or bytes
         #[arg(id = "size", long = "bytes", value_name = "BYTES", value_parser = size)]
         bytes: u64,
-        /// How long it can wait, and where it moves them
+        /// How long it can wait, and on which disk
         #[command(flatten)]
         bounds: Bounds,
-        /// Print the answer only; an operation that would have to wait for a call is given up
+        /// Only print the answer; the operation is cancelled unless the answer gives a time
         #[arg(long)]
         no_wait: bool,
     },
-    /// Show who the server takes the caller for, and what is in force for it
+    /// Show which tenant the server identifies the caller as, and what is in force for it
     Whoami,
-    /// Show what tenants asked for and were answered, and every credit earned and spent
+    /// Show tenants' requests and the answers, and all credits earned and spent
     Audit {
         /// Only this one: its name, id, cgroup path or account [default: everyone]
         tenant: Option<String>,
-        /// Since when: 2026-03-01T14:30:00Z, 14:30, "10 minutes ago" [default: as far back as is kept]
+        /// Since when: 2026-03-01T14:30:00Z, 14:30, "10 minutes ago" [default: everything that is kept]
         #[arg(long, value_name = "TIME")]
         since: Option<String>,
-        /// At most so many, the newest
+        /// Show at most this many, the newest
         #[arg(long, value_name = "COUNT", default_value_t = 1000)]
         entries: u32,
     },
@@ -329,10 +329,10 @@ pub(crate) enum Command {
 /// How long an operation can wait, what it does, and where.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Bounds {
-    /// It should be done within so long
+    /// When it should be finished, from now
     #[arg(long, value_name = "DURATION", value_parser = duration, requires = "size")]
     deadline: Option<Duration>,
-    /// It must have begun within so long
+    /// When it must have started, from now
     #[arg(long, value_name = "DURATION", value_parser = duration, conflicts_with = "deadline", requires = "size")]
     begin_by: Option<Duration>,
     /// What it mostly does: sequential-read, sequential-write, random-read or random-write [default: sequential-read]
@@ -360,33 +360,33 @@ impl Bounds {
     }
 }
 
-/// What can be shown of jobs besides those that run.
+/// Other commands for jobs.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum JobsCommand {
-    /// Show what the last runs of a job were like: its phases and their bandwidths, how reading and writing go with processor and memory,
-    /// and whether it lives by the disk
+    /// Show the last runs of a job: phases and their bandwidths, how disk use correlates with processor and memory use, and whether the
+    /// disk limits the job
     Profile {
         /// The job's name
         name: String,
-        /// Write it as a page to this file too
+        /// Also write a page to this file
         #[arg(long, value_name = "FILE")]
         html: Option<PathBuf>,
     },
 }
 
-/// What can be done with forecasts besides looking at a tenant's.
+/// Other commands for forecasts.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum ForecastCommand {
-    /// Backtest every model on a recording, or on a CSV or Parquet file of one's own; works without the daemon
+    /// Backtest every model on a recording, or on your own CSV or Parquet file; works without the daemon
     ///
-    /// Each model forecasts each value from those before it: the next step and the next 15, and, where a file spans more than eight
-    /// days in steps of at most ten minutes, the day and the week from each midnight on. Printed are, for each model and horizon,
-    /// mean absolute error, root of the mean squared error, SMAPE, MPE and MASE, how many 80 % intervals held, how often busy or
-    /// idle was foreseen and its Brier score, and the time that a forecast takes, fits included.
+    /// Each model forecasts each value from the values before it: the next step and the next 15 steps, and, if a file spans more than
+    /// eight days in steps of at most ten minutes, the day and the week after each midnight. For each model and horizon this prints
+    /// mean absolute error, root mean squared error, SMAPE, MPE and MASE, the coverage of the 80 % intervals, how often busy or
+    /// idle was predicted correctly and the Brier score, and the time per forecast, fits included.
     ///
-    /// In a CSV or Parquet file each column of numbers is a series, but for the one with the time: seconds since 1970, or
-    /// milliseconds, microseconds or nanoseconds, or dates. What cannot be used is named with its line and passed over, and missing
-    /// steps are gaps; the exit status is then 1.
+    /// In a CSV or Parquet file each column of numbers is a series, except the one with the time: seconds, milliseconds, microseconds
+    /// or nanoseconds since 1970, or dates. Rows that cannot be used are named with their line and skipped, and missing
+    /// steps become gaps; the exit status is then 1.
     Evaluate(Evaluated),
 }
 
@@ -401,7 +401,7 @@ pub(crate) struct Evaluated {
     /// Only this column; can be given several times [default: every column of numbers]
     #[arg(long, value_name = "COLUMN")]
     pub(crate) column: Vec<String>,
-    /// Rows with the same value of this column are series of their own
+    /// Rows with the same value in this column form a separate series
     #[arg(long, value_name = "COLUMN")]
     pub(crate) by: Option<String>,
     /// The length of a step [default: the median time from row to row, or 1s]
@@ -412,12 +412,12 @@ pub(crate) struct Evaluated {
     pub(crate) report: Option<PathBuf>,
 }
 
-/// What the operator does with an account.
+/// Commands for the operator on an account.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum CreditsCommand {
     /// Give an account credits, as the operator
     ///
-    /// They last as long as what the account earns. What was done is in the audit.
+    /// They expire like credits that the account earned. The audit records it.
     Give(Adjusted),
     /// Take credits from an account, as the operator: no more than it holds
     Take(Adjusted),
@@ -434,7 +434,7 @@ pub(crate) struct Adjusted {
     /// Why, for the audit
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: Option<String>,
-    /// Do it once under this key, however often it is asked for [default: a new one]
+    /// Do it only once for this key, however often the command is repeated [default: a new key]
     #[arg(long, value_name = "KEY")]
     pub(crate) key: Option<String>,
 }
@@ -442,12 +442,12 @@ pub(crate) struct Adjusted {
 /// What to do with the operator's file.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Judge a file; errors point at the place
+    /// Check a file; errors point at the line and column
     Check {
         /// The file [default: that of --config]
         file: Option<PathBuf>,
     },
-    /// Print a file with every setting at its default, explained
+    /// Print a file with every setting, its default and its meaning
     Default,
 }
 

@@ -6,22 +6,22 @@ use std::path::PathBuf;
 /// Where the operator's file is looked for.
 pub(crate) const CONFIG_DEFAULT: &str = "/etc/minerva/minerva.toml";
 
-/// Watches who uses each disk and steers the kernel so that sparing users are served first.
+/// Share each disk well: watch who uses it, and set the kernel's I/O weights so that light users are served first.
 ///
-/// Without a file at the default place it runs with the defaults, in shadow mode: it decides and says so, and writes nothing.
+/// Without the operator's file it runs with the defaults, in shadow mode: it decides and explains, but writes nothing.
 #[derive(Debug, clap::Parser)]
 #[command(name = "minervad", version)]
 pub(crate) struct Arguments {
-    /// The operator's file [default: /etc/minerva/minerva.toml, where it may be absent]
+    /// The operator's file [default: /etc/minerva/minerva.toml, if it exists]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// How far to go, whatever the file says
+    /// What to do, whatever the file says
     #[arg(long, value_enum)]
     pub(crate) mode: Option<ModeArgument>,
-    /// Judge the file, say what is missing on this host, and end
+    /// Check the file, list what is missing on this host, and exit
     #[arg(long)]
     pub(crate) check: bool,
-    /// Put everything back and end after this many slices
+    /// Put everything back and exit after this many slices
     #[arg(long, value_name = "COUNT")]
     pub(crate) slices: Option<u64>,
     /// For the daemon itself
@@ -59,7 +59,7 @@ pub(crate) enum Hidden {
 pub(crate) enum ModeArgument {
     /// Watch only
     Observe,
-    /// Decide and say so, write nothing
+    /// Decide and explain, write nothing
     Shadow,
     /// Decide and write
     Enforce,

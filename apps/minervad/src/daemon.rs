@@ -33,6 +33,7 @@ use minerva_tenant_server::live_settings::LiveSettings;
 use minerva_tenant_server::refusals::Refusals;
 use minerva_tenant_server::server::TenantServer;
 use minerva_tenant_server::shared::Shared;
+use prometheus_client::registry::Registry;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -57,9 +58,7 @@ impl Daemon {
         let config = file.config.clone();
         let settings = guard::writer_settings(&config, &roots);
         let knobs = open_knobs(&config, &roots, &settings, lock)?;
-        let (metrics, mut registry) = Metrics::new(status::mode(config.engine.mode));
-        let served = ServedMetrics::default();
-        served.register(&mut registry);
+        let (metrics, served, registry) = registered_metrics(&config);
         let operator_listeners = OperatorListeners::open(&config.daemon)?;
         let tenant_listeners = TenantListeners::open(&config.participation)?;
         let (sender, commands) = sync_channel(QUEUE_LENGTH);
@@ -109,6 +108,13 @@ impl Daemon {
         operators.stop();
         result
     }
+}
+
+fn registered_metrics(config: &Config) -> (Metrics, ServedMetrics, Registry) {
+    let (metrics, mut registry) = Metrics::new(status::mode(config.engine.mode));
+    let served = ServedMetrics::default();
+    served.register(&mut registry);
+    (metrics, served, registry)
 }
 
 /// Everything is put back that an earlier daemon did not; from then on a guard watches over what this one writes.
