@@ -6,6 +6,7 @@ use minerva_api::v1;
 use minerva_api::v1::boost_request::Amount;
 use minerva_api::v1::coordinate_request::Deadline;
 use minerva_api::v1::set_level_request::Lifetime;
+use minerva_linux_observe::GuestDisk;
 use minerva_model::{AccessKind, DeviceId, JobSettings, Level, Nanos, RefusalKind, RequestId};
 
 /// Entries of a ledger that one answer holds.
@@ -52,6 +53,8 @@ pub(crate) struct Announcement {
     pub(crate) access: AccessKind,
     pub(crate) within: Option<Within>,
     pub(crate) disk: WantedDisk,
+    /// What the disk below the client's is like, where the client is in a guest.
+    pub(crate) guest_disk: GuestDisk,
 }
 
 type Judged<T> = Result<T, Refusal>;
@@ -215,9 +218,13 @@ pub(crate) fn coordinate(request: v1::CoordinateRequest) -> Judged<Announcement>
         Some(Deadline::BeginWithinNs(nanos)) => Some(Within::Begin(span(nanos, "begin_within_ns")?)),
         Some(Deadline::DoneWithinNs(nanos)) => Some(Within::Done(span(nanos, "done_within_ns")?)),
     };
-    let working = || request.working_device.parse().map_or(WantedDisk::Usual, WantedDisk::Below);
+    // A hint that is too long is none.
+    let serial = Some(request.working_disk_serial).filter(|serial| serial.len() <= NAME_LENGTH_MAX).unwrap_or_default();
+    let guest_disk = GuestDisk { size_bytes: request.working_disk_size_bytes, serial };
+    let usual = || WantedDisk::Usual(guest_disk.clone());
+    let working = || request.working_device.parse().map_or_else(|_| usual(), WantedDisk::Below);
     let disk = device(&request.device)?.map_or_else(working, WantedDisk::Named);
-    Ok(Announcement { id: request_id(request.request_id)?, size_bytes, access, within, disk })
+    Ok(Announcement { id: request_id(request.request_id)?, size_bytes, access, within, disk, guest_disk })
 }
 
 /// A report that keeps to the contract.

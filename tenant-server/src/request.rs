@@ -3,6 +3,7 @@
 
 use crate::authenticate::process::ProcessHandle;
 use minerva_api::v1;
+use minerva_linux_observe::GuestDisk;
 use minerva_model::{AccessKind, DeviceId, JobSettings, Level, Nanos, RefusalKind, RequestId, TenantId};
 use std::sync::mpsc::{SyncSender, TrySendError};
 use tokio::sync::{mpsc, oneshot};
@@ -82,14 +83,14 @@ pub enum Within {
 }
 
 /// Which disk an operation is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WantedDisk {
     /// This one, as the client named it; a partition stands for its disk.
     Named(DeviceId),
     /// The one below this block device, on which the client works; the usual one if that is no disk of ours.
     Below(DeviceId),
-    /// The one that the tenant uses most.
-    Usual,
+    /// Of a guest the one with its image that is like this; else the one that the tenant uses most.
+    Usual(GuestDisk),
 }
 
 /// What is asked for.

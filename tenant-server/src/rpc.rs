@@ -147,10 +147,11 @@ impl Participation for RpcHandler {
     ) -> Result<Response<Self::CoordinateStream>, Status> {
         let key = request.get_ref().request_id.clone();
         self.answered("Coordinate", key, request, async |context, message| {
-            let decode::Announcement { id, size_bytes, access, within, mut disk } = decode::coordinate(message)?;
+            let decode::Announcement { id, size_bytes, access, within, mut disk, guest_disk } =
+                decode::coordinate(message)?;
             // Another kernel's numbers say nothing here.
             if matches!(disk, WantedDisk::Below(_)) && context.session.caller.identified_by != "cgroup" {
-                disk = WantedDisk::Usual;
+                disk = WantedDisk::Usual(guest_disk);
             }
             let call = |answers| Call::Coordinate { id, size_bytes, access, within, disk, answers };
             let grants = self.stream(&context.session, call).await?;

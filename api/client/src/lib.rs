@@ -67,3 +67,4 @@ pub use options::{Options, PORT_DEFAULT};
 pub use reporter::Reporter;
 pub use tagged::{Tag, TagLevels, Tagged, tag_levels, tagged};
 pub use transport::{Authorization, Transport, open, open_lazily};
+pub use working_device::DiskLooks;

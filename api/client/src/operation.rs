@@ -1,7 +1,7 @@
 //! An operation that should fit in with what others do, and the server's answers to it.
 
 use crate::level::UnknownWord;
-use crate::working_device;
+use crate::working_device::{self, DiskLooks};
 use minerva_api::v1;
 use minerva_api::v1::coordinate_request::Deadline as WireDeadline;
 use minerva_api::v1::coordinate_response::Answer as WireAnswer;
@@ -138,8 +138,12 @@ impl Operation {
         let path = self.path.as_deref().unwrap_or(Path::new("."));
         // It is only a hint, so a path that cannot be looked at is none.
         let working_device = || working_device::of_path(path).ok().flatten().unwrap_or_default();
+        let working_device = if self.device.is_some() { String::new() } else { working_device() };
+        let looks = DiskLooks::of(&working_device).unwrap_or_default();
         v1::CoordinateRequest {
-            working_device: if self.device.is_some() { String::new() } else { working_device() },
+            working_device,
+            working_disk_size_bytes: looks.size_bytes,
+            working_disk_serial: looks.serial,
             request_id: key.to_owned(),
             size_bytes: self.bytes,
             access: self.access.to_wire(),

@@ -1,4 +1,4 @@
-//! Which block device a path lies on.
+//! Which block device a path lies on, and what its disk is like.
 
 use rustix::fs::{Stat, major, minor, stat};
 use std::io;
@@ -29,6 +29,55 @@ pub(crate) fn of_path(path: &Path) -> io::Result<Option<String>> {
     Ok(source.and_then(|source| stat(&source).ok()).and_then(|status| block_device(&status)).map(text))
 }
 
+/// What the kernel says of block devices; see `Documentation/ABI/stable/sysfs-block`.
+const BLOCK_DEVICES: &str = "/sys/dev/block";
+/// Devices that stand on others, one on the other, are followed so far down.
+const STACK_MAX: usize = 8;
+
+/// What a disk is like, to whoever sees it from outside a guest.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DiskLooks {
+    /// Its size.
+    pub size_bytes: u64,
+    /// What it calls itself; empty if it says nothing.
+    pub serial: String,
+}
+
+impl DiskLooks {
+    /// Of the whole disk that holds this block device, `MAJ:MIN`: of a partition's disk, and of the one below a logical volume. Nothing
+    /// where there is no such device, or it stands on several.
+    pub fn of(device: &str) -> Option<Self> {
+        Self::below(Path::new(BLOCK_DEVICES), device)
+    }
+
+    fn below(devices: &Path, device: &str) -> Option<Self> {
+        let is_number = device.split_once(':').is_some_and(|(major, minor)| {
+            [major, minor].iter().all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
+        });
+        let mut folder = std::fs::canonicalize(devices.join(device)).ok().filter(|_| is_number)?;
+        for _ in 0..STACK_MAX {
+            if folder.join("partition").exists() {
+                folder.pop();
+            }
+            let mut below = std::fs::read_dir(folder.join("slaves")).ok().into_iter().flatten().flatten();
+            match (below.next(), below.next()) {
+                (None, _) => return Some(Self::in_folder(&folder)),
+                (Some(one), None) => folder = std::fs::canonicalize(one.path()).ok()?,
+                _ => return None,
+            }
+        }
+        None
+    }
+
+    fn in_folder(folder: &Path) -> Self {
+        let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap_or_default().trim().to_owned();
+        let serials = ["serial", "device/serial"].map(read);
+        let sectors: u64 = read("size").parse().unwrap_or(0);
+        let serial = serials.into_iter().find(|serial| !serial.is_empty()).unwrap_or_default();
+        Self { size_bytes: sectors.saturating_mul(512), serial }
+    }
+}
+
 /// The number of a device file; none of any other.
 fn block_device(status: &Stat) -> Option<u64> {
     let is_block = rustix::fs::FileType::from_raw_mode(status.st_mode) == rustix::fs::FileType::BlockDevice;
@@ -49,7 +98,7 @@ fn source_of_mount(mounts: &str, number: &str) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use super::{of_path, source_of_mount, text};
+    use super::{DiskLooks, of_path, source_of_mount, text};
     use rustix::fs::makedev;
     use std::path::Path;
 
@@ -58,6 +107,40 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let own = of_path(directory.path()).expect("looked at");
         assert_eq!(of_path(&directory.path().join("not/there/yet")).expect("looked at"), own);
+    }
+
+    #[test]
+    fn a_partition_and_a_volume_look_like_the_disk_below() {
+        let sys = tempfile::tempdir().expect("a directory");
+        let write = |path: &str, text: &str| {
+            let path = sys.path().join(path);
+            std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+            std::fs::write(path, text).expect("written");
+        };
+        let link = |to: &str, at: &str| {
+            let at = sys.path().join(at);
+            std::fs::create_dir_all(at.parent().expect("a folder")).expect("made");
+            std::os::unix::fs::symlink(sys.path().join(to), at).expect("linked");
+        };
+        write("devices/vda/size", "20971520\n");
+        write("devices/vda/serial", "root-disk\n");
+        write("devices/vda/vda2/partition", "2\n");
+        write("devices/dm-0/size", "2048\n");
+        link("devices/vda/vda2", "devices/dm-0/slaves/vda2");
+        for (device, number) in [("vda", "254:0"), ("vda/vda2", "254:2"), ("dm-0", "253:0")] {
+            link(&format!("devices/{device}"), &format!("block/{number}"));
+        }
+        let expected = DiskLooks { size_bytes: 20_971_520 * 512, serial: "root-disk".to_owned() };
+        for number in ["254:0", "254:2", "253:0"] {
+            assert_eq!(DiskLooks::below(&sys.path().join("block"), number).as_ref(), Some(&expected), "{number}");
+        }
+        for number in ["1:1", "", "..", "254:", "../254:0"] {
+            assert_eq!(DiskLooks::below(&sys.path().join("block"), number), None, "{number}");
+        }
+        // What stands on two disks looks like neither.
+        write("devices/vdb/size", "2048\n");
+        link("devices/vdb", "devices/dm-0/slaves/vdb");
+        assert_eq!(DiskLooks::below(&sys.path().join("block"), "253:0"), None);
     }
 
     #[test]

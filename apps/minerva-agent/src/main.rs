@@ -9,6 +9,7 @@ mod kept;
 mod level;
 mod listening;
 mod message;
+mod own_disk;
 mod proxy;
 mod report;
 mod reporting;

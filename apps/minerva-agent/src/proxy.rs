@@ -5,6 +5,7 @@ use crate::kept::Record;
 use crate::level::{self, Calls, ProcessLevel};
 use crate::listening::{Attendances, Peer};
 use crate::message::{Unread, carried};
+use crate::own_disk;
 use crate::resume::{self, Kind};
 use crate::upstream::{Carried, Upstream};
 use bytes::Bytes;
@@ -123,7 +124,11 @@ impl Proxy {
         request: Request<Bytes>,
     ) -> Result<Response<impl tokio_stream::Stream<Item = Result<Bytes, Status>> + use<>>, Status> {
         let permit = self.permit()?;
-        let answers = resume::open(self.upstream.clone(), message(path, request), kind);
+        let mut call = message(path, request);
+        if kind == Kind::Wait {
+            call.message = own_disk::told(call.message);
+        }
+        let answers = resume::open(self.upstream.clone(), call, kind);
         // The permit lives in the stream, and goes with it.
         let answers = ReceiverStream::new(answers).map(move |answer| {
             let _held = &permit;

@@ -1,28 +1,54 @@
-//! On which device a guest's image lies: the largest file or block device that the guest's own processes have open for writing.
-//! Firmware, CD images and lock files are smaller, or open for reading only.
+//! On which device a guest's image lies: of the files and block devices that the guest's own processes have open for writing the one
+//! that the process's arguments give the serial that the guest sees, else one of the size that the guest sees, which raw images and block
+//! devices have, else the largest: firmware, CD images and lock files are smaller, or open for reading only.
 
 use crate::disks::read_mounts;
+use crate::parse::parse_file_of_serial;
 use crate::read::{Reader, for_each_entry};
 use crate::stack::Stack;
 use minerva_model::DeviceId;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Statx, StatxFlags};
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Open files of a process that are looked at.
 const FILES_MAX: usize = 1024;
 
-/// The device of the largest image that these processes have open for writing; it may be a partition, or stand on others.
-pub(crate) fn device_of_image(proc: &Path, sys: &Path, pids: &[u32], reader: &mut Reader) -> Option<DeviceId> {
-    let mut images: Vec<(u64, DeviceId)> = Vec::new();
-    for pid in pids {
-        images.extend(images_of(proc, sys, *pid, reader));
-    }
-    images.into_iter().max().map(|(_, device)| device)
+/// A disk as a guest sees it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GuestDisk {
+    /// Its size; 0 if that is not known.
+    pub size_bytes: u64,
+    /// What it calls itself; empty if it says nothing.
+    pub serial: String,
 }
 
-/// The size and device of each.
-fn images_of(proc: &Path, sys: &Path, pid: u32, reader: &mut Reader) -> Vec<(u64, DeviceId)> {
+/// The device of the image that is most like the disk, of those that these processes have open for writing; it may be a partition,
+/// or stand on others.
+pub(crate) fn device_of_image(
+    proc: &Path,
+    sys: &Path,
+    pids: &[u32],
+    disk: &GuestDisk,
+    reader: &mut Reader,
+) -> Option<DeviceId> {
+    let mut images: Vec<(bool, bool, u64, DeviceId)> = Vec::new();
+    for pid in pids {
+        let arguments = match disk.serial.is_empty() {
+            true => Vec::new(),
+            false => reader.path(&proc.join(pid.to_string()).join("cmdline")).map(<[u8]>::to_vec).unwrap_or_default(),
+        };
+        let named = parse_file_of_serial(&arguments, &disk.serial);
+        for (path, size, device) in images_of(proc, sys, *pid, reader) {
+            let has_serial = named.is_some() && path == named;
+            images.push((has_serial, disk.size_bytes > 0 && size == disk.size_bytes, size, device));
+        }
+    }
+    images.into_iter().max().map(|(.., device)| device)
+}
+
+/// The path, size and device of each.
+fn images_of(proc: &Path, sys: &Path, pid: u32, reader: &mut Reader) -> Vec<(Option<PathBuf>, u64, DeviceId)> {
     let folder = proc.join(pid.to_string()).join("fd");
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let Ok(directory) = rustix::fs::open(&folder, flags, Mode::empty()) else { return Vec::new() };
@@ -36,7 +62,9 @@ fn images_of(proc: &Path, sys: &Path, pid: u32, reader: &mut Reader) -> Vec<(u64
         // From what the kernel has: a file system whose server hangs must not hang Minerva.
         let wanted = StatxFlags::TYPE | StatxFlags::SIZE;
         if is_written && let Ok(file) = rustix::fs::statx(&directory, name, AtFlags::STATX_DONT_SYNC, wanted) {
-            images.extend(image(&file, || std::fs::read_link(folder.join(name)).ok(), (proc, sys, pid), reader));
+            let path = std::fs::read_link(folder.join(name)).ok();
+            let found = image(&file, path.as_deref(), (proc, sys, pid), reader);
+            images.extend(found.map(|(size, device)| (path, size, device)));
         }
         if seen < FILES_MAX { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
@@ -46,7 +74,7 @@ fn images_of(proc: &Path, sys: &Path, pid: u32, reader: &mut Reader) -> Vec<(u64
 /// The size of what is open, and the device on which it is; nothing where it is no image, or on no disk.
 fn image(
     file: &Statx,
-    path: impl Fn() -> Option<std::path::PathBuf>,
+    path: Option<&Path>,
     (proc, sys, pid): (&Path, &Path, u32),
     reader: &mut Reader,
 ) -> Option<(u64, DeviceId)> {
@@ -63,7 +91,7 @@ fn image(
         // btrfs numbers its files otherwise: the process's own mounts tell.
         FileType::RegularFile => {
             let mounts = read_mounts(&proc.join(pid.to_string()), reader);
-            let id = Stack { sys, mounts: &mounts }.disk_of_file(path()?.to_str()?, reader)?;
+            let id = Stack { sys, mounts: &mounts }.disk_of_file(path?.to_str()?, reader)?;
             Some((file.stx_size, id))
         }
         _ => None,

@@ -56,6 +56,7 @@ pub use descriptors::DESCRIPTORS_MAX;
 pub use error::ObserveError;
 pub use free_space::free_bytes_by_disk;
 pub use hidden::HiddenGroups;
+pub use images::GuestDisk;
 pub use machines::{Machines, NoMachine};
 pub use mounts::{MountFacts, read_mount_facts};
 pub use observer::{Observer, ReadCounts, disks_below};

@@ -6,7 +6,7 @@ use crate::disk_stats::DiskStats;
 use crate::disks::Disks;
 use crate::hidden::HiddenGroups;
 use crate::identity::identity;
-use crate::images::device_of_image;
+use crate::images::{GuestDisk, device_of_image};
 use crate::parse::parse_pressure;
 use crate::pids::pids_of;
 use crate::processes::{Processes, Round};
@@ -112,14 +112,15 @@ impl Observer {
         identity(&self.roots.sys.join("block").join(name), &mut self.reader)
     }
 
-    /// The block device on which a guest's image lies; nothing of a tenant that is no guest, or whose image is on none.
-    pub fn image_device(&mut self, tenant: TenantId) -> Option<DeviceId> {
+    /// The block device on which a guest's image lies: of several the one that is like `disk`, as the guest sees it, else the largest.
+    /// Nothing of a tenant that is no guest, or whose image is on none.
+    pub fn image_device(&mut self, tenant: TenantId, disk: &GuestDisk) -> Option<DeviceId> {
         let known = self.tenants.known.get(&tenant)?;
         if known.tenant.kind != TenantKind::VirtualMachine {
             return None;
         }
         let pids = pids_of(self.tenants.root(), known, &mut self.reader, &mut self.skips);
-        device_of_image(&self.roots.proc, &self.roots.sys, &pids, &mut self.reader)
+        device_of_image(&self.roots.proc, &self.roots.sys, &pids, disk, &mut self.reader)
     }
 
     /// Whether a group is there, and still the one that was met. One that is may have ceased to be a tenant all the same.

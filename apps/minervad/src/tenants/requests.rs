@@ -226,7 +226,9 @@ impl Driver {
             WantedDisk::Named(device) => Some(self.disk_named(device)?),
             WantedDisk::Below(device) => self.disk_below(device),
             // A guest's own path says nothing here: its disks are in its images.
-            WantedDisk::Usual => self.watch.observer.image_device(tenant).and_then(|device| self.disk_below(device)),
+            WantedDisk::Usual(like) => {
+                self.watch.observer.image_device(tenant, &like).and_then(|device| self.disk_below(device))
+            }
         };
         let now = boottime();
         let deadline = within.map(|within| match within {

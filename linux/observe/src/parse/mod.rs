@@ -11,6 +11,7 @@ mod mountinfo;
 mod network;
 mod pressure;
 mod process;
+mod qemu_disks;
 
 pub use blkio::{BlkioRow, parse_blkio};
 pub use cgroup::{CgroupMembership, parse_cgroup_membership, parse_pids};
@@ -23,6 +24,7 @@ pub use mountinfo::{MountRow, parse_mountinfo};
 pub use network::parse_network_bytes;
 pub use pressure::parse_pressure;
 pub use process::{ProcessIo, ProcessStat, parse_guest_cids, parse_process_io, parse_process_stat, parse_qemu_name};
+pub use qemu_disks::parse_file_of_serial;
 
 /// Longest piece of an offending line that is kept, in bytes.
 const OFFENDING_BYTES_MAX: usize = 80;

@@ -2,6 +2,7 @@
 
 use crate::fake_host::{FakeHost, seen};
 use crate::v1::BFQ;
+use minerva_linux_observe::GuestDisk;
 use minerva_model::CgroupVersion;
 
 #[test]
@@ -28,7 +29,7 @@ fn a_disk_is_known_by_what_it_says_of_itself() {
 }
 
 #[test]
-fn a_guests_image_is_the_largest_file_that_it_may_write() {
+fn a_guests_image_is_the_one_like_its_disk_else_the_largest_file_that_it_may_write() {
     let host = FakeHost::new(CgroupVersion::V1);
     host.disk("sda", "8:0", BFQ, &[]);
     host.disk("sdb", "8:16", BFQ, &[]);
@@ -51,12 +52,23 @@ fn a_guests_image_is_the_largest_file_that_it_may_write() {
     observer.sample();
     let tenants = [tenants, seen(&observer.discover())].concat();
     let id = |path: &str| tenants.iter().find(|tenant| tenant.cgroup.path == path).unwrap().id;
-    assert_eq!(observer.image_device(id("vm")), None, "it has none open");
+    let any = GuestDisk::default();
+    assert_eq!(observer.image_device(id("vm"), &any), None, "it has none open");
     open(41, 7, "firmware", 2_000);
     open(41, 8, "images", 60_000);
     open(41, 9, "firmware", 30_000);
     open(42, 7, "images", 60_000);
-    let on = observer.image_device(id("vm"));
-    assert_eq!(on.map(|device| device.to_string()).as_deref(), Some("8:16"));
-    assert_eq!(observer.image_device(id("shell")), None, "no guest");
+    let mut on = |size_bytes, serial: &str| {
+        let disk = GuestDisk { size_bytes, serial: serial.to_owned() };
+        observer.image_device(id("vm"), &disk).map(|device| device.to_string()).unwrap_or_default()
+    };
+    assert_eq!(on(0, ""), "8:16");
+    // Of the size that the guest sees, whatever others there are; of a size that none has, the largest.
+    assert_eq!([on(30_000, ""), on(60_000, ""), on(50_000, "")], ["8:0", "8:16", "8:16"]);
+    // Of the serial that the guest sees, whatever its size.
+    let data = host.path("firmware/41-7");
+    let arguments = format!("qemu\0-drive\0id=d,file={}\0-device\0virtio-blk,drive=d,serial=data\0", data.display());
+    host.write("proc/41/cmdline", &arguments);
+    assert_eq!([on(60_000, "data"), on(60_000, "other"), on(0, "other")], ["8:0", "8:16", "8:16"]);
+    assert_eq!(observer.image_device(id("shell"), &any), None, "no guest");
 }

@@ -605,6 +605,8 @@ class CoordinateRequest(_message.Message):
     DONE_WITHIN_NS_FIELD_NUMBER: _builtins.int
     DEVICE_FIELD_NUMBER: _builtins.int
     WORKING_DEVICE_FIELD_NUMBER: _builtins.int
+    WORKING_DISK_SIZE_BYTES_FIELD_NUMBER: _builtins.int
+    WORKING_DISK_SERIAL_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     size_bytes: _builtins.int
     """How much it will move."""
@@ -621,6 +623,11 @@ class CoordinateRequest(_message.Message):
     """The block device of the file system that the caller will work on, as `MAJ:MIN` where the caller runs. A hint for when
     `device` is empty: a number that says nothing to the server, such as that of a guest's own disk, is passed over.
     """
+    working_disk_size_bytes: _builtins.int
+    """Of a guest: how large the disk below `working_device` is, as the guest sees it, and what it calls itself (its serial). Of the
+    guest's images the server takes the one that is like it. Empty or 0: not known.
+    """
+    working_disk_serial: _builtins.str
     def __init__(
         self,
         *,
@@ -631,10 +638,12 @@ class CoordinateRequest(_message.Message):
         done_within_ns: _builtins.int = ...,
         device: _builtins.str = ...,
         working_device: _builtins.str = ...,
+        working_disk_size_bytes: _builtins.int = ...,
+        working_disk_serial: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["begin_within_ns", b"begin_within_ns", "deadline", b"deadline", "done_within_ns", b"done_within_ns"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["access", b"access", "begin_within_ns", b"begin_within_ns", "deadline", b"deadline", "device", b"device", "done_within_ns", b"done_within_ns", "request_id", b"request_id", "size_bytes", b"size_bytes", "working_device", b"working_device"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["access", b"access", "begin_within_ns", b"begin_within_ns", "deadline", b"deadline", "device", b"device", "done_within_ns", b"done_within_ns", "request_id", b"request_id", "size_bytes", b"size_bytes", "working_device", b"working_device", "working_disk_serial", b"working_disk_serial", "working_disk_size_bytes", b"working_disk_size_bytes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_deadline: _TypeAlias = _typing.Literal["begin_within_ns", "done_within_ns"]  # noqa: Y015
     _WhichOneofArgType_deadline: _TypeAlias = _typing.Literal["deadline", b"deadline"]  # noqa: Y015
