@@ -104,14 +104,21 @@ pub(crate) struct Pair<'a> {
     pub(crate) outlook: &'a Outlook,
     /// What those on the disk put in to be dealt anew.
     pub(crate) deals: &'a Deals,
-    /// It used the disk in the last slice.
+    /// It used the disk in the last slice, or may be waiting for it.
     pub(crate) present: bool,
+    /// The group before the use that is under way began; nothing where that use counts as any other.
+    pub(crate) before: Option<Option<u8>>,
 }
 
 impl Pair<'_> {
     /// The factor of past use, for policies that count in its place.
     pub(crate) fn history(&self) -> f64 {
         self.fennel.factor(self.usage.group)
+    }
+
+    /// The factor of past use without the use that is under way, to the one with it.
+    pub(crate) fn past(&self) -> f64 {
+        self.before.map_or(1.0, |before| self.fennel.factor(before) / self.history().max(f64::MIN_POSITIVE))
     }
 }
 

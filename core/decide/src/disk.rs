@@ -1,11 +1,12 @@
 //! One disk: the histories that compete on it and the tenants that have a claim.
 
 use crate::compose::{self, Pair, SharePolicy};
-use crate::deal::Deals;
+use crate::deal::{Dealing, Deals};
 use crate::equal_part::Everyone;
 use crate::floor_level::{Active, Floor};
 use crate::keys::Key;
 use crate::past_use::Fennel;
+use crate::presence::{PAUSE, Presence};
 use crate::room::{Room, SLICES_LINGERING};
 use crate::stance::Stance;
 use crate::usage::{Averages, Usage, Used};
@@ -23,6 +24,8 @@ pub(crate) struct Disk {
     floor: Floor,
     room: Room,
     deals: Deals,
+    #[serde(default)]
+    presence: Presence,
     /// The slice in which shares were last dealt anew.
     #[serde(alias = "dealt_turn")]
     dealt_slice: u64,
@@ -41,10 +44,32 @@ struct Claim {
     /// The slice in which it was last active.
     #[serde(alias = "active_turn")]
     active_slice: u64,
+    /// The end of that slice.
+    #[serde(default)]
+    active_at: Option<Nanos>,
+    /// The group of its history when the use that is under way began, after a pause.
+    #[serde(default)]
+    before: Option<u8>,
     /// What it asked for.
     stance: Stance,
     /// What was last decided. A newcomer without history has this from the start, so it is no news.
     told: Told,
+}
+
+impl Claim {
+    fn new(tenant: TenantId, terms: TenantTerms) -> Self {
+        let TenantTerms { key, weight_percent, excluded } = terms;
+        let (stance, active_slice, active_at, before) = (Stance::default(), 0, None, None);
+        Self { tenant, key, weight_percent, excluded, active_slice, active_at, before, stance, told: UNTOLD }
+    }
+
+    /// It uses the disk, and has this history without that.
+    fn uses(&mut self, slice_number: u64, now: Nanos, group: Option<u8>) {
+        if self.active_at.is_none_or(|at| now.since(at) >= PAUSE) {
+            self.before = group;
+        }
+        (self.active_slice, self.active_at) = (slice_number, Some(now));
+    }
 }
 
 /// The part of a tenant's record that a claim repeats, so that a slice reads one vector only.
@@ -77,6 +102,7 @@ pub(crate) struct Deciding<'a> {
     pub(crate) policies: &'a [&'a dyn SharePolicy],
     pub(crate) outlook: &'a Outlook,
     pub(crate) floor_permille: u32,
+    pub(crate) dealing: Dealing,
 }
 
 /// A tenant that used the disk in the last slice, as those who coordinate see it.
@@ -117,10 +143,7 @@ impl Disk {
             false => self.claims.binary_search_by_key(&tenant, |claim| claim.tenant),
         };
         let index = position.unwrap_or_else(|index| {
-            let TenantTerms { key, weight_percent, excluded } = terms;
-            let stance = Stance::default();
-            let claim = Claim { tenant, key, weight_percent, excluded, active_slice: 0, stance, told: UNTOLD };
-            self.claims.insert(index, claim);
+            self.claims.insert(index, Claim::new(tenant, terms));
             index
         });
         self.cursor = index + 1;
@@ -132,13 +155,14 @@ impl Disk {
         &mut self,
         tenant: TenantId,
         terms: TenantTerms,
-        slice_number: Option<u64>,
+        active: Option<(u64, Nanos)>,
         used: Used,
         gain: Averages,
     ) {
         let index = self.claim(tenant, terms);
-        if let Some(slice_number) = slice_number {
-            self.claims[index].active_slice = slice_number;
+        if let Some((slice_number, now)) = active {
+            let group = self.usage(terms.key).group;
+            self.claims[index].uses(slice_number, now, group);
         }
         if used.bytes_per_second > 0.0 || used.disk_part > 0.0 {
             self.usage_mut(terms.key).add(used, gain);
@@ -193,6 +217,8 @@ impl Disk {
         self.everyone = fennel.everyone(&self.usages, now);
         let yardstick = fennel.yardstick(self.everyone, now);
         self.usages.iter_mut().for_each(|usage| fennel.settle(usage, &yardstick));
+        let lately = self.claims.iter().filter(|claim| claim.active_at.is_some_and(|at| now.since(at) < PAUSE));
+        self.presence = Presence::of(lately.map(|claim| claim.told.0));
         self.update_deals(by);
         self.update_room(by);
         self.update_floor(by);
@@ -252,11 +278,8 @@ impl Disk {
         self.deals = Deals::default();
         if by.policies.iter().any(|policy| policy.has_stakes()) {
             let usages: Vec<Usage> = self.claims.iter().map(|claim| self.usage(claim.key)).collect();
-            let present = self
-                .claims
-                .iter()
-                .zip(&usages)
-                .filter(|(claim, _)| claim.active_slice == by.slice_number && !claim.excluded);
+            let present =
+                self.claims.iter().zip(&usages).filter(|(claim, _)| self.is_present(by, claim) && !claim.excluded);
             self.deals = compose::deals(by.policies, present.map(|(claim, usage)| self.pair(by, usage, claim)));
         }
         if self.deals.are_dealt() {
@@ -325,10 +348,9 @@ impl Disk {
     pub(crate) fn decision(&self, by: Deciding<'_>, tenant: TenantId, terms: TenantTerms) -> Decision {
         let usage = self.usage(terms.key);
         let position = self.claims.binary_search_by_key(&tenant, |claim| claim.tenant);
-        let known = position.ok().map(|index| self.claims[index]);
-        let (stance, active_slice) = known.map_or((Stance::default(), 0), |claim| (claim.stance, claim.active_slice));
+        let known = position.map_or_else(|_| Claim::new(tenant, terms), |index| self.claims[index]);
         let TenantTerms { key, weight_percent, excluded } = terms;
-        let claim = Claim { tenant, key, weight_percent, excluded, active_slice, stance, told: UNTOLD };
+        let claim = Claim { key, weight_percent, excluded, ..known };
         compose::decision(by.policies, &self.pair(by, &usage, &claim))
     }
 
@@ -354,7 +376,14 @@ impl Disk {
             floor: Some(&self.floor),
             outlook: by.outlook,
             deals: &self.deals,
-            present: claim.active_slice == by.slice_number,
+            present: self.is_present(by, claim),
+            before: by.dealing.sessions_are_no_past.then_some(claim.before),
         }
+    }
+
+    /// It used the disk in the last slice, or may be waiting for its turn.
+    fn is_present(&self, by: Deciding<'_>, claim: &Claim) -> bool {
+        let waits = |at: Nanos| self.presence.may_wait(claim.told.0, by.now.since(at));
+        claim.active_slice == by.slice_number || by.dealing.waiting_take_part && claim.active_at.is_some_and(waits)
     }
 }

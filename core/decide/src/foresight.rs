@@ -16,13 +16,12 @@
 
 use crate::compose::{DecideInput, Pair, SharePolicy};
 use crate::deal::{DealKind, PART_MAX, Stake, is_fresh};
+use crate::presence::PAUSE;
 use crate::stance::Stance;
 use minerva_model::{DeviceId, Forecast, Horizon, Nanos, Outlook, PolicyName, Reason, TenantId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Who did not use the disk for so long has paused: what it does next is new. The same time ends a session in `core/forecast`.
-const PAUSE: Nanos = Nanos::from_secs(10);
 /// A run keeps the part that its forecast had earned for so long after the forecast lost its skill, as one does that has been
 /// outgrown. By then the tenant's history speaks.
 const HELD: Nanos = Nanos::from_secs(60);
@@ -96,7 +95,8 @@ impl SharePolicy for Rule {
         // Bytes that are left count per weight, as bytes that were used do.
         let claim = foreseen.part * f64::from(pair.weight_percent.max(1)) / 100.0
             * libm::exp2(-CLAIM_EXPONENT * foreseen.place);
-        Some(Stake { kind, part: foreseen.part, claim, present: pair.present })
+        let past = if kind == DealKind::Session && !foreseen.outgrown { pair.past() } else { 1.0 };
+        Some(Stake { kind, part: foreseen.part, claim, past, present: pair.present })
     }
 
     fn factor(&self, pair: &Pair<'_>, product: f64) -> Option<f64> {

@@ -92,7 +92,7 @@ impl SharePolicy for Rule {
         let (first, _) = turns.first?;
         let member = turns.members.get(&pair.tenant).filter(|member| member.part > 0.0)?;
         let claim = f64::from(u8::from(first == pair.tenant));
-        Some(Stake { kind: DealKind::Burst, part: member.part, claim, present: pair.present })
+        Some(Stake { kind: DealKind::Burst, part: member.part, claim, past: 1.0, present: pair.present })
     }
 
     fn factor(&self, pair: &Pair<'_>, product: f64) -> Option<f64> {

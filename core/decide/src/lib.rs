@@ -9,6 +9,7 @@
 //! | `foresight` | who is expected to be done soon goes ahead |
 //! | `interleave` | the burst of one goes first while another's waits |
 //! | `deal` | what shares are dealt anew by what is foreseen |
+//! | `presence` | who is on a disk, though it was not served in every slice |
 //! | `floor`, `floor_level` | everyone who uses the disk keeps a part of it |
 //! | `levels` | who steps back, how far and until when |
 //! | `credits`, `boosts` | what stepping back earns, and the slices of high priority that it buys |
@@ -68,6 +69,7 @@ mod participation;
 mod past_use;
 mod places;
 mod precedence_time;
+mod presence;
 mod queue;
 mod requests;
 mod room;
@@ -84,6 +86,7 @@ pub use migration::{Migration, MigrationOrder, MigrationPace, TargetDisk, ToldBy
 pub use part::Part;
 
 use crate::compose::SharePolicy;
+use crate::deal::Dealing;
 use crate::disk::{Deciding, Disk, TenantTerms};
 use crate::keys::{Key, Keys};
 use crate::participation::Participation;
@@ -159,6 +162,8 @@ pub struct Decider {
     outlook: Outlook,
     fennel: Fennel,
     floor_permille: u32,
+    #[serde(default)]
+    dealing: Dealing,
     keys: Keys,
     /// Sorted by id.
     tenants: Vec<(TenantId, TenantTerms)>,
@@ -179,6 +184,7 @@ impl Default for Decider {
             outlook: Outlook::default(),
             fennel: Fennel::new(&config.fennel, Nanos::ZERO),
             floor_permille: config.fennel.floor_permille,
+            dealing: Dealing::default(),
             keys: Keys::default(),
             tenants: Vec::new(),
             disks: BTreeMap::new(),
@@ -198,6 +204,7 @@ impl Decider {
         self.rebase();
         self.fennel = Fennel::new(&config.fennel, self.now);
         self.floor_permille = config.fennel.floor_permille;
+        self.dealing = Dealing::of(&config.forecast);
         self.participation.configure(config);
         self.policies.makespan.configure(&config.makespan);
     }
@@ -327,6 +334,7 @@ impl Decider {
                 policies: policies.as_ref(),
                 outlook,
                 floor_permille: self.floor_permille,
+                dealing: self.dealing,
             };
             disk.decide(by, stance, &mut news);
         }
@@ -393,6 +401,7 @@ impl Decider {
             policies,
             outlook: &self.outlook,
             floor_permille: self.floor_permille,
+            dealing: self.dealing,
         }
     }
 
@@ -430,7 +439,8 @@ impl Decider {
             }
             let disk = self.disks.entry(row.device).or_default();
             let used = self.fennel.used(row, terms.weight());
-            disk.learn(tenant, terms, row.active.then_some(self.slice_number), used, gain.1);
+            let active = row.active.then_some((self.slice_number, self.now));
+            disk.learn(tenant, terms, active, used, gain.1);
         }
     }
 

@@ -191,6 +191,7 @@ impl Decider {
                 policies: policies.as_ref(),
                 outlook,
                 floor_permille: self.floor_permille,
+                dealing: self.dealing,
             };
             news.extend(disks.entry(*device).or_default().reconsider(by, tenant, terms, stance));
         }

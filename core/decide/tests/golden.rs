@@ -7,7 +7,8 @@
 //! | `tenant N [group=G] [weight=PERCENT] [price=PERCENT] [quota=PERCENT] [expiry=SECONDS] [excluded]` | tenant N appears, or its rule changes |
 //! | `job N NAME [MEGABYTES]` | tenant N is a batch job, of this size |
 //! | `gone N` | tenant N is gone |
-//! | `run SECONDS [N[/MINOR]=RATE[@PERCENT] …]` | so many slices of a second with these rates, in MB/s, on disk 8:MINOR, and so much of its time; 42 MB/s is all of it where that is not said |
+//! | `run SECONDS [N[/MINOR]=RATE[@PERCENT] …]` | so many slices, of a second each if nothing else is said, with these rates, in MB/s, on disk 8:MINOR, and so much of its time; 42 MB/s is all of it where that is not said |
+//! | `slice MILLISECONDS` | slices are so long from now on |
 //! | `level N LEVEL [SECONDS]` | tenant N steps back, or comes back |
 //! | `give N CREDITS` | what the store knows of tenant N: credits that last an hour |
 //! | `boost N KEY SLICES` | tenant N buys slices; the store commits at once |
@@ -35,9 +36,9 @@ use std::fmt::Write;
 /// So that bytes tell disk time.
 const DISK_BYTES_PER_SECOND: f64 = 42e6;
 
-#[derive(Default)]
 struct Script {
     config: EngineConfig,
+    slice: Nanos,
     decider: Decider,
     tenants: BTreeMap<u64, Tenant>,
     now: Nanos,
@@ -48,12 +49,28 @@ struct Script {
     stored: BTreeMap<(String, DeviceId), (Nanos, TenantHistory)>,
 }
 
+impl Default for Script {
+    fn default() -> Self {
+        Self {
+            config: EngineConfig::default(),
+            slice: Nanos::SECOND,
+            decider: Decider::default(),
+            tenants: BTreeMap::new(),
+            now: Nanos::ZERO,
+            signals: Signals::default(),
+            foreseen: [const { Vec::new() }; 3],
+            stored: BTreeMap::new(),
+        }
+    }
+}
+
 impl Script {
     fn command(&mut self, line: &str) -> String {
         let words: Vec<&str> = line.split_whitespace().collect();
         let mut out = String::new();
         match words[0] {
             "config" => self.configure(&words[1..]),
+            "slice" => self.slice = Nanos::from_millis(words[1].parse().unwrap()),
             "tenant" => self.tenant(&words[1..]),
             "gone" => {
                 self.tenants.remove(&words[1].parse().unwrap());
@@ -92,6 +109,8 @@ impl Script {
                 "use" if value == "bytes" => self.config.fennel.counted = CountedUse::Bytes,
                 "places" if value == "decades" => self.config.fennel.places = Places::Decades,
                 "groups" => self.config.fennel.groups = value.parse().unwrap(),
+                "waiting" => self.config.forecast.waiting_take_part = value == "take-part",
+                "sessions" => self.config.forecast.sessions_are_no_past = value == "no-past",
                 "half-life" => self.config.fennel.recent_half_life = Nanos::from_secs(value.parse().unwrap()),
                 other => panic!("unknown setting {other}"),
             }
@@ -136,13 +155,15 @@ impl Script {
             let (pair, rate) = word.split_once('=').unwrap();
             let (tenant, minor) = pair.split_once('/').unwrap_or((pair, "0"));
             let (rate, percent) = rate.split_once('@').unwrap_or((rate, ""));
-            let read_bytes = (rate.parse::<f64>().unwrap() * 1e6) as u64;
-            let part =
-                percent.parse().map_or(read_bytes as f64 / DISK_BYTES_PER_SECOND, |percent: f64| percent / 100.0);
+            let seconds = self.slice.as_secs_f64();
+            let read_bytes = (rate.parse::<f64>().unwrap() * 1e6 * seconds) as u64;
+            let part = percent
+                .parse()
+                .map_or(read_bytes as f64 / DISK_BYTES_PER_SECOND, |percent: f64| seconds * percent / 100.0);
             rows.push(IoSignals {
                 tenant: TenantId(tenant.parse().unwrap()),
                 device: DeviceId { major: 8, minor: minor.parse().unwrap() },
-                elapsed: Nanos::SECOND,
+                elapsed: self.slice,
                 transferred: IoCounters { read_bytes, read_ops: 1, ..IoCounters::default() },
                 latency: None,
                 active: read_bytes > 0,
@@ -153,13 +174,14 @@ impl Script {
         self.signals = Signals { io: rows, ..Signals::default() };
         let signals = self.signals.clone();
         for _ in 0..words[0].parse().unwrap() {
-            self.now += Nanos::SECOND;
+            self.now += self.slice;
             let input = DecideInput { signals: &signals, outlook: self.outlook() };
             let Decided { effects, decisions, histories } = self.decider.slice(self.now, input);
             self.store(histories);
             self.tell(effects, Vec::new(), out);
             for decision in decisions {
-                writeln!(out, "{:>4.0} s  {decision}", self.now.as_secs_f64()).unwrap();
+                let decimals = if self.slice == Nanos::SECOND { 0 } else { 2 };
+                writeln!(out, "{:>4.decimals$} s  {decision}", self.now.as_secs_f64()).unwrap();
             }
         }
     }
@@ -333,6 +355,11 @@ fn terms() {
 #[test]
 fn foresight() {
     check(expect_file!["../testdata/foresight.txt"], include_str!("../testdata/foresight.txt"));
+}
+
+#[test]
+fn waiting() {
+    check(expect_file!["../testdata/waiting.txt"], include_str!("../testdata/waiting.txt"));
 }
 
 #[test]

@@ -24,6 +24,8 @@ fn configured(forecast: ForecastMode, slice: Nanos) -> Event {
         sessions_by_order: true,
         sessions: minerva_model::SessionSource::Model,
         sessions_at_once: true,
+        waiting_take_part: true,
+        sessions_are_no_past: true,
     };
     config.observe.slice = slice;
     Event::Configured(Box::new(config))
@@ -357,6 +359,8 @@ fn days_ahead_are_forecast_only_where_they_are_wanted() {
     assert!(!settings.days_ahead && ForecastSettings::default().days_ahead);
     assert!(!settings.sessions_by_order && ForecastSettings::default().sessions_by_order);
     assert!(!settings.sessions_at_once && ForecastSettings::default().sessions_at_once);
+    assert!(!settings.waiting_take_part && ForecastSettings::default().waiting_take_part);
+    assert!(!settings.sessions_are_no_past && ForecastSettings::default().sessions_are_no_past);
 }
 
 /// Bins, fits and forecasts are under way when it is cut, and what was kept is taken over by another.

@@ -52,6 +52,14 @@ pub struct ForecastSettings {
     /// recordings of earlier versions it is not.
     #[serde(default)]
     pub sessions_at_once: bool,
+    /// A tenant takes part in what is dealt anew for as long as its share may make it wait for its turn, and not only in slices in which it
+    /// was served. In recordings of earlier versions it does not.
+    #[serde(default)]
+    pub waiting_take_part: bool,
+    /// Among tenants whose sessions are foreseen, what these have transferred does not count as past use, as far as the forecasts' skill
+    /// goes. In recordings of earlier versions it does.
+    #[serde(default)]
+    pub sessions_are_no_past: bool,
 }
 
 /// Where it comes from what a session will transfer.
@@ -87,6 +95,8 @@ impl Default for ForecastSettings {
             sessions_by_order: true,
             sessions: SessionSource::Model,
             sessions_at_once: true,
+            waiting_take_part: true,
+            sessions_are_no_past: true,
         }
     }
 }
@@ -99,6 +109,8 @@ impl ForecastSettings {
             days_ahead: false,
             sessions_by_order: false,
             sessions_at_once: false,
+            waiting_take_part: false,
+            sessions_are_no_past: false,
             ..Self::default()
         }
     }
