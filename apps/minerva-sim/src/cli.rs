@@ -171,9 +171,26 @@ pub(crate) struct ReproduceArguments {
     /// Runs of each arm of proactive, interleave and mapreduce, each with other sessions.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=1_000))]
     pub(crate) runs: u64,
+    /// How long the engine's slices are, of proactive.
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = slice)]
+    pub(crate) slice: Nanos,
+    /// Multiplies the paper's bytes, and the time between sessions, of proactive.
+    #[arg(long, default_value_t = 1.0, value_parser = scale)]
+    pub(crate) scale: f64,
     /// Write a report with plots, of proactive, interleave and mapreduce.
     #[arg(long, value_name = "FILE.html")]
     pub(crate) report: Option<PathBuf>,
+}
+
+fn slice(text: &str) -> Result<Nanos, String> {
+    let slice = crate::every::parse(text)?;
+    let is_allowed = (Nanos::from_millis(100)..=Nanos::from_secs(60)).contains(&slice);
+    is_allowed.then_some(slice).ok_or_else(|| format!("a slice of `{text}` is no good: use 100ms to 60s"))
+}
+
+fn scale(text: &str) -> Result<f64, String> {
+    let scale = text.parse::<f64>().ok().filter(|scale| (0.01..=1.0).contains(scale));
+    scale.ok_or_else(|| format!("a scale of `{text}` is no good: use 0.01 to 1"))
 }
 
 /// A figure that the simulator measures.

@@ -31,6 +31,29 @@ pub(crate) enum Roles {
     Fixed,
     /// Jobs are dealt anew in each round: only what a process shows when it begins says what comes.
     Drawn,
+    /// Each session is a tenant of its own that was not there before, named after its job, as batch jobs in containers are.
+    Newcomers,
+}
+
+impl Roles {
+    pub(crate) const ALL: [Self; 3] = [Self::Drawn, Self::Fixed, Self::Newcomers];
+}
+
+/// What is the same in all arms.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Conditions {
+    pub(crate) roles: Roles,
+    pub(crate) rounds: u32,
+    /// The engine's.
+    pub(crate) slice: Nanos,
+    /// Of bytes, and of the time between rounds.
+    pub(crate) scale: f64,
+}
+
+impl Conditions {
+    fn scaled(&self, time: Nanos) -> Nanos {
+        Nanos((time.0 as f64 * self.scale) as u64)
+    }
 }
 
 /// What steers.
@@ -86,58 +109,92 @@ pub(crate) struct Outcome {
 }
 
 /// The hour and the round in which all start together; what is drawn depends on the seed, not on the arm.
-pub(crate) fn run(profile: &Profile, arm: Arm, roles: Roles, rounds: u32, seed: u64) -> Outcome {
-    let mut random = Pcg64Mcg::seed_from_u64(seed);
-    let mut sessions: [Vec<Session>; PAPER_JOBS.len()] = [const { Vec::new() }; PAPER_JOBS.len()];
-    let mut vms: [usize; PAPER_JOBS.len()] = std::array::from_fn(|job| job);
-    vms.shuffle(&mut random);
-    let quarter = profile.capacity_bytes / 4 / u64::from(BLOCK_BYTES) * u64::from(BLOCK_BYTES);
-    for round in 0..rounds {
-        if roles == Roles::Drawn {
-            vms.shuffle(&mut random);
-        }
-        for (job, vm) in PAPER_JOBS.iter().zip(vms) {
-            let late = Nanos::from_millis(random.random_range(0..LATE_MAX_MS));
-            let late = if round + 1 == rounds { Nanos::ZERO } else { late };
-            let at = Nanos(ROUND.0 * u64::from(round)) + late;
-            sessions[vm].push(session(job, at, quarter, vm as u64, &mut random));
-        }
-    }
-    let processes = sessions.into_iter().enumerate().map(|(vm, sessions)| ProcessSetup {
-        name: format!("VM {}", vm + 1),
-        tenant: vm,
-        source: Box::new(Sessions::new(sessions, seed << 8 | vm as u64)),
+pub(crate) fn run(profile: &Profile, arm: Arm, conditions: Conditions, seed: u64) -> Outcome {
+    let Drawn { tenants, last } = drawn(profile, conditions, seed);
+    let Conditions { rounds, slice, .. } = conditions;
+    let names: Vec<String> = tenants.iter().map(|(name, _)| name.clone()).collect();
+    let processes = tenants.into_iter().enumerate().map(|(tenant, (name, sessions))| ProcessSetup {
+        name,
+        tenant,
+        source: Box::new(Sessions::new(sessions, seed << 8 | tenant as u64)),
         starts_at: Nanos::ZERO,
         parameters: FlowParameters::default(),
         promise: None,
     });
-    let tenants = (1..=PAPER_JOBS.len()).map(|vm| TenantSetup { name: format!("VM {vm}"), weight: 100, guest: None });
     let mut world = World::new(WorldSetup {
         device: profile.build(None, seed),
         host: Box::new(Bfq::new(BfqOptions::default())),
         depth: 1,
-        tenants: tenants.collect(),
+        tenants: names.into_iter().map(|name| TenantSetup { name, weight: 100, guest: None }).collect(),
         processes: processes.collect(),
-        engine: arm.engine(is_rotational(profile)),
+        engine: arm.engine(is_rotational(profile)).map(|mut engine| {
+            engine.config.observe.slice = slice;
+            engine
+        }),
         bin: Nanos::SECOND,
     });
-    let from_s = Nanos(ROUND.0 * u64::from(rounds - 1)).as_secs_f64();
-    world.run(Nanos(ROUND.0 * u64::from(rounds + 2)));
+    let from_s = conditions.scaled(Nanos(ROUND.0 * u64::from(rounds - 1))).as_secs_f64();
+    world.run(conditions.scaled(Nanos(ROUND.0 * u64::from(rounds + 2))));
     let mut report = world.report();
-    let seconds = vms.map(|vm| report.processes[vm].finished_s.map_or(f64::INFINITY, |end| end - from_s));
-    for (job, vm) in PAPER_JOBS.iter().zip(vms) {
-        report.processes[vm].name = format!("VM {}: {}", vm + 1, job.name);
+    let seconds = last.map(|tenant| report.processes[tenant].finished_s.map_or(f64::INFINITY, |end| end - from_s));
+    for (job, tenant) in PAPER_JOBS.iter().zip(last) {
+        report.processes[tenant].name = format!("{}: {}", report.processes[tenant].name, job.name);
     }
+    // Of newcomers only the last four were there together.
+    report.processes.drain(..report.processes.len() - PAPER_JOBS.len());
     Outcome { report, from_s, seconds }
 }
 
-fn session(job: &PaperJob, at: Nanos, quarter: u64, vm: u64, random: &mut Pcg64Mcg) -> Session {
-    let bytes = job.bytes * random.random_range(SIZE_PARTS.0..SIZE_PARTS.1);
+/// Sessions of all tenants.
+struct Drawn {
+    tenants: Vec<(String, Vec<Session>)>,
+    /// Who runs each job of the last round.
+    last: [usize; PAPER_JOBS.len()],
+}
+
+fn drawn(profile: &Profile, conditions: Conditions, seed: u64) -> Drawn {
+    let Conditions { roles, rounds, scale, .. } = conditions;
+    let mut random = Pcg64Mcg::seed_from_u64(seed);
+    let mut last: [usize; PAPER_JOBS.len()] = std::array::from_fn(|job| job);
+    last.shuffle(&mut random);
+    let mut tenants: Vec<(String, Vec<Session>)> = match roles {
+        Roles::Newcomers => Vec::new(),
+        Roles::Drawn | Roles::Fixed => (1..=PAPER_JOBS.len()).map(|vm| (format!("VM {vm}"), Vec::new())).collect(),
+    };
+    let quarter = profile.capacity_bytes / 4 / u64::from(BLOCK_BYTES) * u64::from(BLOCK_BYTES);
+    for round in 0..rounds {
+        if roles == Roles::Drawn {
+            last.shuffle(&mut random);
+        }
+        for (index, job) in PAPER_JOBS.iter().enumerate() {
+            let late = Nanos::from_millis(random.random_range(0..LATE_MAX_MS));
+            let late = if round + 1 == rounds { Nanos::ZERO } else { late };
+            let at = conditions.scaled(Nanos(ROUND.0 * u64::from(round)) + late);
+            let start = (at, quarter * (last[index] % PAPER_JOBS.len()) as u64, quarter);
+            let session = session(job, scale, start, &mut random);
+            if roles == Roles::Newcomers {
+                last[index] = tenants.len();
+                tenants.push((format!("{}-{}", job.word, 1_000 + round), Vec::new()));
+            }
+            tenants[last[index]].1.push(session);
+        }
+    }
+    Drawn { tenants, last }
+}
+
+/// A session that starts at a time and reads in a region of the disk.
+fn session(
+    job: &PaperJob,
+    scale: f64,
+    (at, offset_bytes, region_bytes): (Nanos, u64, u64),
+    random: &mut Pcg64Mcg,
+) -> Session {
+    let bytes = job.bytes * scale * random.random_range(SIZE_PARTS.0..SIZE_PARTS.1);
     let mut about = |value: f64| value * random.random_range(0.9..1.1);
     let plan = Plan {
         block_bytes: BLOCK_BYTES,
-        offset_bytes: quarter * vm,
-        region_bytes: quarter,
+        offset_bytes,
+        region_bytes,
         total_bytes: Some(bytes as u64),
         pause: Some(Pause { time: Nanos::from_micros(job.think_us), every: 1 }),
         ..Plan::default()
@@ -145,9 +202,9 @@ fn session(job: &PaperJob, at: Nanos, quarter: u64, vm: u64, random: &mut Pcg64M
     Session {
         start: Start::At(at),
         plan,
-        file_bytes: job.file_bytes,
+        file_bytes: if job.file_bytes == u64::MAX { u64::MAX } else { (job.file_bytes as f64 * scale) as u64 },
         cpus: about(job.cpus),
-        memory_bytes: about(job.memory_bytes) as u64,
+        memory_bytes: about(job.memory_bytes * scale) as u64,
         sockets: job.sockets,
     }
 }

@@ -29,7 +29,10 @@ pub(crate) fn run(arguments: &ReproduceArguments) -> anyhow::Result<()> {
         Experiment::Fennel => fennel::reproduce(seed),
         Experiment::Background => background::reproduce(arguments, seed),
         Experiment::Makespan => makespan::reproduce(seed),
-        Experiment::Proactive => proactive::reproduce(seed, arguments.runs, arguments.report.as_deref()),
+        Experiment::Proactive => {
+            let conditions = (arguments.slice, arguments.scale);
+            proactive::reproduce(seed, arguments.runs, conditions, arguments.report.as_deref())
+        }
         Experiment::Interleave => interleave::reproduce(seed, arguments.runs, arguments.report.as_deref()),
     }
 }

@@ -2,39 +2,53 @@
 //! oracle.
 
 use super::{Beside, print_beside};
-use crate::experiment::proactive::{Arm, Outcome, ROUNDS, Roles, job_names, run};
+use crate::every;
+use crate::experiment::proactive::{Arm, Conditions, Outcome, ROUNDS, Roles, job_names, run};
 use crate::figure::built_in;
 use crate::output::{megabytes, print_table};
 use crate::report::Page;
 use crate::threads::threads;
+use minerva_model::Nanos;
 use minerva_sim_world::sweep;
 use std::path::Path;
 
-/// Seconds over which the disk's throughput is compared: all four read in them.
-const TOGETHER_S: usize = 20;
+/// Seconds over which the disk's throughput is compared, at the paper's sizes: all four read in them.
+const TOGETHER_S: f64 = 20.0;
 const JOBS: usize = 4;
 
-pub(super) fn reproduce(seed: u64, runs: u64, report: Option<&Path>) -> anyhow::Result<()> {
+pub(super) fn reproduce(
+    seed: u64,
+    runs: u64,
+    (slice, scale): (Nanos, f64),
+    report: Option<&Path>,
+) -> anyhow::Result<()> {
     let profile = built_in("sas10k-300g")?;
     println!(
         "Malensek et al., Minerva (2016), Fig. 3-a and 3-b: four VMs start together, after an hour of sessions like theirs, on {}, \
-         BFQ below. {runs} runs, sizes, times and what processes show drawn anew in each.\n",
-        profile.name
+         BFQ below. {runs} runs, sizes, times and what processes show drawn anew in each; {scale} of the paper's bytes, slices of {}.\n",
+        profile.name,
+        every::text(slice)
     );
     let mut page = Page::new("Proactive scheduling");
-    for roles in [Roles::Drawn, Roles::Fixed] {
+    for roles in Roles::ALL {
+        let conditions = Conditions { roles, rounds: ROUNDS, slice, scale };
         let cases: Vec<(Arm, u64)> =
             (0..runs).flat_map(|index| Arm::ALL.map(|arm| (arm, seed * 1_000 + index))).collect();
-        let outcomes = sweep(threads(), &cases, |(arm, seed)| run(&profile, *arm, roles, ROUNDS, *seed));
+        let outcomes = sweep(threads(), &cases, |(arm, seed)| run(&profile, *arm, conditions, *seed));
         let of = |arm: Arm| -> Vec<&Outcome> {
             cases.iter().zip(&outcomes).filter(|((of, _), _)| *of == arm).map(|(_, outcome)| outcome).collect()
         };
         println!("{}\n", title(roles));
-        table(&of);
-        print_beside(&besides(roles, &of));
+        table(&of, scale);
+        print_beside(&besides(conditions, &of));
         page.heading(title(roles));
         for arm in Arm::ALL {
-            page.over_time(arm.name(), &of(arm)[0].report, of(arm)[0].from_s as usize, 240)?;
+            page.over_time(
+                arm.name(),
+                &of(arm)[0].report,
+                of(arm)[0].from_s as usize,
+                (240.0 * scale).ceil() as usize,
+            )?;
         }
     }
     report.map_or(Ok(()), |path| page.write(path))
@@ -44,6 +58,7 @@ const fn title(roles: Roles) -> &'static str {
     match roles {
         Roles::Drawn => "Jobs are dealt to the VMs anew in each round: names say nothing, what a process shows does",
         Roles::Fixed => "Each VM always runs the same job: its last session says what comes",
+        Roles::Newcomers => "Each session is a container of its own, named after its job: nobody has a past",
     }
 }
 
@@ -61,14 +76,14 @@ fn sooner(arm: &[&Outcome], other: &[&Outcome], job: usize) -> (f64, f64, f64) {
 }
 
 /// What the disk delivered while all four were there.
-fn throughput(outcome: &Outcome) -> f64 {
+fn throughput(outcome: &Outcome, scale: f64) -> f64 {
+    let together = (TOGETHER_S * scale).ceil() as usize;
     let from = outcome.from_s as usize;
-    let bins =
-        outcome.report.processes.iter().flat_map(|process| process.bins_bytes.iter().skip(from).take(TOGETHER_S));
-    bins.sum::<u64>() as f64 / TOGETHER_S as f64
+    let bins = outcome.report.processes.iter().flat_map(|process| process.bins_bytes.iter().skip(from).take(together));
+    bins.sum::<u64>() as f64 / together as f64
 }
 
-fn table<'a>(of: &dyn Fn(Arm) -> Vec<&'a Outcome>) {
+fn table<'a>(of: &dyn Fn(Arm) -> Vec<&'a Outcome>, scale: f64) {
     let equal = of(Arm::Equal);
     let rows: Vec<Vec<String>> = Arm::ALL
         .into_iter()
@@ -82,7 +97,7 @@ fn table<'a>(of: &dyn Fn(Arm) -> Vec<&'a Outcome>) {
                     _ => format!("{seconds:.1} s, {middle:+.0} % ({least:+.0} to {most:+.0})"),
                 }
             });
-            let rate = megabytes(median(outcomes.iter().map(|outcome| throughput(outcome))));
+            let rate = megabytes(median(outcomes.iter().map(|outcome| throughput(outcome, scale))));
             std::iter::once(arm.name().to_owned()).chain(cells).chain([rate]).collect()
         })
         .collect();
@@ -99,10 +114,11 @@ fn why_last_value_gains(roles: Roles) -> &'static str {
             "Where a VM always does the same, last time's value is nearly as good as a model: forecasts pay where \
                          that changes."
         }
+        Roles::Newcomers => "A container is new each time, so there is no last session of its own.",
     }
 }
 
-fn besides<'a>(roles: Roles, of: &dyn Fn(Arm) -> Vec<&'a Outcome>) -> Vec<Beside> {
+fn besides<'a>(Conditions { roles, scale, .. }: Conditions, of: &dyn Fn(Arm) -> Vec<&'a Outcome>) -> Vec<Beside> {
     let [equal, history, last, ours, oracle] = Arm::ALL.map(of);
     let gain = |arm: &[&Outcome], against: &[&Outcome], job| sooner(arm, against, job).0;
     let told = |arm: &[&Outcome], against: &[&Outcome]| {
@@ -110,7 +126,8 @@ fn besides<'a>(roles: Roles, of: &dyn Fn(Arm) -> Vec<&'a Outcome>) -> Vec<Beside
     };
     let short = |arm: &[&Outcome]| gain(arm, &equal, 0) + gain(arm, &equal, 1);
     let of_oracle = 100.0 * short(&ours) / short(&oracle);
-    let disk = 100.0 * median(ours.iter().zip(&equal).map(|(ours, equal)| throughput(ours) / throughput(equal)));
+    let disk =
+        100.0 * median(ours.iter().zip(&equal).map(|(ours, equal)| throughput(ours, scale) / throughput(equal, scale)));
     vec![
         Beside {
             figure: "Fig. 3-b",
