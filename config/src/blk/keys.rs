@@ -74,11 +74,11 @@ pub(super) const DEVICE: &[Key<BlkDeviceSettings>] = &[
     },
     Key {
         name: "tag_depth",
-        doc: "Requests that `tag` gives it at once, within `depth`; unset: 1 where it seeks, 2 elsewhere. More is more throughput, and\n\
+        doc: "Requests that `tag` gives it at once, within `depth`; unset: 8 where it seeks, 2 elsewhere. More is more throughput, and\n\
               # longer waits for what is urgent.",
         kind: Kind::Whole { least: 1, most: TAG_DEPTH_MAX as u64, set: |d, v| d.tag_depth = Some(v as u32) },
         show: |d| d.tag_depth.map(|depth| depth.to_string()),
-        example: "8",
+        example: "1",
     },
     Key {
         name: "rotational",

@@ -57,7 +57,8 @@ fn every_kind_of_request_is_served_in_proportion() {
         for id in 0..200 {
             tag.add(Nanos::ZERO, request(id, (id % 2) as u32, kind, Some([2, 6][id as usize % 2]), Nanos::ZERO));
         }
-        assert_eq!(served_of_one(&mut tag, Nanos::ZERO, 80), 60, "{kind:?} at priorities 2 and 6");
+        let of_one = served_of_one(&mut tag, Nanos::ZERO, 80);
+        assert!((60..=61).contains(&of_one), "{kind:?} at priorities 2 and 6: {of_one} of 80");
     }
 }
 
@@ -97,6 +98,22 @@ fn who_was_away_is_not_owed_what_it_did_not_ask_for() {
     assert!((49..=51).contains(&back), "{back} of 100");
 }
 
+/// It begins where those are who are owed most; of equal ones the greater priority is first, whatever the number of its flow.
+#[test]
+fn who_asks_seldom_and_in_a_hurry_waits_for_no_further_request() {
+    let mut tag = Tag::new(OPTIONS);
+    (0..100).for_each(|id| tag.add(Nanos::ZERO, request(id, (id % 2) as u32, Kind::Read, Some(2), Nanos::ZERO)));
+    // Both are owed the same all the time, a request each by turns.
+    for id in 100..120 {
+        tag.add(Nanos::ZERO, request(id, 2, Kind::Read, Some(200), Nanos::ZERO));
+        assert_eq!(serve(&mut tag, Nanos::ZERO), Some(2), "request {id}");
+        assert!(serve(&mut tag, Nanos::ZERO).is_some_and(|flow| flow < 2));
+    }
+    // Who is less urgent than they are comes after those who are owed as much.
+    tag.add(Nanos::ZERO, request(120, 3, Kind::Read, Some(1), Nanos::ZERO));
+    assert!(serve(&mut tag, Nanos::ZERO).is_some_and(|flow| flow < 2));
+}
+
 /// A great request leaves a flow behind the others; a silence of ten seconds wipes that out, and less does not.
 #[test]
 fn dead_flows_expire() {
@@ -123,7 +140,7 @@ fn the_plug_waits_for_who_is_owed_and_no_longer() {
     tag.add(Nanos::ZERO, request(0, 0, Kind::Read, Some(1), Nanos::ZERO));
     tag.add(Nanos::ZERO, request(1, 0, Kind::Read, Some(1), Nanos::ZERO));
     tag.add(Nanos::ZERO, request(2, 1, Kind::Read, Some(100), Nanos::ZERO));
-    assert_eq!((serve(&mut tag, Nanos::ZERO), serve(&mut tag, Nanos::ZERO)), (Some(0), Some(1)));
+    assert_eq!((serve(&mut tag, Nanos::ZERO), serve(&mut tag, Nanos::ZERO)), (Some(1), Some(0)));
     // Flow 1 has nothing queued now, and a lesser counter.
     assert_eq!(tag.next(Nanos::ZERO), Dispatch::WaitUntil(plug));
     let mut waited = tag;

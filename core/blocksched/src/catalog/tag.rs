@@ -4,7 +4,9 @@
 //! Each flow, a (VM, stream) pair, has a virtual counter. The flow with the least counter is served and its counter rises by
 //! G * cost / priority: stride scheduling, so that backlogged flows are served in proportion to their priorities. A flow
 //! that was away starts at the least counter of those that have something queued, or where the last one was served: that it
-//! came in the one moment in which the others had nothing queued must not be worth an hour of their service.
+//! came in the one moment in which the others had nothing queued must not be worth an hour of their service. Of flows whose
+//! counters are about equal the one with the greater priority is first, so that one that asks seldom waits for what is at the
+//! device, and not for everybody who is owed as much.
 //!
 //! What the seed left as future work is here: every kind of request is scheduled, not only reads; flows that fell silent
 //! are forgotten; and a short plug keeps the order from decaying to first come, first served on a fast device.
@@ -19,6 +21,7 @@ use super::{BuildOptions, Entry, Promise, UNIT_BYTES};
 use crate::table::FlowTable;
 use crate::{Cost, Dispatch, FlowId, FlowParameters, IndexedHeap, Request, Scheduler};
 use minerva_model::Nanos;
+use std::cmp::Reverse;
 
 /// The stride constant G: a priority of 254 still tells costs apart. Counters of 128 bits never come near their end, so that
 /// none is ever brought down again.
@@ -51,13 +54,28 @@ impl Default for TagOptions {
 pub struct Tag {
     options: TagOptions,
     flows: FlowTable<State, ()>,
-    /// Backlogged flows by counter.
-    backlogged: IndexedHeap<u128>,
-    /// Flows with nothing queued that may come back within the plug, by counter.
-    expected: IndexedHeap<u128>,
+    /// Backlogged flows, by the priority of the oldest request.
+    backlogged: IndexedHeap<Rank>,
+    /// Flows with nothing queued that may come back within the plug, by the priority of the last request.
+    expected: IndexedHeap<Rank>,
     /// The counter of the flow served last, before it was charged.
     served: u128,
     in_flight: u32,
+}
+
+/// Who is first: the least counter. Counters that are less than a unit at priority 1 apart are equal, and the greater priority is first
+/// among them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Rank {
+    stride: u128,
+    priority: Reverse<u8>,
+    counter: u128,
+}
+
+impl Rank {
+    const fn new(counter: u128, priority: u8) -> Self {
+        Self { stride: counter / STRIDE, priority: Reverse(priority), counter }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -90,9 +108,10 @@ impl Tag {
     }
 
     /// The instant until which to wait for a flow that is owed more than the best backlogged one.
-    fn wait_for_owed(&mut self, now: Nanos, best: u128) -> Option<Dispatch> {
-        while let Some((counter, slot)) = self.expected.peek() {
-            if counter >= best {
+    fn wait_for_owed(&mut self, now: Nanos, best: Rank) -> Option<Dispatch> {
+        while let Some((rank, slot)) = self.expected.peek() {
+            // One that would be first for its priority alone is not owed more.
+            if rank >= best || rank.counter >= best.counter {
                 return None;
             }
             let state = self.flows.at(FlowId(slot as u32)).state;
@@ -110,9 +129,10 @@ impl Tag {
 }
 
 impl TagOptions {
-    /// One request on the medium and one on its way keep an SSD busy; a disk that seeks orders more itself. More can be asked for.
+    /// One request on the medium and one on its way keep an SSD busy. One that seeks loses half of what it can do unless it has several to
+    /// choose from (docs/adr/0037). Others can be asked for.
     fn for_disk(disk: BuildOptions) -> Self {
-        let own = if disk.rotational { 1 } else { 2 };
+        let own = if disk.rotational { 8 } else { 2 };
         let depth = disk.tag_depth.unwrap_or(own).clamp(1, TAG_DEPTH_MAX.min(disk.depth.max(1)));
         Self { cost: Cost::PerBytes(UNIT_BYTES), depth, ..Self::default() }
     }
@@ -177,7 +197,7 @@ impl Scheduler for Tag {
 
     fn add(&mut self, now: Nanos, request: Request) {
         let slot = request.flow.index();
-        let present = self.backlogged.peek().map_or(self.served, |(counter, _)| counter);
+        let present = self.backlogged.peek().map_or(self.served, |(rank, _)| rank.counter);
         let is_expected = self.expected.remove(slot);
         let flow = self.flows.at(request.flow);
         let state = &mut flow.state;
@@ -187,9 +207,9 @@ impl Scheduler for Tag {
             state.counter = if is_silent { present } else { state.counter.max(present) };
         }
         state.active_at = now;
-        let counter = state.counter;
+        let rank = Rank::new(state.counter, priority(&flow.parameters, &request));
         if self.flows.push(request, ()) {
-            self.backlogged.set(slot, counter);
+            self.backlogged.set(slot, rank);
         }
     }
 
@@ -197,28 +217,29 @@ impl Scheduler for Tag {
         if self.in_flight >= self.options.depth {
             return Dispatch::Idle;
         }
-        let Some((served, slot)) = self.backlogged.peek() else { return Dispatch::Idle };
-        if let Some(wait) = self.wait_for_owed(now, served) {
+        let Some((first, slot)) = self.backlogged.peek() else { return Dispatch::Idle };
+        if let Some(wait) = self.wait_for_owed(now, first) {
             return wait;
         }
         let id = FlowId(slot as u32);
         let Some((request, ())) = self.flows.pop(id) else { return Dispatch::Idle };
         let options = self.options;
         let flow = self.flows.at(id);
-        let stride = STRIDE * u128::from(options.cost.of(&request)) / u128::from(priority(&flow.parameters, &request));
-        flow.state.counter += stride;
+        let own = priority(&flow.parameters, &request);
+        flow.state.counter += STRIDE * u128::from(options.cost.of(&request)) / u128::from(own);
         flow.state.in_flight += 1;
         flow.state.active_at = now;
-        let (counter, empty) = (flow.state.counter, flow.queue.is_empty());
-        if empty {
-            self.backlogged.remove(slot);
-            if options.plug > Nanos::ZERO && request.sync {
-                self.expected.set(slot, counter);
+        let counter = flow.state.counter;
+        match flow.queue.front() {
+            Some((oldest, ())) => self.backlogged.set(slot, Rank::new(counter, priority(&flow.parameters, oldest))),
+            None => {
+                self.backlogged.remove(slot);
+                if options.plug > Nanos::ZERO && request.sync {
+                    self.expected.set(slot, Rank::new(counter, own));
+                }
             }
-        } else {
-            self.backlogged.set(slot, counter);
         }
-        self.served = self.served.max(served);
+        self.served = self.served.max(first.counter);
         self.in_flight += 1;
         Dispatch::Send(request)
     }
