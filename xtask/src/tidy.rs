@@ -37,6 +37,7 @@ pub(crate) fn run() -> Result<bool> {
     problems.extend(spec_rows(&root, &files)?);
     problems.extend(figure_rows(&root)?);
     problems.extend(documents::missing_paths(&root, &files));
+    problems.extend(versions_of_their_own(&root, &files));
     for problem in &problems {
         eprintln!("tidy: {problem}");
     }
@@ -76,6 +77,30 @@ fn long_files(root: &Path, files: &[String]) -> Vec<String> {
         }
     }
     problems
+}
+
+/// Dependencies whose versions stand in a package's manifest: each has one place, the workspace's table.
+fn versions_of_their_own(root: &Path, files: &[String]) -> Vec<String> {
+    let manifests = files.iter().filter(|file| file.ends_with("/Cargo.toml") && !file.starts_with("fuzz/"));
+    let problems = manifests.flat_map(|file| {
+        let text = std::fs::read_to_string(root.join(file)).unwrap_or_default();
+        versions(&text)
+            .map(|line| format!("{file}: `{line}`: its version belongs in the workspace's table"))
+            .collect::<Vec<_>>()
+    });
+    problems.collect()
+}
+
+/// Lines of a manifest that give a dependency a version.
+fn versions(manifest: &str) -> impl Iterator<Item = &str> {
+    let mut is_table = false;
+    manifest.lines().filter(move |line| {
+        if line.starts_with('[') {
+            is_table = line.contains("dependencies");
+        }
+        let value = line.split_once('=').map_or("", |(_, value)| value.trim_start());
+        is_table && (value.starts_with('"') || value.contains("version ="))
+    })
 }
 
 /// Every row of docs/spec.md, `| id | claim | test |`, names a file and a test function in it, `path::function`.
@@ -154,6 +179,13 @@ mod tests {
     #[test]
     fn the_tree_is_tidy() {
         assert!(super::run().expect("the tree can be read"), "see the lines above");
+    }
+
+    #[test]
+    fn a_version_outside_the_table_is_found() {
+        let manifest = "[package]\nname = \"x\"\n[dependencies]\na.workspace = true\nb = \"1\"\n\
+                        c = { version = \"2\" }\nd = { workspace = true, features = [\"e\"] }\n[lints]\nf = \"1\"\n";
+        assert_eq!(super::versions(manifest).collect::<Vec<_>>(), ["b = \"1\"", "c = { version = \"2\" }"]);
     }
 
     #[test]
