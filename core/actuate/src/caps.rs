@@ -21,6 +21,7 @@
 //! short of memory (`memory`).
 
 use crate::room::{Claim, Room};
+use crate::tenant_use::{Cap, Use};
 use crate::waiting::Waiting;
 use minerva_model::{Nanos, TenantId};
 use serde::{Deserialize, Serialize};
@@ -39,24 +40,6 @@ const HEADROOM: f64 = 1.125;
 const PRESSED: f64 = 0.75;
 /// Slices for which a cap holds without being dealt again, and after which a disk that is not busy is free.
 const LEASE_SLICES: u64 = 2;
-
-/// One tenant's use of the disk in the slice, and its claim.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(crate) struct Use {
-    pub(crate) tenant: TenantId,
-    /// Above 0.
-    pub(crate) share: f64,
-    pub(crate) read_bytes_per_second: f64,
-    pub(crate) write_bytes_per_second: f64,
-    /// How large its requests were, in the mean.
-    pub(crate) request_bytes: f64,
-}
-
-impl Use {
-    fn rate(&self) -> f64 {
-        self.read_bytes_per_second + self.write_bytes_per_second
-    }
-}
 
 /// What is known of the disk in the slice.
 #[derive(Clone, Copy, Debug)]
@@ -77,13 +60,6 @@ pub(crate) struct DiskUse {
     pub(crate) slice: Nanos,
     /// Others are held back below what the disk delivers where that helps who gets less than its share says.
     pub(crate) makes_room: bool,
-}
-
-/// Limits for one tenant, in bytes a second.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Cap {
-    pub(crate) read: u64,
-    pub(crate) write: u64,
 }
 
 /// The caps of one disk.

@@ -39,6 +39,7 @@ mod setting;
 mod steering;
 mod strict_by_use;
 mod suitability;
+mod tenant_use;
 mod throttle_v1;
 mod waiting;
 mod weight_file;

@@ -1,7 +1,7 @@
 //! One disk: its facts, the suitability on it, and the means by which shares are made to bite on it.
 
 use crate::cap_knobs::wish_cap;
-use crate::caps::{Dealer, DiskUse, Use};
+use crate::caps::{Dealer, DiskUse};
 use crate::disk_wishes::{ByUse, DiskWish, disk_wishes};
 use crate::groups::{GroupNumber, Groups};
 use crate::hierarchy::{Own, Tree};
@@ -12,6 +12,7 @@ use crate::low_latency_by_use::LowLatencyByUse;
 use crate::setting::Setting;
 use crate::strict_by_use::StrictByUse;
 use crate::suitability::{Suitability, not_calibrated, suitability};
+use crate::tenant_use::Use;
 use minerva_model::{
     BackEnd, CgroupVersion, Device, DeviceFacts, DeviceId, DeviceSettings, Effect, EngineConfig, Finding, FindingKind,
     KnobFile, Nanos, Signals, TenantId,

@@ -3,7 +3,7 @@
 //! Such a tenant completes nothing in most slices, and is there all the same. Were it taken for gone, the others would be alone on the disk and
 //! nobody capped; in the next slice it would have what it can get, and be capped again: caps of 4 MB/s together let two readers have 8.5.
 
-use crate::caps::{Cap, Use};
+use crate::tenant_use::{Cap, Use};
 use minerva_model::{Nanos, TenantId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -60,7 +60,7 @@ impl Use {
 #[cfg(test)]
 mod tests {
     use super::Waiting;
-    use crate::caps::{Cap, Use};
+    use crate::tenant_use::{Cap, Use};
     use minerva_model::{Nanos, TenantId};
 
     #[test]

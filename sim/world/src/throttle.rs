@@ -1,7 +1,8 @@
 //! The throttle layer of a virtual kernel: above the elevator it holds requests of tenants that are capped, reads and writes apart.
 //!
-//! A request goes on when its own bytes have come in at the cap's rate since the one before it went, or since it came where nothing
-//! waited (`block/blk-throttle.c` as its limits are documented in `Documentation/admin-guide/cgroup-v2.rst`). What is not capped passes at once.
+//! A request goes on when its own bytes have come in at the cap's rate since the one before it went, and at most for [`KEPT`] before it came: who
+//! waits for a request to be served loses nothing of its cap meanwhile, and who rests keeps little of it (the limits as documented in
+//! `Documentation/admin-guide/cgroup-v2.rst`). What is not capped passes at once.
 
 use minerva_blocksched::{Kind, Request};
 use minerva_model::Nanos;
@@ -10,6 +11,9 @@ use std::collections::VecDeque;
 /// Reads and writes, in bytes a second; nothing: no limit.
 pub(crate) type Caps = [Option<u64>; 2];
 
+/// So much of its cap a tenant keeps that asks for nothing.
+const KEPT: Nanos = Nanos::from_millis(100);
+
 /// Requests of one tenant in one direction.
 #[derive(Debug, Default)]
 struct Way {
@@ -17,6 +21,8 @@ struct Way {
     waiting: VecDeque<Request>,
     /// When the head's bytes began to come in.
     since: Nanos,
+    /// When the last one went.
+    went: Nanos,
 }
 
 impl Way {
@@ -42,7 +48,7 @@ impl Throttle {
         let way = self.tenants.get_mut(tenant).map(|ways| &mut ways[usize::from(request.kind != Kind::Read)]);
         let Some(way) = way.filter(|way| way.cap.is_some() || !way.waiting.is_empty()) else { return Some(request) };
         if way.waiting.is_empty() {
-            way.since = now;
+            way.since = way.went.max(Nanos(now.0.saturating_sub(KEPT.0)));
         }
         way.waiting.push_back(request);
         self.held += 1;
@@ -80,6 +86,7 @@ impl Throttle {
         }
         for way in self.tenants.iter_mut().flatten() {
             while way.release_at().is_some_and(|at| at <= now) {
+                way.went = now;
                 way.since = if way.cap.is_some() { now } else { way.since };
                 way.waiting.pop_front().into_iter().for_each(&mut pass);
                 self.held -= 1;
@@ -120,5 +127,12 @@ mod tests {
         // A cap that is lifted frees what waits at once.
         throttle.set_caps(Nanos::from_secs(5), &[[None, None], [None, None]]);
         assert_eq!((released(&mut throttle, 5), throttle.next_release()), (vec![3], None));
+        // The time since the last one went counts, and not all of a long rest.
+        throttle.set_caps(Nanos::from_secs(5), &[[Some(8192), None], [None, None]]);
+        for (ms, free_at_ms) in [(5_050, 5_500), (9_000, 9_400)] {
+            throttle.admit(Nanos::from_millis(ms), 0, request(6, Kind::Read, 4096));
+            assert_eq!(throttle.next_release(), Some(Nanos::from_millis(free_at_ms)));
+            throttle.release_due(Nanos::from_millis(free_at_ms), |_| ());
+        }
     }
 }

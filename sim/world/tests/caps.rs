@@ -23,15 +23,14 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
-/// Two scanners of 200 MB with four requests at once, and the others beside them.
-fn play(steered: bool, others: &[Plan], seed: u64) -> Ends {
-    let scan = Plan {
-        block_bytes: 256 << 10,
-        when: Loop::Closed { depth: 4 },
-        total_bytes: Some(200_000_000),
-        ..Plan::default()
-    };
-    let plans: Vec<Plan> = [scan; 2].iter().chain(others).copied().collect();
+fn scan(megabytes: u64, depth: u32) -> Plan {
+    let total_bytes = Some(megabytes * 1_000_000);
+    Plan { block_bytes: 256 << 10, when: Loop::Closed { depth }, total_bytes, ..Plan::default() }
+}
+
+/// Two scanners, and the others beside them.
+fn play(steered: bool, scanners: [Plan; 2], others: &[Plan], seed: u64) -> Ends {
+    let plans: Vec<Plan> = scanners.iter().chain(others).copied().collect();
     let processes = plans.iter().enumerate().map(|(index, plan)| {
         let region = Plan { offset_bytes: (index as u64) << 32, region_bytes: 4 << 30, ..*plan };
         ProcessSetup {
@@ -66,10 +65,10 @@ fn play(steered: bool, others: &[Plan], seed: u64) -> Ends {
 
 /// Over some seeds: how long the others take, and the scanners, as a part of what they take when nobody steers. Of bytes nothing is lost, so a
 /// disk that delivers less is one on which all end later: the third is that, for the last to end.
-fn steered_to_unsteered(others: &[Plan]) -> [f64; 3] {
+fn steered_to_unsteered(scanners: [Plan; 2], others: &[Plan]) -> [f64; 3] {
     let ratios: Vec<[f64; 3]> = SEEDS
         .map(|seed| {
-            let (without, with) = (play(false, others, seed), play(true, others, seed));
+            let (without, with) = (play(false, scanners, others, seed), play(true, scanners, others, seed));
             let last = |ends: &Ends| ends.scanners.iter().copied().fold(0.0, f64::max);
             println!("seed {seed}: {without:.2?} unsteered, {with:.2?} under caps");
             let ratio = |of: fn(&Ends) -> f64| of(&with) / of(&without);
@@ -85,7 +84,7 @@ fn random_job() -> Plan {
 
 #[test]
 fn two_short_jobs_are_done_sooner_and_the_disk_delivers_nearly_as_much() {
-    let [others, scanners, last] = steered_to_unsteered(&[random_job(), random_job()]);
+    let [others, scanners, last] = steered_to_unsteered([scan(200, 4); 2], &[random_job(), random_job()]);
     println!("{others:.3} {scanners:.3} {last:.3}");
     assert!(others < 0.6 && scanners < 1.05 && last < 1.05, "{others:.3} {scanners:.3} {last:.3}");
 }
@@ -93,12 +92,20 @@ fn two_short_jobs_are_done_sooner_and_the_disk_delivers_nearly_as_much() {
 #[test]
 fn who_wants_little_costs_the_others_little() {
     let sparing = Plan { rate_bytes_per_second: Some(20_000), total_bytes: Some(60 * 8192), ..random_job() };
-    let [_, scanners, last] = steered_to_unsteered(&[sparing]);
+    let [_, scanners, last] = steered_to_unsteered([scan(200, 4); 2], &[sparing]);
     assert!(scanners < 1.03 && last < 1.03, "{scanners:.3} {last:.3}");
 }
 
 #[test]
 fn scanners_alone_lose_nothing() {
-    let [_, scanners, last] = steered_to_unsteered(&[]);
+    let [_, scanners, last] = steered_to_unsteered([scan(200, 4); 2], &[]);
     assert!(scanners < 1.02 && last < 1.02, "{scanners:.3} {last:.3}");
+}
+
+/// With one request at a time each, so that nobody can use the whole disk, and ends that are far apart.
+#[test]
+fn scanners_of_one_request_at_a_time_lose_little() {
+    let [others, scanners, last] = steered_to_unsteered([scan(190, 1), scan(750, 1)], &[scan(12, 1), scan(31, 1)]);
+    println!("{others:.3} {scanners:.3} {last:.3}");
+    assert!(others < 1.0 && scanners < 1.05 && last < 1.05, "{others:.3} {scanners:.3} {last:.3}");
 }
