@@ -36,5 +36,10 @@ fn seasonal_forecasts_reach_their_bars() {
 fn forecasts_beat_every_naive_one_on_data_they_were_not_tuned_on() {
     // The figure `skill` has more bars, some of them missed: docs/figures.md.
     let measures = reference::skill::measured();
-    all_are_met(measures.into_iter().filter(|measure| measure.what.contains("MAE")).collect());
+    all_are_met(
+        measures
+            .into_iter()
+            .filter(|measure| measure.what.contains("MAE") || measure.what.contains("bytes of a day"))
+            .collect(),
+    );
 }

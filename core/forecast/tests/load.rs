@@ -75,6 +75,16 @@ fn an_offices_week_is_foreseen_with_skill_and_intervals() {
     );
     assert!(foreseen.skill_day > 0.05 && foreseen.skill_day <= 1.0, "{}", foreseen.skill_day);
     assert!(foreseen.days_scored >= 25);
+    // Of a Monday's bytes, which are told as a sum, with an interval of their own.
+    let monday = |of: fn(&Totals) -> f64| {
+        (0..LOAD_BINS_PER_DAY as u64).map(|bin| of(&office(28 * 86_400 + bin * 600 + 300))).sum::<f64>() * 600.0
+    };
+    for (sum, came) in
+        [(foreseen.day.read, monday(|of| of.read_bytes)), (foreseen.day.written, monday(|of| of.write_bytes))]
+    {
+        assert!((f64::from(sum.value) / came - 1.0).abs() < 0.2, "{sum:?}: {came}");
+        assert!(sum.lower < sum.value && sum.value < sum.upper, "{sum:?}");
+    }
     // Of the day that comes about 80 of 100 bins are within.
     let mut held = 0;
     for bin in 0..LOAD_BINS_PER_DAY {

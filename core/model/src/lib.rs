@@ -69,7 +69,9 @@ pub use forecasting::{FittedModel, ForecastMode, ForecastSettings, ModelKind, Se
 pub use history::{TenantHistory, UsageAverage};
 pub use job::{DiskIntensity, JobPhase, JobPhaseKind, JobProfile, JobSettings, JobStep};
 pub use job_run::JobRun;
-pub use load::{Expectation, LOAD_BIN, LOAD_BINS, LOAD_BINS_PER_DAY, LoadBin, LoadForecast, LoadOf, SharedLoad};
+pub use load::{
+    Expectation, LOAD_BIN, LOAD_BINS, LOAD_BINS_PER_DAY, LoadBin, LoadForecast, LoadOf, LoadSum, SharedLoad,
+};
 pub use outlook::{Burst, Forecast, Horizon, Interval, Outlook, PHASES, Phases};
 pub use participation::{ContentionCounting, CoordinationSettings, CreditSettings, LevelMeaning, LevelSettings};
 pub use plan::{KnobFile, KnobInspection, KnobRelease, KnobTarget, KnobWrite, Outcome, WriteId};

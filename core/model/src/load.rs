@@ -82,6 +82,19 @@ impl LoadBin {
     }
 }
 
+/// What is expected of the bytes of a whole day or week, from the beginning of the bin that is under way. Both ends are the value itself until
+/// enough days or weeks came: errors of bins partly cancel out, so that the intervals of bins say nothing of their sum. The value is not their
+/// sum either, since bins are told by medians.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LoadSum {
+    /// Bytes read.
+    pub read: Expectation,
+    /// Bytes written.
+    pub written: Expectation,
+    /// Bytes discarded; 0 for a group, which is not known.
+    pub discarded: Expectation,
+}
+
 /// The week ahead.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LoadForecast {
@@ -93,6 +106,12 @@ pub struct LoadForecast {
     pub first_ends: Nanos,
     /// [`LOAD_BINS`] of them, the one that is under way first.
     pub bins: Vec<LoadBin>,
+    /// Of the first day. Earlier versions knew no sums.
+    #[serde(default)]
+    pub day: LoadSum,
+    /// Of the whole week.
+    #[serde(default)]
+    pub week: LoadSum,
     /// Skill of the bytes of a day, measured on what came of earlier forecasts of a whole day: 1 less the error over that of the
     /// better of two naive ones (as a day ago, as a week ago). 0 until a day was scored; at most 0 means: no better than those.
     pub skill_day: f64,
@@ -151,7 +170,7 @@ impl<'de> Deserialize<'de> for SharedLoad {
 
 #[cfg(test)]
 mod tests {
-    use super::{Expectation, LOAD_BIN, LoadBin, LoadForecast, LoadOf};
+    use super::{Expectation, LOAD_BIN, LoadBin, LoadForecast, LoadOf, LoadSum};
     use crate::{DeviceId, Nanos};
 
     #[test]
@@ -163,6 +182,8 @@ mod tests {
             made_at: Nanos::from_secs(100),
             first_ends: Nanos::from_secs(400),
             bins: vec![bin(1.0), bin(2.0), bin(3.0)],
+            day: LoadSum::default(),
+            week: LoadSum::default(),
             skill_day: 0.0,
             skill_week: 0.0,
             days_scored: 0,

@@ -90,20 +90,38 @@ fn both(bin: &v1::LoadBin, end: fn(v1::Interval) -> f64) -> f64 {
     [bin.read_bytes_per_second, bin.write_bytes_per_second].into_iter().flatten().map(end).sum()
 }
 
+/// What is read, written and discarded in all. A daemon of an earlier version tells bins only, and no interval of their sum.
+fn sums(load: &v1::LoadForecast) -> [v1::Interval; 3] {
+    let seconds = load.bin_ns as f64 / 1e9;
+    let added = |of: fn(&v1::LoadBin) -> Option<v1::Interval>| {
+        let value = load.bins.iter().filter_map(of).map(|interval| interval.value * seconds).sum::<f64>();
+        v1::Interval { value, lower: value, upper: value, coverage_permille: 0 }
+    };
+    [
+        load.read_bytes.unwrap_or_else(|| added(|bin| bin.read_bytes_per_second)),
+        load.write_bytes.unwrap_or_else(|| added(|bin| bin.write_bytes_per_second)),
+        load.discard_bytes.unwrap_or_else(|| added(|bin| bin.discard_bytes_per_second)),
+    ]
+}
+
+/// A sum, and its interval once it is known.
+fn bounds(sum: v1::Interval) -> String {
+    match sum.lower < sum.upper {
+        true => format!("{} ({} to {})", size(sum.value), size(sum.lower), size(sum.upper)),
+        false => size(sum.value),
+    }
+}
+
 /// Totals, mix, when it is busiest and quietest, free space, and how far it is to be believed.
 fn summary(load: &v1::LoadForecast) -> Vec<String> {
     let seconds = load.bin_ns as f64 / 1e9;
-    let sum = |of: fn(&v1::LoadBin) -> Option<v1::Interval>| {
-        load.bins.iter().filter_map(of).map(|interval| interval.value * seconds).sum::<f64>()
-    };
-    let (read, written) = (sum(|bin| bin.read_bytes_per_second), sum(|bin| bin.write_bytes_per_second));
-    let discarded = sum(|bin| bin.discard_bytes_per_second);
+    let [read, written, discarded] = sums(load);
     let mut lines = vec![format!(
         "reads {}, writes {} ({:.0} % reads), discards {}",
-        size(read),
-        size(written),
-        100.0 * read / (read + written).max(1.0),
-        size(discarded)
+        bounds(read),
+        bounds(written),
+        100.0 * read.value / (read.value + written.value).max(1.0),
+        bounds(discarded)
     )];
     let hour = (3600.0 / seconds).round().max(1.0) as usize;
     let hours: Vec<(usize, f64)> = load
@@ -171,6 +189,9 @@ mod tests {
                 past_bytes_per_second: (0..144).map(busy).collect(),
                 skill: 0.31,
                 days_scored: 12,
+                read_bytes: Some(v1::Interval { value: 577.8e9, lower: 5e11, upper: 6.5e11, coverage_permille: 800 }),
+                write_bytes: None,
+                discard_bytes: None,
             }),
         }
     }
@@ -197,7 +218,7 @@ mod tests {
                        -1 d 0 h                                        now 1970-01-01 00:00:00
                        ● came   ─ expected   ░ interval: 80 of 100 are within
 
-            reads 577.80 GB, writes 192.60 GB (75 % reads), discards 0 B
+            reads 577.80 GB (500.00 GB to 650.00 GB), writes 192.60 GB (75 % reads), discards 0 B
             busiest hour: 20.0 MB/s from 1970-01-01 17:00:00; quietest: 1.0 MB/s from 1970-01-01 00:00:00
             free space at the end: 357.00 GB (249.90 GB to 464.10 GB)
             unique blocks: not known; nothing tells a host which of the blocks that are written are stored already

@@ -20,9 +20,9 @@ impl Driver {
         let now = crate::clock::boottime();
         let load = self.engine.outlook().load(&of).map(|load| {
             // What is shown of the past is as long as what is shown of the future.
-            let (bins, skill) = match ahead {
-                Ahead::Day => (LOAD_BINS_PER_DAY, load.skill_day),
-                Ahead::Week => (load.bins.len(), load.skill_week),
+            let (bins, skill, sum) = match ahead {
+                Ahead::Day => (LOAD_BINS_PER_DAY, load.skill_day, load.day),
+                Ahead::Week => (load.bins.len(), load.skill_week, load.week),
             };
             let past = self.engine.load_past(&of);
             v1::LoadForecast {
@@ -32,6 +32,9 @@ impl Driver {
                 past_bytes_per_second: past[past.len().saturating_sub(bins)..].to_vec(),
                 skill,
                 days_scored: load.days_scored,
+                read_bytes: Some(interval(sum.read)),
+                write_bytes: Some(interval(sum.written)),
+                discard_bytes: Some(interval(sum.discarded)),
             }
         });
         Some(v1::ForecastResponse {
@@ -72,13 +75,16 @@ fn signed(span: Nanos) -> i64 {
     i64::try_from(span.0).unwrap_or(i64::MAX)
 }
 
-fn shown(bin: &LoadBin) -> v1::LoadBin {
-    let interval = |of: Expectation| v1::Interval {
+fn interval(of: Expectation) -> v1::Interval {
+    v1::Interval {
         value: of.value.into(),
         lower: of.lower.into(),
         upper: of.upper.into(),
         coverage_permille: COVERAGE_PERMILLE,
-    };
+    }
+}
+
+fn shown(bin: &LoadBin) -> v1::LoadBin {
     v1::LoadBin {
         read_bytes_per_second: Some(interval(bin.read)),
         write_bytes_per_second: Some(interval(bin.written)),

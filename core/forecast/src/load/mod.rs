@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `series` | one disk or group |
 //! | `space` | its free space |
+//! | `sums` | the bytes of a day and of a week, with intervals of their own |
 //! | `track` | forecasts of a day and of a week, kept beside what comes |
 //! | `score` | how much better they were than naive ones |
 //! | `file` | what outlives a restart |
@@ -15,6 +16,7 @@ mod file;
 mod score;
 mod series;
 mod space;
+mod sums;
 mod track;
 
 use crate::codec::Damaged;

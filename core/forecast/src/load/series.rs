@@ -1,14 +1,18 @@
 //! One disk or group.
 
 use super::space::Space;
+use super::sums::Sums;
 use super::track::{Track, expectation};
 use super::{LoadReading, LoadTime};
-use crate::seasonal::{BINS_PER_DAY, BINS_PER_WEEK, Bin, Bins, Ensemble, Seasonal};
-use minerva_model::{LoadBin, LoadForecast, LoadOf, Nanos, SharedLoad};
+use crate::seasonal::{BIN_SECONDS, BINS_PER_DAY, BINS_PER_WEEK, Bin, Bins, Ensemble, Seasonal};
+use minerva_model::{Expectation, LoadBin, LoadForecast, LoadOf, LoadSum, Nanos, SharedLoad};
 use serde::{Deserialize, Serialize};
 
 /// A series without a transfer for so many bins is dropped: six weeks.
 const FORGET_BINS: u32 = 6 * BINS_PER_WEEK as u32;
+
+/// Sums of a day are kept every six hours, to be set against what comes.
+const BINS_BETWEEN_SUMS: usize = BINS_PER_DAY / 4;
 
 /// What is read, written or discarded, in bytes a second.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -16,20 +20,46 @@ pub(super) struct Part {
     pub(super) ensemble: Ensemble,
     day: Track,
     week: Track,
+    #[serde(default)]
+    day_sums: Sums,
+    #[serde(default)]
+    week_sums: Sums,
 }
 
 impl Part {
     pub(super) fn observe(&mut self, bin: usize, value: f64) {
         self.day.observe(value);
         self.week.observe(value);
+        self.day_sums.observe(value);
+        self.week_sums.observe(value);
         self.ensemble.observe(bin, value);
         let next = bin + 1;
+        self.plan_sums(next);
         if next.is_multiple_of(BINS_PER_DAY) {
             plan(&mut self.day, &self.ensemble, next, &mut [0.0; BINS_PER_DAY]);
         }
         if next.is_multiple_of(BINS_PER_WEEK) {
             plan(&mut self.week, &self.ensemble, next, &mut [0.0; BINS_PER_WEEK]);
         }
+    }
+}
+
+impl Part {
+    fn plan_sums(&mut self, next: usize) {
+        let mut ahead = [0.0; BINS_PER_WEEK];
+        let is_due = next.is_multiple_of(BINS_BETWEEN_SUMS);
+        if is_due && self.ensemble.forecast(next % BINS_PER_WEEK, &mut ahead) {
+            self.day_sums.plan(&ahead[..BINS_PER_DAY]);
+            if next.is_multiple_of(BINS_PER_DAY) {
+                self.week_sums.plan(&ahead);
+            }
+        }
+    }
+
+    /// What is expected of the bytes of the day and of the week, given the rates of its bins.
+    fn sums(&self, ahead: &[f64]) -> [Expectation; 2] {
+        let of = |sums: &Sums, bins: usize| sums.expected(ahead.iter().take(bins).copied(), BIN_SECONDS as f64);
+        [of(&self.day_sums, BINS_PER_DAY), of(&self.week_sums, BINS_PER_WEEK)]
     }
 }
 
@@ -107,6 +137,7 @@ impl Series {
     fn made(&self, of: &LoadOf, time: LoadTime, next: usize) -> Option<LoadForecast> {
         let mut bins = vec![LoadBin::default(); BINS_PER_WEEK];
         let mut ahead = [0.0; BINS_PER_WEEK];
+        let [mut day, mut week] = [LoadSum::default(); 2];
         for (index, part) in self.parts.iter().enumerate() {
             if !part.ensemble.forecast(next, &mut ahead) {
                 return None;
@@ -114,6 +145,9 @@ impl Series {
             for (at, (bin, value)) in bins.iter_mut().zip(&ahead).enumerate() {
                 let of = [&mut bin.read, &mut bin.written, &mut bin.discarded];
                 *of[index] = expectation(&part.day, &part.week, at, *value);
+            }
+            for (sum, of) in [&mut day, &mut week].into_iter().zip(part.sums(&ahead)) {
+                *[&mut sum.read, &mut sum.written, &mut sum.discarded][index] = of;
             }
         }
         let free = self.space.as_ref().and_then(|space| space.expected(next)).into_iter().flatten();
@@ -124,6 +158,8 @@ impl Series {
             made_at: time.now,
             first_ends: time.now + Nanos::from_secs(self.bins.seconds_left(time.wall_seconds)),
             bins,
+            day,
+            week,
             skill_day: of_both(reads.day.score.told(), writes.day.score.told()),
             skill_week: of_both(reads.week.score.told(), writes.week.score.told()),
             days_scored: reads.day.score.days(),
