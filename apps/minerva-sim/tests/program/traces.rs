@@ -249,7 +249,7 @@ fn volumes_are_tenants_and_their_weights_count() {
     assert!((share(&weighted[1]) - 0.5).abs() < 0.05, "noop knows no weights: {}", share(&weighted[1]));
     let one = compared(&["--trace-tenants", "one"]);
     assert_eq!(one[0]["tenants"].as_array().map(Vec::len), Some(1));
-    let tagged = ["run", "trace", "--scheduler", "tag", "--trace-depth", "4", "--until", "2", "--json"];
+    let tagged = ["run", "trace", "--scheduler", "tag", "--trace-depth", "16", "--until", "2", "--json"];
     let tags = ["--trace-tag", "volume 1=8", "--trace-tag", "0=2"];
     let tagged = sim(directory.path(), &[&tagged[..], &tags].concat()).json();
     assert!(share(&tagged) < 0.35, "priority 2 beside 8 gets {}", share(&tagged));

@@ -63,18 +63,21 @@ pub struct Tag {
     in_flight: u32,
 }
 
-/// Who is first: the least counter. Counters that are less than a unit at priority 1 apart are equal, and the greater priority is first
-/// among them.
+/// Counters that are less than this apart are equal: what 64 KiB cost at priority 254. More would let the urgent go before others for
+/// seconds on a disk that seeks.
+const EQUAL_WITHIN: u128 = STRIDE / 16;
+
+/// Who is first: the least counter, and the greater priority among equal ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
-    stride: u128,
+    round: u128,
     priority: Reverse<u8>,
     counter: u128,
 }
 
 impl Rank {
     const fn new(counter: u128, priority: u8) -> Self {
-        Self { stride: counter / STRIDE, priority: Reverse(priority), counter }
+        Self { round: counter / EQUAL_WITHIN, priority: Reverse(priority), counter }
     }
 }
 
