@@ -2,6 +2,7 @@
 
 use crate::cache_cli::{CacheMigrationArguments, CacheTenantsArguments, CacheThroughputArguments};
 pub(crate) use crate::options::Output;
+use crate::options::parse_size;
 use crate::vm_cli::{
     ReproduceHtbsArguments, ReproduceTagArguments, VmContractsArguments, VmTagsArguments, VmUrgentArguments,
 };
@@ -564,32 +565,13 @@ pub(crate) struct WeightsBiteArguments {
     pub(crate) output: Output,
 }
 
-/// Bytes, more than none.
-pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
-    match minerva_quantity::parse_size(text) {
-        Ok(0) => Err(format!("`{text}` is nothing")),
-        size => size.map_err(|error| error.to_string()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Cli, parse_size};
+    use super::Cli;
     use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn sizes_are_those_of_the_settings() {
-        assert_eq!(parse_size("8G"), Ok(8_000_000_000));
-        assert_eq!(parse_size("8GiB"), Ok(8 << 30));
-        assert_eq!(parse_size("64KiB"), Ok(64 << 10));
-        assert_eq!(parse_size("4096"), Ok(4096));
-        for bad in ["", "G", "0", "-1", "8X", "99999999999T"] {
-            assert!(parse_size(bad).is_err(), "{bad}");
-        }
     }
 }

@@ -16,3 +16,27 @@ pub(crate) struct Output {
     #[arg(long)]
     pub(crate) minervad: Option<PathBuf>,
 }
+
+/// Bytes, more than none.
+pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
+    match minerva_quantity::parse_size(text) {
+        Ok(0) => Err(format!("`{text}` is nothing")),
+        size => size.map_err(|error| error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_size;
+
+    #[test]
+    fn sizes_are_those_of_the_settings() {
+        assert_eq!(parse_size("8G"), Ok(8_000_000_000));
+        assert_eq!(parse_size("8GiB"), Ok(8 << 30));
+        assert_eq!(parse_size("64KiB"), Ok(64 << 10));
+        assert_eq!(parse_size("4096"), Ok(4096));
+        for bad in ["", "G", "0", "-1", "8X", "99999999999T"] {
+            assert!(parse_size(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,7 +1,6 @@
 //! The options of what is measured with real guests.
 
-use crate::cli::parse_size;
-use crate::options::Output;
+use crate::options::{Output, parse_size};
 use clap::Args;
 use std::path::PathBuf;
 
