@@ -210,6 +210,12 @@ pub struct TreeStatus {
     pub bytes_read: u64,
     /// What the quota refused since the start.
     pub refused: u64,
+    /// Descriptors of the service that its files have: the kernel knows half as many of them.
+    #[serde(default)]
+    pub descriptors: u64,
+    /// What was refused for want of descriptors since the start.
+    #[serde(default)]
+    pub refused_descriptors: u64,
 }
 
 /// Asks the service that listens at `socket`. An error says that nobody does, or that its answer cannot be read.

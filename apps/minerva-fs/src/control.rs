@@ -148,6 +148,8 @@ fn tree_status(mount: &Mount) -> TreeStatus {
         bytes_written: of(&counters.bytes_written),
         bytes_read: of(&counters.bytes_read),
         refused: of(&counters.refused),
+        descriptors: mount.tree.descriptors(),
+        refused_descriptors: of(&counters.refused_descriptors),
     }
 }
 
@@ -170,7 +172,7 @@ pub(crate) fn show_status(config: &Path, json: bool) -> anyhow::Result<()> {
     for tenant in &tenants {
         for (kind, tree) in [("temporary", &tenant.temporary), ("stable", &tenant.stable)] {
             println!(
-                "{:<20} {kind:<10} {:>10} {:>11} {:>8} {:>8} {:>6} {:>16}{}",
+                "{:<20} {kind:<10} {:>10} {:>11} {:>8} {:>8} {:>6} {:>16}{}{}",
                 tenant.name,
                 mib(tree.bytes),
                 mib(tree.bytes_max),
@@ -178,7 +180,8 @@ pub(crate) fn show_status(config: &Path, json: bool) -> anyhow::Result<()> {
                 tree.files_max,
                 tree.open,
                 mib(tree.spilled_bytes),
-                if tree.is_served { "" } else { "  not served" }
+                if tree.is_served { "" } else { "  not served" },
+                if tree.refused_descriptors == 0 { "" } else { "  refused files for want of descriptors" }
             );
         }
     }

@@ -10,7 +10,9 @@
 //! | `owner` | who owns a tenant's trees? |
 //! | `tenant` | one tenant's two trees |
 //! | `spiller` | when memory is short |
+//! | `descriptors` | how many files may the kernel know of each tenant? |
 //! | `explain` | where does a file lie, why, and what happens next? |
+//! | `forgetter` | when the kernel knows more files than there are descriptors |
 //! | `control` | what tenants and the operator's tool ask |
 //! | `deferred` | files that are at their place as a link, and are moved there later |
 //! | `doctor` | what an operator should know before it is started |
@@ -18,8 +20,10 @@
 mod arguments;
 mod control;
 mod deferred;
+mod descriptors;
 mod doctor;
 mod explain;
+mod forgetter;
 mod generate;
 mod mount_point;
 mod owner;

@@ -2,14 +2,16 @@
 
 use crate::control::Control;
 use crate::deferred::{Deferred, Mover};
+use crate::descriptors;
+use crate::forgetter::Forgetter;
 use crate::owner::Owner;
 use crate::pool::{self, PoolLock};
 use crate::settings::load;
 use crate::spiller::Spiller;
 use crate::tenant::{Tenant, Tenants};
 use anyhow::Context;
+use minerva_cachefs::Descriptors;
 use minerva_config::FsConfig;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use sd_notify::NotifyState;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -48,12 +50,14 @@ pub(crate) fn serve(path: &Path) -> anyhow::Result<()> {
     }));
     let mut signals = Signals::new([SIGTERM, SIGINT]).context("failed to listen for signals")?;
     let config = load(path)?;
-    raise_descriptors();
+    map_large_buffers();
+    let descriptors = Arc::new(descriptors::share_out(&config));
     // Memory that this process asks for is not to wait for pages that only it can write. Where that is not allowed, it does without.
     let _ = rustix::process::configure_io_flusher_behavior(true);
     let lock = PoolLock::take(&config)?;
-    let tenants = start_all(&config)?;
+    let tenants = start_all(&config, &descriptors)?;
     let spiller = Spiller::start(Arc::clone(&tenants), &config)?;
+    let forgetter = Forgetter::start(Arc::clone(&tenants), descriptors)?;
     let deferred = Arc::new(Deferred::open(&config, Arc::clone(&tenants))?);
     let mover = Mover::start(Arc::clone(&deferred))?;
     let control = Control::start(Arc::clone(&tenants), Arc::clone(&deferred), &config)?;
@@ -67,6 +71,7 @@ pub(crate) fn serve(path: &Path) -> anyhow::Result<()> {
     mover.stop();
     deferred.close();
     spiller.stop();
+    forgetter.stop();
     let done = stop_all(&tenants, &mut signals);
     for name in config.tenants.keys() {
         pool::give_back(&config, name);
@@ -75,22 +80,23 @@ pub(crate) fn serve(path: &Path) -> anyhow::Result<()> {
     done
 }
 
-/// A file that the kernel knows is a descriptor here.
-fn raise_descriptors() {
-    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-    // With fewer it serves as well, until there are as many files in use.
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+/// Every thread of every tree has a buffer of 16 MiB, of which it uses a page or a mebibyte. The allocator would take the next ones from
+/// what was given back and clear them, so that all of it is in memory; mapped ones are there as far as they are used.
+fn map_large_buffers() {
+    const MAPPED_FROM: libc::c_int = 1 << 20;
+    // SAFETY: the call takes two numbers, and nothing else allocates yet.
+    let _ = unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, MAPPED_FROM) };
 }
 
 /// Mounts all; if one fails, none stays.
-fn start_all(config: &FsConfig) -> anyhow::Result<Tenants> {
+fn start_all(config: &FsConfig, descriptors: &Arc<Descriptors>) -> anyhow::Result<Tenants> {
     let (mut started, begun, mut told) = (Vec::new(), Instant::now(), Instant::now());
     for (number, (name, settings)) in config.tenants.iter().enumerate() {
         if begun.elapsed() > TELL_AFTER && told.elapsed() > TELL_AFTER {
             eprintln!("minerva-fs: {number} of {} tenants are mounted", config.tenants.len());
             told = Instant::now();
         }
-        match Tenant::start(config, name, settings) {
+        match Tenant::start(config, name, settings, descriptors) {
             Ok(tenant) => started.push(tenant),
             Err(error) => {
                 for tenant in &mut started {

@@ -1,6 +1,7 @@
-//! When memory is short, files that nobody has open go to the disk: above a tenant's watermark its own, under pressure of the whole
+//! What is looked after once a second. When memory is short, files that nobody has open go to the disk: above a tenant's watermark its own, under pressure of the whole
 //! machine a part of everybody's.
 
+use crate::descriptors::Watch;
 use crate::tenant::Tenants;
 use anyhow::Context;
 use minerva_config::{FsConfig, TemporaryPoolSettings};
@@ -30,8 +31,10 @@ impl Spiller {
         let (stop, stopped) = channel();
         let settings = config.temporary.clone();
         let work = move || {
+            let mut watch = Watch::default();
             while stopped.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
                 look(&tenants, &settings);
+                watch.look(&tenants);
             }
         };
         let thread =

@@ -4,7 +4,7 @@ use crate::owner::Owner;
 use crate::{mount_point, pool};
 use anyhow::Context;
 use minerva_api::cache::Pool;
-use minerva_cachefs::{Account, MountOptions, Mounted, SpillArea, Tree, TreeOptions, mount};
+use minerva_cachefs::{Account, Descriptors, Forgetting, MountOptions, Mounted, SpillArea, Tree, TreeOptions, mount};
 use minerva_config::{FsConfig, FsTenantSettings};
 use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
@@ -35,7 +35,12 @@ pub(crate) struct Tenant {
 
 impl Tenant {
     /// Opens a tenant's directories, counts what is there, and mounts both trees.
-    pub(crate) fn start(config: &FsConfig, name: &str, settings: &FsTenantSettings) -> anyhow::Result<Self> {
+    pub(crate) fn start(
+        config: &FsConfig,
+        name: &str,
+        settings: &FsTenantSettings,
+        descriptors: &Arc<Descriptors>,
+    ) -> anyhow::Result<Self> {
         let owner = Owner::find(settings)?;
         let folder = config.server.mount.join(name);
         make_way(&config.server.mount, 0o711)?;
@@ -50,6 +55,7 @@ impl Tenant {
                 has_passthrough: true,
                 spills_when_full: false,
                 reserve_bytes: config.stable.reserve_bytes,
+                descriptors: Arc::clone(descriptors),
             },
             None,
         )?;
@@ -61,6 +67,7 @@ impl Tenant {
             TreeOptions {
                 has_passthrough: true,
                 spills_when_full: settings.spills_when_full,
+                descriptors: Arc::clone(descriptors),
                 ..TreeOptions::default()
             },
             Some(spill),
@@ -134,6 +141,11 @@ impl Mount {
     /// Whether the kernel reads files by itself.
     pub(crate) fn has_passthrough(&self) -> bool {
         self.mounted.as_ref().is_some_and(Mounted::has_passthrough)
+    }
+
+    /// Asks the kernel to forget names of it.
+    pub(crate) fn forgetting(&self) -> Option<Forgetting> {
+        self.mounted.as_ref().and_then(Mounted::forgetting)
     }
 
     /// Whether it is mounted and served.

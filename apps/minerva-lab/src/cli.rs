@@ -58,6 +58,16 @@ pub(crate) enum Command {
         #[arg(long)]
         spec: String,
     },
+    /// Be one process of a hostile tenant of the cache, as told by the parent.
+    #[command(hide = true)]
+    Hostile {
+        /// What it does: fills, opens, renames, makes.
+        #[arg(long)]
+        act: String,
+        /// A directory of its own.
+        #[arg(long)]
+        directory: PathBuf,
+    },
     /// Write the man page and shell completions.
     #[command(hide = true)]
     Generate {

@@ -62,6 +62,10 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Callers { spec } => {
             callers::run(&serde_json::from_str(&spec).context("failed to understand the clients in --spec")?)
         }
+        Command::Hostile { act, directory } => {
+            let act = serde_json::from_value(act.into()).context("failed to understand --act")?;
+            Ok(minerva_lab::figure::hostile_main(act, &directory)?)
+        }
         Command::Generate { directory } => generate::write(&directory),
     }
 }

@@ -3,4 +3,4 @@
 mod adapter;
 mod session;
 
-pub use session::{MountOptions, Mounted, mount};
+pub use session::{Forgetting, MountOptions, Mounted, mount};

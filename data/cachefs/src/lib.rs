@@ -7,6 +7,7 @@
 //! | `tree` | the trait over a directory: names, attributes, data, each accounted |
 //! | `node` | what is known of one file while the kernel knows it? |
 //! | `account` | how much does a tenant use, and may it use more? Pure |
+//! | `descriptors` | how many files may the kernel know of a tenant at once? Pure |
 //! | `census` | what lies in a directory: the same numbers by a walk |
 //! | `caller` | in whose name is a file made? |
 //! | `spill` | how does a closed file go from memory to the disk? |
@@ -19,6 +20,7 @@
 mod account;
 mod caller;
 mod census;
+mod descriptors;
 mod file_system;
 mod fuse;
 mod node;
@@ -28,10 +30,11 @@ mod tree;
 
 pub use account::{Account, Usage};
 pub use census::{Census, take_census};
+pub use descriptors::Descriptors;
 pub use file_system::{
     Attributes, Caller, Changes, DirectoryEntry, FileSystem, Moment, NewTime, Opened, Released, Result, Space,
     WriteOrigin,
 };
-pub use fuse::{MountOptions, Mounted, mount};
+pub use fuse::{Forgetting, MountOptions, Mounted, mount};
 pub use spill::{SpillArea, SpillError, SpillPass};
 pub use tree::{DEFERRED, MoveRefusal, Moving, Tree, TreeCounters, TreeError, TreeOptions, Whereabouts};

@@ -1,10 +1,12 @@
 //! What is known of one file while the kernel knows it.
 
+use crate::descriptors::Held;
 use crate::file_system::{Attributes, Moment, Result};
 use crate::reopen::reopen;
 use rustix::fs::{FileType, OFlags, Stat, fstat};
 use rustix::io::Errno;
 use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -27,6 +29,10 @@ pub(crate) struct Node {
     data: RwLock<Option<Arc<OwnedFd>>>,
     /// Who waits for the state while a spill holds it.
     waiting: AtomicU32,
+    /// By which name the kernel asked for it last, and in which directory.
+    name: Mutex<Option<(u64, OsString)>>,
+    /// What it has of the process's descriptors.
+    _held: Option<Held>,
 }
 
 /// What changes.
@@ -50,6 +56,8 @@ pub(crate) struct NodeState {
     pub(crate) is_dirty: bool,
     /// Counts what changed, data or attributes, so that who copied it knows whether the copy still is one.
     pub(crate) changes: u64,
+    /// What its data have of the process's descriptors while it is open.
+    pub(crate) held: Option<Held>,
     /// It is at its own place now, and this is no longer the file.
     pub(crate) has_moved: bool,
 }
@@ -67,7 +75,7 @@ impl NodeState {
 }
 
 impl Node {
-    pub(crate) fn new(path: OwnedFd, stat: &Stat) -> Self {
+    pub(crate) fn new(path: OwnedFd, stat: &Stat, held: Option<Held>) -> Self {
         let kind = FileType::from_raw_mode(stat.st_mode);
         let state = NodeState { charged: charge(stat), ..NodeState::default() };
         Self {
@@ -77,6 +85,8 @@ impl Node {
             state: Mutex::new(state),
             data: RwLock::new(None),
             waiting: AtomicU32::new(0),
+            name: Mutex::default(),
+            _held: held,
         }
     }
 
@@ -86,6 +96,15 @@ impl Node {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         self.waiting.fetch_sub(1, Ordering::Relaxed);
         state
+    }
+
+    /// The kernel knows it by this name from now on.
+    pub(crate) fn set_name(&self, parent: u64, name: &OsStr) {
+        *self.name.lock().unwrap_or_else(PoisonError::into_inner) = Some((parent, name.to_owned()));
+    }
+
+    fn name(&self) -> Option<(u64, OsString)> {
+        self.name.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The state, unless somebody has it.
@@ -179,6 +198,15 @@ impl NodeTable {
         let (node, count) = nodes.entry(number).or_insert_with(|| (Arc::new(make()), 0));
         *count += 1;
         Arc::clone(node)
+    }
+
+    /// By which names the kernel knows files that nobody has open, up to so many.
+    pub(crate) fn idle_names(&self, most: usize) -> Vec<(u64, OsString)> {
+        let nodes = self.lock();
+        let idle = nodes.values().filter(|(node, _)| {
+            node.kind != FileType::Directory && node.try_lock().is_some_and(|state| state.opens == 0 && !state.is_gone)
+        });
+        idle.filter_map(|(node, _)| node.name()).take(most).collect()
     }
 
     /// Takes counts back.

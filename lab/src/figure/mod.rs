@@ -19,7 +19,7 @@ pub use bite::{BitePlan, BiteResult, SHARES, weights_bite};
 pub use cache::{
     CacheCrowdPlan, CacheCrowdResult, HostilePlan, HostileResult, HostileWindow, Hostility, MigrationArm,
     MigrationPlan, MigrationRun, NEIGHBOURS, NeighbourRun, ThroughputPlan, ThroughputResult, Transfer, cache_crowd,
-    cache_hostile, cache_migration, cache_throughput,
+    cache_hostile, cache_migration, cache_throughput, hostile_main,
 };
 pub use clients::{CallersReport, CallersSpec, ClientsPlan, ClientsResult, clients};
 pub use crowd::{CrowdPlan, CrowdResult, crowd};

@@ -5,6 +5,7 @@
 mod command_line;
 mod deferred;
 mod deferred_places;
+mod descriptors;
 mod differential;
 mod kill;
 mod operations;

@@ -99,6 +99,14 @@ impl PoolFolder {
         self.wait_for(command)
     }
 
+    /// The same, and it may have so many files open.
+    pub(crate) fn serve_with_descriptors(&self, most: u64) -> Service {
+        let mut command = Command::new("prlimit");
+        command.arg(format!("--nofile={most}:{most}")).arg(env!("CARGO_BIN_EXE_minerva-fs"));
+        command.arg("--config").arg(self.config());
+        self.wait_for(command)
+    }
+
     fn wait_for(&self, mut command: Command) -> Service {
         let mut service = Service(command.stderr(Stdio::inherit()).spawn().unwrap());
         let begun = Instant::now();

@@ -7,7 +7,7 @@ use crate::{binaries, signals};
 use minerva_lab::figure::{
     CacheCrowdPlan, CacheCrowdResult, HostilePlan, HostileResult, HostileWindow, Hostility, cache_crowd, cache_hostile,
 };
-use minerva_lab::workload::Latency;
+use minerva_lab::workload::{Latency, WorkerProgram};
 use minerva_model::Nanos;
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub(super) fn run(arguments: &CacheTenantsArguments) -> anyhow::Result<()> {
             seed: drawn_seed(arguments.seed),
         };
         let mut told = |hostility| eprintln!("a neighbour beside one who {}", words(hostility));
-        for result in cache_hostile(&plan, &interrupted, &mut told)? {
+        for result in cache_hostile(&plan, &WorkerProgram::own()?, &interrupted, &mut told)? {
             beside(&result).print(arguments.output.json)?;
         }
     }
@@ -78,7 +78,7 @@ fn beside(result: &HostileResult) -> Line {
         goal: format!("less than {P99_PERCENT_MAX}, and nothing refused to the neighbour"),
         met: value < P99_PERCENT_MAX && errors == 0,
         detail: format!(
-            "beside one who {}, four threads, {} rounds: {} %; beside the same in plain memory {} %; p99 of a file made, written, read and \
+            "beside one who {}, eight processes, {} rounds: {} %; beside the same in plain memory {} %; p99 of a file made, written, read and \
              removed {:.0} us alone, {:.0} and {:.0} beside; {errors} of {} refused to the neighbour, {} of {} acts to the other",
             words(result.hostility),
             result.windows.len(),

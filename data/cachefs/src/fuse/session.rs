@@ -2,7 +2,8 @@
 
 use super::adapter::Adapter;
 use crate::file_system::FileSystem;
-use fuser::{BackgroundSession, Config, MountOption, Session, SessionACL};
+use fuser::{BackgroundSession, Config, INodeNo, MountOption, Notifier, Session, SessionACL};
+use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -46,7 +47,24 @@ pub fn mount<F: FileSystem>(file_system: Arc<F>, at: &Path, options: &MountOptio
     Ok(Mounted { session: Some(session), has_passthrough })
 }
 
+/// Asks the kernel to forget names of a mounted file system.
+#[derive(Clone, Debug)]
+pub struct Forgetting(Notifier);
+
+impl Forgetting {
+    /// The kernel looks this name up anew when it is asked for next, and lets go of the file unless somebody uses it. Not to be called
+    /// while a request is served: the kernel may wait for that one's end.
+    pub fn forget(&self, directory: u64, name: &OsStr) -> io::Result<()> {
+        self.0.inval_entry(INodeNo(directory), name)
+    }
+}
+
 impl Mounted {
+    /// Asks the kernel to forget names.
+    pub fn forgetting(&self) -> Option<Forgetting> {
+        self.session.as_ref().map(|session| Forgetting(session.notifier()))
+    }
+
     /// Whether the kernel reads files by itself.
     pub fn has_passthrough(&self) -> bool {
         self.has_passthrough.load(Ordering::Relaxed)

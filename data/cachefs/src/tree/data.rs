@@ -67,6 +67,7 @@ impl Tree {
     /// Opens a node. Who opens it first decides whether the kernel reads it by itself, for as long as anybody has it open: it wants the
     /// same file below for all of them.
     fn open_node(&self, node: Arc<Node>, is_writable: bool) -> Result<Opened> {
+        let held = self.hold(1)?;
         let mut state = node.lock();
         if state.has_moved {
             // The kernel goes through the names again, and finds it at its place.
@@ -78,6 +79,7 @@ impl Tree {
             let may_move = is_writable && self.options.spills_when_full && state.spilled.is_none();
             state.is_with_kernel = self.passes_through() && !may_move;
             node.set_data(Some(Arc::clone(&data)));
+            state.held = Some(held);
             if state.is_gone {
                 self.settle(&node, &mut state, 0);
             }
@@ -90,7 +92,7 @@ impl Tree {
         drop(state);
         let counted = if is_with_kernel { &self.counters.opened_with_kernel } else { &self.counters.opened_here };
         counted.fetch_add(1, Ordering::Relaxed);
-        let handle = self.add_handle(Handle { node, is_writable, directory: None });
+        let handle = self.add_handle(Handle { node, is_writable, directory: None, _held: None });
         Ok(Opened { handle, backing: is_with_kernel.then_some(data), is_writable })
     }
 
@@ -133,6 +135,7 @@ impl Tree {
         state.writers -= u64::from(handle.is_writable && state.writers > 0);
         if state.opens == 0 {
             node.set_data(None);
+            state.held = None;
             if state.is_gone {
                 self.refund(node, &mut state);
             } else if handle.is_writable {

@@ -16,8 +16,9 @@ const NAMES_BYTES: usize = 16 << 10;
 impl Tree {
     pub(super) fn do_open_directory(&self, number: u64) -> Result<u64> {
         let node = self.node(number)?;
+        let held = self.hold(1)?;
         let directory = reopen(&node.path, OFlags::RDONLY | OFlags::DIRECTORY)?;
-        Ok(self.add_handle(Handle { node, is_writable: false, directory: Some(directory) }))
+        Ok(self.add_handle(Handle { node, is_writable: false, directory: Some(directory), _held: Some(held) }))
     }
 
     pub(super) fn do_read_directory(

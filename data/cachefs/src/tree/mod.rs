@@ -3,6 +3,7 @@
 mod data;
 mod deferred;
 mod directories;
+mod knowing;
 mod metadata;
 mod names;
 mod operations;
@@ -12,6 +13,7 @@ pub use deferred::{DEFERRED, MoveRefusal, Moving};
 
 use crate::account::{Account, Usage};
 use crate::census::{Census, walk};
+use crate::descriptors::{Descriptors, Held, Holding};
 use crate::file_system::{Attributes, Result};
 use crate::node::{Node, NodeTable, ROOT, charge};
 use crate::spill::SpillArea;
@@ -37,6 +39,8 @@ pub struct TreeOptions {
     pub spills_when_full: bool,
     /// Bytes that stay free on the disk below.
     pub reserve_bytes: u64,
+    /// Of which a tree takes one for each file that the kernel knows, and one more for its data once it is open.
+    pub descriptors: Arc<Descriptors>,
 }
 
 /// Why a tree cannot be served.
@@ -61,6 +65,8 @@ pub struct TreeCounters {
     pub bytes_written: AtomicU64,
     /// Writes, files and directories refused by the quota.
     pub refused: AtomicU64,
+    /// Files that the kernel was not told of, and directories not opened, for want of descriptors.
+    pub refused_descriptors: AtomicU64,
     /// Files that went to the spill area.
     pub spilled_files: AtomicU64,
     /// Their bytes.
@@ -77,6 +83,7 @@ pub struct Tree {
     pub(crate) account: Arc<Account>,
     pub(crate) options: TreeOptions,
     pub(crate) spill: Option<SpillArea>,
+    holding: Arc<Holding>,
     passes_through: AtomicBool,
     pub(crate) counters: TreeCounters,
     found: Census,
@@ -100,6 +107,8 @@ pub(crate) struct Handle {
     pub(crate) is_writable: bool,
     /// Of a directory: where names are read.
     pub(crate) directory: Option<OwnedFd>,
+    /// What that has of the process's descriptors.
+    pub(crate) _held: Option<Held>,
 }
 
 impl Tree {
@@ -134,12 +143,13 @@ impl Tree {
         }
         account.set(found.bytes, found.files);
         Ok(Self {
-            root: Arc::new(Node::new(root, &stat)),
+            root: Arc::new(Node::new(root, &stat, None)),
             nodes: NodeTable::default(),
             handles: RwLock::new(HashMap::new()),
             next_handle: AtomicU64::new(1),
             account,
             passes_through: AtomicBool::new(options.has_passthrough),
+            holding: Arc::new(Holding::new(Arc::clone(&options.descriptors))),
             options,
             spill,
             counters: TreeCounters::default(),
@@ -209,8 +219,10 @@ impl Tree {
         // Opened before the table is locked, as it may wait for the disk.
         let spilled = self.spill.as_ref().filter(|spill| is_regular && spill.has(stat.st_ino));
         let spilled = spilled.map(|spill| spill.open_data(stat.st_ino)).transpose()?;
-        Ok(self.nodes.count(stat.st_ino, || {
-            let node = Node::new(path, &stat);
+        let is_known = self.nodes.get(stat.st_ino).is_some();
+        let held = if is_known { None } else { Some(self.hold(1 + u64::from(spilled.is_some()))?) };
+        let node = self.nodes.count(stat.st_ino, || {
+            let node = Node::new(path, &stat, held);
             if let Some(file) = spilled {
                 let mut state = node.lock();
                 state.charged = fstat(&file).map_or(0, |stat| charge(&stat));
@@ -218,7 +230,9 @@ impl Tree {
                 drop(state);
             }
             node
-        }))
+        });
+        node.set_name(if parent.number == self.root.number { ROOT } else { parent.number }, name);
+        Ok(node)
     }
 
     /// What the kernel is told of a node.

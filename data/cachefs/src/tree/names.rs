@@ -45,6 +45,8 @@ impl Tree {
     }
 
     pub(super) fn reserve_file(&self) -> Result<()> {
+        // What is made and cannot be told of would be there all the same.
+        self.hold(1)?;
         if self.account.reserve_file() {
             return Ok(());
         }
@@ -114,18 +116,19 @@ impl Tree {
         if let Some(victim) = victim {
             self.after_removal(victim);
         }
-        if self.options.is_durable {
-            let moved = |parent: &Arc<Node>, name: &OsStr| {
-                if let Some(node) = peek(parent, name).and_then(|path| fstat(&path)).ok()
-                    && let Some(node) = self.nodes.get(node.st_ino)
-                {
+        let moved = |parent: &Arc<Node>, (directory, name): (u64, &OsStr)| {
+            if let Some(node) = peek(parent, name).and_then(|path| fstat(&path)).ok()
+                && let Some(node) = self.nodes.get(node.st_ino)
+            {
+                node.set_name(directory, name);
+                if self.options.is_durable {
                     node.lock().unsynced_parent = Some(Arc::clone(parent));
                 }
-            };
-            moved(&new, to.1);
-            if flags.contains(RenameFlags::EXCHANGE) {
-                moved(&old, from.1);
             }
+        };
+        moved(&new, to);
+        if flags.contains(RenameFlags::EXCHANGE) {
+            moved(&old, from);
         }
         Ok(())
     }

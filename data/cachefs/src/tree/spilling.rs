@@ -70,7 +70,7 @@ impl Tree {
 
     fn spill_candidate(&self, candidate: Candidate, pass: &mut SpillPass) {
         let Ok(stat) = fstat(&candidate.path) else { return };
-        let node = self.nodes.count(candidate.number, || Node::new(candidate.path, &stat));
+        let node = self.nodes.count(candidate.number, || Node::new(candidate.path, &stat, None));
         if let Some(mut state) = node.try_lock()
             && state.opens == 0
         {

@@ -2,21 +2,21 @@
 //! each such round is timed: without anybody beside it, with the other at work in its own trees, and with the other doing the same to
 //! plain memory, which costs processor time alone.
 
+use super::acts::{HostileProcess, Hostility};
 use super::service::{ServedTenant, Service, ServiceConfig};
 use crate::clock::boottime;
 use crate::disk::{Claim, RUNTIME_DIRECTORY, unmount};
 use crate::error::{At, LabError, Result};
 use crate::figure::race::wait_until;
 use crate::scene::Directory;
-use crate::workload::{Latency, Recorder};
+use crate::workload::{Latency, Recorder, WorkerProgram};
 use minerva_model::Nanos;
 use rustix::mount::{MountFlags, mount};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::Serialize;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const NAMES: [&str; 2] = ["neighbour", "hostile"];
 /// Quotas of each.
@@ -24,31 +24,8 @@ const QUOTA: u64 = 256 << 20;
 const FILES: u64 = 400_000;
 /// What the neighbour writes in a round.
 const WRITTEN: usize = 16 << 10;
-/// So many of the hostile tenant's threads work at once.
-const THREADS: u64 = 4;
-/// So many files are held open.
-const OPENED: u64 = 100_000;
 /// The other is at work, or has gone.
 const SETTLE: Nanos = Nanos::from_secs(1);
-
-/// What a hostile tenant does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Hostility {
-    /// Fills its tree, empties it, and fills it again.
-    Fills,
-    /// Holds 100,000 files open.
-    Opens,
-    /// Renames files and directories in circles.
-    Renames,
-    /// Makes, looks at and removes files.
-    Makes,
-}
-
-impl Hostility {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Fills, Self::Opens, Self::Renames, Self::Makes];
-}
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -90,6 +67,7 @@ pub struct HostileResult {
 /// Measures all kinds in a drawn order. `told` hears which is next.
 pub fn cache_hostile(
     plan: &HostilePlan,
+    program: &WorkerProgram,
     interrupted: &AtomicBool,
     told: &mut dyn FnMut(Hostility),
 ) -> Result<Vec<HostileResult>> {
@@ -110,10 +88,8 @@ pub fn cache_hostile(
         group: None,
     };
     let mut service = Service::start(&config, interrupted)?;
-    // After the service's start, which is not to inherit it.
-    let _descriptors = Descriptors::raise();
     let plain = Plain::mount(&format!("{name}-plain"))?;
-    let bed = Bed { plan, service: &service, plain: &plain.0, interrupted };
+    let bed = Bed { plan, program, service: &service, plain: &plain.0, interrupted };
     let mut random = fastrand::Rng::with_seed(plan.seed);
     let mut results: Vec<HostileResult> =
         Hostility::ALL.map(|hostility| HostileResult { hostility, windows: Vec::new() }).into();
@@ -133,6 +109,7 @@ pub fn cache_hostile(
 
 struct Bed<'a> {
     plan: &'a HostilePlan,
+    program: &'a WorkerProgram,
     service: &'a Service,
     plain: &'a Path,
     interrupted: &'a AtomicBool,
@@ -156,28 +133,15 @@ impl Bed<'_> {
 
     /// The neighbour for a while, beside a hostile one in this directory or without.
     fn window(&self, hostility: Hostility, at: Option<&Path>) -> Result<HostileWindow> {
-        let (ends, acts, refused) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
-        let window = std::thread::scope(|scope| {
-            for number in at.iter().flat_map(|_| 0..THREADS) {
-                let (ends, acts, refused) = (&ends, &acts, &refused);
-                scope.spawn(move || {
-                    let Some(at) = at else { return };
-                    let directory = at.join(format!("h{number}"));
-                    let _ = fs::create_dir_all(&directory);
-                    hostility.go_on(&directory, &mut |done| {
-                        let counted = if done.is_ok() { acts } else { refused };
-                        counted.fetch_add(1, Ordering::Relaxed);
-                        !ends.load(Ordering::Relaxed)
-                    });
-                    let _ = fs::remove_dir_all(&directory);
-                });
-            }
-            let window = self.neighbour();
-            ends.store(true, Ordering::Relaxed);
-            window
-        });
-        let window = window?;
-        Ok(HostileWindow { acts: acts.into_inner(), refused: refused.into_inner(), ..window })
+        let start = |directory: &Path| HostileProcess::start_all(self.program, hostility, directory);
+        let processes = at.map(start).transpose()?.unwrap_or_default();
+        let window = self.neighbour()?;
+        let done = processes.into_iter().map(HostileProcess::end).collect::<Result<Vec<_>>>()?;
+        Ok(HostileWindow {
+            acts: done.iter().map(|done| done.acts).sum(),
+            refused: done.iter().map(|done| done.refused).sum(),
+            ..window
+        })
     }
 
     fn neighbour(&self) -> Result<HostileWindow> {
@@ -203,68 +167,6 @@ fn round(path: &Path, buffer: &mut [u8]) -> io::Result<()> {
     fs::remove_file(path)
 }
 
-impl Hostility {
-    /// Goes on until `told`, which hears of each act, says that it is enough.
-    fn go_on(self, directory: &Path, told: &mut dyn FnMut(io::Result<()>) -> bool) {
-        match self {
-            Self::Fills => fill(directory, told),
-            Self::Opens => open(directory, told),
-            Self::Renames => rename(directory, told),
-            Self::Makes => while told(make(&directory.join("made"))) {},
-        }
-    }
-}
-
-fn fill(directory: &Path, told: &mut dyn FnMut(io::Result<()>) -> bool) {
-    let block = vec![0x5a; 1 << 20];
-    loop {
-        let Ok(mut file) = File::create(directory.join("full")) else { return };
-        loop {
-            let written = file.write_all(&block);
-            let is_full = written.is_err();
-            if !told(written) {
-                return;
-            }
-            if is_full {
-                break;
-            }
-        }
-    }
-}
-
-fn open(directory: &Path, told: &mut dyn FnMut(io::Result<()>) -> bool) {
-    let mut held = Vec::new();
-    for number in 0.. {
-        let done = if held.len() as u64 >= OPENED / THREADS {
-            // All are open: now the same ones are looked at again.
-            std::thread::sleep(std::time::Duration::from_millis(1));
-            fs::metadata(directory.join("0")).map(drop)
-        } else {
-            File::create(directory.join(number.to_string())).map(|file| held.push(file))
-        };
-        if !told(done) {
-            return;
-        }
-    }
-}
-
-fn rename(directory: &Path, told: &mut dyn FnMut(io::Result<()>) -> bool) {
-    let paths = ["a", "b", "c"].map(|name| directory.join(name));
-    let _ = fs::create_dir_all(paths[0].join("deep/deeper"));
-    let _ = File::create(paths[0].join("deep/deeper/file"));
-    for step in 0.. {
-        if !told(fs::rename(&paths[step % 3], &paths[(step + 1) % 3])) {
-            return;
-        }
-    }
-}
-
-fn make(path: &Path) -> io::Result<()> {
-    drop(File::create(path)?);
-    fs::metadata(path)?;
-    fs::remove_file(path)
-}
-
 /// Plain memory, of the same size.
 struct Plain(PathBuf, #[expect(dead_code, reason = "holds the name")] Claim);
 
@@ -282,27 +184,5 @@ impl Plain {
 impl Drop for Plain {
     fn drop(&mut self) {
         unmount(&self.0);
-    }
-}
-
-/// This process may have as many files open as the hostile tenant wants, for as long as this is held.
-struct Descriptors(Rlimit);
-
-impl Descriptors {
-    fn raise() -> Self {
-        let before = getrlimit(Resource::Nofile);
-        let wanted = Some(2 * OPENED);
-        // Where that is not allowed the hostile tenant is refused by its own limit, and says so.
-        let _ = setrlimit(
-            Resource::Nofile,
-            Rlimit { current: wanted, maximum: before.maximum.map(|most| most.max(2 * OPENED)) },
-        );
-        Self(before)
-    }
-}
-
-impl Drop for Descriptors {
-    fn drop(&mut self) {
-        let _ = setrlimit(Resource::Nofile, self.0);
     }
 }

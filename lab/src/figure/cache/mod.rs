@@ -1,5 +1,6 @@
 //! The cache, measured from outside: what its users do goes through its mounts and its socket.
 
+mod acts;
 mod burst;
 mod crowd;
 mod hostile;
@@ -8,9 +9,10 @@ mod places;
 mod service;
 mod throughput;
 
+pub use acts::{Hostility, hostile_main};
 pub use burst::MigrationArm;
 pub use crowd::{CacheCrowdPlan, CacheCrowdResult, cache_crowd};
-pub use hostile::{HostilePlan, HostileResult, HostileWindow, Hostility, cache_hostile};
+pub use hostile::{HostilePlan, HostileResult, HostileWindow, cache_hostile};
 pub use migration::{MigrationPlan, MigrationRun, NEIGHBOURS, NeighbourRun, cache_migration};
 pub use places::ThroughputPlan;
 pub use throughput::{ThroughputResult, Transfer, cache_throughput};

@@ -163,7 +163,7 @@ impl Peer {
         let mut command = Command::new(program);
         command.args(arguments).arg(source).arg(&at).process_group(0);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let child = command.spawn().at("start", program)?;
+        let child = command.spawn().inspect_err(|_| drop(fs::remove_dir(&at))).at("start", program)?;
         let mut peer = Self { child, at };
         let begun = Instant::now();
         while !read_mounts().iter().any(|mount| mount.mount_point == peer.at) {
