@@ -31,6 +31,9 @@ _minerva__lab() {
             minerva__lab,generate)
                 cmd="minerva__lab__subcmd__generate"
                 ;;
+            minerva__lab,hostile)
+                cmd="minerva__lab__subcmd__hostile"
+                ;;
             minerva__lab,reproduce)
                 cmd="minerva__lab__subcmd__reproduce"
                 ;;
@@ -146,7 +149,7 @@ _minerva__lab() {
 
     case "${cmd}" in
         minerva__lab)
-            opts="-h -V --help --version disk demo figure reproduce sweep worker callers generate"
+            opts="-h -V --help --version disk demo figure reproduce sweep worker callers hostile generate"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1326,6 +1329,28 @@ _minerva__lab() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__lab__subcmd__hostile)
+            opts="-h --act --directory --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --act)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --directory)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;

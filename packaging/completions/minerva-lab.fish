@@ -33,6 +33,7 @@ complete -c minerva-lab -n "__fish_minerva_lab_needs_command" -f -a "reproduce" 
 complete -c minerva-lab -n "__fish_minerva_lab_needs_command" -f -a "sweep" -d 'Remove what killed runs left behind: disks, mounts, loop devices, cgroups'
 complete -c minerva-lab -n "__fish_minerva_lab_needs_command" -f -a "worker" -d 'Do one workload in this process, as told by the parent'
 complete -c minerva-lab -n "__fish_minerva_lab_needs_command" -f -a "callers" -d 'Be many clients of the daemon, as told by the parent'
+complete -c minerva-lab -n "__fish_minerva_lab_needs_command" -f -a "hostile" -d 'Be one process of a hostile tenant of the cache, as told by the parent'
 complete -c minerva-lab -n "__fish_minerva_lab_needs_command" -f -a "generate" -d 'Write the man page and shell completions'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand disk; and not __fish_seen_subcommand_from create list stats destroy profiles" -s h -l help -d 'Print help'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand disk; and not __fish_seen_subcommand_from create list stats destroy profiles" -f -a "create" -d 'Make an emulated disk and print its device. It runs in the background until it is destroyed'
@@ -470,4 +471,7 @@ complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand worker" -l cgrou
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand worker" -s h -l help -d 'Print help'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand callers" -l spec -d 'The clients, as JSON' -r
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand callers" -s h -l help -d 'Print help'
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand hostile" -l act -d 'What it does: fills, opens, renames, makes' -r
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand hostile" -l directory -d 'A directory of its own' -r -F
+complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand hostile" -s h -l help -d 'Print help'
 complete -c minerva-lab -n "__fish_minerva_lab_using_subcommand generate" -s h -l help -d 'Print help'

@@ -131,6 +131,8 @@ complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand reproduce" -l se
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand reproduce" -l traces -d '`background`: play the last six days of these block traces, such as SYSTOR \'17\'s, instead of a synthetic week. Times are taken as Unix seconds and moved to Japan\'s' -r -F
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand reproduce" -l plot -d '`background`: write plots of the days' -r -F
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand reproduce" -l runs -d 'Runs of each arm of proactive, interleave and mapreduce, each with other sessions' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand reproduce" -l slice -d 'How long the engine\'s slices are, of proactive' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand reproduce" -l scale -d 'Multiplies the paper\'s bytes, and the time between sessions, of proactive' -r
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand reproduce" -l report -d 'Write a report with plots, of proactive, interleave and mapreduce' -r -F
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand reproduce" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand figure" -l disks -d 'Folder of measured drives, for disk-model' -r -F

@@ -83,7 +83,7 @@ pub(crate) fn serve(path: &Path) -> anyhow::Result<()> {
 /// Every thread of every tree has a buffer of 16 MiB, of which it uses a page or a mebibyte. The allocator would take the next ones from
 /// what was given back and clear them, so that all of it is in memory; mapped ones are there as far as they are used.
 fn map_large_buffers() {
-    const MAPPED_FROM: libc::c_int = 1 << 20;
+    const MAPPED_FROM: libc::c_int = 4 << 20;
     // SAFETY: the call takes two numbers, and nothing else allocates yet.
     let _ = unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, MAPPED_FROM) };
 }
