@@ -17,16 +17,8 @@ const MIB: u64 = 1 << 20;
 
 fn configured(forecast: ForecastMode, slice: Nanos) -> Event {
     let mut config = EngineConfig { mode: Mode::Shadow, ..EngineConfig::default() };
-    config.forecast = ForecastSettings {
-        mode: forecast,
-        keep_every: Nanos::from_secs(120),
-        days_ahead: true,
-        sessions_by_order: true,
-        sessions: minerva_model::SessionSource::Model,
-        sessions_at_once: true,
-        waiting_take_part: true,
-        sessions_are_no_past: true,
-    };
+    config.forecast =
+        ForecastSettings { mode: forecast, keep_every: Nanos::from_secs(120), ..ForecastSettings::default() };
     config.observe.slice = slice;
     Event::Configured(Box::new(config))
 }
