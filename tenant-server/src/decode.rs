@@ -1,7 +1,7 @@
 //! The messages of the contract judged: sizes, keys, spans and levels that can be meant, and a sentence for those that cannot.
 //! What a good request then means is the engine's business. Pure; fuzzed.
 
-use crate::request::{BoostAmount, Refusal, WantedDisk, Within};
+use crate::request::{BoostAmount, Debt, Refusal, WantedDisk, Within};
 use minerva_api::v1;
 use minerva_api::v1::boost_request::Amount;
 use minerva_api::v1::coordinate_request::Deadline;
@@ -159,6 +159,50 @@ pub(crate) fn job(request: v1::HoldJobRequest) -> Judged<JobSettings> {
     Ok(JobSettings { name, bytes: size_bytes })
 }
 
+/// What a tenant owes, by when, and on which disk.
+pub(crate) fn debt(request: v1::HoldDebtRequest) -> Judged<(Debt, Option<Nanos>, WantedDisk)> {
+    let v1::HoldDebtRequest { name, service_ns, done_ns, tied_bytes, done_within_ns, device, working_device } = request;
+    let debt = debt_terms(name, (service_ns, done_ns), tied_bytes)?;
+    let within = done_within_ns.map(|nanos| span(nanos, "done_within_ns")).transpose()?;
+    Ok((debt, within, wanted_disk(&device, &working_device, &GuestDisk::default())?))
+}
+
+/// How far a debt is.
+pub(crate) fn debt_report(request: v1::ReportDebtRequest) -> Judged<Debt> {
+    let v1::ReportDebtRequest { name, service_ns, done_ns, tied_bytes } = request;
+    debt_terms(name, (service_ns, done_ns), tied_bytes)
+}
+
+fn debt_terms(name: String, (service_ns, done_ns): (u64, u64), tied_bytes: u64) -> Judged<Debt> {
+    // Names are judged as those of jobs.
+    if let Some(why) = JobSettings::refusal_of_name(&name) {
+        return out_of_range(format!("{why}."));
+    }
+    let (service, done) = (Nanos(service_ns), Nanos(done_ns));
+    if service == Nanos::ZERO || service > SPAN_MAX {
+        return out_of_range(format!(
+            "service_ns is {service_ns}: what is owed takes more than 0 and at most ten years, in nanoseconds; a negative number looks \
+             like more. Measure a part of it and declare that."
+        ));
+    }
+    if done > service {
+        return out_of_range(format!(
+            "done_ns is {done_ns}, more than the {service_ns} ns that there are to do; where more was put off, raise service_ns."
+        ));
+    }
+    if tied_bytes > SIZE_BYTES_MAX {
+        return out_of_range(format!("No debt ties {tied_bytes} bytes; {SIZE_BYTES_MAX} are the most."));
+    }
+    Ok(Debt { name, service, done, tied_bytes })
+}
+
+/// The disk as the client names it.
+fn wanted_disk(named: &str, working: &str, guest_disk: &GuestDisk) -> Judged<WantedDisk> {
+    let usual = || WantedDisk::Usual(guest_disk.clone());
+    let working = || working.parse().map_or_else(|_| usual(), WantedDisk::Below);
+    Ok(device(named)?.map_or_else(working, WantedDisk::Named))
+}
+
 /// When to step back.
 pub(crate) fn schedule(request: v1::SetScheduleRequest) -> Judged<(Vec<v1::ScheduleEntry>, String)> {
     let v1::SetScheduleRequest { entries, time_zone } = request;
@@ -221,9 +265,7 @@ pub(crate) fn coordinate(request: v1::CoordinateRequest) -> Judged<Announcement>
     // A hint that is too long is none.
     let serial = Some(request.working_disk_serial).filter(|serial| serial.len() <= NAME_LENGTH_MAX).unwrap_or_default();
     let guest_disk = GuestDisk { size_bytes: request.working_disk_size_bytes, serial };
-    let usual = || WantedDisk::Usual(guest_disk.clone());
-    let working = || request.working_device.parse().map_or_else(|_| usual(), WantedDisk::Below);
-    let disk = device(&request.device)?.map_or_else(working, WantedDisk::Named);
+    let disk = wanted_disk(&request.device, &request.working_device, &guest_disk)?;
     Ok(Announcement { id: request_id(request.request_id)?, size_bytes, access, within, disk, guest_disk })
 }
 

@@ -11,12 +11,21 @@ const SPAN_MAX: Nanos = Nanos::from_secs(10 * 365 * 86_400);
 /// A call and its message: the first byte says which, the rest are the bytes of the message.
 pub fn messages(input: &[u8]) {
     let [call, message @ ..] = input else { return };
-    match call % 6 {
+    match call % 7 {
         0 => judge(message, set_level),
         1 => judge(message, set_schedule),
         2 => judge(message, boost),
         3 => judge(message, coordinate),
         4 => judge(message, report),
+        5 => {
+            judge(message, |one: v1::HoldDebtRequest| {
+                let (debt, within, _) = decode::debt(one)?;
+                within.into_iter().for_each(assert_span);
+                assert_debt(&debt);
+                Ok(())
+            });
+            judge(message, |one: v1::ReportDebtRequest| decode::debt_report(one).map(|debt| assert_debt(&debt)));
+        }
         // Begin, Finish and Cancel are a key; HoldLevel is a level; HoldJob a job; Credits a number.
         _ => {
             judge(message, |one: v1::FinishRequest| decode::request_id(one.request_id).map(|id| assert_key(&id)));
@@ -83,6 +92,11 @@ fn judge<M: Message + Default>(bytes: &[u8], judge: impl FnOnce(M) -> Result<(),
 
 fn assert_span(span: Nanos) {
     assert!(span > Nanos::ZERO && span <= SPAN_MAX);
+}
+
+fn assert_debt(debt: &request::Debt) {
+    assert_span(debt.service);
+    assert!(!debt.name.is_empty() && debt.done <= debt.service);
 }
 
 fn assert_key(id: &RequestId) {

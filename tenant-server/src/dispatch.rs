@@ -2,10 +2,11 @@
 //! long and no longer. What is refused here has not been read.
 
 use crate::bounds::{MESSAGE_BYTES_MAX, REPORT_BYTES_MAX, REQUEST_WAIT_MAX};
+use crate::call_context::Session;
 use crate::connection::Connection;
 use crate::directory::ListedTenant;
 use crate::method::Method;
-use crate::rpc::{RpcHandler, Session};
+use crate::rpc::RpcHandler;
 use crate::shared::{Caller, Shared};
 use crate::slots::RequestSlot;
 use crate::status::Denial;

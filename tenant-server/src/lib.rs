@@ -9,6 +9,7 @@
 
 mod authenticate;
 mod bounds;
+mod call_context;
 mod connection;
 pub mod decode;
 #[cfg(feature = "fuzzing")]

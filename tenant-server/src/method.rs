@@ -9,6 +9,8 @@ pub(crate) enum Method {
     SetLevel,
     HoldLevel,
     HoldJob,
+    HoldDebt,
+    ReportDebt,
     SetSchedule,
     Credits,
     Boost,
@@ -27,6 +29,8 @@ impl Method {
             "SetLevel" => Self::SetLevel,
             "HoldLevel" => Self::HoldLevel,
             "HoldJob" => Self::HoldJob,
+            "HoldDebt" => Self::HoldDebt,
+            "ReportDebt" => Self::ReportDebt,
             "SetSchedule" => Self::SetSchedule,
             "Credits" => Self::Credits,
             "Boost" => Self::Boost,
@@ -39,28 +43,18 @@ impl Method {
         })
     }
 
-    /// Whether a role has it. Every call stands in every list, so that a new one compiles only once it is decided who has it.
+    /// Whether a role has it: a participant all, and of the others' lists every call stands in each, so that a new one compiles only once
+    /// it is decided who has it.
     pub(crate) const fn is_permitted(self, role: Role) -> bool {
         match role {
-            Role::Participant => match self {
-                Self::Describe
-                | Self::SetLevel
-                | Self::HoldLevel
-                | Self::HoldJob
-                | Self::SetSchedule
-                | Self::Credits
-                | Self::Boost
-                | Self::Coordinate
-                | Self::Begin
-                | Self::Finish
-                | Self::Cancel
-                | Self::Report => true,
-            },
+            Role::Participant => true,
             Role::Guest => match self {
                 Self::Describe
                 | Self::SetLevel
                 | Self::HoldLevel
                 | Self::HoldJob
+                | Self::HoldDebt
+                | Self::ReportDebt
                 | Self::SetSchedule
                 | Self::Credits
                 | Self::Coordinate
@@ -75,6 +69,8 @@ impl Method {
                 Self::SetLevel
                 | Self::HoldLevel
                 | Self::HoldJob
+                | Self::HoldDebt
+                | Self::ReportDebt
                 | Self::SetSchedule
                 | Self::Credits
                 | Self::Boost
@@ -106,6 +102,8 @@ mod tests {
             "SetLevel",
             "HoldLevel",
             "HoldJob",
+            "HoldDebt",
+            "ReportDebt",
             "SetSchedule",
             "Credits",
             "Boost",

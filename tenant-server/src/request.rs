@@ -93,6 +93,19 @@ pub enum WantedDisk {
     Usual(GuestDisk),
 }
 
+/// Work that a tenant put off, in time of a disk that nobody else uses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Debt {
+    /// What the tenant calls it; one of a name at a time.
+    pub name: String,
+    /// All of it, what is done included.
+    pub service: Nanos,
+    /// What is done of it.
+    pub done: Nanos,
+    /// Bytes that the rest ties.
+    pub tied_bytes: u64,
+}
+
 /// What is asked for.
 #[derive(Debug)]
 pub enum Call {
@@ -121,6 +134,19 @@ pub enum Call {
         /// Told the place among jobs at first and at each change; a refusal ends it.
         places: mpsc::Sender<Result<v1::HoldJobResponse, Refusal>>,
     },
+    /// Owe this until the receiver is dropped.
+    HoldDebt {
+        /// What.
+        debt: Debt,
+        /// It should be done within this time.
+        within: Option<Nanos>,
+        /// On which disk.
+        disk: WantedDisk,
+        /// Told whether it may be worked on, at first and at each change; a refusal ends it.
+        words: mpsc::Sender<Result<bool, Refusal>>,
+    },
+    /// How far a debt is.
+    ReportDebt(Debt, Answer<()>),
     /// Step back by the clock on the wall.
     SetSchedule {
         /// When. Judged: minutes and days are in range.
@@ -192,12 +218,14 @@ impl Call {
             Self::SetLevel { answer, .. } | Self::SetSchedule { answer, .. } => drop(answer.send(Err(refusal))),
             Self::HoldLevel { changes, .. } => drop(changes.try_send(Err(refusal))),
             Self::HoldJob { places, .. } => drop(places.try_send(Err(refusal))),
+            Self::HoldDebt { words, .. } => drop(words.try_send(Err(refusal))),
             Self::Credits { answer, .. } => drop(answer.send(Err(refusal))),
             Self::Boost { answer, .. } => drop(answer.send(Err(refusal))),
             Self::Coordinate { answers, .. } => drop(answers.try_send(Err(refusal))),
-            Self::Begin(_, answer) | Self::Finish(_, answer) | Self::Cancel(_, answer) => {
-                drop(answer.send(Err(refusal)))
-            }
+            Self::Begin(_, answer)
+            | Self::Finish(_, answer)
+            | Self::Cancel(_, answer)
+            | Self::ReportDebt(_, answer) => drop(answer.send(Err(refusal))),
             Self::Report(_) => {}
         }
     }
@@ -209,6 +237,8 @@ impl Call {
             Self::SetLevel { .. } => "set-level",
             Self::HoldLevel { .. } => "hold-level",
             Self::HoldJob { .. } => "hold-job",
+            Self::HoldDebt { .. } => "hold-debt",
+            Self::ReportDebt(..) => "report-debt",
             Self::SetSchedule { .. } => "set-schedule",
             Self::Credits { .. } => "credits",
             Self::Boost { .. } => "boost",

@@ -3,12 +3,14 @@
 
 use crate::authenticate::process::Process;
 use crate::bounds::{ANSWER_WAIT_MAX, REPORT_BYTES_MAX};
+use crate::call_context::{CallContext, Session};
 use crate::decode::{self, AskedLifetime};
-use crate::request::{Call, LevelLifetime, Refusal, WantedDisk};
-use crate::shared::{Caller, Shared};
+use crate::request::{Call, LevelLifetime, Refusal};
+use crate::shared::Shared;
 use crate::status::Denial;
 use minerva_api::v1;
 use minerva_api::v1::participation_server::Participation;
+use minerva_linux_observe::GuestDisk;
 use minerva_model::RequestId;
 use std::error::Error;
 use std::pin::Pin;
@@ -21,32 +23,6 @@ use tonic::{Request, Response, Status, Streaming};
 
 /// Answers of a stream that may wait for a slow client. The loop keeps the latest in mind and tries again.
 const STREAM_QUEUE_LENGTH: usize = 4;
-
-/// Who asks, as the dispatcher hands it to the service.
-#[derive(Clone, Debug)]
-pub(crate) struct Session {
-    pub(crate) caller: Caller,
-    /// The process at the other end, over a Unix socket.
-    pub(crate) process: Option<Process>,
-}
-
-/// A request of which something may be refused.
-#[derive(Clone, Debug)]
-struct CallContext {
-    shared: Arc<Shared>,
-    method: &'static str,
-    /// The request's key; empty when it has none.
-    key: String,
-    session: Arc<Session>,
-}
-
-impl CallContext {
-    /// The refusal as the client hears it, once the log and the audit have it.
-    fn refuse(&self, denial: Denial) -> Status {
-        self.shared.refused(&self.session.caller.tenant, &self.key, self.method, &denial);
-        denial.into()
-    }
-}
 
 /// Serves [`Participation`].
 #[derive(Debug)]
@@ -61,6 +37,7 @@ type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 impl Participation for RpcHandler {
     type HoldLevelStream = Answers<v1::HoldLevelResponse>;
     type HoldJobStream = Answers<v1::HoldJobResponse>;
+    type HoldDebtStream = Answers<v1::HoldDebtResponse>;
     type CoordinateStream = Answers<v1::CoordinateResponse>;
 
     async fn describe(&self, request: Request<v1::DescribeRequest>) -> Result<Response<v1::DescribeResponse>, Status> {
@@ -110,6 +87,29 @@ impl Participation for RpcHandler {
         .await
     }
 
+    async fn hold_debt(&self, request: Request<v1::HoldDebtRequest>) -> Result<Response<Self::HoldDebtStream>, Status> {
+        self.answered("HoldDebt", String::new(), request, async |context, message| {
+            let (debt, within, disk) = decode::debt(message)?;
+            let disk = context.seen_from_here(disk, GuestDisk::default());
+            let call = |words| Call::HoldDebt { debt, within, disk, words };
+            let words = self.stream(&context.session, call).await?;
+            Ok(answers(context.clone(), words, |may_work| v1::HoldDebtResponse { may_work }))
+        })
+        .await
+    }
+
+    async fn report_debt(
+        &self,
+        request: Request<v1::ReportDebtRequest>,
+    ) -> Result<Response<v1::ReportDebtResponse>, Status> {
+        self.answered("ReportDebt", String::new(), request, async |CallContext { session, .. }, message| {
+            let debt = decode::debt_report(message)?;
+            self.shared.ask(session.caller.tenant.id, |answer| Call::ReportDebt(debt, answer)).await?;
+            Ok(v1::ReportDebtResponse {})
+        })
+        .await
+    }
+
     async fn set_schedule(
         &self,
         request: Request<v1::SetScheduleRequest>,
@@ -147,12 +147,9 @@ impl Participation for RpcHandler {
     ) -> Result<Response<Self::CoordinateStream>, Status> {
         let key = request.get_ref().request_id.clone();
         self.answered("Coordinate", key, request, async |context, message| {
-            let decode::Announcement { id, size_bytes, access, within, mut disk, guest_disk } =
+            let decode::Announcement { id, size_bytes, access, within, disk, guest_disk } =
                 decode::coordinate(message)?;
-            // Another kernel's numbers say nothing here.
-            if matches!(disk, WantedDisk::Below(_)) && context.session.caller.identified_by != "cgroup" {
-                disk = WantedDisk::Usual(guest_disk);
-            }
+            let disk = context.seen_from_here(disk, guest_disk);
             let call = |answers| Call::Coordinate { id, size_bytes, access, within, disk, answers };
             let grants = self.stream(&context.session, call).await?;
             Ok(answers(context.clone(), grants, |grant| grant))

@@ -3,6 +3,7 @@
 
 use crate::client::{BoostAmount, Lifetime};
 use crate::coordinated::Begun;
+use crate::debt::{Debt, Owing};
 use crate::error::Error;
 use crate::level::Level;
 use crate::operation::{Answer, Operation};
@@ -72,6 +73,12 @@ impl Client {
         Ok(HeldJob { inner, _runtime: self.runtime.clone() })
     }
 
+    /// As [`crate::Client::debt`].
+    pub fn debt(&self, debt: Debt) -> Result<HeldDebt, Error> {
+        let inner = self.runtime.block_on(self.inner.debt(debt))?;
+        Ok(HeldDebt { inner, runtime: self.runtime.clone() })
+    }
+
     /// As [`crate::Client::set_schedule`].
     pub fn set_schedule(&self, entries: &[v1::ScheduleEntry], time_zone: &str) -> Result<Level, Error> {
         self.runtime.block_on(self.inner.set_schedule(entries, time_zone))
@@ -126,6 +133,32 @@ impl HeldJob {
     /// As [`crate::HeldJob::place`].
     pub fn place(&self) -> Option<(u32, u32)> {
         self.inner.place()
+    }
+}
+
+/// As [`crate::HeldDebt`].
+#[derive(Debug)]
+#[must_use = "dropping it ends the debt"]
+pub struct HeldDebt {
+    inner: crate::HeldDebt,
+    runtime: Arc<Runtime>,
+}
+
+impl HeldDebt {
+    /// As [`crate::HeldDebt::may_work`].
+    pub fn may_work(&self) -> bool {
+        self.inner.may_work()
+    }
+
+    /// As [`crate::HeldDebt::wait`], for so long at most; whether work may be done now.
+    pub fn wait(&mut self, at_most: Duration) -> bool {
+        let inner = &mut self.inner;
+        self.runtime.block_on(async { tokio::time::timeout(at_most, inner.wait()).await }).is_ok()
+    }
+
+    /// As [`crate::HeldDebt::report`].
+    pub fn report(&self, owing: Owing) {
+        self.inner.report(owing);
     }
 }
 

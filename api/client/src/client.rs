@@ -1,6 +1,7 @@
 //! What a tenant may ask.
 
 use crate::coordinated::Coordinated;
+use crate::debt::{Debt, HeldDebt};
 use crate::error::Error;
 use crate::hold::{Held, HeldJob};
 use crate::level::Level;
@@ -114,6 +115,14 @@ impl Client {
         let request = v1::HoldJobRequest { name: name.to_owned(), size_bytes };
         let held = self.server.unless_absent(HeldJob::take(link, request).await)?;
         Ok(held.unwrap_or_else(HeldJob::of_nothing))
+    }
+
+    /// Registers work that can wait until what is returned is dropped, or the program ends in whatever way: it says when the work may be
+    /// done, in the gaps that others leave on the disk and in time for its deadline.
+    pub async fn debt(&self, debt: Debt) -> Result<HeldDebt, Error> {
+        let Some(link) = self.server.link().await else { return Ok(HeldDebt::of_nothing()) };
+        let held = self.server.unless_absent(HeldDebt::take(link, debt).await)?;
+        Ok(held.unwrap_or_else(HeldDebt::of_nothing))
     }
 
     /// Sets when to step back, by the clock on the wall, in place of the schedule before; the level in force after it. The

@@ -65,7 +65,7 @@ impl HeldJob {
 }
 
 /// A call that lasts, and what its answers say.
-trait Holding: Clone + Send + Sync + 'static {
+pub(crate) trait Holding: Clone + Send + Sync + 'static {
     type Answer: Send + 'static;
     type Told: Copy + Send + Sync + 'static;
 
@@ -105,14 +105,14 @@ impl Holding for v1::HoldJobRequest {
 
 /// Keeps a call open.
 #[derive(Debug)]
-struct Keeper<T> {
+pub(crate) struct Keeper<T> {
     last: watch::Receiver<Option<T>>,
     task: JoinHandle<()>,
 }
 
 impl<T: Copy + Send + Sync + 'static> Keeper<T> {
     /// Returns with the first answer. A server that goes away meanwhile does not fail it: it is asked when it is back.
-    async fn start(link: Link, request: impl Holding<Told = T>) -> Result<Self, Error> {
+    pub(crate) async fn start(link: Link, request: impl Holding<Told = T>) -> Result<Self, Error> {
         let (tell, last) = watch::channel(None);
         let (first, answered) = oneshot::channel();
         let patience = link.patience;
@@ -124,8 +124,14 @@ impl<T: Copy + Send + Sync + 'static> Keeper<T> {
         }
     }
 
-    fn last(&self) -> Option<T> {
+    pub(crate) fn last(&self) -> Option<T> {
         *self.last.borrow()
+    }
+
+    /// Returns when this is so of what was told last, or nothing more will be told.
+    pub(crate) async fn until(&mut self, mut is_so: impl FnMut(Option<T>) -> bool) {
+        // Its sender ends with a refusal for good.
+        let _ = self.last.wait_for(|last| is_so(*last)).await;
     }
 }
 

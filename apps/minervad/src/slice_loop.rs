@@ -133,6 +133,7 @@ impl Driver {
         self.recall_unread();
         self.review_claims();
         self.review_jobs();
+        self.review_debts();
         self.carry_background();
         if self.progress.slices == 0 {
             self.find_unknown_disks();

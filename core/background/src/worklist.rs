@@ -6,16 +6,17 @@
 //! cost others more than its own time, so little less that they keep half of their requests all the same. The plan is made with that
 //! bound, so that what costs others much is begun sooner and goes slower (docs/adr/0033).
 
+mod alarms;
 mod orders;
 
 use crate::ahead::{Disk, Forecast, PARTS, Span};
 use crate::debt::Debts;
-use crate::nouns::{Alarm, Plan, PlanInput, Shortage};
+use crate::nouns::{Plan, PlanInput};
 use crate::spread::Spread;
 use crate::work::Work;
 use minerva_model::{
     BackgroundHold, BackgroundId, BackgroundOrder, BackgroundPace, BackgroundQueue, BackgroundReport, DeviceId, Effect,
-    Finding, FindingKind, Nanos,
+    Nanos,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -269,39 +270,10 @@ impl Worklist {
             age >= REPLAN || (in_force.is_stale && age >= REPLAN_MIN)
         })
     }
-
-    /// Says of a disk's alarms what was not said before.
-    fn alarm(&mut self, now: Nanos, device: DeviceId, plan: &Plan) -> Option<Effect> {
-        let share = self.against_max(device);
-        let told = self.alarmed.entry(device).or_default();
-        let what: Vec<String> = plan.alarms.iter().map(|alarm| words(alarm, &self.works)).collect();
-        if *told == what.join(", ") {
-            return None;
-        }
-        *told = what.join(", ");
-        let first = plan.alarms.first()?;
-        let hours = (first.at_seconds - now.as_secs_f64()).max(0.0) / 3600.0;
-        let message = format!(
-            "oversubscribed: add a disk or move load; even with every gap and {share} of 1,000 parts of the disk's time against others {told}, \
-             the first within {hours:.1} h"
-        );
-        let finding = Finding { kind: FindingKind::Oversubscribed, device: Some(device), tenant: None, message };
-        Some(Effect::Found(finding))
-    }
 }
 
 /// The greatest share of work of which a second costs others so many of theirs.
 fn share_max(slow_down: f64) -> u16 {
     let share = (f64::from(SHARE_MAX) / slow_down.max(1.0)) as u16;
     (share - share % SHARE_STEP).max(SHARE_STEP)
-}
-
-fn words(alarm: &Alarm, works: &BTreeMap<BackgroundId, Work>) -> String {
-    match alarm.shortage {
-        Shortage::Space { .. } => "space runs out".to_owned(),
-        Shortage::Deadline { id } => {
-            let name = works.get(&BackgroundId(id.0)).map_or("?", |work| work.queue.name.as_str());
-            format!("{name} misses its deadline")
-        }
-    }
 }

@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use minerva_clock::boottime;
-use minerva_linux_background::{Executor, QueueStatus, Settings, Spec};
+use minerva_linux_background::{Executor, QueueStatus, Settings, Spec, Told};
 use minerva_model::{BackgroundId, BackgroundOrder, DeviceId, Nanos};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -16,10 +16,11 @@ const REST: Duration = Duration::from_millis(250);
 /// What the thread is told.
 enum Word {
     Add(Box<Spec>, DeviceId, Nanos),
+    Tell(Told),
     Order(BackgroundOrder),
     BeginAgain(BackgroundId),
     Remove(BackgroundId),
-    Tell,
+    Report,
     Stop,
 }
 
@@ -52,6 +53,11 @@ impl Carrier {
         self.say(Word::Add(Box::new(spec), device, ran));
     }
 
+    /// What a tenant's program does by itself.
+    pub(crate) fn tell(&self, told: Told) {
+        self.say(Word::Tell(told));
+    }
+
     pub(crate) fn order(&self, order: BackgroundOrder) {
         self.say(Word::Order(order));
     }
@@ -67,7 +73,7 @@ impl Carrier {
     /// How queues are, as asked for in the slice before; and asks again. Never waits.
     pub(crate) fn statuses(&self) -> Vec<QueueStatus> {
         let told = self.statuses.try_iter().flatten().collect();
-        self.say(Word::Tell);
+        self.say(Word::Report);
         told
     }
 
@@ -95,11 +101,12 @@ fn carry(executor: &mut Executor, words: &Receiver<Word>, tell: &Sender<Vec<Queu
         };
         match word {
             Word::Add(spec, device, ran) => executor.add(boottime(), *spec, device, ran),
+            Word::Tell(told) => executor.tell(boottime(), told),
             Word::Order(order) => executor.order(&order),
             Word::BeginAgain(id) => executor.begin_again(id),
             Word::Remove(id) => executor.remove(id),
             // The loop may have ended.
-            Word::Tell => drop(tell.send(executor.statuses())),
+            Word::Report => drop(tell.send(executor.statuses())),
             Word::Stop => return executor.stop(),
         }
     }

@@ -1,4 +1,4 @@
-//! Queues of background work: what the operator registered, and how far each is. The slice loop keeps them in the store and tells
+//! Queues of background work: what the operator registered and what tenants owe, and how far each is. The slice loop keeps them in the store and tells
 //! the engine of them, which says when each may run; a thread of its own lets it run in the gaps, which it looks for every few
 //! milliseconds.
 //!
@@ -6,11 +6,13 @@
 
 mod carrier;
 mod disk_of;
+mod owed;
 mod registered;
 mod requests;
 mod show;
 mod slices;
 
+pub use owed::{Owing, Owner};
 pub use requests::Change;
 pub use show::span_of;
 pub use slices::Reported;
@@ -21,6 +23,7 @@ use minerva_linux_background::Settings;
 use minerva_linux_observe::Roots;
 use minerva_model::{BackgroundId, BackgroundOrder, BackgroundState, DeviceId, Event, Nanos};
 use minerva_store::BackgroundRow;
+use owed::Owed;
 use std::collections::BTreeMap;
 
 /// All queues.
@@ -33,6 +36,9 @@ pub struct Queues {
     is_loaded: bool,
     queues: BTreeMap<BackgroundId, Queue>,
     last_id: BackgroundId,
+    /// What tenants do by themselves.
+    owed: BTreeMap<BackgroundId, Owed>,
+    last_owed: Option<BackgroundId>,
 }
 
 /// A queue that was registered.
@@ -47,7 +53,16 @@ struct Queue {
 impl Queues {
     /// None yet.
     pub const fn new(settings: Settings, roots: Roots) -> Self {
-        Self { settings, roots, carrier: None, is_loaded: false, queues: BTreeMap::new(), last_id: BackgroundId(0) }
+        Self {
+            settings,
+            roots,
+            carrier: None,
+            is_loaded: false,
+            queues: BTreeMap::new(),
+            last_id: BackgroundId(0),
+            owed: BTreeMap::new(),
+            last_owed: None,
+        }
     }
 
     /// When a queue may run from now on.
@@ -67,16 +82,21 @@ impl Queues {
         let (work, device) = work.zip(device).filter(|_| row.state != BackgroundState::Done)?;
         let queue = registered::queue(row, &work, device, self.settings.cgroup(id));
         let ran = Nanos::from_millis(row.ran_ms);
+        if let Some(carrier) = self.carry().filter(|_| is_new) {
+            carrier.add(work, device, ran);
+        }
+        Some(Event::BackgroundSet(Box::new(queue)))
+    }
+
+    /// The thread that carries work out, started with the first queue.
+    fn carry(&mut self) -> Option<&Carrier> {
         if self.carrier.is_none() {
             match Carrier::start(self.settings.clone()) {
                 Ok(carrier) => self.carrier = Some(carrier),
                 Err(error) => tracing::error!("no background work is carried out: {error:#}"),
             }
         }
-        if let Some(carrier) = self.carrier.as_ref().filter(|_| is_new) {
-            carrier.add(work, device, ran);
-        }
-        Some(Event::BackgroundSet(Box::new(queue)))
+        self.carrier.as_ref()
     }
 
     /// Ends a queue that the store has forgotten. The answer is for the engine.

@@ -97,7 +97,10 @@ impl Queues {
     /// What pausing, resuming or removing a queue means. Errors: a sentence.
     pub fn change(&self, request: &v1::ChangeBackgroundRequest) -> Result<Change, String> {
         let queue = self.named(&request.name);
-        let queue = queue.ok_or_else(|| format!("there is no background work called {}", request.name))?;
+        let queue = queue.ok_or_else(|| match self.owed.values().find(|owed| owed.owner.name == request.name) {
+            Some(owed) => format!("{} is what {} owes: only its program ends it", request.name, owed.owner.tenant_name),
+            None => format!("there is no background work called {}", request.name),
+        })?;
         let mut row = queue.row.clone();
         match request.change() {
             v1::BackgroundChange::Pause => row.is_paused = true,

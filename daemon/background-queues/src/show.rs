@@ -1,5 +1,6 @@
 //! What operators see of background work.
 
+use crate::owed::Owed;
 use crate::registered::by_wall;
 use crate::{Queue, Queues};
 use minerva_api::v1;
@@ -16,7 +17,8 @@ impl Queues {
     /// The disks of which plans are made: something is still to be done on each.
     pub fn disks_to_plan(&self) -> BTreeSet<DeviceId> {
         let owed = self.queues.values().filter(|queue| !queue.row.state.is_over());
-        owed.filter_map(|queue| queue.device).collect()
+        let of_tenants = self.owed.values().filter(|owed| !owed.state.is_over()).map(|owed| owed.owner.device);
+        owed.filter_map(|queue| queue.device).chain(of_tenants).collect()
     }
 
     /// All queues, oldest first. `disk_name` is a disk's kernel name, `view` what the engine knows of a queue.
@@ -25,7 +27,9 @@ impl Queues {
         disk_name: impl Fn(DeviceId) -> Option<String>,
         view: impl Fn(BackgroundId) -> Option<WorkView<'a>>,
     ) -> Vec<v1::BackgroundQueue> {
-        self.queues.keys().map(|id| self.shown(*id, &disk_name, view(*id).as_ref())).collect()
+        let of_operators = self.queues.keys().map(|id| self.shown(*id, &disk_name, view(*id).as_ref()));
+        let of_tenants = self.owed.iter().map(|(id, owed)| shown_owed(*id, owed, &disk_name, view(*id).as_ref()));
+        of_operators.chain(of_tenants).collect()
     }
 
     /// One queue.
@@ -41,10 +45,6 @@ impl Queues {
             state if state.is_over() => state.as_str(),
             _ if row.is_paused => "paused",
             state => state.as_str(),
-        };
-        let share_permille = match view.map(|view| view.order.pace) {
-            Some(BackgroundPace::Share(permille)) => permille.into(),
-            _ => 0,
         };
         let cost = view.map_or(row.cost, |view| view.cost);
         let due = view.map(|view| by_wall(view.due));
@@ -75,7 +75,7 @@ impl Queues {
                 _ => "stop",
             }
             .to_owned(),
-            share_permille,
+            share_permille: share_permille(view),
         }
     }
 
@@ -83,7 +83,8 @@ impl Queues {
     pub fn shown_plan(&self, disk_name: String, span: v1::BackgroundSpan, plan: &Plan) -> v1::BackgroundPlan {
         let name = |id: u32| {
             let queue = self.queues.get(&BackgroundId(id));
-            queue.map_or_else(|| format!("b{id}"), |queue| queue.row.name.clone())
+            let owed = || self.owed.get(&BackgroundId(id)).map(|owed| owed.owner.name.clone());
+            queue.map(|queue| queue.row.name.clone()).or_else(owed).unwrap_or_else(|| format!("b{id}"))
         };
         let alarm = |at_seconds: f64, shortage: Shortage| v1::BackgroundAlarm {
             at_unix_ns: wall(at_seconds),
@@ -106,6 +107,53 @@ impl Queues {
             alarms: plan.alarms.iter().map(|found| alarm(found.at_seconds, found.shortage)).collect(),
             slots: slots(plan),
         }
+    }
+}
+
+/// What a tenant owes; its path is the tenant's name.
+fn shown_owed(
+    id: BackgroundId,
+    owed: &Owed,
+    disk_name: impl Fn(DeviceId) -> Option<String>,
+    view: Option<&WorkView<'_>>,
+) -> v1::BackgroundQueue {
+    let cost = view.map_or(owed.cost, |view| view.cost);
+    v1::BackgroundQueue {
+        id: id.to_string(),
+        name: owed.owner.name.clone(),
+        kind: "owed".to_owned(),
+        path: owed.owner.tenant_name.clone(),
+        command: Vec::new(),
+        device: disk_name(owed.owner.device).unwrap_or_default(),
+        priority: 0,
+        state: owed.state.as_str().to_owned(),
+        reason: match view {
+            Some(view) if view.is_silent => "its program has said nothing for a while".to_owned(),
+            Some(view) => view.order.reason.clone(),
+            None => String::new(),
+        },
+        message: String::new(),
+        done_items: owed.owing.done.as_secs_f64(),
+        total_items: Some(owed.owing.service.as_secs_f64()),
+        items: "seconds".to_owned(),
+        left_seconds: view.map_or(0.0, |view| view.left_seconds),
+        ran_seconds: owed.ran.as_secs_f64(),
+        tied_bytes: owed.owing.tied_bytes,
+        added_unix_ns: by_wall(owed.added),
+        due_unix_ns: view.map_or(0, |view| by_wall(view.due)),
+        seconds_per_item: cost.seconds_per_item,
+        measured_seconds: cost.measured_seconds,
+        slow_down: cost.slow_down,
+        hold: "told".to_owned(),
+        share_permille: share_permille(view),
+    }
+}
+
+/// The part of the disk's time that a queue has against others.
+fn share_permille(view: Option<&WorkView<'_>>) -> u32 {
+    match view.map(|view| view.order.pace) {
+        Some(BackgroundPace::Share(permille)) => permille.into(),
+        _ => 0,
     }
 }
 

@@ -74,6 +74,9 @@ impl Queues {
 
     fn take_status(&mut self, status: &QueueStatus, reported: &mut Reported) {
         let QueueStatus { report, message, position } = status;
+        if let Some(owed) = self.owed.get_mut(&report.id) {
+            reported.events.extend(owed.reported(report).map(Event::BackgroundReported));
+        }
         let Some(queue) = self.queues.get_mut(&report.id) else { return };
         let before = queue.row.state;
         let row = &mut queue.row;
@@ -94,6 +97,9 @@ impl Queues {
 
     /// The engine learnt what a queue costs. The answer is to be kept.
     pub fn learnt(&mut self, id: BackgroundId, cost: BackgroundCost) -> Option<BackgroundRow> {
+        if let Some(owed) = self.owed.get_mut(&id) {
+            owed.cost = cost;
+        }
         self.queues.get_mut(&id)?.row.cost = cost;
         self.row_to_keep(id)
     }

@@ -12,11 +12,13 @@ use std::time::Duration;
 use tokio::io::DuplexStream;
 use tokio::task::JoinHandle;
 
-const METHODS: [&str; 13] = [
+const METHODS: [&str; 15] = [
     "Describe",
     "SetLevel",
     "HoldLevel",
     "HoldJob",
+    "HoldDebt",
+    "ReportDebt",
     "SetSchedule",
     "Credits",
     "Boost",

@@ -72,8 +72,14 @@ pub struct GapsResult {
     pub pairs: Vec<[Bursts; 2]>,
 }
 
-/// Measures a backup and a big delete beside random reads, on one disk under one daemon.
-pub fn gaps(plan: &GapsPlan, program: &WorkerProgram, interrupted: &AtomicBool) -> Result<Vec<GapsResult>> {
+/// Measures a backup and a big delete beside random reads, on one disk under one daemon. After each pair `told` gets all pairs of that
+/// kind so far, so that what an interruption leaves is not lost.
+pub fn gaps(
+    plan: &GapsPlan,
+    program: &WorkerProgram,
+    interrupted: &AtomicBool,
+    mut told: impl FnMut(&GapsResult),
+) -> Result<()> {
     let mut spec = DiskSpec::new(format!("gaps-{}", std::process::id()), plan.profile.clone());
     spec.elevator.clone_from(&plan.elevator);
     // Dropped in the opposite order: the file system, the disk, what the disk held.
@@ -105,22 +111,10 @@ pub fn gaps(plan: &GapsPlan, program: &WorkerProgram, interrupted: &AtomicBool) 
     };
     let mut daemon = Daemon::start(&plan.daemon, directory.path())?;
     let backup = files.path().join("backup");
-    let read = format!("if={} of=/dev/null bs=256k iflag=direct status=none", backup.display());
     write_file(&backup)?;
-    let mut random = fastrand::Rng::with_seed(plan.seed);
-    let endless = format!("while :; do dd {read}; done");
-    let add = |kind: &str, path: &Path| ["--kind", kind, "--path", &path.to_string_lossy()].map(str::to_owned).to_vec();
-    let commanded = [add("command", files.path()), ["--", "sh", "-c", &endless].map(str::to_owned).to_vec()].concat();
-    let mut results = vec![stage.play("a backup (reads of 256 KiB in order)", &mut random, || Ok(commanded.clone()))?];
-    let tree = files.path().join("tree");
-    let deleted = stage.play("a big delete", &mut random, || {
-        make_tree(&tree)?;
-        Ok(add("delete", &tree))
-    })?;
-    results.push(deleted);
+    stage.play_all(&files, &backup, &mut told)?;
     daemon.check()?;
-    daemon.end()?;
-    Ok(results)
+    daemon.end().map(drop)
 }
 
 struct Stage<'a> {
@@ -133,14 +127,33 @@ struct Stage<'a> {
 }
 
 impl Stage<'_> {
+    /// A backup that reads a file, then a big delete.
+    fn play_all(&self, files: &FileSystem, backup: &Path, told: &mut impl FnMut(&GapsResult)) -> Result<()> {
+        let read = format!("if={} of=/dev/null bs=256k iflag=direct status=none", backup.display());
+        let mut random = fastrand::Rng::with_seed(self.plan.seed);
+        let endless = format!("while :; do dd {read}; done");
+        let add =
+            |kind: &str, path: &Path| ["--kind", kind, "--path", &path.to_string_lossy()].map(str::to_owned).to_vec();
+        let commanded =
+            [add("command", files.path()), ["--", "sh", "-c", &endless].map(str::to_owned).to_vec()].concat();
+        self.play("a backup (reads of 256 KiB in order)", &mut random, || Ok(commanded.clone()), told)?;
+        let tree = files.path().join("tree");
+        let delete = || {
+            make_tree(&tree)?;
+            Ok(add("delete", &tree))
+        };
+        self.play("a big delete", &mut random, delete, told)
+    }
+
     /// Pairs of windows with the same bursts and pauses, with work that is added for the one and removed after it.
     fn play(
         &self,
         words: &str,
         random: &mut fastrand::Rng,
         prepare: impl Fn() -> Result<Vec<String>>,
-    ) -> Result<GapsResult> {
-        let mut pairs = Vec::new();
+        told: &mut impl FnMut(&GapsResult),
+    ) -> Result<()> {
+        let mut result = GapsResult { words: words.to_owned(), pairs: Vec::new() };
         for _ in 0..self.plan.rounds {
             let draw = |random: &mut fastrand::Rng| (random.u64(BURST_MS), random.u64(PAUSE_MS));
             let spans: Vec<(u64, u64)> = (0..self.plan.bursts).map(|_| draw(random)).collect();
@@ -159,10 +172,11 @@ impl Stage<'_> {
                 pair[arm] = Some(bursts?);
             }
             if let [Some(with), Some(without)] = pair {
-                pairs.push([with, without]);
+                result.pairs.push([with, without]);
+                told(&result);
             }
         }
-        Ok(GapsResult { words: words.to_owned(), pairs })
+        Ok(())
     }
 
     fn window(&self, spans: &[(u64, u64)], has_work: bool) -> Result<Bursts> {

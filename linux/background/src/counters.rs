@@ -90,8 +90,9 @@ impl Counters {
         counters
     }
 
-    /// From now on the requests of this group are ours.
-    pub(crate) fn set_ours(&mut self, group: &Path, without_root: bool) {
+    /// From now on the requests of this group are ours. A group that Minerva made gets what makes the throttle count; a tenant's is not
+    /// touched.
+    pub(crate) fn set_ours(&mut self, group: &Path, without_root: bool, is_made_by_us: bool) {
         if self.ours.as_ref().is_some_and(|(ours, _)| ours == group) && self.without_root == without_root {
             return;
         }
@@ -99,7 +100,7 @@ impl Counters {
             CgroupVersion::V2 => group.join("io.stat"),
             _ => group.join(format!("{}.io_serviced_recursive", self.layer)),
         };
-        if self.version == CgroupVersion::V1 && self.layer == "blkio.throttle" {
+        if is_made_by_us && self.version == CgroupVersion::V1 && self.layer == "blkio.throttle" {
             // Where it cannot be set nothing is counted, and the group may not be there yet.
             let rule = format!("{} {NO_LIMIT}", self.device);
             let _ = fs::write(group.join("blkio.throttle.read_bps_device"), rule);
@@ -195,7 +196,7 @@ mod tests {
         };
         write(100, 10, 50);
         let mut counters = Counters::new(root.path(), CgroupVersion::V1, DeviceId { major: 8, minor: 0 }, "bfq");
-        counters.set_ours(&ours, false);
+        counters.set_ours(&ours, false, true);
         assert_eq!(counters.others(), None);
         write(130, 20, 70);
         assert_eq!(counters.others(), Some(0), "thirty more, twenty ours and ten the journal's");

@@ -4,9 +4,10 @@ use crate::counters::Counters;
 use crate::directories::{Groups, QueueDirectories};
 use crate::run::{Run, WorkerProgram};
 use crate::spec::Spec;
+use crate::told::{Told, ToldRun};
 use minerva_background::Gap;
 use minerva_model::{BackgroundId, BackgroundOrder, BackgroundReport, BackgroundState, CgroupVersion, DeviceId, Nanos};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -96,6 +97,8 @@ struct DiskGaps {
 pub struct Executor {
     settings: Settings,
     runs: BTreeMap<BackgroundId, Run>,
+    /// What tenants' programs do by themselves.
+    told: BTreeMap<BackgroundId, ToldRun>,
     disks: BTreeMap<DeviceId, DiskGaps>,
     /// Removed, and not gone yet.
     leaving: Vec<Run>,
@@ -105,7 +108,8 @@ pub struct Executor {
 impl Executor {
     /// Without queues.
     pub fn new(settings: Settings) -> Self {
-        Self { settings, runs: BTreeMap::new(), disks: BTreeMap::new(), leaving: Vec::new(), workers_at: Nanos::ZERO }
+        let (runs, told, disks) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Self { settings, runs, told, disks, leaving: Vec::new(), workers_at: Nanos::ZERO }
     }
 
     /// Takes a queue, with a worker that it has from before this start if there is one. `ran` is for how long it ran before.
@@ -114,10 +118,18 @@ impl Executor {
         self.runs.insert(spec.id, Run::new(spec, device, place, now, ran));
     }
 
+    /// Takes what a tenant's program does by itself when it is told that it may.
+    pub fn tell(&mut self, now: Nanos, told: Told) {
+        self.told.insert(told.id, ToldRun::new(told, now));
+    }
+
     /// When a queue may run from now on.
     pub fn order(&mut self, order: &BackgroundOrder) {
         if let Some(run) = self.runs.get_mut(&order.id) {
-            run.pace = order.pace;
+            run.duty.pace = order.pace;
+        }
+        if let Some(told) = self.told.get_mut(&order.id) {
+            told.duty.pace = order.pace;
         }
     }
 
@@ -130,6 +142,7 @@ impl Executor {
 
     /// Ends a queue's work; what it did stays done.
     pub fn remove(&mut self, id: BackgroundId) {
+        self.told.remove(&id);
         self.leaving.extend(self.runs.remove(&id));
     }
 
@@ -142,11 +155,15 @@ impl Executor {
             self.leaving.retain_mut(|run| !run.remove(&sys));
         }
         let mut next: Option<Duration> = (!self.leaving.is_empty()).then_some(LOOK_WAITING);
-        let devices: Vec<DeviceId> = self.runs.values().map(|run| run.device).collect();
+        let of_told = self.told.values().map(|run| run.told.device);
+        let devices: BTreeSet<DeviceId> = self.runs.values().map(|run| run.device).chain(of_told).collect();
         self.disks.retain(|device, _| devices.contains(device));
         for device in devices {
-            let front = self.runs.values().find(|run| run.device == device && run.wants()).map(|run| run.spec.id);
+            let front = self.front(device);
             let is_gap = front.is_some_and(|front| self.is_gap(now, device, front));
+            for told in self.told.values_mut().filter(|run| run.told.device == device) {
+                told.turn(now, is_gap && Some(told.told.id) == front);
+            }
             for run in self.runs.values_mut().filter(|run| run.device == device) {
                 run.turn(now, is_gap && Some(run.spec.id) == front, &self.settings.worker, &self.settings.sys);
             }
@@ -165,7 +182,8 @@ impl Executor {
             message: run.message.clone(),
             position: run.position(),
         };
-        self.runs.values_mut().map(status).collect()
+        let of_told = |run: &mut ToldRun| QueueStatus { report: run.report(), message: String::new(), position: 0 };
+        self.runs.values_mut().map(status).chain(self.told.values_mut().map(of_told)).collect()
     }
 
     /// The daemon ends: all work is stopped, and waits for the next daemon.
@@ -175,8 +193,21 @@ impl Executor {
         self.leaving.retain_mut(|run| !run.remove(&sys));
     }
 
+    /// Which queue of a disk may run.
+    fn front(&self, device: DeviceId) -> Option<BackgroundId> {
+        let run = self.runs.values().find(|run| run.device == device && run.wants()).map(|run| run.spec.id);
+        run.or_else(|| self.told.values().find(|run| run.told.device == device && run.wants()).map(|run| run.told.id))
+    }
+
+    /// The group of a queue, and whether its requests are made by threads of the kernel.
+    fn group_of(&self, id: BackgroundId) -> Option<(PathBuf, bool)> {
+        let run = self.runs.get(&id).map(|run| (run.group().to_owned(), run.spec.kind.works_in_kernel()));
+        run.or_else(|| self.told.get(&id).map(|run| (run.told.group.clone(), false)))
+    }
+
     fn is_gap(&mut self, now: Nanos, device: DeviceId, front: BackgroundId) -> bool {
-        let Some(run) = self.runs.get(&front) else { return false };
+        let Some((group, works_in_kernel)) = self.group_of(front) else { return false };
+        let is_told = self.told.contains_key(&front);
         let Settings { cgroup_root, version, sys, .. } = &self.settings;
         let disk = self.disks.entry(device).or_insert_with(|| {
             let elevator = elevator(sys, device);
@@ -193,7 +224,7 @@ impl Executor {
                 disk.counters.open_all();
             }
         }
-        disk.counters.set_ours(run.group(), run.spec.kind.works_in_kernel());
+        disk.counters.set_ours(&group, works_in_kernel, !is_told);
         let others = disk.counters.others().unwrap_or(0);
         disk.gap.look(now, others)
     }

@@ -5,6 +5,8 @@
 //! | `spec`, `availability` | kinds of work, and whether they can be done here |
 //! | `executor` | all queues of a host: runs one of each disk while others pause, and stops it when they come back |
 //! | `run` | one queue's worker, as its daemon sees it |
+//! | `told` | work that a tenant's program does when it is told that it may |
+//! | `duty` | when work may run, by its pace and by whether others pause |
 //! | `work`, `worker` | the worker's own process |
 //! | `directories` | its directories: what it is told, and what it says |
 //! | `groups`, `freezer` | the groups that it is in, and stopping what is in them |
@@ -18,6 +20,7 @@ mod counters;
 mod delete;
 mod delete_all;
 mod directories;
+mod duty;
 mod error;
 mod executor;
 mod freezer;
@@ -27,6 +30,7 @@ mod pace;
 mod run;
 mod scrub;
 mod spec;
+mod told;
 mod trim;
 mod work;
 mod worker;
@@ -37,4 +41,5 @@ pub use executor::{Executor, QueueStatus, Settings, stop_all};
 pub use pace::Pace;
 pub use run::WorkerProgram;
 pub use spec::{FileIdentity, Kind, Spec};
+pub use told::{Say, Told};
 pub use work::work;

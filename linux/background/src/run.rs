@@ -3,6 +3,7 @@
 mod stopping;
 
 use crate::directories::{QueueDirectories, replace};
+use crate::duty::Duty;
 use crate::error::WorkError;
 use crate::freezer::Freezer;
 use crate::md::Array;
@@ -16,11 +17,6 @@ use std::fs::File;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-
-/// A share's time against others is taken in stretches of this.
-const STRETCH: Nanos = Nanos::from_millis(200);
-/// Time against others that was not used, because the daemon was late, is not made up for beyond this.
-const CREDIT_MAX: Nanos = Nanos::from_millis(1000);
 
 /// How to start a worker: a program and its arguments, to which the runtime directory of the queue is added.
 #[derive(Clone, Debug)]
@@ -40,7 +36,7 @@ pub(crate) struct Run {
     pub(crate) device: DeviceId,
     place: QueueDirectories,
     freezer: Freezer,
-    pub(crate) pace: BackgroundPace,
+    pub(crate) duty: Duty,
     child: Option<Child>,
     /// A worker lives.
     is_alive: bool,
@@ -51,9 +47,6 @@ pub(crate) struct Run {
     ran: Nanos,
     ran_in_all: Nanos,
     counted_at: Nanos,
-    /// Time against others that it still has.
-    credit: Nanos,
-    is_spending: bool,
 }
 
 impl Run {
@@ -66,7 +59,7 @@ impl Run {
             device,
             place,
             freezer,
-            pace: BackgroundPace::Hold,
+            duty: Duty::default(),
             child: None,
             is_running: true,
             state: BackgroundState::Waiting,
@@ -74,8 +67,6 @@ impl Run {
             ran: Nanos::ZERO,
             ran_in_all: ran_before,
             counted_at: now,
-            credit: Nanos::ZERO,
-            is_spending: false,
         };
         // Whoever was there before may have left it either way.
         if run.is_alive {
@@ -92,7 +83,7 @@ impl Run {
 
     /// It is to run some time.
     pub(crate) fn wants(&self) -> bool {
-        self.pace != BackgroundPace::Hold && !self.state.is_over()
+        self.duty.pace != BackgroundPace::Hold && !self.state.is_over()
     }
 
     /// Looks how the worker is.
@@ -141,21 +132,10 @@ impl Run {
 
     fn may_run(&mut self, passed: Nanos, is_gap: bool) -> bool {
         if !self.wants() {
-            self.credit = Nanos::ZERO;
+            self.duty.rest();
             return false;
         }
-        if self.spec.hold() == BackgroundHold::Cap {
-            return true;
-        }
-        let BackgroundPace::Share(permille) = self.pace else { return is_gap };
-        let earned = Nanos(passed.0 / 1000 * u64::from(permille));
-        self.credit = (self.credit + earned).min(CREDIT_MAX);
-        if self.is_running {
-            self.credit = Nanos(self.credit.0.saturating_sub(passed.0));
-        }
-        // In whole stretches: every change costs.
-        self.is_spending = if self.is_spending { self.credit > Nanos::ZERO } else { self.credit >= STRETCH };
-        is_gap || self.is_spending
+        self.spec.hold() == BackgroundHold::Cap || self.duty.may_run(passed, is_gap, self.is_running)
     }
 
     /// What came of it since the last report.

@@ -16,6 +16,7 @@
 #ifndef MINERVA_H
 #define MINERVA_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 // How a call ended. `minerva_last_error` has the sentence.
@@ -81,6 +82,9 @@ typedef enum minerva_pool {
 // A tenant's connection. Threads may share it. A child that the process forks may not: it connects for itself.
 typedef struct minerva_client minerva_client;
 
+// Work that is registered until it is ended, or the process ends in whatever way.
+typedef struct minerva_debt minerva_debt;
+
 // A level that is held until it is released, or the process ends in whatever way.
 typedef struct minerva_held minerva_held;
 
@@ -111,6 +115,16 @@ typedef struct minerva_purchase {
     // For how many slices.
     uint32_t slices;
 } minerva_purchase;
+
+// How much work there is, in time of a disk that nobody else uses. Begin with all zeros.
+typedef struct minerva_owing {
+    // All of it, what is done included; above 0. A first guess will do: how long it really takes is measured.
+    uint64_t service_ns;
+    // What is done of it.
+    uint64_t done_ns;
+    // Space that the rest ties until it is done.
+    uint64_t tied_bytes;
+} minerva_owing;
 
 // An operation to be asked about. Begin with all zeros, as in `minerva_request request = {0};`.
 typedef struct minerva_request {
@@ -218,6 +232,44 @@ enum minerva_status minerva_boost_as(const struct minerva_client *client,
                                      uint64_t for_ns,
                                      const char *device,
                                      struct minerva_purchase *purchase);
+
+// Registers work that can wait until `minerva_debt_end`. `name` is of 1 to 64 letters, digits, `.`, `_` or `-`, and one of a name is
+// registered at a time. It should be done within `done_within_ns`; 0: 30 days. `path` is what it will work on, or something beside
+// it; null: the working directory.
+//
+// # Safety
+//
+// `client` came from `minerva_connect`. `name` is a text that ends with a zero, `path` too or null. `owing` can be read. `debt` may be
+// written to; it is null if this fails. The caller ends what it gets with `minerva_debt_end`.
+enum minerva_status minerva_debt_begin(const struct minerva_client *client,
+                                       const char *name,
+                                       const struct minerva_owing *owing,
+                                       uint64_t done_within_ns,
+                                       const char *path,
+                                       struct minerva_debt **debt);
+
+// Whether work may be done now; where it may not, it waits for `wait_ns` at most until it may. True where nobody is there to say so, and
+// for a null pointer. A program that works asks again every few requests, with 0, and pauses when it may not.
+//
+// # Safety
+//
+// `debt` is null or came from `minerva_debt_begin`, and no other thread uses it meanwhile.
+bool minerva_debt_may_work(struct minerva_debt *debt,
+                           uint64_t wait_ns);
+
+// Says how far it is, and how much there is by now; told at most once a second, and in the background.
+//
+// # Safety
+//
+// `debt` is null or came from `minerva_debt_begin`. `owing` is null or can be read.
+void minerva_debt_report(const struct minerva_debt *debt, const struct minerva_owing *owing);
+
+// It is done, or will not be. A null pointer is nothing to do.
+//
+// # Safety
+//
+// `debt` is null or came from `minerva_debt_begin`, and nobody uses it any more. Any thread may end it.
+void minerva_debt_end(struct minerva_debt *debt);
 
 // Is a batch job of this name until `minerva_job_end`: of jobs on one disk the shortest goes first, and runs of one name are taken to
 // be alike. `bytes` is what it will read and write in all; 0 where that is not known.

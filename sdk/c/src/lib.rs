@@ -8,6 +8,7 @@ mod argument;
 mod cache;
 mod client;
 mod credits;
+mod debt;
 mod job;
 mod level;
 mod operation;
@@ -17,6 +18,9 @@ mod tagged;
 pub use cache::{MinervaPool, minerva_create_deferred, minerva_open_cached};
 pub use client::{MinervaClient, minerva_absence, minerva_connect, minerva_disconnect};
 pub use credits::{MinervaAccount, MinervaPurchase, minerva_boost, minerva_boost_as, minerva_credits};
+pub use debt::{
+    MinervaDebt, MinervaOwing, minerva_debt_begin, minerva_debt_end, minerva_debt_may_work, minerva_debt_report,
+};
 pub use job::{MinervaJob, minerva_job_begin, minerva_job_end, minerva_job_place};
 pub use level::{MinervaHeld, MinervaLevel, minerva_deprioritize, minerva_release, minerva_set_level};
 pub use operation::{

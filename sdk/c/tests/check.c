@@ -31,6 +31,15 @@ static void everything(minerva_client *client, int is_served) {
     CHECK(minerva_job_place(job, &jobs) == (is_served ? 2 : 0) && jobs == (is_served ? 3 : 0));
     minerva_job_end(job);
 
+    minerva_debt *debt = NULL;
+    minerva_owing owing = {0};
+    owing.service_ns = 50 * second_ns;
+    CHECK(minerva_debt_begin(client, "rebuild", &owing, 60 * second_ns, NULL, &debt) == MINERVA_STATUS_OK && debt != NULL);
+    CHECK(minerva_debt_may_work(debt, 0) == !is_served);
+    owing.done_ns = 10 * second_ns;
+    minerva_debt_report(debt, &owing);
+    minerva_debt_end(debt);
+
     minerva_level in_force = MINERVA_LEVEL_IDLE;
     CHECK(minerva_set_level(client, MINERVA_LEVEL_LOW, second_ns, &in_force) == MINERVA_STATUS_OK);
     CHECK(in_force == (is_served ? MINERVA_LEVEL_LOW : MINERVA_LEVEL_NORMAL));
@@ -94,6 +103,13 @@ static void nothing_that_harms(minerva_client *client) {
     minerva_job *job = (minerva_job *)&job;
     CHECK(minerva_job_begin(client, NULL, 1, &job) == MINERVA_STATUS_INVALID && job == NULL);
     CHECK(minerva_job_place(NULL, NULL) == 0);
+    minerva_owing owing = {0};
+    minerva_debt *debt = (minerva_debt *)&debt;
+    CHECK(minerva_debt_begin(client, NULL, &owing, 0, NULL, &debt) == MINERVA_STATUS_INVALID && debt == NULL);
+    CHECK(minerva_debt_begin(client, "rebuild", NULL, 0, NULL, &debt) == MINERVA_STATUS_INVALID && debt == NULL);
+    CHECK(minerva_debt_may_work(NULL, 0));
+    minerva_debt_report(NULL, NULL);
+    minerva_debt_end(NULL);
     minerva_job_end(NULL);
     minerva_release(NULL);
     minerva_cancel(NULL);

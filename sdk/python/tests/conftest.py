@@ -38,6 +38,10 @@ class Scripted(v1_grpc.ParticipationServicer):
         self.begun: list[str] = []
         self.levels_held: Counter[int] = Counter()
         self.jobs: list[v1.HoldJobRequest] = []
+        self.debts: list[v1.HoldDebtRequest] = []
+        self.debt_reports: list[v1.ReportDebtRequest] = []
+        self.may_work = threading.Event()
+        """Lets who waits with work of its own begin."""
         self.changed = threading.Condition()
         self.failures: list[tuple[grpc.StatusCode, str, str]] = []
         """Refusals of the next calls: status, sentence and word."""
@@ -120,6 +124,28 @@ class Scripted(v1_grpc.ParticipationServicer):
             with self.changed:
                 self.jobs.remove(request)
                 self.changed.notify_all()
+
+    def HoldDebt(self, request: v1.HoldDebtRequest, context: grpc.ServicerContext) -> Iterator[v1.HoldDebtResponse]:
+        self._enter("HoldDebt", context)
+        with self.changed:
+            self.debts.append(request)
+        try:
+            yield v1.HoldDebtResponse(may_work=False)
+            while context.is_active() and not self.may_work.wait(0.01):
+                pass
+            yield v1.HoldDebtResponse(may_work=True)
+            self._until_closed(context)
+        finally:
+            with self.changed:
+                self.debts.remove(request)
+                self.changed.notify_all()
+
+    def ReportDebt(self, request: v1.ReportDebtRequest, context: grpc.ServicerContext) -> v1.ReportDebtResponse:
+        self._enter("ReportDebt", context)
+        with self.changed:
+            self.debt_reports.append(request)
+            self.changed.notify_all()
+        return v1.ReportDebtResponse()
 
     def SetSchedule(self, request: v1.SetScheduleRequest, context: grpc.ServicerContext) -> v1.SetScheduleResponse:
         self._enter("SetSchedule", context)

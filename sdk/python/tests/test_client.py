@@ -83,6 +83,42 @@ def test_a_program_is_a_job_while_the_body_runs(server: Running) -> None:
             pytest.fail("the body ran")
 
 
+def test_work_of_ones_own_is_done_when_it_is_told_that_it_may_be(server: Running) -> None:
+    script = server.script
+    with minerva.connect(server.address) as client:
+        with client.debt("rebuild", 50, tied_bytes=4096, deadline=60) as debt:
+            asked = script.debts[0]
+            assert (asked.name, asked.service_ns, asked.tied_bytes) == ("rebuild", 50 * 10**9, 4096)
+            assert asked.done_within_ns == 60 * 10**9
+            assert not debt.may_work and not debt.wait(0.01)
+            script.may_work.set()
+            assert debt.wait(20) and debt.may_work
+            debt.report(10, tied_bytes=2048)
+            debt.report(11)
+            debt.report(50)
+            done = [report.done_ns // 10**9 for report in script.debt_reports]
+            assert done == [10, 50], "at most once a second, and the end at once"
+        script.until("it is over", lambda: not script.debts)
+        for bad in (-1.0, float("nan"), float("inf")):
+            with pytest.raises(ValueError, match="service is a number of seconds"), client.debt("rebuild", bad):
+                pytest.fail("the body ran")
+        with pytest.raises(ValueError, match="tied_bytes"), client.debt("rebuild", 1, tied_bytes=-1):
+            pytest.fail("the body ran")
+
+
+def test_work_of_ones_own_is_registered_again_as_far_as_it_is_then(server: Running) -> None:
+    script = server.script
+    with minerva.connect(server.address) as client, client.debt("rebuild", 50, deadline=600) as debt:
+        debt.report(20, service=60)
+        server.kill()
+        script.until("the stream is gone", lambda: not script.debts)
+        server.start()
+        script.until("it is there again", lambda: bool(script.debts))
+        again = script.debts[0]
+        assert (again.service_ns, again.done_ns) == (60 * 10**9, 20 * 10**9)
+        assert 0 < again.done_within_ns < 600 * 10**9
+
+
 def test_a_held_level_is_taken_again_when_the_server_is_back(server: Running) -> None:
     with minerva.connect(server.address) as client, client.deprioritized("low") as held:
         server.kill()

@@ -1,7 +1,7 @@
 //! What lasts while a program holds it: levels and jobs.
 
 use crate::{connected, place};
-use minerva_client::Level;
+use minerva_client::{Debt, Level, Owing};
 use std::time::Duration;
 use tonic::Status;
 
@@ -55,4 +55,43 @@ async fn a_hold_that_the_server_will_not_have_is_an_error() {
     server.script.refusals.lock().expect("no panic").push_back(Status::permission_denied("You are excluded."));
     let error = client.hold_level(Level::Low).await.expect_err("refused");
     assert_eq!(error.to_string(), "You are excluded.");
+}
+
+#[tokio::test]
+async fn work_of_ones_own_is_told_when_it_may_be_done_and_says_how_far_it_is() {
+    let place = place();
+    let (server, client) = connected(place.path()).await;
+    let second = Duration::from_secs(1);
+    let mut debt = client.debt(Debt::new("rebuild", 50 * second).done_within(60 * second)).await.expect("held");
+    assert!(!debt.may_work());
+    debt.report(Owing { service: 50 * second, done: 10 * second, tied_bytes: 0 });
+    server.script.called("report_debt", 1).await;
+    server.script.release.notify_one();
+    debt.wait().await;
+    assert!(debt.may_work());
+    let mut holds = server.script.holds.subscribe();
+    assert_eq!(*holds.borrow(), 1);
+    drop(debt);
+    holds.wait_for(|holds| *holds == 0).await.expect("ended");
+    assert_eq!(server.script.calls_of("hold_debt"), ["rebuild 0 of 50 s"]);
+    assert_eq!(server.script.calls_of("report_debt"), ["rebuild 10 of 50 s"]);
+}
+
+#[tokio::test]
+async fn work_of_ones_own_is_registered_again_after_a_restart_as_far_as_it_is_then() {
+    let place = place();
+    let (mut server, client) = connected(place.path()).await;
+    let second = Duration::from_secs(1);
+    let debt = client.debt(Debt::new("rebuild", 50 * second)).await.expect("held");
+    debt.report(Owing { service: 60 * second, done: 20 * second, tied_bytes: 0 });
+    server.script.called("report_debt", 1).await;
+    let mut holds = server.script.holds.subscribe();
+    server.kill().await;
+    holds.wait_for(|holds| *holds == 0).await.expect("gone with the server");
+    while !debt.may_work() {
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    server.restart();
+    holds.wait_for(|holds| *holds == 1).await.expect("registered again");
+    assert_eq!(server.script.calls_of("hold_debt"), ["rebuild 0 of 50 s", "rebuild 20 of 60 s"]);
 }

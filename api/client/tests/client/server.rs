@@ -149,6 +149,40 @@ impl Participation for Service {
         Ok(Response::new(Box::pin(stream)))
     }
 
+    type HoldDebtStream = Answers<v1::HoldDebtResponse>;
+
+    async fn hold_debt(&self, request: Request<v1::HoldDebtRequest>) -> Result<Response<Self::HoldDebtStream>, Status> {
+        let debt = request.get_ref();
+        let text = format!("{} {} of {} s", debt.name, debt.done_ns / 1_000_000_000, debt.service_ns / 1_000_000_000);
+        self.0.note("hold_debt", &request, text)?;
+        self.0.holds.send_modify(|holds| *holds += 1);
+        let holding = Holding(self.0.clone());
+        let (answers, stream) = mpsc::channel(2);
+        let script = self.0.clone();
+        answers.send(Ok(v1::HoldDebtResponse { may_work: false })).await.expect("just made");
+        tokio::spawn(async move {
+            script.release.notified().await;
+            // The client may have gone.
+            let _ = answers.send(Ok(v1::HoldDebtResponse { may_work: true })).await;
+            answers.closed().await;
+        });
+        let stream = ReceiverStream::new(stream).map(move |answer| {
+            let _keep = &holding;
+            answer
+        });
+        Ok(Response::new(Box::pin(stream)))
+    }
+
+    async fn report_debt(
+        &self,
+        request: Request<v1::ReportDebtRequest>,
+    ) -> Result<Response<v1::ReportDebtResponse>, Status> {
+        let debt = request.get_ref();
+        let text = format!("{} {} of {} s", debt.name, debt.done_ns / 1_000_000_000, debt.service_ns / 1_000_000_000);
+        self.0.note("report_debt", &request, text)?;
+        Ok(Response::new(v1::ReportDebtResponse {}))
+    }
+
     async fn set_schedule(
         &self,
         request: Request<v1::SetScheduleRequest>,

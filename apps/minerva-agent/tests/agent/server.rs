@@ -123,6 +123,16 @@ impl Participation for Script {
         Err(Status::unimplemented("this server has no jobs"))
     }
 
+    type HoldDebtStream = Answers<v1::HoldDebtResponse>;
+
+    async fn hold_debt(&self, _: Request<v1::HoldDebtRequest>) -> Result<Response<Self::HoldDebtStream>, Status> {
+        Err(Status::unimplemented("this server knows of no debts"))
+    }
+
+    async fn report_debt(&self, _: Request<v1::ReportDebtRequest>) -> Result<Response<v1::ReportDebtResponse>, Status> {
+        Err(Status::unimplemented("this server knows of no debts"))
+    }
+
     async fn set_schedule(
         &self,
         _: Request<v1::SetScheduleRequest>,

@@ -28,13 +28,45 @@ pub(super) fn run(arguments: &GapsArguments) -> anyhow::Result<()> {
                 tool: binaries::minerva_ctl(&arguments.output)?,
             };
             let disk = format!("{profile}, {elevator}");
-            for result in gaps(&plan, &program, &interrupted)? {
-                kept(&disk, &result).print(arguments.output.json)?;
-                used(&disk, &result).print(arguments.output.json)?;
+            // Of the kind that is measured now all pairs so far; of those before what was printed.
+            let mut last: Option<GapsResult> = None;
+            let print = |result: &GapsResult| -> anyhow::Result<()> {
+                kept(&disk, result).print(arguments.output.json)?;
+                used(&disk, result).print(arguments.output.json)
+            };
+            let measured = gaps(&plan, &program, &interrupted, |result| {
+                if let Some(before) = last.take_if(|last| last.words != result.words)
+                    && let Err(error) = print(&before)
+                {
+                    tell_unprinted(&error);
+                }
+                tell_pair(&disk, plan.rounds, result);
+                last = Some(result.clone());
+            });
+            // An interruption too leaves what was measured before it.
+            if let Some(result) = &last {
+                print(result)?;
             }
+            measured?;
         }
     }
     Ok(())
+}
+
+fn tell_unprinted(error: &anyhow::Error) {
+    eprintln!("minerva-lab: a result could not be printed: {error:#}");
+}
+
+/// Says how the pair that was just measured came out, and of how many it is.
+fn tell_pair(disk: &str, rounds: u32, result: &GapsResult) {
+    let Some([with, without]) = result.pairs.last() else { return };
+    eprintln!(
+        "minerva-lab: {disk}, {}: pair {} of {rounds}: {:.1} % of the reader's requests, {:.0} % of the pauses used",
+        result.words,
+        result.pairs.len(),
+        percent(with.requests_per_s, without.requests_per_s),
+        100.0 * with.used
+    );
 }
 
 /// What the reader keeps: its requests over all pairs, and p99 over all of its requests.

@@ -1,8 +1,8 @@
 //! Which disk a tenant names. Where it names none the engine chooses.
 
 use crate::slice_loop::Driver;
-use minerva_model::{DeviceId, RefusalKind};
-use minerva_tenant_server::request::Refusal;
+use minerva_model::{DeviceId, RefusalKind, TenantId};
+use minerva_tenant_server::request::{Refusal, WantedDisk};
 
 impl Driver {
     /// The watched disk that a number names; a partition stands for its disk.
@@ -23,7 +23,19 @@ impl Driver {
         watched.next()
     }
 
-    fn disks(&self) -> String {
+    /// The disk that a tenant means, if it means one.
+    pub(crate) fn disk_wanted(&mut self, tenant: TenantId, disk: WantedDisk) -> Result<Option<DeviceId>, Refusal> {
+        Ok(match disk {
+            WantedDisk::Named(device) => Some(self.disk_named(device)?),
+            WantedDisk::Below(device) => self.disk_below(device),
+            // A guest's own path says nothing here: its disks are in its images.
+            WantedDisk::Usual(like) => {
+                self.watch.observer.image_device(tenant, &like).and_then(|device| self.disk_below(device))
+            }
+        })
+    }
+
+    pub(crate) fn disks(&self) -> String {
         let disks: Vec<String> = self.devices.values().map(|disk| format!("{} ({})", disk.id, disk.name)).collect();
         if disks.is_empty() { "none".to_owned() } else { disks.join(", ") }
     }

@@ -2,8 +2,10 @@
 
 mod adjust;
 pub(crate) mod claims;
+mod debts;
 mod describe;
 mod disks;
+mod held_debts;
 mod levels;
 pub(crate) mod pending;
 mod reports;

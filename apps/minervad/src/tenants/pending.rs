@@ -1,6 +1,7 @@
 //! What the slice loop keeps for tenants that take part: their claims, who waits for which answer, and their agents' reports.
 
 use crate::tenants::claims::{Claims, PersistentClaim};
+use crate::tenants::held_debts::Debts;
 use crate::tenants::reports::Reports;
 use minerva_api::v1;
 use minerva_config::ParticipationSettings;
@@ -103,6 +104,8 @@ pub(crate) struct Parts {
     /// Tenants of which the store could not be asked what it knows.
     pub(crate) unread: BTreeSet<TenantId>,
     pub(crate) reports: Reports,
+    /// What tenants owe.
+    pub(crate) debts: Debts,
     waiting: BTreeMap<(TenantId, RequestId), Vec<Waiting>>,
     /// Counts the requests that the loop makes itself.
     own_requests: u64,
@@ -119,6 +122,7 @@ impl Parts {
             committing: BTreeMap::new(),
             unread: BTreeSet::new(),
             reports: Reports::default(),
+            debts: Debts::default(),
             waiting: BTreeMap::new(),
             own_requests: 0,
         }
@@ -175,5 +179,6 @@ impl Parts {
         self.claims = stay;
         let gone: BTreeMap<TenantId, Claims> = gone;
         gone.into_values().for_each(|claims| claims.close(refusal));
+        self.debts.give_up(only, refusal);
     }
 }

@@ -55,6 +55,11 @@ impl Driver {
             Call::SetLevel { level, lifetime, answer } => self.set_level(tenant, level, lifetime, answer),
             Call::HoldLevel { level, changes } => self.hold_level(tenant, level, changes),
             Call::HoldJob { job, places } => self.hold_job(tenant, job, places),
+            Call::HoldDebt { debt, within, disk, words } => self.hold_debt(tenant, debt, (within, disk), words),
+            Call::ReportDebt(debt, answer) => {
+                let outcome = self.debt_reported(tenant, debt);
+                reply(answer, outcome)
+            }
             Call::SetSchedule { entries, time_zone, answer } => self.set_schedule(tenant, &entries, time_zone, answer),
             Call::Credits { entries_max, answer } => self.tell_credits(tenant, entries_max, answer),
             Call::Boost { id, amount, device, answer } => self.boost(tenant, id, amount, device, answer),
@@ -222,14 +227,7 @@ impl Driver {
         within: Option<Within>,
         disk: WantedDisk,
     ) -> Result<OperationRequest, Refusal> {
-        let device = match disk {
-            WantedDisk::Named(device) => Some(self.disk_named(device)?),
-            WantedDisk::Below(device) => self.disk_below(device),
-            // A guest's own path says nothing here: its disks are in its images.
-            WantedDisk::Usual(like) => {
-                self.watch.observer.image_device(tenant, &like).and_then(|device| self.disk_below(device))
-            }
-        };
+        let device = self.disk_wanted(tenant, disk)?;
         let now = boottime();
         let deadline = within.map(|within| match within {
             Within::Begin(span) => Deadline::StartBefore(now + span),

@@ -1,5 +1,7 @@
 //! Background work on a real disk: it runs while others pause, stops when they come back, and outlives the daemon.
 
+mod owed;
+
 use crate::bed::{Bed, Daemon};
 use minerva_api::v1;
 use std::fs;

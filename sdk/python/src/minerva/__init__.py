@@ -11,6 +11,12 @@
     with minerva.job("sort", bytes=40 << 30):  # of jobs on one disk the shortest goes first
         sort()
 
+    with minerva.debt("rebuild", service=600, deadline=86400) as debt:  # in the gaps, told when
+        for step in range(600):
+            debt.wait()
+            rebuild(step)
+            debt.report(done=step + 1)
+
     minerva.boost(seconds=30)
     print(minerva.credits().held)
 
@@ -36,7 +42,7 @@ from collections.abc import Iterator, Sequence
 
 from . import cache as cache
 from ._address import PORT_DEFAULT, Credentials
-from ._client import Client, Coordinated, Held, Job, connect
+from ._client import Client, Coordinated, Debt, Held, Job, connect
 from ._errors import (
     AddressError,
     Busy,
@@ -82,6 +88,7 @@ __all__ = [
     "Credentials",
     "CredentialsError",
     "Credits",
+    "Debt",
     "Description",
     "Held",
     "Job",
@@ -175,6 +182,24 @@ def deprioritized(level: Level | LevelWord = Level.LOW, *, strict: bool = False)
 def job(name: str, bytes: int | None = None, *, strict: bool = False) -> Iterator[Job]:
     """As `Client.job`."""
     with _default().job(name, bytes, strict=strict) as held:
+        yield held
+
+
+@contextlib.contextmanager
+def debt(
+    name: str,
+    service: float,
+    *,
+    tied_bytes: int = 0,
+    deadline: float | None = None,
+    device: str = "",
+    path: str | os.PathLike[str] | None = None,
+    strict: bool = False,
+) -> Iterator[Debt]:
+    """As `Client.debt`."""
+    with _default().debt(
+        name, service, tied_bytes=tied_bytes, deadline=deadline, device=device, path=path, strict=strict
+    ) as held:
         yield held
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import threading
 import time
@@ -40,6 +41,9 @@ from ._types import (
 from ._waiting import Waiting
 from .v1 import participation_pb2 as v1
 from .v1.participation_pb2_grpc import ParticipationStub
+
+REPORT_SECONDS = 1.0
+"""How far work is, is told no more often."""
 
 _Request = TypeVar("_Request")
 _Response = TypeVar("_Response")
@@ -127,6 +131,7 @@ class _Kept(Generic[_Request, _Response]):
         while not self._released.is_set():
             status = self._hold_once(link, backoff)
             self._last = None
+            self._changed()
             if self._released.is_set():
                 return
             self._error = link.server.absence(status)
@@ -138,10 +143,17 @@ class _Kept(Generic[_Request, _Response]):
             self._released.wait(backoff.after(status))
             link.server.revive()
 
+    def _asked(self) -> _Request:
+        """What is asked for, when it is asked again too."""
+        return self._request
+
+    def _changed(self) -> None:
+        """What was told last is another."""
+
     def _hold_once(self, link: _Link, backoff: Backoff) -> Status:
         """One stream, from its begin to its end."""
         try:
-            self._call = call = self._method(link.stub)(self._request, metadata=link.server.metadata)
+            self._call = call = self._method(link.stub)(self._asked(), metadata=link.server.metadata)
             if self._released.is_set():
                 call.cancel()
             for change in call:
@@ -149,6 +161,7 @@ class _Kept(Generic[_Request, _Response]):
                 link.server.is_served = True
                 self._last = change
                 self._heard.set()
+                self._changed()
             return Status(grpc.StatusCode.UNAVAILABLE, "the server ended the hold")
         except grpc.RpcError as error:
             return Status.of(error)
@@ -184,6 +197,56 @@ class Job(_Kept[v1.HoldJobRequest, v1.HoldJobResponse]):
         """Its number in the order of the jobs on its disk, from 1, and how many there are; absent while none goes before
         another, or the server is away."""
         return _wire.place_of(self._last)
+
+
+class Debt(_Kept[v1.HoldDebtRequest, v1.HoldDebtResponse]):
+    """Work of the program's own that can wait, until it is released. When the server was away, it is registered again, as far as
+    it is then."""
+
+    def __init__(self, link: _Link | None, request: v1.HoldDebtRequest) -> None:
+        self._told = threading.Condition()
+        self._owing = v1.ReportDebtRequest(
+            name=request.name, service_ns=request.service_ns, tied_bytes=request.tied_bytes
+        )
+        self._reported = -math.inf
+        within = request.done_within_ns if request.HasField("done_within_ns") else None
+        self._due = None if within is None else time.monotonic() + within / 1e9
+        self._is_asked = False
+        super().__init__(link, lambda stub: stub.HoldDebt, request)
+
+    @property
+    def may_work(self) -> bool:
+        """Whether work may be done now. Where nobody is there to say so, it may. A program that works looks every few requests."""
+        last = self._last
+        return True if last is None else last.may_work
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Returns when work may be done, or after some seconds; whether it may."""
+        with self._told:
+            return self._told.wait_for(lambda: self.may_work, seconds)
+
+    def report(self, done: float, *, service: float | None = None, tied_bytes: int = 0) -> None:
+        """So many seconds of it are done. `service`, if there is more by now than there was, is all of it, and `tied_bytes` what the
+        rest ties. Told at most once a second, and the end of it at once."""
+        whole = self._owing.service_ns / 1e9 if service is None else service
+        self._owing = _wire.debt_report(self._request.name, whole, done, tied_bytes)
+        link, now = self._link, time.monotonic()
+        is_over = self._owing.done_ns >= self._owing.service_ns
+        if link is None or link.process != os.getpid() or (now - self._reported < REPORT_SECONDS and not is_over):
+            return
+        self._reported = now
+        link.tell(link.stub.ReportDebt, self._owing)
+
+    def _asked(self) -> v1.HoldDebtRequest:
+        if not self._is_asked:
+            self._is_asked = True
+            return self._request
+        left = None if self._due is None else self._due - time.monotonic()
+        return _wire.debt_again(self._request, self._owing, left)
+
+    def _changed(self) -> None:
+        with self._told:
+            self._told.notify_all()
 
 
 class Coordinated:
@@ -372,6 +435,52 @@ class Client:
                 raise
             warn_unserved_once(refusal)
             held = Job(None, _wire.job_request(name, bytes))
+        try:
+            yield held
+        finally:
+            held.release()
+
+    def hold_debt(
+        self,
+        name: str,
+        service: float,
+        *,
+        tied_bytes: int = 0,
+        deadline: float | None = None,
+        device: str = "",
+        path: str | os.PathLike[str] | None = None,
+    ) -> Debt:
+        """Registers work that can wait until the answer is released; `debt` does so by itself."""
+        request = _wire.debt_request(name, service, tied_bytes, deadline, device, path)
+        try:
+            return Debt(self._there(), request)
+        except NoServer as absence:
+            self._lose(absence)
+            return Debt(None, request)
+
+    @contextlib.contextmanager
+    def debt(
+        self,
+        name: str,
+        service: float,
+        *,
+        tied_bytes: int = 0,
+        deadline: float | None = None,
+        device: str = "",
+        path: str | os.PathLike[str] | None = None,
+        strict: bool = False,
+    ) -> Iterator[Debt]:
+        """Registers work that can wait while the body runs, which does it whenever it `may_work`: in the gaps that others leave on the
+        disk below `path`, and in time for the deadline, some seconds from now. `service` is how many seconds all of it takes on a disk
+        that nobody else uses; a guess will do. What is left of it ties `tied_bytes`. A program that the server does not serve runs
+        on as with `deprioritized`."""
+        try:
+            held = self.hold_debt(name, service, tied_bytes=tied_bytes, deadline=deadline, device=device, path=path)
+        except UNSERVED as refusal:
+            if strict:
+                raise
+            warn_unserved_once(refusal)
+            held = Debt(None, _wire.debt_request(name, service, tied_bytes, deadline, device, path))
         try:
             yield held
         finally:

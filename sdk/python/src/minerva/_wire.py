@@ -70,6 +70,51 @@ def place_of(answer: v1.HoldJobResponse | None) -> tuple[int, int] | None:
     return (answer.place, answer.jobs) if answer is not None and answer.place > 0 else None
 
 
+def debt_request(
+    name: str,
+    service: float,
+    tied_bytes: int,
+    deadline: float | None,
+    device: str,
+    path: str | os.PathLike[str] | None,
+) -> v1.HoldDebtRequest:
+    """Work that can wait."""
+    report = debt_report(name, service, 0, tied_bytes)
+    request = v1.HoldDebtRequest(
+        name=name,
+        service_ns=report.service_ns,
+        tied_bytes=tied_bytes,
+        device=device,
+        working_device="" if device else _device.of_path(path),
+    )
+    if deadline is not None:
+        request.done_within_ns = nanoseconds(deadline, "deadline")
+    return request
+
+
+def debt_report(name: str, service: float, done: float, tied_bytes: int) -> v1.ReportDebtRequest:
+    """How far it is."""
+    if not 0 <= tied_bytes <= _COUNT_MAX:
+        raise ValueError(f"tied_bytes is a whole number from 0 on, not {tied_bytes!r}")
+    return v1.ReportDebtRequest(
+        name=name,
+        service_ns=nanoseconds(service, "service"),
+        done_ns=nanoseconds(done, "done"),
+        tied_bytes=tied_bytes,
+    )
+
+
+def debt_again(request: v1.HoldDebtRequest, report: v1.ReportDebtRequest, left: float | None) -> v1.HoldDebtRequest:
+    """The request as it is true now, with so many seconds left."""
+    again = v1.HoldDebtRequest()
+    again.CopyFrom(request)
+    again.service_ns, again.done_ns, again.tied_bytes = report.service_ns, report.done_ns, report.tied_bytes
+    if left is not None:
+        # What is late already is due at once; 0 would be refused.
+        again.done_within_ns = max(1, nanoseconds(max(0.0, left), "deadline"))
+    return again
+
+
 def set_level_request(level: Level | LevelWord, seconds: float | None, process: int | None) -> v1.SetLevelRequest:
     request = v1.SetLevelRequest(level=level_number(level))
     if seconds is not None and process is not None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import os
 import time
 import weakref
@@ -26,6 +27,7 @@ import grpc.aio
 
 from . import _wire
 from ._address import Credentials
+from ._client import REPORT_SECONDS
 from ._errors import UNSERVED, MinervaError, NoServer, Status, UnknownDevice
 from ._link import (
     LOOK_SECONDS_MAX,
@@ -179,6 +181,7 @@ class _Kept(Generic[_Request, _Response]):
             while True:
                 status = await self._hold_once(link, backoff)
                 self._last = None
+                self._changed()
                 self._error = link.server.absence(status)
                 if self._error is None and not status.is_worth_another_try:
                     self._error = status.refusal()
@@ -192,16 +195,25 @@ class _Kept(Generic[_Request, _Response]):
             return
         finally:
             self._last = None
+            self._changed()
+
+    def _asked(self) -> _Request:
+        """What is asked for, when it is asked again too."""
+        return self._request
+
+    def _changed(self) -> None:
+        """What was told last is another."""
 
     async def _hold_once(self, link: _Link, backoff: Backoff) -> Status:
         """One stream, from its begin to its end."""
-        call = self._method(link.stub)(self._request, metadata=link.server.metadata)
+        call = self._method(link.stub)(self._asked(), metadata=link.server.metadata)
         try:
             async for change in call:
                 backoff.reset()
                 link.server.is_served = True
                 self._last = change
                 self._heard.set()
+                self._changed()
             return Status(grpc.StatusCode.UNAVAILABLE, "the server ended the hold")
         except grpc.aio.AioRpcError as error:
             return Status.of(error)
@@ -236,6 +248,57 @@ class Job(_Kept[v1.HoldJobRequest, v1.HoldJobResponse]):
     def place(self) -> tuple[int, int] | None:
         """As `minerva.Job.place`."""
         return _wire.place_of(self._last)
+
+
+class Debt(_Kept[v1.HoldDebtRequest, v1.HoldDebtResponse]):
+    """As `minerva.Debt`."""
+
+    def __init__(self, link: _Link | None, request: v1.HoldDebtRequest) -> None:
+        """For `Client.hold_debt`."""
+        super().__init__(link, lambda stub: stub.HoldDebt, request)
+        self._owing = v1.ReportDebtRequest(
+            name=request.name, service_ns=request.service_ns, tied_bytes=request.tied_bytes
+        )
+        self._reported = -math.inf
+        within = request.done_within_ns if request.HasField("done_within_ns") else None
+        self._due = None if within is None else time.monotonic() + within / 1e9
+        self._is_asked = False
+        self._may = asyncio.Event()
+        self._changed()
+
+    @property
+    def may_work(self) -> bool:
+        """As `minerva.Debt.may_work`."""
+        last = self._last
+        return True if last is None else last.may_work
+
+    async def wait(self) -> None:
+        """Returns when work may be done."""
+        await self._may.wait()
+
+    async def report(self, done: float, *, service: float | None = None, tied_bytes: int = 0) -> None:
+        """As `minerva.Debt.report`."""
+        whole = self._owing.service_ns / 1e9 if service is None else service
+        self._owing = _wire.debt_report(self._request.name, whole, done, tied_bytes)
+        link, now = self._link, time.monotonic()
+        is_over = self._owing.done_ns >= self._owing.service_ns
+        if link is None or link.process != os.getpid() or (now - self._reported < REPORT_SECONDS and not is_over):
+            return
+        self._reported = now
+        await link.tell(link.stub.ReportDebt, self._owing)
+
+    def _asked(self) -> v1.HoldDebtRequest:
+        if not self._is_asked:
+            self._is_asked = True
+            return self._request
+        left = None if self._due is None else self._due - time.monotonic()
+        return _wire.debt_again(self._request, self._owing, left)
+
+    def _changed(self) -> None:
+        if self.may_work:
+            self._may.set()
+        else:
+            self._may.clear()
 
 
 class Coordinated:
@@ -419,6 +482,53 @@ class Client:
                 raise
             warn_unserved_once(refusal)
             held = Job(None, _wire.job_request(name, bytes))
+        try:
+            yield held
+        finally:
+            await held.release()
+
+    async def hold_debt(
+        self,
+        name: str,
+        service: float,
+        *,
+        tied_bytes: int = 0,
+        deadline: float | None = None,
+        device: str = "",
+        path: str | os.PathLike[str] | None = None,
+    ) -> Debt:
+        """As `minerva.Client.hold_debt`."""
+        request = _wire.debt_request(name, service, tied_bytes, deadline, device, path)
+        debt = Debt(await self._there(), request)
+        try:
+            await debt._take()
+        except NoServer as absence:
+            self._lose(absence)
+            return Debt(None, request)
+        return debt
+
+    @contextlib.asynccontextmanager
+    async def debt(
+        self,
+        name: str,
+        service: float,
+        *,
+        tied_bytes: int = 0,
+        deadline: float | None = None,
+        device: str = "",
+        path: str | os.PathLike[str] | None = None,
+        strict: bool = False,
+    ) -> AsyncIterator[Debt]:
+        """As `minerva.Client.debt`."""
+        try:
+            held = await self.hold_debt(
+                name, service, tied_bytes=tied_bytes, deadline=deadline, device=device, path=path
+            )
+        except UNSERVED as refusal:
+            if strict:
+                raise
+            warn_unserved_once(refusal)
+            held = Debt(None, _wire.debt_request(name, service, tied_bytes, deadline, device, path))
         try:
             yield held
         finally:

@@ -373,6 +373,117 @@ class HoldJobResponse(_message.Message):
 Global___HoldJobResponse: _TypeAlias = HoldJobResponse  # noqa: Y015
 
 @_typing.final
+class HoldDebtRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    SERVICE_NS_FIELD_NUMBER: _builtins.int
+    DONE_NS_FIELD_NUMBER: _builtins.int
+    TIED_BYTES_FIELD_NUMBER: _builtins.int
+    DONE_WITHIN_NS_FIELD_NUMBER: _builtins.int
+    DEVICE_FIELD_NUMBER: _builtins.int
+    WORKING_DEVICE_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """One of the tenant's at a time: 1 to 64 letters, digits, `.`, `_` or `-`."""
+    service_ns: _builtins.int
+    """How long all of it takes while nobody else uses the disk; above 0, at most ten years. It is a first guess: what is done in how long
+    is measured.
+    """
+    done_ns: _builtins.int
+    """Of it so much is done."""
+    tied_bytes: _builtins.int
+    """Space that what is left holds until it is done."""
+    done_within_ns: _builtins.int
+    """It should be done within so long; 30 days if absent. Counted anew where more comes after all was done."""
+    device: _builtins.str
+    """On which disk, as of `CoordinateRequest`."""
+    working_device: _builtins.str
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        service_ns: _builtins.int = ...,
+        done_ns: _builtins.int = ...,
+        tied_bytes: _builtins.int = ...,
+        done_within_ns: _builtins.int | None = ...,
+        device: _builtins.str = ...,
+        working_device: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_done_within_ns", b"_done_within_ns", "done_within_ns", b"done_within_ns"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_done_within_ns", b"_done_within_ns", "device", b"device", "done_ns", b"done_ns", "done_within_ns", b"done_within_ns", "name", b"name", "service_ns", b"service_ns", "tied_bytes", b"tied_bytes", "working_device", b"working_device"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__done_within_ns: _TypeAlias = _typing.Literal["done_within_ns"]  # noqa: Y015
+    _WhichOneofArgType__done_within_ns: _TypeAlias = _typing.Literal["_done_within_ns", b"_done_within_ns"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__done_within_ns) -> _WhichOneofReturnType__done_within_ns | None: ...
+
+Global___HoldDebtRequest: _TypeAlias = HoldDebtRequest  # noqa: Y015
+
+@_typing.final
+class HoldDebtResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MAY_WORK_FIELD_NUMBER: _builtins.int
+    may_work: _builtins.bool
+    """It may be worked on now; else work is to pause as soon as it can."""
+    def __init__(
+        self,
+        *,
+        may_work: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["may_work", b"may_work"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___HoldDebtResponse: _TypeAlias = HoldDebtResponse  # noqa: Y015
+
+@_typing.final
+class ReportDebtRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    SERVICE_NS_FIELD_NUMBER: _builtins.int
+    DONE_NS_FIELD_NUMBER: _builtins.int
+    TIED_BYTES_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    service_ns: _builtins.int
+    """All of it, what is done included; more than before where more was put off."""
+    done_ns: _builtins.int
+    tied_bytes: _builtins.int
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        service_ns: _builtins.int = ...,
+        done_ns: _builtins.int = ...,
+        tied_bytes: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["done_ns", b"done_ns", "name", b"name", "service_ns", b"service_ns", "tied_bytes", b"tied_bytes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReportDebtRequest: _TypeAlias = ReportDebtRequest  # noqa: Y015
+
+@_typing.final
+class ReportDebtResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReportDebtResponse: _TypeAlias = ReportDebtResponse  # noqa: Y015
+
+@_typing.final
 class ScheduleEntry(_message.Message):
     """A part of the day at which to step back."""
 

@@ -55,6 +55,16 @@ class ParticipationStub(object):
                 request_serializer=minerva_dot_v1_dot_participation__pb2.HoldJobRequest.SerializeToString,
                 response_deserializer=minerva_dot_v1_dot_participation__pb2.HoldJobResponse.FromString,
                 _registered_method=True)
+        self.HoldDebt = channel.unary_stream(
+                '/minerva.v1.Participation/HoldDebt',
+                request_serializer=minerva_dot_v1_dot_participation__pb2.HoldDebtRequest.SerializeToString,
+                response_deserializer=minerva_dot_v1_dot_participation__pb2.HoldDebtResponse.FromString,
+                _registered_method=True)
+        self.ReportDebt = channel.unary_unary(
+                '/minerva.v1.Participation/ReportDebt',
+                request_serializer=minerva_dot_v1_dot_participation__pb2.ReportDebtRequest.SerializeToString,
+                response_deserializer=minerva_dot_v1_dot_participation__pb2.ReportDebtResponse.FromString,
+                _registered_method=True)
         self.SetSchedule = channel.unary_unary(
                 '/minerva.v1.Participation/SetSchedule',
                 request_serializer=minerva_dot_v1_dot_participation__pb2.SetScheduleRequest.SerializeToString,
@@ -126,6 +136,23 @@ class ParticipationServicer(object):
     def HoldJob(self, request, context):
         """The tenant is this batch job for as long as the stream is open: of jobs on one disk the shortest goes first. One answer comes
         once that is known, another when its place among them changes. Of several that a tenant holds the last one begun counts.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def HoldDebt(self, request, context):
+        """Registers work that the tenant put off, for as long as the stream is open, and tells when it may be done: in the gaps that others
+        leave on the disk, and by its deadline. One answer comes at once, another at each change. A later one of the same name takes the
+        place of the one before, whose stream ends with `key-reused`.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ReportDebt(self, request, context):
+        """How much of it is done, and what is left; every second or so while it is worked on. Of a debt that nobody holds this is refused
+        with `unknown-operation`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -212,6 +239,16 @@ def add_ParticipationServicer_to_server(servicer, server):
                     servicer.HoldJob,
                     request_deserializer=minerva_dot_v1_dot_participation__pb2.HoldJobRequest.FromString,
                     response_serializer=minerva_dot_v1_dot_participation__pb2.HoldJobResponse.SerializeToString,
+            ),
+            'HoldDebt': grpc.unary_stream_rpc_method_handler(
+                    servicer.HoldDebt,
+                    request_deserializer=minerva_dot_v1_dot_participation__pb2.HoldDebtRequest.FromString,
+                    response_serializer=minerva_dot_v1_dot_participation__pb2.HoldDebtResponse.SerializeToString,
+            ),
+            'ReportDebt': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReportDebt,
+                    request_deserializer=minerva_dot_v1_dot_participation__pb2.ReportDebtRequest.FromString,
+                    response_serializer=minerva_dot_v1_dot_participation__pb2.ReportDebtResponse.SerializeToString,
             ),
             'SetSchedule': grpc.unary_unary_rpc_method_handler(
                     servicer.SetSchedule,
@@ -363,6 +400,60 @@ class Participation(object):
             '/minerva.v1.Participation/HoldJob',
             minerva_dot_v1_dot_participation__pb2.HoldJobRequest.SerializeToString,
             minerva_dot_v1_dot_participation__pb2.HoldJobResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def HoldDebt(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/minerva.v1.Participation/HoldDebt',
+            minerva_dot_v1_dot_participation__pb2.HoldDebtRequest.SerializeToString,
+            minerva_dot_v1_dot_participation__pb2.HoldDebtResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReportDebt(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/minerva.v1.Participation/ReportDebt',
+            minerva_dot_v1_dot_participation__pb2.ReportDebtRequest.SerializeToString,
+            minerva_dot_v1_dot_participation__pb2.ReportDebtResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -70,6 +70,15 @@ class ParticipationStub:
     """The tenant is this batch job for as long as the stream is open: of jobs on one disk the shortest goes first. One answer comes
     once that is known, another when its place among them changes. Of several that a tenant holds the last one begun counts.
     """
+    HoldDebt: _grpc.UnaryStreamMultiCallable[_participation_pb2.HoldDebtRequest, _participation_pb2.HoldDebtResponse]
+    """Registers work that the tenant put off, for as long as the stream is open, and tells when it may be done: in the gaps that others
+    leave on the disk, and by its deadline. One answer comes at once, another at each change. A later one of the same name takes the
+    place of the one before, whose stream ends with `key-reused`.
+    """
+    ReportDebt: _grpc.UnaryUnaryMultiCallable[_participation_pb2.ReportDebtRequest, _participation_pb2.ReportDebtResponse]
+    """How much of it is done, and what is left; every second or so while it is worked on. Of a debt that nobody holds this is refused
+    with `unknown-operation`.
+    """
     SetSchedule: _grpc.UnaryUnaryMultiCallable[_participation_pb2.SetScheduleRequest, _participation_pb2.SetScheduleResponse]
     """Sets when to step back, by the clock on the wall; replaces the schedule before."""
     Credits: _grpc.UnaryUnaryMultiCallable[_participation_pb2.CreditsRequest, _participation_pb2.CreditsResponse]
@@ -109,6 +118,15 @@ class ParticipationAsyncStub(ParticipationStub):
     HoldJob: _aio.UnaryStreamMultiCallable[_participation_pb2.HoldJobRequest, _participation_pb2.HoldJobResponse]  # type: ignore[assignment]
     """The tenant is this batch job for as long as the stream is open: of jobs on one disk the shortest goes first. One answer comes
     once that is known, another when its place among them changes. Of several that a tenant holds the last one begun counts.
+    """
+    HoldDebt: _aio.UnaryStreamMultiCallable[_participation_pb2.HoldDebtRequest, _participation_pb2.HoldDebtResponse]  # type: ignore[assignment]
+    """Registers work that the tenant put off, for as long as the stream is open, and tells when it may be done: in the gaps that others
+    leave on the disk, and by its deadline. One answer comes at once, another at each change. A later one of the same name takes the
+    place of the one before, whose stream ends with `key-reused`.
+    """
+    ReportDebt: _aio.UnaryUnaryMultiCallable[_participation_pb2.ReportDebtRequest, _participation_pb2.ReportDebtResponse]  # type: ignore[assignment]
+    """How much of it is done, and what is left; every second or so while it is worked on. Of a debt that nobody holds this is refused
+    with `unknown-operation`.
     """
     SetSchedule: _aio.UnaryUnaryMultiCallable[_participation_pb2.SetScheduleRequest, _participation_pb2.SetScheduleResponse]  # type: ignore[assignment]
     """Sets when to step back, by the clock on the wall; replaces the schedule before."""
@@ -170,6 +188,27 @@ class ParticipationServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_abc.Iterator[_participation_pb2.HoldJobResponse], _abc.AsyncIterator[_participation_pb2.HoldJobResponse]]:
         """The tenant is this batch job for as long as the stream is open: of jobs on one disk the shortest goes first. One answer comes
         once that is known, another when its place among them changes. Of several that a tenant holds the last one begun counts.
+        """
+
+    @_abc_1.abstractmethod
+    def HoldDebt(
+        self,
+        request: _participation_pb2.HoldDebtRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_participation_pb2.HoldDebtResponse], _abc.AsyncIterator[_participation_pb2.HoldDebtResponse]]:
+        """Registers work that the tenant put off, for as long as the stream is open, and tells when it may be done: in the gaps that others
+        leave on the disk, and by its deadline. One answer comes at once, another at each change. A later one of the same name takes the
+        place of the one before, whose stream ends with `key-reused`.
+        """
+
+    @_abc_1.abstractmethod
+    def ReportDebt(
+        self,
+        request: _participation_pb2.ReportDebtRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_participation_pb2.ReportDebtResponse, _abc.Awaitable[_participation_pb2.ReportDebtResponse]]:
+        """How much of it is done, and what is left; every second or so while it is worked on. Of a debt that nobody holds this is refused
+        with `unknown-operation`.
         """
 
     @_abc_1.abstractmethod

@@ -1,0 +1,190 @@
+//! Work of the program's own that can wait: how much there is, by when, and when it may be done.
+
+use crate::error::Error;
+use crate::hold::{Holding, Keeper};
+use crate::link::{Link, Participation};
+use crate::operation::nanoseconds;
+use crate::working_device;
+use minerva_api::v1;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep};
+use tonic::{Response, Status, Streaming};
+
+/// How far work is, is told no more often than this.
+const REPORT_PERIOD: Duration = Duration::from_secs(1);
+
+/// Work that was put off, such as deleting snapshots, returning unmapped blocks, or rebuilding a copy.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Debt {
+    /// One of the tenant's at a time: 1 to 64 letters, digits, `.`, `_` or `-`.
+    pub name: String,
+    /// How much there is.
+    pub owing: Owing,
+    /// It should be done within so long; absent: 30 days.
+    pub done_within: Option<Duration>,
+    /// On which disk, as `MAJ:MIN` of the host; absent: the one below `path`.
+    pub device: Option<String>,
+    /// What it will work on, or something beside it; absent: the working directory.
+    pub path: Option<PathBuf>,
+}
+
+/// How much work there is, in time of a disk that nobody else uses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Owing {
+    /// All of it, what is done included. A first guess will do: how long it really takes is measured.
+    pub service: Duration,
+    /// What is done of it.
+    pub done: Duration,
+    /// Space that the rest ties until it is done.
+    pub tied_bytes: u64,
+}
+
+impl Debt {
+    /// So much work under a name.
+    pub fn new(name: impl Into<String>, service: Duration) -> Self {
+        Self { name: name.into(), owing: Owing { service, ..Owing::default() }, ..Self::default() }
+    }
+
+    /// What is left of it ties so many bytes.
+    #[must_use]
+    pub fn ties(self, tied_bytes: u64) -> Self {
+        Self { owing: Owing { tied_bytes, ..self.owing }, ..self }
+    }
+
+    /// It should be done within so long.
+    #[must_use]
+    pub fn done_within(self, span: Duration) -> Self {
+        Self { done_within: Some(span), ..self }
+    }
+
+    /// On which disk, as `MAJ:MIN` of the host.
+    #[must_use]
+    pub fn device(self, device: impl Into<String>) -> Self {
+        Self { device: Some(device.into()), ..self }
+    }
+
+    /// What it will work on, or something beside it: it tells which disk is meant.
+    #[must_use]
+    pub fn path(self, path: impl Into<PathBuf>) -> Self {
+        Self { path: Some(path.into()), ..self }
+    }
+}
+
+/// Work that is registered until this is dropped. When the server was away, it is registered again, as far as it is then.
+#[derive(Debug)]
+#[must_use = "dropping it ends the debt"]
+pub struct HeldDebt {
+    /// Absent without a server.
+    held: Option<Held>,
+}
+
+#[derive(Debug)]
+struct Held {
+    keeper: Keeper<bool>,
+    owing: watch::Sender<Owing>,
+    reporter: JoinHandle<()>,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.reporter.abort();
+    }
+}
+
+impl HeldDebt {
+    /// Without a server work is done when the program likes.
+    pub(crate) const fn of_nothing() -> Self {
+        Self { held: None }
+    }
+
+    /// Returns when it is known.
+    pub(crate) async fn take(link: Link, debt: Debt) -> Result<Self, Error> {
+        let (owing, told) = watch::channel(debt.owing);
+        let name = debt.name.clone();
+        let due = debt.done_within.map(|within| Instant::now() + within);
+        let keeper = Keeper::start(link.clone(), Request { debt, due, owing: told.clone() }).await?;
+        let reporter = tokio::spawn(report(link, name, told));
+        Ok(Self { held: Some(Held { keeper, owing, reporter }) })
+    }
+
+    /// Whether work may be done now. Where nobody is there to say so, it may.
+    pub fn may_work(&self) -> bool {
+        self.held.as_ref().is_none_or(|held| held.keeper.last().unwrap_or(true))
+    }
+
+    /// Returns when work may be done.
+    pub async fn wait(&mut self) {
+        let Some(held) = &mut self.held else { return };
+        held.keeper.until(|may_work| may_work.unwrap_or(true)).await;
+    }
+
+    /// Says how far it is, and how much there is by now; told at most once a second, and in the background.
+    pub fn report(&self, owing: Owing) {
+        if let Some(held) = &self.held {
+            held.owing.send_replace(owing);
+        }
+    }
+}
+
+/// Tells the server whenever there is something new, until it is aborted.
+async fn report(link: Link, name: String, mut told: watch::Receiver<Owing>) {
+    while told.changed().await.is_ok() {
+        let Owing { service, done, tied_bytes } = *told.borrow_and_update();
+        let request = v1::ReportDebtRequest {
+            name: name.clone(),
+            service_ns: nanoseconds(service),
+            done_ns: nanoseconds(done),
+            tied_bytes,
+        };
+        // Whoever does not hear of it hears of the next, or of all when the debt is registered again.
+        let _ = link
+            .call(|mut server| {
+                let request = request.clone();
+                async move { server.report_debt(request).await }
+            })
+            .await;
+        sleep(REPORT_PERIOD).await;
+    }
+}
+
+/// The call that registers it, with what is true when it is made.
+#[derive(Clone)]
+struct Request {
+    debt: Debt,
+    due: Option<Instant>,
+    owing: watch::Receiver<Owing>,
+}
+
+impl Holding for Request {
+    type Answer = v1::HoldDebtResponse;
+    type Told = bool;
+
+    async fn open(self, mut server: Participation) -> Result<Response<Streaming<Self::Answer>>, Status> {
+        let Owing { service, done, tied_bytes } = *self.owing.borrow();
+        let path = self.debt.path.as_deref().unwrap_or(Path::new("."));
+        // It is only a hint, so a path that cannot be looked at is none.
+        let working_device = || working_device::of_path(path).ok().flatten().unwrap_or_default();
+        // What is late already is due at once, but for a span of 0, which is refused: it would be a mistake in the first call.
+        let left = |due: Instant| due.saturating_duration_since(Instant::now());
+        let is_first = self.debt.owing == Owing { service, done, tied_bytes };
+        let within = self.due.map(|due| nanoseconds(left(due)).max(u64::from(!is_first)));
+        let done_within_ns = if is_first { self.debt.done_within.map(nanoseconds) } else { within };
+        let request = v1::HoldDebtRequest {
+            name: self.debt.name,
+            service_ns: nanoseconds(service),
+            done_ns: nanoseconds(done),
+            tied_bytes,
+            done_within_ns,
+            working_device: if self.debt.device.is_some() { String::new() } else { working_device() },
+            device: self.debt.device.unwrap_or_default(),
+        };
+        server.hold_debt(request).await
+    }
+
+    fn told(answer: Self::Answer) -> bool {
+        answer.may_work
+    }
+}

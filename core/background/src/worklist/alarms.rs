@@ -1,0 +1,38 @@
+//! What of a disk's plan would not hold, told once.
+
+use super::Worklist;
+use crate::nouns::{Alarm, Plan, Shortage};
+use crate::work::Work;
+use minerva_model::{BackgroundId, DeviceId, Effect, Finding, FindingKind, Nanos};
+use std::collections::BTreeMap;
+
+impl Worklist {
+    /// Says of a disk's alarms what was not said before.
+    pub(super) fn alarm(&mut self, now: Nanos, device: DeviceId, plan: &Plan) -> Option<Effect> {
+        let share = self.against_max(device);
+        let told = self.alarmed.entry(device).or_default();
+        let what: Vec<String> = plan.alarms.iter().map(|alarm| words(alarm, &self.works)).collect();
+        if *told == what.join(", ") {
+            return None;
+        }
+        *told = what.join(", ");
+        let first = plan.alarms.first()?;
+        let hours = (first.at_seconds - now.as_secs_f64()).max(0.0) / 3600.0;
+        let message = format!(
+            "oversubscribed: add a disk or move load; even with every gap and {share} of 1,000 parts of the disk's time against others {told}, \
+             the first within {hours:.1} h"
+        );
+        let finding = Finding { kind: FindingKind::Oversubscribed, device: Some(device), tenant: None, message };
+        Some(Effect::Found(finding))
+    }
+}
+
+fn words(alarm: &Alarm, works: &BTreeMap<BackgroundId, Work>) -> String {
+    match alarm.shortage {
+        Shortage::Space { .. } => "space runs out".to_owned(),
+        Shortage::Deadline { id } => {
+            let name = works.get(&BackgroundId(id.0)).map_or("?", |work| work.queue.name.as_str());
+            format!("{name} misses its deadline")
+        }
+    }
+}
