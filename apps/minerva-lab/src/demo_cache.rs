@@ -2,7 +2,8 @@
 
 use crate::cli::DemoArguments;
 use crate::figure::cache_migration::tell;
-use crate::{binaries, cache_report, output, signals};
+use crate::figure::cache_report;
+use crate::{binaries, output, signals};
 use minerva_lab::figure::{MigrationPlan, cache_migration};
 use minerva_lab::workload::WorkerProgram;
 use minerva_model::Nanos;

@@ -3,7 +3,6 @@
 mod arms;
 mod binaries;
 mod cache_cli;
-mod cache_report;
 mod callers;
 mod cli;
 mod demo;

@@ -1,6 +1,6 @@
 //! `minerva-lab figure cache-throughput`
 
-use super::cache_migration::spread;
+use super::cache_loss::spread;
 use super::{Line, drawn_seed, median};
 use crate::cache_cli::CacheThroughputArguments;
 use crate::{binaries, signals};

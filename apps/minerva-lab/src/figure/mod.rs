@@ -1,7 +1,9 @@
 //! `minerva-lab figure …`: each prints one line a condition, with `--json` in the form of docs/figures.md.
 
 mod against_kernel;
+mod cache_loss;
 pub(crate) mod cache_migration;
+pub(crate) mod cache_report;
 mod cache_tenants;
 mod cache_throughput;
 mod clients;

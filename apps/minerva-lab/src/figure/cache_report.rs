@@ -1,7 +1,7 @@
 //! A burst by each way, as a table for the terminal and as a page with plots.
 
-use crate::figure::cache_migration::{Loss, WAYS};
-use crate::figure::median;
+use super::cache_loss::{Loss, WAYS};
+use super::median;
 use anyhow::Context as _;
 use minerva_lab::figure::{MigrationPlan, MigrationRun, NEIGHBOURS};
 use std::fmt::Write as _;
