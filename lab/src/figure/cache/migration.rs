@@ -4,7 +4,8 @@
 //! Two neighbours work without a pause, then in bursts with pauses, the same in all arms of a round; then it is quiet. The tenant begins
 //! its burst two seconds after them.
 
-use super::burst::{Burst, MigrationArm, TENANT, Written};
+use super::burst::{Burst, MigrationArm, TENANT};
+use super::neighbours::{MigrationRun, NEIGHBOURS, Neighbours, Stretch};
 use super::service::{ServedTenant, Service, ServiceConfig};
 use crate::clock::boottime;
 use crate::daemon::{Daemon, DaemonConfig};
@@ -14,11 +15,9 @@ use crate::figure::race::wait_until;
 use crate::figure::undo::arm_counters;
 use crate::scene::{Contents, Directory};
 use crate::workload::{
-    Access, Appearance, CgroupParent, Compute, Latency, Progress, TenantCgroup, Worker, WorkerProgram, WorkloadSpec,
-    blkio_version, bytes_at,
+    Appearance, CgroupParent, Compute, TenantCgroup, Worker, WorkerProgram, WorkloadSpec, blkio_version,
 };
 use minerva_model::{CgroupVersion, Nanos};
-use serde::Serialize;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -32,14 +31,8 @@ const BURST_MS: std::ops::Range<u64> = 3_000..6_000;
 const PAUSE_MS: std::ops::Range<u64> = 4_000..8_000;
 const FILES: u32 = 8;
 const SLICE_MS: u64 = 1000;
-/// For plots.
-const BIN: Nanos = Nanos::from_millis(500);
 /// Far more than a burst.
 const QUOTA: u64 = 3 << 30;
-
-/// Names of the neighbours, with order and bytes a request.
-pub const NEIGHBOURS: [(&str, Access, u32); 2] =
-    [("random reads of 8 KiB", Access::RandomRead, 8 << 10), ("scan of 256 KiB", Access::SequentialRead, 256 << 10)];
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -66,47 +59,6 @@ pub struct MigrationPlan {
     pub daemon: Option<PathBuf>,
 }
 
-/// What a neighbour did in a stretch.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct NeighbourRun {
-    /// Megabytes a second while it worked.
-    pub mb_per_s: f64,
-    /// How long its requests took.
-    pub latency: Latency,
-}
-
-/// What came of an arm. Seconds are from the start of the neighbours.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct MigrationRun {
-    /// Which.
-    pub arm: MigrationArm,
-    /// When the burst began, was written as far as the program is concerned, and was at its place; none without a burst.
-    pub burst_s: Option<[f64; 3]>,
-    /// The neighbours while they worked without a pause.
-    pub busy: Vec<NeighbourRun>,
-    /// And while they paused now and then.
-    pub pausing: Vec<NeighbourRun>,
-    /// When they worked: from, until.
-    pub worked_s: Vec<[f64; 2]>,
-    /// Bytes that moved from the pool while they paused now and then.
-    pub moved_pausing: u64,
-    /// Megabytes a second of each neighbour, by half seconds.
-    pub series: Vec<Vec<f64>>,
-}
-
-impl MigrationRun {
-    /// Seconds until the program was done.
-    pub fn done_s(&self) -> Option<f64> {
-        self.burst_s.map(|[began, done, _]| done - began)
-    }
-
-    /// Seconds from when the neighbours had gone until all was at its place; none without a burst.
-    pub fn placed_after_quiet_s(&self) -> Option<f64> {
-        let quiet = self.worked_s.last().map_or(0.0, |[_, until]| *until);
-        self.burst_s.map(|[_, _, placed]| (placed - quiet).max(0.0))
-    }
-}
-
 /// Plays all arms in a drawn order, so many times. `told` hears which is next.
 pub fn cache_migration(
     plan: &MigrationPlan,
@@ -125,20 +77,8 @@ pub fn cache_migration(
     let directory = Directory::create(Path::new(RUNTIME_DIRECTORY).join(format!("{name}-daemon")))?;
     let daemon =
         plan.daemon.as_ref().map(|program| start_daemon(program, &directory, &parent, &slow.disk)).transpose()?;
-    let service = ServiceConfig {
-        program: &plan.service,
-        name: format!("{name}-service"),
-        pool: &fast.files.path().join("pool"),
-        tenants: &[ServedTenant {
-            name: TENANT.to_owned(),
-            temporary_bytes: 1 << 20,
-            stable_bytes: QUOTA,
-            files: 1000,
-        }],
-        daemon: daemon.is_some().then(|| directory.path().join("control.sock")),
-        group: Some(&groups.service),
-    };
-    let mut service = Service::start(&service, interrupted)?;
+    let control = daemon.is_some().then(|| directory.path().join("control.sock"));
+    let mut service = start_service(plan, &name, &fast, control, &groups, interrupted)?;
     let mut random = fastrand::Rng::with_seed(plan.seed);
     let mut rounds = Vec::new();
     for round in 0..plan.rounds {
@@ -161,6 +101,26 @@ pub fn cache_migration(
         daemon.end()?;
     }
     Ok(rounds)
+}
+
+fn start_service(
+    plan: &MigrationPlan,
+    name: &str,
+    fast: &Kept,
+    daemon: Option<PathBuf>,
+    groups: &Groups,
+    interrupted: &AtomicBool,
+) -> Result<Service> {
+    let tenant = ServedTenant { name: TENANT.to_owned(), temporary_bytes: 1 << 20, stable_bytes: QUOTA, files: 1000 };
+    let config = ServiceConfig {
+        program: &plan.service,
+        name: format!("{name}-service"),
+        pool: &fast.files.path().join("pool"),
+        tenants: &[tenant],
+        daemon,
+        group: Some(&groups.service),
+    };
+    Service::start(&config, interrupted)
 }
 
 fn start_daemon(program: &Path, directory: &Directory, parent: &CgroupParent, disk: &Disk) -> Result<Daemon> {
@@ -323,96 +283,5 @@ impl Stage<'_> {
 
     fn wait(&self, span: Nanos) -> Result<Nanos> {
         wait_until(boottime() + span, self.interrupted)
-    }
-}
-
-/// What neighbours did while they worked.
-struct Stretch {
-    from: Nanos,
-    until: Nanos,
-    latencies: Vec<Latency>,
-    progress: Vec<Vec<Progress>>,
-}
-
-impl Stretch {
-    fn seconds(&self) -> f64 {
-        self.until.since(self.from).as_secs_f64().max(1e-3)
-    }
-
-    fn bytes(&self, place: usize) -> f64 {
-        bytes_at(&self.progress[place], self.until)
-    }
-}
-
-#[derive(Default)]
-struct Neighbours {
-    begin: Nanos,
-    stretches: Vec<Stretch>,
-    moved: u64,
-}
-
-impl Neighbours {
-    fn into_run(self, arm: MigrationArm, begin: Nanos, written: Option<Written>) -> MigrationRun {
-        let since = |at: Nanos| at.since(begin).as_secs_f64();
-        let places = 0..NEIGHBOURS.len();
-        let (busy, pausing) = self.stretches.split_at(self.stretches.len().min(1));
-        let of = |stretches: &[Stretch]| places.clone().map(|place| neighbour(stretches, place)).collect();
-        MigrationRun {
-            arm,
-            burst_s: written.map(|Written { began, done, placed }| [since(began), since(done), since(placed)]),
-            busy: of(busy),
-            pausing: of(pausing),
-            worked_s: self.stretches.iter().map(|stretch| [since(stretch.from), since(stretch.until)]).collect(),
-            moved_pausing: self.moved,
-            series: places.clone().map(|place| self.series(place)).collect(),
-        }
-    }
-
-    /// Megabytes a second, by bins.
-    fn series(&self, place: usize) -> Vec<f64> {
-        let until = self.stretches.last().map_or(self.begin, |stretch| stretch.until);
-        let bins = (until.since(self.begin).0 / BIN.0) as usize;
-        let had = |at: Nanos| -> f64 { self.stretches.iter().map(|one| bytes_at(&one.progress[place], at)).sum() };
-        let bin = |bin: usize| {
-            let from = self.begin + Nanos(BIN.0 * bin as u64);
-            (had(from + BIN) - had(from)) / BIN.as_secs_f64() / 1e6
-        };
-        (0..bins).map(bin).collect()
-    }
-}
-
-fn neighbour(stretches: &[Stretch], place: usize) -> NeighbourRun {
-    let seconds: f64 = stretches.iter().map(Stretch::seconds).sum();
-    let bytes: f64 = stretches.iter().map(|stretch| stretch.bytes(place)).sum();
-    NeighbourRun {
-        mb_per_s: bytes / seconds.max(1e-3) / 1e6,
-        latency: Latency::merged(stretches.iter().map(|stretch| &stretch.latencies[place])),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{MigrationArm, Neighbours, Stretch, Written};
-    use crate::workload::{Latency, Progress};
-    use minerva_model::Nanos;
-
-    fn stretch(from_s: u64, bytes: u64) -> Stretch {
-        let (from, until) = (Nanos::from_secs(from_s), Nanos::from_secs(from_s + 2));
-        let progress = vec![Progress { at: from, bytes: 0 }, Progress { at: until, bytes }];
-        let latencies = vec![Latency::default(), Latency::default()];
-        Stretch { from, until, latencies, progress: vec![progress.clone(), progress] }
-    }
-
-    #[test]
-    fn what_neighbours_had_is_told_for_both_stretches_and_the_quiet_begins_after_them() {
-        let stretches = vec![stretch(10, 4_000_000), stretch(14, 2_000_000), stretch(18, 6_000_000)];
-        let neighbours = Neighbours { begin: Nanos::from_secs(10), stretches, moved: 7 };
-        let [began, done, placed] = [12, 13, 27].map(Nanos::from_secs);
-        let run = neighbours.into_run(MigrationArm::Pool, Nanos::from_secs(10), Some(Written { began, done, placed }));
-        assert_eq!([run.busy[0].mb_per_s, run.pausing[1].mb_per_s], [2.0, 2.0]);
-        assert_eq!((run.done_s(), run.placed_after_quiet_s()), (Some(1.0), Some(7.0)));
-        // Bins of half a second: at work, in a pause, at work again.
-        assert_eq!([run.series[0][1], run.series[0][5], run.series[0][9]], [2.0, 0.0, 1.0]);
-        assert_eq!(run.series[0].len(), 20);
     }
 }
