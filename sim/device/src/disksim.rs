@@ -71,8 +71,9 @@ pub fn import(name: &str, sources: &Sources<'_>) -> Result<Profile, ImportError>
     let layout = model.block("Layout Model").ok_or_else(|| whole("model", "it has no `Layout Model`"))?;
     let rotation_rpm = mechanics.positive("Rotation speed (in rpms)").map_err(|error| at("model", error))?;
     let heads = model.positive("Number of data surfaces").map_err(|error| at("model", error))? as u32;
-    if heads > 256 {
-        return Err(whole("model", &format!("{heads} data surfaces are more than 256")));
+    // A part of a surface is none.
+    if !(1..=256).contains(&heads) {
+        return Err(whole("model", &format!("{heads} data surfaces are not within 1 and 256")));
     }
     let head_switch_ms = mechanics.number("Head switch time", 0.0).map_err(|error| at("model", error))?;
     let cylinders = model.number("Number of cylinders", 4.0).map_err(|error| at("model", error))? as u32;

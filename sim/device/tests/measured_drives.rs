@@ -83,3 +83,15 @@ fn a_broken_parameter_file_is_named_with_its_line() {
     let empty = disksim::import("x", &Sources::default()).unwrap_err();
     assert!(empty.to_string().contains("diskspecs"), "{empty}");
 }
+
+#[test]
+fn a_drive_without_a_whole_surface_is_refused() {
+    let files = include_str!("../../../fuzz/corpus/disksim/drive")
+        .replace("surfaces = 4,", "surfaces = 0.4,")
+        .replace("scheme = 0,", "scheme = 3,");
+    let mut parts = files.split("\n---\n");
+    let mut part = || parts.next().expect("a part");
+    let sources = Sources { diskspecs: part(), model: part(), seek: Some(part()), parv: Some(part()) };
+    let error = disksim::import("drive", &sources).expect_err("no surface");
+    assert!(error.to_string().contains("0 data surfaces are not within 1 and 256"), "{error}");
+}

@@ -157,7 +157,7 @@ fn shares_become_weights_of_guests_disks_and_are_undone_however_the_daemon_ends(
     let mut daemon = bed.start();
     guests.until_shares(&daemon, 400, 100);
     let steered = guests.ratio();
-    assert!(steered > 3.0, "{steered} for shares of 400 and 100\n{}", daemon.log());
+    assert!(steered > 2.5, "{steered} for shares of 400 and 100\n{}", daemon.log());
     // What guests read is theirs, and not the server's.
     let used = |tenant: &str| {
         let slice = daemon.status()?.slice?;
