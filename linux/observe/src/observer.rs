@@ -167,6 +167,7 @@ impl Observer {
             skips.malformed(&format!("/proc/{place}"), "the host", &malformed);
             pressure
         };
+        self.tenants.moved(reading.active.iter());
         let (host_pressure, memory_pressure) = (host("io"), host("memory"));
         for (id, name) in guests {
             self.tenants.is_guest(id, name);

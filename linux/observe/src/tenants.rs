@@ -100,6 +100,13 @@ impl Tenants {
         }
     }
 
+    /// These tenants' counters moved: what is below them is looked at in the next look.
+    pub(crate) fn moved<'a>(&mut self, ids: impl Iterator<Item = &'a TenantId>) {
+        for known in ids.filter_map(|id| self.known.get(id)) {
+            self.tree.moved(&known.tenant.cgroup.path);
+        }
+    }
+
     /// Looks for tenants that came, went or changed.
     pub(crate) fn discover(&mut self, reader: &mut Reader, skips: &mut Skips) -> Vec<Event> {
         let gone = self.tree.look(reader, skips);

@@ -1,12 +1,13 @@
 //! The groups of the hierarchy as they were last seen, and what changed since.
 //!
-//! Telling changes costs one `stat` a group, or, where many lie right below one, a listing of that one, which has their inodes: a
-//! kernfs directory's link count is two and one for each child, so that a child
-//! made or removed changes it, and a child replaced by another of its name has another inode. A child removed and a different
-//! one made between two looks leaves the count alone, but the one that is gone is missed by name and its parent is listed
-//! again. Nothing is left to miss. The modification time would not do: on Linux 6.18 it stands still while children come
-//! and go. Nor would inotify: it sees what is made through the same superblock only, and a container's cgroup namespace is
-//! another. All directories are listed again once in [`LIST_ALL_SLICES`] all the same, for file systems that are not kernfs.
+//! A change is told by one `stat` a group, or, where many groups lie right below one, by listing that one, which gives their inodes.
+//! The link count of a kernfs directory is two and one for each child, so that a child made or removed changes it; a child that
+//! was replaced by another of its name has another inode. If one child is removed and another made between two looks, the count
+//! stays, but the one that is gone is missed by name and its parent is listed again. The modification time would not do: on Linux
+//! 6.18 it does not change with the children. Nor would inotify: it sees only what is made through the same superblock, and a
+//! container's cgroup namespace is another one. A listing has no link counts: of groups told by a listing, those get a `stat` whose
+//! counters moved. Counters include the groups below, so that a group made there is seen one look after its first transfer. All
+//! directories are listed again once in [`LIST_ALL_SLICES`] nevertheless, for file systems that are not kernfs.
 
 use crate::classify::{Class, NAMED_PARENT_DEFAULT, Part, classify};
 use crate::listing::{Crowds, directories_in};
@@ -20,7 +21,8 @@ use std::collections::{BTreeMap, BTreeSet};
 const LIST_ALL_SLICES: u32 = 60;
 /// Groups right below one that has this many are told by listing it, which then costs less than a `stat` for each.
 const CROWD: usize = 32;
-/// A `stat` shows too who may make groups in them: it is made for each of them once in this many looks.
+/// A `stat` shows too who may make groups in them, and groups below that transfer nothing: it is made for each of them once in this
+/// many looks.
 const CROWD_LOOKS: usize = 8;
 /// Groups deeper than this belong to the one at this depth.
 const DEPTH_MAX: usize = 24;
@@ -38,6 +40,8 @@ pub(crate) struct Node {
     pub(crate) children: usize,
     /// Of a slice: groups right below that the controller does not reach, and that would be tenants otherwise.
     pub(crate) hidden: usize,
+    /// Its counters moved since the last look.
+    moved: bool,
     /// The controller reaches the groups below; always on v1.
     reaches_below: bool,
 }
@@ -95,7 +99,9 @@ impl Tree {
         let mut to_list = Vec::new();
         for (number, (path, node)) in self.nodes.iter_mut().enumerate() {
             let is_due = number % CROWD_LOOKS == self.looks as usize % CROWD_LOOKS;
-            if !is_due && !node.holds() && crowds.has(path, node.facts.inode) {
+            let moved = std::mem::take(&mut node.moved);
+            let may_rest = !node.holds() || node.children == 0 && !moved;
+            if !is_due && may_rest && crowds.has(path, node.facts.inode) {
                 continue;
             }
             let now = directory_facts(&self.root, path);
@@ -131,10 +137,20 @@ impl Tree {
         Crowds::list(&self.root, crowded.map(|(path, _)| path.as_str()), skips)
     }
 
+    /// A group's counters moved: the next look is to show whether there are groups below.
+    pub(crate) fn moved(&mut self, path: &str) {
+        if let Some(node) = self.nodes.get_mut(path) {
+            node.moved = true;
+        }
+    }
+
     fn add_root(&mut self) {
         if let (false, Some(facts)) = (self.nodes.contains_key(""), directory_facts(&self.root, "")) {
             let class = Class { kind: TenantKind::Cgroup, name: String::new(), part: Part::Holder };
-            self.nodes.insert(String::new(), Node { facts, class, children: 0, hidden: 0, reaches_below: true });
+            self.nodes.insert(
+                String::new(),
+                Node { facts, class, children: 0, hidden: 0, moved: false, reaches_below: true },
+            );
         }
     }
 
@@ -201,6 +217,7 @@ impl Tree {
                 class: classify(&child, &self.named_parent),
                 children: 0,
                 hidden: 0,
+                moved: false,
                 reaches_below: true,
             };
             if node.holds() && child.split('/').count() < DEPTH_MAX {
