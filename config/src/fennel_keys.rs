@@ -2,11 +2,11 @@
 
 use crate::key::{Key, Kind, show_duration, show_size, show_text};
 use crate::settings::Config;
-use minerva_model::{CountedUse, Nanos, Places, Share};
+use minerva_model::{CountedUse, GroupScale, Nanos, Share};
 
 const YEAR: Nanos = Nanos::from_secs(365 * 24 * 3600);
 const USE_WORDS: [&str; 2] = [CountedUse::ALL[0].as_str(), CountedUse::ALL[1].as_str()];
-const PLACES_WORDS: [&str; 2] = [Places::ALL[0].as_str(), Places::ALL[1].as_str()];
+const SCALE_WORDS: [&str; 2] = [GroupScale::ALL[0].as_str(), GroupScale::ALL[1].as_str()];
 
 pub(crate) const FENNEL: &[Key<Config>] = &[
     Key {
@@ -17,10 +17,10 @@ pub(crate) const FENNEL: &[Key<Config>] = &[
         example: "",
     },
     Key {
-        name: "places",
+        name: "group_scale",
         doc: "From bytes to a group: `linear` in proportion to the heaviest; `decades` tells a tenth and a hundredth of it apart.",
-        kind: Kind::Choice { words: &PLACES_WORDS, set: |c, at| c.engine.fennel.places = Places::ALL[at] },
-        show: |c| show_text(c.engine.fennel.places.as_str()),
+        kind: Kind::Choice { words: &SCALE_WORDS, set: |c, at| c.engine.fennel.group_scale = GroupScale::ALL[at] },
+        show: |c| show_text(c.engine.fennel.group_scale.as_str()),
         example: "",
     },
     Key {
@@ -54,7 +54,7 @@ pub(crate) const FENNEL: &[Key<Config>] = &[
     },
     Key {
         name: "long_term_weight",
-        doc: "How much the long-term place counts against the recent one.",
+        doc: "How much the long-term position counts against the recent one.",
         kind: Kind::Fraction { least: 0.0, most: 1.0, set: |c, v| c.engine.fennel.long_term_weight = v },
         show: |c| Some(format!("{:?}", c.engine.fennel.long_term_weight)),
         example: "",

@@ -360,6 +360,7 @@ const ROLE_WORDS: [&str; 3] = [Role::ALL[0].as_str(), Role::ALL[1].as_str(), Rol
 /// Keys that had another name: the table, the former name and the name now. Files that have it are read all the same.
 const RENAMED: &[(&str, &str, &str)] = &[
     ("fennel", "verdicts_needed", "group_change_slices"),
+    ("fennel", "places", "group_scale"),
     ("coordination", "turn_max", "precedence_max"),
     ("coordination", "turn_window", "precedence_window"),
 ];

@@ -62,7 +62,7 @@ fn every_mistake_is_shown_with_its_line_and_what_to_do() {
             2 | scheduler = "cfg"
               |             ^^^^^ `cfg` is not known
               |
-              = help: did you mean `cfq`? valid: `noop`, `mq-deadline`, `anticipatory`, `cfq`, `bfq`, `sfq`, `pclock`, `htbs`, `htbs-original`, `mclock`, `mclock-allow`, `tag`, `tag-seed`
+              = help: did you mean `cfq`? valid: `noop`, `mq-deadline`, `anticipatory`, `cfq`, `bfq`, `sfq`, `pclock`, `htbs`, `htbs-original`, `mclock`, `mclock-allow`, `tag`, `tag-original`
 
             error: unknown key `images`
              --> blk.toml:4:1

@@ -36,7 +36,10 @@ fn a_misspelt_key_gets_a_suggestion() {
 
 #[test]
 fn a_former_name_is_read_and_told() {
-    let text = "[fennel]\nverdicts_needed = 5\n\n[coordination]\nturn_max = \"2m\"\nturn_window = \"1h\"\n";
+    let text = "[fennel]\nverdicts_needed = 5
+places = \"decades\"
+
+[coordination]\nturn_max = \"2m\"\nturn_window = \"1h\"\n";
     warns(
         text,
         expect![[r#"
@@ -63,8 +66,7 @@ fn a_former_name_is_read_and_told() {
           = help: rename it to `precedence_window`; the former name is still read"#]],
     );
     let engine = parse(text, Path::new("minerva.toml")).expect("the file is allowed").engine;
-    let now =
-        "[fennel]\ngroup_change_slices = 5\n\n[coordination]\nprecedence_max = \"2m\"\nprecedence_window = \"1h\"\n";
+    let now = "[fennel]\ngroup_change_slices = 5\ngroup_scale = \"decades\"\n\n[coordination]\nprecedence_max = \"2m\"\nprecedence_window = \"1h\"\n";
     assert_eq!(engine, parse(now, Path::new("minerva.toml")).expect("the file is allowed").engine);
     shows(
         "[fennel]\nverdicts_needed = 5\ngroup_change_slices = 4\n",

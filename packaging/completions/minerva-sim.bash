@@ -81,7 +81,7 @@ _minerva__sim() {
                     return 0
                     ;;
                 --scheduler)
-                    COMPREPLY=($(compgen -W "noop mq-deadline anticipatory cfq bfq sfq pclock htbs htbs-original mclock mclock-allow tag tag-seed" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "noop mq-deadline anticipatory cfq bfq sfq pclock htbs htbs-original mclock mclock-allow tag tag-original" -- "${cur}"))
                     return 0
                     ;;
                 --every)
@@ -183,7 +183,7 @@ _minerva__sim() {
                     return 0
                     ;;
                 --schedulers)
-                    COMPREPLY=($(compgen -W "noop mq-deadline anticipatory cfq bfq sfq pclock htbs htbs-original mclock mclock-allow tag tag-seed" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "noop mq-deadline anticipatory cfq bfq sfq pclock htbs htbs-original mclock mclock-allow tag tag-original" -- "${cur}"))
                     return 0
                     ;;
                 --threads)
@@ -365,7 +365,7 @@ _minerva__sim() {
                     return 0
                     ;;
                 --scheduler)
-                    COMPREPLY=($(compgen -W "noop mq-deadline anticipatory cfq bfq sfq pclock htbs htbs-original mclock mclock-allow tag tag-seed" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "noop mq-deadline anticipatory cfq bfq sfq pclock htbs htbs-original mclock mclock-allow tag tag-original" -- "${cur}"))
                     return 0
                     ;;
                 *)

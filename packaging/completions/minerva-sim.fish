@@ -64,7 +64,7 @@ htbs-original\t'HTBS as it was published; its contracts count requests'
 mclock\t'mClock: reservation, limit and weight'
 mclock-allow\t'mClock whose limits may be passed while the disk would idle'
 tag\t'The Tag Scheduler with plug and bounded depth'
-tag-seed\t'The Tag Scheduler as in Bai and Huang: neither plug nor bounded depth'"
+tag-original\t'The Tag Scheduler as in Bai and Huang: neither plug nor bounded depth'"
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l engine -d 'Minerva\'s engine steers the tenants\' weights, as minervad does'
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l in-order -d 'Stop when a request is earlier than the one before, instead of sorting'
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand run" -l fold -d 'Fold a trace\'s addresses past the disk\'s end onto it, instead of stopping at the first'
@@ -100,7 +100,7 @@ htbs-original\t'HTBS as it was published; its contracts count requests'
 mclock\t'mClock: reservation, limit and weight'
 mclock-allow\t'mClock whose limits may be passed while the disk would idle'
 tag\t'The Tag Scheduler with plug and bounded depth'
-tag-seed\t'The Tag Scheduler as in Bai and Huang: neither plug nor bounded depth'"
+tag-original\t'The Tag Scheduler as in Bai and Huang: neither plug nor bounded depth'"
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l threads -d 'Threads to simulate on; the answers do not depend on it. 0 for one a processor' -r
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l engine -d 'Minerva\'s engine steers the tenants\' weights, as minervad does'
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand compare" -l in-order -d 'Stop when a request is earlier than the one before, instead of sorting'
@@ -120,7 +120,7 @@ htbs-original\t'HTBS as it was published; its contracts count requests'
 mclock\t'mClock: reservation, limit and weight'
 mclock-allow\t'mClock whose limits may be passed while the disk would idle'
 tag\t'The Tag Scheduler with plug and bounded depth'
-tag-seed\t'The Tag Scheduler as in Bai and Huang: neither plug nor bounded depth'"
+tag-original\t'The Tag Scheduler as in Bai and Huang: neither plug nor bounded depth'"
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand admit" -l every -d 'Take each contract\'s rate as what a job that asks all the time is to have in every interval this long, such as 1s; print the contract that it has to buy for that, and judge those' -r
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand admit" -l htbs-turn -d 'HTBS: serve one flow at most this many cost units in a row, B_max of the paper. A unit is 4 KiB, under htbs-original a request. Without it 512, and 20 under htbs-original' -r
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand admit" -l htbs-wait -d 'HTBS: keep the disk idle this long for the flow in service, T_wait of the paper, such as 10ms. Without it 10ms; 0 for never' -r

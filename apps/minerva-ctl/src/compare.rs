@@ -7,7 +7,7 @@
 use crate::figures;
 use crate::output::{self, CommandStatus};
 use crate::place;
-use crate::probe_place::{ProbePlace, weight, write_group};
+use crate::probe_groups::{ProbeGroups, weight, write_group};
 use crate::probe_reader::{ReaderJob, Reading};
 use anyhow::{Context, ensure};
 use minerva_config::Config;
@@ -76,16 +76,16 @@ pub(crate) fn run(config: &Config, roots: &Roots, request: &Request<'_>) -> anyh
     let parts = device.facts.size_bytes / 3 / HEAVY_READ_BYTES as u64 * HEAVY_READ_BYTES as u64;
     ensure!(parts > 0, "{} is too small to read from", device.name);
     let scene = Scene { device, config, part_bytes: parts, duration: request.duration };
-    let mut place = ProbePlace::open(config, roots)?;
+    let mut groups = ProbeGroups::open(config, roots)?;
     let seed = fastrand::u64(..);
-    let alone = play(&mut place, &scene, &mut arms, &in_force, (request.rounds, seed));
-    if let Some(number) = place.signal() {
-        drop(place);
+    let alone = play(&mut groups, &scene, &mut arms, &in_force, (request.rounds, seed));
+    if let Some(number) = groups.signal() {
+        drop(groups);
         eprintln!("minerva-ctl: interrupted; all is as it was");
         return Ok(CommandStatus::Signalled(number));
     }
     let alone = alone?;
-    place.close()?;
+    groups.close()?;
     if request.json {
         arms.iter().try_for_each(|arm| output::json(&line(arm, &scene, &in_force, seed)))?;
     } else {
@@ -151,11 +151,11 @@ impl Scene<'_> {
         (if index == 0 { "heavy-1" } else { "heavy-2" }, job)
     }
 
-    fn race(&self, place: &mut ProbePlace, arm: &Arm) -> anyhow::Result<Outcome> {
+    fn race(&self, groups: &mut ProbeGroups, arm: &Arm) -> anyhow::Result<Outcome> {
         let fennel = &self.config.engine.fennel;
         let shares = [fennel.share_heavy, fennel.share_heavy, fennel.share_sparing];
         let jobs = [self.heavy(0), self.heavy(1), self.light()];
-        let readings = place.race(self.device, &jobs, &|writer, index, path| {
+        let readings = groups.race(self.device, &jobs, &|writer, index, path| {
             let Some(file) = arm.weights else { return Ok(()) };
             let [text, undo] = weight(file, shares[index].get());
             write_group(writer, file, self.device.id, path, text, undo)
@@ -167,14 +167,14 @@ impl Scene<'_> {
 
 /// Plays every arm in every round; what the light reader gets alone.
 fn play(
-    place: &mut ProbePlace,
+    groups: &mut ProbeGroups,
     scene: &Scene<'_>,
     arms: &mut [Arm],
     in_force: &str,
     (rounds, seed): (u32, u64),
 ) -> anyhow::Result<Reading> {
     eprintln!("{}: the light reader alone, under {in_force}", scene.device.name);
-    let alone = place.race(scene.device, &[scene.light()], &|_, _, _| Ok(()))?;
+    let alone = groups.race(scene.device, &[scene.light()], &|_, _, _| Ok(()))?;
     let alone = alone.into_iter().next().context("the light reader told nothing")?;
     let mut random = fastrand::Rng::with_seed(seed);
     let mut current = in_force.to_owned();
@@ -185,10 +185,10 @@ fn play(
             let arm = &mut arms[index];
             eprintln!("{}: round {round} of {rounds}: {}", scene.device.name, name(arm));
             if arm.elevator != current {
-                place.write(&change(scene.device, &arm.elevator, in_force))?;
+                groups.write(&change(scene.device, &arm.elevator, in_force))?;
                 current.clone_from(&arm.elevator);
             }
-            let outcome = scene.race(place, arm)?;
+            let outcome = scene.race(groups, arm)?;
             arm.readings.push(outcome);
         }
     }

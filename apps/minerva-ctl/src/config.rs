@@ -36,7 +36,7 @@ struct ProblemLine<'a> {
 
 /// The last line of a judgement as JSON.
 #[derive(Debug, Serialize)]
-struct VerdictLine<'a> {
+struct ResultLine<'a> {
     kind: &'static str,
     file: &'a Path,
     /// The file can be used, whatever it is warned about.
@@ -70,7 +70,7 @@ fn show(file: &Path, problems: &[Problem], good: bool, json: bool) -> anyhow::Re
         }
     }
     if json {
-        output::json(&VerdictLine { kind: "verdict", file, good, problems: problems.len() })?;
+        output::json(&ResultLine { kind: "result", file, good, problems: problems.len() })?;
     } else if good {
         eprintln!("{}: good", file.display());
     }

@@ -88,9 +88,9 @@ pub(crate) fn run(request: &Request) -> anyhow::Result<CommandStatus> {
     let wanted = Wanted::of(request, &devices, &mounts)?;
     let disks: BTreeMap<DeviceId, DiskLine> =
         devices.iter().map(|(id, device)| (*id, disk_line(device, &config))).collect();
-    let shown: Vec<&DiskLine> = disks.iter().filter(|(id, _)| wanted.disk(**id)).map(|(_, line)| line).collect();
+    let shown: Vec<&DiskLine> = disks.iter().filter(|(id, _)| wanted.has_disk(**id)).map(|(_, line)| line).collect();
     let mounts: Vec<MountLine> =
-        mounts.iter().filter(|mount| wanted.mount(mount)).map(|mount| mount_line(mount, &disks)).collect();
+        mounts.iter().filter(|mount| wanted.has_mount(mount)).map(|mount| mount_line(mount, &disks)).collect();
     // Of the whole host, not of one disk.
     let hidden = if matches!(wanted, Wanted::Everything) { hidden } else { Vec::new() };
     let slices: Vec<SliceLine> = hidden.iter().map(slice_line).collect();
@@ -165,7 +165,7 @@ impl Wanted {
         Ok(Self::Mount { point: mount.mount_point.clone(), disks: mount.devices.clone() })
     }
 
-    fn disk(&self, id: DeviceId) -> bool {
+    fn has_disk(&self, id: DeviceId) -> bool {
         match self {
             Self::Everything => true,
             Self::Disk(wanted) => *wanted == id,
@@ -173,7 +173,7 @@ impl Wanted {
         }
     }
 
-    fn mount(&self, mount: &MountFacts) -> bool {
+    fn has_mount(&self, mount: &MountFacts) -> bool {
         match self {
             Self::Everything => true,
             Self::Disk(wanted) => mount.devices.contains(wanted),
@@ -183,7 +183,7 @@ impl Wanted {
 
     /// The disks that a probe would read; only one will do.
     fn probed(&self, devices: &BTreeMap<DeviceId, Device>) -> Vec<DeviceId> {
-        devices.keys().copied().filter(|id| self.disk(*id)).collect()
+        devices.keys().copied().filter(|id| self.has_disk(*id)).collect()
     }
 }
 

@@ -21,7 +21,7 @@ mod output;
 mod part;
 mod place;
 mod probe;
-mod probe_place;
+mod probe_groups;
 mod probe_reader;
 mod quantity;
 mod record;

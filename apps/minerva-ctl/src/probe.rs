@@ -3,7 +3,7 @@
 //! of them under a cap of a quarter of what it got, and its two rates are compared. Nothing is written to the disk.
 
 use crate::output::{self, CommandStatus};
-use crate::probe_place::{ProbePlace, weight, write_group};
+use crate::probe_groups::{ProbeGroups, weight, write_group};
 use crate::probe_reader::ReaderJob;
 use anyhow::bail;
 use minerva_actuate::suitability;
@@ -77,14 +77,14 @@ pub(crate) fn run(
     if region == 0 {
         bail!("{} is too small to read from", device.name);
     }
-    let mut place = ProbePlace::open(config, roots)?;
-    let raced = prove(knob, device, duration, &mut |set| race(&mut place, device, region, duration, set));
-    if let Some(number) = place.signal() {
+    let mut groups = ProbeGroups::open(config, roots)?;
+    let raced = prove(knob, device, duration, &mut |set| race(&mut groups, device, region, duration, set));
+    if let Some(number) = groups.signal() {
         eprintln!("minerva-ctl: interrupted; the probe's tenants and weights are removed");
         return Ok(CommandStatus::Signalled(number));
     }
     let (asked_ratio, bytes) = raced?;
-    place.close()?;
+    groups.close()?;
     let got_ratio = bytes[0] as f64 / (bytes[1].max(1)) as f64;
     // A disk slower than the least cap would pass whatever the knob does.
     anyhow::ensure!(asked_ratio > 1.0 / PART_NEEDED, "{} is too slow or too busy for a proof; try again", device.name);
@@ -106,7 +106,7 @@ type Knobs<'a> = (KnobFile, &'a dyn Fn(usize) -> Option<[String; 2]>);
 
 /// Lets the two readers race under these knobs; the bytes that each read.
 fn race(
-    place: &mut ProbePlace,
+    groups: &mut ProbeGroups,
     device: &Device,
     region: u64,
     duration: Duration,
@@ -123,7 +123,7 @@ fn race(
         duration_milliseconds,
     };
     let jobs = [(&*names[0], job(0)), (&*names[1], job(1))];
-    let readings = place.race(device, &jobs, &|writer, index, path| match texts(index) {
+    let readings = groups.race(device, &jobs, &|writer, index, path| match texts(index) {
         Some([text, undo]) => write_group(writer, file, device.id, path, text, undo),
         None => Ok(()),
     })?;

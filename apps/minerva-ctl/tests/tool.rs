@@ -58,7 +58,7 @@ fn a_file_is_judged_with_the_place_of_each_error() {
     let lines: Vec<serde_json::Value> =
         text(&json.stdout).lines().map(|line| serde_json::from_str(line).expect("an object")).collect();
     assert_eq!((lines[0]["line"].as_u64(), lines[0]["column"].as_u64()), (Some(3), Some(17)));
-    assert_eq!((lines[1]["kind"].as_str(), lines[1]["good"].as_bool()), (Some("verdict"), Some(false)));
+    assert_eq!((lines[1]["kind"].as_str(), lines[1]["good"].as_bool()), (Some("result"), Some(false)));
 }
 
 #[test]

@@ -29,7 +29,7 @@ impl Forgetter {
             let mut pause = LOOK;
             while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
                 // Where all that is known is in use there is no hurry.
-                let is_done = !descriptors.run_short() || forget(&tenants) == 0;
+                let is_done = !descriptors.is_short() || forget(&tenants) == 0;
                 pause = if is_done { LOOK } else { AGAIN };
             }
         };

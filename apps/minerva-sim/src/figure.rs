@@ -158,7 +158,7 @@ fn tag_inversions(profile: &Profile) -> Vec<Line> {
             runs.iter().map(|run| run.2).sum::<f64>() / count,
         )
     };
-    let seeds_own = measure(tag::Stack::Tagged(tag::tag_options(false, false)), &streams, 100);
+    let original = measure(tag::Stack::Tagged(tag::tag_options(false, false)), &streams, 100);
     let depth_alone = measure(tag::Stack::Tagged(tag::tag_options(false, true)), &streams, 100);
     let nested = measure(tag::Stack::CfqOverCfq(tag::FIG7_WEIGHTS), &tag::fig7(), 100);
     let beside_noop = tag::READ_PERCENTS.map(|percent| {
@@ -168,14 +168,14 @@ fn tag_inversions(profile: &Profile) -> Vec<Line> {
     bar.finish_and_clear();
     let mut lines = Vec::new();
     for (percent, ours, noop) in beside_noop {
-        lines.extend(tag_beside_noop(percent, ours, noop, seeds_own, depth_alone));
+        lines.extend(tag_beside_noop(percent, ours, noop, original, depth_alone));
     }
     lines.push(tag_line(
         nested.0 as f64,
         "inversions",
-        "more than 0: those of the seed's Fig. 7",
+        "more than 0: those of Fig. 7 of Bai and Huang",
         nested.0 > 0,
-        "CFQ in two guests, priorities 6, 4, 2 in both, over CFQ on the host, 100 runs; the seed saw 2 in one"
+        "CFQ in two guests, priorities 6, 4, 2 in both, over CFQ on the host, 100 runs; the paper saw 2 in one"
             .to_owned(),
     ));
     lines
@@ -184,8 +184,8 @@ fn tag_inversions(profile: &Profile) -> Vec<Line> {
 /// Of all runs of a stack: inversions, the largest error of proportion, and bytes a second on average.
 type TagRuns = (usize, f64, f64);
 
-/// Our Tag beside noop at `percent` reads. `seeds_own` are the seed's settings, `depth_alone` those without a plug.
-fn tag_beside_noop(percent: u8, ours: TagRuns, noop: TagRuns, seeds_own: TagRuns, depth_alone: TagRuns) -> [Line; 3] {
+/// Our Tag beside noop at `percent` reads. `original` are the paper's settings, `depth_alone` those without a plug.
+fn tag_beside_noop(percent: u8, ours: TagRuns, noop: TagRuns, original: TagRuns, depth_alone: TagRuns) -> [Line; 3] {
     let what = format!("{percent} % reads, 100 runs");
     [
         tag_line(
@@ -194,8 +194,8 @@ fn tag_beside_noop(percent: u8, ours: TagRuns, noop: TagRuns, seeds_own: TagRuns
             "0 in 100 seeds",
             ours.0 == 0,
             format!(
-                "{what}; noop {} of 100 x 12 pairs; reads without plug and depth (the seed's) {}",
-                noop.0, seeds_own.0
+                "{what}; noop {} of 100 x 12 pairs; reads without plug and depth (the paper's) {}",
+                noop.0, original.0
             ),
         ),
         tag_line(
@@ -236,7 +236,7 @@ fn queueing_means() -> Vec<Line> {
             goal: "at most 1 % from the closed form".to_owned(),
             met: error <= 0.01,
             detail: format!(
-                "{} at {:.0} %: {:.4} ms, by the book {:.4} ms, 3,000,000 requests",
+                "{} at {:.0} %: {:.4} ms, by formula {:.4} ms, 3,000,000 requests",
                 queue.name,
                 100.0 * queue.utilisation,
                 simulated_s * 1e3,

@@ -48,7 +48,7 @@ impl OperatorFile {
     }
 
     /// Some file changed since it was last read.
-    pub(crate) fn changed(&self) -> bool {
+    pub(crate) fn has_changed(&self) -> bool {
         stamp(&self.path) != self.seen
     }
 
@@ -120,13 +120,13 @@ mod tests {
         std::fs::write(&path, "mode = \"observe\"\n").expect("write");
         let mut file = OperatorFile::load(Some(&path), None).expect("a good file");
         assert_eq!(file.config.engine.mode, Mode::Observe);
-        assert!(!file.changed());
+        assert!(!file.has_changed());
         std::fs::write(&path, "mode = \"obsrve\" # longer\n").expect("write");
-        assert!(file.changed());
+        assert!(file.has_changed());
         let message = file.reload().expect_err("a bad file");
         assert!(message.contains("minerva.toml:1"), "{message}");
         assert_eq!((file.config.engine.mode, file.generation), (Mode::Observe, 1));
-        assert!(!file.changed());
+        assert!(!file.has_changed());
         std::fs::write(&path, "mode = \"enforce\"\n").expect("write");
         file.reload().expect("a good file");
         assert_eq!((file.config.engine.mode, file.generation), (Mode::Enforce, 2));

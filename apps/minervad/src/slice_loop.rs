@@ -120,7 +120,7 @@ impl Driver {
     /// One slice.
     fn slice(&mut self) {
         let started = boottime();
-        if self.file.changed() {
+        if self.file.has_changed() {
             drop(self.reload());
         }
         self.knobs.renew_lease(self.file.config.engine.observe.slice);

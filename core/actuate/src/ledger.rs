@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! wish -> Inspect -> stands as wished already: leaves the ledger
-//!                 -> Write -> held: verified in turns, undone in the end -> leaves the ledger
+//!                 -> Write -> held: verified by rounds, undone in the end -> leaves the ledger
 //! ```
 //!
 //! - Nothing is written before an inspection of that knob answered, and nothing that stands already is written.
@@ -44,7 +44,7 @@ pub(crate) struct Ledger {
     suspended: BTreeSet<(DeviceId, KnobFile)>,
     rules: Rules,
     slice: u64,
-    /// Where the last turn of verification ended, and the part of a knob that it left over.
+    /// Where the last round of verification ended, and the part of a knob that it left over.
     verified_last: Option<KnobKey>,
     verify_credit: u64,
     last_id: u64,
@@ -230,8 +230,8 @@ impl Ledger {
         self.keys_of(holder).any(|key| self.knobs.get(&key).is_some_and(|knob| knob.request.is_some()))
     }
 
-    /// A slice has passed: tries again what was refused, and reads again the held knobs whose turn it is.
-    pub(crate) fn turn(&mut self, slice: u64) {
+    /// A slice has passed: tries again what was refused, and reads again the held knobs that are due.
+    pub(crate) fn slice_ended(&mut self, slice: u64) {
         self.slice = slice;
         if self.stopped {
             return;

@@ -266,7 +266,7 @@ impl Actuator {
             disk.may_cap(!memory.is_high());
             disk.plan(now, config, groups, &shares, signals, ledger);
         }
-        self.ledger.turn(self.slice);
+        self.ledger.slice_ended(self.slice);
         self.tell();
     }
 

@@ -30,12 +30,12 @@ impl LowLatencyByUse {
     /// One slice of the disk, with its tenants' rows. The answer is why it is switched, if it is.
     pub(crate) fn slice<'a>(
         &mut self,
-        turns: bool,
+        rotational: bool,
         disk: &DeviceSignals,
         rows: impl Iterator<Item = &'a IoSignals>,
     ) -> Option<String> {
         let Shown { commits, large_readers, .. } = Shown::of(disk, rows);
-        let helps = if turns { commits > 0 && large_readers > 0 } else { disk.contention > 1 };
+        let helps = if rotational { commits > 0 && large_readers > 0 } else { disk.contention > 1 };
         self.against = if helps == self.is_taken { 0 } else { self.against + 1 };
         let needed = if self.is_taken { SLICES_TO_PUT_BACK } else { SLICES_TO_TAKE };
         if self.against < needed {
@@ -43,7 +43,7 @@ impl LowLatencyByUse {
         }
         let against = std::mem::take(&mut self.against);
         self.is_taken = !self.is_taken;
-        Some(match (self.is_taken, turns) {
+        Some(match (self.is_taken, rotational) {
             (true, true) => format!(
                 "is taken away: {commits} commits wait beside {large_readers} readers of large blocks, and longer with it"
             ),
@@ -87,7 +87,7 @@ mod tests {
     }
 
     /// Slices of tenants; the slices at whose end it was switched.
-    fn switched(turns: bool, slices: &[(u32, &[(u64, u64)])]) -> Vec<u32> {
+    fn switched(rotational: bool, slices: &[(u32, &[(u64, u64)])]) -> Vec<u32> {
         let (mut by_use, mut number, mut switched) = (LowLatencyByUse::default(), 0, Vec::new());
         for (count, tenants) in slices {
             let rows: Vec<IoSignals> = tenants.iter().copied().map(row).collect();
@@ -109,7 +109,7 @@ mod tests {
             };
             for _ in 0..*count {
                 number += 1;
-                if let Some(why) = by_use.slice(turns, &disk, rows.iter()) {
+                if let Some(why) = by_use.slice(rotational, &disk, rows.iter()) {
                     assert!(why.starts_with(if by_use.is_taken() { "is taken away" } else { "is put back" }), "{why}");
                     switched.push(number);
                 }

@@ -250,20 +250,20 @@ impl Steering {
 
     /// What a slice shows of the disk, before each [`Steering::plan`]; true if one of its own settings is to be switched.
     pub(crate) fn watch_use(&mut self, config: &EngineConfig, signals: &Signals, ledger: &mut Ledger) -> bool {
-        let (id, before, turns) = (self.device.id, self.by_use(), self.device.facts.rotational);
+        let (id, before, rotational) = (self.device.id, self.by_use(), self.device.facts.rotational);
         let settings = config.devices.get(&self.device.name);
         let row =
             signals.devices.binary_search_by_key(&id, |disk| disk.device).ok().map(|index| &signals.devices[index]);
         let rows = || signals.io.iter().filter(|row| row.device == id);
         // Measured on disks that turn only.
-        let strict = if !turns || !settings.is_some_and(|settings| settings.strict_guarantees_by_use) {
+        let strict = if !rotational || !settings.is_some_and(|settings| settings.strict_guarantees_by_use) {
             self.strict = StrictByUse::default();
             None
         } else {
             row.and_then(|row| self.strict.slice(row, rows()))
         };
         let low_latency = if settings.is_some_and(|settings| settings.low_latency_by_use) {
-            row.and_then(|row| self.low_latency.slice(turns, row, rows()))
+            row.and_then(|row| self.low_latency.slice(rotational, row, rows()))
         } else {
             self.low_latency = LowLatencyByUse::default();
             None

@@ -132,7 +132,7 @@ catalogue! {
     Mclock: mclock::ENTRY,
     MclockAllow: mclock::ALLOW_ENTRY,
     Tag: tag::ENTRY,
-    TagSeed: tag::SEED_ENTRY,
+    TagOriginal: tag::ORIGINAL_ENTRY,
 }
 
 impl SchedulerName {

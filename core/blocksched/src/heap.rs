@@ -84,7 +84,7 @@ impl<K: PartialOrd + Copy> IndexedHeap<K> {
         let least = match self.entries.len() {
             0 | 1 => return None,
             2 => 1,
-            _ => 1 + usize::from(self.before(2, 1)),
+            _ => 1 + usize::from(self.is_before(2, 1)),
         };
         let (key, slot) = self.entries[least];
         Some((key, slot as usize))
@@ -106,7 +106,7 @@ impl<K: PartialOrd + Copy> IndexedHeap<K> {
         self.positions.get(slot).filter(|position| **position != ABSENT).map(|position| *position as usize)
     }
 
-    fn before(&self, left: usize, right: usize) -> bool {
+    fn is_before(&self, left: usize, right: usize) -> bool {
         let (left, right) = (&self.entries[left], &self.entries[right]);
         left.0 < right.0 || (left.0 == right.0 && left.1 < right.1)
     }
@@ -118,7 +118,7 @@ impl<K: PartialOrd + Copy> IndexedHeap<K> {
     }
 
     fn sift_up(&mut self, mut position: usize) -> usize {
-        while position > 0 && self.before(position, (position - 1) / 2) {
+        while position > 0 && self.is_before(position, (position - 1) / 2) {
             self.swap(position, (position - 1) / 2);
             position = (position - 1) / 2;
         }
@@ -129,7 +129,7 @@ impl<K: PartialOrd + Copy> IndexedHeap<K> {
         loop {
             let mut least = position;
             for child in [2 * position + 1, 2 * position + 2] {
-                if child < self.entries.len() && self.before(child, least) {
+                if child < self.entries.len() && self.is_before(child, least) {
                     least = child;
                 }
             }

@@ -1,18 +1,5 @@
 //! The policies' factors joined to a share: one ordered list, multiplied for the share and collected for the explanation.
 //!
-//! | policy | says | when it has a factor |
-//! |---|---|---|
-//! | `fennel` | past use | always |
-//! | `operator` | the operator's weight | it is not 100 % |
-//! | `makespan` | batch jobs go one before the other, the shortest first | two or more use a disk that is short, and it bought no boost |
-//! | `foresight` | who is expected to be done soon goes ahead | the forecast has skill, and those of others have too |
-//! | `interleave` | the burst of one goes first while another's waits | both alternate between the disk and other work |
-//! | `boosts` | slices of high priority were bought; history does not count | a boost runs; then no operation and no level counts |
-//! | `operation` | an operation is under way: the place it began with, raised while others use the disk | it runs |
-//! | `levels` | the tenant steps back | it does |
-//! | `room` | all are raised alike, so that there is room below | somebody steps back or shares are dealt anew, and all others are heavy |
-//! | `floor` | the guard | it raises the share; never at level `idle` |
-//!
 //! A policy is a file with a type `Rule` that implements [`SharePolicy`], and a line in the list in `lib.rs` (`mod` and name).
 
 use crate::deal::{Deals, Stake};
@@ -94,13 +81,8 @@ pub(crate) struct Pair<'a> {
     pub(crate) room: u32,
     /// Absent where the share without it is asked for.
     pub(crate) floor: Option<&'a Floor>,
-    #[cfg_attr(
-        not(test),
-        expect(
-            dead_code,
-            reason = "policies that act on forecasts take them with all signals; the sample policy reads them here"
-        )
-    )]
+    // Not `expect`: the sample policy reads them here, and so may one that is added.
+    #[cfg_attr(not(test), allow(dead_code, reason = "policies that act on forecasts now take them with all signals"))]
     pub(crate) outlook: &'a Outlook,
     /// What those on the disk put in to be dealt anew.
     pub(crate) deals: &'a Deals,

@@ -304,7 +304,7 @@ impl Coordination {
         let moment = Moment {
             now,
             next_look: self.next_look(now),
-            places: (self.settings.running_max as usize).saturating_sub(running),
+            slots_free: (self.settings.running_max as usize).saturating_sub(running),
             contended: around.competitors(device) > self.settings.contention_accepted,
         };
         begin_now(moment, &waiting).into_iter().map(|index| keys[index].clone()).collect()

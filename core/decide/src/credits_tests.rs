@@ -1,4 +1,4 @@
-//! The seed's numbers, and what holds of every account.
+//! The paper's numbers, and what holds of every account.
 
 use super::{Credits, Earning};
 use minerva_model::{
@@ -25,7 +25,7 @@ fn minutes_an_hour(settings: CreditSettings, accounts: u32) -> f64 {
 
 /// Malensek et al. 2016, section 3.1: about 2.5 minutes an hour with little or no contention, 14 when four access the same disk.
 #[test]
-fn both_examples_of_the_seed_hold() {
+fn both_examples_of_the_paper_hold() {
     let settings = CreditSettings::default();
     assert!((minutes_an_hour(settings, 1) - 2.4).abs() < 1e-9);
     assert!((minutes_an_hour(settings, 5) - 14.4).abs() < 1e-9);

@@ -81,7 +81,7 @@ pub(crate) struct Neighbour {
     pub(crate) present: Present,
     /// It did not step back.
     pub(crate) forward: bool,
-    /// Nor has it the turn of a coordinated operation.
+    /// Nor has it the precedence of a coordinated operation.
     pub(crate) competes: bool,
     /// It is here and waits to begin, which makes it no reason for others to wait.
     pub(crate) waits: bool,
@@ -94,7 +94,7 @@ pub(crate) struct Around<'a> {
     pub(crate) crowd: &'a Crowd,
     pub(crate) bandwidths: &'a Bandwidths,
     pub(crate) members: &'a BTreeMap<TenantId, Member>,
-    /// The factor of the tenant's place among the groups, and the operator's weight in percent.
+    /// The factor of the tenant's group, and the operator's weight in percent.
     pub(crate) history: &'a dyn Fn(TenantId, DeviceId) -> (f64, u32),
 }
 

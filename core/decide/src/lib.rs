@@ -4,7 +4,7 @@
 //!
 //! | file | says |
 //! |---|---|
-//! | `fennel`, `past_use`, `places` | sparing tenants rise, heavy ones sink |
+//! | `fennel`, `past_use`, `group_scale` | sparing tenants rise, heavy ones sink |
 //! | `equal_part` | who holds the disk for longer than an equal part of its time |
 //! | `foresight` | who is expected to be done soon goes ahead |
 //! | `interleave` | the burst of one goes first while another's waits |
@@ -26,13 +26,14 @@
 //! | `compose` | the factors in order, multiplied |
 //! | `disk` | who competes on one disk; finds what changed |
 //! | `usage` | one history: its averages, its group, what the store has of it |
+//! | `histories` | what the store is given of them and gives back, and which are forgotten |
 //! | `keys` | which tenants share a history |
 //! | `migration` | which file of the cache's pool goes to its own disk next, and how fast |
 //!
 //! Only tenants on the same disk are compared, with everyone who is remembered there, idle or not. A tenant whom a rule
 //! excludes is measured too, so that others are not called heavy beside it, but gets no decision and counts as neutral.
 //!
-//! To add a policy: a file with a type `Rule`, and its line in the list below (docs/extending.md).
+//! To add a policy: a file with a type `Rule`, and its line in the list `policies!` below (docs/extending.md).
 
 mod adjusting;
 mod adjustments;
@@ -53,6 +54,8 @@ mod fennel;
 mod floor;
 mod floor_level;
 mod foresight;
+mod group_scale;
+mod histories;
 mod interleave;
 mod job_trace;
 mod jobs;
@@ -67,7 +70,6 @@ mod operator;
 mod part;
 mod participation;
 mod past_use;
-mod places;
 mod precedence_time;
 mod presence;
 mod queue;
@@ -88,31 +90,23 @@ pub use part::Part;
 use crate::compose::SharePolicy;
 use crate::deal::Dealing;
 use crate::disk::{Deciding, Disk, TenantTerms};
-use crate::keys::{Key, Keys};
+use crate::keys::Keys;
 use crate::participation::Participation;
 use crate::past_use::Fennel;
 use crate::stance::Stance;
-use crate::usage::{Averages, Usage};
 use minerva_model::{
-    Decision, DeviceId, Effect, EngineConfig, Finding, FindingKind, JobSettings, Nanos, Outlook, Signals, Tenant,
-    TenantHistory, TenantId, UsageAverage,
+    Decision, DeviceId, Effect, EngineConfig, Finding, JobSettings, Nanos, Outlook, Signals, Tenant, TenantHistory,
+    TenantId,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A history is stored at most once in this many slices, however fast it changes: what a crash may cost is bounded by
-/// what fits in them, and a store of 1,200 active tenants is not rewritten every second.
-const SLICES_BETWEEN_STORES: u64 = 10;
-/// No disk moves more than this; a stored average beyond it is damaged.
-const BYTES_PER_SECOND_MAX: f64 = 1e15;
-/// All of a disk's time at an operator's weight of 1 %; a stored part beyond it is damaged.
-const DISK_PART_MAX: f64 = 100.0;
-
 /// One field a policy, in the order of multiplication.
 macro_rules! policies {
     ($($(#[$attribute:meta])* $policy:ident,)+) => {
-        /// What the policies keep from slice to slice.
+        /// What the policies keep from slice to slice. Recordings made before a policy was added know nothing of it.
         #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+        #[serde(default)]
         struct Policies {
             $($(#[$attribute])* $policy: $policy::Rule,)+
         }
@@ -130,17 +124,27 @@ macro_rules! policies {
 }
 
 policies! {
+    // Past use: always has a factor.
     fennel,
+    // The operator's weight, where it is not 100 %.
     operator,
     #[cfg(test)]
     sample_policy,
+    // Batch jobs go one before the other, the shortest first, where two or more use a busy disk; not during a boost.
     makespan,
+    // Who is expected to be done soon goes ahead, where its forecast and those of others have skill.
     foresight,
+    // The burst of one goes first while another's waits, where both alternate between the disk and other work.
     interleave,
+    // A boost that was bought: past use does not count, and no operation and no level.
     boosts,
+    // An operation is under way: the group that it began with counts, raised while others use the disk.
     operation,
+    // The tenant steps back.
     levels,
+    // All are raised alike, to make room below for those that step back or for shares that are dealt anew.
     room,
+    // Raises the share to the least one; never at level `idle`.
     floor,
 }
 
@@ -228,13 +232,13 @@ impl Decider {
         }
         let mut dropped = 0;
         for history in histories {
-            if history.key == name && is_sane(history) {
+            if history.key == name && histories::is_sane(history) {
                 self.restore(tenant.id, terms, history);
             } else {
                 dropped += 1;
             }
         }
-        (dropped > 0).then(|| history_dropped(tenant, dropped)).into_iter().collect()
+        (dropped > 0).then(|| histories::dropped(tenant, dropped)).into_iter().collect()
     }
 
     /// A tenant is gone. The history of an operator's group stays, that of a cgroup goes, as the cgroup never comes back. What
@@ -376,22 +380,6 @@ impl Decider {
         })
     }
 
-    /// Histories that changed by what would matter and were not stored lately. A slice in which nobody used a disk gives none.
-    fn histories(&mut self) -> Vec<TenantHistory> {
-        // In turns, so that histories that began together are not all stored in one slice for ever.
-        let slice_number = self.slice_number;
-        self.remember(|key, usage| {
-            let its_turn = (slice_number + key as u64).is_multiple_of(SLICES_BETWEEN_STORES);
-            (its_turn || !usage.was_stored()) && usage.store_due()
-        })
-    }
-
-    /// Every history of which the store has not exactly what stands here; for the end.
-    pub fn all_histories(&mut self, now: Nanos) -> Vec<TenantHistory> {
-        self.advance(now);
-        self.remember(|_, usage| usage.store_differs())
-    }
-
     fn deciding<'a>(&'a self, device: DeviceId, policies: &'a [&'a dyn SharePolicy]) -> Deciding<'a> {
         Deciding {
             device,
@@ -403,114 +391,5 @@ impl Decider {
             floor_permille: self.floor_permille,
             dealing: self.dealing,
         }
-    }
-
-    fn remember(&mut self, due: impl Fn(Key, &Usage) -> bool) -> Vec<TenantHistory> {
-        let mut rows = Vec::new();
-        for (device, disk) in &mut self.disks {
-            for (key, usage) in disk.usages_mut() {
-                let (true, Some(group)) = (due(key, usage), usage.group) else { continue };
-                usage.stored();
-                rows.push(TenantHistory {
-                    key: self.keys.name(key).to_owned(),
-                    device: *device,
-                    usage: self.fennel.rates(usage.averages, self.now),
-                    disk_part: usage.held * self.fennel.held_scale(self.now),
-                    group,
-                    age: Nanos::ZERO,
-                });
-            }
-        }
-        rows
-    }
-
-    fn learn(&mut self, signals: &Signals) {
-        // Nearly all rows of a slice have the same length, and the gain of a length costs four transcendental functions.
-        let mut gain = (Nanos::ZERO, Averages::default());
-        let mut known: Option<(TenantId, TenantTerms)> = None;
-        for row in &signals.io {
-            if known.is_none_or(|(tenant, _)| tenant != row.tenant) {
-                let index = self.tenants.binary_search_by_key(&row.tenant, |(id, _)| *id);
-                known = index.ok().map(|index| self.tenants[index]);
-            }
-            let Some((tenant, terms)) = known else { continue };
-            if gain.0 != row.elapsed {
-                gain = (row.elapsed, self.fennel.gain(self.now, row.elapsed));
-            }
-            let disk = self.disks.entry(row.device).or_default();
-            let used = self.fennel.used(row, terms.weight());
-            let active = row.active.then_some((self.slice_number, self.now));
-            disk.learn(tenant, terms, active, used, gain.1);
-        }
-    }
-
-    fn restore(&mut self, tenant: TenantId, terms: TenantTerms, history: &TenantHistory) {
-        let averages = self.fennel.averages(history.usage, history.age, self.now);
-        let held = self.fennel.held(history.disk_part, history.age, self.now);
-        let group = self.fennel.known_group(history.group);
-        let disk = self.disks.entry(history.device).or_default();
-        let usage = disk.usage_mut(terms.key);
-        if usage.group.is_none() && usage.averages == Averages::default() {
-            *usage = Usage::restored(averages, held, terms.weight(), group);
-        }
-        disk.claim(tenant, terms);
-    }
-
-    fn leave(&mut self, key: Key) {
-        if self.keys.leave(key) {
-            self.disks.values_mut().for_each(|disk| disk.drop_usage(key));
-        }
-    }
-
-    fn rebase(&mut self) {
-        let factors = self.fennel.rebase(self.now);
-        for disk in self.disks.values_mut() {
-            disk.usages_mut().for_each(|(_, usage)| usage.convert(factors));
-        }
-    }
-
-    /// Groups without members whose use has decayed to less than a byte a second, so that names which come and go do not
-    /// pile up.
-    fn forget_orphans(&mut self) {
-        for key in self.keys.orphans() {
-            let faded = self.disks.values().all(|disk| {
-                let rates = self.fennel.rates(disk.usage(key).averages, self.now);
-                rates.recent_bytes_per_second.max(rates.long_term_bytes_per_second) < 1.0
-            });
-            if faded {
-                self.keys.forget(key);
-                self.disks.values_mut().for_each(|disk| disk.drop_usage(key));
-            }
-        }
-    }
-
-    /// Time does not go back here, whatever the driver's clock says, and a leap of days, as after a suspension, is no more
-    /// than a new epoch.
-    fn advance(&mut self, now: Nanos) {
-        self.now = self.now.max(now);
-        if self.fennel.rebase_due(self.now) {
-            self.rebase();
-            self.forget_orphans();
-        }
-    }
-}
-
-fn is_sane(history: &TenantHistory) -> bool {
-    let UsageAverage { recent_bytes_per_second, long_term_bytes_per_second } = history.usage;
-    let rates = [recent_bytes_per_second, long_term_bytes_per_second];
-    rates.iter().all(|rate| (0.0..=BYTES_PER_SECOND_MAX).contains(rate))
-        && (0.0..=DISK_PART_MAX).contains(&history.disk_part)
-}
-
-fn history_dropped(tenant: &Tenant, rows: usize) -> Finding {
-    Finding {
-        kind: FindingKind::HistoryDropped,
-        device: None,
-        tenant: Some(tenant.id),
-        message: format!(
-            "{rows} remembered rows of {} belong to another tenant or hold no sane number. They are ignored, and its use \
-             is learned afresh. If this comes again, the store is damaged: move it away and restart.",
-            tenant.name
-        ),
     }
 }

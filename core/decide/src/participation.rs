@@ -24,7 +24,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A purchase that waits for its commit.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Buying {
+pub(crate) struct PendingPurchase {
     pub(crate) tenant: TenantId,
     pub(crate) boost: Boost,
 }
@@ -40,7 +40,8 @@ pub(crate) struct Participation {
     pub(crate) members: BTreeMap<TenantId, Member>,
     /// How many members an account has: those of one group, or of what was delegated to one user.
     sharers: BTreeMap<String, u32>,
-    pub(crate) buying: BTreeMap<EntryNumber, Buying>,
+    #[serde(alias = "buying")]
+    pub(crate) purchases_under_way: BTreeMap<EntryNumber, PendingPurchase>,
     pub(crate) adjusting: Adjusting,
     pub(crate) answers: Answers,
     pub(crate) enforces: bool,
@@ -142,7 +143,7 @@ impl Participation {
         self.boosts.tenant_gone(tenant);
         self.coordination.tenant_gone(tenant);
         self.answers.tenant_gone(tenant);
-        self.buying.retain(|_, buying| buying.tenant != tenant);
+        self.purchases_under_way.retain(|_, purchase| purchase.tenant != tenant);
         self.adjusting.tenant_gone(tenant);
         let member = self.members.remove(&tenant)?;
         self.leave_account(&member);
@@ -251,15 +252,17 @@ impl Participation {
         if let Some(answer) = self.adjusting.committed(number, fresh) {
             return (vec![answer], None);
         }
-        let Some(buying) = self.buying.remove(&number).filter(|_| bought) else { return (Vec::new(), None) };
-        let (tenant, id) = (buying.tenant, buying.boost.request.clone());
-        if known.is_some_and(|known| !fresh && !known.is_of(buying.boost.slices_left, buying.boost.device)) {
+        let Some(purchase) = self.purchases_under_way.remove(&number).filter(|_| bought) else {
+            return (Vec::new(), None);
+        };
+        let (tenant, id) = (purchase.tenant, purchase.boost.request.clone());
+        if known.is_some_and(|known| !fresh && !known.is_of(purchase.boost.slices_left, purchase.boost.device)) {
             self.answers.forget(tenant, &id);
             return (vec![key_reused(tenant, &id)], None);
         }
         let mut effects = Vec::new();
         if fresh {
-            self.boosts.add(tenant, buying.boost);
+            self.boosts.add(tenant, purchase.boost);
             effects.extend(self.declaration(tenant).map(Effect::Declare));
         }
         effects.push(Effect::Granted(Granted { id, tenant, grant: Grant::Now }));
@@ -273,7 +276,7 @@ impl Participation {
         if let Some(answer) = self.adjusting.failed(number, detail) {
             return Some(answer);
         }
-        let Buying { tenant, boost } = self.buying.remove(&number)?;
+        let PendingPurchase { tenant, boost } = self.purchases_under_way.remove(&number)?;
         self.answers.forget(tenant, &boost.request);
         let message = format!(
             "The purchase could not be written to the ledger: {detail}. Nothing was spent; send it again, under the same \

@@ -8,7 +8,7 @@
 //! What a tenant uses counts per operator's weight: one that may have eight times as much is as sparing with eight times
 //! the bytes. Otherwise history would undo what the operator ordered.
 //!
-//! `group = floor(max(place(recent / heaviest recent), weight * place(long / heaviest long)))`, at most `groups - 1` (`places`).
+//! `group = floor(max(position(recent / heaviest recent), weight * position(long / heaviest long)))`, at most `groups - 1` (`group_scale`).
 //!
 //! Where disk time is counted, who holds more than an equal part of it is at least in the group that follows from that (`equal_part`).
 //!
@@ -19,7 +19,7 @@
 //! needs.
 
 use crate::equal_part::{self, Everyone};
-use crate::places::place;
+use crate::group_scale::position;
 use crate::usage::{Averages, Usage, Used};
 use minerva_model::{CountedUse, FennelSettings, IoSignals, Nanos, Reason, UsageAverage};
 use serde::{Deserialize, Serialize};
@@ -108,7 +108,7 @@ impl Fennel {
     }
 
     /// Whether the scale has grown so far that [`Fennel::rebase`] is due.
-    pub(crate) fn rebase_due(&self, now: Nanos) -> bool {
+    pub(crate) fn needs_rebase(&self, now: Nanos) -> bool {
         self.recent.exponent(now).max(self.long_term.exponent(now)) > REBASE_AT_EXPONENT
     }
 
@@ -188,9 +188,9 @@ impl Fennel {
     /// The place among the groups, from 0, and what put it there.
     fn place(&self, usage: &Usage, yardstick: &Yardstick) -> (f64, By) {
         let (averages, Yardstick { heaviest, equal_part, held_scale }) = (usage.counted(), yardstick);
-        let FennelSettings { places, groups, long_term_weight, .. } = self.settings;
-        let recent = place(places, groups, averages.recent / heaviest.recent, 1.0);
-        let long_term = place(places, groups, averages.long_term / heaviest.long_term, long_term_weight);
+        let FennelSettings { group_scale, groups, long_term_weight, .. } = self.settings;
+        let recent = position(group_scale, groups, averages.recent / heaviest.recent, 1.0);
+        let long_term = position(group_scale, groups, averages.long_term / heaviest.long_term, long_term_weight);
         let place = recent.max(long_term);
         let held = usage.counted_held() * held_scale;
         match equal_part.map(|equal| equal_part::place(groups, held, equal)) {
@@ -342,10 +342,10 @@ mod tests {
         let mut usage = Usage::default();
         usage.add(used(5e6), fennel.gain(Nanos::from_secs(2_990), Nanos::from_secs(5)));
         let before = fennel.rates(usage.averages, now);
-        assert!(fennel.rebase_due(now));
+        assert!(fennel.needs_rebase(now));
         let factors = fennel.rebase(now);
         usage.convert(factors);
-        assert!(!fennel.rebase_due(now));
+        assert!(!fennel.needs_rebase(now));
         let after = fennel.rates(usage.averages, now);
         assert!((before.recent_bytes_per_second / after.recent_bytes_per_second - 1.0).abs() < 1e-9);
         assert!((before.long_term_bytes_per_second / after.long_term_bytes_per_second - 1.0).abs() < 1e-9);

@@ -27,20 +27,20 @@ pub(crate) struct Moment {
     /// When this is looked at again, at the latest.
     pub(crate) next_look: Nanos,
     /// Operations that may begin beside those under way.
-    pub(crate) places: usize,
+    pub(crate) slots_free: usize,
     /// Others are on the disk.
     pub(crate) contended: bool,
 }
 
-/// The places in `waiting` of those that begin now, in the order in which they do.
+/// The indices in `waiting` of those that begin now, in the order in which they do.
 pub(crate) fn begin_now(moment: Moment, waiting: &[Waiting]) -> Vec<usize> {
     let mut left: Vec<usize> = (0..waiting.len()).collect();
     left.sort_by_key(|index| rank_of(waiting, *index));
     let mut begin: Vec<usize> =
         left.iter().copied().filter(|index| waiting[*index].latest_start < moment.next_look).collect();
     left.retain(|index| !begin.contains(index));
-    while begin.len() < moment.places && !left.is_empty() {
-        if moment.contended && !pressed(moment.next_look, waiting, &left) {
+    while begin.len() < moment.slots_free && !left.is_empty() {
+        if moment.contended && !is_pressed(moment.next_look, waiting, &left) {
             break;
         }
         let position = next(moment.now, waiting, &left);
@@ -53,7 +53,7 @@ pub(crate) fn begin_now(moment: Moment, waiting: &[Waiting]) -> Vec<usize> {
 pub(crate) fn can_wait(next_look: Nanos, waiting: &[Waiting]) -> bool {
     let mut left: Vec<usize> = (0..waiting.len()).collect();
     left.sort_by_key(|index| rank_of(waiting, *index));
-    !pressed(next_look, waiting, &left)
+    !is_pressed(next_look, waiting, &left)
 }
 
 /// By latest start, and of equal ones whoever asked first.
@@ -62,7 +62,7 @@ fn rank_of(waiting: &[Waiting], index: usize) -> (Nanos, Nanos, usize) {
 }
 
 /// One of them would be late if the first began at `start`. `left` is sorted by latest start.
-fn pressed(start: Nanos, waiting: &[Waiting], left: &[usize]) -> bool {
+fn is_pressed(start: Nanos, waiting: &[Waiting], left: &[usize]) -> bool {
     let mut at = start;
     left.iter().any(|index| {
         let late = at > waiting[*index].latest_start;
@@ -85,7 +85,7 @@ fn next(now: Nanos, waiting: &[Waiting], left: &[usize]) -> usize {
         }
     }
     let others: Vec<usize> = left.iter().copied().filter(|index| *index != left[best]).collect();
-    if pressed(now + waiting[left[best]].estimate, waiting, &others) { 0 } else { best }
+    if is_pressed(now + waiting[left[best]].estimate, waiting, &others) { 0 } else { best }
 }
 
 #[cfg(test)]
@@ -101,8 +101,8 @@ mod tests {
         }
     }
 
-    fn moment(now: u64, places: usize, contended: bool) -> Moment {
-        Moment { now: Nanos::from_secs(now), next_look: Nanos::from_secs(now + 1), places, contended }
+    fn moment(now: u64, slots_free: usize, contended: bool) -> Moment {
+        Moment { now: Nanos::from_secs(now), next_look: Nanos::from_secs(now + 1), slots_free, contended }
     }
 
     #[test]

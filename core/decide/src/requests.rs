@@ -5,7 +5,7 @@ use crate::answers::key_reused;
 use crate::coordination::OperationKey;
 use crate::crowd::Around;
 use crate::operation::Stage;
-use crate::participation::{Buying, Participation};
+use crate::participation::{Participation, PendingPurchase};
 use minerva_model::{
     Boost, Deadline, DeviceId, Effect, Grant, Granted, Lifetime, Nanos, Operation, Purchase, RefusalKind, Refused,
     RequestId, Role, TenantId, TenantRequest, Wish,
@@ -248,7 +248,7 @@ impl Participation {
             (RefusalKind::NotEnoughCredits, text)
         })?;
         let boost = Boost { request: request.id.clone(), device, slices_left: slices };
-        self.buying.insert(entry.number, Buying { tenant: request.tenant, boost });
+        self.purchases_under_way.insert(entry.number, PendingPurchase { tenant: request.tenant, boost });
         Ok(Effect::Ledger(entry))
     }
 

@@ -100,7 +100,7 @@ impl Usage {
 
     /// Whether the store should learn of this history: it was never told, or what it has is off by what would matter after
     /// a restart. An idle history ages in the store as it does here, so it is not.
-    pub(crate) fn store_due(&self) -> bool {
+    pub(crate) fn needs_storing(&self) -> bool {
         let Some(group) = self.group else { return false };
         let Some(stored) = &self.stored else { return true };
         let differs = |value: f64, stored: f64| (value - stored).abs() > STORE_AGAIN_AT * stored;
@@ -111,7 +111,7 @@ impl Usage {
     }
 
     /// Whether the store has not exactly this.
-    pub(crate) fn store_differs(&self) -> bool {
+    pub(crate) fn differs_from_stored(&self) -> bool {
         let stored = self.stored.map(|stored| (stored.averages, stored.held, Some(stored.group)));
         self.group.is_some() && stored != Some((self.averages, self.held, self.group))
     }
@@ -136,14 +136,14 @@ mod tests {
     #[test]
     fn an_idle_history_is_stored_once() {
         let mut one = Usage { averages: Averages { recent: 3.0, long_term: 0.1 }, ..Usage::default() };
-        assert!(!one.store_due(), "no group, no history");
+        assert!(!one.needs_storing(), "no group, no history");
         one.group = Some(4);
-        assert!(one.store_due() && !one.was_stored());
+        assert!(one.needs_storing() && !one.was_stored());
         one.stored();
-        assert!(!one.store_due() && !one.store_differs());
+        assert!(!one.needs_storing() && !one.differs_from_stored());
         one.averages.recent *= 1.04;
-        assert!(!one.store_due() && one.store_differs());
+        assert!(!one.needs_storing() && one.differs_from_stored());
         one.averages.recent *= 1.02;
-        assert!(one.store_due());
+        assert!(one.needs_storing());
     }
 }

@@ -22,7 +22,7 @@ fn operation(bytes: u64, begin_within: Nanos, now: Nanos) -> Wish {
     Wish::Coordinate(Operation { device: DISK, access: AccessKind::SequentialRead, bytes, deadline }.into())
 }
 
-fn has_its_turn(world: &World, tenant: u64) -> bool {
+fn has_precedence(world: &World, tenant: u64) -> bool {
     let decision = world.decider.decision(TenantId(tenant), DISK);
     decision.is_some_and(|decision| decision.factors.iter().any(|factor| factor.policy == PolicyName::COORDINATION))
 }
@@ -37,19 +37,19 @@ fn a_huge_operation_is_ahead_for_a_minute_and_then_as_everyone() {
     let mut world = world(&[ENDLESS; 3]);
     world.ask(0, operation(4 << 40, Nanos(1), Nanos::ZERO));
     let none = BTreeMap::new();
-    let mut turn = 0;
+    let mut slices_ahead = 0;
     for _ in 0..70 {
         world.slice(&none);
-        turn += u32::from(has_its_turn(&world, 0));
+        slices_ahead += u32::from(has_precedence(&world, 0));
     }
     // A minute, and what is given back meanwhile.
-    assert!((55..=67).contains(&turn), "{turn} slices");
+    assert!((55..=67).contains(&slices_ahead), "{slices_ahead} slices");
     let before = [0, 1, 2].map(|tenant| moved(&world, tenant));
     for _ in 0..600 {
         world.slice(&none);
-        turn += u32::from(has_its_turn(&world, 0));
+        slices_ahead += u32::from(has_precedence(&world, 0));
     }
-    assert!(turn <= 67, "a turn that was lost does not come back");
+    assert!(slices_ahead <= 67, "precedence that was lost does not come back");
     let after = [0, 1, 2].map(|tenant| moved(&world, tenant) - before[tenant]);
     assert!(after[0] <= 1.05 * after[1] && after[0] <= 1.05 * after[2], "{after:?}");
 }
@@ -89,7 +89,7 @@ fn operations_back_to_back_are_ahead_for_a_tenth_of_the_time() {
                 asked_for = moved(&world, 0) + bytes as f64;
                 under_way = Some(world.ask(0, operation(bytes, Nanos(1), world.now)));
             }
-            turns += u32::from(has_its_turn(&world, 0));
+            turns += u32::from(has_precedence(&world, 0));
             world.slice(&none);
         }
         assert!(turns <= 60 + 360 + 10, "{turns} slices of 3,600");

@@ -17,7 +17,7 @@ enum Role {
     Coordinates,
 }
 
-const SEED_SIZES: [f64; 4] = [200e6, 500e6, 3e9, 12e9];
+const PAPER_SIZES: [f64; 4] = [200e6, 500e6, 3e9, 12e9];
 const SEED_ROLES: [Role; 4] = [Role::Silent, Role::Coordinates, Role::Silent, Role::StepsBack];
 
 /// How a scene is played.
@@ -89,7 +89,7 @@ fn shorter_percent(sizes: &[f64], done: &[f64]) -> Vec<f64> {
 }
 
 #[test]
-fn the_scene_of_the_seed_gains_more_than_the_seed() {
+fn the_scene_of_the_paper_gains_more_than_the_paper() {
     for seed in 0..20 {
         let begin = Play::new(Deadline::StartBefore, seed);
         // The paper's I/O times: 29, 38, 13 and 1 % shorter. What was asked for: 40, 40, 30 and -3. Whoever says nothing is spared, at
@@ -97,7 +97,7 @@ fn the_scene_of_the_seed_gains_more_than_the_seed() {
         let table =
             [(begin, [40.0, 35.0, 30.0, -3.0]), (Play { spares_silent: false, ..begin }, [40.0, 39.9, 30.0, -3.0])];
         for (play, goals) in table {
-            let shorter = shorter_percent(&SEED_SIZES, &run(&SEED_SIZES, &SEED_ROLES, play));
+            let shorter = shorter_percent(&PAPER_SIZES, &run(&PAPER_SIZES, &SEED_ROLES, play));
             println!("seed {seed}, spared {}: begun before: {shorter:.0?} % shorter", play.spares_silent);
             // Where the disk deals exactly the goals are met; a tenth of jitter either way may cost a slice.
             let slack = if seed == 0 { 0.0 } else { 5.0 };
@@ -105,10 +105,10 @@ fn the_scene_of_the_seed_gains_more_than_the_seed() {
             assert!(shorter.iter().zip(goals).all(|(shorter, goal)| *shorter >= goal), "{shorter:?}");
         }
         let done = Play::new(Deadline::DoneBefore, seed);
-        let strict = run(&SEED_SIZES, &SEED_ROLES, Play { spares_silent: false, ..done });
-        println!("seed {seed}, not spared: done before: {:.0?} % shorter", shorter_percent(&SEED_SIZES, &strict));
+        let strict = run(&PAPER_SIZES, &SEED_ROLES, Play { spares_silent: false, ..done });
+        println!("seed {seed}, not spared: done before: {:.0?} % shorter", shorter_percent(&PAPER_SIZES, &strict));
         assert!(strict[1] <= 21.0, "done by its deadline: {strict:?}");
-        let shorter = shorter_percent(&SEED_SIZES, &run(&SEED_SIZES, &SEED_ROLES, done));
+        let shorter = shorter_percent(&PAPER_SIZES, &run(&PAPER_SIZES, &SEED_ROLES, done));
         println!("seed {seed}, spared: done before: {shorter:.0?} % shorter");
         assert!(shorter[0] >= -5.0 && shorter[1] >= 25.0 && shorter[2] >= 30.0 && shorter[3] >= -3.0, "{shorter:?}");
     }
@@ -119,8 +119,8 @@ fn the_scene_of_the_seed_gains_more_than_the_seed() {
 fn where_the_long_are_known_everybody_gains_what_was_first_asked_for() {
     for level in [Level::Low, Level::Lowest] {
         let play = Play { level, known_for: 60, ..Play::new(Deadline::DoneBefore, 0) };
-        let done = run(&SEED_SIZES, &SEED_ROLES, play);
-        let shorter = shorter_percent(&SEED_SIZES, &done);
+        let done = run(&PAPER_SIZES, &SEED_ROLES, play);
+        let shorter = shorter_percent(&PAPER_SIZES, &done);
         println!("known, spared, {level:?}: done before: {shorter:.0?} % shorter, after {done:.1?} s");
         // At `lowest` there is more to share out, of which the operation takes the most: the first gains less.
         let goals = [if level == Level::Low { 40.0 } else { 15.0 }, 40.0, 30.0, -3.0];
@@ -133,8 +133,8 @@ fn where_the_long_are_known_everybody_gains_what_was_first_asked_for() {
 /// Nothing tells two silent tenants apart that begin together. So they get alike, and when the shorter ends the longer has had as much.
 #[test]
 fn no_schedule_that_treats_two_newcomers_alike_does_what_was_first_asked_for() {
-    let [short, coordinated, ..] = SEED_SIZES;
-    let alone = equal(&SEED_SIZES);
+    let [short, coordinated, ..] = PAPER_SIZES;
+    let alone = equal(&PAPER_SIZES);
     // Both the short one and the operation done, in whatever order: the operation in time means that the short one loses an eighth, the
     // short one spared that the operation is late.
     let both_done = (2.0 * short + coordinated) / 42e6;
@@ -150,7 +150,7 @@ fn drawn(tenants: usize, seed: u64) -> (Vec<Role>, Vec<f64>) {
         (random >> 40) as f64 / (1_u64 << 24) as f64
     };
     let mut roles: Vec<Role> = (0..tenants).map(|index| SEED_ROLES[index % 4]).collect();
-    let mut sizes: Vec<f64> = (0..tenants).map(|index| SEED_SIZES[index % 4] * (0.5 + next())).collect();
+    let mut sizes: Vec<f64> = (0..tenants).map(|index| PAPER_SIZES[index % 4] * (0.5 + next())).collect();
     let by = (next() * tenants as f64) as usize;
     roles.rotate_left(by);
     sizes.rotate_left(by);
@@ -216,16 +216,16 @@ fn spare_of_any_schedule(sizes: &[f64], due: &[f64]) -> f64 {
 /// The paper's wording first: 40, 40 and 30 % shorter, who steps back at most 3 % longer, the one with a deadline *done* within 20 s.
 #[test]
 fn some_schedule_can_do_what_the_scene_was_first_asked_for() {
-    let alone = equal(&SEED_SIZES);
+    let alone = equal(&PAPER_SIZES);
     let first_asked: Vec<f64> = [0.6, 0.6, 0.7, 1.03].iter().zip(&alone).map(|(part, alone)| part * alone).collect();
     let due = [first_asked[0], first_asked[1].min(20.0), first_asked[2], first_asked[3]];
     // The last has nothing to spare but its 3 %; before it a sixth of the disk may go to whoever only steps back.
-    let spare = spare_of_any_schedule(&SEED_SIZES, &due);
-    let before_last = spare_of_any_schedule(&SEED_SIZES[..3], &due[..3]);
+    let spare = spare_of_any_schedule(&PAPER_SIZES, &due);
+    let before_last = spare_of_any_schedule(&PAPER_SIZES[..3], &due[..3]);
     assert!((0.02..0.04).contains(&spare) && (0.16..0.18).contains(&before_last), "{spare} {before_last}");
     // Shortest first is the best for each, and for all.
     let mut moved = 0.0;
-    let best: Vec<f64> = SEED_SIZES
+    let best: Vec<f64> = PAPER_SIZES
         .iter()
         .map(|size| {
             moved += size;
@@ -234,11 +234,11 @@ fn some_schedule_can_do_what_the_scene_was_first_asked_for() {
         .collect();
     println!(
         "the best of any schedule: {:.0?} % shorter, done after {best:.1?} s",
-        shorter_percent(&SEED_SIZES, &best)
+        shorter_percent(&PAPER_SIZES, &best)
     );
-    let shorter: Vec<i64> = shorter_percent(&SEED_SIZES, &best).iter().map(|percent| percent.round() as i64).collect();
+    let shorter: Vec<i64> = shorter_percent(&PAPER_SIZES, &best).iter().map(|percent| percent.round() as i64).collect();
     assert_eq!(shorter, [75, 59, 45, 0]);
     // What is too much to ask: the one with a deadline done before the first, and the first still sooner than with equal weights by 40 %.
     let too_much = [due[0], 11.9, due[2], due[3]];
-    assert!(spare_of_any_schedule(&SEED_SIZES, &too_much) < 0.0);
+    assert!(spare_of_any_schedule(&PAPER_SIZES, &too_much) < 0.0);
 }

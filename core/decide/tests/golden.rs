@@ -26,9 +26,9 @@ use expect_test::{ExpectFile, expect_file};
 use minerva_decide::{DecideInput, Decided, Decider};
 use minerva_model::{
     AccessKind, Burst, CgroupRef, CountedUse, CreditLot, Deadline, Decision, DeviceId, Effect, EngineConfig, Forecast,
-    Granted, Horizon, Interval, IoCounters, IoSignals, JobSettings, LedgerEntry, Level, Lifetime, MicroCredits, Mode,
-    Nanos, Operation, Outlook, PHASES, Phases, Places, Recalled, RequestId, Signals, Tenant, TenantHistory, TenantId,
-    TenantKind, TenantRequest, Wish,
+    Granted, GroupScale, Horizon, Interval, IoCounters, IoSignals, JobSettings, LedgerEntry, Level, Lifetime,
+    MicroCredits, Mode, Nanos, Operation, Outlook, PHASES, Phases, Recalled, RequestId, Signals, Tenant, TenantHistory,
+    TenantId, TenantKind, TenantRequest, Wish,
 };
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -107,7 +107,7 @@ impl Script {
             match key {
                 "floor" => self.config.fennel.floor_permille = value.parse().unwrap(),
                 "use" if value == "bytes" => self.config.fennel.counted = CountedUse::Bytes,
-                "places" if value == "decades" => self.config.fennel.places = Places::Decades,
+                "group_scale" if value == "decades" => self.config.fennel.group_scale = GroupScale::Decades,
                 "groups" => self.config.fennel.groups = value.parse().unwrap(),
                 "waiting" => self.config.forecast.waiting_take_part = value == "take-part",
                 "sessions" => self.config.forecast.sessions_are_no_past = value == "no-past",

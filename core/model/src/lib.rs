@@ -92,8 +92,8 @@ pub use served_report::{
     ServerReport,
 };
 pub use settings::{
-    ActuationSettings, CountedUse, DeviceSettings, EngineConfig, FennelSettings, MakespanSettings, Mode,
-    ObserveSettings, Places,
+    ActuationSettings, CountedUse, DeviceSettings, EngineConfig, FennelSettings, GroupScale, MakespanSettings, Mode,
+    ObserveSettings,
 };
 pub use share::Share;
 pub use signals::{DeviceSignals, IoSignals, PressureSignals, Signals, SpaceSignals, UsageSignals};

@@ -95,10 +95,10 @@ impl CountedUse {
     }
 }
 
-/// How use becomes a place among the priority groups.
+/// How use becomes a position among the priority groups.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Places {
+pub enum GroupScale {
     /// In proportion to the use against the heaviest. Recordings that do not say were made with it.
     #[default]
     Linear,
@@ -106,7 +106,7 @@ pub enum Places {
     Decades,
 }
 
-impl Places {
+impl GroupScale {
     /// Both.
     pub const ALL: [Self; 2] = [Self::Linear, Self::Decades];
 
@@ -125,16 +125,16 @@ pub struct FennelSettings {
     /// What makes heavy.
     #[serde(default)]
     pub counted: CountedUse,
-    /// How use becomes a place.
-    #[serde(default)]
-    pub places: Places,
-    /// Priority groups; the seed has ten.
+    /// How use becomes a position.
+    #[serde(default, alias = "places")]
+    pub group_scale: GroupScale,
+    /// Priority groups; the paper has ten.
     pub groups: u8,
     /// Half-life of the recent average.
     pub recent_half_life: Nanos,
     /// Half-life of the long-term average.
     pub long_term_half_life: Nanos,
-    /// How much the long-term place counts against the recent one, 0 to 1.
+    /// How much the long-term position counts against the recent one, 0 to 1.
     pub long_term_weight: f64,
     /// Share of the most sparing group. New tenants start in it.
     pub share_sparing: Share,
@@ -153,7 +153,7 @@ impl Default for FennelSettings {
     fn default() -> Self {
         Self {
             counted: CountedUse::DiskTime,
-            places: Places::Linear,
+            group_scale: GroupScale::Linear,
             groups: 10,
             recent_half_life: Nanos::from_secs(60),
             long_term_half_life: Nanos::from_secs(6 * 3600),

@@ -56,7 +56,7 @@ fn store_bytes_after(tenants: u64, directory: &Path) -> u64 {
         }
         flush_whole(&mut memory);
     }
-    assert!(memory.declared.is_empty() && memory.buying.is_empty() && memory.learnt.is_empty());
+    assert!(memory.declared.is_empty() && memory.purchases_under_way.is_empty() && memory.learnt.is_empty());
     memory.look_for_store();
     let last = tenant(tenants - 1);
     memory.close();

@@ -10,13 +10,15 @@ mod churn_tests;
 mod jobs;
 mod metrics;
 mod models;
+mod questions;
 mod thread;
 
 pub use jobs::Kept;
 pub use metrics::StoreMetrics;
 pub use models::Models;
+pub use questions::Questions;
 
-use jobs::{Acknowledged, Batch, ClaimCommit, Commits, Entered, Job, Look};
+use jobs::{Acknowledged, Batch, ClaimCommit, Commits, Entered, Job};
 use minerva_model::{
     AccessKind, BackgroundId, Boost, Declaration, DeviceId, Event, LearntBandwidth, LedgerEntry, Nanos, Recalled,
     Tenant, TenantHistory,
@@ -32,7 +34,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use thread::Keeper;
-use tokio::sync::oneshot;
 
 /// Batches and questions that may wait for the store.
 const QUEUE_LENGTH: usize = 64;
@@ -59,39 +60,6 @@ pub type Wake = Box<dyn Fn() + Send>;
 #[error("failed to start the store's thread")]
 pub struct NotStarted(#[source] std::io::Error);
 
-/// Asks the store's thread from other threads.
-#[derive(Clone, Debug)]
-pub struct Questions(SyncSender<Job>);
-
-impl Questions {
-    /// Looks something up; the error is a sentence.
-    pub async fn look<T: Send + 'static>(
-        &self,
-        look: impl FnOnce(&Store) -> Result<T, StoreError> + Send + 'static,
-    ) -> Result<T, String> {
-        let (answer, answered) = oneshot::channel();
-        // The asker may have hung up.
-        self.look_then(look, move |found| drop(answer.send(found)));
-        answered.await.map_err(|_| "the daemon is stopping".to_owned())?
-    }
-
-    /// The same, and hands what was found to a function.
-    pub fn look_then<T>(
-        &self,
-        look: impl FnOnce(&Store) -> Result<T, StoreError> + Send + 'static,
-        then: impl FnOnce(Result<T, String>) + Send + 'static,
-    ) {
-        let look: Look = Box::new(move |store| {
-            then(store.map_err(str::to_owned).and_then(|store| look(store).map_err(|error| in_full(&error))));
-        });
-        match self.0.try_send(Job::Look(look)) {
-            Err(TrySendError::Full(Job::Look(look))) => look(Err("the store is too slow now, ask again in a second")),
-            Err(TrySendError::Disconnected(Job::Look(look))) => look(Err("the daemon is stopping")),
-            _ => {}
-        }
-    }
-}
-
 /// The loop's end of the store.
 pub struct Memory {
     queue: SyncSender<Job>,
@@ -103,7 +71,7 @@ pub struct Memory {
     last_claim: u64,
     /// Declarations that wait for a purchase under way, and for how many: stored before it, they would come without its boost
     /// after it.
-    buying: BTreeMap<String, u32>,
+    purchases_under_way: BTreeMap<String, u32>,
     acknowledgements: Receiver<Acknowledged>,
     /// What the engine declared last in this run, by key, and learnt, for an engine that is begun anew.
     declared: BTreeMap<String, Declaration>,
@@ -155,7 +123,7 @@ impl Memory {
             commits: Commits::default(),
             under_way: 0,
             last_claim: 0,
-            buying: BTreeMap::new(),
+            purchases_under_way: BTreeMap::new(),
             acknowledgements,
             declared: BTreeMap::new(),
             learnt: BTreeMap::new(),
@@ -172,7 +140,7 @@ impl Memory {
 
     /// For others to ask.
     pub fn questions(&self) -> Questions {
-        Questions(self.queue.clone())
+        Questions::new(self.queue.clone())
     }
 
     /// What is remembered of a tenant; what cannot be read is as if it had never been.
@@ -314,7 +282,7 @@ impl Memory {
     /// declaration that is to have it.
     pub fn post(&mut self, entry: LedgerEntry, boost: Option<(String, Boost)>) {
         if let Some((key, _)) = &boost {
-            *self.buying.entry(key.clone()).or_default() += 1;
+            *self.purchases_under_way.entry(key.clone()).or_default() += 1;
         }
         self.under_way += 1;
         self.commits.postings.push(Posting { entry, boost });
@@ -344,11 +312,11 @@ impl Memory {
                 }
             };
             if let Some((key, _)) = &posting.boost
-                && let Some(count) = self.buying.get_mut(key)
+                && let Some(count) = self.purchases_under_way.get_mut(key)
             {
                 *count -= 1;
                 if *count == 0 {
-                    self.buying.remove(key);
+                    self.purchases_under_way.remove(key);
                 }
             }
             let entry = posting.entry.number;
@@ -374,7 +342,7 @@ impl Memory {
             return;
         }
         let mut batch = std::mem::take(&mut self.pending);
-        for key in self.buying.keys() {
+        for key in self.purchases_under_way.keys() {
             self.pending.declarations.extend(batch.declarations.remove_entry(key));
         }
         let sent = self.queue.try_send(Job::Keep(Box::new(batch)));
@@ -405,7 +373,7 @@ impl Memory {
         let commits = std::mem::take(&mut self.commits);
         let mut last = std::mem::take(&mut self.pending);
         // What was declared before a purchase under way would take its boost back.
-        last.declarations.retain(|key, _| !self.buying.contains_key(key));
+        last.declarations.retain(|key, _| !self.purchases_under_way.contains_key(key));
         // The thread takes jobs as long as this end lives, so the wait ends.
         let models = self.models.take_unsent();
         let jobs = [Job::Commit(commits), Job::Keep(Box::new(last)), Job::Models(models), Job::End];
@@ -419,7 +387,7 @@ impl Memory {
 }
 
 /// The message with its causes.
-fn in_full(error: &StoreError) -> String {
+pub(crate) fn in_full(error: &StoreError) -> String {
     let mut text = error.to_string();
     let mut source = std::error::Error::source(error);
     while let Some(cause) = source {

@@ -30,7 +30,7 @@ impl Descriptors {
     }
 
     /// Whether more than half is taken of what no tree has in any case.
-    pub fn run_short(&self) -> bool {
+    pub fn is_short(&self) -> bool {
         self.common.load(Ordering::Relaxed) > self.common_max / 2
     }
 
@@ -74,7 +74,7 @@ impl Holding {
 
     /// Whether it has more than its part while there are few.
     pub(crate) fn is_short(&self) -> bool {
-        self.shared.run_short() && self.held() >= self.shared.part
+        self.shared.is_short() && self.held() >= self.shared.part
     }
 
     /// How many are held.

@@ -113,7 +113,7 @@ impl Contest {
     pub fn alone(&self) -> Vec<(usize, Scene)> {
         let mut kinds: Vec<(usize, Scene)> = Vec::new();
         for (index, plan) in self.scene.tenants.iter().enumerate() {
-            if kinds.iter().any(|(first, _)| same_work(&self.scene.tenants[*first], plan)) {
+            if kinds.iter().any(|(first, _)| is_same_work(&self.scene.tenants[*first], plan)) {
                 continue;
             }
             let mut plan = TenantPlan { starts_at: Nanos::ZERO, ..plan.clone() };
@@ -130,11 +130,11 @@ impl Contest {
     /// The first tenant that does the same work as this one, which [`alone`](Self::alone) plays for both.
     pub fn kind_of(&self, index: usize) -> usize {
         let plan = &self.scene.tenants[index];
-        self.scene.tenants.iter().position(|other| same_work(other, plan)).unwrap_or(index)
+        self.scene.tenants.iter().position(|other| is_same_work(other, plan)).unwrap_or(index)
     }
 }
 
-fn same_work(one: &TenantPlan, other: &TenantPlan) -> bool {
+fn is_same_work(one: &TenantPlan, other: &TenantPlan) -> bool {
     let work = |plan: &TenantPlan| (plan.access, plan.bytes, plan.block_bytes, plan.depth, plan.compute, plan.lasts);
     work(one) == work(other)
 }

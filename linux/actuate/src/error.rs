@@ -39,14 +39,14 @@ pub enum ActuateError {
         /// The holder's process id as it wrote it, or a word when it has not yet.
         pid: String,
     },
-    /// A writer or a restore keeps the journal's gate shut.
+    /// A writer or a restore holds the undo lock.
     #[error(
         "get hold of {} within 5 s: a process is in the middle of a write or a restore (fuser -v names it); if it is stuck, \
          kill it and try again",
         path.display()
     )]
     JournalBusy {
-        /// The gate's file.
+        /// The lock's file.
         path: PathBuf,
     },
 }

@@ -95,7 +95,7 @@ fn tell(report: &RestoreReport, told: &mut impl FnMut(&RestoreReport)) {
     }
 }
 
-/// A gate that is shut opens when its holder goes on or dies: the guard tries again, for as long as it takes.
+/// An undo lock that is held is released when its holder goes on or dies: the guard tries again, for as long as it takes.
 fn unless_busy(result: Result<RestoreReport, ActuateError>) -> Result<Option<RestoreReport>, ActuateError> {
     match result {
         Ok(report) => Ok(Some(report)),

@@ -45,7 +45,7 @@ impl Key {
     }
 }
 
-/// The journal as the writer holds it. Its caller holds the gate.
+/// The journal as the writer holds it. Its caller holds the undo lock.
 #[derive(Debug)]
 pub(crate) struct Journal {
     boot: String,

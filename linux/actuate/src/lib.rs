@@ -27,7 +27,7 @@
 //! | `served` | a knob of a server of ours: a message in place of a file; `conversation` how such a message goes |
 //! | `lease` | until when limits are valid without being renewed |
 //! | `guard` | the process that restores when the daemon is killed or stuck |
-//! | `lock` | [`InstanceLock`], and the gate that keeps a restore and a write apart |
+//! | `lock` | [`InstanceLock`], and the undo lock, which keeps a restore and a write apart |
 //! | `named` | [`NamedGroups`]: groups that the operator names |
 //! | `probes` | where `minerva-ctl doctor --probe` and `--compare` work, and what a killed one left |
 //! | `overwriters` | who else writes a knob |
@@ -67,7 +67,7 @@ pub use lease::{boottime_now, parse_lease};
 pub use lock::InstanceLock;
 pub use named::{NamedError, NamedGroups};
 pub use overwriters::{Culprit, Overwriters};
-pub use probes::{probe_place, sweep_probes};
+pub use probes::{probe_settings, sweep_probes};
 pub use report::{KnobRestore, RestoreReport, RestoreResult};
 pub use restore::{RestoreWhen, restore};
 pub use settings::WriterSettings;

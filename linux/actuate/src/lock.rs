@@ -1,4 +1,4 @@
-//! Two locks in the runtime directory. The *instance lock* is held by a daemon for as long as it lives. The *gate* is held
+//! Two locks in the runtime directory. The *instance lock* is held by a daemon for as long as it lives. The *undo lock* is held
 //! for the length of one write or one restore, so that a restore never runs between the journalling and the writing of a
 //! knob, whoever performs it. Both are `flock`s: the kernel lets go of them when the holder dies, however it dies.
 
@@ -13,7 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 const INSTANCE_FILE: &str = "minervad.lock";
-const GATE_FILE: &str = "undo.lock";
+const UNDO_FILE: &str = "undo.lock";
 const NAMED_FILE: &str = "named.lock";
 
 /// Looking whether a daemon lives takes its lock, shared, for some microseconds; a daemon that starts at that moment
@@ -21,7 +21,7 @@ const NAMED_FILE: &str = "named.lock";
 const INSTANCE_TRIES: u32 = 20;
 
 /// A restore of 10,000 knobs takes about a second; who waits longer than five waits for something stuck.
-const GATE_TRIES: u32 = 500;
+const UNDO_TRIES: u32 = 500;
 
 const TRY_EVERY: Duration = Duration::from_millis(10);
 
@@ -73,20 +73,20 @@ pub(crate) fn holder_in(dir: &RuntimeDir) -> Result<Option<u32>, ActuateError> {
     Ok((!free).then(|| pid_in(&file).unwrap_or(0)))
 }
 
-/// The gate, open.
+/// A lock that is held for the length of an operation: an open file.
 #[derive(Debug)]
-pub(crate) struct Gate {
+pub(crate) struct FileLock {
     file: File,
     path: PathBuf,
 }
 
-/// The gate, held; dropping it opens it.
+/// Such a lock, held until this is dropped.
 #[derive(Debug)]
-pub(crate) struct GateHeld<'a>(&'a Gate);
+pub(crate) struct FileLockHeld<'a>(&'a FileLock);
 
-impl Gate {
+impl FileLock {
     pub(crate) fn open(dir: &RuntimeDir) -> Result<Self, ActuateError> {
-        Ok(Self { file: dir.open_or_create(GATE_FILE)?, path: dir.path_of(GATE_FILE) })
+        Ok(Self { file: dir.open_or_create(UNDO_FILE)?, path: dir.path_of(UNDO_FILE) })
     }
 
     /// Another of its kind, for whoever makes and removes named groups and notes their weights.
@@ -95,22 +95,22 @@ impl Gate {
     }
 
     /// Holds it if nobody does.
-    pub(crate) fn try_hold(&self) -> Result<Option<GateHeld<'_>>, ActuateError> {
+    pub(crate) fn try_hold(&self) -> Result<Option<FileLockHeld<'_>>, ActuateError> {
         let taken = take(&self.file, FlockOperation::NonBlockingLockExclusive, 1);
-        taken.map(|taken| taken.then_some(GateHeld(self))).map_err(ActuateError::io("lock", &self.path))
+        taken.map(|taken| taken.then_some(FileLockHeld(self))).map_err(ActuateError::io("lock", &self.path))
     }
 
-    /// Waits for the gate, some seconds at most.
-    pub(crate) fn hold(&self) -> Result<GateHeld<'_>, ActuateError> {
-        match take(&self.file, FlockOperation::NonBlockingLockExclusive, GATE_TRIES) {
-            Ok(true) => Ok(GateHeld(self)),
+    /// Waits for the lock, some seconds at most.
+    pub(crate) fn hold(&self) -> Result<FileLockHeld<'_>, ActuateError> {
+        match take(&self.file, FlockOperation::NonBlockingLockExclusive, UNDO_TRIES) {
+            Ok(true) => Ok(FileLockHeld(self)),
             Ok(false) => Err(ActuateError::JournalBusy { path: self.path.clone() }),
             Err(errno) => Err(ActuateError::io("lock", &self.path)(errno)),
         }
     }
 }
 
-impl Drop for GateHeld<'_> {
+impl Drop for FileLockHeld<'_> {
     fn drop(&mut self) {
         // Unlocking a lock that is held cannot fail, and closing the file would unlock it anyway.
         let _ = rustix::fs::flock(&self.0.file, FlockOperation::Unlock);

@@ -10,7 +10,7 @@ mod refusal;
 pub use refusal::NamedError;
 
 use crate::error::ActuateError;
-use crate::lock::Gate;
+use crate::lock::FileLock;
 use crate::runtime_dir::RuntimeDir;
 use crate::settings::WriterSettings;
 use refusal::{check_name, check_process};
@@ -55,9 +55,9 @@ impl NamedGroups {
     pub fn place(&self, name: &str, pid: u32, weight_percent: Option<u32>) -> Result<String, NamedError> {
         check_name(name)?;
         check_process(pid)?;
-        let gate =
-            RuntimeDir::create(&self.runtime_dir).and_then(|dir| Gate::of_named(&dir)).map_err(NamedError::Lock)?;
-        let _held = gate.hold().map_err(NamedError::Lock)?;
+        let lock =
+            RuntimeDir::create(&self.runtime_dir).and_then(|dir| FileLock::of_named(&dir)).map_err(NamedError::Lock)?;
+        let _held = lock.hold().map_err(NamedError::Lock)?;
         let path = format!("{}/{name}", self.parent);
         let weights_before = self.weights();
         if let Some(percent) = weight_percent {
@@ -106,8 +106,8 @@ impl NamedGroups {
     pub fn sweep(&self) -> Vec<String> {
         // Without the directory nobody holds anything.
         let dir = RuntimeDir::open(&self.runtime_dir).ok().flatten();
-        let Ok(gate) = dir.map(|dir| Gate::of_named(&dir)).transpose() else { return Vec::new() };
-        let held = gate.as_ref().map(Gate::try_hold);
+        let Ok(lock) = dir.map(|dir| FileLock::of_named(&dir)).transpose() else { return Vec::new() };
+        let held = lock.as_ref().map(FileLock::try_hold);
         if matches!(held, Some(Ok(None) | Err(_))) {
             return Vec::new();
         }

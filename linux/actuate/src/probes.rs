@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 /// Groups and directories of a probe are called so, and then its process id.
 const PREFIX: &str = "minerva-probe-";
 
-/// The place of this process's probe, on the host of `settings`.
-pub fn probe_place(settings: &WriterSettings) -> (WriterSettings, NamedGroups) {
+/// What this process's probe writes with, on the host of `settings`: a runtime directory and groups of its own.
+pub fn probe_settings(settings: &WriterSettings) -> (WriterSettings, NamedGroups) {
     let name = format!("{PREFIX}{}", std::process::id());
     let runtime_dir = above(settings).join(&name);
     let own = WriterSettings { runtime_dir, ..settings.clone() };

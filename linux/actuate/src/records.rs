@@ -1,4 +1,4 @@
-//! What the writer remembers: the runtime directory with the journal and its lease, kept in step. Callers hold the gate.
+//! What the writer remembers: the runtime directory with the journal and its lease, kept in step. Callers hold the undo lock.
 
 use crate::elevator;
 use crate::error::{ActuateError, KnobFailure};

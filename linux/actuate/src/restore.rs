@@ -6,7 +6,7 @@ use crate::error::{ActuateError, KnobFailure};
 use crate::journal::{self, Journal};
 use crate::journal_lines::{JournalEntry, JournalProblem, parse_journal};
 use crate::lease;
-use crate::lock::{self, Gate};
+use crate::lock::{self, FileLock};
 use crate::open_beneath::{Roots, is_disk_setting};
 use crate::removal;
 use crate::report::{KnobRestore, RestoreReport, RestoreResult};
@@ -32,9 +32,9 @@ pub enum RestoreWhen {
 /// is removed when everything is restored or gone; otherwise what failed stays in it for the next attempt.
 pub fn restore(settings: &WriterSettings, when: RestoreWhen) -> Result<RestoreReport, ActuateError> {
     let Some(dir) = RuntimeDir::open(&settings.runtime_dir)? else { return Ok(RestoreReport::default()) };
-    let gate = Gate::open(&dir)?;
-    let _held = gate.hold()?;
-    // Judged behind the gate: until it opens no daemon can write anything.
+    let undo_lock = FileLock::open(&dir)?;
+    let _held = undo_lock.hold()?;
+    // Checked under the lock: until it is released no daemon can write anything.
     if journal::read(&dir)?.is_none() {
         return Ok(RestoreReport::default());
     }
@@ -42,7 +42,7 @@ pub fn restore(settings: &WriterSettings, when: RestoreWhen) -> Result<RestoreRe
         return Ok(RestoreReport { not_due: Some(why), ..RestoreReport::default() });
     }
     let beside_daemon = if when == RestoreWhen::Always { lock::holder_in(&dir)? } else { None };
-    let report = restore_behind_gate(&dir, &Roots::open(settings))?;
+    let report = restore_locked(&dir, &Roots::open(settings))?;
     Ok(RestoreReport { beside_daemon, ..report })
 }
 
@@ -58,8 +58,8 @@ fn not_due(dir: &RuntimeDir, settings: &WriterSettings, when: RestoreWhen) -> Re
     })
 }
 
-/// [`restore`] for a caller that holds the gate.
-pub(crate) fn restore_behind_gate(dir: &RuntimeDir, roots: &Roots) -> Result<RestoreReport, ActuateError> {
+/// [`restore`] for a caller that holds the undo lock.
+pub(crate) fn restore_locked(dir: &RuntimeDir, roots: &Roots) -> Result<RestoreReport, ActuateError> {
     let Some(bytes) = journal::read(dir)? else { return Ok(RestoreReport::default()) };
     let content = parse_journal(&bytes);
     if let Some(boot) = content.boot.filter(|boot| journal::boot_id().is_ok_and(|now| now != *boot)) {

@@ -3,11 +3,11 @@
 use crate::elevator;
 use crate::error::{ActuateError, KnobFailure};
 use crate::journal_lines::JournalEntry;
-use crate::lock::{Gate, InstanceLock};
+use crate::lock::{FileLock, InstanceLock};
 use crate::open_beneath::Roots;
 use crate::records::Records;
 use crate::report::RestoreReport;
-use crate::restore::restore_behind_gate;
+use crate::restore::restore_locked;
 use crate::runtime_dir::RuntimeDir;
 use crate::settings::WriterSettings;
 use minerva_model::{KnobInspection, KnobRelease, KnobWrite, Nanos, Outcome};
@@ -22,7 +22,7 @@ const TEXT_BYTES_MAX: usize = 4095;
 /// [`Writer::close_clean`].
 #[derive(Debug)]
 pub struct Writer {
-    gate: Gate,
+    undo_lock: FileLock,
     roots: Roots,
     records: Records,
 }
@@ -32,13 +32,13 @@ impl Writer {
     /// what; what could not be put back stays journalled with the undo text of that time.
     pub fn open(settings: &WriterSettings, _alone: &InstanceLock) -> Result<(Self, RestoreReport), ActuateError> {
         let dir = RuntimeDir::create(&settings.runtime_dir)?;
-        let gate = Gate::open(&dir)?;
+        let undo_lock = FileLock::open(&dir)?;
         let roots = Roots::open(settings);
-        let held = gate.hold()?;
-        let report = restore_behind_gate(&dir, &roots)?;
+        let held = undo_lock.hold()?;
+        let report = restore_locked(&dir, &roots)?;
         let records = Records::open(dir)?;
         drop(held);
-        Ok((Self { gate, roots, records }, report))
+        Ok((Self { undo_lock, roots, records }, report))
     }
 
     /// How many knobs are held.
@@ -79,7 +79,7 @@ impl Writer {
     }
 
     fn try_prepare(&mut self, requests: &[KnobWrite]) -> Result<(), ActuateError> {
-        let _held = self.gate.hold()?;
+        let _held = self.undo_lock.hold()?;
         self.records.take_note_of_restores()?;
         let mut asked = BTreeSet::new();
         let mut entries = Vec::new();
@@ -111,7 +111,7 @@ impl Writer {
                 "{shown} was not written, because what undoes it could not be journalled: failed to {why}"
             ))
         };
-        let _held = self.gate.hold().map_err(not_written)?;
+        let _held = self.undo_lock.hold().map_err(not_written)?;
         #[cfg(test)]
         crate::failpoint::reach();
         self.records.take_note_of_restores().map_err(not_written)?;
@@ -149,7 +149,7 @@ impl Writer {
     /// what stands there. A knob that is not journalled, or gone, needs nothing.
     pub fn let_go(&mut self, request: &KnobRelease) -> Result<(), ActuateError> {
         let Ok(place) = self.roots.place(&request.target, request.file, request.device) else { return Ok(()) };
-        let _held = self.gate.hold()?;
+        let _held = self.undo_lock.hold()?;
         self.records.take_note_of_restores()?;
         self.records.let_go(&place, request)
     }
@@ -163,8 +163,8 @@ impl Writer {
     /// The clean end, after the engine put everything back: makes sure of it, putting back what it left, and removes the
     /// journal. The report is empty if nothing was left.
     pub fn close_clean(self) -> Result<RestoreReport, ActuateError> {
-        let _held = self.gate.hold()?;
-        restore_behind_gate(self.records.dir(), &self.roots)
+        let _held = self.undo_lock.hold()?;
+        restore_locked(self.records.dir(), &self.roots)
     }
 }
 

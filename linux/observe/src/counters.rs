@@ -184,7 +184,7 @@ fn report(id: TenantId, state: &mut State, raw: &[Raw], reading: &mut Reading, s
         let mut offset = before.map_or_else(IoCounters::default, |pair| pair.offset);
         if let Some(pair) = before {
             let switched = pair.source != row.source;
-            let restarted = went_backwards(&pair.raw, &row.counters) && pair.offset != IoCounters::default();
+            let restarted = has_gone_backwards(&pair.raw, &row.counters) && pair.offset != IoCounters::default();
             if switched || restarted {
                 offset = combine(&pair.reported, &row.counters, u64::wrapping_sub);
                 skips.note("blkio counters", 1, || {
@@ -237,7 +237,7 @@ fn combine(a: &IoCounters, b: &IoCounters, with: fn(u64, u64) -> u64) -> IoCount
     }
 }
 
-fn went_backwards(before: &IoCounters, now: &IoCounters) -> bool {
+fn has_gone_backwards(before: &IoCounters, now: &IoCounters) -> bool {
     now.read_bytes < before.read_bytes
         || now.write_bytes < before.write_bytes
         || now.read_ops < before.read_ops

@@ -198,12 +198,12 @@ impl Generator {
         }
     }
 
-    fn flush_is_due(&self) -> bool {
+    fn is_flush_due(&self) -> bool {
         self.plan.flush_every_writes.is_some_and(|every| every > 0 && self.writes_since_flush >= every)
     }
 
     /// The process waits for what is under way, and then thinks.
-    fn pause_is_due(&self) -> bool {
+    fn is_pause_due(&self) -> bool {
         self.plan.pause.is_some_and(|pause| self.completed_since_pause >= pause.every.max(1))
     }
 
@@ -264,12 +264,12 @@ impl Source for Generator {
         if self.flushing {
             return Step::Blocked;
         }
-        if self.flush_is_due() {
+        if self.is_flush_due() {
             // A flush covers what has completed, so it waits for what is on its way.
             return if self.outstanding > 0 { Step::Blocked } else { Step::Issue(self.flush()) };
         }
         let Loop::Closed { depth } = self.plan.when else { return self.next_open(now) };
-        if self.outstanding >= depth.max(1) || self.pause_is_due() {
+        if self.outstanding >= depth.max(1) || self.is_pause_due() {
             return Step::Blocked;
         }
         let (rate_due, read) = self.next_way(now, started);
@@ -286,7 +286,7 @@ impl Source for Generator {
         self.completed_since_pause = self.completed_since_pause.saturating_add(1);
         if let (Some(pause), Loop::Closed { .. }) = (self.plan.pause, self.plan.when)
             && self.outstanding == 0
-            && self.pause_is_due()
+            && self.is_pause_due()
         {
             self.completed_since_pause = 0;
             self.due = now + pause.time;

@@ -64,7 +64,7 @@ fn image(disk: &DiskSettings) -> anyhow::Result<File> {
         ErrorKind::InvalidInput if disk.direct => {
             anyhow::anyhow!("{}: its file system has no direct I/O; say --no-direct, or move the image", path.display())
         }
-        ErrorKind::ResourceBusy => anyhow::anyhow!("{}: in use, mounted perhaps; unmount it", path.display()),
+        ErrorKind::ResourceBusy => anyhow::anyhow!("{}: in use, perhaps mounted; unmount it", path.display()),
         _ => anyhow::Error::new(error).context(context()),
     })
 }

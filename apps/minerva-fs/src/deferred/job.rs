@@ -10,7 +10,7 @@
 
 use super::copy::Copy;
 use super::failpoint::reach;
-use super::site::{Site, Standing};
+use super::site::{Found, Site};
 use super::user::User;
 use minerva_cachefs::{DEFERRED, MoveRefusal, Moving, Tree};
 use minerva_store::{Deferral, DeferralStep};
@@ -34,7 +34,7 @@ pub(super) enum Obstacle {
     Gone,
     /// It cannot be done there.
     #[error("{0}")]
-    Place(String),
+    Destination(String),
     /// The log of what is under way cannot be written.
     #[error("{0}")]
     Log(String),
@@ -42,7 +42,7 @@ pub(super) enum Obstacle {
 
 impl From<io::Error> for Obstacle {
     fn from(error: io::Error) -> Self {
-        Self::Place(match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Self::Destination(match error.raw_os_error().map(Errno::from_raw_os_error) {
             Some(Errno::NOSPC) => "its disk has no room for it".to_owned(),
             Some(Errno::DQUOT) => "its user's quota there has no room for it".to_owned(),
             Some(Errno::ROFS) => "its disk is read-only".to_owned(),
@@ -55,7 +55,7 @@ impl From<io::Error> for Obstacle {
 
 impl From<anyhow::Error> for Obstacle {
     fn from(error: anyhow::Error) -> Self {
-        Self::Place(format!("{error:#}"))
+        Self::Destination(format!("{error:#}"))
     }
 }
 
@@ -131,7 +131,7 @@ impl Job {
         if let Err(obstacle) = moving.switch(|| switch(&site, &row, &link)) {
             // Only what is known to be the copy: what else may be under that name is somebody's.
             let copy = row.copy_name();
-            if site.standing(OsStr::new(&copy), &row, &link)? == Standing::Copy {
+            if site.find_named(OsStr::new(&copy), &row, &link)? == Found::Copy {
                 site.remove(OsStr::new(&copy))?;
             }
             return Err(obstacle);
@@ -159,33 +159,33 @@ fn switch(site: &Site, row: &Deferral, link: &Path) -> Result<(), Obstacle> {
     let copy = row.copy_name();
     let copy = OsStr::new(&copy);
     let exchange = || site.exchange(copy, &row.name).map_err(Obstacle::from);
-    match site.standing(&row.name, row, link)? {
-        Standing::Link => (),
-        standing => return Err(replaced(standing)),
+    match site.find_named(&row.name, row, link)? {
+        Found::Link => (),
+        found => return Err(replaced(found)),
     }
     user(row).act(exchange)?;
     reach();
-    match site.standing(copy, row, link)? {
-        Standing::Link => Ok(()),
-        standing => {
+    match site.find_named(copy, row, link)? {
+        Found::Link => Ok(()),
+        found => {
             // Somebody replaced the link since it was looked at: what they made goes back under its name.
             user(row).act(exchange)?;
-            Err(replaced(standing))
+            Err(replaced(found))
         }
     }
 }
 
-fn replaced(by: Standing) -> Obstacle {
+fn replaced(by: Found) -> Obstacle {
     Obstacle::Left(match by {
-        Standing::Nothing => "the link to it was removed, or moved to another directory".to_owned(),
+        Found::Nothing => "the link to it was removed, or moved to another directory".to_owned(),
         _ => "something else has taken the place of the link to it".to_owned(),
     })
 }
 
 /// Finds the link under its name, or under another of the directory.
 fn find_link(site: &Site, row: &mut Deferral, link: &Path) -> Result<(), Obstacle> {
-    let standing = site.standing(&row.name, row, link)?;
-    if standing == Standing::Link {
+    let found = site.find_named(&row.name, row, link)?;
+    if found == Found::Link {
         return Ok(());
     }
     match site.renamed(row, link) {
@@ -193,7 +193,7 @@ fn find_link(site: &Site, row: &mut Deferral, link: &Path) -> Result<(), Obstacl
             row.name = name;
             Ok(())
         }
-        None => Err(replaced(standing)),
+        None => Err(replaced(found)),
     }
 }
 
@@ -207,26 +207,26 @@ pub(super) fn settle(mut row: Deferral, tree: &Tree, mount: &Path) -> Result<Opt
         Ok(()) | Err(Errno::NOENT) => Ok(()),
         Err(error) => Err(Obstacle::Pool(MoveRefusal::Failed(error))),
     };
-    match (row.step, site.standing(&row.name, &row, &link)?) {
-        (DeferralStep::Switching, Standing::Copy) => match site.standing(copy, &row, &link)? {
-            Standing::Link | Standing::Nothing => {
+    match (row.step, site.find_named(&row.name, &row, &link)?) {
+        (DeferralStep::Switching, Found::Copy) => match site.find_named(copy, &row, &link)? {
+            Found::Link | Found::Nothing => {
                 site.remove(copy)?;
                 site.sync()?;
                 remove_source()?;
                 return Ok(None);
             }
-            Standing::Copy | Standing::Other => {
+            Found::Copy | Found::Other => {
                 site.exchange(copy, &row.name)?;
                 site.remove(copy)?;
                 row.step = DeferralStep::Left;
             }
         },
-        (DeferralStep::Placing, Standing::Nothing | Standing::Other | Standing::Copy) => {
+        (DeferralStep::Placing, Found::Nothing | Found::Other | Found::Copy) => {
             site.remove(copy)?;
             remove_source()?;
             return Ok(None);
         }
-        (_, Standing::Link) if !is_in_pool => {
+        (_, Found::Link) if !is_in_pool => {
             // Memory that is no more, or somebody removed it: a link to nothing would be worse than none.
             site.remove(copy)?;
             site.remove(&row.name)?;
@@ -234,11 +234,11 @@ pub(super) fn settle(mut row: Deferral, tree: &Tree, mount: &Path) -> Result<Opt
         }
         _ if !is_in_pool => return Ok(None),
         (DeferralStep::Left, _) => (),
-        (step, standing) => {
+        (step, found) => {
             if step != DeferralStep::Waiting {
                 site.remove(copy)?;
             }
-            if row.link_inode == 0 && standing == Standing::Link {
+            if row.link_inode == 0 && found == Found::Link {
                 row.link_inode = site.inode(&row.name)?;
             }
             row.step = DeferralStep::Waiting;

@@ -36,7 +36,7 @@ use minerva_api::cache::Pool;
 use minerva_config::{FsConfig, MigrationSettings};
 use minerva_model::DeviceId;
 use minerva_store::{Deferral, DeferralStep, RedoLog, StoreError};
-use site::{Site, Standing};
+use site::{Found, Site};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -174,7 +174,7 @@ impl Deferred {
                 && file.row.name == row.name
                 && mount.is_some_and(|mount| {
                     let link = link_text(&mount.at, &file.row.source);
-                    matches!(site.standing(&row.name, &file.row, &link), Ok(Standing::Link))
+                    matches!(site.find_named(&row.name, &file.row, &link), Ok(Found::Link))
                 })
         };
         let Some(found) = files.values().find(is_there).cloned() else { return Ok(None) };
@@ -203,7 +203,7 @@ impl Deferred {
         let Some(row) = self.files().get(&id).map(|file| file.row.clone()) else { return };
         let tenants = self.tenants.read().unwrap_or_else(PoisonError::into_inner);
         let Some(mount) = mount_of(&tenants, &row) else {
-            return self.failed(id, &Obstacle::Place(format!("its tenant {} is not served", row.tenant)));
+            return self.failed(id, &Obstacle::Destination(format!("its tenant {} is not served", row.tenant)));
         };
         match settle(row, &mount.tree, &mount.at) {
             Ok(None) => self.forget(id),

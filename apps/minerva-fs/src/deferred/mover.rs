@@ -275,8 +275,8 @@ impl<'a> Moves<'a> {
 fn begin(deferred: &Deferred, id: u64) -> Result<Job, Obstacle> {
     let row = deferred.files().get(&id).map(|file| file.row.clone()).ok_or(Obstacle::Gone)?;
     let tenants = deferred.tenants.read().unwrap_or_else(PoisonError::into_inner);
-    let mount =
-        mount_of(&tenants, &row).ok_or_else(|| Obstacle::Place(format!("its tenant {} is not served", row.tenant)))?;
+    let mount = mount_of(&tenants, &row)
+        .ok_or_else(|| Obstacle::Destination(format!("its tenant {} is not served", row.tenant)))?;
     Job::begin(row, &mount.tree, &mount.at, &|row| deferred.keep(row))
 }
 

@@ -2,7 +2,7 @@
 
 use super::failpoint::reach;
 use super::job::link_text;
-use super::site::{Site, Standing};
+use super::site::{Found, Site};
 use super::user::User;
 use super::{Deferred, Waiting, unix_ms};
 use crate::tenant::{Mount, Tenant};
@@ -30,10 +30,10 @@ impl Deferred {
     /// Makes the file and the link; its number, and what is to be written.
     pub(crate) fn place(&self, user: &User, wish: &Wish) -> anyhow::Result<(u64, PathBuf)> {
         let (Some(parent), Some(name)) = (wish.path.parent(), wish.path.file_name()) else {
-            bail!("{} is no name of a file", wish.path.display());
+            bail!("{} is not a file name", wish.path.display());
         };
         if !wish.path.is_absolute() {
-            bail!("{} does not begin at the root", wish.path.display());
+            bail!("{} is not an absolute path", wish.path.display());
         }
         let tenants = self.tenants.read().unwrap_or_else(std::sync::PoisonError::into_inner);
         let tenant = find_tenant(&tenants, user, wish.tenant.as_deref())?;
@@ -78,12 +78,13 @@ impl Deferred {
         let most = u128::from(usage.bytes_max) * u128::from(self.settings.defer_up_to_percent) / 100;
         if u128::from(usage.bytes) + u128::from(wish.bytes) > most {
             bail!(
-                "{} % of the pool {} are used or would be (`defer_up_to`): write to the place itself until files have moved",
+                "{} % of the pool {} are used or would be (`defer_up_to`): write to the destination itself until \
+                 files have moved",
                 self.settings.defer_up_to_percent,
                 wish.pool.as_str()
             );
         }
-        let there = fstatvfs(&site.directory).map_err(io::Error::from).context("failed to look at the place")?;
+        let there = fstatvfs(&site.directory).map_err(io::Error::from).context("failed to check the destination")?;
         if there.f_bavail * there.f_frsize < wish.bytes.max(1) {
             bail!("{} has no room for it", wish.path.display());
         }
@@ -149,8 +150,8 @@ fn put(site: &Site, row: &mut Deferral, mount: &Mount, user: &User, mode: u32) -
         renameat(&site.directory, &*new, &site.directory, &row.name).map_err(io::Error::from)
     };
     user.act(link).with_context(|| format!("failed to put a link at {}", row.target().display()))?;
-    match site.standing(&row.name, row, &text)? {
-        Standing::Link => Ok(()),
+    match site.find_named(&row.name, row, &text)? {
+        Found::Link => Ok(()),
         _ => bail!("{} was replaced at once by somebody else", row.target().display()),
     }
 }

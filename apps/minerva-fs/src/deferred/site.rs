@@ -1,4 +1,4 @@
-//! The directory to which a file is to go, and what stands there under its name: a link, a copy, or something of somebody else's.
+//! The directory to which a file is to go, and what is there under its name: a link, a copy, or something of somebody else's.
 
 use super::user::User;
 use anyhow::{Context, bail};
@@ -20,9 +20,9 @@ pub(crate) struct Site {
     pub(crate) directory: OwnedFd,
 }
 
-/// What stands under a name.
+/// What is found under a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum Found {
     /// The link.
     Link,
     /// The copy that was made of the file.
@@ -46,8 +46,8 @@ impl Site {
         let seen_here = user.act(open).with_context(|| format!("failed to open {}", path.display()))?;
         if identity(&fstat(&seen_here)?) != seen {
             bail!(
-                "{} is another directory for minerva-fs than for the program that asks, which is in a namespace of its own; \
-                 write to the place itself, or ask on the host",
+                "minerva-fs sees another directory at {} than the program that asks, which has its own mount \
+                 namespace; write to the destination itself, or run the program on the host",
                 path.display()
             );
         }
@@ -66,19 +66,19 @@ impl Site {
         Ok(Self { directory })
     }
 
-    /// What stands under a name; `link` is the text of the link that is expected.
-    pub(crate) fn standing(&self, name: &OsStr, row: &Deferral, link: &Path) -> io::Result<Standing> {
+    /// What is found under a name; `link` is the text of the link that is expected.
+    pub(crate) fn find_named(&self, name: &OsStr, row: &Deferral, link: &Path) -> io::Result<Found> {
         let stat = match statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
-            Err(Errno::NOENT) => return Ok(Standing::Nothing),
+            Err(Errno::NOENT) => return Ok(Found::Nothing),
             Err(error) => return Err(error.into()),
         };
         Ok(match FileType::from_raw_mode(stat.st_mode) {
             FileType::Symlink if self.leads(name, link) && (row.link_inode == 0 || row.link_inode == stat.st_ino) => {
-                Standing::Link
+                Found::Link
             }
-            FileType::RegularFile if row.copy_inode != 0 && row.copy_inode == stat.st_ino => Standing::Copy,
-            _ => Standing::Other,
+            FileType::RegularFile if row.copy_inode != 0 && row.copy_inode == stat.st_ino => Found::Copy,
+            _ => Found::Other,
         })
     }
 
@@ -98,7 +98,7 @@ impl Site {
         entries.rewind();
         entries.flatten().find_map(|entry| {
             let name = OsStr::from_bytes(entry.file_name().to_bytes());
-            let is_it = entry.ino() == row.link_inode && self.standing(name, row, link).ok()? == Standing::Link;
+            let is_it = entry.ino() == row.link_inode && self.find_named(name, row, link).ok()? == Found::Link;
             is_it.then(|| name.to_owned())
         })
     }

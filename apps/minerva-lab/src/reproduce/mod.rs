@@ -18,7 +18,7 @@ use std::fmt::Write as _;
 pub(crate) fn endogenic(arguments: &ReproduceEndogenicArguments) -> anyhow::Result<()> {
     minerva_lab::scene::check_machine()?;
     let scale = arguments.scale;
-    anyhow::ensure!(scale > 0.0 && scale <= 1.0, "a scale of {scale} is no good: use one above 0, up to 1");
+    anyhow::ensure!(scale > 0.0 && scale <= 1.0, "a scale of {scale} is not possible: use one above 0, up to 1");
     let slice_ms = endogenic_slice_ms(scale);
     let minervad = Minervad::new(binaries::minervad(&arguments.output)?, slice_ms);
     let interrupted = signals::interrupt_flag()?;
@@ -68,7 +68,7 @@ fn beside_the_paper(scene: &Scene, comparison: &Comparison) -> String {
     }
     let _ = writeln!(text, "  whole disk: {:.1} % of what equal weights gave", comparison.disk_percent);
     text.push_str(
-        "  The paper counts the time in which a tenant reads, without what it waits for its turn, under CFQ on four guests; ours is\n  \
+        "  The paper counts the time in which a tenant reads, without waiting, under CFQ with four guests; ours is\n  \
          the time from launch to the end of the work, waiting included, under BFQ on one host, against equal weights.\n",
     );
     text

@@ -121,7 +121,7 @@ impl Play {
             eprintln!("scale {}, {name}: done after {} s", self.scenes[0].scale, ends.join(" "));
             runs.insert(index, run);
         }
-        let equal = runs.remove(&self.scenes.len()).context("equal weights were not played")?;
+        let equal = runs.remove(&self.scenes.len()).context("there is no run with equal weights")?;
         runs.iter().for_each(|(index, run)| self.cases[*index].add(&equal, run));
         Ok(())
     }
@@ -143,7 +143,7 @@ pub(crate) fn run(arguments: &ReproduceTableArguments) -> anyhow::Result<()> {
     let round_s: Option<f64> = plays.iter().map(|play| play.estimate_s(&arguments.profile)).sum();
     let rounds = arguments.rounds.max(1);
     if let Some(seconds) = round_s {
-        eprintln!("some {:.0} minutes a round, {rounds} rounds", seconds / 60.0);
+        eprintln!("about {:.0} minutes a round, {rounds} rounds", seconds / 60.0);
     }
     for _ in 0..rounds {
         for index in 0..plays.len() {

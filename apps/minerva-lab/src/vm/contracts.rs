@@ -9,7 +9,7 @@ use minerva_model::Nanos;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-/// The seed's four jobs.
+/// The paper's four jobs.
 pub(crate) const RATES_KB: [u32; 4] = [8800, 4000, 2000, 800];
 /// Within what time each of their requests is to be done.
 const DELAY: Nanos = Nanos::from_millis(200);
@@ -34,7 +34,7 @@ pub(crate) struct Scene {
 }
 
 impl Scene {
-    /// The seed's four synchronous jobs.
+    /// The paper's four synchronous jobs.
     pub(crate) fn four_jobs(block: u32) -> Self {
         Self { rates_kb: RATES_KB.to_vec(), block, delay: DELAY, is_every_second: true }
     }

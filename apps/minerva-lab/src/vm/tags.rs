@@ -46,13 +46,13 @@ pub(crate) struct Program {
 }
 
 impl Scene {
-    /// Three guests with two programs each, priorities 12 to 2: the seed's Fig. 8, dealt as the figure `vm-tags` has it.
+    /// Three guests with two programs each, priorities 12 to 2: the paper's Fig. 8, dealt as the figure `vm-tags` has it.
     pub(crate) fn three_guests(access: Access, depth: u32, block: u32) -> Self {
         let tags = vec![vec![12, 6], vec![10, 4], vec![8, 2]];
         Self { tags, bfq_weights: vec![100; 3], access, depth, block, nested: "none", has_urgent: false }
     }
 
-    /// Two guests with three programs each, at 6, 4 and 2 in both: the seed's Fig. 7. The guests' priorities are 2 and 5.
+    /// Two guests with three programs each, at 6, 4 and 2 in both: the paper's Fig. 7. The guests' priorities are 2 and 5.
     pub(crate) fn two_guests(access: Access, depth: u32, block: u32) -> Self {
         let tags = vec![vec![6, 4, 2]; 2];
         Self { tags, bfq_weights: vec![200, 500], access, depth, block, nested: "bfq", has_urgent: false }

@@ -47,7 +47,7 @@ const READER: Kind = Kind {
 const WRITER: Kind = Kind { read_percent: 0, ..READER };
 const SEEKER: Kind = Kind { pattern: Pattern::Random, block_bytes: 4096, ..READER };
 
-/// The seed's rates for tenants of one kind.
+/// The paper's rates for tenants of one kind.
 fn four(kind: Kind) -> Vec<Kind> {
     RATES_KB.iter().map(|kb| Kind { kb_per_second: *kb, ..kind }).collect()
 }

@@ -7,7 +7,7 @@ use minerva_sim_device::Profile;
 use minerva_sim_workload::{Generator, Pause, Plan};
 use minerva_sim_world::{EngineSetup, OutlookSource, ProcessSetup, Report, TenantSetup, World, WorldSetup};
 
-/// The seed's four jobs (section 3.3): what they do and how much they read. The computing jobs pause: a word count is
+/// The paper's four jobs (section 3.3): what they do and how much they read. The computing jobs pause: a word count is
 /// bound by the processor more than a grep is.
 const JOBS: [(&str, u64, u64); 4] = [
     ("VM 1: checksum, 200 MB", 200_000_000, 0),

@@ -7,7 +7,7 @@ use minerva_model::Nanos;
 use minerva_sim_device::Profile;
 use minerva_sim_workload::{Pattern, Pause, Plan};
 
-/// The seed's four jobs, in KB/s.
+/// The paper's four jobs, in KB/s.
 pub(crate) const RATES_KB: [u32; 4] = [8800, 4000, 2000, 800];
 /// How long a synchronous process takes to ask again: a system call and a switch of context.
 const TURNAROUND: Nanos = Nanos::from_micros(50);

@@ -1,4 +1,4 @@
-//! The experiments of the seeds, as setups of worlds.
+//! The experiments of the papers, as setups of worlds.
 
 pub(crate) mod ablation;
 pub(crate) mod background;

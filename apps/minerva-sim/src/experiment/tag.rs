@@ -8,9 +8,9 @@ use minerva_sim_device::Profile;
 use minerva_sim_workload::{Generator, Pattern, Pause, Plan};
 use minerva_sim_world::{GuestSetup, ProcessSetup, Report, TenantSetup, World, WorldSetup};
 
-/// The seed's six priorities, two a VM.
+/// The paper's six priorities, two a VM.
 pub(crate) const PRIORITIES: [u8; 6] = [12, 10, 8, 6, 4, 2];
-/// The seed's processes read files of 1 GB with a stride of 256 KB.
+/// The paper's processes read files of 1 GB with a stride of 256 KB.
 const STRIDE_BYTES: u32 = 256 * 1024;
 const FILE_BYTES: u64 = 3 << 30;
 /// Requests that a virtio queue holds.
@@ -23,12 +23,12 @@ pub(crate) struct Stream {
     pub(crate) priority: u8,
 }
 
-/// The seed's Fig. 8: three VMs with two processes each.
+/// The paper's Fig. 8: three VMs with two processes each.
 pub(crate) fn fig8() -> Vec<Stream> {
     PRIORITIES.iter().enumerate().map(|(index, priority)| Stream { vm: index / 2, priority: *priority }).collect()
 }
 
-/// The seed's Fig. 7: two VMs with three processes each, at priorities 6, 4 and 2 in both.
+/// The paper's Fig. 7: two VMs with three processes each, at priorities 6, 4 and 2 in both.
 pub(crate) fn fig7() -> Vec<Stream> {
     (0..6).map(|index| Stream { vm: index / 3, priority: [6, 4, 2][index % 3] }).collect()
 }
@@ -64,7 +64,7 @@ pub(crate) fn tag_options(plug: bool, bounded: bool) -> TagOptions {
     TagOptions { cost: Cost::PerBytes(UNIT_BYTES), depth, plug, ..TagOptions::default() }
 }
 
-/// Reads in a hundred requests: the seed's, and what its future work asks for (section 6, item 1).
+/// Reads in a hundred requests: the paper's, and what its future work asks for (section 6, item 1).
 pub(crate) const READ_PERCENTS: [u8; 3] = [100, 50, 0];
 
 /// Runs the processes for a while. The seed of the run sets where they read, how long they think and when they start.

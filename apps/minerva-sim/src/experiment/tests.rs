@@ -1,4 +1,4 @@
-//! The promises of the seeds' experiments.
+//! The promises of the papers' experiments.
 
 use super::{ablation, elsewhere, htbs, tag};
 use crate::scheduler::Name;
@@ -70,7 +70,7 @@ fn priorities_hold_across_vms() {
         assert!(ours.bytes_per_second >= 0.98 * run(tag::Stack::Passed(Name::Noop)).bytes_per_second);
         lost += tag::inversions(&streams, &run(tag::Stack::Tagged(tag::tag_options(false, false)))).len();
     }
-    assert!(lost > 0, "the seed's own settings lose the order");
+    assert!(lost > 0, "the paper's own settings lose the order");
 }
 
 #[test]

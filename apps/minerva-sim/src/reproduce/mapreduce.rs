@@ -24,7 +24,7 @@ pub(super) fn reproduce(seed: Option<u64>, runs: u64, report: Option<&Path>) -> 
     let seeds = seeds(seed, runs);
     println!(
         "Malensek et al., Minerva (2016), Fig. 3-c: a word count over 2 TB beside the ingest of 10 TB, on 1,200 VMs of {} hosts. Flows of \
-         bytes, the engine of minervad on each host; what is assumed stands in docs/adr/0016. Seeds: {}\n",
+         bytes, the engine of minervad on each host; docs/adr/0016 lists the assumptions. Seeds: {}\n",
         cluster.hosts(),
         seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")
     );

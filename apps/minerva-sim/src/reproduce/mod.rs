@@ -1,4 +1,4 @@
-//! `minerva-sim reproduce`: the seeds' experiments, each paper's figures beside ours, and why they differ where they do.
+//! `minerva-sim reproduce`: the papers' experiments, each paper's figures beside ours, and why they differ where they do.
 
 mod background;
 mod background_plot;

@@ -25,7 +25,7 @@ pub(super) fn reproduce(
     let profile = built_in("sas10k-300g")?;
     println!(
         "Malensek et al., Minerva (2016), Fig. 3-a and 3-b: four VMs start together, after an hour of sessions like theirs, on {}, \
-         BFQ below. {runs} runs, sizes, times and what processes show drawn anew in each; {scale} of the paper's bytes, slices of {}.\n",
+         BFQ below. {runs} runs with random sizes, times and process behaviour; {scale} of the paper's bytes, slices of {}.\n",
         profile.name,
         every::text(slice)
     );
@@ -56,9 +56,12 @@ pub(super) fn reproduce(
 
 const fn title(roles: Roles) -> &'static str {
     match roles {
-        Roles::Drawn => "Jobs are dealt to the VMs anew in each round: names say nothing, what a process shows does",
-        Roles::Fixed => "Each VM always runs the same job: its last session says what comes",
-        Roles::Newcomers => "Each session is a container of its own, named after its job: nobody has a past",
+        Roles::Drawn => {
+            "Jobs are assigned to the VMs at random in each round: names say nothing, but what processes \
+                         do says something"
+        }
+        Roles::Fixed => "Each VM always runs the same job, so its last session predicts the next",
+        Roles::Newcomers => "Each session is a new container, named after its job: there is no history",
     }
 }
 

@@ -28,7 +28,7 @@ pub(super) fn reproduce(seed: u64) -> anyhow::Result<()> {
     let stacks = [
         ("noop", Stack::Passed(Name::Noop)),
         ("CFQ over CFQ", Stack::CfqOverCfq([500; 3])),
-        ("tag as the seed", Stack::Tagged(tag::tag_options(false, false))),
+        ("tag as in the paper", Stack::Tagged(tag::tag_options(false, false))),
         ("tag, depth 2 alone", Stack::Tagged(tag::tag_options(false, true))),
         ("tag, plug alone", Stack::Tagged(tag::tag_options(true, false))),
         ("tag, ours", ours),

@@ -12,8 +12,8 @@ use tokio::sync::mpsc::Sender;
 /// Jobs that one tenant may hold at once; the last one begun counts.
 const HELD_MAX: usize = 16;
 
-/// Where a tenant hears its place.
-pub(crate) type Places = Sender<Result<v1::HoldJobResponse, Refusal>>;
+/// Where a tenant hears its position among the jobs.
+pub(crate) type Positions = Sender<Result<v1::HoldJobResponse, Refusal>>;
 
 /// What the loop knows of jobs.
 #[derive(Default)]
@@ -26,14 +26,14 @@ pub(crate) struct Jobs {
 /// What one tenant says that it is.
 #[derive(Default)]
 struct HeldJobs {
-    jobs: Vec<(JobSettings, Places, Option<v1::HoldJobResponse>)>,
+    jobs: Vec<(JobSettings, Positions, Option<v1::HoldJobResponse>)>,
     /// What the engine was told.
     told: Option<JobSettings>,
 }
 
 impl HeldJobs {
     fn end(&mut self) {
-        self.jobs.retain(|(_, places, _)| !places.is_closed());
+        self.jobs.retain(|(_, positions, _)| !positions.is_closed());
     }
 
     /// What the tenant is now, if that is news.
@@ -50,9 +50,9 @@ impl Jobs {
     pub(crate) fn give_up(&mut self, only: Option<TenantId>, refusal: &Refusal) {
         self.held.retain(|tenant, held| {
             let concerned = only.is_none_or(|only| only == *tenant);
-            for (_, places, _) in held.jobs.iter().filter(|_| concerned) {
+            for (_, positions, _) in held.jobs.iter().filter(|_| concerned) {
                 // Whoever listens may have gone.
-                let _ = places.try_send(Err(refusal.clone()));
+                let _ = positions.try_send(Err(refusal.clone()));
             }
             !concerned
         });

@@ -1,6 +1,6 @@
 //! Jobs from slice to slice: what tenants say goes to the engine, what they hear comes from it, and runs go to the store.
 
-use super::{HELD_MAX, Places};
+use super::{HELD_MAX, Positions};
 use crate::clock::unix_ns;
 use crate::slice_loop::Driver;
 use minerva_api::v1;
@@ -10,18 +10,18 @@ use minerva_tenant_server::request::Refusal;
 
 impl Driver {
     /// A tenant is a job for as long as somebody listens.
-    pub(crate) fn hold_job(&mut self, tenant: TenantId, job: JobSettings, places: Places) -> bool {
+    pub(crate) fn hold_job(&mut self, tenant: TenantId, job: JobSettings, positions: Positions) -> bool {
         let held = self.jobs.held.entry(tenant).or_default();
         held.end();
         if held.jobs.len() >= HELD_MAX {
             let message = format!("This tenant is {HELD_MAX} jobs already, which is the limit. End one of them first.");
             // Whoever asked may have gone.
-            let _ = places.try_send(Err(Refusal::new(RefusalKind::TooMany, message)));
+            let _ = positions.try_send(Err(Refusal::new(RefusalKind::TooMany, message)));
             return false;
         }
         let size = job.bytes.map_or_else(|| "unknown size".to_owned(), |bytes| format!("{bytes} bytes"));
         let text = format!("job {} of {size}", job.name);
-        held.jobs.push((job, places, None));
+        held.jobs.push((job, positions, None));
         let key = self.parts.own_key("job");
         self.audit_request(tenant, AnswerKind::Granted, &key, text);
         self.review_job(tenant);
@@ -51,9 +51,9 @@ impl Driver {
         let (place, jobs) = self.engine.job_order(tenant).unwrap_or((0, 0));
         let now = v1::HoldJobResponse { place, jobs };
         let Some(held) = self.jobs.held.get_mut(&tenant) else { return };
-        for (_, places, told) in &mut held.jobs {
+        for (_, positions, told) in &mut held.jobs {
             // One that does not read is told the next time.
-            if *told != Some(now) && places.try_send(Ok(now)).is_ok() {
+            if *told != Some(now) && positions.try_send(Ok(now)).is_ok() {
                 *told = Some(now);
             }
         }

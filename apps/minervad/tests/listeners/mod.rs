@@ -231,7 +231,7 @@ fn a_connection_outlives_neither_its_process_nor_its_tenant() {
 }
 
 #[test]
-fn limits_are_taken_from_a_new_file_and_another_door_after_a_restart() {
+fn limits_are_taken_from_a_new_file_and_another_listener_after_a_restart() {
     let Some((bed, daemon, socket)) = open("") else { return };
     let relay = Relay::start(&bed, &socket, &bed.cgroup("heavy"));
     assert!(describe(&relay.socket).is_ok());

@@ -21,10 +21,10 @@ fn changes_that_wait_are_committed_with_one_sync() {
     until("the heavy one is steered", || bed.weight("heavy") < 100);
     let commits = || bed.metric("minerva_store_commits_total{of=\"requests\"}");
     let taken = || bed.metric_or_zero("minerva_tenant_requests_total{request=\"set-level\",outcome=\"granted\"}");
-    let gate = File::open(bed.directory.path().join("run/undo.lock")).expect("the gate");
+    let undo_lock = File::open(bed.directory.path().join("run/undo.lock")).expect("the undo lock");
     let before = commits();
     at(&relay.socket, async |client| {
-        flock(&gate, FlockOperation::LockExclusive).expect("no restore runs");
+        flock(&undo_lock, FlockOperation::LockExclusive).expect("no restore runs");
         let mut asking = tokio::task::JoinSet::new();
         for number in 0..=WAITING {
             let mut client = client.clone();
@@ -40,7 +40,7 @@ fn changes_that_wait_are_committed_with_one_sync() {
             while !std::thread::scope(|scope| scope.spawn(all).join().expect("a thread")) {
                 tokio::time::sleep(std::time::Duration::from_millis(5)).await;
             }
-            flock(&gate, FlockOperation::Unlock).expect("let go");
+            flock(&undo_lock, FlockOperation::Unlock).expect("let go");
         };
         tokio::join!(others, async { while asking.join_next().await.is_some() {} });
     });

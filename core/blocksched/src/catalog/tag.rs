@@ -141,7 +141,7 @@ impl TagOptions {
     }
 
     /// As in the paper: neither plug nor bounded depth.
-    fn seed() -> Self {
+    fn original() -> Self {
         Self { cost: Cost::PerBytes(UNIT_BYTES), depth: 32, plug: Nanos::ZERO, ..Self::default() }
     }
 }
@@ -160,11 +160,11 @@ pub(super) const ENTRY: Entry = Entry {
 };
 
 /// The published one in the catalogue.
-pub(super) const SEED_ENTRY: Entry = Entry {
-    name: "tag-seed",
+pub(super) const ORIGINAL_ENTRY: Entry = Entry {
+    name: "tag-original",
     summary: "The Tag Scheduler as in Bai and Huang: neither plug nor bounded depth.",
-    build: |_| Box::new(Tag::new(TagOptions::seed())),
-    options: |_| format!("{:?}", TagOptions::seed()),
+    build: |_| Box::new(Tag::new(TagOptions::original())),
+    options: |_| format!("{:?}", TagOptions::original()),
     depth: |disk| disk.depth,
     cost: Cost::PerBytes(UNIT_BYTES),
     promises: &[Promise::Tags],

@@ -57,8 +57,8 @@ impl Accuracy {
         100.0 * self.symmetric / self.count
     }
 
-    /// Mean percentage error as seed 004 uses it: what all forecasts together lack, in percent of all that came. Above 0 if too
-    /// little was forecast.
+    /// Mean percentage error as Kachmar and Kaeli 2020 use it: what all forecasts together lack, in percent of all that came. Above 0
+    /// if too little was forecast.
     pub fn mpe_percent(&self) -> f64 {
         100.0 * self.error / self.actual
     }

@@ -56,7 +56,7 @@ impl Adwin {
         }
         self.clock = 0;
         let mut changed = false;
-        while self.cut_is_needed() {
+        while self.needs_cut() {
             self.drop_oldest();
             changed = true;
         }
@@ -116,7 +116,7 @@ impl Adwin {
     }
 
     /// Whether some cut leaves two parts whose means differ by more than chance allows (theorem 3.2 of the paper).
-    fn cut_is_needed(&self) -> bool {
+    fn needs_cut(&self) -> bool {
         let variance = self.squares / self.count;
         let confidence = libm::log(2.0 * libm::log(self.count).max(1.0) / DELTA);
         let (mut old_count, mut old_sum) = (0.0, 0.0);

@@ -1,6 +1,6 @@
-//! Seed 004, section V.A: level and daily profile as moving averages, one of each for every cluster of weekdays.
+//! Kachmar and Kaeli 2020, section V.A: level and daily profile as moving averages, one of each for every cluster of weekdays.
 //!
-//! Clustering only the level, one way to read the seed, does not tell a weekend's shape; so the profile is per cluster too. Kept in
+//! Clustering only the level, one way to read the paper, does not tell a weekend's shape; so the profile is per cluster too. Kept in
 //! log1p, which forecasts the median: [`DayClusters::bias`] is the factor for sums.
 
 use super::{BINS_PER_DAY, Seasonal};
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 const DAYS: usize = 7;
-/// Most clusters; the seed's bound sqrt(7 / 2) rounds to 2.
+/// Most clusters; the paper's bound sqrt(7 / 2) rounds to 2.
 const CLUSTERS_MAX: usize = 3;
 const ROUNDS: usize = 20;
 /// Days that are kept: with fewer a change of clusters would forget, with more the state grows by 0.6 kB each.

@@ -1,4 +1,4 @@
-//! Seed 004's ARIMA(144, 0, 2): a day's worth of autoregression and two terms of moving average.
+//! ARIMA(144, 0, 2) (Kachmar and Kaeli 2020): a day's worth of autoregression and two terms of moving average.
 //!
 //! Fitted by the method of Hannan and Rissanen (1982) on covariances: a long autoregression gives innovations, and the values are
 //! then regressed on a day of values and two innovations. Cost: 146 covariances over the series and one system of 146 equations.

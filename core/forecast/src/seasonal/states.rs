@@ -1,5 +1,5 @@
-//! Low, medium and high arrival intensity and the times between them: a Markov-modulated Poisson process in bins (seed 004, section
-//! V.A; Xue et al. 2014), fitted by expectation and maximisation (Baum et al. 1970, scaled as Rabiner 1989).
+//! Low, medium and high arrival intensity and the times between them: a Markov-modulated Poisson process in bins (Kachmar and
+//! Kaeli 2020, section V.A; Xue et al. 2014), fitted by expectation and maximisation (Baum et al. 1970, scaled as Rabiner 1989).
 //!
 //! I/O comes in larger clumps than Poisson's, so counts are first divided by how much more they vary within a state than their mean;
 //! without that one state would follow every burst.

@@ -1,5 +1,5 @@
-//! What the next slice is told from (seed 000, section 4.1): processor, memory, network, open files and their sizes, connections,
-//! and the tenant's past slices.
+//! What the next slice is told from (Malensek et al. 2016, section 4.1): processor, memory, network, open files and their sizes,
+//! connections, and the tenant's past slices.
 
 use crate::number::quantity;
 use crate::seasonal::{BIN_SECONDS, BINS_PER_DAY};

@@ -5,7 +5,7 @@ use crate::number::quantity;
 use crate::online::{Interval, IntervalMeter, NAIVE, Naive, SkillMeter};
 use serde::{Deserialize, Serialize};
 
-/// Seconds ahead (seed 000, section 4.2).
+/// Seconds ahead (Malensek et al. 2016, section 4.2).
 pub const AHEAD: usize = 15;
 /// Seconds of history.
 const HISTORY: usize = 300;

@@ -1,4 +1,5 @@
-//! I/O sessions: cut at a new open file, a sharp rise in memory or new connections (seed 000, section 4.1).
+//! I/O sessions: cut at a new open file, a sharp rise in memory or new connections (Malensek et al.
+//! 2016, section 4.1).
 
 use super::features::{Reading, Usage};
 use crate::number::quantity;

@@ -97,7 +97,7 @@ fn states_difference() -> f64 {
     ours.zip(theirs).map(|(ours, theirs)| (ours - theirs).abs() / theirs.abs().max(1e-3)).fold(0.0, f64::max)
 }
 
-/// Tuesdays to Fridays one after the other, as seed 004 evaluates.
+/// Tuesdays to Fridays one after the other, as Kachmar and Kaeli 2020 evaluate.
 fn within_a_cluster(series: &[f64]) -> Vec<f64> {
     let days = series.chunks_exact(BINS_PER_DAY).enumerate().filter(|(day, _)| (1..5).contains(&(day % 7)));
     days.flat_map(|(_, day)| day.to_vec()).collect()

@@ -6,9 +6,9 @@ mod crowd;
 mod hostile;
 mod migration;
 mod neighbours;
-mod places;
 mod service;
 mod throughput;
+mod trees;
 
 pub use acts::{Hostility, hostile_main};
 pub use burst::MigrationArm;
@@ -16,5 +16,5 @@ pub use crowd::{CacheCrowdPlan, CacheCrowdResult, cache_crowd};
 pub use hostile::{HostilePlan, HostileResult, HostileWindow, cache_hostile};
 pub use migration::{MigrationPlan, cache_migration};
 pub use neighbours::{MigrationRun, NEIGHBOURS, NeighbourRun};
-pub use places::ThroughputPlan;
 pub use throughput::{ThroughputResult, Transfer, cache_throughput};
+pub use trees::ThroughputPlan;

@@ -1,6 +1,6 @@
 //! How fast files of the pools are read and written, beside what lies below them and other FUSE file systems, in one run.
 
-use super::places::{Bed, Place, ThroughputPlan};
+use super::trees::{Bed, FileTree, ThroughputPlan};
 use crate::error::{At, LabError, Result};
 use rustix::fd::OwnedFd;
 use rustix::fs::{Advice, Mode, OFlags, fadvise, fsync};
@@ -23,9 +23,9 @@ pub enum Transfer {
     Write,
     /// 1 MiB a request from its start on; from a disk, not from memory.
     Read,
-    /// 4 KiB at random places; the same.
+    /// 4 KiB at random trees; the same.
     RandomRead,
-    /// 4 KiB at random places of a file that is there, and synced at the end.
+    /// 4 KiB at random trees of a file that is there, and synced at the end.
     RandomWrite,
 }
 
@@ -37,28 +37,28 @@ impl Transfer {
 /// What was measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ThroughputResult {
-    /// Place, what was done, and megabytes a second, a number a round.
+    /// FileTree, what was done, and megabytes a second, a number a round.
     pub rates: Vec<(String, Transfer, Vec<f64>)>,
     /// What was not measured, and why.
     pub missing: Vec<String>,
 }
 
 impl ThroughputResult {
-    /// Megabytes a second at a place, a number a round; nothing where it was not measured.
-    pub fn of(&self, place: &str, transfer: Transfer) -> &[f64] {
-        let found = self.rates.iter().find(|(name, what, _)| name == place && *what == transfer);
+    /// Megabytes a second in a tree, a number a round; nothing where it was not measured.
+    pub fn of(&self, tree: &str, transfer: Transfer) -> &[f64] {
+        let found = self.rates.iter().find(|(name, what, _)| name == tree && *what == transfer);
         found.map_or(&[], |(_, _, rates)| rates)
     }
 
-    fn add(&mut self, place: &str, transfer: Transfer, rate: f64) {
-        match self.rates.iter_mut().find(|(name, what, _)| name == place && *what == transfer) {
+    fn add(&mut self, tree: &str, transfer: Transfer, rate: f64) {
+        match self.rates.iter_mut().find(|(name, what, _)| name == tree && *what == transfer) {
             Some((_, _, rates)) => rates.push(rate),
-            None => self.rates.push((place.to_owned(), transfer, vec![rate])),
+            None => self.rates.push((tree.to_owned(), transfer, vec![rate])),
         }
     }
 }
 
-/// Measures all places in a drawn order, so many times. `told` hears which round is next.
+/// Measures all trees in a drawn order, so many times. `told` hears which round is next.
 pub fn cache_throughput(
     plan: &ThroughputPlan,
     interrupted: &AtomicBool,
@@ -66,28 +66,28 @@ pub fn cache_throughput(
 ) -> Result<ThroughputResult> {
     let mut bed = Bed::prepare(plan, interrupted)?;
     let mut result = ThroughputResult { missing: bed.missing.clone(), ..ThroughputResult::default() };
-    for place in &bed.places {
-        write_file(&place.directory.join("read"), plan.bytes)?;
+    for tree in &bed.trees {
+        write_file(&tree.directory.join("read"), plan.bytes)?;
     }
     let mut random = fastrand::Rng::with_seed(plan.seed);
     for round in 0..plan.rounds {
         told(round);
         for transfer in Transfer::ALL {
-            let mut places: Vec<&Place> = bed.places.iter().collect();
-            random.shuffle(&mut places);
-            for place in places {
+            let mut trees: Vec<&FileTree> = bed.trees.iter().collect();
+            random.shuffle(&mut trees);
+            for tree in trees {
                 if interrupted.load(Ordering::Relaxed) {
                     return Err(LabError::Interrupted);
                 }
-                let rate = transfer_at(place, transfer, plan, &mut random)?;
-                result.add(place.name, transfer, rate / 1e6);
+                let rate = transfer_at(tree, transfer, plan, &mut random)?;
+                result.add(tree.name, transfer, rate / 1e6);
             }
         }
         bed.service.check()?;
     }
-    for place in &bed.places {
+    for tree in &bed.trees {
         // A tree with files in it would stay in memory after the service's end.
-        let file = place.directory.join("read");
+        let file = tree.directory.join("read");
         fs::remove_file(&file).at("remove", &file)?;
     }
     let Bed { service, .. } = bed;
@@ -96,11 +96,11 @@ pub fn cache_throughput(
 }
 
 /// Bytes a second.
-fn transfer_at(place: &Place, transfer: Transfer, plan: &ThroughputPlan, random: &mut fastrand::Rng) -> Result<f64> {
-    let file = place.directory.join("read");
+fn transfer_at(tree: &FileTree, transfer: Transfer, plan: &ThroughputPlan, random: &mut fastrand::Rng) -> Result<f64> {
+    let file = tree.directory.join("read");
     match transfer {
         Transfer::Write => {
-            let file = place.directory.join("written");
+            let file = tree.directory.join("written");
             let begun = Instant::now();
             write_file(&file, plan.bytes)?;
             let rate = plan.bytes as f64 / begun.elapsed().as_secs_f64();
@@ -108,7 +108,7 @@ fn transfer_at(place: &Place, transfer: Transfer, plan: &ThroughputPlan, random:
             Ok(rate)
         }
         Transfer::Read => {
-            forget(place)?;
+            forget(tree)?;
             let opened = open(&file, OFlags::RDONLY)?;
             let mut buffer = vec![0; LARGE];
             let (begun, mut at) = (Instant::now(), 0);
@@ -120,7 +120,7 @@ fn transfer_at(place: &Place, transfer: Transfer, plan: &ThroughputPlan, random:
             }
         }
         Transfer::RandomRead => {
-            forget(place)?;
+            forget(tree)?;
             let opened = open(&file, OFlags::RDONLY)?;
             let mut buffer = [0; SMALL];
             at_random(plan, random, |at| rustix::io::pread(&opened, &mut buffer, at).at("read", &file).map(drop))
@@ -137,7 +137,7 @@ fn transfer_at(place: &Place, transfer: Transfer, plan: &ThroughputPlan, random:
     }
 }
 
-/// Requests of 4 KiB at random places for a while; bytes a second.
+/// Requests of 4 KiB at random trees for a while; bytes a second.
 fn at_random(plan: &ThroughputPlan, random: &mut fastrand::Rng, mut one: impl FnMut(u64) -> Result<()>) -> Result<f64> {
     let (begun, mut requests) = (Instant::now(), 0_u64);
     while begun.elapsed() < plan.span {
@@ -162,8 +162,8 @@ fn write_file(path: &Path, bytes: u64) -> Result<()> {
 }
 
 /// What lies on a disk is not to be read from memory.
-fn forget(place: &Place) -> Result<()> {
-    let Some(below) = &place.below else { return Ok(()) };
+fn forget(tree: &FileTree) -> Result<()> {
+    let Some(below) = &tree.below else { return Ok(()) };
     let file = below.join("read");
     let opened = open(&file, OFlags::RDONLY)?;
     fsync(&opened).at("sync", &file)?;
@@ -179,15 +179,15 @@ mod tests {
     use super::{ThroughputResult, Transfer};
 
     #[test]
-    fn rates_are_kept_by_place_and_transfer() {
+    fn rates_are_kept_by_tree_and_transfer() {
         let mut result = ThroughputResult::default();
-        for (place, transfer, rate) in [
+        for (tree, transfer, rate) in [
             ("a", Transfer::Read, 1.0),
             ("b", Transfer::Read, 2.0),
             ("a", Transfer::Write, 3.0),
             ("a", Transfer::Read, 4.0),
         ] {
-            result.add(place, transfer, rate);
+            result.add(tree, transfer, rate);
         }
         assert_eq!(result.of("a", Transfer::Read), [1.0, 4.0]);
         assert_eq!(result.of("b", Transfer::Write), [] as [f64; 0]);

@@ -8,7 +8,7 @@ use minerva_model::Nanos;
 pub struct VmPromise {
     /// In every second in which it asks all the time.
     pub bytes_per_second: f64,
-    /// The contract: its rate, which is more than what every second has, as a rate and a delay say nothing of a second's beginning.
+    /// The contract: its rate, which is more than what every second has, because a rate with a delay promises nothing for the beginning of a second.
     pub contract_bytes_per_second: f64,
     /// The contract: beyond the rate, at once.
     pub burst_bytes: f64,

@@ -12,7 +12,8 @@ fn entries() -> impl Strategy<Value = Vec<JournalEntry>> {
         tenant: tenant.map(TenantId),
         cgroup: CgroupRef { path, inode },
     });
-    let target = prop_oneof![cgroup, ".*".prop_map(|name| KnobTarget::Disk { name })];
+    let server = (".*", ".*").prop_map(|(server, disk)| KnobTarget::Server { server, disk });
+    let target = prop_oneof![cgroup, ".*".prop_map(|name| KnobTarget::Disk { name }), server];
     let numbers = (any::<u64>(), any::<u64>(), any::<u32>(), any::<u32>());
     let texts = ("(?s).*", "(?s).*");
     let entry = (numbers, target, sample::select(KnobFile::ALL.to_vec()), texts).prop_map(

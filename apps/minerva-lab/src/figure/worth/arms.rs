@@ -41,7 +41,7 @@ impl Arm {
             Self::Oracle => return Box::new(Known),
             Self::Fennel => concat!(
                 "[forecast]\nmode = \"off\"\n",
-                "[fennel]\nuse = \"bytes\"\nplaces = \"linear\"\nlong_term_weight = 0.0\nshare_heavy = 10\nverdicts_needed = 1\n",
+                "[fennel]\nuse = \"bytes\"\ngroup_scale = \"linear\"\nlong_term_weight = 0.0\nshare_heavy = 10\ngroup_change_slices = 1\n",
                 "floor_permille = 0\n"
             ),
             Self::Off => "[forecast]\nmode = \"off\"\n",

@@ -63,7 +63,7 @@ impl Folder {
 impl Book {
     pub(crate) fn open(arguments: &RunsArguments) -> anyhow::Result<Self> {
         let scale = arguments.scale;
-        anyhow::ensure!(scale > 0.0 && scale <= 1.0, "a scale of {scale} is no good: use one above 0, up to 1");
+        anyhow::ensure!(scale > 0.0 && scale <= 1.0, "a scale of {scale} is not possible: use one above 0, up to 1");
         let folder = match &arguments.folder {
             Some(path) => {
                 std::fs::create_dir_all(path).with_context(|| format!("failed to make {}", path.display()))?;
@@ -78,7 +78,7 @@ impl Book {
             String::new()
         };
         let played = text.lines().enumerate().map(|(number, line)| {
-            let place = || format!("{}:{}: this is no run; remove the line", runs.display(), number + 1);
+            let place = || format!("{}:{}: this line is not a run; remove it", runs.display(), number + 1);
             serde_json::from_str(line).with_context(place)
         });
         Ok(Self {

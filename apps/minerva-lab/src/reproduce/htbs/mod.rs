@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &ReproduceHtbsArguments) -> anyhow::Result<()> {
 }
 
 fn cases(arguments: &ReproduceHtbsArguments) -> anyhow::Result<Vec<Case>> {
-    let block = u32::try_from(arguments.rounds.block).context("a block is shorter than 4 GiB")?;
+    let block = u32::try_from(arguments.rounds.block).context("a block must be shorter than 4 GiB")?;
     let four = |arm: &String| Case { scene: Scene::four_jobs(block), arm: arm.clone() };
     let equal =
         |count: &u32| READER_ARMS.map(|arm| Case { scene: Scene::equal_readers(*count, block), arm: arm.to_owned() });
@@ -91,8 +91,9 @@ fn told(arguments: &ReproduceHtbsArguments, plays: &[Play], think: Nanos) -> any
         output::line(text.trim_end())?;
     }
     let page = report::page(&all, &arguments.profile, &text);
-    std::fs::write(&arguments.report, page)
-        .with_context(|| format!("failed to write {}; give another place with --report", arguments.report.display()))?;
+    std::fs::write(&arguments.report, page).with_context(|| {
+        format!("failed to write {}; choose another file with --report", arguments.report.display())
+    })?;
     eprintln!("report with plots: {}", arguments.report.display());
     Ok(())
 }

@@ -14,7 +14,7 @@ pub(super) const READER_ARMS: [&str; 3] = ["pclock", "htbs", "kernel-bfq"];
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Play {
     pub(super) by: By,
-    /// The four jobs of the seed; else equal readers.
+    /// The four jobs of the paper; else equal readers.
     pub(super) is_four_jobs: bool,
     pub(super) arm: String,
     pub(super) readers: usize,

@@ -91,8 +91,8 @@ fn four_jobs(all: &Plays<'_>, arm: &str) -> Beside {
             "HTBS, four synchronous jobs (slide without numbers)",
             "guarantees are met",
             sum == 0,
-            "The slides do not say delays and bursts: here a contract is (rate + a request) / (1 - 200 ms), as a rate and a delay say \
-             nothing of a second's beginning.",
+            "The slides give no delays and bursts. Here a contract is (rate + a request) / (1 - 200 ms), because a \
+             rate with a delay promises nothing for the beginning of a second.",
         ),
     };
     let agrees = (!played.is_empty()).then_some(agrees);
@@ -105,7 +105,7 @@ pub(super) fn page(all: &Plays<'_>, profile: &str, text: &str) -> String {
     let _ = write!(
         page,
         "<p>Stock Debian guests in QEMU on an emulated disk, profile <b>{profile}</b>, and the same readers in the simulator. Solid: KB in \
-         each second. Dashed: what is promised.</p>"
+         each second. Dashed: the contract.</p>"
     );
     let four = || all.0.iter().filter(|play| play.is_four_jobs);
     let most = four().flat_map(|play| &play.guests).flat_map(|guest| &guest.seconds_kb).copied().fold(1.0, f64::max);

@@ -62,7 +62,7 @@ pub(crate) fn run(arguments: &ReproduceTagArguments) -> anyhow::Result<()> {
 }
 
 fn cases(arguments: &ReproduceTagArguments) -> anyhow::Result<Vec<Case>> {
-    let block = u32::try_from(arguments.rounds.block).context("a block is shorter than 4 GiB")?;
+    let block = u32::try_from(arguments.rounds.block).context("a block must be shorter than 4 GiB")?;
     // As the paper's programs, which read files of 1 GB with a stride of 256 KB.
     let two = Scene::two_guests(Access::SequentialRead, arguments.depth, block);
     let three = Scene { nested: "bfq", ..Scene::three_guests(Access::SequentialRead, arguments.depth, block) };
@@ -98,8 +98,9 @@ fn told(arguments: &ReproduceTagArguments, plays: &[Play]) -> anyhow::Result<()>
         output::line(text.trim_end())?;
     }
     let page = report::page(&all, &arguments.profile, &text);
-    std::fs::write(&arguments.report, page)
-        .with_context(|| format!("failed to write {}; give another place with --report", arguments.report.display()))?;
+    std::fs::write(&arguments.report, page).with_context(|| {
+        format!("failed to write {}; choose another file with --report", arguments.report.display())
+    })?;
     eprintln!("report with plots: {}", arguments.report.display());
     Ok(())
 }

@@ -86,8 +86,7 @@ fn seventh(all: &Plays<'_>) -> Beside {
         guests: told(By::Guests),
         agrees: is_played.then(|| is_unfair(nested) && !is_unfair("tag")),
         remark: "The paper's kernels had CFQ, ours have BFQ: in the guests with `ionice` levels, on the host with weights of 200 and 500 for \
-                 the VMs' priorities 2 and 5. The host divides by VM before a guest's priorities count. Inversions are told of greater \
-                 against lesser priorities, and beside them how far equal ones are apart.",
+                 the VMs' priorities 2 and 5. The host divides by VM before a guest's priorities count. Inversions count greater against lesser priorities; how far equal ones are apart is shown beside them.",
     }
 }
 
@@ -104,8 +103,8 @@ fn eighth(all: &Plays<'_>) -> Beside {
         simulator: told(By::Simulator),
         guests: told(By::Guests),
         agrees: has_all(all, 8, &["tag"]).then(|| has_none(all, 8, "tag")),
-        remark: "Figs. 9 and 10, where the paper's order is lost in some runs and the one that its authors wish for, are answered by how \
-                 often `tag` inverts here, and how far each program is from its part.",
+        remark: "For Figs. 9 and 10, in which the order is lost in some runs, compare how often `tag` inverts here \
+                 and how far each program is from its part.",
     }
 }
 

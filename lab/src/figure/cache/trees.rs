@@ -44,9 +44,9 @@ pub struct ThroughputPlan {
     pub bindfs: Option<PathBuf>,
 }
 
-/// A place.
+/// A directory tree on one kind of file system.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct FileTree {
     pub(super) name: &'static str,
     /// Files are made here.
     pub(super) directory: PathBuf,
@@ -54,9 +54,9 @@ pub(super) struct Place {
     pub(super) below: Option<PathBuf>,
 }
 
-/// All places, and what keeps them. Dropped from top to bottom.
+/// All trees, and what keeps them. Dropped from top to bottom.
 pub(super) struct Bed {
-    pub(super) places: Vec<Place>,
+    pub(super) trees: Vec<FileTree>,
     /// What is not measured, and why.
     pub(super) missing: Vec<String>,
     pub(super) service: Service,
@@ -73,7 +73,7 @@ impl Bed {
         let pool = if folder.is_none() { Some(pool_disk(&name, &plan.pool_profile)?) } else { None };
         let disk = folder.as_ref().map(Directory::path).or(pool.as_ref().map(|pool| pool.files.path()));
         let disk = disk.unwrap_or(Path::new(RUNTIME_DIRECTORY)).to_owned();
-        // Each place has a file that is read and one that is written.
+        // Each tree has a file that is read and one that is written.
         let room = 3 * plan.bytes + (64 << 20);
         let tenant = ServedTenant { name: TENANT.to_owned(), temporary_bytes: room, stable_bytes: room, files: 1000 };
         let config = ServiceConfig {
@@ -88,16 +88,16 @@ impl Bed {
         let memory = Memory::mount(&format!("{name}-memory"), 8 * plan.bytes)?;
         let raw = disk.join("raw");
         fs::create_dir_all(&raw).at("create", &raw)?;
-        let place = |name, directory: &Path, below: Option<&Path>| Place {
+        let tree = |name, directory: &Path, below: Option<&Path>| FileTree {
             name,
             directory: directory.to_owned(),
             below: below.map(Path::to_owned),
         };
-        let mut places = vec![
-            place("tmpfs", &memory.directory("raw")?, None),
-            place("temporary", &service.tree(TENANT, "temporary"), None),
-            place("disk", &raw, Some(&raw)),
-            place("stable", &service.tree(TENANT, "stable"), Some(&disk.join("pool/tenants").join(TENANT))),
+        let mut trees = vec![
+            tree("tmpfs", &memory.directory("raw")?, None),
+            tree("temporary", &service.tree(TENANT, "temporary"), None),
+            tree("disk", &raw, Some(&raw)),
+            tree("stable", &service.tree(TENANT, "stable"), Some(&disk.join("pool/tenants").join(TENANT))),
         ];
         let (mut peers, mut missing) = (Vec::new(), Vec::new());
         for (name, program, arguments) in
@@ -109,13 +109,13 @@ impl Bed {
             };
             match Peer::start(program, arguments, &memory.directory(name)?, memory.claimed.join(format!("{name}-at"))) {
                 Ok(peer) => {
-                    places.push(place(name, &peer.at, None));
+                    trees.push(tree(name, &peer.at, None));
                     peers.push(peer);
                 }
                 Err(error) => missing.push(error.to_string()),
             }
         }
-        Ok(Self { places, missing, service, _peers: peers, _memory: memory, _pool: pool, _folder: folder })
+        Ok(Self { trees, missing, service, _peers: peers, _memory: memory, _pool: pool, _folder: folder })
     }
 }
 

@@ -6,7 +6,7 @@ use crate::place;
 use crate::probe_reader::{ReaderJob, Reading, reader};
 use anyhow::{Context, bail, ensure};
 use minerva_config::Config;
-use minerva_linux_actuate::{InstanceLock, NamedGroups, Writer, WriterSettings, probe_place, sweep_probes};
+use minerva_linux_actuate::{InstanceLock, NamedGroups, Writer, WriterSettings, probe_settings, sweep_probes};
 use minerva_linux_observe::Roots;
 use minerva_model::{CgroupRef, DeviceId, KnobFile, KnobTarget, KnobWrite, Outcome, WriteId};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -26,8 +26,8 @@ const DISSOLVE_BEAT: Duration = Duration::from_millis(5);
 /// Writes the knobs of a reader's group, given by the reader's number and the group's path.
 pub(crate) type Set<'a> = &'a dyn Fn(&mut Writer, usize, String) -> anyhow::Result<()>;
 
-/// The place; dropping it removes it.
-pub(crate) struct ProbePlace {
+/// Everything that a probe makes. Dropping it removes it.
+pub(crate) struct ProbeGroups {
     groups: NamedGroups,
     settings: WriterSettings,
     _alone: InstanceLock,
@@ -37,12 +37,12 @@ pub(crate) struct ProbePlace {
     signal: Arc<AtomicUsize>,
 }
 
-impl ProbePlace {
-    /// Makes the place, after what killed probes left is gone, and catches signals.
+impl ProbeGroups {
+    /// Removes what killed probes left, makes the directory and catches signals.
     pub(crate) fn open(config: &Config, roots: &Roots) -> anyhow::Result<Self> {
         let daemons = place::writer_settings(config, roots);
         sweep_probes(&daemons);
-        let (settings, groups) = probe_place(&daemons);
+        let (settings, groups) = probe_settings(&daemons);
         let signal = signal_that_came()?;
         let alone = InstanceLock::acquire(&settings.runtime_dir).context("failed to prepare; be root")?;
         let (writer, _) = Writer::open(&settings, &alone).context("failed to prepare")?;
@@ -122,7 +122,7 @@ impl ProbePlace {
     }
 }
 
-impl Drop for ProbePlace {
+impl Drop for ProbeGroups {
     fn drop(&mut self) {
         if let Err(error) = self.end() {
             eprintln!("minerva-ctl: {error:#}");
