@@ -209,16 +209,31 @@ impl Steering {
         let own = device(*disk);
         let value = text.and_then(|text| text.split_once(' ')).filter(|(id, _)| id.parse() == Ok(own));
         let value = value.map(|(_, value)| value);
-        if file == KnobFile::IoMax {
-            return limits(own, &mut self.caps[index], value);
+        match file {
+            KnobFile::IoMax => limits(own, &mut self.caps[index], value),
+            KnobFile::BfqWeight => weight_line(own, &mut self.weights[index], value),
+            // The virtual host has no other. Named one by one, so that a knob which is new must be thought of here.
+            KnobFile::BfqV1Weight
+            | KnobFile::BfqV1WeightDevice
+            | KnobFile::IoWeight
+            | KnobFile::ThrottleReadBps
+            | KnobFile::ThrottleWriteBps
+            | KnobFile::IoCostQos
+            | KnobFile::Elevator
+            | KnobFile::BfqLowLatency
+            | KnobFile::BfqStrictGuarantees
+            | KnobFile::ServerWeight => Outcome::Vanished,
         }
-        let weight = &mut self.weights[index];
-        if let Some(value) = value {
-            *weight = value.parse().ok();
-        }
-        let line = weight.map_or(String::new(), |weight| format!("{own} {weight}\n"));
-        Outcome::Text(format!("default {DEFAULT_WEIGHT}\n{line}"))
     }
+}
+
+/// `io.bfq.weight` of one tenant, after a write where there is one.
+fn weight_line(device: DeviceId, weight: &mut Option<u32>, value: Option<&str>) -> Outcome {
+    if let Some(value) = value {
+        *weight = value.parse().ok();
+    }
+    let line = weight.map_or(String::new(), |weight| format!("{device} {weight}\n"));
+    Outcome::Text(format!("default {DEFAULT_WEIGHT}\n{line}"))
 }
 
 /// What the virtual kernel says of a disk.
@@ -301,6 +316,21 @@ mod tests {
                 steering.slice(now, &[now], &counters, &[None, None]).len()
             })
             .sum()
+    }
+
+    #[test]
+    fn a_slice_ends_when_the_engine_asks_for_it() {
+        let mut config = EngineConfig::default();
+        config.observe.slice = Nanos::from_millis(250);
+        let setup = EngineSetup { config, rotational: true, outlook: OutlookSource::default() };
+        let host = Disks { elevator: "bfq", size_bytes: 1 << 40, of_tenants: &[] };
+        let mut steering = Steering::new(setup, &host, &["only".to_owned()]);
+        let ends = [(); 3].map(|()| {
+            let now = steering.next_slice();
+            steering.slice(now, &[now], &[Counters::default()], &[None]);
+            now
+        });
+        assert_eq!(ends, [250, 500, 750].map(Nanos::from_millis));
     }
 
     #[test]
