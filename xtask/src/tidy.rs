@@ -1,8 +1,9 @@
 //! Tidiness that a machine can see: promises name tests that exist, figures have rows, documents name files that exist, files stay
-//! small.
+//! small, and words that were replaced do not come back.
 
-use crate::documents;
+use crate::arrows::without_tests;
 use crate::shell::root;
+use crate::{documents, words};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -38,6 +39,7 @@ pub(crate) fn run() -> Result<bool> {
     problems.extend(figure_rows(&root)?);
     problems.extend(documents::missing_paths(&root, &files));
     problems.extend(versions_of_their_own(&root, &files));
+    problems.extend(words::banned(&root, &files));
     for problem in &problems {
         eprintln!("tidy: {problem}");
     }
@@ -68,8 +70,8 @@ fn long_files(root: &Path, files: &[String]) -> Vec<String> {
     let mut problems = Vec::new();
     for file in files.iter().filter(|file| file.ends_with(".rs")) {
         let Ok(text) = std::fs::read_to_string(root.join(file)) else { continue };
-        // Tests at the end of a file do not make it two rooms.
-        let lines = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default().lines().count();
+        // Tests at the end of a file do not count.
+        let lines = without_tests(&text).lines().count();
         if lines > LINES_MAX && !LONG_FILES.iter().any(|(name, _)| name == file) {
             problems.push(format!(
                 "{file}: {lines} lines of code, more than {LINES_MAX}; split it or give the reason in xtask/src/tidy.rs"
