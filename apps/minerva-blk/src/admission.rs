@@ -27,7 +27,7 @@ pub(crate) fn model(name: Option<&str>, is_rotational: bool) -> anyhow::Result<P
     }
     let length = std::fs::metadata(name).with_context(|| format!("failed to read the disk model {name}"))?.len();
     if length > MODEL_BYTES_MAX {
-        bail!("{name} is no disk model: {length} bytes long");
+        bail!("{name} is not a disk model: it is {length} bytes long");
     }
     let text = std::fs::read_to_string(name).with_context(|| format!("failed to read the disk model {name}"))?;
     Profile::parse(&text).with_context(|| format!("failed to use the disk model {name}"))
@@ -47,12 +47,12 @@ pub(crate) fn judge(
     let sentence = admission.sentence(|contract| names[contract].to_owned());
     let held = disks.iter().find(|disk| disk.terms.rate_bytes_per_second.is_some() && !disk.terms.force);
     let Some(held) = held else {
-        eprintln!("minerva-blk: the contracts on {device} are taken by force, as a {}: {sentence}", profile.name);
+        eprintln!("minerva-blk: the contracts on {device} are accepted by force, as a {}: {sentence}", profile.name);
         return Ok(());
     };
     bail!(
         "the contracts on {device} are refused, as a {} under {scheduler}: {sentence}. Promise less, name the disk's own model \
-         (`devices.{device}.model`), or take them all the same with `force` for `{}`",
+         (`devices.{device}.model`), or accept them all the same with `force` for `{}`",
         profile.name,
         held.name
     )

@@ -2,28 +2,28 @@
 
 use std::path::PathBuf;
 
-/// Serves the disks of virtual machines, so that contracts, weights and the priorities of guests' applications hold between them.
+/// Serves the disks of virtual machines, and keeps contracts, weights and the priorities of guests' applications across all of them.
 ///
-/// QEMU connects to a socket for each disk; what to tell it says `attach-line`.
+/// QEMU connects to one socket per disk; `attach-line` prints the arguments that it needs.
 #[derive(Debug, clap::Parser)]
 #[command(name = "minerva-blk", version)]
 pub(crate) struct Arguments {
-    /// Which disks there are, and what they are promised
+    /// File with the disks and their contracts
     #[arg(long, value_name = "FILE", default_value = "/etc/minerva/blk.toml", global = true)]
     pub(crate) config: PathBuf,
-    /// Judge the file and all that it names, and serve nothing
+    /// Check the file and everything that it names, and exit
     #[arg(long)]
     pub(crate) check: bool,
-    /// Write a line for each request that is done to DIRECTORY/DEVICE.csv: what was asked for, and when
+    /// Log each finished request to DIRECTORY/DEVICE.csv: what was requested, and when
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) log_requests: Option<PathBuf>,
-    /// Go on with what a running server of the same file serves, which then ends: guests wait for some milliseconds and see no error
+    /// Take over all disks from a running server with the same file, which then exits; guests wait some milliseconds and see no error
     #[arg(long, conflicts_with_all = ["check", "log_requests"])]
     pub(crate) take_over: bool,
-    /// With `--take-over`: in the background; the command ends once the disks are served
+    /// With `--take-over`: run in the background; the command returns once the disks are served
     #[arg(long, requires = "take_over")]
     pub(crate) detach: bool,
-    /// Do this in place of serving
+    /// Do this instead of serving
     #[command(subcommand)]
     pub(crate) action: Option<Action>,
 }

@@ -60,10 +60,7 @@ fn parameters_of(terms: &DiskTerms, scheduler: SchedulerName, share: u32) -> any
     };
     if let Some(rate) = terms.rate_bytes_per_second {
         if !scheduler.keeps(Promise::Contract) && !scheduler.keeps(Promise::Reservation) {
-            bail!(
-                "`rate` is promised, and the scheduler `{scheduler}` of its device keeps no contracts; {}",
-                keepers()
-            );
+            bail!("`rate` is set, but the scheduler `{scheduler}` of its device keeps no contracts; {}", keepers());
         }
         parameters.contract = contract_of(terms, scheduler);
         parameters.reservation_per_second = rate as f64 / f64::from(UNIT_BYTES);
@@ -71,7 +68,8 @@ fn parameters_of(terms: &DiskTerms, scheduler: SchedulerName, share: u32) -> any
     if let Some(limit) = terms.limit_bytes_per_second {
         if !scheduler.keeps(Promise::Limit) {
             bail!(
-                "`limit` is set, and the scheduler `{scheduler}` of its device knows none; set `scheduler = \"mclock\"`"
+                "`limit` is set, but the scheduler `{scheduler}` of its device has no limits; set `scheduler = \
+                 \"mclock\"`"
             );
         }
         parameters.limit_per_second = limit as f64 / f64::from(UNIT_BYTES);
@@ -81,7 +79,7 @@ fn parameters_of(terms: &DiskTerms, scheduler: SchedulerName, share: u32) -> any
 
 /// Says why a front end of a disk was hung up on.
 pub(crate) fn tell_hang_up(disk: &str, why: &HangUp) {
-    eprintln!("minerva-blk: the front end of `{disk}` was hung up on: {why}");
+    eprintln!("minerva-blk: closed the connection of the front end of `{disk}`: {why}");
 }
 
 /// The contract in the scheduler's units.
@@ -94,11 +92,11 @@ pub(crate) fn contract_of(terms: &DiskTerms, scheduler: SchedulerName) -> Option
 fn check(terms: &DiskTerms) -> anyhow::Result<()> {
     let DiskTerms { weight, tag_default, tag_max, burst_bytes, delay, request_bytes, .. } = *terms;
     if !(1..=WEIGHT_MAX).contains(&weight) {
-        bail!("weights go from 1 to {WEIGHT_MAX}, and {weight} is none");
+        bail!("a weight is 1 to {WEIGHT_MAX}, not {weight}");
     }
     if tag_default < TAG_MIN || tag_max > TAG_MAX || tag_default > tag_max {
         bail!(
-            "tags go from {TAG_MIN} to {TAG_MAX}, and the default {tag_default} is to be at most the greatest, {tag_max}"
+            "tags are {TAG_MIN} to {TAG_MAX}, and the default, {tag_default}, must not be above the greatest, {tag_max}"
         );
     }
     if let (Some(rate), Some(limit)) = (terms.rate_bytes_per_second, terms.limit_bytes_per_second)

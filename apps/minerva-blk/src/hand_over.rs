@@ -64,7 +64,7 @@ fn send<T: Serialize>(stream: &UnixStream, what: &T, descriptors: &[BorrowedFd<'
 }
 
 fn receive<T: DeserializeOwned>(stream: &UnixStream) -> anyhow::Result<(T, Vec<OwnedFd>)> {
-    let (text, descriptors) = frame::receive(stream).context("the other server said nothing more")?;
+    let (text, descriptors) = frame::receive(stream).context("the other server closed the connection")?;
     let told = serde_json::from_slice(&text).context("the other server is of another version")?;
     Ok((told, descriptors))
 }
@@ -105,7 +105,7 @@ pub(crate) fn give(stream: &UnixStream, host: &Mutex<Option<Host>>, control: &Un
             std::process::exit(0)
         }
         Err(error) => {
-            *place = Some(suspended.go_on().context("failed to go on after a hand-over that came to nothing")?);
+            *place = Some(suspended.go_on().context("failed to resume after a failed hand-over")?);
             Err(error)
         }
     }
@@ -113,14 +113,14 @@ pub(crate) fn give(stream: &UnixStream, host: &Mutex<Option<Host>>, control: &Un
 
 /// Shows the next server all that is served, and waits until it is prepared. Nobody notices.
 fn offer(stream: &UnixStream, serving: &Host, control: &UnixListener) -> anyhow::Result<()> {
-    stream.set_read_timeout(Some(PREPARE_PATIENCE)).context("failed to bound the wait")?;
+    stream.set_read_timeout(Some(PREPARE_PATIENCE)).context("failed to set a time limit")?;
     let offers = serving.offers();
     send(stream, &Hello { process: std::process::id(), disks: offers.len() }, &[control.as_fd()])?;
     for (offer, image, listener) in &offers {
         send(stream, offer, &[image.as_fd(), *listener])?;
     }
     expect(stream, &Said::Prepared)?;
-    stream.set_read_timeout(Some(READY_PATIENCE)).context("failed to bound the wait")
+    stream.set_read_timeout(Some(READY_PATIENCE)).context("failed to set a time limit")
 }
 
 fn tell(stream: &UnixStream, suspended: &Suspended, suspended_ns: u64) -> anyhow::Result<()> {
@@ -140,13 +140,16 @@ pub(crate) fn take(
     control: &Path,
     prepare: impl FnOnce(Vec<(Offer, Arc<Image>, UnixListener)>) -> anyhow::Result<Suspended>,
 ) -> anyhow::Result<Taken> {
-    let nobody = || format!("nobody serves at {}: start `minerva-blk` without `--take-over`", control.display());
+    let nobody = || format!("no server runs at {}: start `minerva-blk` without `--take-over`", control.display());
     let connection = UnixStream::connect(control).with_context(nobody)?;
-    std::io::Write::write_all(&mut &connection, format!("{GREETING}\n").as_bytes()).context("failed to greet")?;
-    connection.set_read_timeout(Some(PREPARE_PATIENCE)).context("failed to bound the wait")?;
+    std::io::Write::write_all(&mut &connection, format!("{GREETING}\n").as_bytes()).context(
+        "failed to send the \
+                                        greeting",
+    )?;
+    connection.set_read_timeout(Some(PREPARE_PATIENCE)).context("failed to set a time limit")?;
     let (Hello { process, disks }, mut descriptors) =
         receive(&connection).context("the server does not hand over: it refuses, or is older than this")?;
-    let control = descriptors.pop().context("no control socket came")?;
+    let control = descriptors.pop().context("the server sent no control socket")?;
     let prepared = offered(&connection, disks).and_then(prepare);
     let suspended = prepared.inspect_err(|error| {
         // It goes on either way.
@@ -160,7 +163,7 @@ fn offered(connection: &UnixStream, disks: usize) -> anyhow::Result<Vec<(Offer, 
     for _ in 0..disks {
         let (offer, descriptors): (Offer, _) = receive(connection)?;
         let [image, listener] =
-            <[OwnedFd; 2]>::try_from(descriptors).ok().context("a disk came without image or socket")?;
+            <[OwnedFd; 2]>::try_from(descriptors).ok().context("the server sent a disk without image or socket")?;
         let image = offer.image(image)?;
         offers.push((offer, Arc::new(image), UnixListener::from(listener)));
     }
@@ -186,7 +189,7 @@ impl Taken {
         let (Go, _) = receive(&self.connection)?;
         let host = resumption.go_on()?;
         let pause = Duration::from_nanos(monotonic_ns().saturating_sub(suspended_ns));
-        let told = format!("took over from process {}; nobody was served for {} ms", self.old, pause.as_millis());
+        let told = format!("took over from process {}; no disk was served for {} ms", self.old, pause.as_millis());
         Ok((host, self.control, told))
     }
 }

@@ -223,7 +223,7 @@ impl Host {
             bail!("there is a disk `{name}` already; `minerva-ctl disk set` changes it");
         }
         if !(1..=QUEUES_MAX).contains(&settings.queues) {
-            bail!("a guest has 1 to {QUEUES_MAX} rings, and {} are none", settings.queues);
+            bail!("a guest has 1 to {QUEUES_MAX} rings, not {}", settings.queues);
         }
         let [image, listener] = <[OwnedFd; 2]>::try_from(opened)
             .map_err(|opened| anyhow::anyhow!("an open image and a socket are needed, and {} came", opened.len()))?;
@@ -256,8 +256,8 @@ impl Host {
         let name = &report.settings.name;
         if let Some(process) = report.front_end.filter(|_| !force) {
             bail!(
-                "a guest is connected to `{name}` (process {process}); end it or detach its disk first, or say `--force` to take \
-                 the disk away under it"
+                "a guest is connected to `{name}` (process {process}); end it or detach its disk first, or use \
+                 `--force` to remove the disk while it is in use"
             );
         }
         self.server.remove(name);

@@ -27,7 +27,7 @@ impl Identity {
         };
         let of_qemu = "name that of QEMU's processes";
         let socket_group = group("server.socket_group", settings.socket_group.as_deref(), of_qemu)?;
-        let of_operators = "add it, or leave the key out, for root alone";
+        let of_operators = "add it, or remove the key for root only";
         let operator_group = group("server.operator_group", settings.operator_group.as_deref(), of_operators)?;
         Ok(Self { user, socket_group, operator_group })
     }

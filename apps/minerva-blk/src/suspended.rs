@@ -70,7 +70,7 @@ impl Suspended {
         let physical: Vec<_> = devices.devices.iter().map(|device| device.physical.clone()).collect();
         let mut resumption = Resumption::prepare(&physical).context("failed to start")?;
         for suspended in left {
-            let hosted = disks.get(&suspended.name).context("a disk that nobody knows")?;
+            let hosted = disks.get(&suspended.name).context("an unknown disk")?;
             let settings = &hosted.settings;
             let scheduler = physical[hosted.physical].scheduler;
             let disk = VmDisk {

@@ -2,21 +2,21 @@
 
 use std::path::PathBuf;
 
-/// Serves a shared pool of memory and fast disk: every tenant has a tree of its own in each.
+/// Serves a shared pool of memory and fast disk, in which every tenant has two directory trees.
 ///
-/// MOUNT/TENANT/temporary is memory, and spills to the disk when it is short; MOUNT/TENANT/stable is on the disk set aside, and what
-/// was closed or synced there outlives a power cut. SIGTERM unmounts when nobody uses a tree any more; a program that was killed is
-/// started again, and mounts at the same place.
+/// MOUNT/TENANT/temporary is in memory, and spills to disk when memory is short. MOUNT/TENANT/stable is on a disk set aside for it;
+/// files that were closed or synced there survive a power cut. On SIGTERM the trees are unmounted as soon as nobody uses them. After a
+/// kill, start the program again: it mounts everything at the same paths.
 #[derive(Debug, clap::Parser)]
 #[command(name = "minerva-fs", version)]
 pub(crate) struct Arguments {
-    /// Which pools and tenants there are
+    /// File with the pools and tenants
     #[arg(long, value_name = "FILE", default_value = "/etc/minerva/fs.toml", global = true)]
     pub(crate) config: PathBuf,
-    /// Judge the file and all that it names, and mount nothing
+    /// Check the file and everything that it names, and exit
     #[arg(long)]
     pub(crate) check: bool,
-    /// Do this in place of serving
+    /// Do this instead of serving
     #[command(subcommand)]
     pub(crate) action: Option<Action>,
 }
@@ -24,15 +24,15 @@ pub(crate) struct Arguments {
 /// What it does besides serving.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Action {
-    /// Can it serve here, and how well: passthrough, pools, mounts and files that an earlier run left
+    /// Check whether and how well it can serve here: passthrough, pools, mounts, and files left by an earlier run
     Doctor {
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Who uses how much of which pool
+    /// Show how much of each pool every tenant uses
     Status {
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },

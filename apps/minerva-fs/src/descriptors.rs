@@ -28,8 +28,8 @@ pub(crate) fn share_out(config: &FsConfig) -> Descriptors {
     let descriptors = Descriptors::new(all.saturating_sub(OWN + of_trees), trees);
     if descriptors.part() < PART_MIN {
         eprintln!(
-            "minerva-fs: {all} descriptors for {trees} trees: of each the kernel can know some {} files in any case, and more only \
-             while others need fewer; raise LimitNOFILE",
+            "minerva-fs: {all} descriptors for {trees} trees: the kernel can keep about {} files of each tree, and \
+             more only while other trees need fewer; raise LimitNOFILE",
             descriptors.part() / 2
         );
     }

@@ -32,7 +32,7 @@ pub(crate) fn run(path: &Path, json: bool) -> anyhow::Result<()> {
         }
     }
     if findings.iter().any(|finding| !finding.is_good) {
-        bail!("something has to be mended first");
+        bail!("a problem has to be fixed first");
     }
     Ok(())
 }
@@ -46,7 +46,7 @@ fn fuse(config: &FsConfig) -> Finding {
         Ok(false) => Finding {
             what,
             is_good: true,
-            detail: "not here: Linux 6.9 or later is needed, and a pool that lies on no overlay; reads are slower"
+            detail: "not available: it needs Linux 6.9 or later and a pool that is not on overlayfs; reads are slower"
                 .to_owned(),
         },
         Err(error) => Finding {
@@ -95,7 +95,7 @@ fn leftovers(config: &FsConfig) -> Vec<Finding> {
         for kind in ["temporary", "stable"] {
             let at = config.server.mount.join(name).join(kind);
             if matches!(state(&at), Ok(State::Stale)) {
-                let detail = format!("{} is served by nobody; the next start mounts it anew", at.display());
+                let detail = format!("no process serves {}; the next start mounts it again", at.display());
                 findings.push(Finding { what: "stale mount".to_owned(), is_good: true, detail });
             }
         }
@@ -110,7 +110,7 @@ fn leftovers(config: &FsConfig) -> Vec<Finding> {
             let census =
                 fs::File::open(entry.path()).ok().and_then(|folder| take_census(&folder).ok()).unwrap_or_default();
             let detail = format!(
-                "{} belongs to no tenant of the file: {} files, {} MiB; name the tenant again, or remove it",
+                "{} belongs to no tenant in the file: {} files, {} MiB; add the tenant again, or remove the directory",
                 entry.path().display(),
                 census.files,
                 census.bytes >> 20

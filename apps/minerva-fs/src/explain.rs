@@ -16,11 +16,19 @@ pub(crate) fn explain(tenants: &Tenants, deferred: &Deferred, user: &User, path:
     {
         let kept = if file.step == "left" { "stays in the pool" } else { "waits in the pool" };
         return Ok(vec![
-            format!("{} {kept} as {}, {} bytes, deferred file {} of {}", file.path, file.data, file.bytes, file.id, file.tenant),
+            format!(
+                "{} {kept} as {}, {} bytes, deferred file {} of {}",
+                file.path, file.data, file.bytes, file.id, file.tenant
+            ),
             format!("for {} s now; {}: {}", file.waited_seconds, file.step, file.why),
             match file.step.as_str() {
-                "left" => format!("`minerva-ctl cache drop {}` removes it; put the link back where it was and it moves", file.id),
-                _ => "it moves to its place while nobody else uses the disk there; `minerva-ctl cache flush` does not wait for that".to_owned(),
+                "left" => format!(
+                    "`minerva-ctl cache drop {}` removes it; put the link back where it was and it moves",
+                    file.id
+                ),
+                _ => "it moves to its destination while nobody else uses the disk there; `minerva-ctl cache flush` \
+                      moves it without waiting"
+                    .to_owned(),
             },
         ]);
     }
@@ -34,7 +42,7 @@ pub(crate) fn explain(tenants: &Tenants, deferred: &Deferred, user: &User, path:
             }
         }
     }
-    bail!("{} is in no pool of yours, and no link to a file that waits there", path.display())
+    bail!("{} is not in a pool of yours, and not a link to a file that waits in one", path.display())
 }
 
 fn told(tenant: &Tenant, mount: &Mount, path: &Path, found: Whereabouts) -> Vec<String> {
@@ -44,7 +52,7 @@ fn told(tenant: &Tenant, mount: &Mount, path: &Path, found: Whereabouts) -> Vec<
         (false, _) => format!("on the disk of the pool, in {name}'s `stable`"),
         (true, false) => format!("in memory, in {name}'s `temporary`"),
         (true, true) => {
-            format!("on the disk of the pool: it went there from {name}'s `temporary`, which was short of memory")
+            format!("on the pool's disk: it was moved there from {name}'s `temporary`, which was short of memory")
         }
     };
     let opened = match found.opens {
@@ -60,7 +68,8 @@ fn told(tenant: &Tenant, mount: &Mount, path: &Path, found: Whereabouts) -> Vec<
             "as long as it is open it stays in memory; a restart of the machine loses it".to_owned()
         }
         (true, false) => format!(
-            "{} % of the quota are used: above the watermark those used longest ago go to the disk; a restart of the machine loses it",
+            "{} % of the quota is used; above the watermark, the files that were not used for longest go to disk; a \
+             restart of the machine loses it",
             u128::from(usage.bytes) * 100 / u128::from(usage.bytes_max.max(1))
         ),
     };

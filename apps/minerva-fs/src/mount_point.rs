@@ -45,7 +45,7 @@ pub(crate) fn prepare(at: &Path) -> anyhow::Result<bool> {
             State::Free => break,
             State::Stale => {
                 unmount(at, UnmountFlags::DETACH)
-                    .with_context(|| format!("failed to take the mount at {} away that nobody serves", at.display()))?;
+                    .with_context(|| format!("failed to remove the stale mount at {}", at.display()))?;
                 found = true;
             }
             State::Mounted => bail!("{0} is mounted already, by somebody else; unmount it: umount {0}", at.display()),

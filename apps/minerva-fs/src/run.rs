@@ -132,7 +132,8 @@ fn stop_all(tenants: &Tenants, signals: &mut Signals) -> anyhow::Result<()> {
         if begun.elapsed() > DRAIN || signals.pending().next().is_some() {
             for mount in busy {
                 eprintln!(
-                    "minerva-fs: {} is still used (`fuser -vm {0}` says by whom) and goes out of sight; nothing that was written is lost",
+                    "minerva-fs: {} is still in use (`fuser -vm {0}` shows by whom) and was detached; nothing that \
+                     was written is lost",
                     mount.at.display()
                 );
                 mount.detach()?;
@@ -142,7 +143,7 @@ fn stop_all(tenants: &Tenants, signals: &mut Signals) -> anyhow::Result<()> {
         if begun.elapsed() > TELL_AFTER && !is_told {
             is_told = true;
             for mount in &busy {
-                eprintln!("minerva-fs: waits up to {} s for who uses {}", DRAIN.as_secs(), mount.at.display());
+                eprintln!("minerva-fs: waiting up to {} s for the users of {}", DRAIN.as_secs(), mount.at.display());
             }
         }
         thread::sleep(DRAIN_LOOK);

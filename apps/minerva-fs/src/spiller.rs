@@ -62,7 +62,8 @@ fn look(tenants: &Tenants, settings: &TemporaryPoolSettings) {
         let pass = tenant.temporary.tree.spill_down_to(target);
         if let Some(error) = pass.error {
             eprintln!(
-                "minerva-fs: {}: {error} while files went from memory to the disk; they stay in memory. Is the stable pool full?",
+                "minerva-fs: {}: {error} while moving files from memory to disk; they stay in memory. Is the stable \
+                 pool full?",
                 tenant.name
             );
         }

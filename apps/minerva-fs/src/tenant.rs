@@ -102,8 +102,8 @@ impl Tenant {
             }
             if !mount.has_passthrough() {
                 eprintln!(
-                    "minerva-fs: {}/{kind} has no passthrough here (Linux 6.9 or later, and a pool that lies on no overlay): reads \
-                     go through this process, and are slower",
+                    "minerva-fs: {}/{kind} has no passthrough here (it needs Linux 6.9 or later and a pool that is \
+                     not on overlayfs): reads go through this process and are slower",
                     self.name
                 );
             }
@@ -125,7 +125,7 @@ fn make_way(folder: &Path, mode: u32) -> anyhow::Result<()> {
 impl Mount {
     fn new(tree: Tree, at: &Path, config: &FsConfig) -> anyhow::Result<Self> {
         if mount_point::prepare(at)? {
-            eprintln!("minerva-fs: {} was left by a process that was killed; it is mounted anew", at.display());
+            eprintln!("minerva-fs: {} was left mounted by a killed process; it is mounted again", at.display());
         }
         let tree = Arc::new(tree);
         let options = MountOptions {
@@ -133,8 +133,9 @@ impl Mount {
             threads: config.server.threads as usize,
             wants_passthrough: true,
         };
-        let mounted = mount(Arc::clone(&tree), at, &options)
-            .with_context(|| format!("failed to mount {}; is there /dev/fuse, and is this root?", at.display()))?;
+        let mounted = mount(Arc::clone(&tree), at, &options).with_context(|| {
+            format!("failed to mount {}; does /dev/fuse exist, and do you run as root?", at.display())
+        })?;
         Ok(Self { tree, at: at.to_owned(), mounted: Some(mounted) })
     }
 

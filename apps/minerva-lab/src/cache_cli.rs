@@ -7,37 +7,38 @@ use std::path::PathBuf;
 /// A burst beside busy neighbours, by each way.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct CacheMigrationArguments {
-    /// Which disk to emulate for the neighbours, where the burst belongs.
+    /// Disk to emulate for the neighbours; the burst ends up there.
     #[arg(long, default_value = "sata7200-80g")]
     pub(crate) profile: String,
-    /// Under which elevators; each is measured.
+    /// Elevators; each is measured.
     #[arg(long, value_delimiter = ',', default_value = "bfq,mq-deadline")]
     pub(crate) elevator: Vec<String>,
-    /// Which disk to emulate for the pool.
+    /// Disk to emulate for the pool.
     #[arg(long, default_value = "sata-ssd")]
     pub(crate) pool_profile: String,
-    /// Megabytes of the burst, in eight files.
+    /// Size of the burst in megabytes; it is written as eight files.
     #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u64).range(8..=2048))]
     pub(crate) megabytes: u64,
-    /// Seconds for which the neighbours work without a pause.
+    /// Seconds for which the neighbours work without pauses.
     #[arg(long, default_value_t = 40)]
     pub(crate) seconds: u64,
-    /// Bursts of the neighbours after that, 3 to 6 s long, with a pause of 4 to 8 s before each.
+    /// Bursts of the neighbours after that. Each is 3 to 6 s long and follows a pause of 4 to 8 s.
     #[arg(long, default_value_t = 4)]
     pub(crate) bursts: u32,
-    /// How often all arms play, in an order that is drawn. The medians count.
+    /// Rounds. In each round every arm runs once, in random order; the medians count.
     #[arg(long, default_value_t = 5)]
     pub(crate) rounds: u32,
-    /// Seed of orders, bursts and pauses; drawn and printed unless given.
+    /// Seed of order, bursts and pauses; by default a random one, which is printed.
     #[arg(long)]
     pub(crate) seed: Option<u64>,
-    /// Let minervad steer the disk in all arms, and tell the service who uses it; without it the disk's counters do.
+    /// Run minervad in all arms. It steers the disk and tells the service when others use it; without it the service reads the disk's
+    /// counters.
     #[arg(long)]
     pub(crate) daemon: bool,
-    /// Write every single run to this file, as JSON.
+    /// Write every run to this file, as JSON.
     #[arg(long)]
     pub(crate) runs: Option<PathBuf>,
-    /// Write an HTML report with plots to this file, of the elevator measured last.
+    /// Write an HTML report with plots of the last elevator to this file.
     #[arg(long)]
     pub(crate) report: Option<PathBuf>,
     #[command(flatten)]
@@ -47,25 +48,25 @@ pub(crate) struct CacheMigrationArguments {
 /// The pools' speed, beside what lies below and other FUSE file systems.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct CacheThroughputArguments {
-    /// A directory on the disk that `stable` is to lie on; without it a disk is emulated.
+    /// Directory for `stable`; without it a disk is emulated.
     #[arg(long)]
     pub(crate) pool: Option<PathBuf>,
-    /// Which disk to emulate for `stable`.
+    /// Disk to emulate for `stable`.
     #[arg(long, default_value = "sata-ssd", conflicts_with = "pool")]
     pub(crate) pool_profile: String,
-    /// Megabytes of the file that is read, and of the one that is written.
+    /// Size in megabytes of the file that is read and of the one that is written.
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub(crate) megabytes: u64,
-    /// Milliseconds of random requests each time.
+    /// Milliseconds of each measurement of random requests.
     #[arg(long, default_value_t = 1000)]
     pub(crate) span_ms: u64,
-    /// How often everything is measured, in an order that is drawn. The medians count; the paper has 100.
+    /// Rounds. In each round everything is measured once, in random order; the medians count. The paper has 100.
     #[arg(long, default_value_t = 10)]
     pub(crate) rounds: u32,
-    /// libfuse's example `passthrough_hp`, of 3.17 or later so that the kernel reads by itself; by default it is looked for in PATH.
+    /// Path of libfuse's example `passthrough_hp`, 3.17 or later, which lets the kernel read by itself; by default it is searched for in PATH.
     #[arg(long)]
     pub(crate) passthrough_hp: Option<PathBuf>,
-    /// Seed of the orders; drawn and printed unless given.
+    /// Seed of the order; by default a random one, which is printed.
     #[arg(long)]
     pub(crate) seed: Option<u64>,
     #[command(flatten)]
@@ -75,28 +76,28 @@ pub(crate) struct CacheThroughputArguments {
 /// Many tenants, and a hostile one.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct CacheTenantsArguments {
-    /// How many tenants.
+    /// Number of tenants.
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) tenants: u32,
-    /// Files of all together; the figure in full has 1,000,000.
+    /// Files of all tenants together; the full figure has 1,000,000.
     #[arg(long, default_value_t = 20_000)]
     pub(crate) files: u64,
-    /// Seconds in which nobody does anything.
+    /// Seconds in which all tenants are idle.
     #[arg(long, default_value_t = 20)]
     pub(crate) idle_seconds: u64,
-    /// Seconds of each window of the neighbour.
+    /// Seconds for which the neighbour is measured each time.
     #[arg(long, default_value_t = 5)]
     pub(crate) seconds: u64,
-    /// How often the neighbour is measured beside each kind of hostility, in an order that is drawn; 0 leaves that out.
+    /// How often the neighbour is measured beside each kind of hostile tenant, in random order; 0 for not at all.
     #[arg(long, default_value_t = 3)]
     pub(crate) rounds: u32,
-    /// Leave out the many tenants.
+    /// Do not measure the many tenants.
     #[arg(long)]
     pub(crate) hostile_only: bool,
-    /// A directory on the disk for `stable`.
+    /// Directory for `stable`.
     #[arg(long, default_value = "/var/tmp")]
     pub(crate) pool: PathBuf,
-    /// Seed of the orders; drawn and printed unless given.
+    /// Seed of the order; by default a random one, which is printed.
     #[arg(long)]
     pub(crate) seed: Option<u64>,
     #[command(flatten)]

@@ -23,8 +23,8 @@ pub(crate) fn run(spec: &CallersSpec) -> anyhow::Result<()> {
         let clients = connect(spec).await?;
         println!("connected");
         let mut word = String::new();
-        std::io::stdin().read_line(&mut word).context("failed to wait for the word")?;
-        ensure!(!word.is_empty(), "the parent has gone");
+        std::io::stdin().read_line(&mut word).context("failed to wait for the parent's start signal")?;
+        ensure!(!word.is_empty(), "the parent process ended");
         let report = ask(spec, &clients).await;
         println!("{}", serde_json::to_string(&report)?);
         Ok(())

@@ -10,7 +10,7 @@ use crate::worth_cli::{ReproduceWorthArguments, WorthArguments};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
-/// Minerva's real-kernel laboratory: emulated disks, measured workloads, and the demonstration.
+/// Emulated disks below the real block layer, measured workloads in real cgroups, and the demonstration.
 #[derive(Debug, Parser)]
 #[command(name = "minerva-lab", version, disable_help_subcommand = true)]
 pub(crate) struct Cli {
@@ -23,25 +23,25 @@ pub(crate) enum Command {
     /// Make, list and remove emulated disks.
     #[command(subcommand)]
     Disk(DiskCommand),
-    /// Run the demonstration: two scenes, each with equal weights and under minervad; the first with the kernel's own default too, the
-    /// second, in which forecasts decide, with reaction alone.
+    /// Run the demonstration: two scenes, each with equal weights and with minervad. The first also runs with the kernel's default
+    /// settings, the second also with minervad without forecasts.
     Demo(DemoArguments),
     /// Measure one of the figures in docs/figures.md.
     #[command(subcommand)]
     Figure(FigureCommand),
-    /// Repeat an experiment of the papers on the real kernel, and print their figures beside ours.
+    /// Repeat a paper's experiment on the real kernel, and print the paper's numbers beside ours.
     #[command(subcommand)]
     Reproduce(ReproduceCommand),
-    /// Remove what killed runs left behind: disks, mounts, loop devices, cgroups.
+    /// Remove the disks, mounts, loop devices and cgroups that killed runs left behind.
     Sweep {
-        /// Only leftovers whose name starts with this.
+        /// Only those whose name starts with this.
         #[arg(long, default_value = "minerva-")]
         prefix: String,
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Do one workload in this process, as told by the parent.
+    /// Run one workload in this process, as the parent asks.
     #[command(hide = true)]
     Worker {
         /// The job, as JSON.
@@ -51,14 +51,14 @@ pub(crate) enum Command {
         #[arg(long)]
         cgroup_processes: Option<PathBuf>,
     },
-    /// Be many clients of the daemon, as told by the parent.
+    /// Act as many clients of the daemon, as the parent asks.
     #[command(hide = true)]
     Callers {
         /// The clients, as JSON.
         #[arg(long)]
         spec: String,
     },
-    /// Be one process of a hostile tenant of the cache, as told by the parent.
+    /// Act as one process of a hostile tenant of the cache, as the parent asks.
     #[command(hide = true)]
     Hostile {
         /// What it does: fills, opens, renames, makes.
@@ -78,7 +78,7 @@ pub(crate) enum Command {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DiskCommand {
-    /// Make an emulated disk and print its device. It runs in the background until it is destroyed.
+    /// Create an emulated disk and print its device. It runs in the background until it is destroyed.
     Create(CreateArguments),
     /// List the emulated disks.
     List {
@@ -86,7 +86,7 @@ pub(crate) enum DiskCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Show what a disk has done.
+    /// Show the statistics of a disk.
     Stats {
         /// The disk.
         name: String,
@@ -94,12 +94,12 @@ pub(crate) enum DiskCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Remove a disk. Requests still under way fail.
+    /// Remove a disk. Requests in flight fail.
     Destroy {
         /// The disk.
         #[arg(required_unless_present = "all")]
         name: Option<String>,
-        /// Every disk that `list` shows, and leftovers of dead ones.
+        /// Every disk that `list` shows, and what killed ones left behind.
         #[arg(long, conflicts_with = "name")]
         all: bool,
         /// Print JSON lines.
@@ -116,25 +116,25 @@ pub(crate) enum DiskCommand {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct CreateArguments {
-    /// Which disk to emulate; `minerva-lab disk profiles` lists them.
+    /// Profile of the disk to emulate; `minerva-lab disk profiles` lists them.
     #[arg(long, default_value = "sata7200-80g")]
     pub(crate) profile: String,
-    /// The name by which the other commands know it.
+    /// Name for the other commands.
     #[arg(long)]
     pub(crate) name: String,
-    /// Size, such as 8G (powers of 1000), 8GiB (of 1024), or bytes. The profile's own by default.
+    /// Size, such as 8G (powers of 1000), 8GiB (powers of 1024), or a number of bytes; by default the profile's.
     #[arg(long, value_parser = parse_size)]
     pub(crate) size: Option<u64>,
-    /// Elevator on top of it.
+    /// Elevator of the disk.
     #[arg(long, default_value = "bfq")]
     pub(crate) elevator: String,
-    /// Keep the contents in this file. Without it writes are forgotten and reads are zeros.
+    /// Keep the contents in this file. Without it, writes are discarded and reads return zeros.
     #[arg(long)]
     pub(crate) backing: Option<PathBuf>,
-    /// Requests the disk takes at once. The profile's own by default.
+    /// Requests that the disk accepts at once; by default the profile's.
     #[arg(long)]
     pub(crate) queue_depth: Option<u32>,
-    /// Seed of what is random in the model.
+    /// Seed of the disk model.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
     /// Stay in the foreground until Ctrl-C.
@@ -152,25 +152,25 @@ pub(crate) enum DemoName {
     Tenants,
     /// Four guests with contracts on one disk, under minerva-blk.
     DataPath,
-    /// A burst beside busy neighbours, straight to their disk and through the pool of minerva-fs.
+    /// A burst beside busy neighbours, written directly to their disk and through the pool of minerva-fs.
     Cache,
 }
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct DemoArguments {
-    /// What to show: who gets the disk (the default), contracts of guests that `minerva-blk` keeps, or a burst that `minerva-fs` takes.
+    /// What to show: how tenants share a disk (the default), contracts that `minerva-blk` keeps, or a burst that `minerva-fs` absorbs.
     #[arg(value_enum)]
     pub(crate) what: Option<DemoName>,
-    /// Multiplies the bytes of the workloads: 200 MB, 500 MB, 3 GB and 12 GB at 1; of `cache`: a burst of 256 MB.
+    /// Scale of the workloads. At 1 they transfer 200 MB, 500 MB, 3 GB and 12 GB; in `cache` the burst is 256 MB.
     #[arg(long)]
     pub(crate) scale: Option<f64>,
-    /// Which disk to emulate.
+    /// Profile of the disk to emulate.
     #[arg(long, default_value = "sata7200-80g")]
     pub(crate) profile: String,
-    /// Run only these scenes.
+    /// Run these scenes only.
     #[arg(long, value_parser = ["noisy-neighbour", "together"])]
     pub(crate) scene: Vec<String>,
-    /// Where to write the HTML report with plots.
+    /// File for the HTML report with plots.
     #[arg(long, default_value = "minerva-demo.html")]
     pub(crate) report: PathBuf,
     /// Where its programs are.
@@ -179,45 +179,46 @@ pub(crate) struct DemoArguments {
     /// Run with equal weights only.
     #[arg(long)]
     pub(crate) equal_only: bool,
-    /// In place of minervad let the four tenants hold these BFQ weights: a bound for what a controller can reach.
+    /// Give the four tenants these BFQ weights instead of running minervad: a bound on what a controller can reach.
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1000), conflicts_with_all = ["equal_only", "minervad"])]
     pub(crate) weights: Option<Vec<u32>>,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ReproduceCommand {
-    /// Minerva's Fig. 2: four tenants start together, one steps back, one coordinates.
+    /// Malensek et al. 2016, Fig. 2: four tenants start together, one steps back, one coordinates.
     Endogenic(ReproduceEndogenicArguments),
-    /// Matteussi and Geyer 2018: batch jobs that share a disk, all at once, and the shortest first.
+    /// Matteussi and Geyer 2018: batch jobs that share a disk, all at once or the shortest first.
     Makespan(MakespanArguments),
-    /// Minerva's Fig. 3-a against 3-b: four tenants start together, after sessions like theirs.
+    /// Malensek et al. 2016, Fig. 3-a against 3-b: four tenants start together, after earlier sessions like theirs.
     Proactive(ReproduceWorthArguments),
-    /// Minerva's Fig. 3-d against 3-e: two tenants alternate between the disk and other work.
+    /// Malensek et al. 2016, Fig. 3-d against 3-e: two tenants alternate between the disk and other work.
     Interleave(ReproduceWorthArguments),
-    /// Rocha and Bona 2012: contracts of synchronous readers, each in a guest of its own, and what they cost in throughput; in guests and
-    /// in the simulator.
+    /// Rocha and Bona 2012: contracts of synchronous readers, one per guest, and what the contracts cost in throughput; in guests and in
+    /// the simulator.
     Htbs(ReproduceHtbsArguments),
     /// Bai and Huang: priorities of programs in different guests; in guests and in the simulator.
     Tag(ReproduceTagArguments),
-    /// Scene one and Fig. 2 at every scale, level and meaning of the deadline, each tenant by name: a table as JSON and text.
+    /// Run scene one and Fig. 2 at every scale, level and meaning of the deadline, and write a table of all tenants as JSON and
+    /// text.
     Table(ReproduceTableArguments),
 }
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ReproduceTableArguments {
-    /// Which disk to emulate.
+    /// Profile of the disk to emulate.
     #[arg(long, default_value = "sata7200-80g")]
     pub(crate) profile: String,
-    /// Multiply the bytes and times; each is measured. At 1 a run takes seven minutes, and there are seven a round.
+    /// Scales of bytes and times; each is measured. At 1 a run takes seven minutes, and a round has seven runs.
     #[arg(long, value_delimiter = ',', default_value = "0.1,0.25,1")]
     pub(crate) scale: Vec<f64>,
-    /// Rounds; in each equal weights and every way play once, in an order that is drawn. The medians count.
+    /// Rounds. In each round every arm runs once, in random order; the medians count.
     #[arg(long, default_value_t = 2)]
     pub(crate) rounds: u32,
-    /// Seed of the order; drawn and printed unless given.
+    /// Seed of the order; by default a random one, which is printed.
     #[arg(long)]
     pub(crate) seed: Option<u64>,
-    /// Where to write `table.json` and `table.txt`, anew after each scene.
+    /// Folder for `table.json` and `table.txt`, which are rewritten after each scene.
     #[arg(long, default_value = "minerva-table")]
     pub(crate) folder: PathBuf,
     #[command(flatten)]
@@ -226,13 +227,13 @@ pub(crate) struct ReproduceTableArguments {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ReproduceEndogenicArguments {
-    /// Which disk to emulate.
+    /// Profile of the disk to emulate.
     #[arg(long, default_value = "sata7200-80g")]
     pub(crate) profile: String,
-    /// Multiplies the paper's bytes and times; at 1 two runs take a quarter of an hour.
+    /// Scale of the paper's bytes and times. At 1, two runs take a quarter of an hour.
     #[arg(long, default_value_t = minerva_lab::scene::ENDOGENIC_SCALE_DEFAULT)]
     pub(crate) scale: f64,
-    /// Where to write the HTML report with plots.
+    /// File for the HTML report with plots.
     #[arg(long, default_value = "minerva-endogenic.html")]
     pub(crate) report: PathBuf,
     #[command(flatten)]
@@ -241,28 +242,28 @@ pub(crate) struct ReproduceEndogenicArguments {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct EndogenicArguments {
-    /// Which disk to emulate.
+    /// Profile of the disk to emulate.
     #[arg(long, default_value = "sata7200-80g")]
     pub(crate) profile: String,
-    /// Multiply the paper's bytes and times; each is measured. At 1 a run takes seven minutes.
+    /// Scales of the paper's bytes and times; each is measured. At 1 a run takes seven minutes.
     #[arg(long, value_delimiter = ',', default_value = "0.125,0.25,1")]
     pub(crate) scale: Vec<f64>,
-    /// How far the tenant steps back that does; each is measured.
+    /// Level to which one tenant steps back; each is measured.
     #[arg(long, value_delimiter = ',', value_parser = ["low", "lowest"], default_value = "low,lowest")]
     pub(crate) level: Vec<String>,
-    /// What the deadline of who coordinates means: to have begun by it, or to be done; each is measured.
+    /// What the deadline of the coordinating tenant means: begin by then, or be done by then; each is measured.
     #[arg(long, value_delimiter = ',', value_parser = ["begin", "done"], default_value = "begin,done")]
     pub(crate) deadline: Vec<String>,
-    /// Seed of the order; drawn and printed unless given.
+    /// Seed of the order; by default a random one, which is printed.
     #[arg(long)]
     pub(crate) seed: Option<u64>,
-    /// Pairs of runs of the paper's scene, equal weights and the daemon, in an order that is drawn for each; the median counts.
+    /// Pairs of runs of the paper's scene, with equal weights and with the daemon, each in random order; the median counts.
     #[arg(long, default_value_t = 2)]
     pub(crate) pairs: u32,
-    /// Other scenes: 4, 8 and 16 tenants of other sizes and orders, sequential and random, this many of each.
+    /// How many other scenes of each kind: 4, 8 and 16 tenants of random sizes and orders, sequential and random reads.
     #[arg(long, default_value_t = 1)]
     pub(crate) others: u64,
-    /// The scale of the other scenes.
+    /// Scale of the other scenes.
     #[arg(long, default_value_t = 0.05)]
     pub(crate) others_scale: f64,
     #[command(flatten)]
@@ -271,64 +272,64 @@ pub(crate) struct EndogenicArguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum FigureCommand {
-    /// What endogenic scheduling gains on the real kernel against equal weights, in the paper's scene and in others.
+    /// What endogenic scheduling gains over equal weights on the real kernel, in the paper's scene and in others.
     Endogenic(EndogenicArguments),
     /// How close two equal readers at shares 800:100 get to 8:1.
     WeightsBite(WeightsBiteArguments),
-    /// Minerva against what the kernel does by itself: each elevator as shipped, in scenes of short, committing and lasting
+    /// Minerva against the kernel alone: each elevator with its default settings, in scenes of short, committing and long-running
     /// tenants beside heavy ones.
     AgainstKernel(AgainstKernelArguments),
-    /// How long BFQ takes to obey when the weight of a busy reader rises to that of the others.
+    /// How long BFQ takes to follow when the weight of a busy reader rises to that of the others.
     Rise(RiseArguments),
-    /// What scene one of the demonstration gains under minervad against equal weights.
+    /// What minervad gains over equal weights in scene one of the demonstration.
     NoisyNeighbour(NoisyNeighbourArguments),
-    /// Processor time of the daemon in each slice, with many tenants.
+    /// Processor time that the daemon needs for a slice with many tenants.
     SliceCost(CrowdArguments),
-    /// Memory of the daemon with many tenants.
+    /// Memory that the daemon needs for many tenants.
     Memory(CrowdArguments),
     /// What the daemon writes in slices in which nothing changes.
     IdleWrites(CrowdArguments),
-    /// Answers, memory and slices with many clients connected.
+    /// Response times, memory and cost of a slice with many clients connected.
     Clients(ClientsArguments),
-    /// What others lose beside a tenant at level `idle`, and what that gets of a disk that nobody else uses.
+    /// What other tenants lose beside one at level `idle`, and what that one gets of a disk that nobody else uses.
     Idle(IdleArguments),
-    /// What background work takes of the pauses of a reader, and what that loses by it.
+    /// How much of a reader's pauses background work uses, and what the reader loses.
     Gaps(GapsArguments),
-    /// What batch jobs that share a disk gain when the shortest goes first, of what running one after the other gains.
+    /// What batch jobs that share a disk gain when the shortest goes first, compared with running them one after the other.
     Makespan(MakespanArguments),
-    /// What a burst beside busy neighbours costs: straight to their disk, copied back from a fast one, and through the pool.
+    /// What a burst costs busy neighbours: written directly to their disk, copied there from a fast disk, or through the pool.
     CacheMigration(CacheMigrationArguments),
-    /// How fast files of the pools are read and written, beside what lies below them and other FUSE file systems.
+    /// How fast files in the pools are read and written, compared with the file systems below and with other FUSE file systems.
     CacheThroughput(CacheThroughputArguments),
     /// What many tenants with many files cost the cache, and what a hostile one costs its neighbour.
     CacheTenants(CacheTenantsArguments),
-    /// Kills the daemon at random moments under load and restores.
+    /// Kill the daemon at random moments under load, and check that everything is restored.
     KillRestore(KillRestoreArguments),
-    /// Whether two equal readers get after the daemon's end what they got before its start, for each back end.
+    /// Whether two equal readers get the same after the daemon ended as before it started, for each back end.
     UndoBites(UndoBitesArguments),
-    /// Whether `minerva-blk` keeps the contracts of four guests that read from one disk, and who else does.
+    /// Whether `minerva-blk` and others keep the contracts of four guests that read from one disk.
     VmContracts(VmContractsArguments),
     /// Whether `minerva-blk` obeys the priorities of six programs in three guests.
     VmTags(VmTagsArguments),
-    /// How long a seldom and urgent request waits beside programs that ask all the time, by how many requests `tag` has at the disk.
+    /// How long a rare urgent request waits beside programs that read all the time, by how many requests `tag` has at the disk.
     VmUrgent(VmUrgentArguments),
-    /// What forecasts are worth on the real kernel: tenants that start together after sessions like theirs, and bursts that are
-    /// interleaved.
+    /// What forecasts are worth on the real kernel: for tenants that start together after earlier sessions like theirs, and for bursts
+    /// that are interleaved.
     Worth(WorthArguments),
 }
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct CrowdArguments {
-    /// How many tenants; each number is measured.
+    /// Numbers of tenants; each is measured.
     #[arg(long, value_delimiter = ',')]
     pub(crate) tenants: Option<Vec<usize>>,
     /// How many of them use the disk in the first half of the slices, with `--tenants`.
     #[arg(long, default_value_t = 16, requires = "tenants")]
     pub(crate) active: usize,
-    /// Processes of each of those, with `--tenants`; all but one sleep.
+    /// Processes of each active tenant, with `--tenants`; all but one of them sleep.
     #[arg(long, default_value_t = 1, requires = "tenants")]
     pub(crate) processes: u32,
-    /// Slices to measure with active tenants, and as many with idle ones.
+    /// Slices to measure with active tenants; as many again are measured with idle ones.
     #[arg(long, default_value_t = 20)]
     pub(crate) slices: u32,
     #[command(flatten)]
@@ -337,16 +338,16 @@ pub(crate) struct CrowdArguments {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ClientsArguments {
-    /// Clients in all, each with a connection of its own.
+    /// Number of clients; each has its own connection.
     #[arg(long, default_value_t = 10_000)]
     pub(crate) clients: usize,
-    /// Requests in all.
+    /// Requests a second of all clients together.
     #[arg(long, default_value_t = 2_000)]
     pub(crate) requests_per_second: u32,
-    /// For how long.
+    /// Seconds to measure.
     #[arg(long, default_value_t = 30)]
     pub(crate) seconds: u32,
-    /// Tenants that they belong to.
+    /// Number of tenants that the clients belong to.
     #[arg(long, default_value_t = 4)]
     pub(crate) tenants: usize,
     #[command(flatten)]
@@ -355,19 +356,19 @@ pub(crate) struct ClientsArguments {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct KillRestoreArguments {
-    /// How many kills.
+    /// Number of kills.
     #[arg(long, default_value_t = 200)]
     pub(crate) kills: u32,
-    /// After so many kills it is measured what tenants of equal weight get.
+    /// Number of kills after which it is also measured what tenants of equal weight get.
     #[arg(long, default_value_t = 20)]
     pub(crate) effect_checks: u32,
-    /// Seconds of each such measurement.
+    /// Seconds of each of these measurements.
     #[arg(long, default_value_t = 16)]
     pub(crate) effect_seconds: u64,
-    /// How far a tenant's part of the disk may then be from what it was before the first kill.
+    /// How far, in percent, a tenant's part of the disk may then be from its part before the first kill.
     #[arg(long, default_value_t = 10)]
     pub(crate) effect_error_percent: u32,
-    /// Seed of the moments.
+    /// Seed of the moments at which the daemon is killed.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
     #[command(flatten)]
@@ -376,25 +377,25 @@ pub(crate) struct KillRestoreArguments {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct IdleArguments {
-    /// Which disks to emulate; by default sata7200-80g and sata-ssd, in the guest sata7200-80g.
+    /// Disks to emulate; by default sata7200-80g and sata-ssd, in the guest sata7200-80g.
     #[arg(long, value_delimiter = ',')]
     pub(crate) profile: Vec<String>,
-    /// Only the guest, on cgroup v2.
+    /// Measure in the guest only, with cgroup v2.
     #[arg(long, conflicts_with = "no_guest")]
     pub(crate) guest: bool,
-    /// Leave out the guest, in which cgroup v2 is measured where this machine has v1.
+    /// Do not start the guest in which cgroup v2 is measured if this machine has v1.
     #[arg(long)]
     pub(crate) no_guest: bool,
-    /// Under which elevators.
+    /// Elevators to measure.
     #[arg(long, value_delimiter = ',', default_value = "bfq,mq-deadline")]
     pub(crate) elevator: Vec<String>,
-    /// Pairs of windows, with and without the tenant at idle, in an order that is drawn. The medians count.
+    /// Pairs of windows, with and without the tenant at idle, in random order; the medians count.
     #[arg(long, default_value_t = 5)]
     pub(crate) rounds: u32,
     /// Seconds of each window.
     #[arg(long, default_value_t = 10)]
     pub(crate) seconds: u64,
-    /// Seed of the orders; without one it is drawn.
+    /// Seed of the order; by default a random one.
     #[arg(long)]
     pub(crate) seed: Option<u64>,
     #[command(flatten)]
@@ -406,16 +407,16 @@ pub(crate) struct GapsArguments {
     /// Which disks to emulate.
     #[arg(long, value_delimiter = ',', default_value = "sata7200-80g")]
     pub(crate) profile: Vec<String>,
-    /// Under which elevators.
+    /// Elevators to measure.
     #[arg(long, value_delimiter = ',', default_value = "bfq,mq-deadline")]
     pub(crate) elevator: Vec<String>,
-    /// Pairs of windows, with background work and without, in an order that is drawn. They are pooled.
+    /// Pairs of windows, with and without background work, in random order; the results are pooled.
     #[arg(long, default_value_t = 10)]
     pub(crate) rounds: u32,
-    /// Bursts of the reader in each window, 2 to 6 s long as are the pauses after each.
+    /// Bursts of the reader in each window. Bursts and pauses are 2 to 6 s long.
     #[arg(long, default_value_t = 4)]
     pub(crate) bursts: u32,
-    /// Seed of bursts, pauses and orders; without one it is drawn.
+    /// Seed of bursts, pauses and order; by default a random one.
     #[arg(long)]
     pub(crate) seed: Option<u64>,
     #[command(flatten)]
@@ -424,22 +425,22 @@ pub(crate) struct GapsArguments {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct MakespanArguments {
-    /// Which disk to emulate.
+    /// Profile of the disk to emulate.
     #[arg(long, default_value = "sas10k-300g")]
     pub(crate) profile: String,
-    /// Under which elevators.
+    /// Elevators to measure.
     #[arg(long, value_delimiter = ',', default_value = "none,mq-deadline,bfq")]
     pub(crate) elevator: Vec<String>,
-    /// Which jobs: mixed (TeraSort, Sort, WordCount, K-means, PageRank) or alike (four sorts).
+    /// Jobs to run: mixed (TeraSort, Sort, WordCount, K-means, PageRank) or alike (four sorts).
     #[arg(long, value_delimiter = ',', default_value = "mixed,alike", value_parser = ["mixed", "alike"])]
     pub(crate) jobs: Vec<String>,
-    /// Multiplies what they read and write; 1 is some 2.3 GB for mixed and 1.8 GB for alike.
+    /// Scale of what the jobs read and write. At 1 that is about 2.3 GB for mixed and 1.8 GB for alike.
     #[arg(long, default_value_t = 1.0)]
     pub(crate) scale: f64,
-    /// How often all arms run, in an order that is drawn. The medians count.
+    /// Rounds. In each round every arm runs once, in random order; the medians count.
     #[arg(long, default_value_t = 5)]
     pub(crate) rounds: u32,
-    /// Seed of the orders; without one it is drawn.
+    /// Seed of the order; by default a random one.
     #[arg(long)]
     pub(crate) seed: Option<u64>,
     #[command(flatten)]
@@ -448,16 +449,16 @@ pub(crate) struct MakespanArguments {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct UndoBitesArguments {
-    /// Which disk to emulate.
+    /// Profile of the disk to emulate.
     #[arg(long, default_value = "sata7200-80g")]
     pub(crate) profile: String,
-    /// Only these back ends: bfq, bfq-v1, iocost, max, throttle-v1. Those of the other cgroup version are measured in a guest.
+    /// Measure these back ends only: bfq, bfq-v1, iocost, max, throttle-v1. Those of the other cgroup version are measured in a guest.
     #[arg(long, value_delimiter = ',')]
     pub(crate) back_end: Vec<String>,
-    /// Seconds of each window: before, during and after.
+    /// Seconds of each of the windows before, during and after.
     #[arg(long, default_value_t = 12)]
     pub(crate) seconds: u64,
-    /// Leave out the guest, in which cgroup v2 is measured where this machine has v1.
+    /// Do not start the guest in which cgroup v2 is measured if this machine has v1.
     #[arg(long)]
     pub(crate) no_guest: bool,
     #[command(flatten)]
@@ -466,28 +467,28 @@ pub(crate) struct UndoBitesArguments {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct AgainstKernelArguments {
-    /// Only these scenes.
+    /// Run these scenes only.
     #[arg(long, value_delimiter = ',', value_parser = crate::arms::SCENES)]
     pub(crate) scene: Vec<String>,
-    /// Only these arms.
+    /// Run these arms only.
     #[arg(long, value_delimiter = ',', value_parser = crate::arms::ALL_ARMS)]
     pub(crate) arm: Vec<String>,
-    /// Which disks to emulate; by default sata7200-80g and sata-ssd, on cgroup v2 slow-ssd.
+    /// Disks to emulate; by default sata7200-80g and sata-ssd, on cgroup v2 slow-ssd.
     #[arg(long, value_delimiter = ',')]
     pub(crate) profile: Vec<String>,
-    /// Only the guest: without an elevator, through iocost and through caps, as on a host with NVMe and cgroup v2.
+    /// Measure in the guest only: no elevator, with iocost and with caps, as on a host with NVMe and cgroup v2.
     #[arg(long, conflicts_with = "no_guest")]
     pub(crate) guest: bool,
-    /// Leave out the guest, which by default follows when all arms play.
+    /// Do not start the guest, which by default follows if all arms run.
     #[arg(long)]
     pub(crate) no_guest: bool,
-    /// Rounds; in each every arm plays once, in an order that is drawn. The medians count.
+    /// Rounds. In each round every arm runs once, in random order; the medians count.
     #[arg(long, default_value_t = 3)]
     pub(crate) rounds: u32,
-    /// Multiplies the work of tenants that end and the time of those that last.
+    /// Scale of the work of short tenants and of the time of long-running ones.
     #[arg(long, default_value_t = 1.0)]
     pub(crate) scale: f64,
-    /// Seed of the order; drawn and printed unless given.
+    /// Seed of the order; by default a random one, which is printed.
     #[arg(long)]
     pub(crate) seed: Option<u64>,
     /// Write every single run to this file, as JSON.
@@ -502,22 +503,22 @@ pub(crate) struct AgainstKernelArguments {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct NoisyNeighbourArguments {
-    /// Which disk to emulate.
+    /// Profile of the disk to emulate.
     #[arg(long, default_value = "sata7200-80g")]
     pub(crate) profile: String,
-    /// Multiply the bytes of the workloads; each is measured. At 1 a run takes seven minutes.
+    /// Scales of the workloads; each is measured. At 1 a run takes seven minutes.
     #[arg(long, value_delimiter = ',', default_value = "0.1,0.25,1")]
     pub(crate) scale: Vec<f64>,
-    /// Pairs of runs, equal weights and the daemon, in an order that is drawn for each pair; the median counts.
+    /// Pairs of runs, with equal weights and with the daemon, each in random order; the median counts.
     #[arg(long, default_value_t = 2)]
     pub(crate) pairs: u32,
-    /// Seed of the order; drawn and printed unless given.
+    /// Seed of the order; by default a random one, which is printed.
     #[arg(long)]
     pub(crate) seed: Option<u64>,
-    /// In place of minervad let the four tenants hold these BFQ weights.
+    /// Give the four tenants these BFQ weights instead of running minervad.
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1000), conflicts_with = "minervad")]
     pub(crate) weights: Option<Vec<u32>>,
-    /// The share of the heaviest group, in place of the daemon's own default.
+    /// Share of the heaviest group, instead of the daemon's default.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10000), conflicts_with = "weights")]
     pub(crate) share_heavy: Option<u32>,
     #[command(flatten)]
@@ -526,7 +527,7 @@ pub(crate) struct NoisyNeighbourArguments {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct RiseArguments {
-    /// Which disk to emulate.
+    /// Profile of the disk to emulate.
     #[arg(long, default_value = "sata7200-80g")]
     pub(crate) profile: String,
     /// What the reader weighs before; each is measured.
@@ -544,31 +545,31 @@ pub(crate) struct RiseArguments {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct WeightsBiteArguments {
-    /// Which disk to emulate.
+    /// Profile of the disk to emulate.
     #[arg(long, default_value = "sata7200-80g")]
     pub(crate) profile: String,
-    /// Write the weights directly, without minervad: what the kernel makes of them.
+    /// Write the weights directly, without minervad.
     #[arg(long)]
     pub(crate) raw: bool,
-    /// Bytes a request, with K or M; each is measured.
+    /// Request sizes; each is measured.
     #[arg(long, value_parser = parse_size, value_delimiter = ',', default_value = "64KiB,256KiB,1MiB")]
     pub(crate) block: Vec<u64>,
-    /// Random instead of sequential reads.
+    /// Read at random instead of sequentially.
     #[arg(long)]
     pub(crate) random: bool,
-    /// Seconds measured for each.
+    /// Seconds to measure for each.
     #[arg(long, default_value_t = 15)]
     pub(crate) seconds: u64,
-    /// Leave out the guest, in which cgroup v2 is measured where this machine has v1.
+    /// Do not start the guest in which cgroup v2 is measured if this machine has v1.
     #[arg(long)]
     pub(crate) no_guest: bool,
-    /// Windows measured; the median counts.
+    /// Windows to measure; the median counts.
     #[arg(long, default_value_t = 3)]
     pub(crate) windows: u32,
-    /// Further settings of the queue, such as `iosched/slice_idle=8` or `nr_requests=64`.
+    /// Other settings of the disk's queue, such as `iosched/slice_idle=8` or `nr_requests=64`.
     #[arg(long = "set", value_name = "FILE=VALUE")]
     pub(crate) settings: Vec<String>,
-    /// Requests the disk takes at once.
+    /// Requests that the disk accepts at once.
     #[arg(long)]
     pub(crate) queue_depth: Option<u32>,
     #[command(flatten)]

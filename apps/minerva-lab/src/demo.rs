@@ -27,7 +27,7 @@ const LINE_EVERY_S: f64 = 5.0;
 pub(crate) fn run(arguments: &DemoArguments) -> anyhow::Result<()> {
     check_machine()?;
     let scale = arguments.scale.unwrap_or(SCALE_DEFAULT);
-    anyhow::ensure!(scale > 0.0 && scale <= 1.0, "a scale of {scale} is no good: use one above 0, up to 1");
+    anyhow::ensure!(scale > 0.0 && scale <= 1.0, "a scale of {scale} is not possible: use one above 0, up to 1");
     let daemon = if arguments.equal_only || arguments.weights.is_some() {
         None
     } else {
@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: &DemoArguments) -> anyhow::Result<()> {
     let runs_each = if arguments.equal_only { 1 } else { 3 };
     let estimate = estimate(&scenes, &arguments.profile, runs_each, daemon.is_some());
     eprintln!("disk {}, work scaled by {scale}, {} runs{estimate}", arguments.profile, scenes.len() * runs_each);
-    let learnt = tempfile::tempdir().context("failed to make a folder for what the daemon learns")?;
+    let learnt = tempfile::tempdir().context("failed to create a folder for the daemon's models")?;
     let mut runs = Vec::new();
     for scene in &scenes {
         eprintln!("\n{}", scene.title);
@@ -95,7 +95,7 @@ fn steerings(scene: &Scene, arguments: &DemoArguments, daemon: Option<&Path>, le
 /// The sessions that the daemon sees before the second scene, with a bar or lines.
 fn learn(hour: &Hour, daemon: &Path, learnt: &Path, stage: &Stage<'_>) -> anyhow::Result<()> {
     let count = hour.sessions.len();
-    eprintln!("  before it: the daemon sees {count} sessions like these, one or two at a time");
+    eprintln!("  first the daemon sees {count} similar sessions, one or two at a time");
     let bar = ProgressBar::new(count as u64).with_style(ProgressStyle::with_template("  {bar:30} {pos} of {len}")?);
     let mut told = if std::io::stderr().is_terminal() { usize::MAX } else { 0 };
     let mut watch = |done: usize| {

@@ -19,7 +19,7 @@ const SEED: u64 = 1;
 pub(crate) fn run(arguments: &DemoArguments) -> anyhow::Result<()> {
     minerva_lab::disk::check_machine()?;
     let scale = arguments.scale.unwrap_or(SCALE);
-    anyhow::ensure!((0.05..=4.0).contains(&scale), "a scale of {scale} is no good: use one from 0.05 to 4");
+    anyhow::ensure!((0.05..=4.0).contains(&scale), "a scale of {scale} is not possible: use one from 0.05 to 4");
     let plan = MigrationPlan {
         profile: arguments.profile.clone(),
         elevator: "bfq".to_owned(),
@@ -35,7 +35,7 @@ pub(crate) fn run(arguments: &DemoArguments) -> anyhow::Result<()> {
     minerva_lab::sweep::sweep("minerva-lab-")?;
     let interrupted = signals::interrupt_flag()?;
     let program = WorkerProgram::own()?;
-    eprintln!("disk {}, pool on {}, four runs of some 50 s", plan.profile, plan.pool_profile);
+    eprintln!("disk {}, pool on {}, four runs of about 50 s each", plan.profile, plan.pool_profile);
     let rounds = cache_migration(&plan, &program, &interrupted, &mut tell)?;
     // Before the report, so that one which cannot be written loses nothing.
     if arguments.output.json {

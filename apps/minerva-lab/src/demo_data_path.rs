@@ -13,7 +13,7 @@ use std::path::Path;
 const SECONDS: u64 = 20;
 const BLOCK: u32 = 256 << 10;
 /// Who orders, and what a reader of the report is told of it.
-const ARMS: [(&str, &str); 2] = [("noop", "in the order in which they come"), ("htbs", "by contract (htbs)")];
+const ARMS: [(&str, &str); 2] = [("noop", "in order of arrival"), ("htbs", "by contract (htbs)")];
 
 /// What came of one of them.
 struct Shown {
@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &DemoArguments) -> anyhow::Result<()> {
         output::line(table(&shown))?;
     }
     std::fs::write(&arguments.report, page(&shown, &arguments.profile)).map_err(|error| {
-        anyhow::anyhow!("failed to write {}: {error}; give another place with --report", arguments.report.display())
+        anyhow::anyhow!("failed to write {}: {error}; choose another file with --report", arguments.report.display())
     })?;
     eprintln!("report with plots: {}", Path::display(&arguments.report));
     Ok(())
@@ -75,7 +75,7 @@ fn page(shown: &[Shown], profile: &str) -> String {
     let _ = write!(
         page,
         "<p>Four stock Debian guests in QEMU, each with one program that reads 256 KiB at a time and waits for the answer, on an \
-         emulated disk, profile <b>{profile}</b>. Solid: KB in each second. Dashed: what is promised.</p>"
+         emulated disk, profile <b>{profile}</b>. Solid: KB in each second. Dashed: the contract.</p>"
     );
     let all = shown.iter().flat_map(|shown| shown.seconds_kb.iter().flatten()).copied();
     let most = all.fold(f64::from(RATES_KB[0]), f64::max) * 1.05;

@@ -55,13 +55,13 @@ fn start() -> anyhow::Result<()> {
     // The log stays open in the owner, but its name goes at once in either case.
     // SAFETY: setsid is async-signal-safe and touches no memory.
     unsafe { command.pre_exec(|| rustix::process::setsid().map(drop).map_err(Into::into)) };
-    let started = command.spawn().context("failed to start the disk's owner");
+    let started = command.spawn().context("failed to start the disk's process");
     let said = started.and_then(|mut owner| {
         let mut line = String::new();
-        let output = owner.stdout.take().context("the disk's owner has no output")?;
-        BufReader::new(output).read_line(&mut line).context("failed to listen to the disk's owner")?;
+        let output = owner.stdout.take().context("the disk's process has no output")?;
+        BufReader::new(output).read_line(&mut line).context("failed to read the output of the disk's process")?;
         if line.is_empty() {
-            owner.wait().context("failed to wait for the disk's owner")?;
+            owner.wait().context("failed to wait for the disk's process")?;
         }
         Ok(line)
     });
@@ -124,7 +124,7 @@ fn stats(name: &str, json: bool) -> anyhow::Result<()> {
     output::line(format_args!("transfer  {:>24}", model.transfer_time.to_string()))?;
     output::line(format_args!("busy      {:>24}", model.busy_time.to_string()))?;
     output::line(format_args!(
-        "pending   {:>12}  at most {}, {} waited for a place",
+        "pending   {:>12}  at most {}, {} waited for a free slot",
         of.requests_pending, of.requests_pending_max, of.requests_queued
     ))?;
     output::line(format_args!("lateness  {mean:>9.0} us  mean, at most {}", of.lateness_max))?;

@@ -6,13 +6,13 @@ use std::path::PathBuf;
 /// What all runs have in common.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Output {
-    /// Print JSON, one object a line.
+    /// Print JSON, one object per line.
     #[arg(long)]
     pub(crate) json: bool,
-    /// The folder of minervad and minerva-ctl; by default they are looked for beside this program, then in PATH.
+    /// Folder of minervad and minerva-ctl; by default they are searched for beside this program, then in PATH.
     #[arg(long)]
     pub(crate) binaries: Option<PathBuf>,
-    /// The daemon to steer with, wherever the others are.
+    /// Path of the daemon, if it is not beside the other programs.
     #[arg(long)]
     pub(crate) minervad: Option<PathBuf>,
 }
@@ -20,7 +20,7 @@ pub(crate) struct Output {
 /// Bytes, more than none.
 pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
     match minerva_quantity::parse_size(text) {
-        Ok(0) => Err(format!("`{text}` is nothing")),
+        Ok(0) => Err(format!("`{text}` is no bytes: give a size above 0")),
         size => size.map_err(|error| error.to_string()),
     }
 }

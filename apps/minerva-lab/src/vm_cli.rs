@@ -6,26 +6,26 @@ use std::path::PathBuf;
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct VmContractsArguments {
-    /// Which disk to emulate.
+    /// Profile of the disk to emulate.
     #[arg(long, default_value = "sata7200-80g")]
     pub(crate) profile: String,
-    /// What orders the guests' requests; each is measured in each run, in an order that is drawn.
+    /// Schedulers of the guests' requests. Each is measured once in each run, in random order.
     #[arg(long, value_delimiter = ',', value_parser = ["htbs", "noop", "pclock", "mclock", "kernel-bfq", "qemu-throttle"],
         default_value = "htbs,noop,pclock,mclock,kernel-bfq,qemu-throttle")]
     pub(crate) arm: Vec<String>,
-    /// Bytes a request.
+    /// Request size.
     #[arg(long, value_parser = parse_size, default_value = "256KiB")]
     pub(crate) block: u64,
-    /// Seconds measured in each run, after the first.
+    /// Seconds to measure in each run, after the first second.
     #[arg(long, default_value_t = 60)]
     pub(crate) seconds: u64,
-    /// Runs of each.
+    /// Runs of each arm.
     #[arg(long, default_value_t = 5)]
     pub(crate) runs: u32,
-    /// Seed of the order; drawn and printed unless given.
+    /// Seed of the order; by default a random one, which is printed.
     #[arg(long)]
     pub(crate) seed: Option<u64>,
-    /// Keep the server's log of each run in this folder, as ARM-RUN.csv.
+    /// Write the server's log of each run to ARM-RUN.csv in this folder.
     #[arg(long)]
     pub(crate) logs: Option<PathBuf>,
     #[command(flatten)]
@@ -34,31 +34,31 @@ pub(crate) struct VmContractsArguments {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct VmTagsArguments {
-    /// Which disk to emulate.
+    /// Profile of the disk to emulate.
     #[arg(long, default_value = "sata7200-80g")]
     pub(crate) profile: String,
-    /// Bytes a request.
+    /// Request size.
     #[arg(long, value_parser = parse_size, default_value = "256KiB")]
     pub(crate) block: u64,
-    /// Requests that each program has under way.
+    /// Requests that each program has in flight.
     #[arg(long, default_value_t = 8)]
     pub(crate) depth: u32,
-    /// Requests that `tag` has at the disk at once; its own choice unless given.
+    /// Requests that `tag` has at the disk at once; by default it chooses.
     #[arg(long)]
     pub(crate) tag_depth: Option<u32>,
-    /// Seconds measured in each run, after the first.
+    /// Seconds to measure in each run, after the first second.
     #[arg(long, default_value_t = 15)]
     pub(crate) seconds: u64,
     /// Runs of each arm.
     #[arg(long, default_value_t = 20)]
     pub(crate) runs: u32,
-    /// Keep the server's log of each run in this folder, as ARM-RUN.csv.
+    /// Write the server's log of each run to ARM-RUN.csv in this folder.
     #[arg(long)]
     pub(crate) logs: Option<PathBuf>,
-    /// Leave out plain `ionice` levels under the kernel's BFQ.
+    /// Do not measure plain `ionice` levels under the kernel's BFQ.
     #[arg(long)]
     pub(crate) no_kernel: bool,
-    /// Seed of the order; drawn and printed unless given.
+    /// Seed of the order; by default a random one, which is printed.
     #[arg(long)]
     pub(crate) seed: Option<u64>,
     #[command(flatten)]
@@ -68,16 +68,16 @@ pub(crate) struct VmTagsArguments {
 /// What both experiments have in common.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct RoundsArguments {
-    /// Rounds: in each, every arm plays once, in an order that is drawn. The medians count.
+    /// Rounds. In each round every arm runs once, in random order; the medians count.
     #[arg(long, default_value_t = 1)]
     pub(crate) rounds: u32,
-    /// Seconds of each run, after the first.
+    /// Seconds of each run, after the first second.
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(2..))]
     pub(crate) seconds: u64,
-    /// Bytes a request.
+    /// Request size.
     #[arg(long, value_parser = parse_size, default_value = "256KiB")]
     pub(crate) block: u64,
-    /// Seed of orders and of the simulator; drawn and printed unless given.
+    /// Seed of the order and of the simulator; by default a random one, which is printed.
     #[arg(long)]
     pub(crate) seed: Option<u64>,
     #[command(flatten)]
@@ -86,17 +86,17 @@ pub(crate) struct RoundsArguments {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ReproduceHtbsArguments {
-    /// Which disk to emulate.
+    /// Profile of the disk to emulate.
     #[arg(long, default_value = "sata7200-80g")]
     pub(crate) profile: String,
-    /// What orders the requests of the four jobs.
+    /// Schedulers of the four jobs' requests.
     #[arg(long, value_delimiter = ',', value_parser = ["pclock", "htbs", "mclock", "kernel-bfq", "noop"],
         default_value = "pclock,htbs,kernel-bfq")]
     pub(crate) arm: Vec<String>,
-    /// How many sequential readers share the disk; each number is measured under pclock, htbs and the kernel's BFQ. 0 for none.
+    /// Numbers of sequential readers; each is measured under pclock, htbs and the kernel's BFQ. 0 skips that.
     #[arg(long, value_delimiter = ',', default_value = "1,2,4", value_parser = clap::value_parser!(u32).range(0..=16))]
     pub(crate) readers: Vec<u32>,
-    /// Where to write the HTML report with plots.
+    /// File for the HTML report with plots.
     #[arg(long, default_value = "minerva-htbs.html")]
     pub(crate) report: PathBuf,
     #[command(flatten)]
@@ -105,19 +105,19 @@ pub(crate) struct ReproduceHtbsArguments {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ReproduceTagArguments {
-    /// Which disk to emulate. The paper's flash disk is faster than processors that are emulated in software.
+    /// Profile of the disk to emulate. The paper's flash disk is faster than processors that are emulated in software.
     #[arg(long, default_value = "slow-ssd")]
     pub(crate) profile: String,
-    /// What orders the requests.
+    /// Schedulers of the requests.
     #[arg(long, value_delimiter = ',', value_parser = ["noop", "kernel-bfq", "tag"], default_value = "noop,kernel-bfq,tag")]
     pub(crate) arm: Vec<String>,
-    /// Requests that each program has under way: the paper's read ahead by the page cache of their guest.
+    /// Requests that each program has in flight. The paper's programs read ahead through their guest's page cache.
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(crate) depth: u32,
-    /// Requests that `tag` has at the disk at once; its own choice unless given.
+    /// Requests that `tag` has at the disk at once; by default it chooses.
     #[arg(long)]
     pub(crate) tag_depth: Option<u32>,
-    /// Where to write the HTML report with plots.
+    /// File for the HTML report with plots.
     #[arg(long, default_value = "minerva-tag.html")]
     pub(crate) report: PathBuf,
     #[command(flatten)]
@@ -126,25 +126,25 @@ pub(crate) struct ReproduceTagArguments {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct VmUrgentArguments {
-    /// Which disk to emulate.
+    /// Profile of the disk to emulate.
     #[arg(long, default_value = "sata7200-80g")]
     pub(crate) profile: String,
-    /// Requests that `tag` has at the disk at once; each number is measured.
+    /// How many requests `tag` has at the disk at once; each number is measured.
     #[arg(long, value_delimiter = ',', default_value = "1,2,4,8", value_parser = clap::value_parser!(u32).range(1..=32))]
     pub(crate) tag_depth: Vec<u32>,
-    /// Bytes a request of those that ask all the time.
+    /// Request size of the programs that read all the time.
     #[arg(long, value_parser = parse_size, default_value = "256KiB")]
     pub(crate) block: u64,
-    /// Requests that each of those has under way.
+    /// Requests that each of those programs has in flight.
     #[arg(long, default_value_t = 8)]
     pub(crate) depth: u32,
-    /// Seconds measured in each run, after the first.
+    /// Seconds to measure in each run, after the first second.
     #[arg(long, default_value_t = 15)]
     pub(crate) seconds: u64,
-    /// Runs of each in guests; in each every depth is measured once, in an order that is drawn. 0 for the simulator alone.
+    /// Runs in guests. In each run every depth is measured once, in random order. 0 for the simulator only.
     #[arg(long, default_value_t = 3)]
     pub(crate) runs: u32,
-    /// Seed of the order and of the simulator; drawn and printed unless given.
+    /// Seed of the order and of the simulator; by default a random one, which is printed.
     #[arg(long)]
     pub(crate) seed: Option<u64>,
     #[command(flatten)]

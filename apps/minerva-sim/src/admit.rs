@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &AdmitArguments) -> anyhow::Result<()> {
     }
     judged.print(&profile, name);
     if let Some((every, contracts)) = bought {
-        println!("to have those rates in every {}, buy:", every::text(every));
+        println!("contracts needed to have those rates in every {}:", every::text(every));
         contracts.iter().for_each(|(job, contract)| println!("  [{job}] minerva_contract={contract}"));
     }
     Ok(())
@@ -80,7 +80,8 @@ impl Judged {
             100.0 * self.admission.utilisation
         );
         println!(
-            "measured on the model: {UNIT_BYTES} bytes in a row take {:.3} ms (at most {:.3}), a jump adds {:.1} ms (at most {:.1})",
+            "measured on the model: {UNIT_BYTES} bytes in a row take {:.3} ms (at most {:.3}), a seek adds {:.1} ms \
+             (at most {:.1})",
             mean.unit_ns / 1e6,
             greatest.unit_ns / 1e6,
             mean.seek.0 as f64 / 1e6,

@@ -20,7 +20,7 @@ pub(crate) fn promise_text(promise: Option<ReportedPromise>) -> String {
     promise.map_or("-".to_owned(), |p| {
         let late = format!("{} of {} late", p.requests_late, p.requests);
         match (p.seconds, p.interval_s) {
-            (0, _) => format!("rate not judged: asked for no {} s on end, {late}", p.interval_s),
+            (0, _) => format!("rate not checked: never busy for {} s in a row, {late}", p.interval_s),
             (seconds, 1) => format!("{} of {seconds} s, {late}", p.seconds_missed),
             (seconds, interval_s) => format!("{} of {seconds} s in parts of {interval_s} s, {late}", p.seconds_missed),
         }

@@ -7,7 +7,7 @@ use minerva_model::Nanos;
 use minerva_sim_world::Fault;
 use std::path::PathBuf;
 
-/// Minerva's simulator: virtual time, modelled disks, and the very schedulers and engine that run for real.
+/// Simulates disks and their tenants in virtual time, with the schedulers and the engine that also run on real disks.
 #[derive(Parser)]
 #[command(name = "minerva-sim", version, disable_help_subcommand = true)]
 pub(crate) struct Cli {
@@ -21,16 +21,16 @@ pub(crate) enum Command {
     Run(RunArguments),
     /// Simulate the same jobs under several schedulers, side by side.
     Compare(CompareArguments),
-    /// Say whether a disk can keep the contracts of a job file, and by how much not.
+    /// Check whether a disk can keep the contracts of a job file, and what is missing if it cannot.
     Admit(AdmitArguments),
-    /// Rerun the experiments of a paper and print its figures beside ours.
+    /// Repeat the experiments of a paper, and print its numbers beside ours.
     Reproduce(ReproduceArguments),
     /// Measure one of the figures in docs/figures.md.
     Figure(FigureArguments),
     /// Read and convert block traces.
     #[command(subcommand)]
     Trace(TraceCommand),
-    /// Fit an SSD's parameters to a fio run.
+    /// Fit an SSD profile to a fio run.
     Fit(FitArguments),
     /// Write man pages and shell completions.
     #[command(hide = true)]
@@ -43,43 +43,43 @@ pub(crate) enum Command {
 /// What is simulated.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Scene {
-    /// A fio-style job file, or a block trace: a name that ends in .fio, .ini or .job is a job file, any other a trace, and
-    /// `-` a trace on standard input.
+    /// A fio-style job file (its name ends in .fio, .ini or .job) or a block trace (any other name); `-` reads a trace from standard
+    /// input.
     pub(crate) job: PathBuf,
-    /// The disk: a built-in profile or a file that ends in `.toml`.
+    /// Profile of the disk: a built-in one or a file that ends in `.toml`.
     #[arg(long, default_value = "sata7200-80g")]
     pub(crate) profile: String,
-    /// Minerva's engine steers the tenants' weights, as minervad does.
+    /// Let Minerva's engine set the tenants' weights, as minervad does.
     #[arg(long)]
     pub(crate) engine: bool,
-    /// Equal seeds give equal reports, byte for byte.
+    /// Seed of the simulation. Equal seeds give equal reports, byte for byte.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Virtual seconds after which the run ends. Without it a trace is replayed to its end, and jobs that do not end by
-    /// themselves are stopped after 3600.
+    /// End the run after this many virtual seconds. By default a trace is replayed to its end, and jobs that do not end by themselves
+    /// are stopped after 3600.
     #[arg(long, value_name = "SECONDS")]
     pub(crate) until: Option<f64>,
-    /// Requests at the disk at once, at most as many as it takes. Without it as many as it takes, or fewer where the scheduler
-    /// keeps the order to itself; 0 for as many as it takes under any scheduler.
+    /// Requests at the disk at once, at most as many as it accepts. By default as many as it accepts, or fewer if the scheduler has to
+    /// decide the order itself; 0 for as many as it accepts under any scheduler.
     #[arg(long)]
     pub(crate) depth: Option<u32>,
     #[command(flatten)]
     pub(crate) htbs: HtbsArguments,
-    /// The disk is slow or stands still for a while: FROM-UNTIL in seconds, then `x` and how many times slower, or `x0` for
-    /// standing still, such as `10-20x4`. May be given several times.
+    /// Make the disk slow or stop it for a while: FROM-UNTIL in seconds, then `x` and how many times slower, or `x0` to stop it, such
+    /// as `10-20x4`. May be given several times.
     #[arg(long, value_name = "FAULT", value_parser = parse_fault)]
     pub(crate) fault: Vec<Fault>,
     #[command(flatten)]
     pub(crate) reading: Reading,
-    /// Fold a trace's addresses past the disk's end onto it, instead of stopping at the first.
+    /// Wrap a trace's addresses beyond the disk's end around, instead of stopping at the first.
     #[arg(long)]
     pub(crate) fold: bool,
-    /// Replay so many times as fast as the trace was taken.
+    /// Replay the trace this many times faster.
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0)]
     pub(crate) speed: f64,
     #[command(flatten)]
     pub(crate) replaying: Replaying,
-    /// Write a report with plots.
+    /// Write a report with plots to this file.
     #[arg(long, value_name = "FILE.html")]
     pub(crate) report: Option<PathBuf>,
     /// Print JSON.
@@ -91,7 +91,7 @@ pub(crate) struct Scene {
 pub(crate) struct RunArguments {
     #[command(flatten)]
     pub(crate) scene: Scene,
-    /// The host's scheduler.
+    /// Scheduler of the host.
     #[arg(long, value_parser = parser(), default_value_t = Name::Bfq)]
     pub(crate) scheduler: Name,
 }
@@ -100,10 +100,10 @@ pub(crate) struct RunArguments {
 pub(crate) struct CompareArguments {
     #[command(flatten)]
     pub(crate) scene: Scene,
-    /// The host's schedulers.
+    /// Schedulers of the host.
     #[arg(long, value_parser = parser(), value_delimiter = ',', required = true)]
     pub(crate) schedulers: Vec<Name>,
-    /// Threads to simulate on; the answers do not depend on it. 0 for one a processor.
+    /// Number of threads; the results do not depend on it. 0 for one per processor.
     #[arg(long, default_value_t = 0)]
     pub(crate) threads: usize,
 }
@@ -112,19 +112,19 @@ pub(crate) struct CompareArguments {
 pub(crate) struct AdmitArguments {
     /// A fio-style job file with `minerva_contract=RATE,BURST,DELAY` in its jobs.
     pub(crate) job: PathBuf,
-    /// The disk: a built-in profile or a file that ends in `.toml`.
+    /// Profile of the disk: a built-in one or a file that ends in `.toml`.
     #[arg(long, default_value = "sata7200-80g")]
     pub(crate) profile: String,
-    /// The scheduler that is to keep them: pclock or htbs.
+    /// Scheduler that is to keep the contracts: pclock or htbs.
     #[arg(long, value_parser = parser(), default_value_t = Name::Htbs)]
     pub(crate) scheduler: Name,
-    /// Take each contract's rate as what a job that asks all the time is to have in every interval this long, such as 1s;
-    /// print the contract that it has to buy for that, and judge those.
+    /// Take each contract's rate as what a job that always has a request waiting should get in every interval of this length, such as
+    /// 1s. Print the contract that it needs for that, and check those contracts.
     #[arg(long, value_name = "TIME", value_parser = crate::every::parse)]
     pub(crate) every: Option<Nanos>,
     #[command(flatten)]
     pub(crate) htbs: HtbsArguments,
-    /// Seed of the disk and of the places that are measured.
+    /// Seed of the disk and of the positions at which it is measured.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
     /// Print JSON.
@@ -143,7 +143,7 @@ pub(crate) enum Experiment {
     Fennel,
     /// Kachmar and Kaeli 2020: background work in forecast gaps (Fig. 13 and 14).
     Background,
-    /// Matteussi and Geyer 2018: batch jobs, the shortest first.
+    /// Matteussi and Geyer 2018: batch jobs, with the shortest first.
     Makespan,
     /// Malensek et al. 2016: weights from forecasts of sessions (Fig. 3-b), against an oracle and simpler arms. Takes minutes.
     Proactive,
@@ -155,29 +155,29 @@ pub(crate) enum Experiment {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReproduceArguments {
-    /// Which.
+    /// The paper's experiment.
     #[arg(value_enum)]
     pub(crate) experiment: Experiment,
-    /// Seed of the disk and the processes [default: 1; mapreduce draws one]
+    /// Seed of the disk and the processes [default: 1, for mapreduce a random one]
     #[arg(long, value_parser = clap::value_parser!(u64).range(..1 << 40))]
     pub(crate) seed: Option<u64>,
-    /// `background`: play the last six days of these block traces, such as SYSTOR '17's, instead of a synthetic week. Times are
-    /// taken as Unix seconds and moved to Japan's.
+    /// `background`: replay the last six days of these block traces, such as SYSTOR '17's, instead of a synthetic week. Their times
+    /// are read as Unix seconds and converted to Japanese time.
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub(crate) traces: Vec<PathBuf>,
-    /// `background`: write plots of the days.
+    /// `background`: write plots of the days to this file.
     #[arg(long, value_name = "FILE.svg")]
     pub(crate) plot: Option<PathBuf>,
-    /// Runs of each arm of proactive, interleave and mapreduce, each with other sessions.
+    /// `proactive`, `interleave`, `mapreduce`: runs of each arm; each run has other sessions.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=1_000))]
     pub(crate) runs: u64,
-    /// How long the engine's slices are, of proactive.
+    /// `proactive`: length of the engine's slices.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = slice)]
     pub(crate) slice: Nanos,
-    /// Multiplies the paper's bytes, and the time between sessions, of proactive.
+    /// `proactive`: scale of the paper's bytes and of the time between sessions.
     #[arg(long, default_value_t = 1.0, value_parser = scale)]
     pub(crate) scale: f64,
-    /// Write a report with plots, of proactive, interleave and mapreduce.
+    /// `proactive`, `interleave`, `mapreduce`: write a report with plots to this file.
     #[arg(long, value_name = "FILE.html")]
     pub(crate) report: Option<PathBuf>,
 }
@@ -185,47 +185,47 @@ pub(crate) struct ReproduceArguments {
 fn slice(text: &str) -> Result<Nanos, String> {
     let slice = crate::every::parse(text)?;
     let is_allowed = (Nanos::from_millis(100)..=Nanos::from_secs(60)).contains(&slice);
-    is_allowed.then_some(slice).ok_or_else(|| format!("a slice of `{text}` is no good: use 100ms to 60s"))
+    is_allowed.then_some(slice).ok_or_else(|| format!("a slice cannot be `{text}`: use 100ms to 60s"))
 }
 
 fn scale(text: &str) -> Result<f64, String> {
     let scale = text.parse::<f64>().ok().filter(|scale| (0.01..=1.0).contains(scale));
-    scale.ok_or_else(|| format!("a scale of `{text}` is no good: use 0.01 to 1"))
+    scale.ok_or_else(|| format!("a scale cannot be `{text}`: use 0.01 to 1"))
 }
 
 /// A figure that the simulator measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FigureId {
-    /// Guarantees of HTBS in every second, pClock beside it, and where the original fails.
+    /// Whether HTBS keeps its guarantees in every second, compared with pClock, and where the original fails.
     HtbsContracts,
-    /// Guarantees of HTBS on disks and workloads that it was not tuned on, beside what the admission test says.
+    /// Whether HTBS keeps its guarantees on disks and workloads that it was not tuned for, compared with the admission test.
     HtbsElsewhere,
-    /// Throughput of sequential readers under HTBS, against pClock and BFQ.
+    /// Throughput of sequential readers under HTBS, compared with pClock and BFQ.
     HtbsThroughput,
     /// Inversions of priority under the Tag Scheduler, and under CFQ in guests.
     TagInversions,
-    /// Means of simulated queues against the closed forms.
+    /// Means of simulated queues, compared with closed formulas.
     Queueing,
-    /// Background work: violations under each policy, on usual and on harder days.
+    /// Violations of background work under each policy, on usual and on harder days.
     Background,
     /// A word count beside an ingest on 75 hosts, with forecasts and without. Takes minutes.
     Mapreduce,
-    /// Requests a second.
+    /// Speed of the simulator, in requests a second.
     SimSpeed,
-    /// What a reader at random gets and leaves to others, by what is counted as use.
+    /// What a random reader gets and leaves to others, by what counts as use.
     DiskTime,
-    /// The disk model against measured drives.
+    /// The disk model, compared with measured drives.
     DiskModel,
-    /// Memory that a trace of 1, 10 and 100 million requests takes.
+    /// Memory needed for traces of 1, 10 and 100 million requests.
     TraceMemory,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct FigureArguments {
-    /// Which.
+    /// The figure.
     #[arg(value_enum)]
     pub(crate) id: FigureId,
-    /// Folder of measured drives, for disk-model.
+    /// `disk-model`: folder of the measured drives.
     #[arg(long, default_value = "../shared/data/disks")]
     pub(crate) disks: PathBuf,
     /// Print JSON lines.
@@ -233,18 +233,18 @@ pub(crate) struct FigureArguments {
     pub(crate) json: bool,
 }
 
-/// Fits an SSD profile to a fio run. The profile goes to standard output, how well each job is met to standard error.
+/// Fit an SSD profile to a fio run. The profile goes to standard output, the error of each job to standard error.
 ///
-/// Run fio with `--output-format=json` and one job a point: random and sequential reads and writes of a few block sizes at
-/// a few depths, each with `stonewall`, so that they run one after the other.
+/// Run fio with `--output-format=json` and one job per point: random and sequential reads and writes of a few block sizes at a few
+/// depths, each with `stonewall`, so that they run one after the other.
 #[derive(Args)]
 pub(crate) struct FitArguments {
     /// What `fio --output-format=json` printed.
     pub(crate) fio_json: PathBuf,
-    /// The profile to start from: a built-in one or a file that ends in `.toml`.
+    /// Profile to start from: a built-in one or a file that ends in `.toml`.
     #[arg(long, value_name = "PROFILE", default_value = "sata-ssd")]
     pub(crate) base: String,
-    /// Instead of the profile's text print JSON lines: one a job, then one with the profile.
+    /// Print JSON lines instead of the profile: one per job, then one with the profile.
     #[arg(long)]
     pub(crate) json: bool,
 }

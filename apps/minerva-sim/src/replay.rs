@@ -53,7 +53,7 @@ impl TraceCast {
                 "the volumes of {} cannot be tenants: {}",
                 scene.job.display(),
                 if is_read_once {
-                    "finding them takes a second reading; name a file"
+                    "the trace must be read twice for that; give a file"
                 } else {
                     "--trace-tenants is one"
                 }
@@ -65,9 +65,7 @@ impl TraceCast {
         let wanted = asked.is_some() || named.is_some();
         if !wanted && volumes.len() > VOLUMES_UNASKED_MAX {
             let count = volumes.len();
-            eprintln!(
-                "{count} volumes are one tenant, since there are many; --trace-tenants volume makes each its own"
-            );
+            eprintln!("{count} volumes are treated as one tenant; --trace-tenants volume makes each volume a tenant");
             return Ok(Self::one(scene, capacity_bytes));
         }
         ensure!(
@@ -165,7 +163,7 @@ fn lay_out(tenants: &mut [TraceTenant], capacity_bytes: u64, scene: &Scene) -> a
     } else if !fits && !scene.fold {
         bail!(
             "the trace does not fit the disk: its {} volumes, one after the other, need {needed} bytes of {capacity_bytes}; \
-             --fold folds each onto its share, --trace-tenants one lays them upon each other, --profile names another disk",
+             --fold folds each onto its share, --trace-tenants one overlaps them, --profile names another disk",
             tenants.len()
         );
     } else if !fits {

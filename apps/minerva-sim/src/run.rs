@@ -40,7 +40,7 @@ pub(crate) fn compare(arguments: &CompareArguments) -> anyhow::Result<()> {
     scene.report.as_deref().map_or(Ok(()), report::judge_path)?;
     let loaded = load(scene)?;
     if arguments.schedulers.len() > 1 && loaded.is_read_once(scene) {
-        bail!("{} is not a file, and every scheduler reads the trace anew; name a file", scene.job.display());
+        bail!("{} is not a file, and every scheduler reads the trace again; give a file", scene.job.display());
     }
     warn_of_engine(scene, &arguments.schedulers);
     let threads = if arguments.threads == 0 { crate::threads::threads() } else { arguments.threads };
@@ -215,5 +215,5 @@ fn print_comparison(reports: &[Report], loaded: &Loaded, depths: &[u32]) {
         })
         .collect();
     print_table(&heads, &rows);
-    println!("percentiles: of the process that has the greatest; the last columns: MB/s by process");
+    println!("each percentile is the greatest of any process; the last columns are MB/s by process");
 }

@@ -46,10 +46,10 @@ pub(crate) struct Prepared {
 /// Reads the disk's profile and the job file. What a job file says that a simulation ignores goes to standard error.
 pub(crate) fn load(scene: &Scene) -> anyhow::Result<Loaded> {
     if let Some(until) = scene.until.filter(|until| !(*until > 0.0 && *until <= UNTIL_MAX_S)) {
-        bail!("a run of {until} seconds is no good: --until wants a number above 0, up to {UNTIL_MAX_S}");
+        bail!("a run of {until} seconds is not possible: --until takes a number above 0, up to {UNTIL_MAX_S}");
     }
     if !(scene.speed > 0.0 && scene.speed.is_finite()) {
-        bail!("a speed of {} is no good: --speed wants a number above 0", scene.speed);
+        bail!("a speed of {} is not possible: --speed takes a number above 0", scene.speed);
     }
     let profile = read_profile(&scene.profile)?;
     if !is_job_file(&scene.job) {

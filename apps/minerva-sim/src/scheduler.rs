@@ -16,12 +16,11 @@ pub(crate) fn parser() -> impl TypedValueParser<Value = Name> {
 /// What can be set of HTBS; the paper's names are B_max and T_wait.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub(crate) struct HtbsArguments {
-    /// HTBS: serve one flow at most this many cost units in a row, B_max of the paper. A unit is 4 KiB, under htbs-original a
-    /// request. Without it 512, and 20 under htbs-original.
+    /// HTBS: serve one flow at most this many cost units in a row (B_max in the paper). A unit is 4 KiB, for htbs-original a request.
+    /// The default is 512, for htbs-original 20.
     #[arg(long = "htbs-turn", value_name = "UNITS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) turn_units_max: Option<u64>,
-    /// HTBS: keep the disk idle this long for the flow in service, T_wait of the paper, such as 10ms. Without it 10ms; 0 for
-    /// never.
+    /// HTBS: keep the disk idle this long for the flow in service (T_wait in the paper). The default is 10ms; 0 for never.
     #[arg(long = "htbs-wait", value_name = "TIME", value_parser = crate::every::parse)]
     pub(crate) wait_max: Option<Nanos>,
 }

@@ -12,7 +12,7 @@ pub(crate) fn read_text(path: &Path, bytes_max: usize) -> anyhow::Result<String>
     let mut bytes = Vec::new();
     file.take(bytes_max as u64 + 1).read_to_end(&mut bytes).with_context(failed)?;
     if bytes.len() > bytes_max {
-        bail!("{} is longer than {bytes_max} bytes, so it is not what it was taken for", path.display());
+        bail!("{} is longer than {bytes_max} bytes, which is too long for such a file", path.display());
     }
     String::from_utf8(bytes).map_err(|error| {
         let bytes = error.as_bytes();

@@ -36,7 +36,7 @@ pub(crate) fn run(command: &TraceCommand) -> anyhow::Result<()> {
             let mut trace = open(input, reading.options()?)?;
             let mut writer = writer(input, output)?;
             slice(&mut trace, input, part.slice()?, &mut writer)?;
-            anyhow::ensure!(writer.records() > 0, "no request of {} lies in that part", input.display());
+            anyhow::ensure!(writer.records() > 0, "no request of {} is in that part", input.display());
             finish(writer, &trace, output)
         }
     }
@@ -52,7 +52,7 @@ pub(crate) fn open(path: &Path, options: ReadOptions) -> Result<TraceReader, Tra
 
 fn writer(input: &Path, output: &Path) -> anyhow::Result<NativeWriter> {
     let same = input.canonicalize().ok().is_some_and(|input| output.canonicalize().is_ok_and(|output| input == output));
-    anyhow::ensure!(!same, "{} is the trace that is read; name another file to write", output.display());
+    anyhow::ensure!(!same, "{} is the input trace; choose another file for the output", output.display());
     Ok(NativeWriter::create(output)?)
 }
 
@@ -129,17 +129,13 @@ pub(crate) fn print_faults(faults: &Faults) {
         faults.examples.iter().for_each(|malformed| eprintln!("  {malformed}"));
     }
     if faults.sorted > 0 {
-        let sorted = counted(
-            faults.sorted,
-            "request stood behind a later one and was",
-            "requests stood behind later ones and were",
-        );
+        let sorted = counted(faults.sorted, "request was out of order and was", "requests were out of order and were");
         eprintln!("{sorted} sorted by time, by up to {}", faults.sorted_back_max);
     }
     if faults.out_of_order > 0 {
         let moved = counted(faults.out_of_order, "request was", "requests were");
         eprintln!(
-            "{moved} further out of order than is sorted (--sort-window), by up to {}, and moved to the time of the latest before",
+            "{moved} out of order by more than --sort-window, by up to {}, and moved to the time of the request before",
             faults.back_max
         );
     }

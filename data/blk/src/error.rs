@@ -37,13 +37,13 @@ pub enum HangUp {
     )]
     NotSealed,
     /// It shares less than it says.
-    #[error("the guest's memory is shorter than it says")]
+    #[error("the guest's memory is shorter than its front end says")]
     TooShort,
     /// Pieces that overlap, are of no length, or do not fit into an address space.
     #[error("the guest's memory cannot be mapped as it says")]
     NotMapped,
     /// It said something that cannot be obeyed.
-    #[error("it said what the vhost-user protocol does not allow, or what is not offered here: {0}")]
+    #[error("it sent something that the vhost-user protocol does not allow or this server does not offer: {0}")]
     Protocol(String),
 }
 
@@ -65,7 +65,7 @@ pub enum ServerError {
         path: PathBuf,
     },
     /// A front end agreed with the server before to something that this one does not have.
-    #[error("disk `{disk}`: its front end goes on with the server that it has: {why}")]
+    #[error("disk `{disk}`: its front end stays with its current server: {why}")]
     FrontEnd {
         /// Which.
         disk: String,

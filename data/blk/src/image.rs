@@ -71,7 +71,7 @@ impl Image {
                 "set `direct = false`, or move the image to a file system of a disk",
             ),
             Some(libc::EBUSY) => {
-                refused(path, "in use, mounted perhaps".to_owned(), "unmount it, or end who else uses it")
+                refused(path, "in use, perhaps mounted".to_owned(), "unmount it, or stop what else uses it")
             }
             _ => failed(source),
         })?;
@@ -87,21 +87,21 @@ impl Image {
         let flags = fcntl_getfl(&file).map_err(|errno| failed(errno.into()))?;
         let access = if options.is_read_only { OFlags::RDONLY } else { OFlags::RDWR };
         if flags.contains(OFlags::DIRECT) != options.is_direct || flags & OFlags::RWMODE != access {
-            let why = "opened otherwise than `read_only` and `direct` say".to_owned();
+            let why = "not opened as `read_only` and `direct` say".to_owned();
             return Err(refused(path, why, "open it with `minerva-ctl disk add`, which does both"));
         }
         lock(&file, path, options.is_read_only)?;
         let length = file.seek(SeekFrom::End(0)).map_err(failed)?;
         if length == 0 || !length.is_multiple_of(SECTOR_BYTES) {
             let remedy = "make it a multiple of 512 bytes: `truncate --size=%4096 IMAGE`";
-            return Err(refused(path, format!("{length} bytes long, which is no disk's length"), remedy));
+            return Err(refused(path, format!("{length} bytes long, which is not a whole number of sectors"), remedy));
         }
         if let Some(format) = other_format(&file) {
             return Err(refused(path, format!("a {format} image"), "convert it: `qemu-img convert -O raw IMAGE NEW`"));
         }
         let (block_bytes, memory_alignment) = if options.is_direct { alignment(&file) } else { (512, 1) };
         if block_bytes > BLOCK_BYTES_MAX || !length.is_multiple_of(u64::from(block_bytes)) {
-            let why = format!("its disk has blocks of {block_bytes} bytes, and it is no multiple of them");
+            let why = format!("its disk has blocks of {block_bytes} bytes, and its length is not a multiple of that");
             return Err(refused(path, why, "make it a multiple, or set `direct = false`"));
         }
         let geometry = Geometry { sectors: length / SECTOR_BYTES, block_bytes, is_read_only: options.is_read_only };
@@ -120,19 +120,19 @@ impl Image {
         let there = (&self.file).seek(SeekFrom::End(0)).map_err(failed)?;
         let wanted = bytes.unwrap_or(there);
         if !wanted.is_multiple_of(u64::from(self.geometry.block_bytes)) {
-            let why = format!("{wanted} bytes are no whole blocks of {} bytes", self.geometry.block_bytes);
+            let why = format!("{wanted} bytes are not a whole number of blocks of {} bytes", self.geometry.block_bytes);
             return Err(refused(why, "name a multiple of 4096"));
         }
         if wanted < now {
-            let why = format!("{now} bytes long, and {wanted} would take from its guest what it wrote");
-            return Err(refused(why, "name more: disks only grow"));
+            let why = format!("{now} bytes long, and shrinking it to {wanted} would lose data of its guest");
+            return Err(refused(why, "give a larger size: disks only grow"));
         }
         if wanted > there {
             if self.geometry.is_read_only || !self.is_file {
                 let why = format!("only {there} bytes long");
                 return Err(refused(
                     why,
-                    "make it longer first, as with `lvextend`, and then say `disk resize` without a size",
+                    "extend it first, for example with `lvextend`, then use `disk resize` without a size",
                 ));
             }
             self.file.set_len(wanted).map_err(failed)?;
@@ -188,7 +188,7 @@ fn lock(file: &File, path: &Path, is_read_only: bool) -> Result<(), ImageError> 
             Err(nix::errno::Errno::EAGAIN | nix::errno::Errno::EACCES) => {
                 return Err(ImageError::Refused {
                     path: path.to_owned(),
-                    why: "locked by another process, which writes it".to_owned(),
+                    why: "locked by another process, which writes to it".to_owned(),
                     remedy: "end that process (`lslocks` shows it), or name another image",
                 });
             }

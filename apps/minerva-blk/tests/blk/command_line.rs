@@ -28,7 +28,7 @@ fn what_cannot_be_served_is_told_with_the_file_the_line_and_what_to_do() {
         text(&output.stderr)
     };
     let said = refused("rate = \"1MB\"\ndirect = false", "");
-    assert!(said.contains("blk.toml:1: disk `vm1`: `rate` is promised, and the scheduler `bfq`"), "{said}");
+    assert!(said.contains("blk.toml:1: disk `vm1`: `rate` is set, but the scheduler `bfq`"), "{said}");
     assert!(said.contains("set its `scheduler` to one of `pclock`, `htbs`"), "{said}");
     let said = refused("limit = \"1MB\"\ndirect = false", "");
     assert!(said.contains("set `scheduler = \"mclock\"`"), "{said}");
@@ -38,7 +38,7 @@ fn what_cannot_be_served_is_told_with_the_file_the_line_and_what_to_do() {
     assert!(said.contains("unknown key `wait`") && said.contains("blk.toml:4:1"), "{said}");
     std::fs::File::options().write(true).open(place.image()).unwrap().set_len(1000).unwrap();
     let said = refused("direct = false", "");
-    assert!(said.contains("vm1.raw: 1000 bytes long, which is no disk's length; make it"), "{said}");
+    assert!(said.contains("vm1.raw: 1000 bytes long, which is not a whole number of sectors; make it"), "{said}");
 }
 
 #[test]

@@ -291,6 +291,6 @@ fn why_a_front_end_is_hung_up_on_is_told_with_the_remedy() {
         std::thread::sleep(Duration::from_millis(10));
     }
     let (_, said) = operator.serving.take().unwrap().terminate();
-    let lines: Vec<&str> = said.lines().filter(|line| line.contains("`vm1` was hung up on")).collect();
+    let lines: Vec<&str> = said.lines().filter(|line| line.contains("front end of `vm1`")).collect();
     assert!(lines.len() == 1 && lines[0].contains("share=on,seal=on"), "{said}");
 }

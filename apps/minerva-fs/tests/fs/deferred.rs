@@ -149,7 +149,7 @@ fn where_a_file_lies_and_what_comes_next_is_explained() {
     }
     drop(file);
     let refused = ask(&place.socket(), &Request::Explain { path: target.join("nothing") }).unwrap();
-    assert!(matches!(&refused, Answer::Refused { why } if why.contains("is in no pool of yours")), "{refused:?}");
+    assert!(matches!(&refused, Answer::Refused { why } if why.contains("is not in a pool of yours")), "{refused:?}");
 }
 
 #[test]

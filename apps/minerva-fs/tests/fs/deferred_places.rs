@@ -255,7 +255,7 @@ fn where_nothing_is_to_be_deferred_that_is_said() {
         bytes: 0,
     };
     let Answer::Refused { why } = ask(&place.socket(), &request((1, 2))).unwrap() else { panic!("another namespace") };
-    assert!(why.contains("in a namespace of its own"), "{why}");
+    assert!(why.contains("which has its own mount namespace"), "{why}");
     fs::write(place.stable().join("full"), vec![0; 5 << 20]).unwrap();
     refused(&target.join("file"), "50 % of the pool stable are used");
     assert_tidy(&place, &target);

@@ -24,7 +24,7 @@ const BOOT: Duration = Duration::from_secs(180);
 const RUN: Duration = Duration::from_secs(240);
 
 pub(super) fn run(arguments: &AgainstKernelArguments) -> anyhow::Result<()> {
-    anyhow::ensure!(arguments.scale > 0.0, "a scale of {} is no good: use one above 0", arguments.scale);
+    anyhow::ensure!(arguments.scale > 0.0, "a scale of {} is not possible: use one above 0", arguments.scale);
     if arguments.guest {
         return measure_in_guest(arguments);
     }

@@ -54,7 +54,7 @@ pub(super) fn run(arguments: &CacheMigrationArguments) -> anyhow::Result<()> {
 pub(crate) fn tell(round: u32, arm: MigrationArm) {
     let words = match arm {
         MigrationArm::Nobody => "the neighbours alone",
-        MigrationArm::Straight => "a burst straight to their disk",
+        MigrationArm::Straight => "a burst written directly to their disk",
         MigrationArm::Copy => "a burst to a fast disk, copied back at once",
         MigrationArm::Pool => "a burst through the pool",
     };
@@ -82,7 +82,7 @@ fn sooner(where_: &str, plan: &MigrationPlan, rounds: &[Vec<MigrationRun>]) -> L
     Line {
         id: "cache-migration",
         value,
-        unit: "times sooner written than straight to the busy disk",
+        unit: "times faster than writing directly to the busy disk",
         goal: format!("at least {SOONER_MIN}"),
         met: value >= SOONER_MIN,
         detail: format!(
@@ -130,10 +130,14 @@ fn moved(where_: &str, rounds: &[Vec<MigrationRun>]) -> Line {
     Line {
         id: "cache-migration",
         value,
-        unit: "s of quiet until all has moved",
+        unit: "s of idle disk until all files are moved",
         goal: format!("at most {MOVED_S_MAX}"),
         met: value <= MOVED_S_MAX,
-        detail: format!("{where_} ({}); from the burst's begin to its place: {}", spread(&seconds), each.join(", ")),
+        detail: format!(
+            "{where_} ({}); from the start of the burst until it is at its destination: {}",
+            spread(&seconds),
+            each.join(", ")
+        ),
     }
 }
 

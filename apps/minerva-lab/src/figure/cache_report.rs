@@ -27,8 +27,12 @@ pub(crate) fn table(plan: &MigrationPlan, rounds: &[Vec<MigrationRun>]) -> Strin
         WAYS.map(|(arm, _)| format!("{:.1} s", median(rounds.iter().filter_map(|round| value(&round[arm])))))
     };
     row(&mut text, "the program is done after", of(&MigrationRun::done_s));
-    row(&mut text, "all is at its place after", of(&|run| run.burst_s.map(|[began, _, placed]| placed - began)));
-    row(&mut text, "of that, once the neighbours are gone", of(&MigrationRun::placed_after_quiet_s));
+    row(
+        &mut text,
+        "all files at their destination after",
+        of(&|run| run.burst_s.map(|[began, _, placed]| placed - began)),
+    );
+    row(&mut text, "of that, after the neighbours stopped", of(&MigrationRun::placed_after_quiet_s));
     for (stretch, pausing) in [("never pausing", false), ("pausing", true)] {
         for (place, (neighbour, ..)) in NEIGHBOURS.iter().enumerate() {
             let losses =
@@ -44,7 +48,7 @@ pub(crate) fn table(plan: &MigrationPlan, rounds: &[Vec<MigrationRun>]) -> Strin
 /// Writes the page.
 pub(crate) fn write(path: &Path, plan: &MigrationPlan, rounds: &[Vec<MigrationRun>]) -> anyhow::Result<()> {
     std::fs::write(path, page(plan, rounds))
-        .with_context(|| format!("failed to write {}; give another place with --report", path.display()))
+        .with_context(|| format!("failed to write {}; choose another file with --report", path.display()))
 }
 
 fn page(plan: &MigrationPlan, rounds: &[Vec<MigrationRun>]) -> String {
@@ -56,8 +60,7 @@ fn page(plan: &MigrationPlan, rounds: &[Vec<MigrationRun>]) -> String {
     let _ = write!(
         page,
         "<p>Two neighbours read from an emulated disk, profile <b>{}</b>, elevator <b>{}</b>: without a pause at first, then in bursts. \
-         Two seconds after them a tenant writes {} MB as files, and syncs each: straight to that disk, to a fast one ({}) from which \
-         <code>cp</code> brings them back at once, and through the pool on that fast one, from which <code>minerva-fs</code> moves them \
+         Two seconds after them a tenant writes {} MB as files, and syncs each: directly to that disk, to a fast disk ({}) from which <code>cp</code> copies them back at once, and through the pool on that fast disk, from which <code>minerva-fs</code> moves them \
          while nobody else uses the disk.</p><pre>{}</pre>",
         plan.profile,
         plan.elevator,
@@ -78,7 +81,8 @@ fn page(plan: &MigrationPlan, rounds: &[Vec<MigrationRun>]) -> String {
         }
     }
     page.push_str(
-        "<p>Curves: MB/s of each neighbour. Green: the tenant writes (full), and its files are not all at their place yet (pale).</p></body></html>\n",
+        "<p>Curves: MB/s of each neighbour. Green: the tenant writes (dark), then its files are still being moved \
+         (pale).</p></body></html>\n",
     );
     page
 }

@@ -25,7 +25,7 @@ pub(super) fn run(arguments: &CacheTenantsArguments) -> anyhow::Result<()> {
             rounds: arguments.rounds,
             seed: drawn_seed(arguments.seed),
         };
-        let mut told = |hostility| eprintln!("a neighbour beside one who {}", words(hostility));
+        let mut told = |hostility| eprintln!("a neighbour beside a tenant that {}", words(hostility));
         for result in cache_hostile(&plan, &WorkerProgram::own()?, &interrupted, &mut told)? {
             beside(&result).print(arguments.output.json)?;
         }
@@ -51,7 +51,7 @@ const fn words(hostility: Hostility) -> &'static str {
         Hostility::Fills => "fills its tree again and again",
         Hostility::Opens => "holds 100,000 files open",
         Hostility::Renames => "renames directories in circles",
-        Hostility::Makes => "makes, looks at and removes files",
+        Hostility::Makes => "creates, stats and removes files",
     }
 }
 
@@ -78,7 +78,8 @@ fn beside(result: &HostileResult) -> Line {
         goal: format!("less than {P99_PERCENT_MAX}, and nothing refused to the neighbour"),
         met: value < P99_PERCENT_MAX && errors == 0,
         detail: format!(
-            "beside one who {}, eight processes, {} rounds: {} %; beside the same in plain memory {} %; p99 of a file made, written, read and \
+            "beside a tenant that {}, eight processes, {} rounds: {} %; beside the same in plain memory {} %; p99 of \
+             a file made, written, read and \
              removed {:.0} us alone, {:.0} and {:.0} beside; {errors} of {} refused to the neighbour, {} of {} acts to the other",
             words(result.hostility),
             result.windows.len(),
@@ -129,7 +130,7 @@ fn crowd(plan: &CacheCrowdPlan, result: &CacheCrowdResult) -> Vec<Line> {
         ),
         line(
             result.idle_ms,
-            "ms of a processor in a second in which nobody does anything",
+            "ms of processor time in an idle second",
             "to be known",
             true,
             format!("over {} s", plan.idle.as_secs()),

@@ -33,7 +33,7 @@ pub(super) fn run(arguments: &ClientsArguments) -> anyhow::Result<()> {
     let json = arguments.output.json;
     line(
         p99,
-        "ms until an answer, p99",
+        "ms response time, p99",
         format!("under {ANSWER_MS_MAX}"),
         p99 < ANSWER_MS_MAX && result.failed == 0,
         format!(
@@ -62,10 +62,7 @@ pub(super) fn run(arguments: &ClientsArguments) -> anyhow::Result<()> {
         "ms a slice",
         format!("at most {SLICE_MS_MAX}"),
         busy <= SLICE_MS_MAX,
-        format!(
-            "{asked}: {busy:.2} ms a slice meanwhile, {alone:.2} ms without them; {} began late",
-            result.slices_late
-        ),
+        format!("{asked}: {busy:.2} ms a slice with them, {alone:.2} ms without; {} began late", result.slices_late),
     )
     .print(json)?;
     Ok(())

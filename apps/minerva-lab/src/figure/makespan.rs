@@ -17,7 +17,7 @@ pub(crate) fn run(arguments: &MakespanArguments) -> anyhow::Result<()> {
     let interrupted = signals::interrupt_flag()?;
     let program = WorkerProgram::own()?;
     let seed = drawn_seed(arguments.seed);
-    anyhow::ensure!(arguments.scale > 0.0 && arguments.scale <= 100.0, "a scale is above 0, up to 100");
+    anyhow::ensure!(arguments.scale > 0.0 && arguments.scale <= 100.0, "a scale must be above 0 and at most 100");
     for elevator in &arguments.elevator {
         for jobs in &arguments.jobs {
             let plan = MakespanPlan {

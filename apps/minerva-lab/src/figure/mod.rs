@@ -99,7 +99,7 @@ fn steering(weights: Option<Vec<u32>>, output: &Output) -> anyhow::Result<Box<dy
 /// The seed of an order: the one that was given, or one that is drawn. It is printed.
 pub(crate) fn drawn_seed(given: Option<u64>) -> u64 {
     let seed = given.unwrap_or_else(|| std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs()));
-    eprintln!("order drawn with seed {seed}");
+    eprintln!("random order with seed {seed}");
     seed
 }
 

@@ -28,7 +28,7 @@ const BACK_ENDS: [(BackEnd, CgroupVersion); 5] = [
 pub(super) fn run(arguments: &UndoBitesArguments) -> anyhow::Result<()> {
     let known = BACK_ENDS.map(|(back_end, _)| back_end.as_str());
     if let Some(unknown) = arguments.back_end.iter().find(|name| !known.contains(&name.as_str())) {
-        bail!("`{unknown}` is no back end that writes: there are {}", known.join(", "));
+        bail!("`{unknown}` is not a back end that writes: there are {}", known.join(", "));
     }
     let interrupted = signals::interrupt_flag()?;
     let program = WorkerProgram::own()?;

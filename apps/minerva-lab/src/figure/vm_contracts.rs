@@ -20,7 +20,7 @@ struct Fared {
 pub(super) fn run(arguments: &VmContractsArguments) -> anyhow::Result<()> {
     let interrupted = signals::interrupt_flag()?;
     let programs = Programs::prepare(&arguments.output)?;
-    let scene = Scene::four_jobs(u32::try_from(arguments.block).context("a block is shorter than 4 GiB")?);
+    let scene = Scene::four_jobs(u32::try_from(arguments.block).context("a block must be shorter than 4 GiB")?);
     let mut random = fastrand::Rng::with_seed(drawn_seed(arguments.seed));
     let mut all: Vec<Fared> = arguments.arm.iter().map(|arm| Fared::new(arm)).collect();
     for number in 1..=arguments.runs {

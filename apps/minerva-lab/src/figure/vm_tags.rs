@@ -39,7 +39,7 @@ struct Fared {
 pub(super) fn run(arguments: &VmTagsArguments) -> anyhow::Result<()> {
     let interrupted = signals::interrupt_flag()?;
     let programs = Programs::prepare(&arguments.output)?;
-    let block = u32::try_from(arguments.block).context("a block is shorter than 4 GiB")?;
+    let block = u32::try_from(arguments.block).context("a block must be shorter than 4 GiB")?;
     let scene = Scene::three_guests(Access::RandomRead, arguments.depth, block);
     let mut random = fastrand::Rng::with_seed(drawn_seed(arguments.seed));
     let mut arms = vec![(Arm::Tag, Vec::new()), (Arm::None, Vec::new())];

@@ -25,7 +25,7 @@ struct Fared {
 
 pub(super) fn run(arguments: &VmUrgentArguments) -> anyhow::Result<()> {
     let interrupted = signals::interrupt_flag()?;
-    let block = u32::try_from(arguments.block).context("a block is shorter than 4 GiB")?;
+    let block = u32::try_from(arguments.block).context("a block must be shorter than 4 GiB")?;
     let scene = Scene { has_urgent: true, ..Scene::three_guests(Access::RandomRead, arguments.depth, block) };
     let seed = drawn_seed(arguments.seed);
     let arms: Vec<Arm> = arguments.tag_depth.iter().map(|depth| Arm(Some(*depth))).chain([Arm(None)]).collect();

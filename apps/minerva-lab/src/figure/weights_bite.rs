@@ -20,7 +20,7 @@ const MEANT: f64 = SHARES[0] as f64 / SHARES[1] as f64;
 pub(super) fn run(arguments: &WeightsBiteArguments) -> anyhow::Result<()> {
     let steering = steering(arguments.raw.then(|| SHARES.to_vec()), &arguments.output)?;
     let settings = arguments.settings.iter().map(|setting| {
-        let (file, value) = setting.split_once('=').with_context(|| format!("`{setting}` is no FILE=VALUE"))?;
+        let (file, value) = setting.split_once('=').with_context(|| format!("`{setting}` is not FILE=VALUE"))?;
         Ok((file.to_owned(), value.to_owned()))
     });
     let settings = settings.collect::<anyhow::Result<Vec<_>>>()?;

@@ -140,7 +140,7 @@ fn records_out_of_order() {
     let trace = format!("{}1,R,0,4096,2500\n1,R,0,4096,9000\n", lines(4));
     let sorted = on("t.csv", trace.as_bytes(), &["run", "t.csv", "--json"]);
     expect![[r#"
-        1 request stood behind a later one and was sorted by time, by up to 500.0 us
+        1 request was out of order and was sorted by time, by up to 500.0 us
     "#]]
     .assert_eq(&sorted.err);
     assert_eq!(sorted.json()["requests"], 6);
@@ -296,13 +296,13 @@ fn a_line_that_does_not_end() {
     expect![[r#"
         1 entry was not understood and was left out; the first:
           line 101: a line of more than 1048576 bytes in `77777777777777777777777777777777777777777777777777777777777777777777777777777777…`
-        1 request stood behind a later one and was sorted by time, by up to 99.0 ms
+        1 request was out of order and was sorted by time, by up to 99.0 ms
     "#]].assert_eq(&info.err);
     refused(
         "a.fio",
         &endless,
         &expect![[r#"
-        minerva-sim: a.fio is longer than 1048576 bytes, so it is not what it was taken for
+        minerva-sim: a.fio is longer than 1048576 bytes, which is too long for such a file
     "#]],
     );
 }
@@ -359,9 +359,9 @@ fn arguments_that_make_no_sense() {
     let said: String =
         refusals.iter().map(|arguments| on("a.fio", job, &[&["run", "a.fio"], *arguments].concat()).err).collect();
     expect![[r#"
-        minerva-sim: a run of 0 seconds is no good: --until wants a number above 0, up to 1000000000
-        minerva-sim: a run of NaN seconds is no good: --until wants a number above 0, up to 1000000000
-        minerva-sim: a speed of 0 is no good: --speed wants a number above 0
+        minerva-sim: a run of 0 seconds is not possible: --until takes a number above 0, up to 1000000000
+        minerva-sim: a run of NaN seconds is not possible: --until takes a number above 0, up to 1000000000
+        minerva-sim: a speed of 0 is not possible: --speed takes a number above 0
         minerva-sim: there is no disk profile `floppy`; there are sata7200-80g, sas10k-300g, sata-ssd, slow-ssd, and files that end in .toml
         minerva-sim: failed to read none.toml: No such file or directory (os error 2)
         error: invalid value '2-1x4' for '--fault <FAULT>': `2-1x4` ends before it starts
@@ -377,7 +377,7 @@ fn arguments_that_make_no_sense() {
         "a.fio",
         guest,
         &expect![[r#"
-            minerva-sim: a.fio:4:25: there is no scheduler `fifo`; there are noop, mq-deadline, anticipatory, cfq, bfq, sfq, pclock, htbs, htbs-original, mclock, mclock-allow, tag, tag-seed
+            minerva-sim: a.fio:4:25: there is no scheduler `fifo`; there are noop, mq-deadline, anticipatory, cfq, bfq, sfq, pclock, htbs, htbs-original, mclock, mclock-allow, tag, tag-original
              4 | minerva_guest_scheduler=fifo
                |                         ^^^^
         "#]],

@@ -149,7 +149,7 @@ fn slices_put_together_are_the_whole() {
     assert_eq!((0..5).map(|volume| requests(&["--volume", &volume.to_string()])).sum::<u64>(), 100);
     assert_eq!(requests(&["--skip", "30", "--count", "50"]), 50);
     let nothing = sim(directory.path(), &["trace", "slice", "trace", "none", "--from", "500"]);
-    assert_eq!(nothing.refusal(), "minerva-sim: no request of trace lies in that part\n");
+    assert_eq!(nothing.refusal(), "minerva-sim: no request of trace is in that part\n");
     assert!(!directory.path().join("none").exists() && !directory.path().join("none.partial").exists());
 }
 
@@ -213,7 +213,7 @@ fn a_trace_comes_through_a_pipe() {
     let twice = fed(directory.path(), &["compare", "-", "--schedulers", "noop,bfq"], &content);
     assert_eq!(
         twice.refusal(),
-        "minerva-sim: - is not a file, and every scheduler reads the trace anew; name a file\n"
+        "minerva-sim: - is not a file, and every scheduler reads the trace again; give a file\n"
     );
 }
 
@@ -262,7 +262,7 @@ fn volumes_that_a_trace_does_not_have_or_a_disk_has_no_room_for() {
     let run = |arguments: &[&str]| sim(directory.path(), &[&["run", "t.csv"], arguments].concat());
     let said = |arguments: &[&str]| run(arguments).err;
     expect![[r#"
-        minerva-sim: the trace does not fit the disk: its 2 volumes, one after the other, need 110000865280 bytes of 80026361856; --fold folds each onto its share, --trace-tenants one lays them upon each other, --profile names another disk
+        minerva-sim: the trace does not fit the disk: its 2 volumes, one after the other, need 110000865280 bytes of 80026361856; --fold folds each onto its share, --trace-tenants one overlaps them, --profile names another disk
     "#]].assert_eq(&said(&["--trace-weight", "7=300"]));
     expect![[r#"
         minerva-sim: t.csv has no volume `7`; there are volume 1, volume 2
