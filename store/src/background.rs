@@ -42,8 +42,16 @@ pub struct BackgroundRow {
     pub position: u64,
     /// For how long it ran.
     pub ran_ms: u64,
+    /// Of a balance of a btrfs: chunks that are used more are left alone.
+    #[serde(default = "used_percent_max_default")]
+    pub used_percent_max: u8,
     /// What it costs.
     pub cost: BackgroundCost,
+}
+
+/// What rows of versions before it existed mean; no kind that they have goes by it.
+const fn used_percent_max_default() -> u8 {
+    50
 }
 
 impl Store {

@@ -21,6 +21,7 @@ fn row(id: u32, name: &str) -> BackgroundRow {
         done_items: 12.5,
         total_items: None,
         position: 12,
+        used_percent_max: 50,
         ran_ms: 7,
         cost: BackgroundCost { seconds_per_item: 1.0 / 3.0, measured_seconds: 0.0, slow_down: None },
     }

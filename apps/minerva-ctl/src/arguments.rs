@@ -198,7 +198,9 @@ pub(crate) enum Command {
     },
     /// Delete files, or with -r whole directories, without noticeably slowing others on the disk
     ///
-    /// Works only part of the time, pausing longer after what took long, and at level idle if a server grants that; the level applies
+    /// Where the daemon runs and the operator's socket is open to the caller, it deletes as background work by the daemon's plan: while
+    /// nobody else uses the disk, and in time for --sla. `background list` shows it while it lasts. Otherwise, or with --pace, it
+    /// works only part of the time, pausing longer after what took long, and at level idle if a server grants that; the level applies
     /// to the whole calling tenant. Links are not followed and mount points not entered, even if a directory is replaced by one
     /// meanwhile. Files that could not be deleted are listed with the reason, and the exit status is then 1. If interrupted it leaves
     /// the rest as it is.
@@ -206,9 +208,12 @@ pub(crate) enum Command {
         /// Delete directories too
         #[arg(short = 'r', long)]
         recursive: bool,
-        /// The percentage of time in which it works
-        #[arg(long, value_name = "PERCENT", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
-        pace: u32,
+        /// The percentage of time in which it works, without the daemon's plan [default without a daemon: 20]
+        #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(1..=100))]
+        pace: Option<u32>,
+        /// By the daemon's plan it is done within this time, whatever others do
+        #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "1d", conflicts_with = "pace")]
+        sla: Duration,
         /// What to delete
         #[arg(required = true)]
         paths: Vec<PathBuf>,

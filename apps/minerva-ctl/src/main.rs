@@ -126,7 +126,10 @@ fn run(arguments: Arguments) -> anyhow::Result<CommandStatus> {
             let place = named::GroupRequest { socket: socket_path(socket, &file)?, file, name, weight };
             run_command(&place, part, tag.is_some(), &command)
         }
-        Command::Rm { recursive, pace, paths } => block_on(rm::run(&file, rm::Wish { recursive, pace, paths }, json)),
+        Command::Rm { recursive, pace, sla, paths } => {
+            let wish = rm::Wish { recursive, pace, sla, paths };
+            block_on(rm::run(&file, &socket_path(socket, &file)?, wish, json))
+        }
         Command::Attach { pid, name, weight } => {
             named::attach(&named::GroupRequest { socket: socket_path(socket, &file)?, file, name, weight }, pid, json)
         }

@@ -3,6 +3,7 @@
 #![expect(clippy::expect_used, reason = "a test bed that cannot be made is a failed test")]
 
 mod doctor;
+mod rm;
 mod trouble;
 
 use minerva_engine::Engine;
@@ -258,22 +259,6 @@ fn with_loop_under_bfq(directory: &Path, tag: &str, work: impl FnOnce(&str)) {
     if disk.set_elevator("bfq") {
         work(&disk.0);
     }
-}
-
-#[test]
-fn rm_deletes_without_a_server_and_tells_what_it_left() {
-    let directory = place("minerva");
-    fs::create_dir_all(directory.path().join("big/deep")).expect("directories");
-    fs::write(directory.path().join("big/deep/file"), [0; 4096]).expect("a file");
-    let refused = tool(directory.path(), &["rm", "big"]);
-    assert_eq!(refused.status.code(), Some(1));
-    assert!(text(&refused.stderr).contains("use -r"), "{}", text(&refused.stderr));
-    let deleted = tool(directory.path(), &["--json", "rm", "-r", "--pace", "100", "big"]);
-    assert_eq!(deleted.status.code(), Some(0), "{}", text(&deleted.stderr));
-    let line: serde_json::Value = serde_json::from_str(text(&deleted.stdout).trim()).expect("an object");
-    assert_eq!((line["directories"].as_u64(), line["files"].as_u64()), (Some(2), Some(1)));
-    assert!(!directory.path().join("big").exists());
-    assert_eq!(tool(directory.path(), &["rm", "-r", "big"]).status.code(), Some(1), "there is nothing");
 }
 
 /// In a guest; it needs no daemon, and no tenant of its own is made.

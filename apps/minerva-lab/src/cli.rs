@@ -190,6 +190,8 @@ pub(crate) enum ReproduceCommand {
     Endogenic(ReproduceEndogenicArguments),
     /// Matteussi and Geyer 2018: batch jobs that share a disk, all at once or the shortest first.
     Makespan(MakespanArguments),
+    /// Matteussi and Geyer 2018: what eight kinds of batch programs do to a disk, beside what the daemon says of their runs.
+    Characterise(CharacteriseArguments),
     /// Malensek et al. 2016, Fig. 3-a against 3-b: four tenants start together, after earlier sessions like theirs.
     Proactive(ReproduceWorthArguments),
     /// Malensek et al. 2016, Fig. 3-d against 3-e: two tenants alternate between the disk and other work.
@@ -410,6 +412,9 @@ pub(crate) struct GapsArguments {
     /// Elevators to measure.
     #[arg(long, value_delimiter = ',', default_value = "bfq,mq-deadline")]
     pub(crate) elevator: Vec<String>,
+    /// Background work to measure.
+    #[arg(long, value_delimiter = ',', default_value = "backup,delete,scrub", value_parser = ["backup", "delete", "scrub"])]
+    pub(crate) work: Vec<String>,
     /// Pairs of windows, with and without background work, in random order; the results are pooled.
     #[arg(long, default_value_t = 10)]
     pub(crate) rounds: u32,
@@ -419,6 +424,27 @@ pub(crate) struct GapsArguments {
     /// Seed of bursts, pauses and order; by default a random one.
     #[arg(long)]
     pub(crate) seed: Option<u64>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct CharacteriseArguments {
+    /// Which disk to emulate.
+    #[arg(long, default_value = "sas10k-300g")]
+    pub(crate) profile: String,
+    /// Under which elevator.
+    #[arg(long, default_value = "bfq")]
+    pub(crate) elevator: String,
+    /// Only these programs: sort, terasort, wordcount, nutch, pagerank, k-means, bayes, hive.
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) program: Vec<String>,
+    /// Multiplies what they read and write and how long they compute; at 1 all take some five minutes.
+    #[arg(long, default_value_t = 1.0)]
+    pub(crate) scale: f64,
+    /// Where to write the page with plots.
+    #[arg(long, default_value = "minerva-characterise.html")]
+    pub(crate) report: PathBuf,
     #[command(flatten)]
     pub(crate) output: Output,
 }

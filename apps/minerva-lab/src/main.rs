@@ -53,6 +53,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Reproduce(ReproduceCommand::Tag(arguments)) => reproduce::tag::run(&arguments),
         Command::Reproduce(ReproduceCommand::Table(arguments)) => reproduce::table::run(&arguments),
         Command::Reproduce(ReproduceCommand::Makespan(arguments)) => reproduce::makespan(&arguments),
+        Command::Reproduce(ReproduceCommand::Characterise(arguments)) => reproduce::characterise::run(&arguments),
         Command::Sweep { prefix, json } => sweep(&prefix, json),
         Command::Worker { spec, cgroup_processes } => {
             let spec = serde_json::from_str(&spec).context("failed to understand the job in --spec")?;

@@ -1,9 +1,10 @@
 //! The back ends of cgroup v2 on a real kernel: in a guest the daemon steers a virtio disk through `io.bfq.weight`, through
 //! `io.weight` with iocost and through `io.max`, and at its end everything is as it was.
 
+mod guest_program;
+
+use guest_program::program;
 use minerva_lab::guest::Guest;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 /// Generous: processors are emulated and the machine may be busy.
@@ -56,14 +57,6 @@ mkdir -p system.slice/web.service system.slice/database.service
 printf '[daemon]\ndevices_only = ["vda"]\n' > /etc/minerva-test.toml
 timeout 60 minervad --config /etc/minerva-test.toml --slices 2 2>&1 | grep -o 'system.slice holds .* that io does not reach' | head -1
 "#;
-
-/// A program beside the one under test, stripped so that it fits a guest's memory.
-fn program(name: &str, folder: &Path) -> Option<PathBuf> {
-    let built = Path::new(env!("CARGO_BIN_EXE_minerva-lab")).with_file_name(name);
-    let copy = folder.join(name);
-    let stripped = Command::new("strip").arg("-o").arg(&copy).arg(&built).status();
-    stripped.is_ok_and(|status| status.success()).then_some(copy)
-}
 
 #[test]
 fn the_daemon_steers_through_every_back_end_of_v2_and_puts_everything_back() {

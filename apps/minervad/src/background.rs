@@ -135,7 +135,8 @@ impl Driver {
         let disks = self.background.disks_to_plan().into_iter();
         let plan = |device: DeviceId| {
             let name = self.disk_name(device).unwrap_or_else(|| device.to_string());
-            self.background.shown_plan(name, request.span(), &self.engine.background_plan(device, span))
+            let (plan, space) = (self.engine.background_plan(device, span), self.engine.space_date(device, span));
+            self.background.shown_plan(name, request.span(), &plan, space)
         };
         v1::BackgroundResponse { queues, plans: disks.map(plan).collect() }
     }

@@ -111,7 +111,8 @@ impl Disk {
         (self.space.0 / BLOCK_BYTES - tied_blocks).max(0.0)
     }
 
-    pub(crate) fn expected(&self, span: Span, forecast: Forecast<'_>) -> Vec<Expected> {
+    /// `written` is how much of what is expected to be written is.
+    pub(crate) fn expected(&self, span: Span, forecast: Forecast<'_>, written: f64) -> Vec<Expected> {
         let (count, seconds) = span.slots();
         let (busy, bytes) = (self.busy.get().unwrap_or(0.0), self.bytes.get().unwrap_or(0.0));
         let capacity = if self.space.1 > 0.0 { self.space.1 } else { CAPACITY_UNKNOWN };
@@ -122,7 +123,7 @@ impl Disk {
             Expected {
                 seconds,
                 foreground_ops_per_second: f64::from(PARTS) * (1.0 - self.usable() * (1.0 - busy)),
-                written_blocks_per_second: self.growth.get().unwrap_or(0.0) / BLOCK_BYTES,
+                written_blocks_per_second: written * self.growth.get().unwrap_or(0.0) / BLOCK_BYTES,
                 unique_share: 1.0,
                 capacity_blocks: capacity / BLOCK_BYTES,
             }
@@ -137,7 +138,7 @@ mod tests {
     use minerva_model::Nanos;
 
     fn free(disk: &Disk, forecast: super::Forecast<'_>) -> Vec<f64> {
-        let slots = disk.expected(Span::Hour, forecast);
+        let slots = disk.expected(Span::Hour, forecast, 1.0);
         slots.iter().map(|slot| (f64::from(PARTS) - slot.foreground_ops_per_second).round()).collect()
     }
 
@@ -159,7 +160,7 @@ mod tests {
         let mut disk = Disk::default();
         disk.space(Nanos::from_secs(0), 1 << 30, 4 << 30, 0.0);
         disk.space(Nanos::from_secs(100), (1 << 30) - (1 << 20), 4 << 30, f64::from(2 << 20));
-        let slot = disk.expected(Span::Day, &|_| None)[0];
+        let slot = disk.expected(Span::Day, &|_| None, 1.0)[0];
         assert!((slot.written_blocks_per_second * 4096.0 - f64::from(1 << 20) / 100.0).abs() < 1.0);
         assert_eq!((slot.capacity_blocks, slot.unique_share), (f64::from(1 << 20), 1.0));
     }

@@ -52,7 +52,9 @@ impl Learnt {
     /// From what is known, or assumed.
     pub(crate) fn new(cost: BackgroundCost) -> Self {
         let seconds_per_item = match cost.seconds_per_item {
-            seconds if seconds.is_finite() && seconds > 0.0 => seconds,
+            seconds if seconds.is_finite() && seconds > 0.0 => {
+                seconds.clamp(SECONDS_PER_ITEM_RANGE.0, SECONDS_PER_ITEM_RANGE.1)
+            }
             _ => 1.0,
         };
         let cost = BackgroundCost { seconds_per_item, ..cost };

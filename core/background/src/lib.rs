@@ -50,7 +50,7 @@ pub use nouns::{Alarm, Machine, Payment, Plan, PlanInput, PlannedSlot, Shortage}
 pub use planner::{Measured, Planner, PlannerSettings, Replan, Split};
 pub use spread::Spread;
 pub use terms::{Growth, QueueId, Refusal, Terms};
-pub use worklist::{Foreground, WorkView, Worklist};
+pub use worklist::{Foreground, SpaceDate, WorkView, Worklist};
 
 /// A quantity: what is below 0 or no number is 0, and nothing is endless.
 fn quantity(value: f64) -> f64 {

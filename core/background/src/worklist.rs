@@ -8,6 +8,9 @@
 
 mod alarms;
 mod orders;
+mod space;
+
+pub use space::SpaceDate;
 
 use crate::ahead::{Disk, Forecast, PARTS, Span};
 use crate::debt::Debts;
@@ -165,7 +168,7 @@ impl Worklist {
         self.measure(device, foreground, seconds);
         let mut effects = self.learn(device);
         if self.is_plan_due(now, device) {
-            let plan = self.planned(now, device, (Span::Month, Spread::Headroom), forecast);
+            let plan = self.planned(now, device, (Span::Month, Spread::Headroom), forecast, 1.0);
             effects.extend(self.alarm(now, device, &plan));
             self.plans.insert(device, InForce { plan, made: now, served: 0.0, is_stale: false });
         }
@@ -175,11 +178,19 @@ impl Worklist {
 
     /// The plan of a disk, for people: work takes every gap, and from others what it must.
     pub fn plan(&self, now: Nanos, device: DeviceId, span: Span, forecast: Forecast<'_>) -> Plan {
-        self.planned(now, device, (span, Spread::Early), forecast)
+        self.planned(now, device, (span, Spread::Early), forecast, 1.0)
     }
 
-    /// To go by a plan is spread: it says how much must be done by when, and nobody is behind who does that.
-    fn planned(&self, now: Nanos, device: DeviceId, (span, spread): (Span, Spread), forecast: Forecast<'_>) -> Plan {
+    /// To go by a plan is spread: it says how much must be done by when, and nobody is behind who does that. `written` is how much of what
+    /// is expected to be written is.
+    fn planned(
+        &self,
+        now: Nanos,
+        device: DeviceId,
+        (span, spread): (Span, Spread),
+        forecast: Forecast<'_>,
+        written: f64,
+    ) -> Plan {
         let disk = self.disks.get(&device).copied().unwrap_or_default();
         let mut debts = Debts::default();
         let owed = self.works.values().filter(|work| work.queue.device == device && work.is_ready());
@@ -188,7 +199,7 @@ impl Worklist {
             now_seconds: now.as_secs_f64(),
             machine: Disk::machine(),
             debts: &debts,
-            expected: &disk.expected(span, forecast),
+            expected: &disk.expected(span, forecast, written),
             used_blocks: disk.used_blocks(debts.tied_blocks()),
             limit_share: LIMIT_SHARE,
             spread,

@@ -1,7 +1,7 @@
 //! Background work in the loop: what the foreground of each disk did goes to the worklist, and what that says becomes effects. Work
 //! runs at level `idle` unless the plan gives it a part of the disk against others.
 
-use minerva_background::{Foreground, Plan, Span, WorkView, Worklist};
+use minerva_background::{Foreground, Plan, SpaceDate, Span, WorkView, Worklist};
 use minerva_decide::Decider;
 use minerva_model::{
     BackgroundHold, BackgroundId, BackgroundPace, BackgroundQueue, BackgroundReport, Decision, DeviceId, Effect, Level,
@@ -83,6 +83,12 @@ impl Background {
         self.worklist.plan(now, device, span, &foreseen(outlook, device, now))
     }
 
+    /// When space runs out on a disk, for people.
+    pub(crate) fn space_date(&self, now: Nanos, device: DeviceId, span: Span, outlook: &Outlook) -> SpaceDate {
+        let written = written_between(outlook, device);
+        self.worklist.space_date(now, device, span, &foreseen(outlook, device, now), written)
+    }
+
     pub(crate) fn views(&self, now: Nanos) -> impl Iterator<Item = WorkView<'_>> {
         self.worklist.views(now)
     }
@@ -131,6 +137,15 @@ impl Background {
         };
         (foreground, seconds)
     }
+}
+
+/// Within what the bytes lie that will be written, as parts of what is expected: by the sum of a week, else of a day; nothing unless enough
+/// of either came, and unless they were better foreseen than by naive forecasts.
+fn written_between(outlook: &Outlook, device: DeviceId) -> Option<(f64, f64)> {
+    let load = outlook.load(&LoadOf::Device(device))?;
+    let sums = [(load.skill_week, load.week.written), (load.skill_day, load.day.written)];
+    let known = sums.into_iter().find(|(skill, sum)| *skill > 0.0 && sum.value > 0.0 && sum.lower < sum.upper);
+    known.map(|(_, sum)| (f64::from(sum.lower / sum.value), f64::from(sum.upper / sum.value)))
 }
 
 /// What is forecast of a disk so many seconds from now; nothing unless its forecasts of days were better than naive ones.

@@ -1,7 +1,7 @@
 //! What can be asked of the engine, and supposed for it.
 
 use crate::Engine;
-use minerva_background::{Plan, Span, WorkView};
+use minerva_background::{Plan, SpaceDate, Span, WorkView};
 use minerva_decide::{JobView, KnownJob};
 use minerva_forecast::TenantOutlook;
 use minerva_model::{BackEnd, Decision, DeviceId, ForecastMode, LoadOf, Mode, Outlook, Signals, TenantId};
@@ -86,6 +86,11 @@ impl Engine {
     /// The plan of a disk's background work.
     pub fn background_plan(&self, device: DeviceId, span: Span) -> Plan {
         self.background.plan(self.now, device, span, self.forecasts.outlook())
+    }
+
+    /// When space runs out on a disk with background work.
+    pub fn space_date(&self, device: DeviceId, span: Span) -> SpaceDate {
+        self.background.space_date(self.now, device, span, self.forecasts.outlook())
     }
 
     /// Whether samples should tell what tenants use besides the disk.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// The whole disk below a path; of an array the array itself. A sentence if there is none.
 pub(crate) fn disk_of(roots: &Roots, kind: Kind, path: &Path) -> Result<DeviceId, String> {
-    if kind == Kind::MdCheck {
+    if kind.is_of_array() {
         let facts = stat(path).map_err(|errno| format!("failed to look at {}: {errno}", path.display()))?;
         let number = DeviceId { major: major(facts.st_rdev), minor: minor(facts.st_rdev) };
         let is_block = FileType::from_raw_mode(facts.st_mode) == FileType::BlockDevice;
@@ -16,10 +16,10 @@ pub(crate) fn disk_of(roots: &Roots, kind: Kind, path: &Path) -> Result<DeviceId
         return disk.ok_or_else(|| format!("{} is no block device", path.display()));
     }
     // What is to be deleted may be a link, and may be gone: its directory is on the same disk.
-    let place = path.parent().filter(|_| kind == Kind::Delete).unwrap_or(path);
+    let place = path.parent().filter(|_| kind.removes_path()).unwrap_or(path);
     let place = std::fs::canonicalize(place).map_err(|error| format!("failed to find {}: {error}", place.display()))?;
     let place: PathBuf =
-        if kind == Kind::Delete && path.is_dir() && !path.is_symlink() { path.to_owned() } else { place };
+        if kind.removes_path() && path.is_dir() && !path.is_symlink() { path.to_owned() } else { place };
     let mounts = read_mount_facts(roots).map_err(|error| format!("{:#}", anyhow::Error::new(error)))?;
     let mount = mounts
         .iter()

@@ -17,6 +17,7 @@ pub(crate) fn spec(row: &BackgroundRow) -> Option<Spec> {
         command: row.command.clone(),
         never_stop: row.never_stop,
         position: row.position,
+        used_percent_max: row.used_percent_max,
     })
 }
 

@@ -2,9 +2,10 @@
 
 use crate::Queues;
 use crate::disk_of::disk_of;
+use crate::registered::spec;
 use minerva_api::v1;
 use minerva_clock::unix_ns;
-use minerva_linux_background::{FileIdentity, Kind, Spec};
+use minerva_linux_background::{Kind, USED_PERCENT_MAX_DEFAULT};
 use minerva_model::{BackgroundCost, BackgroundId, BackgroundState, DeviceId};
 use minerva_store::BackgroundRow;
 use std::path::Path;
@@ -48,49 +49,18 @@ impl Queues {
         request: v1::AddBackgroundRequest,
         is_watched: impl Fn(DeviceId) -> bool,
     ) -> Result<(BackgroundRow, DeviceId), String> {
-        let v1::AddBackgroundRequest { name, kind, path, command, sla_ns, priority, never_stop } = request;
-        self.judge_room(&name)?;
-        let kind = Kind::from_word(&kind)
-            .ok_or_else(|| format!("'{kind}' is no kind: use {}", Kind::ALL.map(Kind::as_str).join(", ")))?;
-        if sla_ns == Some(0) {
-            return Err("the deadline is now: give it some time with --sla".to_owned());
-        }
-        let priority = u8::try_from(priority).map_err(|_| "the priority is at most 255".to_owned())?;
-        if never_stop && kind != Kind::Command {
-            return Err(format!("{} can always be stopped: leave out --never-stop", kind.as_str()));
-        }
-        let id = BackgroundId(self.last_id.0 + 1);
-        let place = Path::new(&path);
-        let identity = FileIdentity::of(place).map_err(|error| error.in_full())?;
-        let work = Spec { id, name, kind, path: place.into(), identity, command, never_stop, position: 0 };
+        self.judge_room(&request.name)?;
+        let kind = Kind::from_word(&request.kind)
+            .ok_or_else(|| format!("'{}' is no kind: use {}", request.kind, Kind::ALL.map(Kind::as_str).join(", ")))?;
+        let row = row(BackgroundId(self.last_id.0 + 1), kind, request)?;
+        let work = spec(&row).ok_or("its kind is not known here")?;
         work.check(&self.roots.sys).map_err(|error| error.in_full())?;
-        let device = disk_of(&self.roots, kind, place)?;
+        let device = disk_of(&self.roots, kind, &work.path)?;
         if !is_watched(device) {
+            let path = &row.path;
             return Err(format!("{path} is on the disk {device}, which Minerva does not watch (daemon.devices_only)"));
         }
-        self.last_id = id;
-        let now_ms = unix_ns() / NANOS_PER_MS as i64;
-        let sla_ms = sla_ns.map(|ns| i64::try_from(ns / NANOS_PER_MS).unwrap_or(i64::MAX));
-        let row = BackgroundRow {
-            id,
-            name: work.name,
-            kind: kind.as_str().to_owned(),
-            path,
-            identity: (identity.device, identity.inode),
-            command: work.command,
-            never_stop,
-            priority,
-            added_unix_ms: now_ms,
-            due_unix_ms: sla_ms.map(|sla| now_ms.saturating_add(sla)),
-            is_paused: false,
-            state: BackgroundState::Waiting,
-            message: String::new(),
-            done_items: 0.0,
-            total_items: None,
-            position: 0,
-            ran_ms: 0,
-            cost: BackgroundCost { seconds_per_item: kind.seconds_per_item(), measured_seconds: 0.0, slow_down: None },
-        };
+        self.last_id = row.id;
         Ok((row, device))
     }
 
@@ -118,4 +88,45 @@ impl Queues {
         }
         Ok(Change::Keep(Box::new(row), queue.device))
     }
+}
+
+/// What is to be kept of a request that can be meant. Errors: a sentence.
+fn row(id: BackgroundId, kind: Kind, request: v1::AddBackgroundRequest) -> Result<BackgroundRow, String> {
+    let v1::AddBackgroundRequest { name, path, command, sla_ns, priority, never_stop, used_percent_max, .. } = request;
+    if sla_ns == Some(0) {
+        return Err("the deadline is now: give it some time with --sla".to_owned());
+    }
+    let priority = u8::try_from(priority).map_err(|_| "the priority is at most 255".to_owned())?;
+    if never_stop && kind != Kind::Command {
+        return Err(format!("{} can always be stopped: leave out --never-stop", kind.as_str()));
+    }
+    if used_percent_max.is_some() && kind != Kind::BtrfsBalance {
+        return Err(format!("{} has no chunks: leave out --used-percent-max", kind.as_str()));
+    }
+    let used_percent_max = u8::try_from(used_percent_max.unwrap_or(USED_PERCENT_MAX_DEFAULT.into()));
+    let used_percent_max = used_percent_max.ok().filter(|percent| *percent <= 100);
+    let identity = kind.identity(Path::new(&path)).map_err(|error| error.in_full())?;
+    let now_ms = unix_ns() / NANOS_PER_MS as i64;
+    let sla_ms = sla_ns.map(|ns| i64::try_from(ns / NANOS_PER_MS).unwrap_or(i64::MAX));
+    Ok(BackgroundRow {
+        id,
+        name,
+        kind: kind.as_str().to_owned(),
+        path,
+        identity: (identity.device, identity.inode),
+        command,
+        never_stop,
+        priority,
+        added_unix_ms: now_ms,
+        due_unix_ms: sla_ms.map(|sla| now_ms.saturating_add(sla)),
+        is_paused: false,
+        state: BackgroundState::Waiting,
+        message: String::new(),
+        done_items: 0.0,
+        total_items: None,
+        position: 0,
+        ran_ms: 0,
+        used_percent_max: used_percent_max.ok_or("chunks are used by at most 100 percent")?,
+        cost: BackgroundCost { seconds_per_item: kind.seconds_per_item(), measured_seconds: 0.0, slow_down: None },
+    })
 }

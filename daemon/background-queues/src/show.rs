@@ -4,7 +4,7 @@ use crate::owed::Owed;
 use crate::registered::by_wall;
 use crate::{Queue, Queues};
 use minerva_api::v1;
-use minerva_background::{Payment, Plan, PlannedSlot, Shortage, Span, WorkView};
+use minerva_background::{Payment, Plan, PlannedSlot, Shortage, SpaceDate, Span, WorkView};
 use minerva_linux_background::Kind;
 use minerva_model::{BackgroundHold, BackgroundId, BackgroundPace, BackgroundState, DeviceId, Nanos};
 use std::collections::BTreeSet;
@@ -80,7 +80,13 @@ impl Queues {
     }
 
     /// A disk's plan, for as long as was asked for.
-    pub fn shown_plan(&self, disk_name: String, span: v1::BackgroundSpan, plan: &Plan) -> v1::BackgroundPlan {
+    pub fn shown_plan(
+        &self,
+        disk_name: String,
+        span: v1::BackgroundSpan,
+        plan: &Plan,
+        space: SpaceDate,
+    ) -> v1::BackgroundPlan {
         let name = |id: u32| {
             let queue = self.queues.get(&BackgroundId(id));
             let owed = || self.owed.get(&BackgroundId(id)).map(|owed| owed.owner.name.clone());
@@ -106,6 +112,10 @@ impl Queues {
             payments: plan.payments.iter().map(payment).collect(),
             alarms: plan.alarms.iter().map(|found| alarm(found.at_seconds, found.shortage)).collect(),
             slots: slots(plan),
+            space_likely_unix_ns: space.likely_seconds.map(wall),
+            space_earliest_unix_ns: space.earliest_seconds.map(wall),
+            space_latest_unix_ns: space.latest_seconds.map(wall),
+            is_space_interval_known: space.is_interval_known,
         }
     }
 }

@@ -32,6 +32,21 @@ impl FileSystem {
         Ok(Self { mount_point })
     }
 
+    /// Makes a btrfs instead, which can be scrubbed; one copy of everything.
+    ///
+    /// # Errors
+    ///
+    /// When `mkfs.btrfs` or `mount` is missing or fails.
+    pub fn create_btrfs(disk: &Disk) -> Result<Self> {
+        let info = disk.info();
+        let mount_point = Path::new(RUNTIME_DIRECTORY).join(format!("files-{}", info.name));
+        fs::create_dir_all(&mount_point).at("create", &mount_point)?;
+        let options = ["-q", "-f", "-K", "-m", "single", "-d", "single", "-b", SIZE];
+        done(Command::new("mkfs.btrfs").args(options).arg(&info.device))?;
+        done(Command::new("mount").args(["-t", "btrfs", "-o", "nodiscard"]).arg(&info.device).arg(&mount_point))?;
+        Ok(Self { mount_point })
+    }
+
     /// Where files lie.
     pub fn path(&self) -> &Path {
         &self.mount_point

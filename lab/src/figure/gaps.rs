@@ -1,5 +1,7 @@
 //! What background work takes of the pauses of a reader, and what that loses by it.
 
+mod contents;
+
 use super::idle::{Window, end};
 use super::race::wait_until;
 use super::undo::arm_counters;
@@ -11,20 +13,15 @@ use crate::scene::{Contents, Directory};
 use crate::workload::{
     Access, Appearance, CgroupParent, Compute, TenantCgroup, Worker, WorkerProgram, WorkloadSpec, blkio_version,
 };
+use contents::{BACKUP_MIB, SCRUBBED_MIB, make_tree, write_file};
 use minerva_model::{CgroupVersion, Nanos};
 use serde::Serialize;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
 const SLICE_MS: u64 = 1000;
 const BLOCK_BYTES: u32 = 8 << 10;
-/// What the backup reads: more than it gets through in the pauses of a window.
-const BACKUP_MIB: u32 = 512;
-/// What is deleted: more than is deleted in the pauses of a window.
-const DELETED_DIRECTORIES: u32 = 60;
-const FILES_A_DIRECTORY: u32 = 500;
 /// Bursts and pauses of the reader, drawn.
 const BURST_MS: std::ops::Range<u64> = 2_000..6_000;
 const PAUSE_MS: std::ops::Range<u64> = 2_000..6_000;
@@ -33,9 +30,22 @@ const SETTLE: Nanos = Nanos::from_secs(3);
 /// How long the daemon is waited for.
 const TRIES: u32 = 50;
 
+/// A kind of background work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GapsWork {
+    /// Reads a file in order.
+    Backup,
+    /// Deletes a tree of many files.
+    Delete,
+    /// Reads all of a btrfs and compares it with its checksums.
+    Scrub,
+}
+
 /// What to measure.
 #[derive(Clone, Debug)]
 pub struct GapsPlan {
+    /// The kinds of background work, one after the other.
+    pub work: Vec<GapsWork>,
     /// The emulated disk's profile.
     pub profile: String,
     /// Its elevator.
@@ -72,7 +82,7 @@ pub struct GapsResult {
     pub pairs: Vec<[Bursts; 2]>,
 }
 
-/// Measures a backup and a big delete beside random reads, on one disk under one daemon. After each pair `told` gets all pairs of that
+/// Measures background work beside random reads, on one disk under one daemon. After each pair `told` gets all pairs of that
 /// kind so far, so that what an interruption leaves is not lost.
 pub fn gaps(
     plan: &GapsPlan,
@@ -86,7 +96,6 @@ pub fn gaps(
     let contents = Contents(Path::new(RUNTIME_DIRECTORY).join(format!("{}.contents", spec.name)));
     spec.backing = Some(contents.0.clone());
     let disk = Disk::create(&spec)?;
-    let files = FileSystem::create(&disk)?;
     let parent = CgroupParent::create("minerva-lab-gaps")?;
     if plan.elevator != "bfq" && blkio_version() == CgroupVersion::V1 {
         arm_counters(disk.info().id, &parent)?;
@@ -110,10 +119,10 @@ pub fn gaps(
         interrupted,
     };
     let mut daemon = Daemon::start(&plan.daemon, directory.path())?;
-    let backup = files.path().join("backup");
-    write_file(&backup)?;
-    stage.play_all(&files, &backup, &mut told)?;
-    daemon.check()?;
+    for work in &plan.work {
+        stage.play_kind(*work, &mut told)?;
+        daemon.check()?;
+    }
     daemon.end().map(drop)
 }
 
@@ -127,22 +136,38 @@ struct Stage<'a> {
 }
 
 impl Stage<'_> {
-    /// A backup that reads a file, then a big delete.
-    fn play_all(&self, files: &FileSystem, backup: &Path, told: &mut impl FnMut(&GapsResult)) -> Result<()> {
-        let read = format!("if={} of=/dev/null bs=256k iflag=direct status=none", backup.display());
+    /// All pairs of a kind, on a file system of its own.
+    fn play_kind(&self, work: GapsWork, told: &mut impl FnMut(&GapsResult)) -> Result<()> {
+        let files = match work {
+            GapsWork::Scrub => FileSystem::create_btrfs(self.disk)?,
+            GapsWork::Backup | GapsWork::Delete => FileSystem::create(self.disk)?,
+        };
         let mut random = fastrand::Rng::with_seed(self.plan.seed);
-        let endless = format!("while :; do dd {read}; done");
         let add =
             |kind: &str, path: &Path| ["--kind", kind, "--path", &path.to_string_lossy()].map(str::to_owned).to_vec();
-        let commanded =
-            [add("command", files.path()), ["--", "sh", "-c", &endless].map(str::to_owned).to_vec()].concat();
-        self.play("a backup (reads of 256 KiB in order)", &mut random, || Ok(commanded.clone()), told)?;
-        let tree = files.path().join("tree");
-        let delete = || {
-            make_tree(&tree)?;
-            Ok(add("delete", &tree))
-        };
-        self.play("a big delete", &mut random, delete, told)
+        match work {
+            GapsWork::Backup => {
+                let backup = files.path().join("backup");
+                write_file(&backup, BACKUP_MIB)?;
+                let read = format!("if={} of=/dev/null bs=256k iflag=direct status=none", backup.display());
+                let endless = format!("while :; do dd {read}; done");
+                let command = ["--", "sh", "-c", &endless].map(str::to_owned).to_vec();
+                let commanded = [add("command", files.path()), command].concat();
+                self.play("a backup (reads of 256 KiB in order)", &mut random, || Ok(commanded.clone()), told)
+            }
+            GapsWork::Delete => {
+                let tree = files.path().join("tree");
+                let delete = || {
+                    make_tree(&tree)?;
+                    Ok(add("delete", &tree))
+                };
+                self.play("a big delete", &mut random, delete, told)
+            }
+            GapsWork::Scrub => {
+                write_file(&files.path().join("file"), SCRUBBED_MIB)?;
+                self.play("a scrub of a btrfs", &mut random, || Ok(add("btrfs-scrub", files.path())), told)
+            }
+        }
     }
 
     /// Pairs of windows with the same bursts and pauses, with work that is added for the one and removed after it.
@@ -269,30 +294,4 @@ impl Tool<'_> {
         let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
         Err(LabError::BadPlan(format!("{} {} failed: {said}", tool.display(), arguments.join(" "))))
     }
-}
-
-fn write_file(path: &Path) -> Result<()> {
-    let file = fs::File::create(path).at("create", path)?;
-    let block = vec![0x5a; 1 << 20];
-    for _ in 0..BACKUP_MIB {
-        std::io::Write::write_all(&mut &file, &block).at("write", path)?;
-    }
-    file.sync_all().at("write", path)
-}
-
-/// Makes a tree and has it on the disk.
-fn make_tree(path: &Path) -> Result<()> {
-    if path.exists() {
-        fs::remove_dir_all(path).at("remove", path)?;
-    }
-    for directory in 0..DELETED_DIRECTORIES {
-        let directory = path.join(directory.to_string());
-        fs::create_dir_all(&directory).at("create", &directory)?;
-        for file in 0..FILES_A_DIRECTORY {
-            let file = directory.join(file.to_string());
-            fs::write(&file, [0x5a; 4096]).at("write", &file)?;
-        }
-    }
-    let directory = fs::File::open(path).at("open", path)?;
-    rustix::fs::syncfs(&directory).map_err(std::io::Error::from).at("write", path)
 }

@@ -2,6 +2,7 @@
 
 mod bite;
 mod cache;
+mod characterise;
 mod clients;
 mod crowd;
 mod gaps;
@@ -21,9 +22,10 @@ pub use cache::{
     MigrationPlan, MigrationRun, NEIGHBOURS, NeighbourRun, ThroughputPlan, ThroughputResult, Transfer, cache_crowd,
     cache_hostile, cache_migration, cache_throughput, hostile_main,
 };
+pub use characterise::{BatchProgram, CharacterisePlan, Characterised, Does, TruePhase, batch_programs, characterise};
 pub use clients::{CallersReport, CallersSpec, ClientsPlan, ClientsResult, clients};
 pub use crowd::{CrowdPlan, CrowdResult, crowd};
-pub use gaps::{Bursts, GapsPlan, GapsResult, gaps};
+pub use gaps::{Bursts, GapsPlan, GapsResult, GapsWork, gaps};
 pub use idle::{Alone, Beside, IdlePlan, IdleResult, Window, idle};
 pub use kill::{Bounds, EffectResult, KillPlan, KillResult, ReadStore, kill_restore};
 pub use makespan::{MakespanJob, MakespanPlan, MakespanRound, MakespanRun, alike_jobs, makespan, mixed_jobs};

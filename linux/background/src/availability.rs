@@ -2,7 +2,7 @@
 
 use crate::error::WorkError;
 use crate::spec::{Kind, Spec, refused};
-use crate::{md, scrub, trim};
+use crate::{balance, defragment, md, scrub, snapshot, trim};
 use std::path::Path;
 
 impl Spec {
@@ -23,7 +23,11 @@ impl Spec {
             Kind::Command if !self.path.is_dir() => refused(format!("{} is no directory", self.path.display())),
             Kind::Command => Ok(()),
             Kind::BtrfsScrub => scrub::check(&self.path),
+            Kind::BtrfsBalance => balance::check(&self.path),
+            Kind::BtrfsDefragment => defragment::check(&self.path),
+            Kind::BtrfsSnapshotDelete => snapshot::check(&self.path),
             Kind::MdCheck => md::Array::of(&self.path, sys).map(drop),
+            Kind::MdResync => md::Array::of(&self.path, sys)?.check_resync(),
             Kind::Fstrim => trim::check(&self.path),
         }
     }

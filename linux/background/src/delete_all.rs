@@ -32,17 +32,29 @@ pub(crate) fn run(worker: &mut Worker) -> Result<(), WorkError> {
     }
     worker.spec().is_same()?;
     let counted = count(worker, &path);
-    let before = worker.spec().position;
-    let total = (before + counted.entries) as f64;
     let bytes_per_entry = counted.sampled_bytes as f64 / counted.sampled.max(1) as f64;
-    let mut deletion = Deletion::begin(&path, true).map_err(|error| WorkError::Refused(error.to_string()))?;
+    let entries = remove(worker, &path, counted.entries, bytes_per_entry)?;
+    worker.say(&format!("{entries} entries deleted"));
+    Ok(())
+}
+
+/// Entries of a tree.
+pub(crate) fn entries(worker: &Worker, path: &Path) -> u64 {
+    count(worker, path).entries
+}
+
+/// Deletes a tree of so many entries, each of which ties so many bytes; how many entries were deleted, by workers before this one too.
+pub(crate) fn remove(worker: &Worker, path: &Path, counted: u64, bytes_per_entry: f64) -> Result<u64, WorkError> {
+    let before = worker.spec().position;
+    let total = (before + counted) as f64;
+    let mut deletion = Deletion::begin(path, true).map_err(|error| WorkError::Refused(error.to_string()))?;
     let mut told = 0;
     while deletion.step() {
         let removed = deletion.removed();
         let entries = removed.files + removed.directories;
         if entries >= told + ENTRIES_A_WORD {
             told = entries;
-            worker.ties(bytes_per_entry * counted.entries.saturating_sub(entries) as f64);
+            worker.ties(bytes_per_entry * counted.saturating_sub(entries) as f64);
             worker.progress((before + entries) as f64, Some(total.max((before + entries) as f64)), before + entries);
         }
     }
@@ -51,10 +63,7 @@ pub(crate) fn run(worker: &mut Worker) -> Result<(), WorkError> {
     worker.ties(0.0);
     worker.progress(entries as f64, Some(entries as f64), entries);
     match deletion.left() {
-        [] => {
-            worker.say(&format!("{entries} entries deleted"));
-            Ok(())
-        }
+        [] => Ok(entries),
         [first, more @ ..] => Err(WorkError::Refused(format!(
             "{entries} entries deleted; left {}: {}{}",
             first.path.display(),

@@ -5,7 +5,7 @@
 //! | `spec` | runtime | what is to be done, and in which groups |
 //! | `lock` | runtime | locked by the worker for as long as it lives |
 //! | `progress` | runtime | how far it is; replaced whole |
-//! | `stopped` | runtime | its scrub was cancelled to stop it |
+//! | `stopped` | runtime | its call into the kernel was cancelled to stop it |
 //! | `speeds` | runtime | what an array's knobs held |
 //! | `begun` | state | a command was begun |
 //! | `result` | state | how it ended |

@@ -188,7 +188,7 @@ impl Executor {
 
     /// The daemon ends: all work is stopped, and waits for the next daemon.
     pub fn stop(&mut self) {
-        self.runs.values_mut().filter(|run| run.state != BackgroundState::Done).for_each(Run::stop);
+        self.runs.values_mut().filter(|run| run.state != BackgroundState::Done).for_each(Run::leave);
         let sys = self.settings.sys.clone();
         self.leaving.retain_mut(|run| !run.remove(&sys));
     }
@@ -246,7 +246,7 @@ pub fn stop_all(runtime_dir: &Path) {
         };
         let (spec, place) = (assignment.spec, assignment.place);
         if place.is_alive() {
-            Run::new(spec, DeviceId { major: 0, minor: 0 }, place, Nanos::ZERO, Nanos::ZERO);
+            Run::new(spec, DeviceId { major: 0, minor: 0 }, place, Nanos::ZERO, Nanos::ZERO).leave();
         }
     }
 }

@@ -39,6 +39,12 @@ impl Freezer {
         fs::write(&file, text).map_err(WorkError::io("write", &file))
     }
 
+    /// Every process in it has stopped.
+    pub(crate) fn is_frozen(&self) -> bool {
+        let read = |file: &str| fs::read_to_string(self.group.join(file)).unwrap_or_default();
+        read("cgroup.events").lines().any(|line| line == "frozen 1") || read("freezer.state").trim() == "FROZEN"
+    }
+
     /// Ends every process in it.
     pub(crate) fn kill(&self) -> Result<(), WorkError> {
         let all = self.group.join("cgroup.kill");

@@ -12,23 +12,31 @@
 //! | `groups`, `freezer` | the groups that it is in, and stopping what is in them |
 //! | `counters` | requests that others make of a disk |
 //! | `delete`, `delete_all` | a file or a directory with all in it, entry by entry, never through a link or into a mount |
-//! | `scrub`, `trim`, `md` | btrfs, discards, md arrays |
+//! | `scrub`, `balance`, `defragment`, `snapshot` | btrfs: reading all, moving chunks together, writing files anew, deleting a snapshot |
+//! | `btrfs`, `files`, `extents` | what they ask of it: trees and subvolumes, the files of a tree, where bytes lie |
+//! | `trim`, `md` | discards, md arrays |
 //! | `pace` | work for a part of the time only |
 
 mod availability;
+mod balance;
+mod btrfs;
 mod counters;
+mod defragment;
 mod delete;
 mod delete_all;
 mod directories;
 mod duty;
 mod error;
 mod executor;
+mod extents;
+mod files;
 mod freezer;
 mod groups;
 mod md;
 mod pace;
 mod run;
 mod scrub;
+mod snapshot;
 mod spec;
 mod told;
 mod trim;
@@ -40,6 +48,6 @@ pub use error::WorkError;
 pub use executor::{Executor, QueueStatus, Settings, stop_all};
 pub use pace::Pace;
 pub use run::WorkerProgram;
-pub use spec::{FileIdentity, Kind, Spec};
+pub use spec::{FileIdentity, Kind, Spec, USED_PERCENT_MAX_DEFAULT};
 pub use told::{Say, Told};
 pub use work::work;

@@ -1,6 +1,7 @@
-//! Checks of md arrays (Documentation/admin-guide/md.rst): begun by `sync_action`, paced by `sync_speed_min` and `sync_speed_max`.
+//! Checks of md arrays (Documentation/admin-guide/md.rst): begun by `sync_action`, paced by `sync_speed_min` and `sync_speed_max`. And
+//! resyncs and recoveries, which the kernel begins by itself: only paced.
 //!
-//! The check is a thread of the kernel's, outside every group: only these knobs slow it. What they held is written down before the
+//! Either is a thread of the kernel's, outside every group: only these knobs slow it. What they held is written down before the
 //! first change and put back.
 
 use crate::error::WorkError;
@@ -16,6 +17,8 @@ const PERIOD: Duration = Duration::from_millis(500);
 const SECTOR_BYTES: f64 = 512.0;
 /// What the knobs read back as while an array follows the whole host's settings, and what puts that back.
 const OF_SYSTEM: &str = "system";
+/// What the kernel begins by itself, and `repair`, which an operator may have begun.
+const RESYNCS: [&str; 4] = ["resync", "recover", "reshape", "repair"];
 
 /// An array's directory below sysfs.
 #[derive(Clone, Debug)]
@@ -71,7 +74,35 @@ impl Array {
 
     /// Ends a check of ours.
     pub(crate) fn end(&self) -> Result<(), WorkError> {
-        if read(&self.directory.join("sync_action"))? == "check" { self.write("sync_action", "idle") } else { Ok(()) }
+        if self.action()? == "check" { self.write("sync_action", "idle") } else { Ok(()) }
+    }
+
+    /// Whether there is a resync or a recovery to pace.
+    pub(crate) fn check_resync(&self) -> Result<(), WorkError> {
+        match self.action()?.as_str() {
+            action if RESYNCS.contains(&action) => Ok(()),
+            action => Err(WorkError::Refused(format!(
+                "there is nothing to resync: the array is {action}; md-check compares its copies"
+            ))),
+        }
+    }
+
+    fn action(&self) -> Result<String, WorkError> {
+        read(&self.directory.join("sync_action"))
+    }
+
+    /// Says how far it is, until it does none of that.
+    fn watch(&self, worker: &Worker, actions: &[&str]) -> Result<(), WorkError> {
+        let mut size = 0.0;
+        while actions.contains(&self.action()?.as_str()) {
+            if let Some((done, all)) = self.completed()? {
+                size = all;
+                worker.progress(done, Some(all), done as u64);
+            }
+            std::thread::sleep(PERIOD);
+        }
+        worker.progress(size, Some(size), size as u64);
+        Ok(())
     }
 
     fn write(&self, file: &str, text: &str) -> Result<(), WorkError> {
@@ -89,9 +120,9 @@ impl Array {
 }
 
 /// Begins a check, unless one runs, and watches it to its end.
-pub(crate) fn run(worker: &mut Worker, sys: &Path) -> Result<(), WorkError> {
+pub(crate) fn check(worker: &mut Worker, sys: &Path) -> Result<(), WorkError> {
     let array = Array::of(&worker.spec().path, sys)?;
-    match read(&array.directory.join("sync_action"))?.as_str() {
+    match array.action()?.as_str() {
         "idle" => array.write("sync_action", "check")?,
         // It was begun by the worker before this one.
         "check" => {}
@@ -101,20 +132,21 @@ pub(crate) fn run(worker: &mut Worker, sys: &Path) -> Result<(), WorkError> {
             return Err(WorkError::Refused(why));
         }
     }
-    let mut size = 0.0;
-    loop {
-        if let Some((done, all)) = array.completed()? {
-            size = all;
-            worker.progress(done, Some(all), done as u64);
-        }
-        if read(&array.directory.join("sync_action"))? == "idle" {
-            break;
-        }
-        std::thread::sleep(PERIOD);
-    }
-    worker.progress(size, Some(size), size as u64);
+    array.watch(worker, &["check"])?;
     let mismatches = read(&array.directory.join("mismatch_cnt")).unwrap_or_default();
     worker.say(&format!("{mismatches} sectors differ between copies"));
+    Ok(())
+}
+
+/// Watches a resync or a recovery to its end; what its speeds are, whoever let this run says.
+pub(crate) fn resync(worker: &mut Worker, sys: &Path) -> Result<(), WorkError> {
+    let array = Array::of(&worker.spec().path, sys)?;
+    array.watch(worker, &RESYNCS)?;
+    let degraded = read(&array.directory.join("degraded")).unwrap_or_default();
+    worker.say(&match degraded.as_str() {
+        "" | "0" => "all copies are there".to_owned(),
+        count => format!("it is over, and {count} disks are missing all the same"),
+    });
     Ok(())
 }
 
@@ -161,6 +193,10 @@ mod tests {
         fs::write(sys.path().join("sda"), "").unwrap();
         let error = Array::of(&sys.path().join("sda"), sys.path()).unwrap_err().to_string();
         assert!(error.ends_with("sda is no md array"), "{error}");
+        let idle = array(sys.path(), &[("sync_action", "idle\n")]).unwrap();
+        let error = idle.check_resync().unwrap_err().to_string();
+        assert!(error.contains("the array is idle"), "{error}");
+        array(sys.path(), &[("sync_action", "recover\n")]).unwrap().check_resync().unwrap();
         let error = array(sys.path(), &[("sync_action", "\n")]).unwrap_err().to_string();
         assert!(error.contains("no redundancy"), "{error}");
     }

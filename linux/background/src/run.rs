@@ -6,10 +6,10 @@ use crate::directories::{QueueDirectories, replace};
 use crate::duty::Duty;
 use crate::error::WorkError;
 use crate::freezer::Freezer;
+use crate::groups;
 use crate::md::Array;
 use crate::spec::{Kind, Spec};
 use crate::worker::Assignment;
-use crate::{groups, scrub};
 use minerva_model::{BackgroundHold, BackgroundPace, BackgroundReport, BackgroundState, DeviceId, Nanos};
 use rustix::fs::statvfs;
 use std::ffi::OsString;
@@ -17,6 +17,7 @@ use std::fs::File;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
 
 /// How to start a worker: a program and its arguments, to which the runtime directory of the queue is added.
 #[derive(Clone, Debug)]
@@ -47,6 +48,8 @@ pub(crate) struct Run {
     ran: Nanos,
     ran_in_all: Nanos,
     counted_at: Nanos,
+    /// Ends the call into the kernel that the worker was in when it was stopped.
+    cancelling: Option<JoinHandle<()>>,
 }
 
 impl Run {
@@ -67,6 +70,7 @@ impl Run {
             ran: Nanos::ZERO,
             ran_in_all: ran_before,
             counted_at: now,
+            cancelling: None,
         };
         // Whoever was there before may have left it either way.
         if run.is_alive {
@@ -117,7 +121,7 @@ impl Run {
             self.ran += passed;
             self.ran_in_all += passed;
         }
-        let may = self.may_run(passed, is_gap);
+        let may = self.may_run(passed, is_gap) && !self.is_cancelling();
         if may && !self.is_alive && self.wants() {
             self.begin(worker);
         }
@@ -185,13 +189,16 @@ impl Run {
     /// Ends the worker and removes what it had; whether all of it is gone.
     pub(crate) fn remove(&mut self, sys: &Path) -> bool {
         if self.is_alive {
-            if self.spec.kind == Kind::BtrfsScrub {
-                let _ = scrub::cancel(&self.spec.path);
-            }
             let _ = self.freezer.kill();
+            // After that, so that it begins no more.
+            let _ = stopping::cancel(self.spec.kind, &self.spec.path);
         }
-        if let (Kind::MdCheck, Ok(array)) = (self.spec.kind, Array::of(&self.spec.path, sys)) {
-            let _ = array.end();
+        if self.spec.kind.is_of_array()
+            && let Ok(array) = Array::of(&self.spec.path, sys)
+        {
+            if self.spec.kind == Kind::MdCheck {
+                let _ = array.end();
+            }
             self.put_speeds_back(&array);
         }
         if let Some(child) = &mut self.child {

@@ -3,9 +3,10 @@
 //! A scrub runs inside one call until it is done, so it cannot be stopped as a program can: it is cancelled, and begun again where it
 //! was. The one that stops it freezes the worker first, which takes effect when the call returns.
 
+use crate::btrfs::open_btrfs;
 use crate::error::WorkError;
 use crate::worker::Worker;
-use rustix::fs::{Mode, OFlags, fstatfs, open, statvfs};
+use rustix::fs::statvfs;
 use rustix::io::Errno;
 use rustix::ioctl::{NoArg, Opcode, Updater, ioctl, opcode};
 use std::os::fd::OwnedFd;
@@ -14,8 +15,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// `BTRFS_SUPER_MAGIC` of linux/magic.h.
-const BTRFS_MAGIC: u64 = 0x9123_683E;
 /// How often it is asked how far it is.
 const PROGRESS_PERIOD: Duration = Duration::from_millis(300);
 const POSITION_DEVICE_SHIFT: u32 = 56;
@@ -45,14 +44,14 @@ const FS_INFO: Opcode = opcode::read::<FsInfo>(0x94, 31);
 
 /// Whether there is a btrfs at a path.
 pub(crate) fn check(path: &Path) -> Result<(), WorkError> {
-    let directory = open_btrfs(path)?;
+    let directory = open_btrfs(path, "scrub")?;
     let mut info = [0; 128];
     call_fs_info(&directory, &mut info).map_err(WorkError::io("ask about the btrfs at", path))
 }
 
 /// Cancels the scrub of a btrfs, if one runs.
 pub(crate) fn cancel(path: &Path) -> Result<(), WorkError> {
-    let directory = open_btrfs(path)?;
+    let directory = open_btrfs(path, "scrub")?;
     // SAFETY: `BTRFS_IOC_SCRUB_CANCEL` has no argument.
     match unsafe { ioctl(&directory, NoArg::<SCRUB_CANCEL>::new()) } {
         Ok(()) | Err(Errno::NOTCONN) => Ok(()),
@@ -63,7 +62,7 @@ pub(crate) fn cancel(path: &Path) -> Result<(), WorkError> {
 /// Scrubs all devices, from the position on: a device and the byte in it.
 pub(crate) fn run(worker: &mut Worker) -> Result<(), WorkError> {
     let path = worker.spec().path.clone();
-    let directory = Arc::new(open_btrfs(&path)?);
+    let directory = Arc::new(open_btrfs(&path, "scrub")?);
     let facts = statvfs(&path).map_err(WorkError::io("look at", &path))?;
     let total = (facts.f_blocks - facts.f_bfree) * facts.f_frsize;
     let mut info = [0; 128];
@@ -146,16 +145,6 @@ fn scrub_device(
         let _ = watcher.join();
         (ended, args)
     })
-}
-
-fn open_btrfs(path: &Path) -> Result<OwnedFd, WorkError> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let directory = open(path, flags, Mode::empty()).map_err(WorkError::io("open", path))?;
-    let facts = fstatfs(&directory).map_err(WorkError::io("look at", path))?;
-    if facts.f_type as u64 == BTRFS_MAGIC {
-        return Ok(directory);
-    }
-    Err(WorkError::Refused(format!("{} is not on a btrfs: there is nothing to scrub", path.display())))
 }
 
 fn call_fs_info(directory: &OwnedFd, info: &mut FsInfo) -> Result<(), Errno> {

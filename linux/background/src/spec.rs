@@ -1,6 +1,7 @@
 //! What background work is: its kind, its path, and whether it can be done here.
 
 use crate::error::WorkError;
+use crate::snapshot;
 use minerva_model::{BackgroundHold, BackgroundId};
 use rustix::fs::{AtFlags, CWD, statat};
 use serde::{Deserialize, Serialize};
@@ -16,15 +17,33 @@ pub enum Kind {
     Command,
     /// Reads all of a btrfs and compares it with its checksums.
     BtrfsScrub,
+    /// Moves together what is in little used chunks of a btrfs.
+    BtrfsBalance,
+    /// Writes the files of a btrfs anew that lie in many pieces.
+    BtrfsDefragment,
+    /// Deletes a snapshot of a btrfs.
+    BtrfsSnapshotDelete,
     /// Reads all of an md array and compares its copies.
     MdCheck,
+    /// Paces the resync or recovery of an md array, which the kernel began by itself.
+    MdResync,
     /// Tells the disk which blocks of a file system are unused.
     Fstrim,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 5] = [Self::Delete, Self::Command, Self::BtrfsScrub, Self::MdCheck, Self::Fstrim];
+    pub const ALL: [Self; 9] = [
+        Self::Delete,
+        Self::Command,
+        Self::BtrfsScrub,
+        Self::BtrfsBalance,
+        Self::BtrfsDefragment,
+        Self::BtrfsSnapshotDelete,
+        Self::MdCheck,
+        Self::MdResync,
+        Self::Fstrim,
+    ];
 
     /// The word people use.
     pub const fn as_str(self) -> &'static str {
@@ -32,7 +51,11 @@ impl Kind {
             Self::Delete => "delete",
             Self::Command => "command",
             Self::BtrfsScrub => "btrfs-scrub",
+            Self::BtrfsBalance => "btrfs-balance",
+            Self::BtrfsDefragment => "btrfs-defragment",
+            Self::BtrfsSnapshotDelete => "btrfs-snapshot-delete",
             Self::MdCheck => "md-check",
+            Self::MdResync => "md-resync",
             Self::Fstrim => "fstrim",
         }
     }
@@ -45,25 +68,42 @@ impl Kind {
     /// What its items are.
     pub const fn items(self) -> &'static str {
         match self {
-            Self::Delete => "entries",
+            Self::Delete | Self::BtrfsSnapshotDelete => "entries",
             Self::Command => "seconds",
-            Self::BtrfsScrub | Self::Fstrim | Self::MdCheck => "bytes",
+            _ => "bytes",
         }
     }
 
     /// Before anything was measured: seconds for an item.
     pub const fn seconds_per_item(self) -> f64 {
         match self {
-            Self::Delete => 1e-3,
+            Self::Delete | Self::BtrfsSnapshotDelete => 1e-3,
             Self::Command => 1.0,
-            Self::BtrfsScrub | Self::MdCheck => 1e-8,
+            Self::BtrfsScrub | Self::MdCheck | Self::MdResync => 1e-8,
+            // Read and written.
+            Self::BtrfsBalance | Self::BtrfsDefragment => 2e-8,
             Self::Fstrim => 1e-9,
         }
     }
 
     /// Its requests are made by threads of the kernel, which are in the root group.
     pub(crate) const fn works_in_kernel(self) -> bool {
-        matches!(self, Self::BtrfsScrub | Self::MdCheck | Self::Fstrim)
+        !matches!(self, Self::Delete | Self::Command)
+    }
+
+    /// It works on a block device, not on what is mounted from it.
+    pub const fn is_of_array(self) -> bool {
+        matches!(self, Self::MdCheck | Self::MdResync)
+    }
+
+    /// What it is for is gone from its path when it is done.
+    pub const fn removes_path(self) -> bool {
+        matches!(self, Self::Delete | Self::BtrfsSnapshotDelete)
+    }
+
+    /// What is at a path, so that another in its place is not taken for it; a sentence if it is nothing for this kind.
+    pub fn identity(self, path: &Path) -> Result<FileIdentity, WorkError> {
+        if self == Self::BtrfsSnapshotDelete { snapshot::identity(path) } else { FileIdentity::of(path) }
     }
 
     /// Once begun and lost, it is begun again where it was; a command may have done anything.
@@ -72,18 +112,18 @@ impl Kind {
     }
 }
 
-/// A file or directory, so that another in its place is not taken for it.
+/// A file, a directory or a snapshot, so that another in its place is not taken for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileIdentity {
-    /// Of the file system.
+    /// Of the file system; of a snapshot the first half of its identifier.
     pub device: u64,
-    /// In it.
+    /// In it; of a snapshot the second half.
     pub inode: u64,
 }
 
 impl FileIdentity {
     /// What is at a path now; a link is not followed.
-    pub fn of(path: &Path) -> Result<Self, WorkError> {
+    fn of(path: &Path) -> Result<Self, WorkError> {
         let stat = statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).map_err(WorkError::io("look at", path))?;
         Ok(Self { device: stat.st_dev, inode: stat.st_ino })
     }
@@ -111,6 +151,16 @@ pub struct Spec {
     /// Where to go on, as the kind counts: the position that was last reported.
     #[serde(default)]
     pub position: u64,
+    /// Of a balance: chunks that are used more than this are left alone.
+    #[serde(default = "used_percent_max_default")]
+    pub used_percent_max: u8,
+}
+
+/// Half: what is moved takes no more than half of the space that it leaves.
+pub const USED_PERCENT_MAX_DEFAULT: u8 = 50;
+
+const fn used_percent_max_default() -> u8 {
+    USED_PERCENT_MAX_DEFAULT
 }
 
 impl Spec {
@@ -121,7 +171,7 @@ impl Spec {
 
     /// What is at the path is what was there when the operator asked.
     pub(crate) fn is_same(&self) -> Result<(), WorkError> {
-        if FileIdentity::of(&self.path)? == self.identity {
+        if self.kind.identity(&self.path)? == self.identity {
             return Ok(());
         }
         refused(format!(

@@ -5,7 +5,7 @@ use crate::error::WorkError;
 use crate::freezer::Freezer;
 use crate::spec::Kind;
 use crate::worker::{Assignment, Worker};
-use crate::{delete_all, md, scrub, trim};
+use crate::{balance, defragment, delete_all, md, scrub, snapshot, trim};
 use std::fs::{self, File};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -49,7 +49,11 @@ fn run(worker: &mut Worker, sys: &Path) -> Result<(), WorkError> {
         Kind::Delete => delete_all::run(worker),
         Kind::Command => command(worker),
         Kind::BtrfsScrub => scrub::run(worker),
-        Kind::MdCheck => md::run(worker, sys),
+        Kind::BtrfsBalance => balance::run(worker),
+        Kind::BtrfsDefragment => defragment::run(worker),
+        Kind::BtrfsSnapshotDelete => snapshot::run(worker),
+        Kind::MdCheck => md::check(worker, sys),
+        Kind::MdResync => md::resync(worker, sys),
         Kind::Fstrim => {
             trim::run(worker)?;
             worker.say(&format!("{} bytes were told to be unused", worker.freed_bytes()));

@@ -70,7 +70,7 @@ impl Worker {
         message.clone_into(&mut self.message);
     }
 
-    /// The daemon cancelled the scrub to stop it; true once for each time.
+    /// The daemon cancelled the call into the kernel to stop it; true once for each time.
     pub(crate) fn was_stopped(&self) -> bool {
         fs::remove_file(self.assignment.place.runtime.join("stopped")).is_ok()
     }

@@ -10,9 +10,12 @@ pub(crate) enum BackgroundCommand {
     /// Register work: it runs while nobody else uses the disk, and is done by its deadline
     ///
     /// Kinds: delete (the tree at PATH with all that is in it, never through a link or into a mount), command (what stands after --,
-    /// in the directory PATH), btrfs-scrub (the file system at PATH), md-check (the array at PATH, such as /dev/md0), fstrim (the
-    /// file system at PATH). Where it cannot be done, it is refused with the reason and nothing is kept. It goes on after a restart of
-    /// the daemon and after a reboot; a command that was lost by a reboot is begun again only by `background resume`.
+    /// in the directory PATH), btrfs-scrub (the file system at PATH), btrfs-balance (moves together what is in its chunks that are
+    /// used up to --used-percent-max), btrfs-defragment (the files below PATH, but not what snapshots have too),
+    /// btrfs-snapshot-delete (the snapshot at PATH, which is emptied first), md-check (the array at PATH, such as /dev/md0),
+    /// md-resync (paces the resync or recovery that the kernel has begun there), fstrim (the file system at PATH). Where it cannot
+    /// be done, it is refused with the reason and nothing is kept. It goes on after a restart of the daemon and after a reboot; a
+    /// command that was lost by a reboot is begun again only by `background resume`.
     Add(Added),
     /// Show all background work: how far it is, by when it is due, and when it may run
     List,
@@ -56,7 +59,8 @@ pub(crate) struct Added {
     /// What it is called
     #[arg(long)]
     pub(crate) name: String,
-    /// delete, command, btrfs-scrub, md-check or fstrim [default: command]
+    /// delete, command, btrfs-scrub, btrfs-balance, btrfs-defragment, btrfs-snapshot-delete, md-check, md-resync or fstrim
+    /// [default: command]
     #[arg(long)]
     pub(crate) kind: Option<String>,
     /// Where
@@ -71,6 +75,9 @@ pub(crate) struct Added {
     /// Others may wait for what the command holds: slow it by weight and a cap while they use the disk, and never stop it
     #[arg(long)]
     pub(crate) never_stop: bool,
+    /// Of btrfs-balance: leave chunks alone that are used more than this [default: 50]
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub(crate) used_percent_max: Option<u8>,
     /// The command and its arguments
     #[arg(last = true)]
     pub(crate) command: Vec<String>,

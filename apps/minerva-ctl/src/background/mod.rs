@@ -4,6 +4,7 @@ pub(crate) mod arguments;
 mod page;
 mod plan;
 mod slots;
+mod space;
 
 use crate::figures::{long_span, size, table};
 use crate::output::{self, CommandStatus};
@@ -42,6 +43,7 @@ async fn add(mut client: Operator, added: Added, json: bool) -> anyhow::Result<C
         sla_ns: added.sla.map(|sla| u64::try_from(sla.as_nanos()).unwrap_or(u64::MAX)),
         priority: added.priority.into(),
         never_stop: added.never_stop,
+        used_percent_max: added.used_percent_max.map(u32::from),
     };
     match client.add_background(request).await {
         Ok(answer) => {
@@ -175,6 +177,9 @@ async fn explain(mut client: Operator, name: &str, json: bool) -> anyhow::Result
         let paid = plan.payments.iter().find(|payment| payment.name == queue.name).and_then(|paid| paid.paid_unix_ns);
         let paid = paid.map_or_else(|| "not within a month".to_owned(), crate::moment::show);
         text.push_str(&format!("  planned   done {paid}\n"));
+        if let Some(space) = space::sentence(plan) {
+            text.push_str(&format!("  space     {space}\n"));
+        }
         for alarm in &plan.alarms {
             text.push_str(&format!("  ALARM     {}: {}\n", crate::moment::show(alarm.at_unix_ns), alarm.message));
         }

@@ -22,6 +22,9 @@ pub(crate) fn of(answer: &v1::BackgroundResponse, span: &str) -> String {
 
 fn section(plan: &v1::BackgroundPlan, queues: &[v1::BackgroundQueue]) -> String {
     let mut text = format!("<h2>{}</h2>\n", escaped(&plan.device));
+    if let Some(space) = super::space::sentence(plan) {
+        text.push_str(&format!("<p class=\"alarm\">{}</p>\n", escaped(&space)));
+    }
     for alarm in &plan.alarms {
         let (at, message) = (show(alarm.at_unix_ns), escaped(&alarm.message));
         text.push_str(&format!(

@@ -51,6 +51,9 @@ fn plan_text(plan: &v1::BackgroundPlan, queues: &[v1::BackgroundQueue], span: &s
     text.push('\n');
     let debts: Vec<Vec<String>> = plan.payments.iter().map(|payment| payment_row(payment, queues)).collect();
     text.push_str(&table(&["QUEUE", "DEBT", "TIES", "DUE", "PAID"], &debts, &[1, 2]));
+    if let Some(space) = super::space::sentence(plan) {
+        text.push_str(&format!("{space}\n"));
+    }
     for alarm in &plan.alarms {
         let at = show(alarm.at_unix_ns);
         text.push_str(&format!("oversubscribed: add a disk or move load: from {at} on {}\n", alarm.message));

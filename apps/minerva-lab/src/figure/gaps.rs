@@ -3,7 +3,7 @@
 use super::{Line, drawn_seed, median};
 use crate::cli::GapsArguments;
 use crate::{binaries, signals};
-use minerva_lab::figure::{Bursts, GapsPlan, GapsResult, gaps};
+use minerva_lab::figure::{Bursts, GapsPlan, GapsResult, GapsWork, gaps};
 use minerva_lab::workload::{Latency, WorkerProgram};
 
 /// What the reader keeps of its requests, in percent, and by how much its p99 may be longer.
@@ -19,6 +19,7 @@ pub(super) fn run(arguments: &GapsArguments) -> anyhow::Result<()> {
     for profile in &arguments.profile {
         for elevator in &arguments.elevator {
             let plan = GapsPlan {
+                work: arguments.work.iter().map(|word| work(word)).collect(),
                 profile: profile.clone(),
                 elevator: elevator.clone(),
                 bursts: arguments.bursts.max(1),
@@ -51,6 +52,15 @@ pub(super) fn run(arguments: &GapsArguments) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// The command line takes no other words.
+fn work(word: &str) -> GapsWork {
+    match word {
+        "delete" => GapsWork::Delete,
+        "scrub" => GapsWork::Scrub,
+        _ => GapsWork::Backup,
+    }
 }
 
 fn tell_unprinted(error: &anyhow::Error) {

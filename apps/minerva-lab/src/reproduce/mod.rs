@@ -1,6 +1,7 @@
 //! `minerva-lab reproduce …`: experiments of the papers on the real kernel, their figures beside ours.
 
 mod beside;
+pub(crate) mod characterise;
 pub(crate) mod htbs;
 pub(crate) mod table;
 pub(crate) mod tag;

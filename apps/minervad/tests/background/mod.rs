@@ -1,5 +1,6 @@
 //! Background work on a real disk: it runs while others pause, stops when they come back, and outlives the daemon.
 
+mod btrfs;
 mod owed;
 
 use crate::bed::{Bed, Daemon};
@@ -23,7 +24,10 @@ impl Drop for Filled {
 
 /// With a file system made by a program, or nothing with the reason printed.
 fn filled(make: &[&str]) -> Option<Filled> {
-    let bed = Bed::new()?;
+    filled_bed(Bed::new()?, make)
+}
+
+fn filled_bed(bed: Bed, make: &[&str]) -> Option<Filled> {
     let node = format!("/dev/{}", bed.device);
     let made = Command::new(make[0]).args(&make[1..]).arg(&node).output();
     if !made.is_ok_and(|output| output.status.success()) {
@@ -182,8 +186,14 @@ fn a_file_system_is_trimmed_and_md_is_refused_where_there_is_none() {
     let Some(filled) = filled(&["mkfs.ext4", "-q", "-F"]) else { return };
     let daemon = filled.bed.start();
     let node = PathBuf::from("/dev").join(&filled.bed.device);
-    let refused = add(&daemon, request("no", "md-check", &node)).expect_err("a refusal");
-    assert!(refused.ends_with("is no md array"), "{refused}");
+    for kind in ["md-check", "md-resync"] {
+        let refused = add(&daemon, request("no", kind, &node)).expect_err("a refusal");
+        assert!(refused.ends_with("is no md array"), "{refused}");
+    }
+    for kind in ["btrfs-balance", "btrfs-defragment", "btrfs-snapshot-delete"] {
+        let refused = add(&daemon, request("no", kind, &filled.mounted)).expect_err("a refusal");
+        assert!(refused.contains("is not on a btrfs"), "{refused}");
+    }
     add(&daemon, request("trim", "fstrim", &filled.mounted)).expect("taken");
     until_state(&daemon, "trim", "done");
     let message = queue(&daemon, "trim").message;
@@ -197,7 +207,7 @@ fn bad_requests_are_refused_with_the_reason_and_nothing_is_kept() {
     let absent = filled.mounted.join("absent");
     let link = filled.mounted.join("link");
     std::os::unix::fs::symlink("/etc", &link).expect("a link");
-    let table: [(v1::AddBackgroundRequest, &str); 7] = [
+    let table: [(v1::AddBackgroundRequest, &str); 8] = [
         (request("a b", "delete", &filled.mounted), "is no name"),
         (request("a", "resync", &filled.mounted), "is no kind"),
         (request("a", "delete", &filled.mounted), "is a mount point"),
@@ -208,6 +218,10 @@ fn bad_requests_are_refused_with_the_reason_and_nothing_is_kept() {
             "the deadline is now",
         ),
         (request("a", "btrfs-scrub", &link), "failed to open"),
+        (
+            v1::AddBackgroundRequest { used_percent_max: Some(20), ..request("a", "fstrim", &filled.mounted) },
+            "has no chunks",
+        ),
     ];
     for (request, why) in table {
         let refused = add(&daemon, request).expect_err("a refusal");
@@ -216,19 +230,45 @@ fn bad_requests_are_refused_with_the_reason_and_nothing_is_kept() {
     assert_eq!(queues(&daemon), []);
 }
 
+/// What a test mounted, unmounted at its end.
+struct Mounted(PathBuf);
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).output();
+    }
+}
+
 #[test]
 fn a_directory_that_was_replaced_since_is_not_deleted() {
     let Some(mut filled) = filled(&["mkfs.ext4", "-q", "-F"]) else { return };
-    let (tree, away) = (tree(&filled.mounted, 100), filled.mounted.join("away"));
+    let (tree, spared) = (tree(&filled.mounted, 100), filled.mounted.join("spared"));
+    fs::create_dir(&spared).expect("a directory");
+    fs::write(spared.join("kept"), "mine").expect("a file");
+    let replaced = ["by-directory", "by-link", "by-mount"].map(|name| filled.mounted.join(name));
+    fs::rename(tree, &replaced[0]).expect("moved");
+    replaced[1..].iter().for_each(|directory| fs::create_dir(directory).expect("a directory"));
     filled.bed.start_reader("heavy", 4096);
     let daemon = filled.bed.start();
     daemon.pass_slices(3);
-    add(&daemon, request("old", "delete", &tree)).expect("taken");
-    fs::rename(&tree, &away).expect("moved");
-    fs::create_dir(&tree).expect("a directory");
-    fs::write(tree.join("new"), "mine").expect("a file");
+    for (path, name) in replaced.iter().zip(["directory", "link", "mount"]) {
+        add(&daemon, request(name, "delete", path)).expect("taken");
+    }
+    let [by_directory, by_link, by_mount] = &replaced;
+    let away = filled.mounted.join("away");
+    fs::rename(by_directory, &away).expect("moved");
+    fs::create_dir(by_directory).expect("a directory");
+    fs::write(by_directory.join("new"), "mine").expect("a file");
+    fs::remove_dir(by_link).expect("removed");
+    std::os::unix::fs::symlink(&spared, by_link).expect("a link");
+    let bound = Command::new("mount").arg("--bind").arg(&spared).arg(by_mount).status().expect("mount");
+    let _unmounted_at_the_end = Mounted(by_mount.clone());
+    assert!(bound.success());
     filled.bed.stop_readers();
-    until_state(&daemon, "old", "failed");
-    assert!(tree.join("new").exists() && away.join("0/99").exists());
-    assert!(queue(&daemon, "old").message.contains("nothing was done"), "{:?}", queue(&daemon, "old"));
+    for name in ["directory", "link", "mount"] {
+        until_state(&daemon, name, "failed");
+        assert!(queue(&daemon, name).message.contains("nothing was done"), "{:?}", queue(&daemon, name));
+    }
+    assert!(by_directory.join("new").exists() && away.join("0/99").exists());
+    assert!(by_link.is_symlink() && by_mount.join("kept").exists() && spared.join("kept").exists());
 }

@@ -43,6 +43,11 @@ pub(crate) struct Bed {
 impl Bed {
     /// A bed with readers `heavy` and `sparing`; nothing, with the reason printed, where the machine cannot give it.
     pub(crate) fn new() -> Option<Self> {
+        Self::with_disk(64 << 20)
+    }
+
+    /// The same with a disk of so many bytes.
+    pub(crate) fn with_disk(size_bytes: u64) -> Option<Self> {
         let mounted = Hierarchy::mounted().filter(|_| rustix::process::geteuid().is_root());
         let Some(hierarchy) = mounted else {
             eprintln!("skipped: needs root, and the blkio (v1) or io (v2) controller below /sys/fs/cgroup");
@@ -52,7 +57,7 @@ impl Bed {
         sweep(hierarchy.root);
         let directory = tempfile::Builder::new().prefix("minerva-test-apps-").tempdir().expect("a directory");
         let image = directory.path().join(format!("{name}.img"));
-        fs::File::create(&image).and_then(|file| file.set_len(64 << 20)).expect("a backing file");
+        fs::File::create(&image).and_then(|file| file.set_len(size_bytes)).expect("a backing file");
         let attached = Command::new("losetup").args(["--find", "--show"]).arg(&image).output();
         let Some(attached) = attached.ok().filter(|output| output.status.success()) else {
             eprintln!("skipped: needs a loop device");

@@ -5,13 +5,27 @@ use crate::directories::{read, replace};
 use crate::error::WorkError;
 use crate::md::{Array, Speeds};
 use crate::spec::Kind;
-use crate::{groups, scrub};
+use crate::{balance, groups, scrub};
 use minerva_model::BackgroundHold;
 use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How often a call is cancelled until its caller has stopped, and how long at most.
+const CANCEL_PERIOD: Duration = Duration::from_millis(10);
+const CANCEL_MAX: Duration = Duration::from_secs(10);
+
+/// Ends the call into the kernel of a kind that works inside one.
+pub(super) fn cancel(kind: Kind, path: &Path) -> Result<(), WorkError> {
+    match kind {
+        Kind::BtrfsScrub => scrub::cancel(path),
+        Kind::BtrfsBalance => balance::cancel(path),
+        _ => Ok(()),
+    }
+}
 
 impl Run {
     pub(super) fn let_run(&mut self, sys: &Path) -> Result<(), WorkError> {
-        if self.spec.kind == Kind::MdCheck {
+        if self.spec.kind.is_of_array() {
             self.put_speeds_back(&Array::of(&self.spec.path, sys)?);
         }
         self.freezer.set(false)
@@ -22,14 +36,14 @@ impl Run {
             return Ok(());
         }
         match self.spec.kind {
-            Kind::BtrfsScrub => {
-                // Takes effect when the call returns, for which the scrub must end.
+            Kind::BtrfsScrub | Kind::BtrfsBalance => {
+                // Takes effect when the call returns, for which it must end.
                 self.freezer.set(true)?;
                 replace(&self.place.runtime.join("stopped"), &(), false)?;
-                scrub::cancel(&self.spec.path)
+                if self.is_alive { self.cancel_apart() } else { Ok(()) }
             }
             // Its worker only looks, and must see the end of what the kernel does slowly now.
-            Kind::MdCheck => {
+            Kind::MdCheck | Kind::MdResync => {
                 let array = Array::of(&self.spec.path, sys)?;
                 let path = self.place.runtime.join("speeds");
                 if !path.exists() {
@@ -37,7 +51,45 @@ impl Run {
                 }
                 array.stop()
             }
-            Kind::Delete | Kind::Command | Kind::Fstrim => self.freezer.set(true),
+            _ => self.freezer.set(true),
+        }
+    }
+
+    /// Ends the call into the kernel that the worker is in, which takes as long as the kernel needs: on a thread of its own, as others'
+    /// work is looked at meanwhile. More than once, because the worker may just have been about to call.
+    fn cancel_apart(&mut self) -> Result<(), WorkError> {
+        let (kind, path, freezer) = (self.spec.kind, self.spec.path.clone(), self.freezer.clone());
+        let until_frozen = move || {
+            let begun = Instant::now();
+            // What cannot be cancelled ends by itself.
+            while cancel(kind, &path).is_ok() && !freezer.is_frozen() && begun.elapsed() < CANCEL_MAX {
+                std::thread::sleep(CANCEL_PERIOD);
+            }
+        };
+        let thread = std::thread::Builder::new().name("cancel".to_owned()).spawn(until_frozen);
+        self.cancelling = Some(thread.map_err(WorkError::io("start a thread for", &self.spec.path))?);
+        Ok(())
+    }
+
+    /// Its call into the kernel is being ended: it must not go on meanwhile.
+    pub(super) fn is_cancelling(&self) -> bool {
+        self.cancelling.as_ref().is_some_and(|thread| !thread.is_finished())
+    }
+
+    /// The daemon ends. Work is stopped and waits for the next one. A resync goes on as the kernel would have it, since until its end a
+    /// disk that fails takes data along.
+    pub(crate) fn leave(&mut self) {
+        if self.spec.kind == Kind::MdResync {
+            match Array::of(&self.spec.path, Path::new("/sys")) {
+                Ok(array) => self.put_speeds_back(&array),
+                Err(error) => self.message = error.in_full(),
+            }
+        } else {
+            self.stop();
+        }
+        if let Some(thread) = self.cancelling.take() {
+            // One that panicked has cancelled nothing more than one that never ran.
+            let _ = thread.join();
         }
     }
 
@@ -51,7 +103,9 @@ impl Run {
     }
 
     pub(super) fn clean_up(&mut self) -> bool {
-        if let (Kind::MdCheck, Ok(array)) = (self.spec.kind, Array::of(&self.spec.path, Path::new("/sys"))) {
+        if self.spec.kind.is_of_array()
+            && let Ok(array) = Array::of(&self.spec.path, Path::new("/sys"))
+        {
             self.put_speeds_back(&array);
         }
         let is_same = self.place.groups.io == self.place.groups.freezer;

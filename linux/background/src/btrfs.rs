@@ -1,0 +1,167 @@
+//! Asking a btrfs about itself: its trees by `BTRFS_IOC_TREE_SEARCH`, and what a subvolume is (linux/btrfs.h, linux/btrfs_tree.h).
+
+use crate::error::WorkError;
+use rustix::fs::{Mode, OFlags, fstatfs, open};
+use rustix::io::Errno;
+use rustix::ioctl::{Getter, Opcode, Updater, ioctl, opcode};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+/// `BTRFS_SUPER_MAGIC` of linux/magic.h.
+const BTRFS_MAGIC: u64 = 0x9123_683E;
+
+/// `struct btrfs_ioctl_search_args`: a key of 104 bytes, and room for what is found.
+type SearchArgs = [u8; 4096];
+const SEARCH_KEY_BYTES: usize = 104;
+/// `struct btrfs_ioctl_search_header`: generation, object, offset, type, length.
+const SEARCH_HEADER_BYTES: usize = 32;
+const SEARCH: Opcode = opcode::read_write::<SearchArgs>(0x94, 17);
+
+/// `struct btrfs_ioctl_get_subvol_info_args`: in words number, name (32), parent, directory, generation, flags, identifier (2), that of
+/// the one it is a snapshot of (2), and what is not used here.
+type SubvolumeArgs = [u64; 63];
+const SUBVOLUME: Opcode = opcode::read::<SubvolumeArgs>(0x94, 60);
+const SUBVOLUME_IDENTIFIER: usize = 37;
+const SUBVOLUME_SNAPSHOT_OF: usize = 39;
+
+/// A key of an item of a tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Key {
+    pub(crate) object: u64,
+    pub(crate) kind: u8,
+    pub(crate) offset: u64,
+}
+
+/// What a subvolume is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Subvolume {
+    pub(crate) number: u64,
+    /// Unlike a number never used again.
+    pub(crate) identifier: (u64, u64),
+    pub(crate) is_snapshot: bool,
+}
+
+/// The directory at a path, if it is on a btrfs; `nothing_to` says what there is not otherwise.
+pub(crate) fn open_btrfs(path: &Path, nothing_to: &str) -> Result<OwnedFd, WorkError> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let directory = open(path, flags, Mode::empty()).map_err(WorkError::io("open", path))?;
+    let facts = fstatfs(&directory).map_err(WorkError::io("look at", path))?;
+    if facts.f_type as u64 == BTRFS_MAGIC {
+        return Ok(directory);
+    }
+    Err(WorkError::Refused(format!("{} is not on a btrfs: there is nothing to {nothing_to}", path.display())))
+}
+
+/// The subvolume that a directory lies in.
+pub(crate) fn subvolume(directory: &OwnedFd) -> Result<Subvolume, Errno> {
+    // SAFETY: `BTRFS_IOC_GET_SUBVOL_INFO` writes one `struct btrfs_ioctl_get_subvol_info_args`, which is 504 bytes.
+    let words = unsafe { ioctl(directory, Getter::<SUBVOLUME, SubvolumeArgs>::new()) }?;
+    let pair = |at: usize| (words[at], words[at + 1]);
+    Ok(Subvolume {
+        number: words[0],
+        identifier: pair(SUBVOLUME_IDENTIFIER),
+        is_snapshot: pair(SUBVOLUME_SNAPSHOT_OF) != (0, 0),
+    })
+}
+
+/// Items of a tree from one key to another, both included, in order.
+pub(crate) fn items(directory: &OwnedFd, tree: u64, from: Key, to: Key) -> Result<Vec<(Key, Vec<u8>)>, Errno> {
+    let mut found = Vec::new();
+    let mut next = Some(from);
+    while let Some(start) = next.filter(|start| *start <= to) {
+        let batch = search(directory, tree, start, to)?;
+        next = batch.last().and_then(|(key, _)| key.next());
+        // Kinds between those of both ends are found too.
+        found.extend(batch.into_iter().filter(|(key, _)| *key >= from && *key <= to));
+    }
+    Ok(found)
+}
+
+fn search(directory: &OwnedFd, tree: u64, from: Key, to: Key) -> Result<Vec<(Key, Vec<u8>)>, Errno> {
+    let mut args: SearchArgs = [0; 4096];
+    let words = [tree, from.object, to.object, from.offset, to.offset, 0, u64::MAX];
+    for (at, word) in words.into_iter().enumerate() {
+        args[8 * at..8 * at + 8].copy_from_slice(&word.to_ne_bytes());
+    }
+    let halves = [u32::from(from.kind), u32::from(to.kind), u32::MAX];
+    for (at, half) in halves.into_iter().enumerate() {
+        args[56 + 4 * at..60 + 4 * at].copy_from_slice(&half.to_ne_bytes());
+    }
+    // SAFETY: `BTRFS_IOC_TREE_SEARCH` reads and writes one `struct btrfs_ioctl_search_args`, which is 4,096 bytes.
+    unsafe { ioctl(directory, Updater::<SEARCH, SearchArgs>::new(&mut args)) }?;
+    Ok(parsed(&args))
+}
+
+fn parsed(args: &SearchArgs) -> Vec<(Key, Vec<u8>)> {
+    let count = half_at(args, 64);
+    let mut at = SEARCH_KEY_BYTES;
+    let mut items = Vec::new();
+    for _ in 0..count {
+        let Some(header) = args.get(at..at + SEARCH_HEADER_BYTES) else { break };
+        let (object, offset) = (word_at(header, 8), word_at(header, 16));
+        let (kind, length) = (half_at(header, 24), half_at(header, 28) as usize);
+        at += SEARCH_HEADER_BYTES;
+        let Some(data) = args.get(at..at + length) else { break };
+        at += length;
+        let kind = u8::try_from(kind).unwrap_or(u8::MAX);
+        items.push((Key { object, kind, offset }, data.to_vec()));
+    }
+    items
+}
+
+/// A number of eight bytes; 0 where there are none.
+pub(crate) fn word_at(bytes: &[u8], at: usize) -> u64 {
+    let word = bytes.get(at..at + 8).and_then(|bytes| bytes.try_into().ok());
+    word.map_or(0, u64::from_ne_bytes)
+}
+
+/// A number of four bytes; 0 where there are none.
+pub(crate) fn half_at(bytes: &[u8], at: usize) -> u32 {
+    let half = bytes.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
+    half.map_or(0, u32::from_ne_bytes)
+}
+
+impl Key {
+    /// The first key after this.
+    fn next(self) -> Option<Self> {
+        let Self { object, kind, offset } = self;
+        match (offset.checked_add(1), kind.checked_add(1)) {
+            (Some(offset), _) => Some(Self { object, kind, offset }),
+            (None, Some(kind)) => Some(Self { object, kind, offset: 0 }),
+            (None, None) => object.checked_add(1).map(|object| Self { object, kind: 0, offset: 0 }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Key, parsed};
+
+    #[test]
+    fn what_a_search_found_is_read_and_a_damaged_answer_ends_it() {
+        let mut args = [0; 4096];
+        args[64..68].copy_from_slice(&3_u32.to_ne_bytes());
+        let item = |args: &mut [u8; 4096], at: usize, offset: u64, length: u32| {
+            args[at + 8..at + 16].copy_from_slice(&256_u64.to_ne_bytes());
+            args[at + 16..at + 24].copy_from_slice(&offset.to_ne_bytes());
+            args[at + 24..at + 28].copy_from_slice(&228_u32.to_ne_bytes());
+            args[at + 28..at + 32].copy_from_slice(&length.to_ne_bytes());
+        };
+        item(&mut args, 104, 7, 4);
+        args[136..140].copy_from_slice(b"data");
+        item(&mut args, 140, 8, 0);
+        // Longer than what was read.
+        item(&mut args, 172, 9, 1 << 20);
+        let key = |offset| Key { object: 256, kind: 228, offset };
+        assert_eq!(parsed(&args), [(key(7), b"data".to_vec()), (key(8), Vec::new())]);
+    }
+
+    #[test]
+    fn keys_go_on_from_offset_to_kind_to_object() {
+        let key = |object, kind, offset| Key { object, kind, offset };
+        assert_eq!(key(1, 2, 3).next(), Some(key(1, 2, 4)));
+        assert_eq!(key(1, 2, u64::MAX).next(), Some(key(1, 3, 0)));
+        assert_eq!(key(1, u8::MAX, u64::MAX).next(), Some(key(2, 0, 0)));
+        assert_eq!(key(u64::MAX, u8::MAX, u64::MAX).next(), None);
+    }
+}
