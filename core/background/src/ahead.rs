@@ -17,6 +17,8 @@ pub(crate) const BLOCK_BYTES: f64 = 4096.0;
 const FOREGROUND_HALF_LIFE_SECONDS: f64 = 12.0 * 3600.0;
 const GAPS_HALF_LIFE_SECONDS: f64 = 3600.0;
 const SPACE_HALF_LIFE_SECONDS: f64 = 24.0 * 3600.0;
+/// What grew in less time than this is all that grows in it: minutes say nothing of days.
+const GROWTH_SECONDS_MIN: f64 = 6.0 * 3600.0;
 /// Before anything was measured, the part of the time that others leave which work gets.
 const USABLE_ASSUMED: f64 = 0.8;
 /// However little came of the gaps before, some part of them is planned with.
@@ -123,7 +125,7 @@ impl Disk {
             Expected {
                 seconds,
                 foreground_ops_per_second: f64::from(PARTS) * (1.0 - self.usable() * (1.0 - busy)),
-                written_blocks_per_second: written * self.growth.get().unwrap_or(0.0) / BLOCK_BYTES,
+                written_blocks_per_second: written * self.growth.over(GROWTH_SECONDS_MIN) / BLOCK_BYTES,
                 unique_share: 1.0,
                 capacity_blocks: capacity / BLOCK_BYTES,
             }
@@ -159,9 +161,13 @@ mod tests {
     fn growth_is_what_is_added_and_not_what_is_freed() {
         let mut disk = Disk::default();
         disk.space(Nanos::from_secs(0), 1 << 30, 4 << 30, 0.0);
+        let written = |disk: &Disk| disk.expected(Span::Day, &|_| None, 1.0)[0].written_blocks_per_second * 4096.0;
         disk.space(Nanos::from_secs(100), (1 << 30) - (1 << 20), 4 << 30, f64::from(2 << 20));
+        assert!((written(&disk) - f64::from(1 << 20) / 21_600.0).abs() < 1.0, "a hundred seconds say nothing of a day");
+        disk.space(Nanos::from_secs(86_500), 1 << 30, 4 << 30, 0.0);
+        // Half of the first is forgotten after a day.
+        assert!((written(&disk) - 1.5 * f64::from(1 << 20) / 86_450.0).abs() < 0.1, "{}", written(&disk));
         let slot = disk.expected(Span::Day, &|_| None, 1.0)[0];
-        assert!((slot.written_blocks_per_second * 4096.0 - f64::from(1 << 20) / 100.0).abs() < 1.0);
         assert_eq!((slot.capacity_blocks, slot.unique_share), (f64::from(1 << 20), 1.0));
     }
 }

@@ -33,6 +33,11 @@ impl Mean {
         self.weight = self.weight * keep + seconds;
     }
 
+    /// The mean as if the value had been 0 before it was looked at, for so many seconds in all.
+    pub(crate) fn over(&self, seconds_min: f64) -> f64 {
+        self.sum / self.weight.max(seconds_min)
+    }
+
     pub(crate) fn get(&self) -> Option<f64> {
         (self.weight > 0.0).then(|| self.sum / self.weight)
     }

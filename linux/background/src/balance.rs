@@ -3,6 +3,8 @@
 //!
 //! It is done chunk by chunk, the highest address first, as what is moved goes to higher ones. A chunk is moved inside one call; who stops
 //! that freezes the worker and cancels the call, and what was moved of the chunk stays moved.
+//!
+//! It ties no space: what chunks have unused counts as free.
 
 use crate::btrfs::{Key, items, open_btrfs, word_at};
 use crate::error::WorkError;
@@ -45,11 +47,6 @@ struct Chunk {
 }
 
 impl Chunk {
-    /// What would be free for anything once it is moved into others.
-    const fn ties(&self) -> u64 {
-        self.length.saturating_sub(self.used)
-    }
-
     /// At most so much of it is used.
     const fn is_used_up_to(&self, percent: u8) -> bool {
         self.used as u128 * 100 <= self.length as u128 * percent as u128
@@ -84,20 +81,16 @@ pub(crate) fn run(worker: &mut Worker) -> Result<(), WorkError> {
     // One without anything in it still costs a transaction.
     let cost = |chunk: &Chunk| chunk.used.max(1);
     let total: u64 = chunks.iter().map(cost).sum();
-    let mut tied: u64 = chunks.iter().map(Chunk::ties).sum();
     let (mut done, mut moved, mut left) = (0, 0_u64, 0_u64);
     for chunk in &chunks {
-        worker.ties(tied as f64);
         worker.progress(done as f64, Some(total as f64), chunk.address.saturating_add(1));
         if move_chunk(worker, &directory, chunk)? {
             moved += 1
         } else {
             left += 1
         }
-        tied -= chunk.ties();
         done += cost(chunk);
     }
-    worker.ties(0.0);
     worker.progress(done as f64, Some(total as f64), 1);
     let why = if left > 0 { format!("; {left} had no room elsewhere, or were gone") } else { String::new() };
     worker.say(&format!("{moved} of {} chunks moved together{why}", chunks.len()));
@@ -161,7 +154,6 @@ mod tests {
     fn chunks_are_chosen_by_how_much_of_them_is_used() {
         let chunk = |used| Chunk { address: 0, length: 1 << 30, used };
         assert!(chunk(1 << 29).is_used_up_to(50) && !chunk((1 << 29) + (1 << 24)).is_used_up_to(50));
-        assert!(chunk(0).is_used_up_to(0) && chunk(u64::MAX).ties() == 0 && !chunk(u64::MAX).is_used_up_to(100));
-        assert_eq!(chunk(1 << 29).ties(), 1 << 29);
+        assert!(chunk(0).is_used_up_to(0) && !chunk(u64::MAX).is_used_up_to(100));
     }
 }

@@ -178,7 +178,7 @@ async fn explain(mut client: Operator, name: &str, json: bool) -> anyhow::Result
         let paid = paid.map_or_else(|| "not within a month".to_owned(), crate::moment::show);
         text.push_str(&format!("  planned   done {paid}\n"));
         if let Some(space) = space::sentence(plan) {
-            text.push_str(&format!("  space     {space}\n"));
+            text.push_str(&format!("  {space}\n"));
         }
         for alarm in &plan.alarms {
             text.push_str(&format!("  ALARM     {}: {}\n", crate::moment::show(alarm.at_unix_ns), alarm.message));
