@@ -87,6 +87,8 @@ pub enum Request {
         /// Its number.
         id: u64,
     },
+    /// The operator's file is read again and put in force. Only root may ask.
+    Reload,
 }
 
 /// What is answered.
@@ -123,6 +125,11 @@ pub enum Answer {
         /// In words, a sentence each.
         lines: Vec<String>,
     },
+    /// The file is in force.
+    Reloaded {
+        /// What changed, a line each.
+        changes: Vec<String>,
+    },
     /// It could not be done.
     Refused {
         /// Why, and what to do.
@@ -156,6 +163,9 @@ pub struct DeferredFile {
     pub id: u64,
     /// Whose it is.
     pub tenant: String,
+    /// In which pool of it.
+    #[serde(default)]
+    pub pool: String,
     /// Where it is to go.
     pub path: String,
     /// Where it lies.
@@ -179,6 +189,9 @@ pub struct TenantStatus {
     pub temporary: TreeStatus,
     /// On the disk.
     pub stable: TreeStatus,
+    /// The operator's file does not name it any more: why it is served all the same. Empty where the file names it.
+    #[serde(default)]
+    pub leaving: String,
 }
 
 /// One tree.
@@ -220,9 +233,14 @@ pub struct TreeStatus {
 
 /// Asks the service that listens at `socket`. An error says that nobody does, or that its answer cannot be read.
 pub fn ask(socket: &Path, request: &Request) -> io::Result<Answer> {
+    ask_within(socket, request, Some(PATIENCE))
+}
+
+/// The same, and its answer may take so long; any time where none is named.
+pub fn ask_within(socket: &Path, request: &Request, patience: Option<Duration>) -> io::Result<Answer> {
     let mut stream = UnixStream::connect(socket)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(patience)?;
+    stream.set_write_timeout(patience)?;
     writeln!(stream, "{}", serde_json::to_string(request)?)?;
     let mut line = String::new();
     BufReader::new(&stream).read_line(&mut line)?;

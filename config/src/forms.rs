@@ -34,6 +34,9 @@ pub(crate) fn group_name(text: &str) -> Result<String, String> {
     Err("a group's name or number is needed".to_owned())
 }
 
+/// Where metrics are read.
+pub(crate) const METRICS_FORM: &str = "\"none\", \"unix:PATH\" or \"loopback:PORT\"";
+
 pub(crate) fn parse_metrics(text: &str) -> Result<Metrics, String> {
     match text.split_once(':') {
         None if text == "none" => Ok(Metrics::None),

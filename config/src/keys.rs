@@ -6,8 +6,8 @@ use crate::actuation_keys::ACTUATION;
 use crate::fennel_keys::FENNEL;
 use crate::forecast_keys::{FORECAST, FORECAST_WORDS};
 use crate::forms::{
-    DISK_FORM, GLOB_FORM, NAME_FORM, PATH_FORM, absolute, check_cgroup_path, check_disk_name, check_glob, check_name,
-    group_name, parse_metrics, show_path,
+    DISK_FORM, GLOB_FORM, METRICS_FORM, NAME_FORM, PATH_FORM, absolute, check_cgroup_path, check_disk_name, check_glob,
+    check_name, group_name, parse_metrics, show_path,
 };
 use crate::key::{Key, Kind, show_duration, show_size, show_text, show_texts};
 use crate::listener_keys::PARTICIPATION;
@@ -185,10 +185,7 @@ const DAEMON: &[Key<Config>] = &[
     Key {
         name: "metrics",
         doc: "Where Prometheus reads: \"none\", \"unix:/run/minerva/metrics.sock\" or \"loopback:9561\".",
-        kind: Kind::Text {
-            form: "\"none\", \"unix:PATH\" or \"loopback:PORT\"",
-            set: |c, v| parse_metrics(v).map(|metrics| c.daemon.metrics = metrics),
-        },
+        kind: Kind::Text { form: METRICS_FORM, set: |c, v| parse_metrics(v).map(|metrics| c.daemon.metrics = metrics) },
         show: |c| show_text(&c.daemon.metrics.to_string()),
         example: "",
     },

@@ -160,7 +160,7 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fis
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from deferred" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from deferred" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from deferred" -l json -d 'Print JSON, one object per line'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from deferred" -s h -l help -d 'Print help'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from deferred" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from flush" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from flush" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand cache; and __fish_seen_subcommand_from flush" -l no-wait -d 'Do not wait'

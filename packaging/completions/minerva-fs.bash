@@ -25,6 +25,9 @@ _minerva__fs() {
             minerva__fs,help)
                 cmd="minerva__fs__subcmd__help"
                 ;;
+            minerva__fs,reload)
+                cmd="minerva__fs__subcmd__reload"
+                ;;
             minerva__fs,status)
                 cmd="minerva__fs__subcmd__status"
                 ;;
@@ -37,6 +40,9 @@ _minerva__fs() {
             minerva__fs__subcmd__help,help)
                 cmd="minerva__fs__subcmd__help__subcmd__help"
                 ;;
+            minerva__fs__subcmd__help,reload)
+                cmd="minerva__fs__subcmd__help__subcmd__reload"
+                ;;
             minerva__fs__subcmd__help,status)
                 cmd="minerva__fs__subcmd__help__subcmd__status"
                 ;;
@@ -47,7 +53,7 @@ _minerva__fs() {
 
     case "${cmd}" in
         minerva__fs)
-            opts="-h -V --config --check --help --version doctor status generate help"
+            opts="-h -V --config --check --help --version doctor reload status generate help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -101,7 +107,7 @@ _minerva__fs() {
             return 0
             ;;
         minerva__subcmd__fs__subcmd__help)
-            opts="doctor status generate help"
+            opts="doctor reload status generate help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -156,6 +162,20 @@ _minerva__fs() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        minerva__subcmd__fs__subcmd__help__subcmd__reload)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         minerva__subcmd__fs__subcmd__help__subcmd__status)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -163,6 +183,24 @@ _minerva__fs() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__fs__subcmd__reload)
+            opts="-h --config --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;

@@ -34,8 +34,19 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("daemon/store-thread", &["core/model", "core/forecast", "store"]),
     (
         "daemon/operator-server",
-        &["core/model", "linux/observe", "config", "api", "clock", "store", "tenant-server", "daemon/store-thread"],
+        &[
+            "core/model",
+            "linux/observe",
+            "config",
+            "api",
+            "clock",
+            "store",
+            "tenant-server",
+            "daemon/metrics-server",
+            "daemon/store-thread",
+        ],
     ),
+    ("daemon/metrics-server", &[]),
     (
         "daemon/background-queues",
         &["core/model", "core/background", "linux/background", "linux/observe", "api", "clock", "store"],

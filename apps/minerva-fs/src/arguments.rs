@@ -30,7 +30,12 @@ pub(crate) enum Action {
         #[arg(long)]
         json: bool,
     },
-    /// Show how much of each pool every tenant uses
+    /// Put the file in force in the service that runs, as SIGHUP does: tenants, quotas, watermarks. A mistake changes nothing
+    ///
+    /// Tenants that the file does not name any more are unmounted once nobody has anything open in them and no file waits there for its
+    /// place; `status` says what for. What takes a restart is said.
+    Reload,
+    /// Who uses how much of which pool
     Status {
         /// Print JSON
         #[arg(long)]

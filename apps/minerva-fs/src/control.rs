@@ -1,10 +1,11 @@
 //! The socket: who uses how much, and files that are to go elsewhere. A line of JSON asks, a line of JSON answers
 //! (`minerva_api::cache`). Root sees everybody, others their own.
 
-use crate::deferred::{Deferred, User, Wish};
+use crate::deferred::{User, Wish};
 use crate::explain::explain;
+use crate::reload::{self, Reloader};
 use crate::settings::load;
-use crate::tenant::{Mount, Tenant, Tenants};
+use crate::tenant::{Mount, Tenant};
 use anyhow::{Context, bail};
 use minerva_api::cache::{Answer, Request, TenantStatus, TreeStatus, ask};
 use minerva_config::FsConfig;
@@ -33,24 +34,17 @@ pub(crate) struct Control {
 }
 
 /// Where the socket is.
-fn socket(config: &FsConfig) -> PathBuf {
+pub(crate) fn socket(config: &FsConfig) -> PathBuf {
     config.server.runtime.join("control.sock")
 }
 
-/// What is asked about.
-struct Asked {
-    tenants: Tenants,
-    deferred: Arc<Deferred>,
-}
-
 impl Control {
-    pub(crate) fn start(tenants: Tenants, deferred: Arc<Deferred>, config: &FsConfig) -> anyhow::Result<Self> {
-        let path = socket(config);
+    pub(crate) fn start(asked: Arc<Reloader>) -> anyhow::Result<Self> {
+        let path = socket(&asked.settings.now());
         // The lock says that nobody else serves it.
         let _ = fs::remove_file(&path);
         let listener = UnixListener::bind(&path).with_context(|| format!("failed to listen at {}", path.display()))?;
         fs::set_permissions(&path, Permissions::from_mode(0o666)).context("failed to let tenants ask")?;
-        let asked = Arc::new(Asked { tenants, deferred });
         let work = move || {
             let at_once = Arc::new(AtomicUsize::new(0));
             for stream in listener.incoming().flatten() {
@@ -68,7 +62,7 @@ impl Control {
 }
 
 /// Each in a thread of its own, so that who says nothing keeps nobody else waiting.
-fn serve_beside(stream: UnixStream, asked: &Arc<Asked>, at_once: &Arc<AtomicUsize>) {
+fn serve_beside(stream: UnixStream, asked: &Arc<Reloader>, at_once: &Arc<AtomicUsize>) {
     if at_once.fetch_add(1, Ordering::Relaxed) >= AT_ONCE_MAX {
         at_once.fetch_sub(1, Ordering::Relaxed);
         return;
@@ -83,7 +77,7 @@ fn serve_beside(stream: UnixStream, asked: &Arc<Asked>, at_once: &Arc<AtomicUsiz
     }
 }
 
-fn serve(stream: &UnixStream, asked: &Asked) -> anyhow::Result<()> {
+fn serve(stream: &UnixStream, asked: &Reloader) -> anyhow::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let user = User::from(PeerCredentials::of(stream)?);
@@ -100,7 +94,7 @@ fn serve(stream: &UnixStream, asked: &Asked) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn answer(asked: &Asked, user: &User, request: Request) -> anyhow::Result<Answer> {
+fn answer(asked: &Reloader, user: &User, request: Request) -> anyhow::Result<Answer> {
     let deferred = &asked.deferred;
     Ok(match request {
         Request::Status => {
@@ -120,6 +114,14 @@ fn answer(asked: &Asked, user: &User, request: Request) -> anyhow::Result<Answer
             deferred.drop_left(user, id)?;
             Answer::Done { files: 1 }
         }
+        Request::Reload => {
+            if user.uid != 0 {
+                bail!("only root may put the file in force");
+            }
+            let changes = asked.reload()?;
+            reload::tell(&changes);
+            Answer::Reloaded { changes }
+        }
     })
 }
 
@@ -128,6 +130,7 @@ fn status(tenant: &Tenant) -> TenantStatus {
         name: tenant.name.clone(),
         temporary: tree_status(&tenant.temporary),
         stable: tree_status(&tenant.stable),
+        leaving: tenant.leaving.clone(),
     }
 }
 
@@ -153,12 +156,15 @@ fn tree_status(mount: &Mount) -> TreeStatus {
     }
 }
 
+/// What is said where nobody answers.
+pub(crate) fn not_there(socket: &Path) -> String {
+    format!("no minerva-fs answers at {}; start it: systemctl start minerva-fs", socket.display())
+}
+
 /// `minerva-fs status`.
 pub(crate) fn show_status(config: &Path, json: bool) -> anyhow::Result<()> {
     let socket = socket(&load(config)?);
-    let answer = ask(&socket, &Request::Status).with_context(|| {
-        format!("no minerva-fs answers at {}; start it: systemctl start minerva-fs", socket.display())
-    })?;
+    let answer = ask(&socket, &Request::Status).with_context(|| not_there(&socket))?;
     let Answer::Status { tenants, .. } = answer else { bail!("refused") };
     if json {
         println!("{}", serde_json::to_string(&tenants)?);
@@ -183,6 +189,9 @@ pub(crate) fn show_status(config: &Path, json: bool) -> anyhow::Result<()> {
                 if tree.is_served { "" } else { "  not served" },
                 if tree.refused_descriptors == 0 { "" } else { "  refused files for want of descriptors" }
             );
+        }
+        if !tenant.leaving.is_empty() {
+            println!("{} is not in the file any more and stays for now: {}", tenant.name, tenant.leaving);
         }
     }
     Ok(())

@@ -22,10 +22,16 @@ pub(crate) fn share_out(config: &FsConfig) -> Descriptors {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     // With fewer it serves as well, until there are as many files in use.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+    let descriptors = Descriptors::default();
+    share_among(&descriptors, config.tenants.len(), config.server.threads);
+    descriptors
+}
+
+/// Shares them out among so many tenants, each of whose trees so many threads serve.
+pub(crate) fn share_among(descriptors: &Descriptors, tenants: usize, threads: u32) {
     let all = getrlimit(Resource::Nofile).current.unwrap_or(UNLIMITED).min(UNLIMITED);
-    let trees = 2 * config.tenants.len() as u64;
-    let of_trees = trees * (OF_A_TREE + u64::from(config.server.threads));
-    let descriptors = Descriptors::new(all.saturating_sub(OWN + of_trees), trees);
+    let trees = 2 * tenants as u64;
+    descriptors.share(all.saturating_sub(OWN + trees * (OF_A_TREE + u64::from(threads))), trees);
     if descriptors.part() < PART_MIN {
         eprintln!(
             "minerva-fs: {all} descriptors for {trees} trees: the kernel can keep about {} files of each tree, and \
@@ -33,7 +39,6 @@ pub(crate) fn share_out(config: &FsConfig) -> Descriptors {
             descriptors.part() / 2
         );
     }
-    descriptors
 }
 
 /// What operators are told of tenants that want more than there is.

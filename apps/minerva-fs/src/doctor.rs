@@ -1,29 +1,48 @@
 //! `minerva-fs doctor`: whether it can serve here and how well, and what earlier runs left.
 
-use crate::mount_point::{State, state};
+use crate::control::socket;
+use crate::leftovers;
 use crate::settings::load;
 use anyhow::bail;
+use minerva_api::cache::{Answer, Request, TenantStatus, ask};
 use minerva_cachefs::{Account, MountOptions, Tree, TreeOptions, mount, take_census};
 use minerva_config::FsConfig;
 use rustix::mount::{UnmountFlags, unmount};
 use serde::Serialize;
+use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+/// File systems by their numbers (statfs(2)).
+const EXT4: rustix::fs::FsWord = 0xef53;
+const XFS: rustix::fs::FsWord = 0x5846_5342;
+const BTRFS: rustix::fs::FsWord = 0x9123_683e;
+
 /// One thing that was looked at.
 #[derive(Debug, Serialize)]
-struct Finding {
+pub(crate) struct Finding {
     what: String,
     is_good: bool,
     detail: String,
+}
+
+impl Finding {
+    /// Something that keeps nothing from being served.
+    pub(crate) fn note(what: &str, detail: String) -> Self {
+        Self { what: what.to_owned(), is_good: true, detail }
+    }
 }
 
 /// Looks at everything, prints it, and fails if it cannot be served.
 pub(crate) fn run(path: &Path, json: bool) -> anyhow::Result<()> {
     let config = load(path)?;
     let mut findings = vec![fuse(&config), pool(&config)];
-    findings.extend(leftovers(&config));
+    let answer = ask(&socket(&config), &Request::Status).ok();
+    let served = if let Some(Answer::Status { tenants, .. }) = answer { Some(tenants) } else { None };
+    findings.push(service(served.as_deref()));
+    findings.push(quota(&config, served.as_deref()));
+    findings.extend(leftovers::find(&config, served.is_some()));
     for finding in &findings {
         if json {
             println!("{}", serde_json::to_string(finding)?);
@@ -88,35 +107,54 @@ fn pool(config: &FsConfig) -> Finding {
     Finding { what: "stable pool".to_owned(), is_good: free > config.stable.reserve_bytes, detail }
 }
 
-/// Mounts that nobody serves, and trees of tenants that the file does not name.
-fn leftovers(config: &FsConfig) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for name in config.tenants.keys() {
-        for kind in ["temporary", "stable"] {
-            let at = config.server.mount.join(name).join(kind);
-            if matches!(state(&at), Ok(State::Stale)) {
-                let detail = format!("no process serves {}; the next start mounts it again", at.display());
-                findings.push(Finding { what: "stale mount".to_owned(), is_good: true, detail });
+fn service(served: Option<&[TenantStatus]>) -> Finding {
+    let Some(tenants) = served else {
+        return Finding::note("service", "none answers; start it: systemctl start minerva-fs".to_owned());
+    };
+    let leaving: Vec<_> = tenants.iter().filter(|tenant| !tenant.leaving.is_empty()).collect();
+    let mut detail = format!("{} tenants are served", tenants.len());
+    for tenant in leaving {
+        // Writing to a string cannot fail.
+        let _ = write!(detail, "; {} is not in the file any more and stays for now: {}", tenant.name, tenant.leaving);
+    }
+    Finding::note("service", detail)
+}
+
+/// The count that the service keeps beside what a walk finds.
+fn quota(config: &FsConfig, served: Option<&[TenantStatus]>) -> Finding {
+    let kind = match rustix::fs::statfs(&config.stable.path).map(|below| below.f_type) {
+        Ok(EXT4) => "ext4, whose project quotas are not used",
+        Ok(XFS) => "XFS, whose project quotas are not used",
+        Ok(BTRFS) => "btrfs, whose qgroups are not used",
+        _ => "a file system of another kind",
+    };
+    let how = format!(
+        "by the service's own count, before each write, which a walk sets at each start; the pool lies on {kind}"
+    );
+    let mut differences = Vec::new();
+    for tenant in served.unwrap_or_default() {
+        let memory = config.server.runtime.join("temporary").join(&tenant.name).join("tree");
+        let stable = [
+            config.stable.path.join("tenants").join(&tenant.name),
+            config.stable.path.join("spilled").join(&tenant.name),
+        ];
+        for (tree, folders) in [(&tenant.temporary, &[memory][..]), (&tenant.stable, &stable[..])] {
+            let found: u64 = folders.iter().map(|folder| bytes_in(folder)).sum();
+            if found != tree.bytes {
+                differences.push(format!("{}: {} bytes counted, {found} found", tree.path.display(), tree.bytes));
             }
         }
     }
-    for kind in ["tenants", "spilled"] {
-        let Ok(entries) = fs::read_dir(config.stable.path.join(kind)) else { continue };
-        for entry in entries.flatten() {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            if config.tenants.contains_key(&name) {
-                continue;
-            }
-            let census =
-                fs::File::open(entry.path()).ok().and_then(|folder| take_census(&folder).ok()).unwrap_or_default();
-            let detail = format!(
-                "{} belongs to no tenant in the file: {} files, {} MiB; add the tenant again, or remove the directory",
-                entry.path().display(),
-                census.files,
-                census.bytes >> 20
-            );
-            findings.push(Finding { what: "orphan".to_owned(), is_good: true, detail });
+    let compared = match (served, differences.is_empty()) {
+        (None, _) => String::new(),
+        (Some(_), true) => "; a walk finds just as much".to_owned(),
+        (Some(_), false) => {
+            format!("; what changes meanwhile differs: {}; the next start counts anew", differences.join(", "))
         }
-    }
-    findings
+    };
+    Finding::note("quota", how + &compared)
+}
+
+fn bytes_in(folder: &Path) -> u64 {
+    fs::File::open(folder).ok().and_then(|folder| take_census(&folder).ok()).map_or(0, |census| census.bytes)
 }

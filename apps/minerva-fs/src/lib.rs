@@ -9,13 +9,17 @@
 //! | `settings` | the operator's file |
 //! | `owner` | who owns a tenant's trees? |
 //! | `tenant` | one tenant's two trees |
+//! | `leaving` | and when the file says otherwise while it is served |
+//! | `reload` | the file, read again |
 //! | `spiller` | when memory is short |
 //! | `descriptors` | how many files may the kernel know of each tenant? |
 //! | `explain` | where does a file lie, why, and what happens next? |
 //! | `forgetter` | when the kernel knows more files than there are descriptors |
 //! | `control` | what tenants and the operator's tool ask |
+//! | `metrics` | what Prometheus reads |
 //! | `deferred` | files that are at their place as a link, and are moved there later |
 //! | `doctor` | what an operator should know before it is started |
+//! | `leftovers` | the same of what earlier runs left |
 
 mod arguments;
 mod control;
@@ -25,9 +29,13 @@ mod doctor;
 mod explain;
 mod forgetter;
 mod generate;
+mod leaving;
+mod leftovers;
+mod metrics;
 mod mount_point;
 mod owner;
 mod pool;
+mod reload;
 mod run;
 mod settings;
 mod spiller;
@@ -42,6 +50,7 @@ pub fn main() -> ExitCode {
     let Arguments { config, check, action } = Arguments::parse();
     let done = match action {
         Some(Action::Doctor { json }) => doctor::run(&config, json),
+        Some(Action::Reload) => reload::run(&config),
         Some(Action::Status { json }) => control::show_status(&config, json),
         Some(Action::Generate { directory }) => generate::run(&directory),
         None if check => run::check(&config),

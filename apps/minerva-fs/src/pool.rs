@@ -17,6 +17,7 @@ const SOURCE: &str = "minerva-fs";
 /// Beyond the quota, so that the quota speaks first: what the kernel itself needs, and files whose last user is about to let go.
 const SPARE_BYTES: u64 = 16 << 20;
 const SPARE_INODES: u64 = 1024;
+const MEMORY_FLAGS: MountFlags = MountFlags::NODEV.union(MountFlags::NOSUID);
 
 /// One process has the pools.
 #[derive(Debug)]
@@ -92,19 +93,12 @@ pub(crate) fn memory(
 ) -> anyhow::Result<Memory> {
     let at = config.server.runtime.join("temporary").join(name);
     make_private(&at)?;
-    let size = settings.temporary_bytes + settings.temporary_bytes / 16 + SPARE_BYTES;
-    let inodes = settings.temporary_files + SPARE_INODES;
-    let options = format!("size={size},nr_inodes={inodes},mode=0700");
-    let options = CString::new(options).context("options of a mount have no zeros")?;
-    let no = MountFlags::NODEV | MountFlags::NOSUID;
     if state(&at)? == State::Mounted {
-        // Below what is in it memory is not made smaller: then it stays as it was, and the quota holds all the same.
-        let _ = mount_remount(&at, no, options.as_c_str());
+        resize_memory(config, name, settings);
     } else {
-        let mut options = options.into_bytes();
-        options.extend(b",inode64");
-        let options = CString::new(options).context("options of a mount have no zeros")?;
-        mount(SOURCE, &at, "tmpfs", no, options.as_c_str())
+        let options =
+            CString::new(memory_options(settings) + ",inode64").context("options of a mount have no zeros")?;
+        mount(SOURCE, &at, "tmpfs", MEMORY_FLAGS, options.as_c_str())
             .with_context(|| format!("failed to mount memory at {}", at.display()))?;
     }
     let marker = at.join("instance");
@@ -119,6 +113,21 @@ pub(crate) fn memory(
     let tree = at.join("tree");
     make_tree(&tree, owner)?;
     Ok(Memory { tree, instance })
+}
+
+fn memory_options(settings: &FsTenantSettings) -> String {
+    let size = settings.temporary_bytes + settings.temporary_bytes / 16 + SPARE_BYTES;
+    let inodes = settings.temporary_files + SPARE_INODES;
+    format!("size={size},nr_inodes={inodes},mode=0700")
+}
+
+/// Makes a tenant's mounted memory as large as its quota. Below what is in it memory is not made smaller: then it stays as it was, and the
+/// quota holds all the same.
+pub(crate) fn resize_memory(config: &FsConfig, name: &str, settings: &FsTenantSettings) {
+    let at = config.server.runtime.join("temporary").join(name);
+    if let Ok(options) = CString::new(memory_options(settings)) {
+        let _ = mount_remount(&at, MEMORY_FLAGS, options.as_c_str());
+    }
 }
 
 /// Gives a tenant's memory back, if nothing is in it; whether it was given back.

@@ -4,25 +4,30 @@ use crate::control::Control;
 use crate::deferred::{Deferred, Mover};
 use crate::descriptors;
 use crate::forgetter::Forgetter;
+use crate::metrics;
 use crate::owner::Owner;
 use crate::pool::{self, PoolLock};
-use crate::settings::load;
+use crate::reload::{self, Reloader};
+use crate::settings::{Settings, load};
 use crate::spiller::Spiller;
 use crate::tenant::{Tenant, Tenants};
 use anyhow::Context;
 use minerva_cachefs::Descriptors;
 use minerva_config::FsConfig;
 use sd_notify::NotifyState;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::path::Path;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long programs may take to close what they have open once the service ends.
 const DRAIN: Duration = Duration::from_secs(10);
 const DRAIN_LOOK: Duration = Duration::from_millis(50);
+/// So often it looks whether a tenant that the file does not name any more can go.
+const LEAVING_LOOK: Duration = Duration::from_secs(1);
 /// After so long it says what it waits for.
 const TELL_AFTER: Duration = Duration::from_secs(2);
 
@@ -40,51 +45,96 @@ pub(crate) fn check(path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Serves until SIGTERM or SIGINT.
+/// Serves until SIGTERM or SIGINT; at SIGHUP the file is read again.
 pub(crate) fn serve(path: &Path) -> anyhow::Result<()> {
-    // A tree with a thread missing would leave programs without an answer: better all end, and the service manager starts them anew.
-    let tell = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        tell(panic);
-        std::process::abort();
-    }));
-    let mut signals = Signals::new([SIGTERM, SIGINT]).context("failed to listen for signals")?;
-    let config = load(path)?;
+    abort_at_a_panic();
     map_large_buffers();
+    let signals = listen()?;
+    let config = load(path)?;
     let descriptors = Arc::new(descriptors::share_out(&config));
     // Memory that this process asks for is not to wait for pages that only it can write. Where that is not allowed, it does without.
     let _ = rustix::process::configure_io_flusher_behavior(true);
     let lock = PoolLock::take(&config)?;
+    let scrapes = metrics::listen(&config.server.metrics)?;
     let tenants = start_all(&config, &descriptors)?;
-    let spiller = Spiller::start(Arc::clone(&tenants), &config)?;
-    let forgetter = Forgetter::start(Arc::clone(&tenants), descriptors)?;
-    let deferred = Arc::new(Deferred::open(&config, Arc::clone(&tenants))?);
-    let mover = Mover::start(Arc::clone(&deferred))?;
-    let control = Control::start(Arc::clone(&tenants), Arc::clone(&deferred), &config)?;
     let status = format!("{} tenants are served at {}", config.tenants.len(), config.server.mount.display());
+    let settings = Arc::new(Settings::new(config));
+    let spiller = Spiller::start(Arc::clone(&tenants), Arc::clone(&settings))?;
+    let forgetter = Forgetter::start(Arc::clone(&tenants), Arc::clone(&descriptors))?;
+    let deferred = Arc::new(Deferred::open(Arc::clone(&settings), Arc::clone(&tenants))?);
+    let mover = Mover::start(Arc::clone(&deferred))?;
+    if let Some(scrapes) = scrapes {
+        metrics::serve(scrapes, Arc::clone(&tenants), Arc::clone(&deferred))?;
+    }
+    let reloader = Arc::new(Reloader {
+        path: path.to_owned(),
+        settings: Arc::clone(&settings),
+        tenants: Arc::clone(&tenants),
+        descriptors,
+        deferred: Arc::clone(&deferred),
+        changing: Mutex::default(),
+    });
+    let control = Control::start(Arc::clone(&reloader))?;
     eprintln!("minerva-fs: {status}");
     // Whoever does not listen has no need to know.
     let _ = sd_notify::notify(&[NotifyState::Ready, NotifyState::Status(&status)]);
-    signals.forever().next();
+    until_stopped(&signals, &reloader);
     let _ = sd_notify::notify(&[NotifyState::Stopping]);
+    // From here on nobody changes which tenants there are.
+    let changing = reloader.changing.lock().unwrap_or_else(PoisonError::into_inner);
     control.stop();
     mover.stop();
     deferred.close();
     spiller.stop();
     forgetter.stop();
-    let done = stop_all(&tenants, &mut signals);
-    for name in config.tenants.keys() {
-        pool::give_back(&config, name);
-    }
-    drop(lock);
+    let done = stop_all(&tenants, &signals, &settings.now());
+    drop((lock, changing));
     done
+}
+
+/// A tree with a thread missing would leave programs without an answer: better all end, and the service manager starts them anew.
+fn abort_at_a_panic() {
+    let tell = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        tell(panic);
+        std::process::abort();
+    }));
+}
+
+/// Signals, as they come.
+fn listen() -> anyhow::Result<Receiver<i32>> {
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).context("failed to listen for signals")?;
+    let (sender, receiver) = channel();
+    let work = move || {
+        for signal in signals.forever() {
+            if sender.send(signal).is_err() {
+                return;
+            }
+        }
+    };
+    thread::Builder::new().name("signals".to_owned()).spawn(work).context("failed to start a thread")?;
+    Ok(receiver)
+}
+
+/// Until a signal ends it, sees to the file and to tenants that it does not name any more.
+fn until_stopped(signals: &Receiver<i32>, reloader: &Reloader) {
+    loop {
+        match signals.recv_timeout(LEAVING_LOOK) {
+            Ok(SIGHUP) => match reloader.reload() {
+                Ok(changes) => reload::tell(&changes),
+                Err(error) => eprintln!("minerva-fs: nothing was changed: {error:#}"),
+            },
+            Ok(_) | Err(RecvTimeoutError::Disconnected) => return,
+            Err(RecvTimeoutError::Timeout) => reloader.look_after_leaving(),
+        }
+    }
 }
 
 /// Every thread of every tree has a buffer of 16 MiB, of which it uses a page or a mebibyte. The allocator would take the next ones from
 /// what was given back and clear them, so that all of it is in memory; mapped ones are there as far as they are used.
 fn map_large_buffers() {
     const MAPPED_FROM: libc::c_int = 4 << 20;
-    // SAFETY: the call takes two numbers, and nothing else allocates yet.
+    // SAFETY: the call takes two numbers, and there is no other thread yet.
     let _ = unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, MAPPED_FROM) };
 }
 
@@ -111,8 +161,17 @@ fn start_all(config: &FsConfig, descriptors: &Arc<Descriptors>) -> anyhow::Resul
 }
 
 /// Waits for programs to close what they have open, a while; then, or at a second signal, trees go out of their sight.
-fn stop_all(tenants: &Tenants, signals: &mut Signals) -> anyhow::Result<()> {
+fn stop_all(tenants: &Tenants, signals: &Receiver<i32>, config: &FsConfig) -> anyhow::Result<()> {
     let mut tenants = tenants.write().unwrap_or_else(PoisonError::into_inner);
+    let names: Vec<String> = tenants.iter().map(|tenant| tenant.name.clone()).collect();
+    let done = unmount_all(&mut tenants, signals);
+    for name in &names {
+        pool::give_back(config, name);
+    }
+    done
+}
+
+fn unmount_all(tenants: &mut Vec<Tenant>, signals: &Receiver<i32>) -> anyhow::Result<()> {
     let begun = Instant::now();
     let mut is_told = false;
     loop {
@@ -129,7 +188,7 @@ fn stop_all(tenants: &Tenants, signals: &mut Signals) -> anyhow::Result<()> {
             tenants.clear();
             return Ok(());
         }
-        if begun.elapsed() > DRAIN || signals.pending().next().is_some() {
+        if begun.elapsed() > DRAIN || signals.try_iter().any(|signal| signal != SIGHUP) {
             for mount in busy {
                 eprintln!(
                     "minerva-fs: {} is still in use (`fuser -vm {0}` shows by whom) and was detached; nothing that \

@@ -1,8 +1,9 @@
-//! The operator's file, read.
+//! The operator's file, read, and what of it is in force.
 
 use anyhow::Context;
 use minerva_config::{FsConfig, load_fs};
 use std::path::Path;
+use std::sync::{Arc, PoisonError, RwLock};
 
 /// The file, with its warnings told.
 pub(crate) fn load(path: &Path) -> anyhow::Result<FsConfig> {
@@ -11,4 +12,24 @@ pub(crate) fn load(path: &Path) -> anyhow::Result<FsConfig> {
         eprintln!("{warning}\n");
     }
     Ok(config)
+}
+
+/// What is in force.
+#[derive(Debug)]
+pub(crate) struct Settings(RwLock<Arc<FsConfig>>);
+
+impl Settings {
+    pub(crate) fn new(config: FsConfig) -> Self {
+        Self(RwLock::new(Arc::new(config)))
+    }
+
+    /// As it is now.
+    pub(crate) fn now(&self) -> Arc<FsConfig> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// From now on this.
+    pub(crate) fn set(&self, config: FsConfig) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
+    }
 }

@@ -2,12 +2,13 @@
 //! machine a part of everybody's.
 
 use crate::descriptors::Watch;
+use crate::settings::Settings;
 use crate::tenant::Tenants;
 use anyhow::Context;
-use minerva_config::{FsConfig, TemporaryPoolSettings};
+use minerva_config::TemporaryPoolSettings;
 use std::fs;
-use std::sync::PoisonError;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -27,13 +28,12 @@ pub(crate) struct Spiller {
 }
 
 impl Spiller {
-    pub(crate) fn start(tenants: Tenants, config: &FsConfig) -> anyhow::Result<Self> {
+    pub(crate) fn start(tenants: Tenants, settings: Arc<Settings>) -> anyhow::Result<Self> {
         let (stop, stopped) = channel();
-        let settings = config.temporary.clone();
         let work = move || {
             let mut watch = Watch::default();
             while stopped.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
-                look(&tenants, &settings);
+                look(&tenants, &settings.now().temporary);
                 watch.look(&tenants);
             }
         };

@@ -31,6 +31,8 @@ pub(crate) struct Tenant {
     pub(crate) owner: Owner,
     pub(crate) temporary: Mount,
     pub(crate) stable: Mount,
+    /// The operator's file does not name it any more: why it is there all the same. Empty where the file names it.
+    pub(crate) leaving: String,
 }
 
 impl Tenant {
@@ -77,6 +79,7 @@ impl Tenant {
             owner,
             temporary: Mount::new(temporary, &folder.join("temporary"), config)?,
             stable: Mount::new(stable, &folder.join("stable"), config)?,
+            leaving: String::new(),
         };
         tenant.warn();
         Ok(tenant)
@@ -127,7 +130,10 @@ impl Mount {
         if mount_point::prepare(at)? {
             eprintln!("minerva-fs: {} was left mounted by a killed process; it is mounted again", at.display());
         }
-        let tree = Arc::new(tree);
+        Self::serve(Arc::new(tree), at, config)
+    }
+
+    fn serve(tree: Arc<Tree>, at: &Path, config: &FsConfig) -> anyhow::Result<Self> {
         let options = MountOptions {
             name: "minerva".to_owned(),
             threads: config.server.threads as usize,
@@ -149,9 +155,23 @@ impl Mount {
         self.mounted.as_ref().and_then(Mounted::forgetting)
     }
 
+    /// Whether it is mounted, by what this process did.
+    pub(crate) fn is_mounted(&self) -> bool {
+        self.mounted.is_some()
+    }
+
     /// Whether it is mounted and served.
     pub(crate) fn is_served(&self) -> bool {
         self.mounted.as_ref().is_some_and(Mounted::is_served)
+    }
+
+    /// Serves it again after it was unmounted.
+    pub(crate) fn mount_again(&mut self, config: &FsConfig) -> anyhow::Result<()> {
+        if self.mounted.is_none() {
+            self.tree.forget_all();
+            *self = Self::serve(Arc::clone(&self.tree), &self.at, config)?;
+        }
+        Ok(())
     }
 
     /// Unmounts if nobody uses it; whether it is unmounted.

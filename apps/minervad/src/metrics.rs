@@ -233,8 +233,8 @@ impl Metrics {
 #[cfg(test)]
 mod tests {
     use super::{DeviceLabel, HorizonLabel, LoadLabels, Metrics};
+    use minerva_metrics_server::render;
     use minerva_model::FindingKind;
-    use minerva_operator_server::metrics_server::render;
 
     #[test]
     fn zeros_are_shown_before_anything_happened() {

@@ -1,7 +1,7 @@
 //! Every key of `fs.toml`. Rows as in `crate::keys`.
 
 use super::{FsServerSettings, FsTenantSettings, MigrationSettings, StablePoolSettings, TemporaryPoolSettings};
-use crate::forms::{PATH_FORM, absolute, group_name, show_path};
+use crate::forms::{METRICS_FORM, PATH_FORM, absolute, group_name, parse_metrics, show_path};
 use crate::key::{Key, Kind, show_size, show_text};
 
 const BYTES_MIN: u64 = 1 << 20;
@@ -30,6 +30,13 @@ pub(super) const SERVER: &[Key<FsServerSettings>] = &[
         doc: "Requests of one file system that are served at once.",
         kind: Kind::Whole { least: 1, most: 64, set: |s, v| s.threads = v as u32 },
         show: |s| Some(s.threads.to_string()),
+        example: "",
+    },
+    Key {
+        name: "metrics",
+        doc: "Where Prometheus reads: \"none\", \"unix:/run/minerva-fs/metrics.sock\" or \"loopback:9562\".",
+        kind: Kind::Text { form: METRICS_FORM, set: |s, v| parse_metrics(v).map(|metrics| s.metrics = metrics) },
+        show: |s| show_text(&s.metrics.to_string()),
         example: "",
     },
 ];

@@ -4,6 +4,7 @@ mod keys;
 mod reader;
 
 use crate::problem::{ConfigError, ConfigErrors, Problem};
+use crate::settings::Metrics;
 use crate::template::write_keys;
 use keys::{MIGRATION, SERVER, STABLE, TEMPORARY, TENANT};
 use std::collections::BTreeMap;
@@ -35,11 +36,18 @@ pub struct FsServerSettings {
     pub runtime: PathBuf,
     /// Requests of one file system that are served at once.
     pub threads: u32,
+    /// Where metrics can be read.
+    pub metrics: Metrics,
 }
 
 impl Default for FsServerSettings {
     fn default() -> Self {
-        Self { mount: PathBuf::from("/minerva"), runtime: PathBuf::from("/run/minerva-fs"), threads: 2 }
+        Self {
+            mount: PathBuf::from("/minerva"),
+            runtime: PathBuf::from("/run/minerva-fs"),
+            threads: 2,
+            metrics: Metrics::None,
+        }
     }
 }
 

@@ -11,7 +11,6 @@ pub mod explain;
 mod idle;
 pub mod job_runs;
 pub mod listen;
-pub mod metrics_server;
 mod refusals;
 pub mod server;
 pub mod service;

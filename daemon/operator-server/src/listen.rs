@@ -1,9 +1,9 @@
 //! The operators' socket and where metrics are scraped, opened before the daemon says that it is ready, so that a failure ends the
 //! start.
 
-use crate::metrics_server::MetricsListener;
 use anyhow::Context;
 use minerva_config::{DaemonSettings, Metrics as MetricsAddress};
+use minerva_metrics_server::MetricsListener;
 use std::fs::{self, Permissions};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;

@@ -4,7 +4,6 @@
 use crate::access::{Access, Groups};
 use crate::idle::IdleTimeout;
 use crate::listen::OperatorListeners;
-use crate::metrics_server::{self, MetricsListener};
 use crate::refusals::RefusalCounts;
 use crate::service::Service;
 use anyhow::Context;
@@ -15,6 +14,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use minerva_api::v1::operator_server::OperatorServer;
 use minerva_clock::boottime;
 use minerva_linux_observe::PeerCredentials;
+use minerva_metrics_server::MetricsListener;
 use prometheus_client::registry::Registry;
 use std::convert::Infallible;
 use std::fs;
@@ -108,7 +108,7 @@ async fn serve(
     let listener = UnixListener::from_std(listeners.operator).context("failed to serve the socket")?;
     if let Some(metrics) = listeners.metrics {
         tokio::spawn(async move {
-            if let Err(error) = metrics_server::serve(metrics, registry).await {
+            if let Err(error) = minerva_metrics_server::serve(metrics, registry).await {
                 tracing::error!("metrics are not served: {error:#}");
             }
         });

@@ -20,42 +20,49 @@ pub struct Usage {
 #[derive(Debug)]
 pub struct Account {
     bytes: AtomicU64,
-    bytes_max: u64,
+    bytes_max: AtomicU64,
     files: AtomicU64,
-    files_max: u64,
+    files_max: AtomicU64,
 }
 
 impl Account {
     /// An account with nothing on it.
     pub fn new(bytes_max: u64, files_max: u64) -> Self {
+        let (bytes_max, files_max) = (AtomicU64::new(bytes_max), AtomicU64::new(files_max));
         Self { bytes: AtomicU64::new(0), bytes_max, files: AtomicU64::new(0), files_max }
+    }
+
+    /// From now on so much may be used. Where more is used already nothing is lost, and nothing can be added.
+    pub fn set_limits(&self, bytes_max: u64, files_max: u64) {
+        self.bytes_max.store(bytes_max, Ordering::Relaxed);
+        self.files_max.store(files_max, Ordering::Relaxed);
     }
 
     /// What is used now.
     pub fn usage(&self) -> Usage {
         Usage {
             bytes: self.bytes.load(Ordering::Relaxed),
-            bytes_max: self.bytes_max,
+            bytes_max: self.bytes_max.load(Ordering::Relaxed),
             files: self.files.load(Ordering::Relaxed),
-            files_max: self.files_max,
+            files_max: self.files_max.load(Ordering::Relaxed),
         }
     }
 
     /// What is left.
     pub fn bytes_left(&self) -> u64 {
-        self.bytes_max.saturating_sub(self.bytes.load(Ordering::Relaxed))
+        self.bytes_max.load(Ordering::Relaxed).saturating_sub(self.bytes.load(Ordering::Relaxed))
     }
 
     /// Takes room for so many bytes, if there is as much.
     #[must_use]
     pub fn reserve_bytes(&self, bytes: u64) -> bool {
-        reserve(&self.bytes, bytes, self.bytes_max)
+        reserve(&self.bytes, bytes, self.bytes_max.load(Ordering::Relaxed))
     }
 
     /// Takes room for one more file, if there is any.
     #[must_use]
     pub fn reserve_file(&self) -> bool {
-        reserve(&self.files, 1, self.files_max)
+        reserve(&self.files, 1, self.files_max.load(Ordering::Relaxed))
     }
 
     /// What was thought to be occupied, `before`, turned out to be `after`. This may pass the limit: it has happened.
@@ -121,5 +128,16 @@ mod tests {
         account.release_file();
         account.release_file();
         assert!(account.reserve_file());
+    }
+
+    #[test]
+    fn limits_hold_from_when_they_are_set() {
+        let account = Account::new(100, 1);
+        assert!(account.reserve_bytes(80) && account.reserve_file() && !account.reserve_file());
+        account.set_limits(50, 2);
+        assert!(!account.reserve_bytes(1) && account.reserve_file());
+        assert_eq!((account.bytes_left(), account.usage().bytes_max), (0, 50));
+        account.set_limits(200, 2);
+        assert!(account.reserve_bytes(120) && !account.reserve_bytes(1));
     }
 }

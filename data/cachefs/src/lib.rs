@@ -11,6 +11,7 @@
 //! | `census` | what lies in a directory: the same numbers by a walk |
 //! | `caller` | in whose name is a file made? |
 //! | `spill` | how does a closed file go from memory to the disk? |
+//! | `requests` | how many passed the service, and how long did each take? |
 //! | `reopen` | a file that is known by descriptor only, opened or named |
 //!
 //! Everything that was acknowledged is in the page cache of the file system below, so that the end of this process, however sudden,
@@ -25,6 +26,7 @@ mod file_system;
 mod fuse;
 mod node;
 mod reopen;
+mod requests;
 mod spill;
 mod tree;
 
@@ -36,5 +38,6 @@ pub use file_system::{
     WriteOrigin,
 };
 pub use fuse::{Forgetting, MountOptions, Mounted, mount};
+pub use requests::{LATENCY_BOUNDS_NS, Operation, RequestCounters, RequestFigures};
 pub use spill::{SpillArea, SpillError, SpillPass};
 pub use tree::{DEFERRED, MoveRefusal, Moving, Tree, TreeCounters, TreeError, TreeOptions, Whereabouts};

@@ -220,6 +220,11 @@ impl NodeTable {
         }
     }
 
+    /// None is known any more; those that were.
+    pub(crate) fn take_all(&self) -> Vec<Arc<Node>> {
+        self.lock().drain().map(|(_, (node, _))| node).collect()
+    }
+
     /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.lock().len()

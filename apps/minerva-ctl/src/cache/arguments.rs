@@ -20,6 +20,10 @@ pub(crate) enum CacheCommand {
         tenant: Option<String>,
     },
     /// Show the files that wait for their place, and why
+    ///
+    /// It lists and changes nothing. A directory cannot be set to defer all that is made in it: programs make files on its own disk, past the
+    /// pool, unless a file system of ours lay over it, and then every program there would depend on that. Ask for single files, with `cache
+    /// put` or `minerva.deferred`, or let a program write below its tree in the pool.
     Deferred {
         /// Only those that are to go to this directory or below it
         directory: Option<PathBuf>,

@@ -28,6 +28,9 @@ pub(super) fn status(tenants: &[TenantStatus], migration: &MigrationStatus) -> S
                 if tree.is_served { "" } else { "  not served" }
             );
         }
+        if !tenant.leaving.is_empty() {
+            let _ = writeln!(text, "{} is not in the file any more and stays for now: {}", tenant.name, tenant.leaving);
+        }
     }
     let _ = writeln!(
         text,

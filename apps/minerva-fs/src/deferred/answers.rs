@@ -3,14 +3,14 @@
 use super::job::link_text;
 use super::place::is_below;
 use super::user::User;
-use super::{Deferred, Waiting, mount_of, unix_ms};
+use super::{Deferred, MoveCounts, Waiting, mount_of, unix_ms};
 use anyhow::Context;
 use minerva_api::cache::{DeferredFile, MigrationStatus};
 use minerva_decide::ToldBy;
 use minerva_store::{Deferral, DeferralStep};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::PoisonError;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 impl Deferred {
@@ -62,6 +62,7 @@ impl Deferred {
                     .map_or_else(String::new, |mount| link_text(&mount.at, &file.row.source).display().to_string()),
                 bytes: shown.map_or(0, |shown| shown.blocks * 512),
                 waited_seconds: u64::try_from((now - file.row.added_unix_ms) / 1000).unwrap_or(0),
+                pool: file.row.pool.clone(),
                 step: file.row.step.as_str().to_owned(),
                 why: file.why.clone(),
             }
@@ -69,12 +70,27 @@ impl Deferred {
         seen.map(show).collect()
     }
 
+    /// What was moved, by tenant and pool.
+    pub(crate) fn moves(&self) -> BTreeMap<(String, String), MoveCounts> {
+        self.counts().clone()
+    }
+
+    /// How many files each tenant has here, those included to which no link leads.
+    pub(crate) fn files_by_tenant(&self) -> BTreeMap<String, u64> {
+        let mut sums = BTreeMap::new();
+        for file in self.files().values() {
+            *sums.entry(file.row.tenant.clone()).or_default() += 1;
+        }
+        sums
+    }
+
     /// Sums of what waits.
     pub(crate) fn status(&self, user: &User) -> MigrationStatus {
+        let moved = self.moves();
         let mut status = MigrationStatus {
-            moved_files: self.counts.moved_files.load(Ordering::Relaxed),
-            moved_bytes: self.counts.moved_bytes.load(Ordering::Relaxed),
-            failed: self.counts.failed.load(Ordering::Relaxed),
+            moved_files: moved.values().map(|counts| counts.moved_files).sum(),
+            moved_bytes: moved.values().map(|counts| counts.moved_bytes).sum(),
+            failed: moved.values().map(|counts| counts.failed).sum(),
             told_by: if self.daemon.told_by() == ToldBy::Daemon { "daemon" } else { "counters" }.to_owned(),
             ..MigrationStatus::default()
         };

@@ -28,23 +28,22 @@ pub(crate) use place::Wish;
 pub(crate) use thread::Mover;
 pub(crate) use user::User;
 
+use crate::settings::Settings;
 use crate::tenant::{Mount, Tenant, Tenants};
 use anyhow::Context;
 use daemon::DaemonLink;
 use job::{Obstacle, link_text, settle};
 use minerva_api::cache::Pool;
-use minerva_config::{FsConfig, MigrationSettings};
 use minerva_model::DeviceId;
 use minerva_store::{Deferral, DeferralStep, RedoLog, StoreError};
 use site::{Found, Site};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The redo log, in the pool's directory.
-const LOG: &str = "deferred.db";
+pub(crate) const LOG: &str = "deferred.db";
 /// After a failed attempt a file waits so long, after each further one twice as long, up to this.
 const AGAIN_MIN: Duration = Duration::from_millis(500);
 const AGAIN_MAX: Duration = Duration::from_secs(30);
@@ -79,28 +78,32 @@ impl Waiting {
     }
 }
 
-/// What was done so far.
-#[derive(Debug, Default)]
-struct Counts {
-    moved_files: AtomicU64,
-    moved_bytes: AtomicU64,
-    failed: AtomicU64,
+/// What was done so far for one pool of a tenant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct MoveCounts {
+    pub(crate) moved_files: u64,
+    pub(crate) moved_bytes: u64,
+    pub(crate) failed: u64,
 }
+
+/// The same of all, by tenant and pool.
+type Counts = BTreeMap<(String, String), MoveCounts>;
 
 /// All files that wait.
 pub(crate) struct Deferred {
     log: Mutex<RedoLog>,
     files: Mutex<BTreeMap<u64, Waiting>>,
     tenants: Tenants,
-    settings: MigrationSettings,
+    settings: Arc<Settings>,
     mounts: PathBuf,
-    counts: Counts,
+    counts: Mutex<Counts>,
     daemon: DaemonLink,
 }
 
 impl Deferred {
     /// Opens the log, and sees to what an earlier process left.
-    pub(crate) fn open(config: &FsConfig, tenants: Tenants) -> anyhow::Result<Self> {
+    pub(crate) fn open(settings: Arc<Settings>, tenants: Tenants) -> anyhow::Result<Self> {
+        let config = settings.now();
         let (log, notes) =
             RedoLog::open(&config.stable.path.join(LOG)).context("failed to open the log of deferred files")?;
         for note in notes {
@@ -111,9 +114,9 @@ impl Deferred {
             log: Mutex::new(log),
             files: Mutex::default(),
             tenants,
-            settings: config.migration.clone(),
+            settings,
             mounts: config.server.mount.clone(),
-            counts: Counts::default(),
+            counts: Mutex::default(),
             daemon: DaemonLink::start(config.migration.daemon.clone()).context("failed to start a thread")?,
         };
         for row in rows {
@@ -135,6 +138,14 @@ impl Deferred {
 
     fn files(&self) -> MutexGuard<'_, BTreeMap<u64, Waiting>> {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn count(&self, row: &Deferral, add: impl FnOnce(&mut MoveCounts)) {
+        add(self.counts().entry((row.tenant.clone(), row.pool.clone())).or_default());
+    }
+
+    fn counts(&self) -> MutexGuard<'_, Counts> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn log<T>(&self, write: impl FnOnce(&RedoLog) -> Result<T, StoreError>) -> anyhow::Result<T> {
@@ -223,7 +234,7 @@ impl Deferred {
         }
         let mut files = self.files();
         let Some(file) = files.get_mut(&id) else { return };
-        self.counts.failed.fetch_add(1, Ordering::Relaxed);
+        self.count(&file.row, |counts| counts.failed += 1);
         file.why = obstacle.to_string();
         file.tries += 1;
         file.not_before = Instant::now() + (AGAIN_MIN * (1 << file.tries.min(8))).min(AGAIN_MAX);

@@ -13,7 +13,6 @@ use minerva_model::{DeviceId, Nanos};
 use minerva_store::DeferralStep;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::PoisonError;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 const SLICE: Duration = Duration::from_secs(1);
@@ -236,12 +235,14 @@ impl<'a> Moves<'a> {
                 return;
             }
             Ok(false) => {
-                let bytes = job.done_bytes();
+                let (bytes, row) = (job.done_bytes(), job.row.clone());
                 match job.finish(&|row| deferred.keep(row)) {
                     Ok(()) => {
                         deferred.forget(id);
-                        deferred.counts.moved_files.fetch_add(1, Ordering::Relaxed);
-                        deferred.counts.moved_bytes.fetch_add(bytes, Ordering::Relaxed);
+                        deferred.count(&row, |counts| {
+                            counts.moved_files += 1;
+                            counts.moved_bytes += bytes;
+                        });
                     }
                     Err(obstacle) => deferred.failed(id, &obstacle),
                 }

@@ -37,6 +37,9 @@ impl Deferred {
         }
         let tenants = self.tenants.read().unwrap_or_else(std::sync::PoisonError::into_inner);
         let tenant = find_tenant(&tenants, user, wish.tenant.as_deref())?;
+        if !tenant.leaving.is_empty() {
+            bail!("{} is taken out of the pool and takes nothing new", tenant.name);
+        }
         let mount = tenant.mount(wish.pool);
         let (site, directory) = Site::find(parent, wish.directory, user)?;
         if directory.starts_with(&self.mounts) {
@@ -74,13 +77,13 @@ impl Deferred {
 
     /// Whether the pool takes more, and the place will have room for it.
     fn judge_room(&self, mount: &Mount, site: &Site, wish: &Wish) -> anyhow::Result<()> {
+        let up_to = self.settings.now().migration.defer_up_to_percent;
         let usage = mount.tree.usage();
-        let most = u128::from(usage.bytes_max) * u128::from(self.settings.defer_up_to_percent) / 100;
+        let most = u128::from(usage.bytes_max) * u128::from(up_to) / 100;
         if u128::from(usage.bytes) + u128::from(wish.bytes) > most {
             bail!(
-                "{} % of the pool {} are used or would be (`defer_up_to`): write to the destination itself until \
-                 files have moved",
-                self.settings.defer_up_to_percent,
+                "{} % of the pool {} are used or would be (`defer_up_to`): write to the place itself until files have moved",
+                up_to,
                 wish.pool.as_str()
             );
         }

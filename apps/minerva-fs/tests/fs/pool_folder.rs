@@ -122,6 +122,19 @@ impl PoolFolder {
         self.folder.path().join("run/control.sock")
     }
 
+    /// What is answered to a user who is not root, by a line as it goes over the socket.
+    pub(crate) fn ask_as_nobody(&self, line: &str) -> Answer {
+        let script = "import socket,sys\ns=socket.socket(socket.AF_UNIX)\ns.connect(sys.argv[1])\ns.sendall(sys.argv[2].encode())\n\
+                      print(s.makefile().readline())";
+        let mut command = Command::new("python3");
+        command.arg("-c").arg(script).arg(self.socket()).arg(line);
+        std::os::unix::process::CommandExt::uid(&mut command, 65534);
+        std::os::unix::process::CommandExt::gid(&mut command, 65534);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
     fn is_ready(&self) -> bool {
         ask(&self.socket(), &Request::Status).is_ok()
     }

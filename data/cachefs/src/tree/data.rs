@@ -4,6 +4,7 @@ use super::{Handle, Tree};
 use crate::account::Account;
 use crate::file_system::{Caller, Opened, Released, Result, WriteOrigin};
 use crate::node::{Node, NodeState, charge};
+use crate::requests::Operation;
 use rustix::fs::{
     FallocateFlags, FileType, Mode, OFlags, SeekFrom, fallocate, fchmod, fdatasync, fstat, fsync, openat, seek,
 };
@@ -76,7 +77,7 @@ impl Tree {
         let data = node.open_data(&state)?;
         if state.opens == 0 {
             // A file that may grow beyond memory has to be able to move while it is written.
-            let may_move = is_writable && self.options.spills_when_full && state.spilled.is_none();
+            let may_move = is_writable && self.spills_when_full() && state.spilled.is_none();
             state.is_with_kernel = self.passes_through() && !may_move;
             node.set_data(Some(Arc::clone(&data)));
             state.held = Some(held);
@@ -194,7 +195,7 @@ impl Tree {
             if self.account_of(state).reserve_bytes(missing) {
                 return Ok((length, missing));
             }
-            if self.options.spills_when_full && state.spilled.is_none() && self.make_room(node, state, missing) {
+            if self.spills_when_full() && state.spilled.is_none() && self.make_room(node, state, missing) {
                 continue;
             }
             // The kernel tells of a closed file a moment after the program has closed it.
@@ -235,12 +236,14 @@ impl Tree {
             state.is_dirty = false;
             (node.data(), state.unsynced_parent.take())
         };
-        let synced = match data {
-            Some(data) if data_only => fdatasync(&*data),
-            Some(data) => fsync(&*data),
-            None => Ok(()),
-        };
-        let synced = synced.and_then(|()| parent.as_ref().map_or(Ok(()), |parent| super::directories::sync(parent)));
+        let synced = self.counters.requests.time(Operation::Sync, || {
+            match data {
+                Some(data) if data_only => fdatasync(&*data)?,
+                Some(data) => fsync(&*data)?,
+                None => (),
+            }
+            parent.as_ref().map_or(Ok(()), |parent| super::directories::sync(parent))
+        });
         if synced.is_err() {
             let mut state = node.lock();
             state.is_dirty = true;

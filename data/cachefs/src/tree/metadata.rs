@@ -53,7 +53,7 @@ impl Tree {
     pub(super) fn do_space(&self) -> Result<Space> {
         let usage = self.account.usage();
         let below = fstatvfs(&self.root.path)?;
-        let on_disk = (below.f_bavail * below.f_frsize).saturating_sub(self.options.reserve_bytes);
+        let on_disk = (below.f_bavail * below.f_frsize).saturating_sub(self.reserve_bytes());
         Ok(Space {
             bytes: usage.bytes_max,
             bytes_left: usage.bytes_max.saturating_sub(usage.bytes).min(on_disk),
@@ -93,9 +93,8 @@ impl Tree {
 
     /// Counts what the quota refused.
     pub(super) fn is_disk_full(&self) -> bool {
-        let is_full = self.options.reserve_bytes > 0
-            && fstatvfs(&self.root.path)
-                .is_ok_and(|below| below.f_bavail * below.f_frsize <= self.options.reserve_bytes);
+        let is_full = self.reserve_bytes() > 0
+            && fstatvfs(&self.root.path).is_ok_and(|below| below.f_bavail * below.f_frsize <= self.reserve_bytes());
         if is_full {
             self.counters.refused.fetch_add(1, Ordering::Relaxed);
         }

@@ -16,6 +16,7 @@ use crate::census::{Census, walk};
 use crate::descriptors::{Descriptors, Held, Holding};
 use crate::file_system::{Attributes, Result};
 use crate::node::{Node, NodeTable, ROOT, charge};
+use crate::requests::RequestCounters;
 use crate::spill::SpillArea;
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2};
 use rustix::io::Errno;
@@ -67,6 +68,8 @@ pub struct TreeCounters {
     pub refused: AtomicU64,
     /// Files that the kernel was not told of, and directories not opened, for want of descriptors.
     pub refused_descriptors: AtomicU64,
+    /// Requests that passed the service.
+    pub requests: RequestCounters,
     /// Files that went to the spill area.
     pub spilled_files: AtomicU64,
     /// Their bytes.
@@ -85,6 +88,9 @@ pub struct Tree {
     pub(crate) spill: Option<SpillArea>,
     holding: Arc<Holding>,
     passes_through: AtomicBool,
+    /// As the options say, until they are set otherwise.
+    spills_when_full: AtomicBool,
+    reserve_bytes: AtomicU64,
     pub(crate) counters: TreeCounters,
     found: Census,
 }
@@ -149,7 +155,9 @@ impl Tree {
             next_handle: AtomicU64::new(1),
             account,
             passes_through: AtomicBool::new(options.has_passthrough),
-            holding: Arc::new(Holding::new(Arc::clone(&options.descriptors))),
+            holding: Holding::new(Arc::clone(&options.descriptors)),
+            spills_when_full: AtomicBool::new(options.spills_when_full),
+            reserve_bytes: AtomicU64::new(options.reserve_bytes),
             options,
             spill,
             counters: TreeCounters::default(),
@@ -160,6 +168,42 @@ impl Tree {
     /// What is used of the quota.
     pub fn usage(&self) -> Usage {
         self.account.usage()
+    }
+
+    /// From now on the tenant may use so much. What is there stays, also where it is more.
+    pub fn set_limits(&self, bytes_max: u64, files_max: u64) {
+        self.account.set_limits(bytes_max, files_max);
+    }
+
+    /// From now on files go to the spill area at the limit, or writes are refused. A file that the kernel reads by itself stays in memory
+    /// until it is closed.
+    pub fn set_spills_when_full(&self, spills: bool) {
+        self.spills_when_full.store(spills, Ordering::Relaxed);
+    }
+
+    /// From now on so many bytes stay free on the disk below.
+    pub fn set_reserve(&self, bytes: u64) {
+        self.reserve_bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn spills_when_full(&self) -> bool {
+        self.spills_when_full.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn reserve_bytes(&self) -> u64 {
+        self.reserve_bytes.load(Ordering::Relaxed)
+    }
+
+    /// It was unmounted: the kernel knows nothing of it any more, and says so of no single file.
+    pub fn forget_all(&self) {
+        self.handles.write().unwrap_or_else(PoisonError::into_inner).clear();
+        for node in self.nodes.take_all() {
+            let mut state = node.lock();
+            // Its last user's end may not have been told before the mount was gone.
+            if state.is_gone {
+                self.refund(&node, &mut state);
+            }
+        }
     }
 
     /// What the census at the start found.

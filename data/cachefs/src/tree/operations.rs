@@ -5,9 +5,16 @@ use crate::file_system::{
     Attributes, Caller, Changes, DirectoryEntry, FileSystem, Opened, Released, Result, Space, WriteOrigin,
 };
 use crate::node::ROOT;
+use crate::requests::Operation;
 use rustix::fs::readlinkat;
 use rustix::io::Errno;
 use std::ffi::OsStr;
+
+impl Tree {
+    fn metadata<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        self.counters.requests.time(Operation::Metadata, work)
+    }
+}
 
 impl FileSystem for Tree {
     fn has_xattrs(&self) -> bool {
@@ -19,13 +26,15 @@ impl FileSystem for Tree {
     }
 
     fn lookup(&self, parent: u64, name: &OsStr) -> Result<Attributes> {
-        let parent = self.node(parent)?;
-        let node = self.look_up(&parent, name).map_err(|error| self.name_is_missing(&parent, error))?;
-        let shown = self.show(&node);
-        if shown.is_err() {
-            self.nodes.forget(node.number, 1);
-        }
-        shown
+        self.metadata(|| {
+            let parent = self.node(parent)?;
+            let node = self.look_up(&parent, name).map_err(|error| self.name_is_missing(&parent, error))?;
+            let shown = self.show(&node);
+            if shown.is_err() {
+                self.nodes.forget(node.number, 1);
+            }
+            shown
+        })
     }
 
     fn forget(&self, node: u64, lookups: u64) {
@@ -35,11 +44,11 @@ impl FileSystem for Tree {
     }
 
     fn attributes(&self, node: u64) -> Result<Attributes> {
-        self.show(&*self.node(node)?)
+        self.metadata(|| self.show(&*self.node(node)?))
     }
 
     fn set_attributes(&self, caller: Caller, node: u64, changes: &Changes) -> Result<Attributes> {
-        self.do_set_attributes(caller, node, changes)
+        self.metadata(|| self.do_set_attributes(caller, node, changes))
     }
 
     fn read_link(&self, node: u64) -> Result<Vec<u8>> {
@@ -47,46 +56,46 @@ impl FileSystem for Tree {
     }
 
     fn make_node(&self, caller: Caller, parent: u64, name: &OsStr, mode: u32, device: u32) -> Result<Attributes> {
-        self.do_make_node(caller, parent, name, mode, device)
+        self.metadata(|| self.do_make_node(caller, parent, name, mode, device))
     }
 
     fn make_directory(&self, caller: Caller, parent: u64, name: &OsStr, mode: u32) -> Result<Attributes> {
-        self.do_make_directory(caller, parent, name, mode)
+        self.metadata(|| self.do_make_directory(caller, parent, name, mode))
     }
 
     fn make_symlink(&self, caller: Caller, parent: u64, name: &OsStr, target: &OsStr) -> Result<Attributes> {
-        self.do_make_symlink(caller, parent, name, target)
+        self.metadata(|| self.do_make_symlink(caller, parent, name, target))
     }
 
     fn link(&self, node: u64, parent: u64, name: &OsStr) -> Result<Attributes> {
-        self.do_link(node, parent, name)
+        self.metadata(|| self.do_link(node, parent, name))
     }
 
     fn remove(&self, parent: u64, name: &OsStr, is_directory: bool) -> Result<()> {
-        self.do_remove(parent, name, is_directory)
+        self.metadata(|| self.do_remove(parent, name, is_directory))
     }
 
     fn rename(&self, from: (u64, &OsStr), to: (u64, &OsStr), flags: u32) -> Result<()> {
-        self.do_rename(from, to, flags)
+        self.metadata(|| self.do_rename(from, to, flags))
     }
 
     fn open(&self, node: u64, flags: i32) -> Result<Opened> {
-        self.do_open(node, flags)
+        self.metadata(|| self.do_open(node, flags))
     }
 
     fn create(&self, caller: Caller, parent: u64, name: &OsStr, mode: u32, flags: i32) -> Result<(Attributes, Opened)> {
         if self.is_disk_full() {
             return Err(Errno::NOSPC);
         }
-        self.do_create(caller, parent, name, mode, flags)
+        self.metadata(|| self.do_create(caller, parent, name, mode, flags))
     }
 
     fn read(&self, handle: u64, offset: u64, into: &mut [u8]) -> Result<usize> {
-        self.do_read(handle, offset, into)
+        self.counters.requests.time(Operation::Read, || self.do_read(handle, offset, into))
     }
 
     fn write(&self, handle: u64, offset: u64, data: &[u8], origin: WriteOrigin) -> Result<usize> {
-        self.do_write(handle, offset, data, origin)
+        self.counters.requests.time(Operation::Write, || self.do_write(handle, offset, data, origin))
     }
 
     fn flush(&self, handle: u64) -> Result<()> {
@@ -102,7 +111,10 @@ impl FileSystem for Tree {
     }
 
     fn sync_directory(&self, node: u64) -> Result<()> {
-        if self.options.is_durable { directories::sync(&*self.node(node)?) } else { Ok(()) }
+        if !self.options.is_durable {
+            return Ok(());
+        }
+        self.counters.requests.time(Operation::Sync, || directories::sync(&*self.node(node)?))
     }
 
     fn allocate(&self, caller: Caller, handle: u64, offset: u64, length: u64, mode: i32) -> Result<()> {
@@ -118,11 +130,11 @@ impl FileSystem for Tree {
     }
 
     fn open_directory(&self, node: u64) -> Result<u64> {
-        self.do_open_directory(node)
+        self.metadata(|| self.do_open_directory(node))
     }
 
     fn read_directory(&self, handle: u64, offset: u64, add: &mut dyn FnMut(DirectoryEntry<'_>) -> bool) -> Result<()> {
-        self.do_read_directory(handle, offset, add)
+        self.metadata(|| self.do_read_directory(handle, offset, add))
     }
 
     fn release_directory(&self, handle: u64) {

@@ -1,4 +1,4 @@
-//! Metrics for Prometheus. A connection is one scrape and lasts no longer than that may take; there are few at a time.
+//! Metrics for Prometheus, of whichever service has some. A connection is one scrape and lasts no longer than that may take; there are few at a time.
 
 use anyhow::Context;
 use bytes::Bytes;
@@ -27,7 +27,7 @@ const TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Where metrics are scraped.
 #[derive(Debug)]
-pub(crate) enum MetricsListener {
+pub enum MetricsListener {
     /// A Unix socket, and its path.
     Unix(std::os::unix::net::UnixListener, PathBuf),
     /// A TCP port of this host.
@@ -35,7 +35,7 @@ pub(crate) enum MetricsListener {
 }
 
 /// Serves scrapes until its task is dropped.
-pub(crate) async fn serve(listener: MetricsListener, registry: Registry) -> anyhow::Result<()> {
+pub async fn serve(listener: MetricsListener, registry: Registry) -> anyhow::Result<()> {
     let registry = Arc::new(registry);
     let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     match listener {

@@ -1,0 +1,92 @@
+//! A tenant that the operator's file does not name any more, or names again, or otherwise.
+
+use crate::owner::Owner;
+use crate::pool;
+use crate::tenant::{Mount, Tenant};
+use minerva_config::{FsConfig, FsTenantSettings};
+use std::fs;
+
+/// Until the first look says more.
+const JUST_NOW: &str = "the operator's file does not name it any more";
+
+impl Tenant {
+    /// New quotas and choices take effect at once; what is there stays, also where it is more.
+    pub(crate) fn adjust(&mut self, config: &FsConfig, settings: &FsTenantSettings, owner: Owner) {
+        self.owner = owner;
+        pool::resize_memory(config, &self.name, settings);
+        self.temporary.tree.set_limits(settings.temporary_bytes, settings.temporary_files);
+        self.temporary.tree.set_spills_when_full(settings.spills_when_full);
+        self.stable.tree.set_limits(settings.stable_bytes, settings.stable_files);
+        self.stable.tree.set_reserve(config.stable.reserve_bytes);
+    }
+
+    /// The file does not name it any more; whether that is new.
+    pub(crate) fn leave(&mut self) -> bool {
+        let is_new = self.leaving.is_empty();
+        if is_new {
+            JUST_NOW.clone_into(&mut self.leaving);
+        }
+        is_new
+    }
+
+    /// The file names it again; whether it was about to leave.
+    pub(crate) fn come_back(&mut self) -> bool {
+        let was_leaving = !self.leaving.is_empty();
+        self.leaving.clear();
+        was_leaving
+    }
+
+    /// Unmounts what nobody uses, and says once why the rest stays. `waiting` files of it are to go elsewhere.
+    pub(crate) fn try_to_leave(&mut self, config: &FsConfig, waiting: u64) {
+        let why = if waiting > 0 {
+            // Links lead to them.
+            format!(
+                "{waiting} files wait in it for their place: `minerva-ctl cache deferred` says why, `cache flush` moves them"
+            )
+        } else {
+            match self.unmount() {
+                Ok(None) => {
+                    eprintln!("minerva-fs: {} has left, and its trees are unmounted", self.name);
+                    return self.tidy(config);
+                }
+                Ok(Some(at)) => format!("{at} is used: `fuser -vm {at}` says by whom"),
+                Err(error) => format!("{error:#}"),
+            }
+        };
+        if self.leaving != why {
+            eprintln!("minerva-fs: {} is not in the file any more and stays for now: {why}", self.name);
+            self.leaving = why;
+        }
+    }
+
+    /// Whether nothing of it is mounted any more.
+    pub(crate) fn has_left(&self) -> bool {
+        !self.leaving.is_empty() && !self.temporary.is_mounted() && !self.stable.is_mounted()
+    }
+
+    /// Unmounts both trees; if one of them is used, where that is.
+    pub(crate) fn unmount(&mut self) -> anyhow::Result<Option<String>> {
+        for mount in [&mut self.stable, &mut self.temporary] {
+            if !mount.unmount()? {
+                return Ok(Some(mount.at.display().to_string()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Takes away what it needs no more: directories of mounts, and memory with nothing in it. Files stay, for when the file names it again.
+    pub(crate) fn tidy(&self, config: &FsConfig) {
+        for Mount { tree, at, .. } in [&self.temporary, &self.stable] {
+            tree.remove_deferred_directory();
+            let _ = fs::remove_dir(at);
+        }
+        let _ = fs::remove_dir(config.server.mount.join(&self.name));
+        pool::give_back(config, &self.name);
+    }
+
+    /// Serves again what was unmounted already.
+    pub(crate) fn mount_again(&mut self, config: &FsConfig) -> anyhow::Result<()> {
+        self.temporary.mount_again(config)?;
+        self.stable.mount_again(config)
+    }
+}

@@ -1,0 +1,176 @@
+//! What lies in the pool and at its mounts that somebody should know of: mounts that nobody serves, files that no link leads to, files that
+//! wait for their place, and trees of tenants that the operator's file does not name.
+
+use crate::control::socket;
+use crate::deferred::LOG;
+use crate::doctor::Finding;
+use crate::mount_point::{State, state};
+use minerva_api::cache::{Answer, Request, ask};
+use minerva_cachefs::{DEFERRED, take_census};
+use minerva_config::FsConfig;
+use minerva_store::RedoLog;
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs::{self, DirEntry};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A file is younger while it is being placed.
+const SETTLED: Duration = Duration::from_secs(10);
+/// Orphans that are named each; of more the number is told.
+const NAMED_MAX: usize = 20;
+
+/// All of it.
+pub(crate) fn find(config: &FsConfig, is_served: bool) -> Vec<Finding> {
+    let mut findings = stale_mounts(config);
+    findings.extend(trees_of_nobody(config));
+    // Looked for first: what is placed meanwhile is known afterwards.
+    let files = deferred_files(config);
+    match known(config, is_served) {
+        Ok(known) => {
+            findings.push(Finding::note("deferred", known.told));
+            findings.extend(orphans(files, &known.sources));
+        }
+        Err(why) => findings.push(Finding::note("deferred", why)),
+    }
+    findings
+}
+
+fn entries(folder: &Path) -> Vec<DirEntry> {
+    fs::read_dir(folder).map(|entries| entries.flatten().collect()).unwrap_or_default()
+}
+
+/// Of all tenants whose directories are there, also those that the file does not name any more.
+fn stale_mounts(config: &FsConfig) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for tenant in entries(&config.server.mount) {
+        for kind in ["temporary", "stable"] {
+            let at = tenant.path().join(kind);
+            if !matches!(state(&at), Ok(State::Stale)) {
+                continue;
+            }
+            let is_named = config.tenants.contains_key(&*tenant.file_name().to_string_lossy());
+            let remedy = if is_named {
+                "the next start mounts it anew".to_owned()
+            } else {
+                format!("the file does not name its tenant: umount -l {}", at.display())
+            };
+            findings.push(Finding::note("stale mount", format!("{} is served by nobody; {remedy}", at.display())));
+        }
+    }
+    findings
+}
+
+fn trees_of_nobody(config: &FsConfig) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (folder, remedy) in [
+        (config.stable.path.join("tenants"), "name the tenant again, or remove it"),
+        (config.stable.path.join("spilled"), "name the tenant again, or remove it"),
+        (config.server.runtime.join("temporary"), "name the tenant again, or unmount it, which loses what is in it"),
+    ] {
+        for entry in entries(&folder) {
+            if config.tenants.contains_key(&*entry.file_name().to_string_lossy()) {
+                continue;
+            }
+            let census =
+                fs::File::open(entry.path()).ok().and_then(|folder| take_census(&folder).ok()).unwrap_or_default();
+            let detail = format!(
+                "{} belongs to no tenant of the file: {} files, {} MiB; {remedy}",
+                entry.path().display(),
+                census.files,
+                census.bytes >> 20
+            );
+            findings.push(Finding::note("orphan", detail));
+        }
+    }
+    findings
+}
+
+/// Every file in the directories where deferred files lie.
+fn deferred_files(config: &FsConfig) -> Vec<DirEntry> {
+    let stable = entries(&config.stable.path.join("tenants")).into_iter().map(|tenant| tenant.path());
+    let memory = entries(&config.server.runtime.join("temporary")).into_iter().map(|tenant| tenant.path().join("tree"));
+    stable.chain(memory).flat_map(|tree| entries(&tree.join(DEFERRED))).collect()
+}
+
+/// Files that wait, by the names that they have in the pool.
+struct Known {
+    sources: BTreeSet<OsString>,
+    told: String,
+}
+
+/// From the service, or where none runs from the log that it left.
+fn known(config: &FsConfig, is_served: bool) -> Result<Known, String> {
+    if !is_served {
+        return from_log(&config.stable.path.join(LOG));
+    }
+    let files = match ask(&socket(config), &Request::Deferred { directory: None }) {
+        Ok(Answer::Deferred { files }) => files,
+        Ok(_) => return Err("the service is another version, and does not say what waits; restart it".to_owned()),
+        Err(error) => return Err(format!("the service does not say what waits: {error}")),
+    };
+    let sources = files.iter().filter_map(|file| PathBuf::from(&file.data).file_name().map(OsString::from)).collect();
+    let left = files.iter().filter(|file| file.step == "left").count();
+    let waiting = files.iter().filter(|file| file.step != "left");
+    let told = match waiting.clone().max_by_key(|file| file.waited_seconds) {
+        None => "no files wait for their place".to_owned(),
+        Some(oldest) => format!(
+            "{} files of {} MiB wait for their place; longest {}, {} s: {}",
+            waiting.clone().count(),
+            waiting.map(|file| file.bytes).sum::<u64>() >> 20,
+            oldest.path,
+            oldest.waited_seconds,
+            oldest.why
+        ),
+    };
+    Ok(Known { sources, told: told + &left_told(left) })
+}
+
+fn from_log(path: &Path) -> Result<Known, String> {
+    if !path.exists() {
+        return Ok(Known { sources: BTreeSet::new(), told: "no file was ever deferred here".to_owned() });
+    }
+    let failed = |error: minerva_store::StoreError| format!("{}: {error}", path.display());
+    let rows = RedoLog::open(path).and_then(|(log, _)| log.all()).map_err(failed)?;
+    let left = rows.iter().filter(|row| row.step.as_str() == "left").count();
+    let told = match rows.iter().find(|row| row.step.as_str() != "left") {
+        None => "no files wait for their place".to_owned(),
+        Some(first) => format!(
+            "{} files wait for their place until the service runs, among them {}",
+            rows.len() - left,
+            first.target().display()
+        ),
+    };
+    Ok(Known { sources: rows.into_iter().map(|row| row.source).collect(), told: told + &left_told(left) })
+}
+
+fn left_told(left: usize) -> String {
+    match left {
+        0 => String::new(),
+        left => format!(
+            "; to {left} no link leads any more: `minerva-ctl cache deferred` names them, `cache drop` removes one"
+        ),
+    }
+}
+
+/// Files that the log does not know, so that nothing moves them and no link of ours leads to them.
+fn orphans(files: Vec<DirEntry>, sources: &BTreeSet<OsString>) -> Vec<Finding> {
+    let is_settled = |file: &DirEntry| {
+        let changed = file.metadata().and_then(|shown| shown.modified());
+        changed.is_ok_and(|changed| changed.elapsed().is_ok_and(|age| age > SETTLED))
+    };
+    let orphans: Vec<_> =
+        files.into_iter().filter(|file| !sources.contains(&file.file_name()) && is_settled(file)).collect();
+    let named = orphans.iter().take(NAMED_MAX).map(|file| {
+        let bytes = file.metadata().map_or(0, |shown| shown.len());
+        let path = file.path();
+        let detail = format!(
+            "{} is in no log, and no link leads to it: {bytes} bytes; keep what it holds, then remove it",
+            path.display()
+        );
+        Finding::note("orphan", detail)
+    });
+    let further = orphans.len().saturating_sub(NAMED_MAX);
+    let further = (further > 0).then(|| Finding::note("orphan", format!("and {further} more such files")));
+    named.chain(further).collect()
+}

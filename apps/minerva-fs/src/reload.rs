@@ -1,0 +1,204 @@
+//! The operator's file, read again while trees are served. What is wrong with it is found before anything changes; new tenants are mounted
+//! first, and if one cannot be, all stays as it was.
+
+use crate::control::{not_there, socket};
+use crate::deferred::Deferred;
+use crate::descriptors;
+use crate::owner::Owner;
+use crate::settings::{Settings, load};
+use crate::tenant::{Tenant, Tenants};
+use anyhow::{Context, bail};
+use minerva_api::cache::{Answer, Request, ask_within};
+use minerva_cachefs::Descriptors;
+use minerva_config::{FsConfig, FsTenantSettings};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Who reads the file again.
+pub(crate) struct Reloader {
+    pub(crate) path: PathBuf,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) tenants: Tenants,
+    pub(crate) descriptors: Arc<Descriptors>,
+    pub(crate) deferred: Arc<Deferred>,
+    /// Held by who changes which tenants there are.
+    pub(crate) changing: Mutex<()>,
+}
+
+impl Reloader {
+    /// Puts the file in force; what changed, a line each. Where it fails nothing has changed.
+    pub(crate) fn reload(&self) -> anyhow::Result<Vec<String>> {
+        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut config = load(&self.path)?;
+        let running = self.settings.now();
+        let mut changes = keep_what_takes_a_restart(&running, &mut config);
+        let owners = owners(&config)?;
+        let started = self.start_new(&config)?;
+        let mut tenants = self.tenants.write().unwrap_or_else(PoisonError::into_inner);
+        changes.extend(started.iter().map(|tenant| format!("{} is served", tenant.name)));
+        for tenant in tenants.iter_mut() {
+            changes.extend(match config.tenants.get(&tenant.name) {
+                Some(settings) => {
+                    let before = running.tenants.get(&tenant.name);
+                    let came_back = tenant.come_back();
+                    tenant.adjust(&config, settings, owners[&tenant.name]);
+                    change(tenant, before, settings, came_back)
+                }
+                None => tenant.leave().then(|| {
+                    format!("{} leaves: it is unmounted once nobody uses it and nothing waits in it", tenant.name)
+                }),
+            });
+        }
+        tenants.extend(started);
+        tenants.sort_by(|one, other| one.name.cmp(&other.name));
+        drop(tenants);
+        changes.extend(pool_changes(&running, &config));
+        self.settings.set(config);
+        Ok(changes)
+    }
+
+    /// Mounts the tenants that are not served yet, and those of whom a part is unmounted already. If one fails, none stays.
+    fn start_new(&self, config: &FsConfig) -> anyhow::Result<Vec<Tenant>> {
+        let mut tenants = self.tenants.write().unwrap_or_else(PoisonError::into_inner);
+        for tenant in tenants.iter_mut().filter(|tenant| config.tenants.contains_key(&tenant.name)) {
+            // Where a later one fails this one still leaves, as the next look finds.
+            tenant.mount_again(config)?;
+        }
+        let served: Vec<String> = tenants.iter().map(|tenant| tenant.name.clone()).collect();
+        drop(tenants);
+        let new: Vec<_> = config.tenants.iter().filter(|(name, _)| !served.contains(*name)).collect();
+        descriptors::share_among(&self.descriptors, served.len() + new.len(), config.server.threads);
+        let mut started: Vec<Tenant> = Vec::new();
+        for (name, settings) in new {
+            match Tenant::start(config, name, settings, &self.descriptors) {
+                Ok(tenant) => started.push(tenant),
+                Err(error) => {
+                    for mut tenant in started {
+                        // Nobody knows of it yet.
+                        let _ = tenant.unmount();
+                        tenant.tidy(config);
+                    }
+                    descriptors::share_among(&self.descriptors, served.len(), config.server.threads);
+                    return Err(error).with_context(|| format!("{}: tenant `{name}`", settings.place));
+                }
+            }
+        }
+        Ok(started)
+    }
+
+    /// Unmounts the tenants that leave, as far as nobody uses them and nothing waits in them; says once why one is still there.
+    pub(crate) fn look_after_leaving(&self) {
+        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_leaving = |tenant: &Tenant| !tenant.leaving.is_empty();
+        if !self.tenants.read().unwrap_or_else(PoisonError::into_inner).iter().any(is_leaving) {
+            return;
+        }
+        let waiting = self.deferred.files_by_tenant();
+        let config = self.settings.now();
+        let mut tenants = self.tenants.write().unwrap_or_else(PoisonError::into_inner);
+        for tenant in tenants.iter_mut().filter(|tenant| is_leaving(tenant)) {
+            let files = waiting.get(&tenant.name).copied().unwrap_or(0);
+            tenant.try_to_leave(&config, files);
+        }
+        let before = tenants.len();
+        tenants.retain(|tenant| !tenant.has_left());
+        let left = tenants.len();
+        drop(tenants);
+        if left < before {
+            descriptors::share_among(&self.descriptors, left, config.server.threads);
+        }
+    }
+}
+
+/// To the log.
+pub(crate) fn tell(changes: &[String]) {
+    if changes.is_empty() {
+        eprintln!("minerva-fs: the file was read again and says nothing new");
+    }
+    for change in changes {
+        eprintln!("minerva-fs: {change}");
+    }
+}
+
+/// `minerva-fs reload`.
+pub(crate) fn run(config: &Path) -> anyhow::Result<()> {
+    let socket = socket(&load(config)?);
+    match ask_within(&socket, &Request::Reload, None).with_context(|| not_there(&socket))? {
+        Answer::Reloaded { changes } if changes.is_empty() => println!("the file says nothing new"),
+        Answer::Reloaded { changes } => println!("{}", changes.join("\n")),
+        Answer::Refused { why } => bail!("nothing was changed: {why}"),
+        _ => bail!("the minerva-fs that serves is another version; restart it: systemctl restart minerva-fs"),
+    }
+    Ok(())
+}
+
+/// Who owns each tenant's trees; all are found before anything changes.
+fn owners(config: &FsConfig) -> anyhow::Result<BTreeMap<String, Owner>> {
+    let find = |(name, settings): (&String, &FsTenantSettings)| {
+        let owner = Owner::find(settings).with_context(|| format!("{}: tenant `{name}`", settings.place))?;
+        Ok((name.clone(), owner))
+    };
+    config.tenants.iter().map(find).collect()
+}
+
+/// Keys that decide where everything lies are those of the start.
+fn keep_what_takes_a_restart(running: &FsConfig, config: &mut FsConfig) -> Vec<String> {
+    let mut told = Vec::new();
+    let mut keep = |key: &str, is_same: bool| {
+        if !is_same {
+            told.push(format!("`{key}` takes a restart: systemctl restart minerva-fs"));
+        }
+    };
+    keep("server.mount", running.server.mount == config.server.mount);
+    keep("server.runtime", running.server.runtime == config.server.runtime);
+    keep("server.threads", running.server.threads == config.server.threads);
+    keep("server.metrics", running.server.metrics == config.server.metrics);
+    keep("pools.stable.path", running.stable.path == config.stable.path);
+    keep("migration.daemon", running.migration.daemon == config.migration.daemon);
+    config.server = running.server.clone();
+    config.stable.path.clone_from(&running.stable.path);
+    config.migration.daemon.clone_from(&running.migration.daemon);
+    told
+}
+
+fn pool_changes(before: &FsConfig, after: &FsConfig) -> Vec<String> {
+    let mut told = Vec::new();
+    if before.temporary != after.temporary {
+        let temporary = &after.temporary;
+        told.push(format!(
+            "above {} % of a tenant's memory closed files go to the disk, down to {} %",
+            temporary.watermark_percent, temporary.spill_to_percent
+        ));
+    }
+    if before.stable != after.stable {
+        told.push(format!("{} MiB stay free on the disk of the pool", after.stable.reserve_bytes >> 20));
+    }
+    if before.migration != after.migration {
+        told.push(format!("files are deferred up to {} % of a pool", after.migration.defer_up_to_percent));
+    }
+    told
+}
+
+/// What is told of one tenant; nothing where nothing changed.
+fn change(
+    tenant: &Tenant,
+    before: Option<&FsTenantSettings>,
+    after: &FsTenantSettings,
+    came_back: bool,
+) -> Option<String> {
+    let name = &tenant.name;
+    let same = |settings: &FsTenantSettings| FsTenantSettings { place: after.place.clone(), ..settings.clone() };
+    match before {
+        _ if came_back => Some(format!("{name} stays after all")),
+        Some(before) if same(before) == *after => None,
+        Some(before) if (&before.user, &before.group) != (&after.user, &after.group) => Some(format!(
+            "{name} has new settings and another owner; the roots of its trees stay whose they were: chown {}:{} {} {}",
+            tenant.owner.uid,
+            tenant.owner.gid,
+            tenant.temporary.at.display(),
+            tenant.stable.at.display()
+        )),
+        _ => Some(format!("{name} has new settings")),
+    }
+}

@@ -1,0 +1,77 @@
+//! What the doctor finds in a pool and at its mounts.
+
+use crate::deferred::{defer, until_told};
+use crate::pool_folder::PoolFolder;
+use minerva_api::cache::Pool;
+use rustix::fs::{CWD, Timespec, Timestamps};
+use std::fs;
+
+/// Of each thing that was looked at, what was found.
+fn findings(place: &PoolFolder) -> Vec<(String, String)> {
+    let output = place.run(&["doctor", "--json"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let finding = |line: &str| {
+        let value: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!(value["is_good"], true);
+        (value["what"].as_str().unwrap().to_owned(), value["detail"].as_str().unwrap().to_owned())
+    };
+    String::from_utf8(output.stdout).unwrap().lines().map(finding).collect()
+}
+
+fn of<'a>(findings: &'a [(String, String)], what: &str) -> Vec<&'a str> {
+    findings.iter().filter(|finding| finding.0 == what).map(|finding| finding.1.as_str()).collect()
+}
+
+#[test]
+fn waiting_files_orphans_and_how_quota_is_kept_are_told_with_and_without_a_service() {
+    let place = PoolFolder::new("");
+    let mut service = place.serve();
+    let target = place.folder.path().join("waits");
+    let data = defer(&place, &target, Pool::Stable).unwrap().1;
+    fs::write(&data, "text").unwrap();
+    fs::hard_link(&data, place.stable().join("second")).unwrap();
+    until_told(&place, "it has 2 names in the pool");
+    let found = findings(&place);
+    assert!(of(&found, "quota")[0].contains("; a walk finds just as much"), "{found:?}");
+    assert!(of(&found, "service")[0].contains("1 tenants are served"), "{found:?}");
+    let deferred = of(&found, "deferred");
+    let waits = format!("1 files of 0 MiB wait for their place; longest {}", target.display());
+    assert!(deferred[0].contains(&waits) && deferred[0].contains("it has 2 names"), "{deferred:?}");
+    assert!(of(&found, "orphan").is_empty() && of(&found, "stale mount").is_empty(), "{found:?}");
+    // What no log knows is an orphan, unless it may be on its way in.
+    let folder = place.pool().join("tenants/web/.deferred");
+    for (name, age_seconds) in [("forgotten", 3600), ("just-made", 0)] {
+        fs::write(folder.join(name), "text").unwrap();
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs() as i64;
+        let time = Timespec { tv_sec: now - age_seconds, tv_nsec: 0 };
+        let times = Timestamps { last_access: time, last_modification: time };
+        rustix::fs::utimensat(CWD, folder.join(name), &times, rustix::fs::AtFlags::empty()).unwrap();
+    }
+    let found = findings(&place);
+    let orphans = of(&found, "orphan");
+    assert!(orphans.len() == 1 && orphans[0].contains("/forgotten is in no log"), "{found:?}");
+    assert!(of(&found, "quota")[0].contains("bytes counted"), "what was put there by hand was not counted: {found:?}");
+    service.kill();
+    let found = findings(&place);
+    assert!(of(&found, "service")[0].starts_with("none answers"), "{found:?}");
+    assert!(of(&found, "deferred")[0].starts_with("1 files wait for their place until the service runs"), "{found:?}");
+    assert_eq!(of(&found, "orphan").len(), 1, "{found:?}");
+    assert_eq!(of(&found, "stale mount").len(), 2, "{found:?}");
+}
+
+#[test]
+fn trees_and_memory_of_tenants_that_the_file_does_not_name_are_told() {
+    let place = PoolFolder::with("", "[tenants.other]");
+    let mut service = place.serve();
+    let other = place.folder.path().join("mount/other");
+    fs::write(other.join("temporary/kept"), "in memory").unwrap();
+    service.kill();
+    place.write("", "");
+    let found = findings(&place);
+    let stale = of(&found, "stale mount");
+    assert!(stale.iter().any(|told| told.contains("umount -l") && told.contains("other/stable")), "{found:?}");
+    let orphans = of(&found, "orphan");
+    for part in ["pool/tenants/other belongs to no tenant", "run/temporary/other belongs to no tenant of the file"] {
+        assert!(orphans.iter().any(|told| told.contains(part)), "{part}: {found:?}");
+    }
+}
