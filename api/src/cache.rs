@@ -229,6 +229,12 @@ pub struct TreeStatus {
     /// What was refused for want of descriptors since the start.
     #[serde(default)]
     pub refused_descriptors: u64,
+    /// Requests of the tenant that waited for the pool's disk because others used it, since the start.
+    #[serde(default)]
+    pub disk_waits: u64,
+    /// The most bytes of others that went to that disk while one of them waited.
+    #[serde(default)]
+    pub passed_by_bytes_max: u64,
 }
 
 /// Asks the service that listens at `socket`. An error says that nobody does, or that its answer cannot be read.

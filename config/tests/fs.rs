@@ -66,7 +66,7 @@ fn every_mistake_is_shown_with_its_line_and_what_to_do() {
             11 | quota = 5
                | ^^^^^ `tenants.web` has no key of this name
                |
-               = help: known here: `user`, `group`, `temporary`, `temporary_files`, `stable`, `stable_files`, `when_full`
+               = help: known here: `user`, `group`, `temporary`, `temporary_files`, `stable`, `stable_files`, `weight`, `when_full`
 
             error: invalid value of `temporary`
               --> fs.toml:12:13

@@ -153,6 +153,8 @@ fn tree_status(mount: &Mount) -> TreeStatus {
         refused: of(&counters.refused),
         descriptors: mount.tree.descriptors(),
         refused_descriptors: of(&counters.refused_descriptors),
+        disk_waits: mount.tree.disk_figures().waited,
+        passed_by_bytes_max: mount.tree.disk_figures().passed_by_bytes_max,
     }
 }
 

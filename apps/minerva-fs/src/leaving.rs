@@ -18,6 +18,9 @@ impl Tenant {
         self.temporary.tree.set_spills_when_full(settings.spills_when_full);
         self.stable.tree.set_limits(settings.stable_bytes, settings.stable_files);
         self.stable.tree.set_reserve(config.stable.reserve_bytes);
+        if let Some(disk) = &self.disk {
+            disk.set_weight(settings.weight);
+        }
     }
 
     /// The file does not name it any more; whether that is new.

@@ -101,8 +101,9 @@ struct Seen {
     usage: Usage,
     /// Served, open files, descriptors.
     now: [u64; 3],
-    /// Bytes read and written, refusals by quota and for want of descriptors, files and bytes that went from memory to the disk.
-    totals: [u64; 6],
+    /// Bytes read and written, refusals by quota and for want of descriptors, files and bytes that went from memory to the disk, waits for
+    /// the disk.
+    totals: [u64; 7],
     requests: [RequestFigures; Operation::ALL.len()],
     waiting: Waiting,
     moved: MoveCounts,
@@ -141,6 +142,9 @@ const COUNTERS: &[Row] = &[
     ("refused_descriptors", "Files that were refused for want of descriptors", |seen| seen.totals[3]),
     ("spilled_files", "Files that went from memory to the disk", |seen| seen.totals[4]),
     ("spilled_bytes", "Their bytes", |seen| seen.totals[5]),
+    ("disk_waits", "Requests of the tenant that waited for the pool's disk because others used it", |seen| {
+        seen.totals[6]
+    }),
     ("moved_files", "Deferred files that were moved to their place", |seen| seen.moved.moved_files),
     ("moved_bytes", "Their bytes", |seen| seen.moved.moved_bytes),
     ("move_failures", "Attempts to move a file that ended without it", |seen| seen.moved.failed),
@@ -233,6 +237,7 @@ fn seen(labels: TreeLabels, mount: &Mount, waiting: Waiting, moved: MoveCounts) 
             of(&counters.refused_descriptors),
             of(&counters.spilled_files),
             of(&counters.spilled_bytes),
+            mount.tree.disk_figures().waited,
         ],
         requests: Operation::ALL.map(|operation| counters.requests.figures(operation)),
         waiting,

@@ -6,10 +6,9 @@ use crate::deferred::Deferred;
 use crate::descriptors;
 use crate::owner::Owner;
 use crate::settings::{Settings, load};
-use crate::tenant::{Tenant, Tenants};
+use crate::tenant::{Shared, Tenant, Tenants};
 use anyhow::{Context, bail};
 use minerva_api::cache::{Answer, Request, ask_within};
-use minerva_cachefs::Descriptors;
 use minerva_config::{FsConfig, FsTenantSettings};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,7 +19,7 @@ pub(crate) struct Reloader {
     pub(crate) path: PathBuf,
     pub(crate) settings: Arc<Settings>,
     pub(crate) tenants: Tenants,
-    pub(crate) descriptors: Arc<Descriptors>,
+    pub(crate) shared: Shared,
     pub(crate) deferred: Arc<Deferred>,
     /// Held by who changes which tenants there are.
     pub(crate) changing: Mutex<()>,
@@ -68,10 +67,10 @@ impl Reloader {
         let served: Vec<String> = tenants.iter().map(|tenant| tenant.name.clone()).collect();
         drop(tenants);
         let new: Vec<_> = config.tenants.iter().filter(|(name, _)| !served.contains(*name)).collect();
-        descriptors::share_among(&self.descriptors, served.len() + new.len(), config.server.threads);
+        descriptors::share_among(&self.shared.descriptors, served.len() + new.len(), config.server.threads);
         let mut started: Vec<Tenant> = Vec::new();
         for (name, settings) in new {
-            match Tenant::start(config, name, settings, &self.descriptors) {
+            match Tenant::start(config, name, settings, &self.shared) {
                 Ok(tenant) => started.push(tenant),
                 Err(error) => {
                     for mut tenant in started {
@@ -79,7 +78,7 @@ impl Reloader {
                         let _ = tenant.unmount();
                         tenant.tidy(config);
                     }
-                    descriptors::share_among(&self.descriptors, served.len(), config.server.threads);
+                    descriptors::share_among(&self.shared.descriptors, served.len(), config.server.threads);
                     return Err(error).with_context(|| format!("{}: tenant `{name}`", settings.place));
                 }
             }
@@ -106,7 +105,7 @@ impl Reloader {
         let left = tenants.len();
         drop(tenants);
         if left < before {
-            descriptors::share_among(&self.descriptors, left, config.server.threads);
+            descriptors::share_among(&self.shared.descriptors, left, config.server.threads);
         }
     }
 }
@@ -155,9 +154,12 @@ fn keep_what_takes_a_restart(running: &FsConfig, config: &mut FsConfig) -> Vec<S
     keep("server.threads", running.server.threads == config.server.threads);
     keep("server.metrics", running.server.metrics == config.server.metrics);
     keep("pools.stable.path", running.stable.path == config.stable.path);
+    keep("pools.stable.scheduler", running.stable.is_scheduled == config.stable.is_scheduled);
+    keep("pools.stable.depth", running.stable.depth == config.stable.depth);
     keep("migration.daemon", running.migration.daemon == config.migration.daemon);
     config.server = running.server.clone();
     config.stable.path.clone_from(&running.stable.path);
+    (config.stable.is_scheduled, config.stable.depth) = (running.stable.is_scheduled, running.stable.depth);
     config.migration.daemon.clone_from(&running.migration.daemon);
     told
 }

@@ -10,9 +10,9 @@ use crate::pool::{self, PoolLock};
 use crate::reload::{self, Reloader};
 use crate::settings::{Settings, load};
 use crate::spiller::Spiller;
-use crate::tenant::{Tenant, Tenants};
+use crate::tenant::{Shared, Tenant, Tenants};
 use anyhow::Context;
-use minerva_cachefs::Descriptors;
+use minerva_cachefs::DiskQueue;
 use minerva_config::FsConfig;
 use sd_notify::NotifyState;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -51,16 +51,19 @@ pub(crate) fn serve(path: &Path) -> anyhow::Result<()> {
     map_large_buffers();
     let signals = listen()?;
     let config = load(path)?;
-    let descriptors = Arc::new(descriptors::share_out(&config));
+    let shared = Shared {
+        descriptors: Arc::new(descriptors::share_out(&config)),
+        queue: config.stable.is_scheduled.then(|| DiskQueue::new(config.stable.depth)),
+    };
     // Memory that this process asks for is not to wait for pages that only it can write. Where that is not allowed, it does without.
     let _ = rustix::process::configure_io_flusher_behavior(true);
     let lock = PoolLock::take(&config)?;
     let scrapes = metrics::listen(&config.server.metrics)?;
-    let tenants = start_all(&config, &descriptors)?;
+    let tenants = start_all(&config, &shared)?;
     let status = format!("{} tenants are served at {}", config.tenants.len(), config.server.mount.display());
     let settings = Arc::new(Settings::new(config));
     let spiller = Spiller::start(Arc::clone(&tenants), Arc::clone(&settings))?;
-    let forgetter = Forgetter::start(Arc::clone(&tenants), Arc::clone(&descriptors))?;
+    let forgetter = Forgetter::start(Arc::clone(&tenants), Arc::clone(&shared.descriptors))?;
     let deferred = Arc::new(Deferred::open(Arc::clone(&settings), Arc::clone(&tenants))?);
     let mover = Mover::start(Arc::clone(&deferred))?;
     if let Some(scrapes) = scrapes {
@@ -70,7 +73,7 @@ pub(crate) fn serve(path: &Path) -> anyhow::Result<()> {
         path: path.to_owned(),
         settings: Arc::clone(&settings),
         tenants: Arc::clone(&tenants),
-        descriptors,
+        shared,
         deferred: Arc::clone(&deferred),
         changing: Mutex::default(),
     });
@@ -139,14 +142,14 @@ fn map_large_buffers() {
 }
 
 /// Mounts all; if one fails, none stays.
-fn start_all(config: &FsConfig, descriptors: &Arc<Descriptors>) -> anyhow::Result<Tenants> {
+fn start_all(config: &FsConfig, shared: &Shared) -> anyhow::Result<Tenants> {
     let (mut started, begun, mut told) = (Vec::new(), Instant::now(), Instant::now());
     for (number, (name, settings)) in config.tenants.iter().enumerate() {
         if begun.elapsed() > TELL_AFTER && told.elapsed() > TELL_AFTER {
             eprintln!("minerva-fs: {number} of {} tenants are mounted", config.tenants.len());
             told = Instant::now();
         }
-        match Tenant::start(config, name, settings, descriptors) {
+        match Tenant::start(config, name, settings, shared) {
             Ok(tenant) => started.push(tenant),
             Err(error) => {
                 for tenant in &mut started {

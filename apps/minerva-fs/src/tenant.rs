@@ -4,7 +4,9 @@ use crate::owner::Owner;
 use crate::{mount_point, pool};
 use anyhow::Context;
 use minerva_api::cache::Pool;
-use minerva_cachefs::{Account, Descriptors, Forgetting, MountOptions, Mounted, SpillArea, Tree, TreeOptions, mount};
+use minerva_cachefs::{
+    Account, Descriptors, DiskFlow, DiskQueue, Forgetting, MountOptions, Mounted, SpillArea, Tree, TreeOptions, mount,
+};
 use minerva_config::{FsConfig, FsTenantSettings};
 use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
@@ -15,6 +17,14 @@ use std::sync::{Arc, RwLock};
 
 /// Everybody who is served.
 pub(crate) type Tenants = Arc<RwLock<Vec<Tenant>>>;
+
+/// What all tenants share.
+#[derive(Clone, Debug)]
+pub(crate) struct Shared {
+    pub(crate) descriptors: Arc<Descriptors>,
+    /// Who uses the pool's disk next; none where nobody says.
+    pub(crate) queue: Option<Arc<DiskQueue>>,
+}
 
 /// A mounted tree.
 #[derive(Debug)]
@@ -31,6 +41,8 @@ pub(crate) struct Tenant {
     pub(crate) owner: Owner,
     pub(crate) temporary: Mount,
     pub(crate) stable: Mount,
+    /// Before the disk of the pool, where it is shared by weight.
+    pub(crate) disk: Option<Arc<DiskFlow>>,
     /// The operator's file does not name it any more: why it is there all the same. Empty where the file names it.
     pub(crate) leaving: String,
 }
@@ -41,12 +53,13 @@ impl Tenant {
         config: &FsConfig,
         name: &str,
         settings: &FsTenantSettings,
-        descriptors: &Arc<Descriptors>,
+        shared: &Shared,
     ) -> anyhow::Result<Self> {
         let owner = Owner::find(settings)?;
         let folder = config.server.mount.join(name);
         make_way(&config.server.mount, 0o711)?;
         make_way(&folder, 0o751)?;
+        let disk = shared.queue.as_ref().map(|queue| queue.flow(settings.weight));
         let stable_account = Arc::new(Account::new(settings.stable_bytes, settings.stable_files));
         let stable = Tree::open(
             &pool::stable_tree(config, name, owner)?,
@@ -57,7 +70,8 @@ impl Tenant {
                 has_passthrough: true,
                 spills_when_full: false,
                 reserve_bytes: config.stable.reserve_bytes,
-                descriptors: Arc::clone(descriptors),
+                descriptors: Arc::clone(&shared.descriptors),
+                disk: disk.clone(),
             },
             None,
         )?;
@@ -69,7 +83,8 @@ impl Tenant {
             TreeOptions {
                 has_passthrough: true,
                 spills_when_full: settings.spills_when_full,
-                descriptors: Arc::clone(descriptors),
+                descriptors: Arc::clone(&shared.descriptors),
+                disk: disk.clone(),
                 ..TreeOptions::default()
             },
             Some(spill),
@@ -79,6 +94,7 @@ impl Tenant {
             owner,
             temporary: Mount::new(temporary, &folder.join("temporary"), config)?,
             stable: Mount::new(stable, &folder.join("stable"), config)?,
+            disk,
             leaving: String::new(),
         };
         tenant.warn();

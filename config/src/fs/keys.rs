@@ -7,6 +7,8 @@ use crate::key::{Key, Kind, show_size, show_text};
 const BYTES_MIN: u64 = 1 << 20;
 const BYTES_MAX: u64 = 1 << 50;
 const FILES_MAX: u64 = 1 << 32;
+/// Who says whose request is next.
+const SCHEDULERS: [&str; 2] = ["sfq", "none"];
 /// What a tenant may choose for a full `temporary`.
 const WHEN_FULL: [&str; 2] = ["refuse", "spill"];
 
@@ -64,6 +66,20 @@ pub(super) const STABLE: &[Key<StablePoolSettings>] = &[
         doc: "A directory on the disk set aside, which nobody else writes.",
         kind: Kind::Text { form: PATH_FORM, set: |p, v| absolute(v).map(|path| p.path = path) },
         show: |p| show_path(&p.path),
+        example: "",
+    },
+    Key {
+        name: "scheduler",
+        doc: "Who uses that disk next, among tenants that read, write and sync beside one another: start-time fair queueing, or nobody says.",
+        kind: Kind::Choice { words: &SCHEDULERS, set: |p, at| p.is_scheduled = at == 0 },
+        show: |p| show_text(SCHEDULERS[usize::from(!p.is_scheduled)]),
+        example: "",
+    },
+    Key {
+        name: "depth",
+        doc: "Requests that are at that disk at once by it.",
+        kind: Kind::Whole { least: 1, most: 256, set: |p, v| p.depth = v as u32 },
+        show: |p| Some(p.depth.to_string()),
         example: "",
     },
     Key {
@@ -133,6 +149,13 @@ pub(super) const TENANT: &[Key<FsTenantSettings>] = &[
         doc: "Files, directories and links on the disk.",
         kind: Kind::Whole { least: 1, most: FILES_MAX, set: |t, v| t.stable_files = v },
         show: |t| Some(t.stable_files.to_string()),
+        example: "",
+    },
+    Key {
+        name: "weight",
+        doc: "Its part of the pool's disk beside other tenants there; 100 is neutral.",
+        kind: Kind::Whole { least: 1, most: 10_000, set: |t, v| t.weight = v as u32 },
+        show: |t| Some(t.weight.to_string()),
         example: "",
     },
     Key {

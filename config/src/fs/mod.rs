@@ -73,11 +73,15 @@ pub struct StablePoolSettings {
     pub path: PathBuf,
     /// What stays free there.
     pub reserve_bytes: u64,
+    /// Tenants share it by their weights.
+    pub is_scheduled: bool,
+    /// Requests that are there at once then.
+    pub depth: u32,
 }
 
 impl Default for StablePoolSettings {
     fn default() -> Self {
-        Self { path: PathBuf::from("/var/lib/minerva/pool"), reserve_bytes: 64 << 20 }
+        Self { path: PathBuf::from("/var/lib/minerva/pool"), reserve_bytes: 64 << 20, is_scheduled: true, depth: 4 }
     }
 }
 
@@ -113,6 +117,8 @@ pub struct FsTenantSettings {
     pub stable_bytes: u64,
     /// Files and directories on the disk.
     pub stable_files: u64,
+    /// Its part of the pool's disk beside others, 1 to 10,000.
+    pub weight: u32,
     /// At the limit of `temporary` closed files make room on the stable pool's disk.
     pub spills_when_full: bool,
 }
@@ -127,6 +133,7 @@ impl Default for FsTenantSettings {
             temporary_files: 100_000,
             stable_bytes: 10 << 30,
             stable_files: 1_000_000,
+            weight: 100,
             spills_when_full: false,
         }
     }

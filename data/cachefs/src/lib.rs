@@ -8,6 +8,7 @@
 //! | `node` | what is known of one file while the kernel knows it? |
 //! | `account` | how much does a tenant use, and may it use more? Pure |
 //! | `descriptors` | how many files may the kernel know of a tenant at once? Pure |
+//! | `disk_queue` | who may use the pool's disk now? |
 //! | `census` | what lies in a directory: the same numbers by a walk |
 //! | `caller` | in whose name is a file made? |
 //! | `spill` | how does a closed file go from memory to the disk? |
@@ -22,6 +23,7 @@ mod account;
 mod caller;
 mod census;
 mod descriptors;
+mod disk_queue;
 mod file_system;
 mod fuse;
 mod node;
@@ -33,6 +35,7 @@ mod tree;
 pub use account::{Account, Usage};
 pub use census::{Census, take_census};
 pub use descriptors::Descriptors;
+pub use disk_queue::{DiskFlow, DiskQueue, QueueFigures};
 pub use file_system::{
     Attributes, Caller, Changes, DirectoryEntry, FileSystem, Moment, NewTime, Opened, Released, Result, Space,
     WriteOrigin,

@@ -54,6 +54,10 @@ pub(crate) struct NodeState {
     pub(crate) unsynced_parent: Option<Arc<Node>>,
     /// Something was written since the last sync.
     pub(crate) is_dirty: bool,
+    /// Bytes that were written and not yet sent on to the pool's disk by us.
+    pub(crate) unwritten: u64,
+    /// What was met when they were, and no program was told yet.
+    pub(crate) failed: Option<Errno>,
     /// Counts what changed, data or attributes, so that who copied it knows whether the copy still is one.
     pub(crate) changes: u64,
     /// What its data have of the process's descriptors while it is open.

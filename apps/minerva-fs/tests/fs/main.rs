@@ -7,6 +7,7 @@ mod deferred;
 mod deferred_places;
 mod descriptors;
 mod differential;
+mod disk_queue;
 mod doctor;
 mod kill;
 mod metrics;

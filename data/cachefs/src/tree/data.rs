@@ -152,7 +152,15 @@ impl Tree {
         let data = handle.node.data().ok_or(Errno::BADF)?;
         let mut read = 0;
         while read < into.len() {
-            match pread(&*data, &mut into[read..], offset + read as u64) {
+            let at = offset + read as u64;
+            let done = match Self::read_from_memory(&data, &mut into[read..], at) {
+                Err(Errno::AGAIN) => {
+                    let _pass = self.before_read(&handle.node, (into.len() - read) as u64);
+                    pread(&*data, &mut into[read..], at)
+                }
+                done => done,
+            };
+            match done {
                 Ok(0) => break,
                 Ok(more) => read += more,
                 Err(Errno::INTR) => (),
@@ -176,6 +184,9 @@ impl Tree {
         let written = write_all(&data, &bytes[..fitting as usize], offset);
         self.settle(node, &mut state, reserved);
         let written = written?;
+        let behind = self.note_written(&mut state, written as u64);
+        drop(state);
+        self.write_behind(node, &data, behind);
         self.counters.bytes_written.fetch_add(written as u64, Ordering::Relaxed);
         Ok(written)
     }
@@ -228,15 +239,22 @@ impl Tree {
 
     /// Data, then the name: a name without its data would be worse than none.
     fn sync_node(&self, node: &Node, if_dirty: bool, data_only: bool) -> Result<()> {
-        let (data, parent) = {
+        let (data, parent, unwritten, failed) = {
             let mut state = node.lock();
             if if_dirty && !state.is_dirty && state.unsynced_parent.is_none() {
                 return Ok(());
             }
             state.is_dirty = false;
-            (node.data(), state.unsynced_parent.take())
+            let unwritten = std::mem::take(&mut state.unwritten);
+            (node.data(), state.unsynced_parent.take(), unwritten, state.failed.take())
         };
         let synced = self.counters.requests.time(Operation::Sync, || {
+            if let Some(error) = failed {
+                return Err(error);
+            }
+            if let Some(data) = &data {
+                self.write_before_sync(data, unwritten)?;
+            }
             match data {
                 Some(data) if data_only => fdatasync(&*data)?,
                 Some(data) => fsync(&*data)?,

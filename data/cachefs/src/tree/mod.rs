@@ -7,6 +7,7 @@ mod knowing;
 mod metadata;
 mod names;
 mod operations;
+mod pacing;
 mod spilling;
 
 pub use deferred::{DEFERRED, MoveRefusal, Moving};
@@ -14,6 +15,7 @@ pub use deferred::{DEFERRED, MoveRefusal, Moving};
 use crate::account::{Account, Usage};
 use crate::census::{Census, walk};
 use crate::descriptors::{Descriptors, Held, Holding};
+use crate::disk_queue::{DiskFlow, QueueFigures};
 use crate::file_system::{Attributes, Result};
 use crate::node::{Node, NodeTable, ROOT, charge};
 use crate::requests::RequestCounters;
@@ -40,6 +42,8 @@ pub struct TreeOptions {
     pub spills_when_full: bool,
     /// Bytes that stay free on the disk below.
     pub reserve_bytes: u64,
+    /// Its tenant before the disk of the pool, for what lies there; without one it asks nobody.
+    pub disk: Option<Arc<DiskFlow>>,
     /// Of which a tree takes one for each file that the kernel knows, and one more for its data once it is open.
     pub descriptors: Arc<Descriptors>,
 }
@@ -209,6 +213,11 @@ impl Tree {
     /// What the census at the start found.
     pub fn found(&self) -> &Census {
         &self.found
+    }
+
+    /// What its tenant met before the disk.
+    pub fn disk_figures(&self) -> QueueFigures {
+        self.options.disk.as_ref().map(|disk| disk.figures()).unwrap_or_default()
     }
 
     /// What was done so far.
