@@ -31,6 +31,8 @@ pub(crate) type OperationKey = (TenantId, RequestId);
 pub(crate) trait Surroundings {
     /// Tenants that use the disk and neither stepped back nor coordinate.
     fn competitors(&self, device: DeviceId) -> u32;
+    /// It is known who uses the disk. After a start that takes a while.
+    fn is_watched(&self, device: DeviceId) -> bool;
     /// Somebody else uses the disk and did not step back.
     fn is_shared(&self, device: DeviceId, tenant: TenantId) -> bool;
     /// Who answers for the tenant's precedence.
@@ -304,8 +306,8 @@ impl Coordination {
         let moment = Moment {
             now,
             next_look: self.next_look(now),
-            slots_free: (self.settings.running_max as usize).saturating_sub(running),
-            contended: around.competitors(device) > self.settings.contention_accepted,
+            places: (self.settings.running_max as usize).saturating_sub(running),
+            contended: !self.has_room(device, around),
         };
         begin_now(moment, &waiting).into_iter().map(|index| keys[index].clone()).collect()
     }
@@ -324,6 +326,11 @@ impl Coordination {
             Some((key.clone(), waiting))
         };
         self.operations.iter().filter(|(_, one)| one.operation.device == device).filter_map(waiting).unzip()
+    }
+
+    /// No more others are on the disk than are no reason to wait.
+    fn has_room(&self, device: DeviceId, around: &impl Surroundings) -> bool {
+        around.is_watched(device) && around.competitors(device) <= self.settings.contention_accepted
     }
 
     /// When waiting operations are looked at again, at the latest: the next slice may come late.
@@ -359,7 +366,7 @@ impl Coordination {
         let device = operation.device;
         let known = self.running_on(device).next().is_some()
             && around.is_measured(&operation)
-            && around.competitors(device) <= self.settings.contention_accepted
+            && self.has_room(device, around)
             && self.settings.running_max == 1;
         if !known {
             return None;

@@ -4,7 +4,7 @@ use crate::bandwidth::Bandwidths;
 use crate::coordination::Surroundings;
 use crate::disk::Present;
 use crate::member::Member;
-use minerva_model::{CoordinationSettings, DeviceId, Nanos, Operation, TenantId};
+use minerva_model::{CoordinationSettings, DeviceId, DeviceSignals, Nanos, Operation, TenantId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -20,6 +20,9 @@ pub(crate) struct Crowd {
     assumed_bytes_per_second: u64,
     raise_percent: u32,
     by_device: BTreeMap<DeviceId, Vec<Neighbour>>,
+    /// Disks of which it is not known yet who uses them, and for how long they are still to be watched.
+    #[serde(default)]
+    unwatched: BTreeMap<DeviceId, Nanos>,
 }
 
 impl Crowd {
@@ -52,6 +55,23 @@ impl Crowd {
 
     pub(crate) fn device_gone(&mut self, device: DeviceId) {
         self.by_device.remove(&device);
+        self.unwatched.remove(&device);
+    }
+
+    /// Nothing is known yet of who uses a disk: until each that is busy there has had the time in which it is served, it may be anybody.
+    pub(crate) fn must_watch(&mut self, device: DeviceId) {
+        self.unwatched.insert(device, UNSERVED_MAX);
+    }
+
+    /// Disks were watched for a slice.
+    pub(crate) fn watched(&mut self, rows: &[DeviceSignals]) {
+        for row in rows.iter().filter(|row| row.elapsed > Nanos::ZERO) {
+            let Some(left) = self.unwatched.get_mut(&row.device) else { continue };
+            *left = Nanos(left.0.saturating_sub(row.elapsed.0));
+            if *left == Nanos::ZERO {
+                self.unwatched.remove(&row.device);
+            }
+        }
     }
 
     /// By disk.
@@ -101,6 +121,10 @@ pub(crate) struct Around<'a> {
 impl Surroundings for Around<'_> {
     fn competitors(&self, device: DeviceId) -> u32 {
         self.crowd.on(device).iter().filter(|one| one.competes && !one.waits).count() as u32
+    }
+
+    fn is_watched(&self, device: DeviceId) -> bool {
+        !self.crowd.unwatched.contains_key(&device)
     }
 
     fn is_shared(&self, device: DeviceId, tenant: TenantId) -> bool {

@@ -188,6 +188,9 @@ impl Participation {
         for one in &declared.operations {
             let key = (tenant, one.request.clone());
             let Self { coordination, crowd, bandwidths, members, .. } = self;
+            if coordination.settings().watch_before_resuming {
+                crowd.must_watch(one.operation.device);
+            }
             let around = Around { crowd, bandwidths, members, history: around };
             coordination.restore(now, key, (one.operation, one.asked_at, one.released), &around);
         }
@@ -220,6 +223,7 @@ impl Participation {
         let mut effects = Vec::new();
         effects.extend(signals.devices.iter().filter_map(|row| self.bandwidths.learn(now, row)).map(Effect::Learnt));
         let mut changed: BTreeSet<TenantId> = BTreeSet::new();
+        self.crowd.watched(&signals.devices);
         if !self.is_quiet() {
             self.take_crowd(now, present);
             self.note_lags(signals, history);

@@ -148,6 +148,10 @@ pub struct CoordinationSettings {
     /// that do not say were made without that.
     #[serde(default)]
     pub spare_silent: bool,
+    /// An operation that was remembered waits until its disk has been watched for a while: right after a start nobody is known to use
+    /// it. Recordings that do not say were made without that.
+    #[serde(default)]
+    pub watch_before_resuming: bool,
     /// An account's operations go ahead of others for no longer than this within `precedence_window` (docs/adr/0006).
     #[serde(alias = "turn_max")]
     pub precedence_max: Nanos,
@@ -171,6 +175,7 @@ impl Default for CoordinationSettings {
             hold_max: Nanos::from_secs(30),
             raise_percent: 400,
             spare_silent: true,
+            watch_before_resuming: true,
             // Two gigabytes from a 7200 rpm disk; and a tenth of the time in the long run.
             precedence_max: Nanos::from_secs(60),
             precedence_window: Nanos::from_secs(600),

@@ -3,7 +3,8 @@
 use crate::{DISK, ask, config, device, drain, engine, sample, sampled, seen};
 use minerva_engine::Engine;
 use minerva_model::{
-    AccessKind, DeviceId, Effect, Event, Level, LevelClaims, Mode, Nanos, OperationRequest, RefusalKind, Refused,
+    AccessKind, CoordinationSettings, Deadline, Declaration, DeclaredOperation, DeviceId, Effect, EngineConfig, Event,
+    Level, LevelClaims, Mode, Nanos, Operation, OperationRequest, Recalled, RefusalKind, Refused, RequestId,
     ScheduledClaim, SetClaim, TenantHistory, TenantId, UsageAverage, Wish,
 };
 
@@ -85,4 +86,47 @@ fn an_operation_without_a_disk_is_for_the_one_that_the_tenant_uses() {
     }
     drain(&mut two);
     assert_eq!(asked(&mut two, "c"), Ok(Some(DISK)));
+}
+
+/// An engine that begins, and recalls an operation that waits for the disk; in which of the slices that follow it is told to begin, if
+/// tenants 2 and 3 have read so many megabytes by then.
+fn begins_in(coordination: CoordinationSettings, slice: Nanos, read: &[[u64; 2]]) -> Option<usize> {
+    let mut engine = Engine::new();
+    let mut config = EngineConfig { mode: Mode::Enforce, coordination, ..EngineConfig::default() };
+    config.observe.slice = slice;
+    engine.handle(Nanos::SECOND, Event::Configured(Box::new(config)));
+    engine.handle(Nanos::SECOND, Event::DeviceSeen(device(DISK, true)));
+    (1..4).for_each(|number| engine.handle(Nanos::SECOND, seen(number, Vec::new())));
+    let deadline = Some(Deadline::StartBefore(Nanos::from_secs(60)));
+    let operation = Operation { device: DISK, access: AccessKind::default(), bytes: 1 << 20, deadline };
+    let waits =
+        DeclaredOperation { request: RequestId("w".to_owned()), operation, asked_at: Nanos::ZERO, released: false };
+    let declaration = Declaration { operations: vec![waits], ..Declaration::default() };
+    let (lots, purchases) = (Vec::new(), Vec::new());
+    let recalled = Recalled { tenant: TenantId(1), lots, purchases, declaration: Some(declaration) };
+    engine.handle(Nanos::SECOND, Event::Recalled(Box::new(recalled)));
+    engine.handle(Nanos::SECOND, sampled(&[0, 0, 0]));
+    let begins = |effect: Effect| matches!(effect, Effect::Ready { .. });
+    (1..).zip(read).find_map(|(number, [second, third])| {
+        engine.handle(Nanos(Nanos::SECOND.0 + number as u64 * slice.0), sampled(&[0, *second, *third]));
+        drain(&mut engine).into_iter().any(begins).then_some(number)
+    })
+}
+
+#[test]
+fn an_operation_that_is_resumed_waits_until_it_is_known_who_uses_the_disk() {
+    let settings = CoordinationSettings { contention_accepted: 0, ..CoordinationSettings::default() };
+    let tenth = Nanos::from_millis(100);
+    // One of two that are busy is served only in the third tenth of a second.
+    let late = [[0, 0], [0, 0], [9, 0], [18, 0], [27, 0], [36, 0], [45, 0], [54, 0]];
+    assert_eq!(begins_in(settings, tenth, &late), None);
+    let older = CoordinationSettings { watch_before_resuming: false, ..settings };
+    assert_eq!(begins_in(older, tenth, &late), Some(1), "recordings made before replay as they were");
+    // Nobody comes; and a slice of a second tells enough.
+    assert_eq!(begins_in(settings, tenth, &[[0, 0]; 9]), Some(5));
+    assert_eq!(begins_in(settings, Nanos::SECOND, &[[0, 0]; 9]), Some(1));
+    assert_eq!(begins_in(settings, Nanos::SECOND, &[[9, 9], [18, 18], [18, 18], [18, 18]]), Some(3));
+    // Busy throughout: it begins in time all the same.
+    let busy: Vec<[u64; 2]> = (1..80).map(|second| [9 * second, 0]).collect();
+    assert_eq!(begins_in(settings, Nanos::SECOND, &busy), Some(58));
 }
