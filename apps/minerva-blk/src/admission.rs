@@ -33,7 +33,8 @@ pub(crate) fn model(name: Option<&str>, is_rotational: bool) -> anyhow::Result<P
     Profile::parse(&text).with_context(|| format!("failed to use the disk model {name}"))
 }
 
-/// Takes the contracts of all VM disks on a disk, or says why not. `device` is what people call it.
+/// Takes the contracts of all VM disks on a disk, or says why not, naming the last of those that are not taken by force. `device` is
+/// what people call it.
 pub(crate) fn judge(
     device: &str,
     scheduler: SchedulerName,
@@ -45,7 +46,7 @@ pub(crate) fn judge(
         return Ok(());
     }
     let sentence = admission.sentence(|contract| names[contract].to_owned());
-    let held = disks.iter().find(|disk| disk.terms.rate_bytes_per_second.is_some() && !disk.terms.force);
+    let held = disks.iter().rfind(|disk| disk.terms.rate_bytes_per_second.is_some() && !disk.terms.force);
     let Some(held) = held else {
         eprintln!("minerva-blk: the contracts on {device} are accepted by force, as a {}: {sentence}", profile.name);
         return Ok(());

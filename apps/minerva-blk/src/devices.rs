@@ -2,7 +2,7 @@
 
 use crate::admission;
 use crate::physical::HostDisk;
-use minerva_blk::PhysicalDisk;
+use minerva_blk::{PhysicalDisk, TransferKind};
 use minerva_blocksched::BuildOptions;
 use minerva_config::{BlkDeviceSettings, DEVICE_OTHER};
 use minerva_model::{DeviceId, DiskSettings, ServedDevice};
@@ -62,7 +62,8 @@ impl Devices {
                 tag_depth: settings.tag_depth,
                 ..BuildOptions::for_disk(is_rotational, settings.depth)
             },
-            is_pool_wanted: false,
+            transfer: TransferKind::Uring,
+            poll_max: settings.poll,
             request_log,
         };
         self.devices.push(Device { physical, number: host.number, model });

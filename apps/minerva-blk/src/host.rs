@@ -7,8 +7,8 @@ use crate::privileges::Identity;
 use anyhow::{Context, bail};
 use minerva_blk::{Image, ImageOptions, Listening, Server};
 use minerva_model::{
-    ControlRequest, DiskChange, DiskFigures, DiskReport, DiskSettings, IoCounters, ServerAnswer, ServerReport,
-    ServerRequest, WaitCounters, is_served_name,
+    ControlRequest, DiskChange, DiskFigures, DiskReport, DiskSettings, IoCounters, RefusedDisk, ServerAnswer,
+    ServerReport, ServerRequest, WaitCounters, is_served_name,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -67,6 +67,8 @@ pub(crate) struct Host {
     began: minerva_model::Nanos,
     devices: Devices,
     disks: BTreeMap<String, Hosted>,
+    /// Disks of the operator's file that are not served.
+    refused: Vec<RefusedDisk>,
     server: Server,
 }
 
@@ -75,27 +77,30 @@ pub(crate) struct ListeningHost {
     about: About,
     devices: Devices,
     disks: BTreeMap<String, Hosted>,
+    refused: Vec<RefusedDisk>,
     server: Listening,
 }
 
 impl ListeningHost {
-    pub(crate) fn new(plan: Plan, about: About) -> anyhow::Result<Self> {
-        let Plan { devices, disks } = plan;
+    /// Of a plan, and for each of its disks the socket at which its front end is listened for.
+    pub(crate) fn new(plan: Plan, listeners: Vec<UnixListener>, about: About) -> anyhow::Result<Self> {
+        let Plan { devices, disks, refused } = plan;
         let (planned, disks): (BTreeMap<_, _>, Vec<_>) = disks
             .into_iter()
-            .map(|Planned { settings, disk }| {
+            .map(|Planned { settings, disk, .. }| {
                 let hosted = Hosted { settings, physical: disk.physical, share: NEUTRAL };
                 ((disk.name.clone(), hosted), disk)
             })
             .unzip();
         let physical: Vec<_> = devices.devices.iter().map(|device| device.physical.clone()).collect();
-        let server = Listening::at(&physical, disks).context("failed to start")?;
-        Ok(Self { about, devices, disks: planned, server })
+        let waiting = disks.into_iter().zip(listeners).collect();
+        let server = Listening::with(&physical, waiting).context("failed to start")?;
+        Ok(Self { about, devices, disks: planned, refused, server })
     }
 
     pub(crate) fn serve(self) -> anyhow::Result<Host> {
         let server = self.server.serve().context("failed to start")?;
-        Ok(Host::new(self.about, self.devices, self.disks, server))
+        Ok(Host { refused: self.refused, ..Host::new(self.about, self.devices, self.disks, server) })
     }
 }
 
@@ -107,7 +112,7 @@ impl Host {
     pub(crate) fn new(about: About, devices: Devices, disks: BTreeMap<String, Hosted>, server: Server) -> Self {
         let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
         let began = minerva_model::Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64);
-        Self { about, began, devices, disks, server }
+        Self { about, began, devices, disks, refused: Vec::new(), server }
     }
 
     /// All that is served, for the next server: each disk, its image and its socket.
@@ -184,6 +189,7 @@ impl Host {
             socket_group: self.about.socket_group,
             devices: self.devices.devices.iter().map(crate::devices::Device::told).collect(),
             disks: self.disks.keys().filter_map(|name| self.report(name)).collect(),
+            refused: self.refused.clone(),
         }
     }
 
@@ -237,6 +243,8 @@ impl Host {
             self.server.add_physical(&self.devices.devices[physical].physical)?;
         }
         self.server.add(planned.disk, Some(UnixListener::from(listener)))?;
+        // Its operator has mended what was wrong.
+        self.refused.retain(|refused| refused.name != name);
         self.disks.insert(name, Hosted { settings: planned.settings, physical, share: NEUTRAL });
         Ok(())
     }

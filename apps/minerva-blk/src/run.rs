@@ -9,7 +9,7 @@ use crate::host::{About, Host, ListeningHost};
 use crate::plan;
 use crate::privileges::Identity;
 use crate::suspended::Suspended;
-use anyhow::Context;
+use anyhow::{Context, bail};
 use minerva_config::{BlkConfig, load_blk};
 use sd_notify::NotifyState;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -24,14 +24,17 @@ const SOCKET_MASK: u32 = 0o117;
 pub(crate) fn check(path: &Path) -> anyhow::Result<()> {
     let config = load(path)?;
     Identity::find(&config.server)?;
-    let plan = plan::open(&config, None)?;
+    let plan = plan::open(&config, None);
     for plan::Planned { disk, .. } in &plan.disks {
         let (geometry, physical) = (disk.image.geometry(), &plan.devices.devices[disk.physical].physical);
         let bytes = geometry.sectors * minerva_blk::request::SECTOR_BYTES;
         println!("{}: {bytes} bytes on {}, ordered by {}", disk.name, physical.name, physical.scheduler);
     }
     println!("{}: {} disks can be served", path.display(), plan.disks.len());
-    Ok(())
+    match plan.refused.len() {
+        0 => Ok(()),
+        count => bail!("{count} of {} disks cannot be served", config.disks.len()),
+    }
 }
 
 fn load(path: &Path) -> anyhow::Result<BlkConfig> {
@@ -47,20 +50,25 @@ pub(crate) fn serve(path: &Path, request_logs: Option<&Path>) -> anyhow::Result<
     let mut signals = begin()?;
     let config = load(path)?;
     let identity = Identity::find(&config.server)?;
-    let plan = plan::open(&config, request_logs)?;
-    let sockets: Vec<PathBuf> = plan.disks.iter().map(|planned| planned.disk.socket.clone()).collect();
+    let mut plan = plan::open(&config, request_logs);
+    plan.has_disks()?;
     let control = Control::open(&config.server.control, &identity)?;
-    for folder in sockets.iter().filter_map(|socket| socket.parent()) {
-        std::fs::create_dir_all(folder).with_context(|| format!("failed to make {}", folder.display()))?;
-    }
+    plan.check_each(plan::make_folder);
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(SOCKET_MASK));
-    let listening = ListeningHost::new(plan, About::of(path, &identity))?;
+    let listeners = plan.listen();
+    plan.has_disks()?;
+    let sockets: Vec<PathBuf> = plan.disks.iter().map(|planned| planned.disk.socket.clone()).collect();
+    let status = match plan.refused.len() {
+        0 => format!("{} disks are served", sockets.len()),
+        refused => format!("{} disks are served, {refused} are refused", sockets.len()),
+    };
+    let listening = ListeningHost::new(plan, listeners, About::of(path, &identity))?;
     identity.own(&sockets)?;
     identity.become_user()?;
     let host = Arc::new(Mutex::new(Some(listening.serve()?)));
     control.start(Arc::clone(&host))?;
     confinement::confine()?;
-    serve_until_told(&host, &format!("{} disks are served", sockets.len()), &mut signals);
+    serve_until_told(&host, &status, &mut signals);
     Ok(())
 }
 

@@ -81,6 +81,14 @@ pub(super) const DEVICE: &[Key<BlkDeviceSettings>] = &[
         example: "1",
     },
     Key {
+        name: "poll",
+        doc: "How long its thread looks for more before it sleeps, at most, where that has been worth it lately; \"0s\" for never. Idle\n\
+              # guests cost no processor either way.",
+        kind: Kind::Duration { least: Nanos(0), most: Nanos::from_millis(1), set: |d, v| d.poll = v },
+        show: |d| show_duration(d.poll),
+        example: "",
+    },
+    Key {
         name: "rotational",
         doc: "Whether it seeks; unset: as the kernel says.",
         kind: Kind::Flag { set: |d, v| d.rotational = Some(v) },

@@ -61,6 +61,8 @@ pub struct BlkDeviceSettings {
     pub depth: u32,
     /// Requests that `tag` has at the disk at once; none for its own choice.
     pub tag_depth: Option<u32>,
+    /// How long its thread looks for more before it sleeps, at most.
+    pub poll: Nanos,
     /// Whether it seeks; none for what the kernel says.
     pub rotational: Option<bool>,
     /// As what contracts are judged: a built-in model or the path of one; none for the built-in one of its kind.
@@ -69,7 +71,8 @@ pub struct BlkDeviceSettings {
 
 impl Default for BlkDeviceSettings {
     fn default() -> Self {
-        Self { scheduler: SchedulerName::Bfq, depth: 32, tag_depth: None, rotational: None, model: None }
+        let poll = Nanos::from_micros(32);
+        Self { scheduler: SchedulerName::Bfq, depth: 32, tag_depth: None, poll, rotational: None, model: None }
     }
 }
 

@@ -88,8 +88,8 @@ pub use sample::{
 pub use served::{SERVED_NAME_BYTES_MAX, ServedDisk, ServedDisks, ServerAnswer, ServerRequest, is_served_name};
 pub use served_figures::{ContractFigures, DiskFigures, RecentFigures, TAGS_TOLD_MAX, TagFigures, TookFigures};
 pub use served_report::{
-    CONTROL_BYTES_MAX, CONTROL_VERSION, ControlRequest, DiskChange, DiskReport, DiskSettings, DiskTerms, ServedDevice,
-    ServerReport,
+    CONTROL_BYTES_MAX, CONTROL_VERSION, ControlRequest, DiskChange, DiskReport, DiskSettings, DiskTerms, RefusedDisk,
+    ServedDevice, ServerReport,
 };
 pub use settings::{
     ActuationSettings, CountedUse, DeviceSettings, EngineConfig, FennelSettings, GroupScale, MakespanSettings, Mode,

@@ -160,6 +160,18 @@ pub struct ServerReport {
     pub devices: Vec<ServedDevice>,
     /// In the order of their names.
     pub disks: Vec<DiskReport>,
+    /// Disks of the operator's file that could not be served when the server began.
+    #[serde(default)]
+    pub refused: Vec<RefusedDisk>,
+}
+
+/// A disk that is not served.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefusedDisk {
+    /// Its name.
+    pub name: String,
+    /// Why not, and what to do.
+    pub why: String,
 }
 
 /// A disk of this host on which disks of guests lie.

@@ -192,7 +192,8 @@ pub(crate) mod tests {
     pub(crate) fn server(began: Nanos) -> ServerReport {
         let (program, config) = (String::new(), String::new());
         let (devices, disks) = (Vec::new(), Vec::new());
-        ServerReport { program, process: 7, began, config, user: 0, socket_group: None, devices, disks }
+        let refused = Vec::new();
+        ServerReport { program, process: 7, began, config, user: 0, socket_group: None, devices, disks, refused }
     }
 
     /// What guest and server have in a sample in which the kernel counted so much for the server.

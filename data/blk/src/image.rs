@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long a lock is waited for: a process that was killed holds its locks until its last request has come back from the
+/// How long locks are waited for: a process that was killed holds its locks until its last request has come back from the
 /// disk, and until then nobody else may write.
-const LOCK_PATIENCE: Duration = Duration::from_secs(10);
+pub const LOCK_PATIENCE: Duration = Duration::from_secs(10);
 const LOCK_STEP: Duration = Duration::from_millis(20);
 /// A guest's blocks are no larger: its file system could not be mounted.
 const BLOCK_BYTES_MAX: u32 = 4096;
@@ -49,10 +49,21 @@ pub struct Image {
 }
 
 impl Image {
-    /// Opens and locks it.
+    /// Opens and locks it, waiting for another process's lock as long as a killed server may need.
     pub fn open(path: &Path, options: ImageOptions) -> Result<Self, ImageError> {
+        Self::open_until(path, options, Instant::now() + LOCK_PATIENCE)
+    }
+
+    /// The same, for one of many images that wait together: until then at most.
+    pub fn open_until(path: &Path, options: ImageOptions, deadline: Instant) -> Result<Self, ImageError> {
         let failed = |source| ImageError::Open { path: path.to_owned(), source };
-        let kind = std::fs::metadata(path).map_err(failed)?.file_type();
+        let kind = match std::fs::metadata(path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                let remedy = "make it (`truncate --size=20G IMAGE`), or name the image or block device that there is";
+                return Err(refused(path, "there is no such file".to_owned(), remedy));
+            }
+            metadata => metadata.map_err(failed)?.file_type(),
+        };
         judge_kind(kind, path)?;
         let mut flags = OFlags::NONBLOCK;
         if options.is_direct {
@@ -75,11 +86,15 @@ impl Image {
             }
             _ => failed(source),
         })?;
-        Self::of(file, path, options)
+        Self::locked(file, path, options, deadline)
     }
 
     /// Locks one that somebody else opened, as `options` say, and who is no longer root cannot; `path` is for people only.
-    pub fn of(mut file: File, path: &Path, options: ImageOptions) -> Result<Self, ImageError> {
+    pub fn of(file: File, path: &Path, options: ImageOptions) -> Result<Self, ImageError> {
+        Self::locked(file, path, options, Instant::now() + LOCK_PATIENCE)
+    }
+
+    fn locked(mut file: File, path: &Path, options: ImageOptions, deadline: Instant) -> Result<Self, ImageError> {
         let failed = |source| ImageError::Open { path: path.to_owned(), source };
         let metadata = file.metadata().map_err(failed)?;
         let kind = metadata.file_type();
@@ -90,7 +105,7 @@ impl Image {
             let why = "not opened as `read_only` and `direct` say".to_owned();
             return Err(refused(path, why, "open it with `minerva-ctl disk add`, which does both"));
         }
-        lock(&file, path, options.is_read_only)?;
+        lock(&file, path, options.is_read_only, deadline)?;
         let length = file.seek(SeekFrom::End(0)).map_err(failed)?;
         if length == 0 || !length.is_multiple_of(SECTOR_BYTES) {
             let remedy = "make it a multiple of 512 bytes: `truncate --size=%4096 IMAGE`";
@@ -168,7 +183,7 @@ impl AsFd for Image {
 
 /// A lock of the open file description, over the whole image: it ends when the last reference to the description does, those
 /// of requests in the kernel included.
-fn lock(file: &File, path: &Path, is_read_only: bool) -> Result<(), ImageError> {
+fn lock(file: &File, path: &Path, is_read_only: bool, deadline: Instant) -> Result<(), ImageError> {
     use nix::fcntl::{FcntlArg, fcntl};
     let kind = if is_read_only { libc::F_RDLCK } else { libc::F_WRLCK };
     let whole = libc::flock {
@@ -178,11 +193,10 @@ fn lock(file: &File, path: &Path, is_read_only: bool) -> Result<(), ImageError> 
         l_len: 0,
         l_pid: 0,
     };
-    let begun = Instant::now();
     loop {
         match fcntl(file, FcntlArg::F_OFD_SETLK(&whole)) {
             Ok(_) => return Ok(()),
-            Err(nix::errno::Errno::EAGAIN | nix::errno::Errno::EACCES) if begun.elapsed() < LOCK_PATIENCE => {
+            Err(nix::errno::Errno::EAGAIN | nix::errno::Errno::EACCES) if Instant::now() < deadline => {
                 std::thread::sleep(LOCK_STEP);
             }
             Err(nix::errno::Errno::EAGAIN | nix::errno::Errno::EACCES) => {
@@ -240,7 +254,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("disk");
         let refusal = |path: &std::path::Path| Image::open(path, OPTIONS).expect_err("refused").to_string();
-        assert!(refusal(&path).contains("open the image"), "{}", refusal(&path));
+        assert!(refusal(&path).contains("there is no such file; make it"), "{}", refusal(&path));
         assert!(refusal(folder.path()).contains("neither a file nor a block device"));
         let mut file = File::create(&path).unwrap();
         assert!(refusal(&path).contains("0 bytes long"));

@@ -37,9 +37,10 @@ mod transfer;
 mod worker;
 
 pub use error::{HangUp, ImageError, ServerError};
-pub use image::{Image, ImageOptions};
+pub use image::{Image, ImageOptions, LOCK_PATIENCE};
 pub use measure::ContractTerms;
 pub use server::{
     FrontEndState, Listening, PhysicalDisk, Resumption, Server, SuspendedDisk, TellHangUp, VmDisk, listen,
 };
+pub use transfer::TransferKind;
 pub use worker::{DiskCounters, DiskMeasures, VmTerms};

@@ -131,7 +131,7 @@ impl Ring {
         self.queue.next_avail()
     }
 
-    /// Takes the next chain, if the guest made one available. Where there is none the guest is asked to kick for the next.
+    /// Takes the next chain, if the guest made one available.
     pub(crate) fn take(&mut self, chain: &mut Chain) -> Option<Taken> {
         let head = self.next_head()?;
         let slot = self.taken.get_mut(usize::from(head));
@@ -157,24 +157,35 @@ impl Ring {
         if let Some(head) = self.again.pop_front() {
             return Some(head);
         }
-        loop {
-            let memory = &*self.memory;
-            let has_more = match self.queue.iter(memory).map(|mut chains| chains.next().map(|chain| chain.head_index()))
-            {
-                Ok(Some(head)) => return Some(head),
-                Ok(None) => self.queue.enable_notification(memory),
-                Err(error) => Err(error),
-            };
-            match has_more {
-                Ok(false) => return None,
-                // More came in between: once more, unless it cannot be read, which would be tried for ever.
-                Ok(true) if self.can_read_next() => {}
-                _ => {
-                    self.is_broken = true;
-                    return None;
-                }
-            }
+        let head = self.queue.iter(&*self.memory).map(|mut chains| chains.next().map(|chain| chain.head_index()));
+        // What cannot be read would be tried for ever.
+        self.is_broken |= match head {
+            Ok(head) => head.is_none() && self.has_more() && !self.can_read_next(),
+            Err(_) => true,
+        };
+        head.ok().flatten()
+    }
+
+    /// Whether there is something to take, as far as one look at the guest's memory tells.
+    pub(crate) fn has_more(&self) -> bool {
+        let index = || self.queue.avail_idx(&*self.memory, Ordering::Relaxed);
+        !self.is_broken && (!self.again.is_empty() || index().is_ok_and(|index| index.0 != self.queue.next_avail()))
+    }
+
+    /// What the guest makes available is looked for without a kick, until [`Ring::ask_for_kick`].
+    pub(crate) fn forgo_kicks(&mut self) {
+        // With indices of events nothing is written: a guest kicks once for each index that it is told.
+        self.is_broken |= self.queue.disable_notification(&*self.memory).is_err();
+    }
+
+    /// Asks the guest to kick for what it makes available next; whether it made something available meanwhile.
+    pub(crate) fn ask_for_kick(&mut self) -> bool {
+        if self.is_broken {
+            return false;
         }
+        let has_more = self.queue.enable_notification(&*self.memory);
+        self.is_broken |= has_more.is_err();
+        has_more.unwrap_or(false) || !self.again.is_empty()
     }
 
     fn can_read_next(&self) -> bool {
@@ -183,8 +194,8 @@ impl Ring {
         address.is_some_and(|address| self.memory.load::<u16>(address, Ordering::Relaxed).is_ok())
     }
 
-    /// Publishes that a chain was served, and that `written` bytes of it were written.
-    pub(crate) fn publish(&mut self, head: u16, written: u32) {
+    /// Publishes that a chain was served, and that `written` bytes of it were written; whether it is the first since the guest was told.
+    pub(crate) fn publish(&mut self, head: u16, written: u32) -> bool {
         if let Some(slot) = self.taken.get_mut(usize::from(head)) {
             *slot = false;
         }
@@ -192,6 +203,7 @@ impl Ring {
         if let Some(inflight) = &mut self.inflight {
             inflight.will_publish(head);
         }
+        let was_told = !self.has_published;
         match self.queue.add_used(&*self.memory, head, written) {
             Ok(()) => self.has_published = true,
             Err(_) => self.is_broken = true,
@@ -199,6 +211,7 @@ impl Ring {
         if let Some(inflight) = &mut self.inflight {
             inflight.published(head, self.queue.next_used());
         }
+        was_told && self.has_published
     }
 
     /// Takes back what was taken and not begun at the disk, in a ring that nobody serves any more: the inflight region still says

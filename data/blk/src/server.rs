@@ -11,9 +11,11 @@ pub use hand_over::{FrontEndState, Resumption, SuspendedDisk};
 use crate::error::ServerError;
 use crate::image::Image;
 use crate::session::{Attachment, RestoredConnection, SuspendedConnection};
+use crate::transfer::TransferKind;
 use crate::worker::{self, Command, DiskCounters, NewDisk, QUEUES_MAX, VmTerms, WorkerHandle, WorkerOptions};
 use front_end::Shared;
 use minerva_blocksched::{BuildOptions, SchedulerName};
+use minerva_model::Nanos;
 use std::fs::File;
 use std::io;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -30,8 +32,10 @@ pub struct PhysicalDisk {
     pub scheduler: SchedulerName,
     /// What the scheduler is built for.
     pub build: BuildOptions,
-    /// Threads and `preadv2` where the kernel would have io_uring too.
-    pub is_pool_wanted: bool,
+    /// By what bytes get there and back.
+    pub transfer: TransferKind,
+    /// How long its thread looks for more before it sleeps, at most; 0 for not at all.
+    pub poll_max: Nanos,
     /// Where each request that is done gets a line, with what it asked for and when; none as a rule.
     pub request_log: Option<PathBuf>,
 }
@@ -78,12 +82,10 @@ pub struct Listening {
 }
 
 impl Listening {
-    /// Listens at every socket.
-    pub fn at(physical: &[PhysicalDisk], disks: Vec<VmDisk>) -> Result<Self, ServerError> {
-        // First all that can fail for what the operator did.
-        let listeners = disks.iter().map(|disk| listen(&disk.socket)).collect::<Result<Vec<_>, _>>()?;
+    /// Of disks with the sockets at which they are listened for.
+    pub fn with(physical: &[PhysicalDisk], waiting: Vec<(VmDisk, UnixListener)>) -> Result<Self, ServerError> {
         let workers = physical.iter().map(start_worker).collect::<Result<Vec<_>, _>>()?;
-        Ok(Self { server: Server { workers, disks: Vec::new() }, waiting: disks.into_iter().zip(listeners).collect() })
+        Ok(Self { server: Server { workers, disks: Vec::new() }, waiting })
     }
 
     /// Serves whoever connects.
@@ -99,7 +101,9 @@ impl Listening {
 impl Server {
     /// Listens at every socket, and serves whoever connects, one front end a disk at a time.
     pub fn start(physical: &[PhysicalDisk], disks: Vec<VmDisk>) -> Result<Self, ServerError> {
-        Listening::at(physical, disks)?.serve()
+        // First all that can fail for what the operator did.
+        let listeners = disks.iter().map(|disk| listen(&disk.socket)).collect::<Result<Vec<_>, _>>()?;
+        Listening::with(physical, disks.into_iter().zip(listeners).collect())?.serve()
     }
 
     fn serve(&mut self, disk: VmDisk, listener: UnixListener) -> Result<(), ServerError> {
@@ -168,8 +172,8 @@ impl Server {
 }
 
 fn start_worker(disk: &PhysicalDisk) -> Result<(WorkerHandle, JoinHandle<()>), ServerError> {
-    let PhysicalDisk { name, scheduler, build, is_pool_wanted, request_log } = disk;
-    let options = WorkerOptions { scheduler: *scheduler, disk: *build, is_pool_wanted: *is_pool_wanted };
+    let PhysicalDisk { name, scheduler, build, transfer, poll_max, request_log } = disk;
+    let options = WorkerOptions { scheduler: *scheduler, disk: *build, transfer: *transfer, poll_max: *poll_max };
     let log = request_log.as_deref().map(File::create).transpose();
     worker::start(name, options, log.map_err(ServerError::system("make the log of requests"))?)
 }

@@ -6,6 +6,7 @@
 mod common;
 
 use common::{Bench, IMAGE_BYTES, disk};
+use minerva_blk::TransferKind;
 use minerva_blocksched::SchedulerName;
 use minerva_vhost_client::{Client, ClientOptions, ClientRing, Request, kind};
 use proptest::prelude::*;
@@ -35,7 +36,7 @@ fn neighbours() -> (Bench, Client) {
     let folder = Bench::folder();
     let disks: Vec<_> = (0..2).map(|number| disk(&folder.path().join(format!("disk{number}")))).collect();
     std::fs::write(&disks[1].image, vec![0x5A; IMAGE_BYTES as usize]).unwrap();
-    let bench = Bench::start(folder, SchedulerName::Noop, 8, false, disks);
+    let bench = Bench::start(folder, SchedulerName::Noop, 8, TransferKind::Uring, disks);
     let honest = Client::connect(&bench.socket(1), ClientOptions::default());
     (bench, honest)
 }

@@ -5,8 +5,8 @@
 mod common;
 
 use common::{Bench, TestDisk, disk};
-use minerva_blk::ContractTerms;
 use minerva_blk::tag::Priority;
+use minerva_blk::{ContractTerms, TransferKind};
 use minerva_blocksched::SchedulerName;
 use minerva_model::{DiskFigures, Nanos};
 use minerva_vhost_client::{Client, ClientOptions, Request, kind};
@@ -76,7 +76,7 @@ fn priorities_times_and_contracts_are_told_and_no_request_allocates() {
         TestDisk { contract: promised(1 << 40, Nanos::from_secs(3600)), ..zero },
         TestDisk { contract: promised(1 << 40, Nanos(1)), ..one },
     ];
-    let bench = Bench::start(folder, SchedulerName::Tag, 8, false, disks);
+    let bench = Bench::start(folder, SchedulerName::Tag, 8, TransferKind::Uring, disks);
     let mut clients = [0, 1].map(|number| Client::connect(&bench.socket(number), ClientOptions::default()));
     clients.iter_mut().for_each(|client| read(client, 300));
     let worker = std::fs::read_dir("/proc/self/task").unwrap().find_map(|task| {

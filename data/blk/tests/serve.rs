@@ -5,7 +5,7 @@
 mod common;
 
 use common::{Bench, IMAGE_BYTES, disk};
-use minerva_blk::ImageOptions;
+use minerva_blk::{ImageOptions, TransferKind};
 use minerva_blocksched::SchedulerName;
 use minerva_vhost_client::{Client, ClientOptions, Request, kind};
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -50,17 +50,17 @@ fn read(client: &mut Client, queue: usize, request: Request) -> Vec<u8> {
 /// Every way in which data can lie, by both ways to the disk.
 #[test]
 fn what_is_written_is_in_the_image_and_is_read_back() {
-    for (is_pool_wanted, is_direct, is_indirect, has_event_index) in [
-        (false, true, true, true),
-        (false, true, false, false),
-        (false, false, true, true),
-        (true, true, true, true),
-        (true, false, false, true),
+    for (transfer, is_direct, is_indirect, has_event_index) in [
+        (TransferKind::Uring, true, true, true),
+        (TransferKind::Uring, true, false, false),
+        (TransferKind::Uring, false, true, true),
+        (TransferKind::Threads, true, true, true),
+        (TransferKind::Threads, false, false, true),
     ] {
         let folder = Bench::folder();
         let mut disk = disk(&folder.path().join("disk0"));
         disk.options.is_direct &= is_direct;
-        let bench = Bench::start(folder, SchedulerName::Noop, 32, is_pool_wanted, vec![disk]);
+        let bench = Bench::start(folder, SchedulerName::Noop, 32, transfer, vec![disk]);
         let options = ClientOptions { is_indirect, has_event_index, ..ClientOptions::default() };
         let mut client = Client::connect(&bench.socket(0), options);
         let file = std::fs::File::open(bench.image()).unwrap();
@@ -169,7 +169,7 @@ fn a_disk_that_is_only_read_is_never_written() {
     let mut disk = disk(&folder.path().join("disk0"));
     std::fs::write(&disk.image, pattern(9, IMAGE_BYTES as usize)).unwrap();
     disk.options = ImageOptions { is_read_only: true, ..disk.options };
-    let bench = Bench::start(folder, SchedulerName::Noop, 8, false, vec![disk]);
+    let bench = Bench::start(folder, SchedulerName::Noop, 8, TransferKind::Uring, vec![disk]);
     let mut client = Client::connect(&bench.socket(0), ClientOptions::default());
     for kind in [kind::OUT, kind::DISCARD, kind::WRITE_ZEROES] {
         assert_eq!(client.rings[0].ask(&Request::new(kind, 0, 16)).status, 1, "{kind}");
@@ -182,7 +182,7 @@ fn a_disk_that_is_only_read_is_never_written() {
 fn an_image_that_became_shorter_fails_its_own_reads_and_no_other_disk() {
     let folder = Bench::folder();
     let disks = (0..2).map(|number| disk(&folder.path().join(format!("disk{number}")))).collect();
-    let bench = Bench::start(folder, SchedulerName::Noop, 8, false, disks);
+    let bench = Bench::start(folder, SchedulerName::Noop, 8, TransferKind::Uring, disks);
     let mut clients: Vec<Client> =
         (0..2).map(|number| Client::connect(&bench.socket(number), ClientOptions::default())).collect();
     std::fs::File::options().write(true).open(bench.image()).unwrap().set_len(4096).unwrap();
@@ -201,7 +201,7 @@ fn another_server_goes_on_with_what_one_has_queued() {
         // One request a day.
         disk.parameters.limit_per_second = 1.0 / 86_400.0;
         disk.queues = 3;
-        let mut bench = Bench::start(folder, SchedulerName::Mclock, 4, false, vec![disk]);
+        let mut bench = Bench::start(folder, SchedulerName::Mclock, 4, TransferKind::Uring, vec![disk]);
         let options = ClientOptions { queues: 3, has_inflight, ..ClientOptions::default() };
         let mut client = Client::connect(&bench.socket(0), options);
         for ring in &mut client.rings {
@@ -231,7 +231,7 @@ fn a_ring_that_is_stopped_is_drained_at_once_and_goes_on_where_it_was() {
     let mut disk = disk(&folder.path().join("disk0"));
     // One request a day.
     disk.parameters.limit_per_second = 1.0 / 86_400.0;
-    let bench = Bench::start(folder, SchedulerName::Mclock, 4, false, vec![disk]);
+    let bench = Bench::start(folder, SchedulerName::Mclock, 4, TransferKind::Uring, vec![disk]);
     let mut client = Client::connect(&bench.socket(0), ClientOptions::default());
     let ring = &mut client.rings[0];
     for number in 0..100u64 {
@@ -275,7 +275,7 @@ fn a_server_that_ends_answers_first_what_it_was_asked() {
         contract: None,
         queues: 1,
     };
-    let next = Bench::start(folder, SchedulerName::Noop, 8, false, vec![disk]);
+    let next = Bench::start(folder, SchedulerName::Noop, 8, TransferKind::Uring, vec![disk]);
     client.reconnect(&next.socket(0));
     for _ in answered..64 {
         assert_eq!(client.rings[0].wait(PATIENCE).expect("an answer").status, 0);

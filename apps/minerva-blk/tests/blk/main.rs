@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says why by panicking")]
 
+mod bad_input;
 mod command_line;
 mod contracts;
 mod control;

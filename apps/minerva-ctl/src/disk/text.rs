@@ -1,7 +1,7 @@
 //! Disks and promises for people.
 
 use crate::figures::{size, span, table};
-use minerva_model::{DiskReport, DiskTerms, ServerReport};
+use minerva_model::{DiskReport, DiskTerms, RefusedDisk, ServerReport};
 
 /// All disks of a server.
 pub(crate) fn list(report: &ServerReport) -> String {
@@ -29,12 +29,20 @@ pub(crate) fn list(report: &ServerReport) -> String {
         ["disk", "on", "length", "guest", "share", "requests", "moved", "queued", "failed", "promise", "contract"];
     let rows: Vec<Vec<String>> = report.disks.iter().map(row).collect();
     format!(
-        "{}, process {}, file {}\n\n{}",
+        "{}, process {}, file {}\n\n{}{}",
         report.program,
         report.process,
         report.config,
-        table(&header, &rows, &[2, 3, 4, 5, 6, 7, 8])
+        table(&header, &rows, &[2, 3, 4, 5, 6, 7, 8]),
+        refused(report)
     )
+}
+
+/// Disks of the operator's file that are not served, a line each.
+pub(crate) fn refused(report: &ServerReport) -> String {
+    let line = |disk: &RefusedDisk| format!("\n{} is not served: {}", disk.name, disk.why);
+    let lines: String = report.refused.iter().map(line).collect();
+    if lines.is_empty() { lines } else { format!("{lines}\n") }
 }
 
 /// Whether its contract was kept; more is in `disk top`.

@@ -48,7 +48,7 @@ fn live(
 ) -> anyhow::Result<()> {
     let (mut before, mut now) = (None, first);
     loop {
-        let text = page(before.as_ref(), &now);
+        let text = format!("q quits    {}", page(before.as_ref(), &now));
         terminal
             .draw(|frame| frame.render_widget(Paragraph::new(text.as_str()), frame.area()))
             .context("failed to draw")?;
@@ -75,7 +75,7 @@ fn is_missed(disk: &DiskReport) -> bool {
 }
 
 /// What is known of all disks; of the time since `before`, where it is of the same server, who had how much of the host's disk.
-fn page(before: Option<&ServerReport>, now: &ServerReport) -> String {
+pub(super) fn page(before: Option<&ServerReport>, now: &ServerReport) -> String {
     let before = before.filter(|before| (before.process, before.began) == (now.process, now.began));
     let had = |disk: &DiskReport| {
         let same =
@@ -106,10 +106,11 @@ fn page(before: Option<&ServerReport>, now: &ServerReport) -> String {
     }
     let since = if before.is_some() { "since the line before" } else { "since the server began" };
     format!(
-        "{}, process {}; rates and times of the last 5 to 10 s, who was busy {since}; q quits\n\n{}",
+        "{}, process {}; rates and times of the last 5 to 10 s, who was busy {since}\n\n{}{}",
         now.program,
         now.process,
-        table(&HEADER, &rows, &[2, 3, 4, 5, 6, 7, 8, 9, 10, 11])
+        table(&HEADER, &rows, &[2, 3, 4, 5, 6, 7, 8, 9, 10, 11]),
+        super::text::refused(now)
     )
 }
 
@@ -152,7 +153,7 @@ mod tests {
     use super::{page, told};
     use minerva_model::{
         ContractFigures, DiskFigures, DiskReport, DiskSettings, DiskTerms, IoCounters, Nanos, RecentFigures,
-        ServerReport, TagFigures, TookFigures, WaitCounters,
+        RefusedDisk, ServerReport, TagFigures, TookFigures, WaitCounters,
     };
 
     fn disk(name: &str, busy_ms: u64, figures: DiskFigures) -> DiskReport {
@@ -198,6 +199,7 @@ mod tests {
             socket_group: None,
             devices: Vec::new(),
             disks,
+            refused: vec![RefusedDisk { name: "vm9".to_owned(), why: "it is locked".to_owned() }],
         }
     }
 
@@ -252,5 +254,6 @@ mod tests {
         assert!(words("vm1").contains("0.2 s 25 %") && words("vm2").contains("75 % missed: 12 of"), "{text}");
         assert!(line("  tag 200").contains("9.0 ms") && line("  tag 64").ends_with("by default"), "{text}");
         assert!(page(None, &now).contains("since the server began"));
+        assert!(text.ends_with("\nvm9 is not served: it is locked\n"), "{text}");
     }
 }

@@ -1,15 +1,28 @@
 //! How bytes get to an image and back: io_uring, or threads that call `preadv2` and `pwritev2` where the kernel refuses
-//! io_uring.
+//! io_uring; or not at all, to measure the rest.
 
+mod null;
 mod pool;
 mod uring;
 
+pub(crate) use null::Null;
 pub(crate) use pool::Pool;
 pub(crate) use uring::Uring;
 
 use libc::iovec;
 use std::io;
 use std::os::fd::{BorrowedFd, RawFd};
+
+/// By what bytes get to images and back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransferKind {
+    /// io_uring, and threads where the kernel refuses it.
+    Uring,
+    /// Threads.
+    Threads,
+    /// Nothing is moved and everything is done at once, so that what the rest costs can be measured (QEMU's `null-co`).
+    Null,
+}
 
 /// What is to be done with a file.
 #[derive(Clone, Copy, Debug)]
@@ -62,14 +75,23 @@ pub(crate) trait Transfer {
     /// Appends what is done.
     fn collect(&mut self, done: &mut Vec<Done>);
 
+    /// Whether something is done, as far as one look at memory tells: false where only the kernel knows.
+    fn has_done(&mut self) -> bool;
+
     /// Readable when something is done.
     fn descriptor(&self) -> BorrowedFd<'_>;
 }
 
-/// The best that this kernel allows, for so many jobs at once.
-pub(crate) fn open(jobs: u32, is_pool_wanted: bool) -> io::Result<Box<dyn Transfer + Send>> {
-    if !is_pool_wanted && let Ok(uring) = Uring::open(jobs) {
-        return Ok(Box::new(uring));
+/// What is asked for, or the best that this kernel allows, for so many jobs at once.
+pub(crate) fn open(jobs: u32, kind: TransferKind) -> io::Result<Box<dyn Transfer + Send>> {
+    match kind {
+        TransferKind::Null => return Ok(Box::new(Null::open()?)),
+        TransferKind::Uring => {
+            if let Ok(uring) = Uring::open(jobs) {
+                return Ok(Box::new(uring));
+            }
+        }
+        TransferKind::Threads => {}
     }
     Ok(Box::new(Pool::open(jobs)?))
 }

@@ -1,6 +1,6 @@
 //! io_uring: one system call begins many jobs.
 
-use super::{Action, Done, Job, Transfer};
+use super::{Action, Done, Job, Pieces, Transfer};
 use io_uring::squeue::Entry;
 use io_uring::types::{Fd, FsyncFlags};
 use io_uring::{IoUring, opcode};
@@ -28,30 +28,53 @@ impl Uring {
 
     fn push_waiting(&mut self) {
         while let Some(entry) = self.waiting.pop_front() {
-            // SAFETY: whoever called `begin` keeps file and memory valid until the job is done.
-            if unsafe { self.ring.submission().push(&entry) }.is_err() {
+            if !self.push(&entry) {
                 self.waiting.push_front(entry);
                 return;
             }
+        }
+    }
+
+    /// Whether there was room for it.
+    fn push(&mut self, entry: &Entry) -> bool {
+        // SAFETY: whoever called `begin` keeps file and memory valid until the job is done.
+        unsafe { self.ring.submission().push(entry) }.is_ok()
+    }
+}
+
+/// One piece needs no list, which the kernel would copy and judge.
+fn transfer_entry(file: Fd, action: Action) -> Entry {
+    // SAFETY: whoever called `begin` keeps the list valid until the job is done.
+    let piece = |pieces: Pieces| unsafe { *pieces.first };
+    let one = |pieces: Pieces| pieces.count == 1 && u32::try_from(piece(pieces).iov_len).is_ok();
+    match action {
+        Action::Read(pieces) if one(pieces) => {
+            let piece = piece(pieces);
+            opcode::Read::new(file, piece.iov_base.cast(), piece.iov_len as u32).offset(pieces.offset).build()
+        }
+        Action::Read(pieces) => opcode::Readv::new(file, pieces.first, pieces.count).offset(pieces.offset).build(),
+        Action::Write(pieces, durable) => {
+            let flags = if durable { libc::RWF_DSYNC } else { 0 };
+            if one(pieces) {
+                let piece = piece(pieces);
+                let write = opcode::Write::new(file, piece.iov_base.cast_const().cast(), piece.iov_len as u32);
+                return write.offset(pieces.offset).rw_flags(flags).build();
+            }
+            opcode::Writev::new(file, pieces.first, pieces.count).offset(pieces.offset).rw_flags(flags).build()
+        }
+        Action::Sync => opcode::Fsync::new(file).flags(FsyncFlags::DATASYNC).build(),
+        Action::Allocate { mode, offset, length } => {
+            opcode::Fallocate::new(file, length).offset(offset).mode(mode).build()
         }
     }
 }
 
 impl Transfer for Uring {
     unsafe fn begin(&mut self, job: Job) {
-        let file = Fd(job.file);
-        let entry = match job.action {
-            Action::Read(pieces) => opcode::Readv::new(file, pieces.first, pieces.count).offset(pieces.offset).build(),
-            Action::Write(pieces, durable) => {
-                let flags = if durable { libc::RWF_DSYNC } else { 0 };
-                opcode::Writev::new(file, pieces.first, pieces.count).offset(pieces.offset).rw_flags(flags).build()
-            }
-            Action::Sync => opcode::Fsync::new(file).flags(FsyncFlags::DATASYNC).build(),
-            Action::Allocate { mode, offset, length } => {
-                opcode::Fallocate::new(file, length).offset(offset).mode(mode).build()
-            }
-        };
-        self.waiting.push_back(entry.user_data(u64::from(job.number)));
+        let entry = transfer_entry(Fd(job.file), job.action).user_data(u64::from(job.number));
+        if !self.waiting.is_empty() || !self.push(&entry) {
+            self.waiting.push_back(entry);
+        }
     }
 
     fn submit(&mut self) -> io::Result<()> {
@@ -72,6 +95,10 @@ impl Transfer for Uring {
     fn collect(&mut self, done: &mut Vec<Done>) {
         let completions = self.ring.completion();
         done.extend(completions.map(|entry| Done { number: entry.user_data() as u32, result: entry.result() }));
+    }
+
+    fn has_done(&mut self) -> bool {
+        !self.ring.completion().is_empty()
     }
 
     fn descriptor(&self) -> BorrowedFd<'_> {

@@ -25,6 +25,7 @@ impl Worker {
                 Command::Stop(key, answer) => match self.served(key) {
                     Some(served) => {
                         served.stopping = Some(Stopping::Asked(answer));
+                        self.has_stops = true;
                         self.send_all_queued(key.disk);
                     }
                     // It was never in service, or is stopped: who asks knows from where it goes on.
@@ -124,13 +125,13 @@ impl Worker {
         if epoll::add(&self.epoll, ring.kick(), data, epoll::EventFlags::IN | epoll::EventFlags::ET).is_err() {
             return false;
         }
-        *place = Some(Served { ring, stopping: None });
+        *place = Some(Served { ring, is_awake: false, stopping: None });
         // What became available before is not kicked again.
-        self.kicked.push(key);
+        self.wake(key);
         true
     }
 
-    fn served(&mut self, key: RingKey) -> Option<&mut Served> {
+    pub(super) fn served(&mut self, key: RingKey) -> Option<&mut Served> {
         self.disks.get_mut(key.disk)?.rings.get_mut(key.queue)?.as_mut()
     }
 
@@ -142,7 +143,7 @@ impl Worker {
             if let Some(slot) = self.slots.get(number) {
                 slot.is_scheduled = false;
             }
-            self.begin(number);
+            self.begin(number, now());
         }
     }
 
@@ -162,6 +163,7 @@ impl Worker {
             served.stopping = Some(Stopping::Unasked);
         }
         disk.detached = Some((answer, Vec::new()));
+        self.has_stops = true;
     }
 
     fn end(&mut self, answer: std::sync::mpsc::Sender<()>) {
@@ -172,6 +174,7 @@ impl Worker {
             self.send_all_queued(number);
         }
         self.ending = Some(answer);
+        self.has_stops = true;
     }
 
     fn take_back(&mut self, disk: usize) -> Vec<minerva_blocksched::Request> {
@@ -185,10 +188,16 @@ impl Worker {
 
     /// Rings of which nothing is under way any more leave service, and who asked for that is told.
     pub(super) fn end_stops(&mut self) {
+        if !std::mem::take(&mut self.has_stops) {
+            return;
+        }
         for disk in &mut self.disks {
             for (queue, place) in disk.rings.iter_mut().enumerate() {
                 let is_over = |served: &mut Served| served.stopping.is_some() && served.ring.under_way() == 0;
-                let Some(mut served) = place.take_if(is_over) else { continue };
+                let Some(mut served) = place.take_if(is_over) else {
+                    self.has_stops |= place.as_ref().is_some_and(|served| served.stopping.is_some());
+                    continue;
+                };
                 // A front end that closed its counter has taken it from the set itself.
                 let _ = epoll::delete(&self.epoll, served.ring.kick());
                 let next_available = served.ring.next_available();
@@ -209,6 +218,9 @@ impl Worker {
 
     /// Whether the worker was told to end, and nothing is left to do.
     pub(super) fn has_ended(&mut self) -> bool {
+        if self.ending.is_none() {
+            return false;
+        }
         let is_idle = self.disks.iter().all(|disk| disk.rings.iter().all(Option::is_none));
         match self.ending.take_if(|_| is_idle) {
             Some(answer) => {

@@ -4,6 +4,8 @@
 mod command;
 mod commands;
 mod log;
+mod polling;
+mod rounds;
 mod send;
 mod serve;
 mod slots;
@@ -17,12 +19,13 @@ use crate::error::ServerError;
 use crate::measure::Measures;
 use crate::ring::Ring;
 use crate::tag::STREAMS;
-use crate::transfer::{self, Done, Transfer};
+use crate::transfer::{self, Done, Transfer, TransferKind};
 use command::InboxReader;
 use log::RequestLog;
 use minerva_blocksched::{BuildOptions, FlowId, Promise, Request, Scheduler, SchedulerName};
 use minerva_model::Nanos;
-use rustix::event::{Timespec, epoll};
+use polling::Polling;
+use rustix::event::epoll;
 use rustix::fd::OwnedFd;
 use rustix::time::{ClockId, clock_gettime};
 use slots::Slots;
@@ -32,8 +35,6 @@ use std::thread::JoinHandle;
 
 /// Jobs that the kernel has at once beside those that the scheduler wants there: of disks that are being stopped.
 const JOBS_BESIDE: u32 = 64;
-/// After how long what the kernel refused for want of memory is tried again.
-const RETRY: Nanos = Nanos::from_millis(1);
 const EVENTS_AT_ONCE: usize = 64;
 
 const EVENT_COMMAND: u64 = 0;
@@ -47,8 +48,9 @@ pub(crate) const QUEUES_MAX: usize = 64;
 pub(crate) struct WorkerOptions {
     pub(crate) scheduler: SchedulerName,
     pub(crate) disk: BuildOptions,
-    /// Threads in place of io_uring.
-    pub(crate) is_pool_wanted: bool,
+    pub(crate) transfer: TransferKind,
+    /// How long it looks for more before it sleeps, at most.
+    pub(crate) poll_max: Nanos,
 }
 
 /// A VM disk in service.
@@ -63,6 +65,8 @@ struct Disk {
 
 struct Served {
     ring: Ring,
+    /// It is looked at without a kick.
+    is_awake: bool,
     /// It is being stopped; told when nothing of it is under way any more. Nothing more is taken from it.
     stopping: Option<Stopping>,
 }
@@ -89,8 +93,14 @@ struct Worker {
     chain: Chain,
     done: Vec<Done>,
     cancelled: Vec<Request>,
-    /// Rings whose guests kicked.
-    kicked: Vec<RingKey>,
+    /// Rings whose guests kicked. They are looked at until the worker sleeps.
+    awake: Vec<RingKey>,
+    /// Rings with answers of which their guests were not told.
+    answered: Vec<RingKey>,
+    /// Some ring is being stopped, or some disk detached.
+    has_stops: bool,
+    polling: Polling,
+    events: Vec<epoll::Event>,
     ending: Option<Sender<()>>,
     /// The transfer has jobs that the kernel did not take yet.
     must_retry: bool,
@@ -106,7 +116,7 @@ pub(crate) fn start(
     let (handle, inbox) = WorkerHandle::new().map_err(ServerError::system("make an event counter"))?;
     let depth = options.scheduler.depth(options.disk).max(1);
     // Made here, so that what the kernel refuses is told to who starts the server.
-    let transfer = transfer::open(depth + JOBS_BESIDE, options.is_pool_wanted)
+    let transfer = transfer::open(depth + JOBS_BESIDE, options.transfer)
         .map_err(ServerError::system("start threads for input and output"))?;
     let thread = std::thread::Builder::new().name(format!("blk-{name}"));
     let run = move || {
@@ -151,71 +161,15 @@ impl Worker {
             chain: Chain::default(),
             done: Vec::new(),
             cancelled: Vec::new(),
-            kicked: Vec::new(),
+            awake: Vec::new(),
+            answered: Vec::new(),
+            has_stops: false,
+            polling: Polling::new(options.poll_max),
+            events: Vec::with_capacity(EVENTS_AT_ONCE),
             ending: None,
             must_retry: false,
             log: None,
         })
-    }
-
-    fn run(&mut self) {
-        let mut events: Vec<epoll::Event> = Vec::with_capacity(EVENTS_AT_ONCE);
-        loop {
-            let wake = self.serve();
-            if self.has_ended() {
-                return;
-            }
-            let wait = wake.map(|wake| {
-                let wait = wake.since(now());
-                Timespec { tv_sec: (wait.0 / 1_000_000_000) as i64, tv_nsec: (wait.0 % 1_000_000_000) as i64 }
-            });
-            events.clear();
-            // A signal only wakes it up early.
-            let _ = epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), wait.as_ref());
-            for event in &events {
-                match event.data.u64() {
-                    EVENT_COMMAND => self.obey(),
-                    EVENT_DONE => {}
-                    ring => {
-                        let ring = (ring - EVENT_RINGS) as usize;
-                        self.kicked.push(RingKey { disk: ring / QUEUES_MAX, queue: ring % QUEUES_MAX });
-                    }
-                }
-            }
-        }
-    }
-
-    /// Does what there is to do; the instant at which the scheduler wants to be asked again.
-    fn serve(&mut self) -> Option<Nanos> {
-        while let Some(key) = self.kicked.pop() {
-            self.take_all(key);
-        }
-        let wake = loop {
-            let wake = self.dispatch();
-            self.must_retry = self.transfer.submit().is_err();
-            let mut done = std::mem::take(&mut self.done);
-            self.transfer.collect(&mut done);
-            let has_done = !done.is_empty();
-            for done in done.drain(..) {
-                self.complete(done);
-            }
-            self.done = done;
-            if !has_done {
-                break wake;
-            }
-            self.notify();
-        };
-        self.notify();
-        self.end_stops();
-        let retry = self.must_retry.then(|| now() + RETRY);
-        [wake, retry].into_iter().flatten().min()
-    }
-
-    /// Tells guests what was answered.
-    fn notify(&mut self) {
-        for served in self.disks.iter_mut().flat_map(|disk| disk.rings.iter_mut().flatten()) {
-            served.ring.notify();
-        }
     }
 
     /// The flow of a stream of a disk. A contract is for a disk as a whole, a tag for a stream of its guest.

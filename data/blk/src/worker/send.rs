@@ -11,11 +11,13 @@ use minerva_model::Nanos;
 impl Worker {
     /// Sends as many requests as the scheduler wants at the disk; the instant at which it wants to be asked again.
     pub(super) fn dispatch(&mut self) -> Option<Nanos> {
+        // One look at the clock for all that is sent at once.
+        let now = now();
         while self.at_disk < self.depth {
-            match self.scheduler.next(now()) {
+            match self.scheduler.next(now) {
                 Dispatch::Send(request) => {
                     self.at_disk += 1;
-                    self.begin(request.id.0 as u32);
+                    self.begin(request.id.0 as u32, now);
                 }
                 Dispatch::WaitUntil(instant) => return Some(instant),
                 Dispatch::Idle => return None,
@@ -25,9 +27,9 @@ impl Worker {
     }
 
     /// Sends one request to the disk.
-    pub(super) fn begin(&mut self, number: u32) {
+    pub(super) fn begin(&mut self, number: u32, now: Nanos) {
         let Some(slot) = self.slots.get(number) else { return };
-        slot.sent = now();
+        slot.sent = now;
         slot.begun = self.measures.begin(slot.sent);
         let Some(image) = &self.disks[slot.key.disk].new.image else { return };
         slot.prepare(image.memory_alignment(), image.geometry().block_bytes);
@@ -46,7 +48,7 @@ impl Worker {
     }
 
     /// A job is done: the rest of the request follows, or its answer.
-    pub(super) fn complete(&mut self, done: Done) {
+    pub(super) fn complete(&mut self, done: Done, now: Nanos) {
         let Some(slot) = self.slots.get(done.number) else { return };
         let is_transfer =
             slot.data_bytes() > 0 && (slot.is_zeroing() || !matches!(slot.operation, Operation::WriteZeroes { .. }));
@@ -73,10 +75,10 @@ impl Worker {
             },
             _ => false,
         };
-        self.finish(done.number, is_good);
+        self.finish(done.number, is_good, now);
     }
 
-    fn finish(&mut self, number: u32, is_good: bool) {
+    fn finish(&mut self, number: u32, is_good: bool, done_at: Nanos) {
         let Some(slot) = self.slots.get(number) else { return };
         let (key, head, status, request) = (slot.key, slot.head, slot.status, slot.request);
         let (is_scheduled, data_bytes) = (slot.is_scheduled, slot.data_bytes());
@@ -92,7 +94,6 @@ impl Worker {
         };
         let is_read = matches!(operation, Operation::Read { .. });
         self.slots.release(number);
-        let done_at = now();
         if let Some(log) = &mut self.log {
             log.note(&self.disks[key.disk].new.serial, &request, self.has_tags, (sent, done_at), is_good);
         }

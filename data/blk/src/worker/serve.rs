@@ -5,9 +5,10 @@ use super::{DiskCounters, Worker, now};
 use crate::chain::{Direction, Malformed};
 use crate::measure::Coming;
 use crate::request::{Header, Lengths, Operation, Refusal, SERIAL_BYTES};
-use crate::ring::Taken;
+use crate::ring::{RING_SIZE_MAX, Taken};
 use crate::tag::Priority;
 use minerva_blocksched::{Kind, Request, RequestId};
+use minerva_model::Nanos;
 use std::sync::Arc;
 use vm_memory::{Bytes, GuestAddress};
 
@@ -45,18 +46,33 @@ fn serial(name: &str) -> [u8; SERIAL_BYTES] {
 }
 
 impl Worker {
-    /// Takes what a guest made available in a ring, and queues it.
-    pub(super) fn take_all(&mut self, key: RingKey) {
-        loop {
-            let ring = self.disks.get_mut(key.disk).and_then(|disk| disk.rings.get_mut(key.queue)?.as_mut());
-            let Some(served) = ring.filter(|served| served.stopping.is_none()) else { return };
-            let Some(taken) = served.ring.take(&mut self.chain) else { return };
-            self.take(key, taken);
+    /// Takes what guests made available in rings that are looked at; whether there was anything.
+    pub(super) fn take_from_awake(&mut self) -> bool {
+        let mut has_taken = false;
+        for number in 0..self.awake.len() {
+            has_taken |= self.take_all(self.awake[number]);
         }
+        has_taken
     }
 
-    fn take(&mut self, key: RingKey, taken: Taken) {
-        match self.queue(key, taken) {
+    /// Takes what a guest made available in a ring, and queues it; whether there was anything. No more at once than a ring has room
+    /// for: a guest that goes on while it is answered holds up nobody.
+    fn take_all(&mut self, key: RingKey) -> bool {
+        let mut came = Nanos::ZERO;
+        for count in 0..RING_SIZE_MAX {
+            let ring = self.disks.get_mut(key.disk).and_then(|disk| disk.rings.get_mut(key.queue)?.as_mut());
+            let ring = ring.filter(|served| served.stopping.is_none());
+            let Some(taken) = ring.and_then(|served| served.ring.take(&mut self.chain)) else { return count > 0 };
+            if count == 0 {
+                came = now();
+            }
+            self.take(key, taken, came);
+        }
+        true
+    }
+
+    fn take(&mut self, key: RingKey, taken: Taken, came: Nanos) {
+        match self.queue(key, taken, came) {
             Ok(()) => {}
             Err((status, answer)) => {
                 if answer != STATUS_OK {
@@ -69,7 +85,7 @@ impl Worker {
     }
 
     /// Queues a request, or says with what and where it is answered at once.
-    fn queue(&mut self, key: RingKey, taken: Taken) -> Result<(), (Option<GuestAddress>, u8)> {
+    fn queue(&mut self, key: RingKey, taken: Taken, came: Nanos) -> Result<(), (Option<GuestAddress>, u8)> {
         let frame = taken.frame.map_err(|malformed| match malformed {
             Malformed::NoStatus => (None, STATUS_FAILED),
             Malformed::Status(status) => (Some(status), STATUS_FAILED),
@@ -90,7 +106,7 @@ impl Worker {
             let is_told = self.chain.fill(&memory, &serial(&disk.new.serial));
             return Err(answer(if is_told { STATUS_OK } else { STATUS_FAILED }));
         }
-        let (request, is_tagged) = self.request(key, header.ioprio, Work::of(operation, frame.lengths));
+        let (request, is_tagged) = self.request(key, header.ioprio, Work::of(operation, frame.lengths), came);
         let number = self.slots.reserve(request);
         let request = Request { id: RequestId(u64::from(number)), ..request };
         let Some(slot) = self.slots.get(number) else { return Err(answer(STATUS_FAILED)) };
@@ -116,7 +132,7 @@ impl Worker {
     }
 
     /// As the scheduler gets it, whose number is not known yet; and whether an application of the guest gave it its priority.
-    fn request(&self, key: RingKey, ioprio: u16, work: Work) -> (Request, bool) {
+    fn request(&self, key: RingKey, ioprio: u16, work: Work, came: Nanos) -> (Request, bool) {
         let disk = &self.disks[key.disk].new;
         let priority = Priority::of(ioprio, disk.terms.tags);
         let is_tagged = priority.stream > 0;
@@ -132,7 +148,7 @@ impl Worker {
             tag: Some(priority.tag),
             offset_bytes: work.offset_bytes,
             length_bytes: u32::try_from(work.length_bytes).unwrap_or(u32::MAX),
-            arrived: now(),
+            arrived: came,
         };
         (request, is_tagged)
     }
@@ -144,6 +160,8 @@ impl Worker {
             // The address was judged, in this memory or in one before it; a guest that gave its memory away hears nothing.
             let _ = served.ring.memory().write_obj(answer, status);
         }
-        served.ring.publish(head, written);
+        if served.ring.publish(head, written) {
+            self.answered.push(key);
+        }
     }
 }

@@ -12,6 +12,7 @@ mod requests;
 mod rings;
 
 use common::{Bench, IMAGE_BYTES, disk};
+use minerva_blk::TransferKind;
 use minerva_blocksched::SchedulerName;
 use minerva_vhost_client::{Client, ClientOptions, ClientRing, Request, kind};
 use std::time::{Duration, Instant};
@@ -151,7 +152,7 @@ fn neighbours() -> (Bench, Client) {
     for (disk, byte) in disks.iter().zip([OWN, NEIGHBOUR]) {
         std::fs::write(&disk.image, vec![byte; IMAGE_BYTES as usize]).unwrap();
     }
-    let bench = Bench::start(folder, SchedulerName::Noop, 8, false, disks);
+    let bench = Bench::start(folder, SchedulerName::Noop, 8, TransferKind::Uring, disks);
     let honest = Client::connect(&bench.socket(1), ClientOptions::default());
     (bench, honest)
 }

@@ -3,8 +3,11 @@
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 use minerva_blk::tag::TagBounds;
-use minerva_blk::{ContractTerms, Image, ImageOptions, PhysicalDisk, Resumption, Server, VmDisk, VmTerms};
+use minerva_blk::{
+    ContractTerms, Image, ImageOptions, PhysicalDisk, Resumption, Server, TransferKind, VmDisk, VmTerms,
+};
 use minerva_blocksched::{BuildOptions, FlowParameters, SchedulerName};
+use minerva_model::Nanos;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -42,7 +45,7 @@ impl Bench {
     pub(crate) fn one(queues: u16) -> Self {
         let folder = Self::folder();
         let disk = TestDisk { queues, ..disk(&folder.path().join("disk0")) };
-        Self::start(folder, SchedulerName::Noop, 32, false, vec![disk])
+        Self::start(folder, SchedulerName::Noop, 32, TransferKind::Uring, vec![disk])
     }
 
     /// Disks on one physical disk.
@@ -50,12 +53,17 @@ impl Bench {
         folder: tempfile::TempDir,
         scheduler: SchedulerName,
         depth: u32,
-        is_pool_wanted: bool,
+        transfer: TransferKind,
         disks: Vec<TestDisk>,
     ) -> Self {
         let name = format!("test{}", NUMBER.fetch_add(1, Ordering::Relaxed));
-        let build = BuildOptions::for_disk(false, depth);
-        let physical = [PhysicalDisk { name: name.clone(), scheduler, build, is_pool_wanted, request_log: None }];
+        let physical = physical(&name, scheduler, BuildOptions::for_disk(false, depth), transfer);
+        Self::start_on(folder, physical, disks)
+    }
+
+    /// The same, of a disk of this host as it is given.
+    pub(crate) fn start_on(folder: tempfile::TempDir, physical: PhysicalDisk, disks: Vec<TestDisk>) -> Self {
+        let name = physical.name.clone();
         let disks = disks.into_iter().enumerate().map(|(number, disk)| VmDisk {
             name: format!("disk{number}"),
             image: Arc::new(Image::open(&disk.image, disk.options).unwrap()),
@@ -65,7 +73,7 @@ impl Bench {
             queues: disk.queues,
             tell_hang_up: |_, _| {},
         });
-        let server = Some(Server::start(&physical, disks.collect()).unwrap());
+        let server = Some(Server::start(&[physical], disks.collect()).unwrap());
         Self { folder, server, worker: format!("blk-{name}") }
     }
 
@@ -73,8 +81,7 @@ impl Bench {
     pub(crate) fn hand_over(&mut self, scheduler: SchedulerName) {
         let suspended = self.server.take().unwrap().suspend();
         let build = BuildOptions::for_disk(false, 4);
-        let (name, is_pool_wanted) = (self.worker[4..].to_owned(), false);
-        let physical = [PhysicalDisk { name, scheduler, build, is_pool_wanted, request_log: None }];
+        let physical = [physical(&self.worker[4..], scheduler, build, TransferKind::Uring)];
         let mut resumption = Resumption::prepare(&physical).unwrap();
         for disk in suspended {
             let next = VmDisk {
@@ -105,6 +112,23 @@ impl Drop for Bench {
         if let Some(server) = self.server.take() {
             server.stop();
         }
+    }
+}
+
+/// A disk of this host with defaults.
+pub(crate) fn physical(
+    name: &str,
+    scheduler: SchedulerName,
+    build: BuildOptions,
+    transfer: TransferKind,
+) -> PhysicalDisk {
+    PhysicalDisk {
+        name: name.to_owned(),
+        scheduler,
+        build,
+        transfer,
+        poll_max: Nanos::from_micros(32),
+        request_log: None,
     }
 }
 

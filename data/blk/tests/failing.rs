@@ -1,0 +1,142 @@
+//! Disks that fill, fail, or lose their image while guests use them: an error for the guest whose request it was, one for each request,
+//! and nothing for any other.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says why by panicking")]
+
+mod common;
+
+use common::{Bench, disk};
+use minerva_blk::{ImageOptions, TransferKind};
+use minerva_blocksched::SchedulerName;
+use minerva_vhost_client::{Client, ClientOptions, Request, kind};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const BLOCK: u32 = 4096;
+
+/// What a test set up on this machine, taken down again when dropped.
+struct Undo(Vec<(&'static str, PathBuf)>);
+
+impl Drop for Undo {
+    fn drop(&mut self) {
+        for (command, path) in self.0.drain(..).rev() {
+            let mut words = command.split(' ');
+            let program = words.next().unwrap();
+            let _ = Command::new(program).args(words).arg(path).status();
+        }
+    }
+}
+
+fn text_of(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+fn is_root() -> bool {
+    let is_root = rustix::process::geteuid().is_root();
+    if !is_root {
+        println!("skipped: needs root for a file system and a block device of its own");
+    }
+    is_root
+}
+
+/// The first disk's image lies at `image`, the second's on the tests' file system.
+fn serve(folder: tempfile::TempDir, image: &Path, is_direct: bool, transfer: TransferKind) -> (Bench, Vec<Client>) {
+    let mut first = disk(&folder.path().join("disk0"));
+    first.image = image.to_owned();
+    first.options = ImageOptions { is_read_only: false, is_direct };
+    let second = disk(&folder.path().join("disk1"));
+    let bench = Bench::start(folder, SchedulerName::Noop, 8, transfer, vec![first, second]);
+    let clients = (0..2).map(|number| Client::connect(&bench.socket(number), ClientOptions::default())).collect();
+    (bench, clients)
+}
+
+/// So many requests at once of both guests; how many of each failed.
+fn failures(clients: &mut [Client], kind: u32, blocks: std::ops::Range<u64>) -> Vec<usize> {
+    for client in clients.iter_mut() {
+        for block in blocks.clone() {
+            client.rings[0].submit(&Request::new(kind, block * u64::from(BLOCK) / 512, BLOCK));
+        }
+        client.rings[0].kick();
+    }
+    let of = |client: &mut Client| {
+        let ring = &mut client.rings[0];
+        let mut failed = 0;
+        while ring.under_way() > 0 {
+            failed += usize::from(ring.wait(PATIENCE).expect("each is answered").status != 0);
+        }
+        // No answer comes twice: the ring would say so.
+        assert!(ring.poll().is_none());
+        failed
+    };
+    clients.iter_mut().map(of).collect()
+}
+
+/// What the server counted as failed, by disk.
+fn counted(bench: &Bench) -> Vec<u64> {
+    bench.server.as_ref().unwrap().counters().map(|counters| counters.failed.load(Ordering::Relaxed)).collect()
+}
+
+#[test]
+fn a_disk_that_is_full_fails_what_its_guest_writes_and_no_other() {
+    if !is_root() {
+        return;
+    }
+    for transfer in [TransferKind::Uring, TransferKind::Threads] {
+        let folder = Bench::folder();
+        let full = folder.path().join("full");
+        std::fs::create_dir(&full).unwrap();
+        text_of(Command::new("mount").args(["-t", "tmpfs", "-o", "size=128k", "none"]).arg(&full));
+        let undo = Undo(vec![("umount --lazy", full.clone())]);
+        let image = full.join("disk");
+        std::fs::File::create(&image).unwrap().set_len(common::IMAGE_BYTES).unwrap();
+        let (bench, mut clients) = serve(folder, &image, false, transfer);
+        let failed = failures(&mut clients, kind::OUT, 0..100);
+        // 128 KiB are 32 blocks.
+        assert_eq!(failed, [68, 0], "{transfer:?}");
+        assert_eq!(counted(&bench), [68, 0], "each once");
+        assert_eq!(failures(&mut clients, kind::IN, 0..100), [0, 0], "what is there, and holes, can be read");
+        text_of(Command::new("mount").args(["-o", "remount,size=1m"]).arg(&full));
+        assert_eq!(failures(&mut clients, kind::OUT, 0..100), [0, 0], "there is room again");
+        drop((clients, bench, undo));
+    }
+}
+
+#[test]
+fn a_disk_that_fails_costs_its_own_guest_an_error_for_each_request() {
+    if !is_root() {
+        return;
+    }
+    for transfer in [TransferKind::Uring, TransferKind::Threads] {
+        let folder = Bench::folder();
+        let below = folder.path().join("below");
+        std::fs::File::create(&below).unwrap().set_len(common::IMAGE_BYTES).unwrap();
+        let device = text_of(Command::new("losetup").args(["--find", "--show"]).arg(&below));
+        let undo = Undo(vec![("losetup --detach", PathBuf::from(&device))]);
+        let (bench, mut clients) = serve(folder, device.as_ref(), true, transfer);
+        assert_eq!(failures(&mut clients, kind::OUT, 0..64), [0, 0]);
+        // What the loop device has below it ends in its first half: the kernel gives `EIO` for the rest.
+        std::fs::File::options().write(true).open(&below).unwrap().set_len(u64::from(BLOCK) * 32).unwrap();
+        assert_eq!(failures(&mut clients, kind::IN, 0..64), [32, 0], "{transfer:?}");
+        assert_eq!(counted(&bench), [32, 0], "each once");
+        assert_eq!(failures(&mut clients, kind::IN, 0..32), [0, 0], "the rest is served");
+        drop((clients, bench, undo));
+    }
+}
+
+#[test]
+fn an_image_that_is_removed_under_its_guest_is_served_until_it_goes() {
+    let folder = Bench::folder();
+    let image = folder.path().join("gone");
+    std::fs::File::create(&image).unwrap().set_len(common::IMAGE_BYTES).unwrap();
+    let (bench, mut clients) = serve(folder, &image, false, TransferKind::Uring);
+    std::fs::remove_file(&image).unwrap();
+    assert_eq!(failures(&mut clients, kind::OUT, 0..64), [0, 0]);
+    assert_eq!(clients[0].rings[0].ask(&Request::new(kind::FLUSH, 0, 0)).status, 0);
+    assert_eq!(failures(&mut clients, kind::IN, 0..64), [0, 0]);
+    assert_eq!(counted(&bench), [0, 0]);
+}
