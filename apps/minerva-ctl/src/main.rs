@@ -81,7 +81,10 @@ fn run(arguments: Arguments) -> anyhow::Result<CommandStatus> {
     let with_daemon = |work: Box<dyn FnOnce(Operator) -> Work>| with_daemon(&socket_path(socket.clone(), &file)?, work);
     match command {
         Command::Status => with_daemon(Box::new(move |client| Box::pin(status::run(client, json)))),
-        Command::Top { once } => with_daemon(Box::new(move |client| Box::pin(top::run(client, once, json)))),
+        Command::Top { once } => {
+            let served = disk::ServedPages::find(&file);
+            with_daemon(Box::new(move |client| Box::pin(top::run(client, served, once, json))))
+        }
         Command::Explain { tenant, at } => {
             with_daemon(Box::new(move |client| Box::pin(explain::run(client, tenant, at, json))))
         }

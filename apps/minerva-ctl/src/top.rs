@@ -1,6 +1,7 @@
 //! `minerva-ctl top`: the latest slice, live. One frame is a pure function of one slice, so that `--once` and the tests see
 //! what the terminal shows.
 
+use crate::disk::ServedPages;
 use crate::figures::{rate, span};
 use crate::forecast;
 use crate::output::{self, CommandStatus};
@@ -26,8 +27,13 @@ const WIDTH_ONCE: u16 = 160;
 /// Lines at the foot for the selected line in full.
 const FOOT_LINES: u16 = 7;
 
-/// Shows slices until `q` is pressed, or one.
-pub(crate) async fn run(mut client: Operator, once: bool, json: bool) -> anyhow::Result<CommandStatus> {
+/// Shows slices until `q` is pressed, or one; with `d` guests' disks instead.
+pub(crate) async fn run(
+    mut client: Operator,
+    mut served: ServedPages,
+    once: bool,
+    json: bool,
+) -> anyhow::Result<CommandStatus> {
     let mut slices = client.watch(v1::WatchRequest {}).await?.into_inner();
     if json {
         while let Some(answer) = slices.message().await? {
@@ -40,11 +46,11 @@ pub(crate) async fn run(mut client: Operator, once: bool, json: bool) -> anyhow:
     }
     if once {
         let slice = slices.message().await?.and_then(|answer| answer.slice).unwrap_or_default();
-        output::text(&frame_text(&slice)?)?;
+        output::text(&format!("{}{}", frame_text(&slice)?, served.text()))?;
         return Ok(CommandStatus::Well);
     }
     let mut terminal = ratatui::try_init().context("failed to take over the terminal; try --once")?;
-    let result = live(&mut terminal, &mut slices).await;
+    let result = live(&mut terminal, &mut slices, &mut served).await;
     ratatui::try_restore().context("failed to give the terminal back")?;
     result.map(|()| CommandStatus::Well)
 }
@@ -52,8 +58,9 @@ pub(crate) async fn run(mut client: Operator, once: bool, json: bool) -> anyhow:
 async fn live(
     terminal: &mut ratatui::DefaultTerminal,
     slices: &mut tonic::Streaming<v1::WatchResponse>,
+    served: &mut ServedPages,
 ) -> anyhow::Result<()> {
-    let (mut slice, mut selected) = (v1::Slice::default(), 0);
+    let (mut slice, mut selected, mut is_served_shown) = (v1::Slice::default(), 0, false);
     let mut keys = tokio::time::interval(KEY_PERIOD);
     terminal.draw(|frame| draw(frame, &slice, Some(selected))).context("failed to draw")?;
     loop {
@@ -66,18 +73,32 @@ async fn live(
                 Pressed::Quit => return Ok(()),
                 Pressed::Nothing => continue,
                 Pressed::Resized => {}
+                Pressed::OtherPage => is_served_shown = !is_served_shown,
                 Pressed::Moved(lines) => selected = selected.saturating_add_signed(lines),
             },
         }
         selected = selected.min(uses(&slice).len().saturating_sub(1));
-        terminal.draw(|frame| draw(frame, &slice, Some(selected))).context("failed to draw")?;
+        if is_served_shown {
+            let text = served_text(&served.text());
+            terminal.draw(|frame| frame.render_widget(Paragraph::new(text), frame.area())).context("failed to draw")?;
+        } else {
+            terminal.draw(|frame| draw(frame, &slice, Some(selected))).context("failed to draw")?;
+        }
     }
+}
+
+/// The page of guests' disks.
+fn served_text(pages: &str) -> String {
+    let pages = if pages.is_empty() { "no server of guests' disks listens here" } else { pages };
+    format!("d tenants, q quits\n\n{pages}")
 }
 
 /// What came from the terminal.
 enum Pressed {
     Nothing,
     Resized,
+    /// Tenants, or guests' disks.
+    OtherPage,
     /// Down by so many lines.
     Moved(isize),
     Quit,
@@ -92,6 +113,10 @@ fn pressed() -> anyhow::Result<Pressed> {
                 let interrupt = key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);
                 if interrupt || matches!(key.code, KeyCode::Char('q') | KeyCode::Esc) {
                     return Ok(Pressed::Quit);
+                }
+                if key.code == KeyCode::Char('d') {
+                    result = Pressed::OtherPage;
+                    continue;
                 }
                 let lines = match key.code {
                     KeyCode::Down | KeyCode::Char('j') => 1,
@@ -164,7 +189,7 @@ fn draw(frame: &mut Frame<'_>, slice: &v1::Slice, selected: Option<usize>) {
 }
 
 fn title(slice: &v1::Slice, live: bool) -> String {
-    let keys = if live { "    up/down explain, q quits" } else { "" };
+    let keys = if live { "    up/down explain, d guests' disks, q quits" } else { "" };
     if slice.number == 0 {
         return format!("minerva: waiting for the first slice{keys}");
     }

@@ -1,6 +1,6 @@
 //! What a scrape learns of each disk of a guest. There are as many as the operator names in the servers' files.
 
-use minerva_model::{DiskReport, Nanos, RecentFigures, ServerReport};
+use minerva_model::{ContractFigures, DiskReport, Nanos, RecentFigures, ServerReport};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -27,9 +27,14 @@ pub struct ServedMetrics {
     device_ns: Family<DiskLabels, Counter>,
     late: Family<DiskLabels, Counter>,
     seconds_missed: Family<DiskLabels, Counter>,
+    kept: Family<DiskLabels, Gauge>,
+    late_max_ns: Family<DiskLabels, Gauge>,
+    took_ns: Family<TookLabels, Counter>,
     latency_ns: Family<QuantileLabels, Gauge>,
     tag_operations: Family<TagLabels, Counter>,
     tag_latency_ns: Family<TagLabels, Gauge>,
+    tag_bytes: Family<TagLabels, Counter>,
+    tag_under_way: Family<TagLabels, Gauge>,
     /// What each disk had told last.
     last: BTreeMap<DiskLabels, Last>,
 }
@@ -50,11 +55,20 @@ struct TagLabels {
     tag: u8,
 }
 
-/// Counts of a disk, in the order of the counters, and of each priority.
+/// Labels `server`, `disk`, and `by`: the disk that had the time.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct TookLabels {
+    server: String,
+    disk: String,
+    by: String,
+}
+
+/// Counts of a disk, in the order of the counters, requests and bytes of each priority, and who had the time.
 #[derive(Clone, Debug, Default)]
 struct Last {
     counts: [u64; 7],
-    tags: BTreeMap<u8, u64>,
+    tags: BTreeMap<u8, [u64; 2]>,
+    took: BTreeMap<String, u64>,
 }
 
 impl ServedMetrics {
@@ -76,12 +90,24 @@ impl ServedMetrics {
         registry.register("served_disk_contract_late", text, self.late.clone());
         let text = "Seconds in which a request was late, or the guest had less than its contract's rate and delay give";
         registry.register("served_disk_contract_missed_seconds", text, self.seconds_missed.clone());
+        let text =
+            "1 where the disk's contract was kept since it stands, 0 where it was missed; none without a contract";
+        registry.register("served_disk_contract_kept", text, self.kept.clone());
+        let text =
+            "By how much the latest of the disk's requests was later than its contract promises, since that stands";
+        registry.register("served_disk_contract_late_max_nanoseconds", text, self.late_max_ns.clone());
+        let text =
+            "Nanoseconds that a disk had of the host's disk in seconds in which the contract of another was missed";
+        registry.register("served_disk_contract_taken_nanoseconds", text, self.took_ns.clone());
         let text = "Time from the guest's ring to the answer in the last 5 to 10 s, by quantile";
         registry.register("served_disk_latency_nanoseconds", text, self.latency_ns.clone());
         let text = "Requests that were done of one priority; the 16 with the most are told";
         registry.register("served_tag_operations", text, self.tag_operations.clone());
         let text = "What 99 of 100 requests of one priority did not exceed in the last 5 to 10 s";
         registry.register("served_tag_latency_nanoseconds", text, self.tag_latency_ns.clone());
+        registry.register("served_tag_bytes", "Bytes that they moved", self.tag_bytes.clone());
+        let text = "Requests of one priority under way now";
+        registry.register("served_tag_queued", text, self.tag_under_way.clone());
     }
 
     /// Takes what the servers told in this slice.
@@ -98,6 +124,7 @@ impl ServedMetrics {
             self.counters().into_iter().for_each(|family| _ = family.remove(labels));
             self.under_way.remove(labels);
             self.share.remove(labels);
+            self.forget_contract(labels, last);
             for (quantile, _) in quantiles(&RecentFigures::default()) {
                 self.latency_ns.remove(&labels.quantile(quantile));
             }
@@ -129,25 +156,64 @@ impl ServedMetrics {
         for (quantile, time) in quantiles(&disk.figures.recent) {
             self.latency_ns.get_or_create(&labels.quantile(quantile)).set(nanoseconds(time));
         }
-        let tags: BTreeMap<u8, u64> = disk.figures.tags.iter().map(|tag| (tag.tag, tag.ops)).collect();
+        let tags: BTreeMap<u8, [u64; 2]> =
+            disk.figures.tags.iter().map(|tag| (tag.tag, [tag.ops, tag.bytes])).collect();
         for tag in &disk.figures.tags {
-            let before = before.tags.get(&tag.tag).copied().unwrap_or_default();
-            self.tag_operations.get_or_create(&labels.tag(tag.tag)).inc_by(added(tag.ops, before));
-            self.tag_latency_ns.get_or_create(&labels.tag(tag.tag)).set(nanoseconds(tag.recent.p99));
+            let [ops, bytes] = before.tags.get(&tag.tag).copied().unwrap_or_default();
+            let own = labels.tag(tag.tag);
+            self.tag_operations.get_or_create(&own).inc_by(added(tag.ops, ops));
+            self.tag_bytes.get_or_create(&own).inc_by(added(tag.bytes, bytes));
+            self.tag_latency_ns.get_or_create(&own).set(nanoseconds(tag.recent.p99));
+            self.tag_under_way.get_or_create(&own).set(i64::try_from(tag.under_way).unwrap_or(i64::MAX));
         }
         before.tags.keys().filter(|tag| !tags.contains_key(tag)).for_each(|tag| self.forget_tag(&labels, *tag));
-        self.last.insert(labels, Last { counts, tags });
+        let took = self.note_contract(&labels, disk.figures.contract.as_ref(), &before);
+        self.last.insert(labels, Last { counts, tags, took });
+    }
+
+    /// Whether the contract is kept, and who had the time while it was not; how much that was of each.
+    fn note_contract(
+        &self,
+        labels: &DiskLabels,
+        contract: Option<&ContractFigures>,
+        before: &Last,
+    ) -> BTreeMap<String, u64> {
+        let Some(contract) = contract else {
+            self.forget_contract(labels, before);
+            return BTreeMap::new();
+        };
+        self.kept.get_or_create(labels).set(i64::from(contract.is_kept()));
+        self.late_max_ns.get_or_create(labels).set(nanoseconds(contract.late_max));
+        // Only those with the most are told: one that was told before keeps what it had.
+        let mut all = before.took.clone();
+        for took in &contract.took {
+            let had = all.insert(took.disk.clone(), took.device_time.0).unwrap_or_default();
+            self.took_ns.get_or_create(&labels.took(&took.disk)).inc_by(added(took.device_time.0, had));
+        }
+        all
+    }
+
+    fn forget_contract(&self, labels: &DiskLabels, last: &Last) {
+        self.kept.remove(labels);
+        self.late_max_ns.remove(labels);
+        last.took.keys().for_each(|by| _ = self.took_ns.remove(&labels.took(by)));
     }
 
     fn forget_tag(&self, labels: &DiskLabels, tag: u8) {
         self.tag_operations.remove(&labels.tag(tag));
         self.tag_latency_ns.remove(&labels.tag(tag));
+        self.tag_bytes.remove(&labels.tag(tag));
+        self.tag_under_way.remove(&labels.tag(tag));
     }
 }
 
 impl DiskLabels {
     fn quantile(&self, quantile: &'static str) -> QuantileLabels {
         QuantileLabels { server: self.server.clone(), disk: self.disk.clone(), quantile }
+    }
+
+    fn took(&self, by: &str) -> TookLabels {
+        TookLabels { server: self.server.clone(), disk: self.disk.clone(), by: by.to_owned() }
     }
 
     fn tag(&self, tag: u8) -> TagLabels {
@@ -172,7 +238,7 @@ fn nanoseconds(time: Nanos) -> i64 {
 mod tests {
     use super::ServedMetrics;
     use crate::account::tests::{disk, server};
-    use minerva_model::{ContractFigures, Nanos, RecentFigures, ServerReport, TagFigures};
+    use minerva_model::{ContractFigures, Nanos, RecentFigures, ServerReport, TagFigures, TookFigures};
     use prometheus_client::encoding::text::encode;
     use prometheus_client::registry::Registry;
 
@@ -185,6 +251,8 @@ mod tests {
             let tagged = |ops: &u64| {
                 let mut disk = disk(*ops);
                 disk.figures.tags.push(TagFigures { tag: 200, ..TagFigures::default() });
+                let took = vec![TookFigures { disk: "vm2".to_owned(), device_time: Nanos(5) }];
+                disk.figures.contract = Some(ContractFigures { took, ..ContractFigures::default() });
                 disk
             };
             let disks = ops.iter().map(tagged).collect();
@@ -201,7 +269,7 @@ mod tests {
         let handbook = include_str!("../../../docs/operator.md");
         let names: Vec<&str> =
             text.lines().filter_map(|line| line.strip_prefix("# HELP ")?.split(' ').next()).collect();
-        assert_eq!(names.len(), 12, "{names:?}");
+        assert_eq!(names.len(), 17, "{names:?}");
         for name in names {
             assert!(handbook.contains(&format!("`{name}")), "docs/operator.md does not have {name}");
         }
@@ -216,10 +284,22 @@ mod tests {
         let mut told = |tags: &[(u8, u64)], late: u64| {
             let mut disk = disk(1);
             let recent = RecentFigures { p99: Nanos(77), ..RecentFigures::default() };
-            let tag = |(tag, ops): &(u8, u64)| TagFigures { tag: *tag, ops: *ops, recent, ..TagFigures::default() };
+            let tag = |(tag, ops): &(u8, u64)| {
+                let (tag, ops) = (*tag, *ops);
+                TagFigures { tag, ops, bytes: 10 * ops, under_way: 3, recent, ..TagFigures::default() }
+            };
             disk.figures.tags = tags.iter().map(tag).collect();
             disk.figures.recent = recent;
-            let contract = ContractFigures { late, seconds_late: 2, seconds_short: 3, ..ContractFigures::default() };
+            let took = vec![TookFigures { disk: "vm2".to_owned(), device_time: Nanos(late * 100) }];
+            let late_max = Nanos(late * 7);
+            let contract = ContractFigures {
+                late,
+                late_max,
+                seconds_late: 2,
+                seconds_short: 3,
+                took,
+                ..ContractFigures::default()
+            };
             disk.figures.contract = Some(contract);
             let report =
                 ServerReport { disks: if tags.is_empty() { Vec::new() } else { vec![disk] }, ..server(Nanos(1)) };
@@ -235,10 +315,16 @@ mod tests {
             "minerva_served_disk_latency_nanoseconds{server=\"blk\",disk=\"vm1\",quantile=\"0.99\"} 77",
             "minerva_served_disk_contract_late_total{server=\"blk\",disk=\"vm1\"} 4",
             "minerva_served_disk_contract_missed_seconds_total{server=\"blk\",disk=\"vm1\"} 3",
+            "minerva_served_disk_contract_kept{server=\"blk\",disk=\"vm1\"} 0",
+            "minerva_served_disk_contract_late_max_nanoseconds{server=\"blk\",disk=\"vm1\"} 28",
+            "minerva_served_disk_contract_taken_nanoseconds_total{server=\"blk\",disk=\"vm1\",by=\"vm2\"} 400",
+            "minerva_served_tag_bytes_total{server=\"blk\",disk=\"vm1\",tag=\"200\"} 50",
+            "minerva_served_tag_queued{server=\"blk\",disk=\"vm1\",tag=\"12\"} 3",
         ] {
             assert!(text.contains(line), "{line}: {text}");
         }
-        let text = told(&[(200, 9)], 4);
+        let text = told(&[(200, 9)], 6);
+        assert!(text.contains("by=\"vm2\"} 600"), "{text}");
         assert!(text.contains("tag=\"200\"} 9") && !text.contains("tag=\"12\""), "{text}");
         assert!(!told(&[], 0).contains("disk=\"vm1\""), "it is gone");
     }

@@ -3,10 +3,12 @@
 mod arguments;
 mod drop_in;
 mod opened;
+mod served;
 mod text;
 mod top;
 
 pub(crate) use arguments::DiskCommand;
+pub(crate) use served::ServedPages;
 
 use crate::output::{self, CommandStatus};
 use crate::place::OperatorFile;
@@ -110,12 +112,7 @@ impl Link {
         if !is_served_name(server) {
             bail!("`{server}` is no name of a server");
         }
-        let config = match (file.load(), file) {
-            (Ok(config), _) => config,
-            (Err(error), OperatorFile::Named(_)) => return Err(error),
-            (Err(_), OperatorFile::Default) => Config::default(),
-        };
-        let runtime_dir = &config.daemon.runtime_dir;
+        let runtime_dir = &config_of(file)?.daemon.runtime_dir;
         let socket = server_socket(runtime_dir, server);
         if !socket.exists() {
             let names = server_names(runtime_dir);
@@ -169,6 +166,15 @@ impl Link {
         }
         let server: ServerReport = self.ask(&ControlRequest::List, None)?;
         Ok(kept(drop_in::keep(Path::new(&server.config), &report.settings)))
+    }
+}
+
+/// The daemon's file; where the usual one cannot be read, what stands in none.
+fn config_of(file: &OperatorFile) -> anyhow::Result<Config> {
+    match (file.load(), file) {
+        (Ok(config), _) => Ok(config),
+        (Err(error), OperatorFile::Named(_)) => Err(error),
+        (Err(_), OperatorFile::Default) => Ok(Config::default()),
     }
 }
 
