@@ -66,7 +66,7 @@ fn show(file: &Path, problems: &[Problem], good: bool, json: bool) -> anyhow::Re
             let (title, help) = (problem.title(), problem.help());
             output::json(&ProblemLine { kind: "problem", file: problem.path(), line, column, title, help })?;
         } else {
-            output::text(&format!("{}\n\n", problem.render(std::io::stdout().is_terminal())))?;
+            output::styled(&format!("{}\n\n", problem.render(std::io::stdout().is_terminal())))?;
         }
     }
     if json {

@@ -2,6 +2,7 @@
 
 use anyhow::Context;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, Write};
 
@@ -53,8 +54,19 @@ impl fmt::Display for Closed {
 
 impl std::error::Error for Closed {}
 
-/// Prints text as it is.
+/// Prints text. What of it others chose, such as the name of a group that a user made, does not reach the terminal as an order to it.
 pub(crate) fn text(text: &str) -> anyhow::Result<()> {
+    styled(&printable(text))
+}
+
+/// The text with a mark in the place of each control character but those of lines and columns.
+fn printable(text: &str) -> Cow<'_, str> {
+    let is_order = |one: char| one.is_control() && !matches!(one, '\n' | '\t');
+    if text.contains(is_order) { text.replace(is_order, "\u{FFFD}").into() } else { text.into() }
+}
+
+/// Prints text as it is: nothing of it is anybody's choice but ours, or it is for programs.
+pub(crate) fn styled(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(Closed.into()),
@@ -65,5 +77,24 @@ pub(crate) fn text(text: &str) -> anyhow::Result<()> {
 /// Prints one JSON object on a line of its own.
 pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<()> {
     let line = serde_json::to_string(value).context("failed to turn the answer into JSON")?;
-    text(&format!("{line}\n"))
+    styled(&format!("{line}\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::printable;
+
+    #[test]
+    fn names_that_others_chose_give_a_terminal_no_orders() {
+        // Clears the screen, sets the window's title, overwrites the line; the same in the second set of control characters.
+        let names = ["a\x1b[2Jb", "a\x1b]0;x\x07b", "a\rb", "a\u{9b}2Jb", "a\x7fb"];
+        for name in names {
+            let shown = printable(name);
+            assert!(
+                shown.starts_with("a\u{FFFD}") && shown.ends_with('b') && !shown.contains(char::is_control),
+                "{shown:?}"
+            );
+        }
+        assert_eq!(printable("Größe\t3\n"), "Größe\t3\n");
+    }
 }

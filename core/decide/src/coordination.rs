@@ -306,7 +306,7 @@ impl Coordination {
         let moment = Moment {
             now,
             next_look: self.next_look(now),
-            places: (self.settings.running_max as usize).saturating_sub(running),
+            slots_free: (self.settings.running_max as usize).saturating_sub(running),
             contended: !self.has_room(device, around),
         };
         begin_now(moment, &waiting).into_iter().map(|index| keys[index].clone()).collect()

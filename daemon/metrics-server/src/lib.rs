@@ -1,4 +1,5 @@
-//! Metrics for Prometheus, of whichever service has some. A connection is one scrape and lasts no longer than that may take; there are few at a time.
+//! Serves a service's metrics to Prometheus. A connection is one scrape with a time limit, and few run at a time. One more ends the
+//! oldest: a scrape takes milliseconds, so that clients that connect and send nothing, however often, do not keep others out.
 
 use anyhow::Context;
 use bytes::Bytes;
@@ -9,16 +10,17 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use prometheus_client::registry::Registry;
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::Semaphore;
+use tokio::task::AbortHandle;
 
-/// Scrapes at the same time; more wait in the kernel's queue.
-const CONNECTIONS_MAX: usize = 16;
+/// Scrapes at the same time.
+const CONNECTIONS_MAX: usize = 64;
 /// From connecting to the last byte of the answer.
 const SCRAPE_MAX: Duration = Duration::from_secs(5);
 /// When no descriptor is left, accepting again at once would fail again at once.
@@ -36,15 +38,13 @@ pub enum MetricsListener {
 
 /// Serves scrapes until its task is dropped.
 pub async fn serve(listener: MetricsListener, registry: Registry) -> anyhow::Result<()> {
-    let registry = Arc::new(registry);
-    let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let mut scrapes = Scrapes { registry: Arc::new(registry), under_way: VecDeque::new() };
     match listener {
         MetricsListener::Unix(listener, _) => {
             let listener = tokio::net::UnixListener::from_std(listener).context("failed to serve metrics")?;
             loop {
-                let permit = Arc::clone(&room).acquire_owned().await;
                 match listener.accept().await {
-                    Ok((stream, _)) => drop(tokio::spawn(scrape(stream, Arc::clone(&registry), permit))),
+                    Ok((stream, _)) => scrapes.begin(stream),
                     Err(error) => failed_to_accept(&error).await,
                 }
             }
@@ -52,9 +52,8 @@ pub async fn serve(listener: MetricsListener, registry: Registry) -> anyhow::Res
         MetricsListener::Loopback(listener) => {
             let listener = tokio::net::TcpListener::from_std(listener).context("failed to serve metrics")?;
             loop {
-                let permit = Arc::clone(&room).acquire_owned().await;
                 match listener.accept().await {
-                    Ok((stream, _)) => drop(tokio::spawn(scrape(stream, Arc::clone(&registry), permit))),
+                    Ok((stream, _)) => scrapes.begin(stream),
                     Err(error) => failed_to_accept(&error).await,
                 }
             }
@@ -62,8 +61,26 @@ pub async fn serve(listener: MetricsListener, registry: Registry) -> anyhow::Res
     }
 }
 
-/// One connection. `permit` is given back at its end.
-async fn scrape<S, P>(stream: S, registry: Arc<Registry>, permit: P)
+/// Those under way, the oldest first.
+struct Scrapes {
+    registry: Arc<Registry>,
+    under_way: VecDeque<AbortHandle>,
+}
+
+impl Scrapes {
+    fn begin(&mut self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
+        self.under_way.retain(|scrape| !scrape.is_finished());
+        if self.under_way.len() >= CONNECTIONS_MAX
+            && let Some(oldest) = self.under_way.pop_front()
+        {
+            oldest.abort();
+        }
+        self.under_way.push_back(tokio::spawn(scrape(stream, Arc::clone(&self.registry))).abort_handle());
+    }
+}
+
+/// One connection.
+async fn scrape<S>(stream: S, registry: Arc<Registry>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -79,7 +96,6 @@ where
         Ok(Err(error)) => tracing::trace!(%error, "a scrape of the metrics was not finished"),
         Err(_) => tracing::debug!("a scrape of the metrics took too long and was ended"),
     }
-    drop(permit);
 }
 
 fn answer(request: &Request<Incoming>, registry: &Registry) -> Response<Full<Bytes>> {
@@ -112,4 +128,38 @@ fn response(status: StatusCode, media_type: &'static str, text: String) -> Respo
 async fn failed_to_accept(error: &std::io::Error) {
     tracing::warn!(%error, "a scrape of the metrics was not accepted, trying again");
     tokio::time::sleep(ACCEPT_PAUSE).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CONNECTIONS_MAX, MetricsListener, SCRAPE_MAX, serve};
+    use prometheus_client::registry::Registry;
+    use std::os::unix::net::{UnixListener, UnixStream};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    #[test]
+    fn whoever_says_nothing_keeps_nobody_from_a_scrape() {
+        // The clock of the test stands while anything is to be done, and then jumps to the next timer.
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+        runtime.expect("a runtime").block_on(async {
+            let directory = tempfile::tempdir().expect("a directory");
+            let path = directory.path().join("socket");
+            let listener = UnixListener::bind(&path).expect("a socket");
+            listener.set_nonblocking(true).expect("a socket");
+            tokio::spawn(serve(MetricsListener::Unix(listener, path.clone()), Registry::default()));
+            let begin = tokio::time::Instant::now();
+            let mut silent = Vec::new();
+            for _ in 0..3 {
+                // No more than the kernel's queue takes while nobody accepts.
+                silent.extend((0..CONNECTIONS_MAX).map(|_| UnixStream::connect(&path).expect("room in the queue")));
+                let mut scrape = tokio::net::UnixStream::connect(&path).await.expect("room in the queue");
+                let request = b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+                scrape.write_all(request).await.expect("room");
+                let mut answer = String::new();
+                scrape.read_to_string(&mut answer).await.expect("an answer");
+                assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("# EOF\n"), "{answer}");
+            }
+            assert!(begin.elapsed() < SCRAPE_MAX, "it waited for those that say nothing: {:?}", begin.elapsed());
+        });
+    }
 }

@@ -12,5 +12,6 @@ mod idle;
 pub mod job_runs;
 pub mod listen;
 mod refusals;
+mod room;
 pub mod server;
 pub mod service;

@@ -5,6 +5,7 @@ use crate::access::{Access, Groups};
 use crate::idle::IdleTimeout;
 use crate::listen::OperatorListeners;
 use crate::refusals::RefusalCounts;
+use crate::room::{Room, Taken};
 use crate::service::Service;
 use anyhow::Context;
 use hyper::body::Incoming;
@@ -24,7 +25,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::watch;
 use tonic::body::Body;
 use tonic::codegen::Service as Handler;
 
@@ -37,6 +38,9 @@ const HEADERS_BYTES_MAX: u32 = 8 << 10;
 const OPERATORS_MAX: usize = 64;
 const VIEWERS_MAX: usize = 32;
 const DENIED_MAX: usize = 8;
+/// And of one user who may look, or nothing, so that others of these still get through.
+const VIEWERS_OF_ONE_USER_MAX: usize = VIEWERS_MAX / 4;
+const DENIED_OF_ONE_USER_MAX: usize = DENIED_MAX / 4;
 /// A client that has connected says something within this.
 const FIRST_BYTE_MAX: Duration = Duration::from_secs(10);
 /// A connection on which nothing goes either way ends after this. The longest slice is a minute, and watching shows each.
@@ -127,9 +131,9 @@ struct Clients<S> {
     groups: Groups,
     http: http2::Builder<TokioExecutor>,
     refusals: Arc<Mutex<RefusalCounts>>,
-    operators: Arc<Semaphore>,
-    viewers: Arc<Semaphore>,
-    denied: Arc<Semaphore>,
+    operators: Arc<Room>,
+    viewers: Arc<Room>,
+    denied: Arc<Room>,
 }
 
 impl<S> Clients<S>
@@ -142,15 +146,14 @@ where
         http.timer(TokioTimer::new())
             .max_concurrent_streams(STREAMS_PER_CONNECTION)
             .max_header_list_size(HEADERS_BYTES_MAX);
-        let semaphore = |most| Arc::new(Semaphore::new(most));
         Self {
             service,
             groups,
             http,
             refusals: Arc::default(),
-            operators: semaphore(OPERATORS_MAX),
-            viewers: semaphore(VIEWERS_MAX),
-            denied: semaphore(DENIED_MAX),
+            operators: Room::new(OPERATORS_MAX, OPERATORS_MAX),
+            viewers: Room::new(VIEWERS_MAX, VIEWERS_OF_ONE_USER_MAX),
+            denied: Room::new(DENIED_MAX, DENIED_OF_ONE_USER_MAX),
         }
     }
 
@@ -190,11 +193,11 @@ where
             Access::Viewer => (&self.viewers, IDLE_MAX),
             Access::Denied => (&self.denied, DENIED_IDLE_MAX),
         };
-        let Ok(permit) = Arc::clone(room).try_acquire_owned() else {
+        let Some(taken) = room.take(peer.uid) else {
             return log_refusal(&self.refusals, peer, "connect", "too many clients are connected");
         };
         let stream = IdleTimeout::new(stream, FIRST_BYTE_MAX.min(idle), idle);
-        self.serve(stream, Arc::new(Client { peer, access, refusals: Arc::clone(&self.refusals), _permit: permit }));
+        self.serve(stream, Arc::new(Client { peer, access, refusals: Arc::clone(&self.refusals), _taken: taken }));
     }
 
     fn serve(&self, stream: IdleTimeout<UnixStream>, client: Arc<Client>) {
@@ -221,8 +224,8 @@ struct Client {
     peer: PeerCredentials,
     access: Access,
     refusals: Arc<Mutex<RefusalCounts>>,
-    /// Its place among the connections.
-    _permit: OwnedSemaphorePermit,
+    /// Its room among the connections.
+    _taken: Taken,
 }
 
 /// Answers one request; a refusal is an answer too.

@@ -165,8 +165,10 @@ impl Service<'_> {
             if json {
                 output::json(&serde_json::json!({ "tenants": tenants, "migration": migration, "deferred": files }))?;
             } else {
-                let clear = if once { "" } else { CLEAR };
-                output::text(&format!("{clear}{}\n{}", text::status(&tenants, &migration), text::deferred(&files)))?;
+                if !once {
+                    output::styled(CLEAR)?;
+                }
+                output::text(&format!("{}\n{}", text::status(&tenants, &migration), text::deferred(&files)))?;
             }
             if once {
                 return Ok(CommandStatus::Well);
