@@ -15,7 +15,10 @@ use crate::settings::WriterSettings;
 use minerva_model::{DeviceId, KnobFile, KnobTarget, Outcome};
 use nix::errno::Errno;
 use nix::sys::fanotify::{EventFFlags, Fanotify, InitFlags, MarkFlags, MaskFlags};
+use rustix::fs::{Mode, OFlags};
 use std::collections::{BTreeSet, VecDeque};
+use std::fs::File;
+use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::{fmt, fs};
@@ -28,6 +31,9 @@ const READS_MAX: usize = 128;
 
 /// A command line is told up to here.
 const COMMAND_CHARS_MAX: usize = 160;
+
+/// More is not read of a file of a process.
+const COMMAND_BYTES_MAX: u64 = 4096;
 
 /// Somebody who wrote a knob.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -154,11 +160,36 @@ fn describe(path: PathBuf, pid: u32) -> Culprit {
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     Culprit {
         name: read("comm").map(|bytes| text(bytes).trim_end().to_owned()),
-        command_line: read("cmdline").map(|bytes| command_line_of(&bytes)).filter(|line| !line.is_empty()),
+        command_line: command_line(pid),
         unit: read("cgroup").and_then(|bytes| unit_in(&text(bytes))),
         path,
         pid,
     }
+}
+
+/// The arguments of a process of root's. Those of others lie in memory of theirs, where reading them can take as long as they like, and all that
+/// they like.
+fn command_line(pid: u32) -> Option<String> {
+    let process = File::open(format!("/proc/{pid}")).ok()?;
+    let read = |name: &str| {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let mut bytes = Vec::new();
+        // Of this process, though the number may be another's by now.
+        let file = File::from(rustix::fs::openat(&process, name, flags, Mode::empty()).ok()?);
+        file.take(COMMAND_BYTES_MAX).read_to_end(&mut bytes).ok().map(|_| bytes)
+    };
+    is_roots(&read("status")?)
+        .then(|| read("cmdline"))?
+        .map(|bytes| command_line_of(&bytes))
+        .filter(|line| !line.is_empty())
+}
+
+/// Every user that `/proc/<pid>/status` names is root.
+fn is_roots(status: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(status);
+    let mut users =
+        text.lines().find_map(|line| line.strip_prefix("Uid:")).unwrap_or_default().split_whitespace().peekable();
+    users.peek().is_some() && users.all(|user| user == "0")
 }
 
 fn command_line_of(bytes: &[u8]) -> String {
@@ -176,7 +207,17 @@ fn unit_in(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod unit_tests {
-    use super::unit_in;
+    use super::{is_roots, unit_in};
+
+    #[test]
+    fn only_of_roots_processes_arguments_are_read() {
+        let status = |users: &str| format!("Name:\tsh\nUid:\t{users}\nGid:\t0\t0\t0\t0\n").into_bytes();
+        assert!(is_roots(&status("0\t0\t0\t0")));
+        for users in ["1000\t0\t0\t0", "0\t1000\t0\t0", "1000\t1000\t1000\t1000", ""] {
+            assert!(!is_roots(&status(users)), "{users}");
+        }
+        assert!(!is_roots(b"Name:\tUid: 0\n") && !is_roots(b""));
+    }
 
     #[test]
     fn the_innermost_unit_is_named() {
