@@ -48,7 +48,7 @@ impl Descriptors {
     }
 
     /// Whether more than half is taken of what no tree has in any case.
-    pub fn run_short(&self) -> bool {
+    pub fn is_short(&self) -> bool {
         self.common.load(Ordering::Relaxed) > self.common_max.load(Ordering::Relaxed) / 2
     }
 
@@ -113,7 +113,7 @@ impl Holding {
     /// Whether it has more than its part while there are few.
     pub(crate) fn is_short(&self) -> bool {
         let state = self.state();
-        self.shared.run_short() && state.held >= state.part
+        self.shared.is_short() && state.held >= state.part
     }
 
     /// How many are held.

@@ -64,7 +64,7 @@ impl Way {
         let over = Nanos(now.since(self.since).0 / SLICE.0 * SLICE.0);
         if over > Nanos::ZERO {
             self.passed = (self.passed - bytes_in(cap, over)).max(0);
-            self.since = self.since + over;
+            self.since += over;
         }
         self.until = self.until.max(slices_up(now + SLICE));
     }

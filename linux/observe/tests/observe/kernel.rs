@@ -262,7 +262,7 @@ fn of_many_real_groups_one_that_gets_a_group_below_is_seen_at_its_first_transfer
     let Some(disk) = LoopDisk::new() else { return };
     (0..100).for_each(|index| drop(group.make(&format!("t{index}"))));
     let mut observer = Observer::new(roots, &[]).unwrap();
-    let mut looks = |observer: &mut Observer, path: &str, most: usize| {
+    let looks = |observer: &mut Observer, path: &str, most: usize| {
         let mut came = std::iter::repeat_with(|| {
             let came = group.mine(&observer.discover());
             observer.sample();
