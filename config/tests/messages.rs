@@ -43,27 +43,34 @@ places = \"decades\"
     warns(
         text,
         expect![[r#"
-        warning: `verdicts_needed` is called `group_change_slices` now
-         --> minerva.toml:2:1
-          |
-        2 | verdicts_needed = 5
-          | ^^^^^^^^^^^^^^^ a former name
-          |
-          = help: rename it to `group_change_slices`; the former name is still read
-        warning: `turn_max` is called `precedence_max` now
-         --> minerva.toml:5:1
-          |
-        5 | turn_max = "2m"
-          | ^^^^^^^^ a former name
-          |
-          = help: rename it to `precedence_max`; the former name is still read
-        warning: `turn_window` is called `precedence_window` now
-         --> minerva.toml:6:1
-          |
-        6 | turn_window = "1h"
-          | ^^^^^^^^^^^ a former name
-          |
-          = help: rename it to `precedence_window`; the former name is still read"#]],
+            warning: `verdicts_needed` is called `group_change_slices` now
+             --> minerva.toml:2:1
+              |
+            2 | verdicts_needed = 5
+              | ^^^^^^^^^^^^^^^ a former name
+              |
+              = help: rename it to `group_change_slices`; the former name is still read
+            warning: `places` is called `group_scale` now
+             --> minerva.toml:3:1
+              |
+            3 | places = "decades"
+              | ^^^^^^ a former name
+              |
+              = help: rename it to `group_scale`; the former name is still read
+            warning: `turn_max` is called `precedence_max` now
+             --> minerva.toml:6:1
+              |
+            6 | turn_max = "2m"
+              | ^^^^^^^^ a former name
+              |
+              = help: rename it to `precedence_max`; the former name is still read
+            warning: `turn_window` is called `precedence_window` now
+             --> minerva.toml:7:1
+              |
+            7 | turn_window = "1h"
+              | ^^^^^^^^^^^ a former name
+              |
+              = help: rename it to `precedence_window`; the former name is still read"#]],
     );
     let engine = parse(text, Path::new("minerva.toml")).expect("the file is allowed").engine;
     let now = "[fennel]\ngroup_change_slices = 5\ngroup_scale = \"decades\"\n\n[coordination]\nprecedence_max = \"2m\"\nprecedence_window = \"1h\"\n";

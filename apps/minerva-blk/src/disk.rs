@@ -137,9 +137,9 @@ mod tests {
     fn terms_that_no_file_could_have_are_refused() {
         let terms = settings_of("vm1", &VmDiskSettings::default()).terms;
         for (wrong, why) in [
-            (DiskTerms { weight: 0, ..terms }, "weights go from 1"),
-            (DiskTerms { tag_max: 255, ..terms }, "tags go from 1 to 254"),
-            (DiskTerms { tag_default: 200, ..terms }, "at most the greatest, 128"),
+            (DiskTerms { weight: 0, ..terms }, "a weight is 1"),
+            (DiskTerms { tag_max: 255, ..terms }, "tags are 1 to 254"),
+            (DiskTerms { tag_default: 200, ..terms }, "above the greatest, 128"),
             (DiskTerms { burst_bytes: 0, ..terms }, "a burst of at least"),
             (DiskTerms { rate_bytes_per_second: Some(1), ..terms }, "keeps no contracts"),
             (DiskTerms { rate_bytes_per_second: Some(2), limit_bytes_per_second: Some(1), ..terms }, "below the rate"),

@@ -292,7 +292,7 @@ mod tests {
         assert_eq!(image.grow(Some(2 << 20)).unwrap(), 2 << 20);
         assert_eq!((image.geometry().sectors, path.metadata().unwrap().len()), (4096, 2 << 20));
         assert!(image.grow(Some(1 << 20)).unwrap_err().to_string().contains("disks only grow"));
-        assert!(image.grow(Some((2 << 20) + 100)).unwrap_err().to_string().contains("no whole blocks"));
+        assert!(image.grow(Some((2 << 20) + 100)).unwrap_err().to_string().contains("not a whole number of blocks"));
         File::options().write(true).open(&path).unwrap().set_len(3 << 20).unwrap();
         assert_eq!(image.grow(None).unwrap(), 3 << 20, "as long as somebody else made it");
         assert_eq!(image.geometry().sectors, 6144);
@@ -305,7 +305,7 @@ mod tests {
         File::create(&path).unwrap().set_len(1 << 20).unwrap();
         let read_only = File::open(&path).unwrap();
         let why = Image::of(read_only, &path, OPTIONS).unwrap_err().to_string();
-        assert!(why.contains("opened otherwise"), "{why}");
+        assert!(why.contains("not opened as"), "{why}");
         let both = File::options().read(true).write(true).open(&path).unwrap();
         assert_eq!(Image::of(both, &path, OPTIONS).unwrap().geometry().sectors, 2048);
     }

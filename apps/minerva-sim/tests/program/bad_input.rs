@@ -146,7 +146,7 @@ fn records_out_of_order() {
     assert_eq!(sorted.json()["requests"], 6);
     let clamped = on("t.csv", trace.as_bytes(), &["run", "t.csv", "--json", "--sort-window", "100us"]);
     expect![[r#"
-        1 request was further out of order than is sorted (--sort-window), by up to 500.0 us, and moved to the time of the latest before
+        1 request was out of order by more than --sort-window, by up to 500.0 us, and moved to the time of the request before
         the first out of order:
           line 5: 500.0 us earlier than the one before it
     "#]]
@@ -388,7 +388,7 @@ fn arguments_that_make_no_sense() {
 fn a_trace_is_not_written_over_itself() {
     let refused = on("t.csv", lines(9).as_bytes(), &["trace", "convert", "t.csv", "t.csv"]);
     expect![[r#"
-        minerva-sim: t.csv is the trace that is read; name another file to write
+        minerva-sim: t.csv is the input trace; choose another file for the output
     "#]]
     .assert_eq(&refused.refusal());
     let nowhere = on("t.csv", lines(9).as_bytes(), &["trace", "convert", "t.csv", "nowhere/t.parquet"]);

@@ -85,6 +85,8 @@ impl Drop for Server {
         if let Some(thread) = self.thread.take() {
             thread.join().unwrap();
         }
+        // A process that another test is just starting has the socket until it executes its program.
+        wait_until("nobody listens", || UnixStream::connect(&self.path).is_err());
     }
 }
 
