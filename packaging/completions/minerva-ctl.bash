@@ -577,7 +577,7 @@ _minerva__ctl() {
             return 0
             ;;
         minerva__subcmd__ctl__subcmd__background__subcmd__add)
-            opts="-h --name --kind --path --sla --priority --never-stop --json --socket --config --help"
+            opts="-h --name --kind --path --sla --priority --never-stop --used-percent-max --json --socket --config --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -600,6 +600,10 @@ _minerva__ctl() {
                     return 0
                     ;;
                 --priority)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --used-percent-max)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -3159,13 +3163,17 @@ _minerva__ctl() {
             return 0
             ;;
         minerva__subcmd__ctl__subcmd__rm)
-            opts="-r -h --recursive --pace --json --socket --config --help"
+            opts="-r -h --recursive --pace --sla --json --socket --config --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --pace)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --sla)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -296,7 +296,8 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l socket -
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand rm" -l pace -d 'The percentage of time in which it works' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand rm" -l pace -d 'The percentage of time in which it works, without the daemon\'s plan [default without a daemon: 20]' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand rm" -l sla -d 'By the daemon\'s plan it is done within this time, whatever others do' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand rm" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand rm" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand rm" -s r -l recursive -d 'Delete directories too'
@@ -329,10 +330,11 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and 
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and not __fish_seen_subcommand_from add list plan explain pause resume calibrate remove help" -f -a "remove" -d 'End it and forget it; what it did stays done'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and not __fish_seen_subcommand_from add list plan explain pause resume calibrate remove help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from add" -l name -d 'What it is called' -r
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from add" -l kind -d 'delete, command, btrfs-scrub, md-check or fstrim [default: command]' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from add" -l kind -d 'delete, command, btrfs-scrub, btrfs-balance, btrfs-defragment, btrfs-snapshot-delete, md-check, md-resync or fstrim [default: command]' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from add" -l path -d 'Where' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from add" -l sla -d 'It is to be done within this time, such as 7d [default: 30 days]' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from add" -l priority -d 'The greater goes first on its disk, unless a deadline is near' -r
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from add" -l used-percent-max -d 'Of btrfs-balance: leave chunks alone that are used more than this [default: 50]' -r
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from add" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from add" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand background; and __fish_seen_subcommand_from add" -l never-stop -d 'Others may wait for what the command holds: slow it by weight and a cap while they use the disk, and never stop it'

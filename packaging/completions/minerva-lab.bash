@@ -121,6 +121,9 @@ _minerva__lab() {
             minerva__lab__subcmd__figure,worth)
                 cmd="minerva__lab__subcmd__figure__subcmd__worth"
                 ;;
+            minerva__lab__subcmd__reproduce,characterise)
+                cmd="minerva__lab__subcmd__reproduce__subcmd__characterise"
+                ;;
             minerva__lab__subcmd__reproduce,endogenic)
                 cmd="minerva__lab__subcmd__reproduce__subcmd__endogenic"
                 ;;
@@ -657,7 +660,7 @@ _minerva__lab() {
             return 0
             ;;
         minerva__subcmd__lab__subcmd__figure__subcmd__gaps)
-            opts="-h --profile --elevator --rounds --bursts --seed --json --binaries --minervad --help"
+            opts="-h --profile --elevator --work --rounds --bursts --seed --json --binaries --minervad --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -669,6 +672,10 @@ _minerva__lab() {
                     ;;
                 --elevator)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --work)
+                    COMPREPLY=($(compgen -W "backup delete scrub" -- "${cur}"))
                     return 0
                     ;;
                 --rounds)
@@ -1359,12 +1366,54 @@ _minerva__lab() {
             return 0
             ;;
         minerva__subcmd__lab__subcmd__reproduce)
-            opts="-h --help endogenic makespan proactive interleave htbs tag table"
+            opts="-h --help endogenic makespan characterise proactive interleave htbs tag table"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__lab__subcmd__reproduce__subcmd__characterise)
+            opts="-h --profile --elevator --program --scale --report --json --binaries --minervad --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --profile)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --elevator)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --program)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --scale)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --report)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --binaries)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --minervad)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
