@@ -193,6 +193,8 @@ impl Stage<'_> {
                 let bursts = self.window(&spans, arguments.is_some());
                 if arguments.is_some() {
                     self.tool.run(&["background", "remove", "work"])?;
+                    // Its worker lets go of the file system before another is made.
+                    self.wait(SETTLE)?;
                 }
                 pair[arm] = Some(bursts?);
             }

@@ -1,9 +1,16 @@
-//! Whether a kind of work can be done here.
+//! Whether a kind of work can be done here, and whether what is at its path is still what was meant.
 
 use crate::error::WorkError;
-use crate::spec::{Kind, Spec, refused};
+use crate::spec::{FileIdentity, Kind, Spec, refused};
 use crate::{balance, defragment, md, scrub, snapshot, trim};
 use std::path::Path;
+
+impl Kind {
+    /// What is at a path, so that another in its place is not taken for it; a sentence if it is nothing for this kind.
+    pub fn identity(self, path: &Path) -> Result<FileIdentity, WorkError> {
+        if self == Self::BtrfsSnapshotDelete { snapshot::identity(path) } else { FileIdentity::of(path) }
+    }
+}
 
 impl Spec {
     /// Looks whether it can be done here.
@@ -30,5 +37,16 @@ impl Spec {
             Kind::MdResync => md::Array::of(&self.path, sys)?.check_resync(),
             Kind::Fstrim => trim::check(&self.path),
         }
+    }
+
+    /// What is at the path is what was there when the operator asked.
+    pub(crate) fn is_same(&self) -> Result<(), WorkError> {
+        if self.kind.identity(&self.path)? == self.identity {
+            return Ok(());
+        }
+        refused(format!(
+            "{} is another than when it was asked for (a link, a mount or a new directory took its place): nothing was done",
+            self.path.display()
+        ))
     }
 }

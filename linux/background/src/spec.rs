@@ -1,7 +1,6 @@
 //! What background work is: its kind, its path, and whether it can be done here.
 
 use crate::error::WorkError;
-use crate::snapshot;
 use minerva_model::{BackgroundHold, BackgroundId};
 use rustix::fs::{AtFlags, CWD, statat};
 use serde::{Deserialize, Serialize};
@@ -101,11 +100,6 @@ impl Kind {
         matches!(self, Self::Delete | Self::BtrfsSnapshotDelete)
     }
 
-    /// What is at a path, so that another in its place is not taken for it; a sentence if it is nothing for this kind.
-    pub fn identity(self, path: &Path) -> Result<FileIdentity, WorkError> {
-        if self == Self::BtrfsSnapshotDelete { snapshot::identity(path) } else { FileIdentity::of(path) }
-    }
-
     /// Once begun and lost, it is begun again where it was; a command may have done anything.
     pub const fn can_be_repeated(self) -> bool {
         !matches!(self, Self::Command)
@@ -123,7 +117,7 @@ pub struct FileIdentity {
 
 impl FileIdentity {
     /// What is at a path now; a link is not followed.
-    fn of(path: &Path) -> Result<Self, WorkError> {
+    pub(crate) fn of(path: &Path) -> Result<Self, WorkError> {
         let stat = statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).map_err(WorkError::io("look at", path))?;
         Ok(Self { device: stat.st_dev, inode: stat.st_ino })
     }
@@ -167,17 +161,6 @@ impl Spec {
     /// How it is kept from the disk.
     pub const fn hold(&self) -> BackgroundHold {
         if self.never_stop { BackgroundHold::Cap } else { BackgroundHold::Stop }
-    }
-
-    /// What is at the path is what was there when the operator asked.
-    pub(crate) fn is_same(&self) -> Result<(), WorkError> {
-        if self.kind.identity(&self.path)? == self.identity {
-            return Ok(());
-        }
-        refused(format!(
-            "{} is another than when it was asked for (a link, a mount or a new directory took its place): nothing was done",
-            self.path.display()
-        ))
     }
 }
 
