@@ -30,7 +30,7 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -l json -d 'Print 
 complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -s V -l version -d 'Print version'
 complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "status" -d 'Show the daemon, its disks, and the latest findings'
-complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "top" -d 'Watch tenants and disks live; q quits'
+complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "top" -d 'Watch tenants and disks live; d shows the disks of guests, q quits'
 complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "explain" -d 'Explain a tenant\'s share of each disk'
 complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "forecast" -d 'Show what a tenant is expected to do on each disk, and compare earlier forecasts with what it did'
 complete -c minerva-ctl -n "__fish_minerva_ctl_needs_command" -f -a "doctor" -d 'Check for each disk and mount whether weights take effect, and if not, why and what to do; works without the daemon'
@@ -61,7 +61,7 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand status" -l json 
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand status" -s h -l help -d 'Print help'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand top" -l socket -d 'The daemon\'s socket [default: from the operator\'s file]' -r -F
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand top" -l config -d 'The operator\'s file, which says where the daemon keeps its files [default: /etc/minerva/minerva.toml, if it exists]' -r -F
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand top" -l once -d 'Print one slice as text and exit'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand top" -l once -d 'Print one slice, and the disks of guests, as text and exit'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand top" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand top" -s h -l help -d 'Print help'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand explain" -l at -d 'When: 2026-03-01T14:30:00Z, "2026-03-01 14:30", 14:30, "10 minutes ago" [default: now]' -r
@@ -455,7 +455,7 @@ complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand generate" -l con
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand generate" -l json -d 'Print JSON, one object per line'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand generate" -s h -l help -d 'Print help'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload cache disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "status" -d 'Show the daemon, its disks, and the latest findings'
-complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload cache disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "top" -d 'Watch tenants and disks live; q quits'
+complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload cache disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "top" -d 'Watch tenants and disks live; d shows the disks of guests, q quits'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload cache disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "explain" -d 'Explain a tenant\'s share of each disk'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload cache disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "forecast" -d 'Show what a tenant is expected to do on each disk, and compare earlier forecasts with what it did'
 complete -c minerva-ctl -n "__fish_minerva_ctl_using_subcommand help; and not __fish_seen_subcommand_from status top explain forecast doctor restore record replay config reload cache disk run rm jobs background attach priority credits boost when whoami audit probe-reader generate help" -f -a "doctor" -d 'Check for each disk and mount whether weights take effect, and if not, why and what to do; works without the daemon'

@@ -42,9 +42,9 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Show the daemon, its disks, and the latest findings
     Status,
-    /// Watch tenants and disks live; d shows guests' disks, q quits
+    /// Watch tenants and disks live; d shows the disks of guests, q quits
     Top {
-        /// Print one slice and guests' disks as text and exit
+        /// Print one slice, and the disks of guests, as text and exit
         #[arg(long)]
         once: bool,
     },
