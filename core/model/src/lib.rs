@@ -70,7 +70,7 @@ pub use history::{TenantHistory, UsageAverage};
 pub use job::{DiskIntensity, JobPhase, JobPhaseKind, JobProfile, JobSettings, JobStep};
 pub use job_run::JobRun;
 pub use load::{
-    Expectation, LOAD_BIN, LOAD_BINS, LOAD_BINS_PER_DAY, LoadBin, LoadForecast, LoadOf, LoadSum, SharedLoad,
+    Expectation, LOAD_BIN, LOAD_BINS, LOAD_BINS_PER_DAY, LoadBin, LoadForecast, LoadOf, LoadPart, LoadSum, SharedLoad,
 };
 pub use outlook::{Burst, Forecast, Horizon, Interval, Outlook, PHASES, Phases};
 pub use participation::{ContentionCounting, CoordinationSettings, CreditSettings, LevelMeaning, LevelSettings};

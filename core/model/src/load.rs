@@ -1,6 +1,10 @@
 //! The day and the week ahead of a disk, or of an operator's group, as a whole: in bins of ten minutes (Kachmar and Kaeli 2020,
 //! section V.A). For work that can wait, which has to know when the disk will be quiet and how much space there will be.
 
+mod ahead;
+
+pub use ahead::LoadPart;
+
 use crate::{DeviceId, Nanos};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
