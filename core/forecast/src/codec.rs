@@ -122,8 +122,12 @@ impl<'a> Reader<'a> {
         Ok(u64::from_le_bytes(self.take()?))
     }
 
+    pub(crate) fn f32(&mut self) -> Result<f32, Damaged> {
+        Ok(f32::from_le_bytes(self.take()?))
+    }
+
     pub(crate) fn finite_f32(&mut self) -> Result<f32, Damaged> {
-        let value = f32::from_le_bytes(self.take()?);
+        let value = self.f32()?;
         if value.is_finite() { Ok(value) } else { Err(Damaged::Value) }
     }
 

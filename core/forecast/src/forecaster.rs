@@ -14,7 +14,7 @@ pub use sessions::SessionOutlook;
 pub use tenants::{NextSlice, Source, TenantOutlook};
 
 use crate::arima::Workspace;
-use crate::host::{Learner, LearnerSettings};
+use crate::host::{Growth, Learner, LearnerSettings};
 use crate::tenant::{AHEAD, Reading};
 use families::Families;
 use minerva_model::{DeviceId, Forecast, Nanos, Outlook, TenantId};
@@ -41,7 +41,7 @@ pub struct ForecasterSettings {
     pub session: LearnerSettings,
     /// How long the slices are that it observes.
     pub slice: Nanos,
-    /// Tenants with a state of about 8 kB each; of more there is no forecast.
+    /// Tenants with a state of about 9 kB each; of more there is no forecast.
     pub tenants_max: usize,
     /// Series for which a model is fitted in a slice.
     pub fits: u32,
@@ -60,7 +60,7 @@ impl Default for ForecasterSettings {
         Self {
             next_slice: LearnerSettings::default(),
             // Sessions are few: a host has some dozens before a reading a second would make as many rows.
-            session: LearnerSettings { rows: 8_000, trees: 50, seed: 2, ridge_from: 16 },
+            session: LearnerSettings { rows: 8_000, trees: 50, seed: 2, ridge_from: 16, growth: Growth::ByLevels },
             slice: Nanos::SECOND,
             tenants_max: 10_000,
             fits: 4,
@@ -134,6 +134,14 @@ impl Forecaster {
         }
     }
 
+    /// How the trees of the next slice grow: by leaves, as [`Growth::CHOSEN`], or as in earlier versions. Where that is another way than
+    /// before, they begin anew.
+    pub fn set_by_leaves(&mut self, by_leaves: bool) {
+        let growth = if by_leaves { Growth::CHOSEN } else { Growth::ByLevels };
+        self.settings.next_slice.growth = growth;
+        self.next_slice.set_growth(growth);
+    }
+
     /// See [`ForecasterSettings::by_order`].
     pub fn set_by_order(&mut self, by_order: bool) {
         self.settings.by_order = by_order;
@@ -145,6 +153,12 @@ impl Forecaster {
         self.sessions.by_last = by_last;
     }
 
+    /// What a tenant's agent says is left is measured by its first word in a session against what that session transfers. Otherwise, as by
+    /// earlier versions, by its last, which is next to nothing where it tells the truth, so that nobody was ever believed.
+    pub fn set_declared_at_beginning(&mut self, at_beginning: bool) {
+        self.sessions.declared_at_beginning = at_beginning;
+    }
+
     /// Takes what a slice said of the tenants that did I/O or are about to: who, of which family (a hash of name, unit or image), and
     /// the reading. Of one that is not named nothing happened. A tenant named twice counts twice. Then does the slice's work.
     pub fn observe(&mut self, time: SliceTime, slice: &[(Key, Family, Reading)]) {
@@ -154,12 +168,13 @@ impl Forecaster {
         for tenant in self.tenants.values_mut() {
             tenant.is_named = false;
         }
+        let is_bounded = self.settings.next_slice.growth != Growth::ByLevels;
         for (key, family, reading) in slice {
             if !self.tenants.contains_key(key) && self.tenants.len() >= self.settings.tenants_max {
                 self.refused += 1;
                 continue;
             }
-            let tenant = self.tenants.entry(*key).or_insert_with(|| Tenant::new(*family));
+            let tenant = self.tenants.entry(*key).or_insert_with(|| Tenant::new(*family, is_bounded));
             tenant.observe(reading, ahead, next_slice, (sessions, families));
         }
         let nothing = Reading { elapsed_seconds: time.seconds, wall_seconds: time.wall_seconds, ..Reading::default() };

@@ -148,3 +148,63 @@ proptest! {
         }
     }
 }
+
+const MIB: f64 = 1024.0 * 1024.0;
+
+/// The reading of a slice, by its number.
+type Slices = fn(u64) -> Option<Reading>;
+
+fn reading_of(bytes: f64) -> Reading {
+    Reading { elapsed_seconds: 1.0, read_bytes: bytes, wall_seconds: Some(1_000_000.0), ..Reading::default() }
+}
+
+/// Each with the rate that is foreseen of it in the end, in MiB a second, give or take half, where that is certain.
+const CASES: [(&str, Slices, Option<f64>); 12] = [
+    ("no number now and then", |at| Some(reading_of(if at % 10 == 3 { f64::NAN } else { MIB })), Some(1.0)),
+    ("only numbers that are none", |_| Some(reading_of(f64::NAN)), Some(0.0)),
+    ("infinities", |at| Some(reading_of(if at == 100 { f64::INFINITY } else { MIB })), Some(1.0)),
+    ("negative rates", |at| Some(reading_of(if at % 7 == 0 { -MIB } else { MIB })), None),
+    ("a gap of two minutes", |at| (!(200..320).contains(&at)).then(|| reading_of(MIB)), Some(1.0)),
+    ("the same time again", |at| Some(Reading { wall_seconds: Some((at / 2) as f64), ..reading_of(MIB) }), Some(1.0)),
+    (
+        "time that runs backwards",
+        |at| Some(Reading { wall_seconds: Some(1e9 - 1e5 * at as f64), ..reading_of(MIB) }),
+        Some(1.0),
+    ),
+    ("slices without length", |_| Some(Reading { elapsed_seconds: 0.0, ..reading_of(MIB) }), Some(1.0)),
+    ("slices of negative length", |_| Some(Reading { elapsed_seconds: -5.0, ..reading_of(MIB) }), Some(1.0)),
+    ("a constant", |_| Some(reading_of(MIB)), Some(1.0)),
+    ("one point", |at| (at == 399).then(|| reading_of(MIB)), None),
+    // What a counter of 64 bits gives that began again and was not noticed.
+    ("a counter that began again", |at| Some(reading_of(if at == 250 { 1.8e19 } else { MIB })), Some(1.0)),
+];
+
+#[test]
+fn each_kind_of_bad_reading_leaves_a_forecast_or_none_and_harms_nobody_else() {
+    let mut neighbours_alone = None;
+    for (case, slices, expected) in std::iter::once(("nobody", (|_| None) as Slices, None)).chain(CASES) {
+        let mut forecaster = Forecaster::new(ForecasterSettings::default());
+        let mut errors = 0.0;
+        for at in 0..400 {
+            let neighbour = reading_of(if at % 20 < 5 { 10.0 * MIB } else { 0.0 });
+            if let Some(next) = forecaster.next_slice(key(1)) {
+                errors += (next.bytes_per_second - neighbour.read_bytes).abs() / MIB;
+            }
+            let slice = [(key(0), 0, slices(at)), (key(1), 1, Some(neighbour))];
+            let named: Vec<_> =
+                slice.into_iter().filter_map(|(key, family, reading)| Some((key, family, reading?))).collect();
+            forecaster.observe(SliceTime::default(), &named);
+            let Some(next) = forecaster.next_slice(key(0)) else { continue };
+            let told = [next.bytes_per_second, next.low, next.high];
+            assert!(told.iter().all(|value| value.is_finite() && *value >= 0.0), "{case}, slice {at}: {next:?}");
+            assert!(next.low <= next.bytes_per_second && next.bytes_per_second <= next.high, "{case}: {next:?}");
+            assert!((0.0..=1.0).contains(&next.skill.max(0.0)), "{case}: {next:?}");
+        }
+        if let (Some(expected), Some(next)) = (expected, forecaster.next_slice(key(0))) {
+            let found = next.bytes_per_second / MIB;
+            assert!((found - expected).abs() <= 0.5, "{case}: {found} MiB/s in place of {expected}, {next:?}");
+        }
+        let alone = *neighbours_alone.get_or_insert(errors);
+        assert!(errors <= 1.1 * alone, "{case}: the neighbour's error is {errors} MiB in place of {alone}");
+    }
+}

@@ -1,6 +1,6 @@
 //! A host's forecaster as a whole: it learns, it bounds its work, it does not believe who lies.
 
-use minerva_forecast::tenant::{Reading, SessionClass, Usage};
+use minerva_forecast::tenant::{Reading, Row, SessionClass, Usage};
 use minerva_forecast::{Damaged, Family, Forecaster, ForecasterSettings, Key, SliceTime, Source, check};
 use minerva_model::{DeviceId, FittedModel, Horizon, ModelKind, Nanos, TenantId};
 
@@ -189,6 +189,34 @@ fn fitted_trees_outlive_a_restart() {
         assert_eq!(next.recall(&another), Err(Damaged::Version), "under another's name");
     }
     assert_eq!(next.models(), models, "a damaged one changes nothing");
+}
+
+#[test]
+fn a_model_of_the_version_before_is_taken_over_and_rows_that_are_shorter_are_read() {
+    let learnt = |by_leaves| {
+        let (mut host, mut forecaster) = (Host::new(2, 20, false), Forecaster::new(ForecasterSettings::default()));
+        forecaster.set_by_leaves(by_leaves);
+        (0..300).for_each(|_| forecaster.observe(SliceTime::default(), &host.slice().0));
+        forecaster
+    };
+    let (before, now) = (learnt(false), learnt(true));
+    let slice = Host::new(3, 20, false).slice().0;
+    let answers = |forecaster: &mut Forecaster| {
+        forecaster.observe(SliceTime::default(), &slice);
+        slice.iter().map(|(key, _, _)| forecaster.next_slice(*key).expect("known").bytes_per_second).collect::<Vec<_>>()
+    };
+    let mut earlier = Forecaster::new(ForecasterSettings::default());
+    earlier.set_by_leaves(false);
+    let mut next = Forecaster::new(ForecasterSettings::default());
+    for forecaster in [&mut earlier, &mut next] {
+        forecaster.recall(&before.models()[0]).expect("of the version before");
+    }
+    assert_eq!(answers(&mut earlier), answers(&mut next), "the same trees speak");
+    (0..200).for_each(|_| next.observe(SliceTime::default(), &[]));
+    assert!(next.models()[0] != before.models()[0], "and are fitted anew from what was kept with them");
+    assert_eq!(earlier.recall(&now.models()[0]), Err(Damaged::Version), "what a recording knew nothing of");
+    let row: Row = serde_json::from_str(&format!("[{}]", ["1.5"; 30].join(","))).expect("a shorter row");
+    assert_eq!((row[29], row[30], row[31]), (1.5, 0.0, 0.0));
 }
 
 /// Goes on until sessions are believed; with what skill those are that are under way then.

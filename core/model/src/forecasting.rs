@@ -60,6 +60,13 @@ pub struct ForecastSettings {
     /// goes. In recordings of earlier versions it does.
     #[serde(default)]
     pub sessions_are_no_past: bool,
+    /// The trees of the next slice grow leaf by leaf and know the day before. In recordings of earlier versions they do not.
+    #[serde(default)]
+    pub trees_by_leaves: bool,
+    /// What an agent says is left when a session begins is measured against what that session transfers. In recordings of earlier versions
+    /// its last word was, which is next to nothing where it tells the truth.
+    #[serde(default)]
+    pub declared_at_beginning: bool,
 }
 
 /// Where it comes from what a session will transfer.
@@ -97,6 +104,8 @@ impl Default for ForecastSettings {
             sessions_at_once: true,
             waiting_take_part: true,
             sessions_are_no_past: true,
+            trees_by_leaves: true,
+            declared_at_beginning: true,
         }
     }
 }
@@ -111,6 +120,8 @@ impl ForecastSettings {
             sessions_at_once: false,
             waiting_take_part: false,
             sessions_are_no_past: false,
+            trees_by_leaves: false,
+            declared_at_beginning: false,
             ..Self::default()
         }
     }

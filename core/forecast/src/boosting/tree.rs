@@ -1,4 +1,6 @@
-//! One regression tree of four levels, grown on histograms (Ke et al. 2017, without its sampling).
+//! Regression trees grown on histograms (Ke et al. 2017, without its sampling): of four levels here, of any shape in `leaves`.
+
+pub(super) mod leaves;
 
 use super::bins::{CUTS_MAX, Cuts};
 use serde::{Deserialize, Serialize};
@@ -75,7 +77,7 @@ pub(super) struct Grower {
     /// What the histograms sum: residuals, or their signs.
     #[serde(skip)]
     gradients: Vec<f32>,
-    /// One histogram for each node of a level, and of the level below.
+    /// One histogram for each node of a level, and of the level below; or for each leaf.
     #[serde(skip)]
     histograms: Vec<Bin>,
     #[serde(skip)]
@@ -111,8 +113,7 @@ struct Split {
 impl Grower {
     pub(super) fn new(bins: Vec<u8>, features: usize) -> Self {
         let rows = bins.len() / features;
-        let size = LEAVES * features * BINS;
-        let (histograms, next) = (vec![Bin::default(); size], vec![Bin::default(); size]);
+        let (histograms, next) = (Vec::new(), Vec::new());
         // Rows are bounded by the reservoir, far below 2^32.
         let order = (0..rows as u32).collect();
         let gradients = vec![0.0; rows];
@@ -134,6 +135,8 @@ impl Grower {
             leaf: [0.0; LEAVES],
         };
         let width = self.features * BINS;
+        self.histograms.resize(LEAVES * width, Bin::default());
+        self.next.resize(LEAVES * width, Bin::default());
         let mut borders = [0; LEAVES + 1];
         borders[1] = self.order.len();
         Self::fill(&mut self.histograms[..width], &self.bins, self.features, &self.order, &self.gradients);
@@ -178,28 +181,32 @@ impl Grower {
     /// Each leaf's answer, which the residuals of its rows lose.
     fn set_leaves(&mut self, tree: &mut Tree, borders: &[usize; LEAVES + 1], residuals: &mut [f32], loss: Loss) {
         for leaf in 0..LEAVES {
-            let rows = &self.order[borders[leaf]..borders[leaf + 1]];
-            if rows.is_empty() {
-                continue;
-            }
-            let answer = match loss {
-                Loss::Squared => {
-                    let sum: f64 = rows.iter().map(|row| f64::from(residuals[*row as usize])).sum();
-                    sum / (rows.len() as f64 + LAMBDA)
-                }
-                Loss::Absolute => {
-                    // The gradients have done their work; their place serves to find the median.
-                    let scratch = &mut self.gradients[..rows.len()];
-                    scratch.iter_mut().zip(rows).for_each(|(to, row)| *to = residuals[*row as usize]);
-                    let (_, median, _) = scratch.select_nth_unstable_by(rows.len() / 2, f32::total_cmp);
-                    f64::from(*median)
-                }
-            };
-            tree.leaf[leaf] = (RATE * answer) as f32;
-            for row in rows {
-                residuals[*row as usize] -= tree.leaf[leaf];
-            }
+            tree.leaf[leaf] = self.settle(borders[leaf], borders[leaf + 1], residuals, loss);
         }
+    }
+
+    /// The answer of the leaf that has these rows of the order, and takes it from their residuals.
+    fn settle(&mut self, from: usize, to: usize, residuals: &mut [f32], loss: Loss) -> f32 {
+        let rows = &self.order[from..to];
+        if rows.is_empty() {
+            return 0.0;
+        }
+        let answer = match loss {
+            Loss::Squared => {
+                let sum: f64 = rows.iter().map(|row| f64::from(residuals[*row as usize])).sum();
+                sum / (rows.len() as f64 + LAMBDA)
+            }
+            Loss::Absolute => {
+                // The gradients have done their work; their place serves to find the median.
+                let scratch = &mut self.gradients[..rows.len()];
+                scratch.iter_mut().zip(rows).for_each(|(to, row)| *to = residuals[*row as usize]);
+                let (_, median, _) = scratch.select_nth_unstable_by(rows.len() / 2, f32::total_cmp);
+                f64::from(*median)
+            }
+        };
+        let answer = (RATE * answer) as f32;
+        rows.iter().for_each(|row| residuals[*row as usize] -= answer);
+        answer
     }
 
     fn fill(histogram: &mut [Bin], bins: &[u8], features: usize, rows: &[u32], residuals: &[f32]) {

@@ -37,6 +37,12 @@ impl Accuracy {
         }
     }
 
+    /// How much of what came was within an interval, 0 to 1 (see [`super::Edges`]).
+    pub fn add_covered(&mut self, part: f64) {
+        self.intervals += 1.0;
+        self.covered += part;
+    }
+
     /// Pairs added.
     pub fn count(&self) -> f64 {
         self.count

@@ -2,6 +2,8 @@
 
 mod measures;
 mod shape;
+mod ties;
 
 pub use measures::{Accuracy, Brier};
 pub use shape::{Decomposition, autocorrelation, decompose, partial_autocorrelation};
+pub use ties::Edges;

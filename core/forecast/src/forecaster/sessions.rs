@@ -14,6 +14,9 @@ const VERSION: u16 = 4;
 /// An agent is believed once so many of its sessions ended and its declarations were off by less than this factor's logarithm.
 const PROVED_SESSIONS: u32 = 3;
 const PROVED_ERROR: f64 = 0.7;
+/// Weight of the newest session in that error: a lie of any size ends it, however long the truth was told.
+const DECLARED_WEIGHT: f64 = 1.0 / 8.0;
+const DECLARED_MIN_BYTES: f64 = 1024.0 * 1024.0;
 
 /// What is foreseen of a session.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,6 +46,9 @@ pub(super) struct Sessions {
     /// The last session of a tenant's like is taken in place of what the model says (see [`super::Forecaster::set_sessions_by_last`]).
     #[serde(default)]
     pub(super) by_last: bool,
+    /// See [`super::Forecaster::set_declared_at_beginning`].
+    #[serde(default)]
+    pub(super) declared_at_beginning: bool,
 }
 
 /// The session of one tenant.
@@ -57,6 +63,9 @@ pub(super) struct Session {
     /// It was the model that made it.
     is_by_model: bool,
     declared_log: Option<f64>,
+    /// What was first declared in this session, and what it had transferred by then.
+    #[serde(default)]
+    first_word: Option<(f64, f64)>,
     /// Mean absolute error of the logarithm of what was declared, and of how many sessions.
     declared_error: (f64, u32),
     last_total_log: f64,
@@ -70,6 +79,7 @@ impl Sessions {
             ordering: OrderMeter::default(),
             interval: IntervalMeter::new(0.8),
             by_last: false,
+            declared_at_beginning: true,
         }
     }
 
@@ -92,6 +102,25 @@ impl Sessions {
         Ok(())
     }
 
+    /// A session ended with `total` bytes: how far what its agent declared was off.
+    fn judge_agent(&self, session: &mut Session, total: f64) {
+        let (last_word, first_word) = (session.declared_log.take(), session.first_word.take());
+        let off = if self.declared_at_beginning {
+            // That nothing is left where nothing is says nothing of an agent.
+            let told = first_word.map(|(declared, attained)| (declared, (total - attained).max(0.0)));
+            let told = told.filter(|(declared, came)| declared.max(*came) >= DECLARED_MIN_BYTES);
+            told.map(|(declared, came)| (libm::log1p(declared) - libm::log1p(came)).abs())
+        } else {
+            last_word.map(|declared| (declared - libm::log1p(total)).abs())
+        };
+        if let Some(off) = off {
+            let (error, count) = &mut session.declared_error;
+            *count += 1;
+            let least = if self.declared_at_beginning { DECLARED_WEIGHT } else { 0.0 };
+            *error += (off - *error) * least.max(1.0 / f64::from(*count));
+        }
+    }
+
     /// A session ended with `total` bytes.
     fn learn(&mut self, session: &mut Session, family: Family, total: f64, families: &mut Families) {
         let total_log = libm::log1p(total);
@@ -106,11 +135,7 @@ impl Sessions {
                 self.interval.observe(libm::expm1(forecast), total);
             }
         }
-        if let Some(declared) = session.declared_log.take() {
-            let (error, count) = &mut session.declared_error;
-            *count += 1;
-            *error += ((declared - total_log).abs() - *error) / f64::from(*count);
-        }
+        self.judge_agent(session, total);
         session.last_total_log = total_log;
         families.learn(family, total_log);
     }
@@ -131,6 +156,9 @@ impl Session {
         }
         if let Some(declared) = reading.declared_bytes.filter(|declared| declared.is_finite() && *declared >= 0.0) {
             self.declared_log = Some(libm::log1p(declared));
+            if self.cutter.is_open() && self.first_word.is_none() {
+                self.first_word = Some((declared, self.cutter.progress().0));
+            }
         }
         let (error, count) = self.declared_error;
         let is_proved = count >= PROVED_SESSIONS && error < PROVED_ERROR;

@@ -1,4 +1,4 @@
-//! One tenant's state: about 8 kB, most of it the two series of rates.
+//! One tenant's state: about 9 kB, most of it the two series of rates.
 
 use super::families::{Families, Family};
 use super::sessions::{Session, SessionOutlook, Sessions};
@@ -86,11 +86,12 @@ pub(super) struct Tenant {
 }
 
 impl Tenant {
-    pub(super) fn new(family: Family) -> Self {
+    /// One of which nothing was seen. Its forecasts are bounded by what will be, unless they are those of earlier versions.
+    pub(super) fn new(family: Family, is_bounded: bool) -> Self {
         Self {
             is_named: true,
             family,
-            features: FeatureState::default(),
+            features: if is_bounded { FeatureState::bounded() } else { FeatureState::default() },
             session: Session::default(),
             row: None,
             naive: Naive::default(),
@@ -171,7 +172,7 @@ impl Tenant {
         let came_log = libm::log1p(came);
         // A tenant that sleeps teaches nothing and needs no scores.
         if let Some(row) = self.row.filter(|_| self.idle <= 60) {
-            let answer = learner.median(&row, row[0]).unwrap_or(row[0]);
+            let answer = self.features.within_reach(learner.median(&row, row[0]).unwrap_or(row[0]));
             let forecast = libm::expm1(f64::from(answer));
             self.interval.observe(self.value(forecast).0, came);
             let naive = self.naive.forecasts();
@@ -229,6 +230,7 @@ impl Tenant {
 
     pub(super) fn next_slice(&self, learner: &Learner) -> NextSlice {
         let answer = self.row.map_or(0.0, |row| learner.median(&row, row[0]).unwrap_or(row[0]));
+        let answer = self.features.within_reach(answer);
         let (value, source) = self.value(libm::expm1(f64::from(answer)));
         let interval = self.interval.interval(value);
         let skill = match source {

@@ -1,6 +1,7 @@
 //! What the next slice is told from (Malensek et al. 2016, section 4.1): processor, memory, network, open files and their sizes,
 //! connections, and the tenant's past slices.
 
+use super::day_ago::DayAgo;
 use crate::number::quantity;
 use crate::seasonal::{BIN_SECONDS, BINS_PER_DAY};
 use serde::{Deserialize, Serialize};
@@ -40,10 +41,37 @@ pub struct Usage {
 }
 
 /// Features of a row.
-pub const FEATURES: usize = 30;
+pub const FEATURES: usize = 32;
+/// The first of them, which are all that models of earlier versions know.
+pub const FEATURES_WITHOUT_DAY_AGO: usize = 30;
 
 /// What a model is asked about. The first entry is log1p of the last slice's bytes a second.
-pub type Row = [f32; FEATURES];
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Vec<f32>", into = "Vec<f32>")]
+pub struct Row([f32; FEATURES]);
+
+impl std::ops::Deref for Row {
+    type Target = [f32; FEATURES];
+
+    fn deref(&self) -> &[f32; FEATURES] {
+        &self.0
+    }
+}
+
+/// Rows of earlier versions are shorter: what they did not know is 0.
+impl From<Vec<f32>> for Row {
+    fn from(values: Vec<f32>) -> Self {
+        let mut row = [0.0; FEATURES];
+        row.iter_mut().zip(values).for_each(|(to, value)| *to = value);
+        Self(row)
+    }
+}
+
+impl From<Row> for Vec<f32> {
+    fn from(row: Row) -> Self {
+        row.0.to_vec()
+    }
+}
 
 /// Slices over which the moving averages of the rate reach.
 const HORIZONS: [f64; 3] = [4.0, 16.0, 64.0];
@@ -52,10 +80,13 @@ const RECENT: usize = 16;
 /// Weight of a new slice in the long mean, and how far the running median of the logarithm moves.
 const LONG_WEIGHT: f32 = 1.0 / 600.0;
 const MEDIAN_STEP: f32 = 0.05;
+/// Slices after which the largest rate is known, and how fast it is forgotten: over a day of seconds.
+const REACH_FROM: u32 = 64;
+const LARGEST_WEIGHT: f32 = 1e-5;
 /// Weight of the newest day in the daily profile.
 const USUAL_WEIGHT: f32 = 0.4;
 
-/// The running values behind a tenant's features. 0.9 kB.
+/// The running values behind a tenant's features. 2.1 kB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FeatureState {
     /// log1p of bytes a second, newest at `slices % RECENT`.
@@ -75,6 +106,11 @@ pub struct FeatureState {
     clock: [f32; 2],
     /// log1p of what is usual at this time of the day; the bin under way with its sum and count.
     usual: Usual,
+    #[serde(default)]
+    day_ago: DayAgo,
+    /// The largest of late; where there is none, as in recordings of earlier versions, no forecast is bounded by it.
+    #[serde(default)]
+    largest: Option<f32>,
 }
 
 /// A running daily profile in bins of ten minutes. 0.6 kB.
@@ -116,7 +152,29 @@ impl Usual {
     }
 }
 
+/// What the time at which the next slice ends says of it, as log1p of bytes a second; the last rate where nothing is known.
+struct ByTime {
+    usual: f32,
+    day_ago: f32,
+    /// From the bin of now to that of the end of the next slice, a day ago.
+    step_a_day_ago: f32,
+}
+
 impl FeatureState {
+    /// One that bounds what is forecast by what was seen.
+    pub fn bounded() -> Self {
+        Self { largest: Some(0.0), ..Self::default() }
+    }
+
+    /// What a model says of the next slice, log1p of bytes a second, but no more than twice the largest rate of late, once that is known: a
+    /// step that trees add to a rate that was large already may lead to any number.
+    pub fn within_reach(&self, rate_log: f32) -> f32 {
+        match self.largest {
+            Some(largest) if self.slices >= REACH_FROM => rate_log.min(largest + std::f32::consts::LN_2),
+            _ => rate_log,
+        }
+    }
+
     /// Takes a slice in and says what the next is told from. `session` is what its session has transferred and how many seconds it
     /// lasts; `family_log` what sessions of its like transferred, as log1p of bytes.
     pub fn observe(&mut self, reading: &Reading, session: (f64, f64), family_log: f32) -> Row {
@@ -130,6 +188,7 @@ impl FeatureState {
         }
         self.long += (rate - self.long) * LONG_WEIGHT.max(1.0 / self.slices.max(1) as f32);
         self.median += (rate - self.median).clamp(-MEDIAN_STEP, MEDIAN_STEP);
+        self.largest = self.largest.map(|largest| rate.max(largest + (rate - largest) * LARGEST_WEIGHT));
         if rate > 0.0 {
             self.busy_slices = self.busy_slices.saturating_add(1);
             self.idle_slices = 0;
@@ -146,12 +205,18 @@ impl FeatureState {
         if let Some(wall) = reading.wall_seconds.map(quantity) {
             self.clock = [86_400.0, 3600.0].map(|period| (wall % period) as f32);
             self.usual.observe(wall % 86_400.0, rate);
+            self.day_ago.observe(wall % 86_400.0, rate);
         }
         self.declared_log = reading.declared_bytes.map_or(0.0, log);
+        let Some(now) = reading.wall_seconds.map(|wall| quantity(wall) % 86_400.0) else {
+            return self.row(session, family_log, ByTime { usual: rate, day_ago: rate, step_a_day_ago: 0.0 });
+        };
         // The next slice is told from what is usual when it ends.
-        let next = reading.wall_seconds.map_or(0.0, quantity) % 86_400.0 + seconds;
-        let usual = if reading.wall_seconds.is_some() { self.usual.at(next, rate) } else { rate };
-        self.row(session, family_log, usual)
+        let next = now + seconds;
+        let day_ago = self.day_ago.at(next);
+        let step_a_day_ago = day_ago.zip(self.day_ago.at(now)).map_or(0.0, |(next, now)| next - now);
+        let by_time = ByTime { usual: self.usual.at(next, rate), day_ago: day_ago.unwrap_or(rate), step_a_day_ago };
+        self.row(session, family_log, by_time)
     }
 
     /// The part of reads in what the tenant transfers, 0 to 1, over its last busy slices.
@@ -159,13 +224,13 @@ impl FeatureState {
         f64::from(self.read_share).clamp(0.0, 1.0)
     }
 
-    fn row(&self, (attained, age): (f64, f64), family_log: f32, usual: f32) -> Row {
+    fn row(&self, (attained, age): (f64, f64), family_log: f32, by_time: ByTime) -> Row {
         let (usage, before) = (&self.usage, &self.before);
         let lag = |back: u32| self.recent[self.slices.wrapping_sub(back) as usize % RECENT];
         let last = lag(0);
         let grown = |now: f64, before: f64| log(now) - log(before);
         let open = usage.open_file_bytes;
-        [
+        Row([
             // The model says by how much the next rate differs from the last: so most features are differences from it.
             last,
             lag(1) - last,
@@ -196,8 +261,10 @@ impl FeatureState {
             if self.declared_log > 0.0 { self.declared_log } else { family_log },
             self.clock[0],
             self.clock[1],
-            usual - last,
-        ]
+            by_time.usual - last,
+            by_time.day_ago - last,
+            by_time.step_a_day_ago,
+        ])
     }
 }
 

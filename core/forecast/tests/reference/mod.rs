@@ -6,3 +6,4 @@ pub(crate) mod boosting;
 pub(crate) mod data;
 pub(crate) mod seasonal;
 pub(crate) mod skill;
+pub(crate) mod sums;
