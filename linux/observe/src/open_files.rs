@@ -12,6 +12,9 @@ use std::path::Path;
 const FILES_A_PROCESS_MAX: u64 = 256;
 /// Open files looked at in one slice; the last process of those whose turn it is may exceed it.
 const FILES_A_SLICE: u64 = 256;
+/// Where the kernel does not say how many there are, they are counted up to this: a process may have a million, and to list them takes
+/// most of a second.
+const COUNTED_MAX: u64 = 16_384;
 /// A process that came too late in so many slices is looked at all the same: others that use the disk come first in each.
 const WAITS_MAX: u32 = 8;
 
@@ -79,12 +82,16 @@ fn count_files(folder: &Path, before: Files) -> Files {
     }
 }
 
+fn goes_on_if(goes_on: bool) -> ControlFlow<()> {
+    if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+}
+
 /// How many entries a directory has, for kernels that do not say.
 fn entries_of(directory: OwnedFd) -> u64 {
     let mut entries = 0;
     for_each_entry(directory, |_, _| {
         entries += 1;
-        ControlFlow::Continue(())
+        goes_on_if(entries < COUNTED_MAX)
     });
     entries
 }
@@ -100,7 +107,7 @@ fn look_at_files(folder: &Path) -> (Files, u64) {
         seen += 1;
         if seen > FILES_A_PROCESS_MAX {
             // A server with thousands of them need not be counted through.
-            return if counted > 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+            return goes_on_if(counted == 0 && seen < COUNTED_MAX);
         }
         let wanted = StatxFlags::TYPE | StatxFlags::SIZE;
         let Ok(stat) = rustix::fs::statx(&directory, name, AtFlags::STATX_DONT_SYNC, wanted) else {
@@ -116,4 +123,39 @@ fn look_at_files(folder: &Path) -> (Files, u64) {
     let is_more = seen > FILES_A_PROCESS_MAX;
     files.open = if is_more { seen.max(counted) } else { seen };
     (files, seen.min(FILES_A_PROCESS_MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{COUNTED_MAX, FILES_A_PROCESS_MAX, Files, count_files, entries_of, look_at_files, open_files_of};
+    use rustix::fd::OwnedFd;
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    use std::path::Path;
+
+    /// As many as the machine allows: as root a million.
+    #[test]
+    fn a_process_with_a_million_descriptors_is_looked_at_no_longer_than_one_with_256() {
+        let before = getrlimit(Resource::Nofile);
+        for most in [1_010_000, before.maximum.unwrap_or(1_010_000)] {
+            let limit = rustix::process::Rlimit { current: Some(most), maximum: Some(most) };
+            if setrlimit(Resource::Nofile, limit).is_ok() {
+                break;
+            }
+        }
+        let most = getrlimit(Resource::Nofile).current.unwrap_or(1024);
+        let wanted = most.saturating_sub(most / 8).min(1_000_000);
+        let file = std::fs::File::open("/dev/null").unwrap();
+        let many: Vec<OwnedFd> = (0..wanted).map_while(|_| rustix::io::dup(&file).ok()).collect();
+        assert!(many.len() as u64 > FILES_A_PROCESS_MAX, "only {} of {wanted}", many.len());
+        let own = Path::new("/proc/self");
+        let (files, looked_at) = look_at_files(own);
+        assert_eq!(looked_at, FILES_A_PROCESS_MAX);
+        // Older kernels do not say how many there are.
+        let (directory, counted) = open_files_of(own).unwrap();
+        let told = if counted > 0 { many.len() as u64 } else { COUNTED_MAX.min(many.len() as u64) };
+        assert!(files.open >= told, "{files:?} of {}", many.len());
+        assert!(count_files(own, Files::default()).open >= told);
+        let listed = entries_of(directory);
+        assert!(listed == COUNTED_MAX || (many.len() as u64..COUNTED_MAX).contains(&listed), "{listed}");
+    }
 }
