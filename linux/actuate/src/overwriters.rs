@@ -167,8 +167,7 @@ fn describe(path: PathBuf, pid: u32) -> Culprit {
     }
 }
 
-/// The arguments of a process of root's. Those of others lie in memory of theirs, where reading them can take as long as they like, and all that
-/// they like.
+/// The arguments of a process of root's. A process says itself where its arguments lie and how many they are, so that of others' none are read.
 fn command_line(pid: u32) -> Option<String> {
     let process = File::open(format!("/proc/{pid}")).ok()?;
     let read = |name: &str| {

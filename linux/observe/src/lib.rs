@@ -4,7 +4,7 @@
 //! | file | question |
 //! |---|---|
 //! | `roots` | where are this host's trees? |
-//! | `tree`, `classify`, `rules`, `tenants` | which cgroups are tenants, of what kind, under what name? |
+//! | `tree`, `joined`, `classify`, `rules`, `tenants` | which cgroups are tenants, of what kind, under what name? |
 //! | `guests` | which of them are QEMU guests? |
 //! | `hidden` | which could be and are not, because the controller ends above them? |
 //! | `disks`, `stack` | which disks are there, what do they stand on, which knob bites? |
@@ -34,6 +34,7 @@ mod guests;
 mod hidden;
 mod identity;
 mod images;
+mod joined;
 mod listing;
 mod machines;
 mod mounts;

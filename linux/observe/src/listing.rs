@@ -10,9 +10,18 @@ use std::mem::MaybeUninit;
 /// Room for one `getdents` call.
 const LISTING_BYTES: usize = 32 << 10;
 
-/// Names and inodes of the directories in a directory. Links are not followed and not listed.
-pub(crate) fn directories_in(root: &OwnedFd, path: &str, skips: &mut Skips) -> Vec<(String, u64)> {
-    let mut found = Vec::new();
+/// The directories in a directory.
+#[derive(Debug, Default)]
+pub(crate) struct Listed {
+    /// Their names and inodes.
+    pub(crate) groups: Vec<(String, u64)>,
+    /// There are more, whose names are no text.
+    pub(crate) has_nameless: bool,
+}
+
+/// The directories in a directory. Links are not followed and not listed.
+pub(crate) fn directories_in(root: &OwnedFd, path: &str, skips: &mut Skips) -> Listed {
+    let mut found = Listed::default();
     let directory = match open_below(root.as_fd(), path, OFlags::RDONLY | OFlags::DIRECTORY) {
         Ok(directory) => directory,
         Err(error) => {
@@ -36,8 +45,11 @@ pub(crate) fn directories_in(root: &OwnedFd, path: &str, skips: &mut Skips) -> V
         }
         match entry.file_name().to_str() {
             Ok("." | "..") => {}
-            Ok(name) => found.push((name.to_owned(), entry.ino())),
-            Err(_) => skips.note("cgroup directories", 1, || format!("name in {path:?} is not UTF-8")),
+            Ok(name) => found.groups.push((name.to_owned(), entry.ino())),
+            Err(_) => {
+                found.has_nameless = true;
+                skips.note("cgroup directories", 1, || format!("name in {path:?} is not UTF-8"));
+            }
         }
     }
     found
@@ -53,7 +65,7 @@ impl Crowds {
     /// Lists these directories.
     pub(crate) fn list<'a>(root: &OwnedFd, paths: impl Iterator<Item = &'a str>, skips: &mut Skips) -> Self {
         let listed = paths.map(|path| {
-            let mut listed = directories_in(root, path, skips);
+            let mut listed = directories_in(root, path, skips).groups;
             listed.sort_unstable();
             (path.to_owned(), listed)
         });

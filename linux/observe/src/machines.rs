@@ -2,11 +2,12 @@
 //!
 //! The kernel tells nobody to whom it gave a number, and a command line is its process's own choice. So a process is taken for the
 //! machine only if all of this holds: it says so, it has the kernel's device open, and it is in a group that a manager of
-//! virtual machines made as root for one ([`Roots::is_machine`]). Two that say so are none.
+//! virtual machines made as root for one ([`Roots::is_machine`]). Two that say so are none. Of all others the command line is
+//! not even read: a process says itself where its arguments lie, and how many they are.
 
 use crate::classify::{NAMED_PARENT_DEFAULT, classify};
 use crate::parse::parse_guest_cids;
-use crate::read::directory_facts;
+use crate::read::{Reader, directory_facts};
 use crate::roots::Roots;
 use minerva_model::TenantKind;
 use std::collections::BTreeMap;
@@ -24,7 +25,13 @@ const PERIOD: Duration = Duration::from_millis(200);
 #[derive(Debug)]
 pub struct Machines {
     roots: Roots,
-    last: Mutex<Option<Look>>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    last: Option<Look>,
+    reader: Reader,
 }
 
 /// What one look found.
@@ -54,18 +61,19 @@ pub enum NoMachine {
 impl Machines {
     /// Looks where `roots` say.
     pub fn new(roots: Roots) -> Self {
-        Self { roots, last: Mutex::new(None) }
+        Self { roots, state: Mutex::new(State { last: None, reader: Reader::new() }) }
     }
 
     /// The process of the machine with a number, as of `asked_at` or later. Blocks while a look is under way; one that began
     /// after the question serves it as well.
     pub fn of_cid(&self, cid: u32, asked_at: Instant) -> Result<u32, NoMachine> {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let State { last, reader } = &mut *state;
         if last.as_ref().is_none_or(|look| look.began_at < asked_at) {
             if let Some(look) = last.as_ref() {
                 std::thread::sleep(PERIOD.saturating_sub(look.began_at.elapsed()));
             }
-            *last = Some(self.look());
+            *last = Some(self.look(reader));
         }
         match last.as_ref().and_then(|look| look.by_cid.get(&cid)).map_or(&[][..], Vec::as_slice) {
             [] => Err(NoMachine::Unknown(cid)),
@@ -74,15 +82,16 @@ impl Machines {
         }
     }
 
-    fn look(&self) -> Look {
+    fn look(&self, reader: &mut Reader) -> Look {
         let began_at = Instant::now();
         let mut by_cid: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for entry in fs::read_dir(&self.roots.proc).into_iter().flatten().flatten() {
             let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
-            let cids = fs::read(entry.path().join("cmdline")).map(|line| parse_guest_cids(&line)).unwrap_or_default();
-            if !cids.is_empty() && has_open(&entry.path(), DEVICE) && self.is_in_machine(pid) {
-                cids.into_iter().for_each(|cid| by_cid.entry(cid).or_default().push(pid));
+            if !self.is_in_machine(pid) || !has_open(&entry.path(), DEVICE) {
+                continue;
             }
+            let cids = reader.path(&entry.path().join("cmdline")).map(parse_guest_cids).unwrap_or_default();
+            cids.into_iter().for_each(|cid| by_cid.entry(cid).or_default().push(pid));
         }
         Look { began_at, by_cid }
     }
@@ -161,6 +170,12 @@ mod tests {
         let machines = Machines::new(roots.clone());
         assert_eq!(machines.of_cid(3, Instant::now()), Ok(41));
         assert_eq!(machines.of_cid(4, Instant::now()), Err(NoMachine::Unknown(4)));
+        // Whoever opens this waits for somebody who never comes.
+        let endless = roots.proc.join("42/cmdline");
+        fs::remove_file(&endless).unwrap();
+        let mode = rustix::fs::Mode::RUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, &endless, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        assert_eq!(machines.of_cid(3, Instant::now()), Ok(41), "of others nothing is read");
         process(&roots, 44, "qemu.slice/100.scope", &line(3), DEVICE);
         assert_eq!(machines.of_cid(3, Instant::now()), Err(NoMachine::Ambiguous(3)));
     }
@@ -185,7 +200,7 @@ mod tests {
     fn one_look_serves_all_who_asked_before_it_began() {
         let folder = tempfile::tempdir().unwrap();
         let machines = Machines::new(host(folder.path()));
-        let began = || machines.last.lock().unwrap().as_ref().unwrap().began_at;
+        let began = || machines.state.lock().unwrap().last.as_ref().unwrap().began_at;
         let asked_at = Instant::now();
         machines.of_cid(1, asked_at).unwrap_err();
         let first = began();

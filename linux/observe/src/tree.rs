@@ -10,6 +10,7 @@
 //! directories are listed again once in [`LIST_ALL_SLICES`] nevertheless, for file systems that are not kernfs.
 
 use crate::classify::{Class, NAMED_PARENT_DEFAULT, Part, classify};
+use crate::joined::Delegated;
 use crate::listing::{Crowds, directories_in};
 use crate::read::{DirectoryFacts, Reader, directory_facts};
 use crate::skips::Skips;
@@ -26,10 +27,6 @@ const CROWD: usize = 32;
 const CROWD_LOOKS: usize = 8;
 /// Groups deeper than this belong to the one at this depth.
 const DEPTH_MAX: usize = 24;
-/// Groups beyond this many are not looked at: whoever may make groups must not be able to exhaust Minerva.
-const NODES_MAX: usize = 50_000;
-/// The same below one group in which somebody besides root may make groups, so that no user can keep the others' from being seen.
-const DELEGATED_NODES_MAX: usize = 2_000;
 
 /// One group.
 #[derive(Debug)]
@@ -57,8 +54,7 @@ pub(crate) struct Tree {
     pub(crate) named_parent: String,
     /// Somebody got the right to make groups in a group that is known, or lost it, since this was last taken.
     pub(crate) access_changed: bool,
-    /// Groups below each delegated one, counted when a look needs it.
-    delegated: BTreeMap<String, usize>,
+    pub(crate) delegated: Delegated,
 }
 
 impl Tree {
@@ -70,26 +66,28 @@ impl Tree {
             looks: 0,
             named_parent: NAMED_PARENT_DEFAULT.to_owned(),
             access_changed: false,
-            delegated: BTreeMap::new(),
+            delegated: Delegated::default(),
         }
     }
 
     /// Looks once. The answer is the paths of groups that are gone, or that another one of the same name replaced.
     pub(crate) fn look(&mut self, reader: &mut Reader, skips: &mut Skips) -> BTreeSet<String> {
         let mut gone = BTreeSet::new();
-        self.delegated.clear();
+        self.delegated.begin_look();
         let mut to_list = self.compare(reader, skips, &mut gone);
         for path in gone.clone() {
             self.remove(&path, &mut gone);
         }
         if self.looks.is_multiple_of(LIST_ALL_SLICES) {
             self.add_root();
+            self.part(skips);
             to_list = self.nodes.iter().filter(|(_, node)| node.holds()).map(|(path, _)| path.clone()).collect();
         }
         self.looks = self.looks.wrapping_add(1);
         while let Some(path) = to_list.pop() {
             self.list(&path, reader, skips, &mut gone, &mut to_list);
         }
+        self.join(&mut gone);
         gone
     }
 
@@ -165,14 +163,14 @@ impl Tree {
         self.remove_below(path, gone);
     }
 
-    fn remove_below(&mut self, path: &str, gone: &mut BTreeSet<String>) {
+    pub(crate) fn remove_below(&mut self, path: &str, gone: &mut BTreeSet<String>) {
         for path in self.below(path) {
             self.nodes.remove(&path);
             gone.insert(path);
         }
     }
 
-    fn below(&self, path: &str) -> Vec<String> {
+    pub(crate) fn below(&self, path: &str) -> Vec<String> {
         let prefix = if path.is_empty() { String::new() } else { format!("{path}/") };
         let from = self.nodes.range(prefix.clone()..);
         from.map(|(path, _)| path)
@@ -203,7 +201,11 @@ impl Tree {
             return;
         }
         let delegated_from = delegated_from(&self.nodes, path).map(|cgroup| cgroup.path);
-        for (name, _) in directories_in(&self.root, path, skips) {
+        let listed = directories_in(&self.root, path, skips);
+        if let Some(delegated) = delegated_from.as_deref().filter(|_| listed.has_nameless) {
+            self.delegated.has_nameless(delegated);
+        }
+        for (name, _) in listed.groups {
             let child = if path.is_empty() { name } else { format!("{path}/{name}") };
             if self.nodes.contains_key(&child) {
                 continue;
@@ -230,30 +232,6 @@ impl Tree {
         }
     }
 
-    /// Whether `child` may be added; if not, that is noted.
-    fn has_room(&mut self, child: &str, delegated_from: Option<&str>, skips: &mut Skips) -> bool {
-        if self.nodes.len() >= NODES_MAX {
-            skips.note("cgroup directories", 1, || format!("more than {NODES_MAX} groups, first left out: {child}"));
-            return false;
-        }
-        let Some(delegated) = delegated_from.filter(|delegated| !self.has_room_below(delegated)) else { return true };
-        skips.note("cgroup directories", 1, || {
-            format!("more than {DELEGATED_NODES_MAX} groups below {delegated}, first left out: {child}")
-        });
-        false
-    }
-
-    /// Counts one more group below a delegated one, unless there are too many.
-    fn has_room_below(&mut self, delegated: &str) -> bool {
-        if !self.delegated.contains_key(delegated) {
-            let count = self.below(delegated).len();
-            self.delegated.insert(delegated.to_owned(), count);
-        }
-        let Some(count) = self.delegated.get_mut(delegated) else { return true };
-        *count += 1;
-        *count <= DELEGATED_NODES_MAX
-    }
-
     /// Counts what a slice hides. Other holders are left out: where `io` ends at a pod or at a user's manager, that is whom its
     /// makers mean to be one.
     fn count_hidden(&mut self, path: &str, skips: &mut Skips) {
@@ -262,7 +240,7 @@ impl Tree {
         }
         let would_be =
             |(name, _): &(String, u64)| classify(&format!("{path}/{name}"), &self.named_parent).part != Part::Nobody;
-        let hidden = directories_in(&self.root, path, skips).iter().filter(|name| would_be(name)).count();
+        let hidden = directories_in(&self.root, path, skips).groups.iter().filter(|name| would_be(name)).count();
         if let Some(node) = self.nodes.get_mut(path) {
             node.hidden = hidden;
         }

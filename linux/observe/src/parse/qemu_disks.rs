@@ -7,13 +7,15 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+/// A virtio disk shows so much of its serial (`VIRTIO_BLK_ID_BYTES` of the virtio specification); volumes are often called by longer ones.
+const SHOWN_BYTES_MAX: usize = 20;
 /// Nodes that stand on others are followed so far.
 const NODES_MAX: usize = 8;
 
 /// One option's keys, those inside others with dots between.
 type Keys = BTreeMap<String, String>;
 
-/// The file behind the disk that has this serial; none if the arguments do not say.
+/// The file behind the disk that has this serial, as a guest is shown it; none if the arguments do not say, or say it of several.
 pub fn parse_file_of_serial(command_line: &[u8], serial: &str) -> Option<PathBuf> {
     if serial.is_empty() {
         return None;
@@ -27,12 +29,19 @@ pub fn parse_file_of_serial(command_line: &[u8], serial: &str) -> Option<PathBuf
             if kind == "device" { &mut devices } else { &mut nodes }.push(options);
         }
     }
-    let has_serial = |keys: &&Keys| keys.get("serial").is_some_and(|own| own == serial);
-    if let Some(drive) = nodes.iter().find(has_serial) {
-        return file(drive, &nodes);
+    let of_serial = |is_it: &dyn Fn(&str) -> bool| {
+        let has_it = |keys: &&Keys| keys.get("serial").is_some_and(|own| is_it(own));
+        let drives = nodes.iter().filter(has_it);
+        let of_devices = devices.iter().filter(has_it).filter_map(|keys| node(keys.get("drive")?, &nodes));
+        let mut files: Vec<PathBuf> = drives.chain(of_devices).filter_map(|start| file(start, &nodes)).collect();
+        files.dedup();
+        files
+    };
+    let mut files = of_serial(&|own| own == serial);
+    if files.is_empty() && serial.len() == SHOWN_BYTES_MAX {
+        files = of_serial(&|own| own.starts_with(serial));
     }
-    let drive = devices.iter().find(has_serial)?.get("drive")?;
-    file(node(drive, &nodes)?, &nodes)
+    if files.len() == 1 { files.pop() } else { None }
 }
 
 fn node<'a>(name: &str, nodes: &'a [Keys]) -> Option<&'a Keys> {
@@ -118,5 +127,26 @@ mod tests {
             assert_eq!(of(line), file, "{line}");
         }
         assert_eq!(parse_file_of_serial(b"qemu\0-drive\0file=/a,serial=\0", ""), None);
+    }
+
+    #[test]
+    fn of_a_long_serial_a_guest_sees_twenty_bytes() {
+        let line = |serials: [&str; 2]| {
+            let [one, other] = serials;
+            format!("qemu\0-drive\0file=/a,serial={one}\0-drive\0file=/b,serial={other}\0")
+        };
+        let of = |serials: [&str; 2], shown: &str| {
+            let file = parse_file_of_serial(line(serials).as_bytes(), shown);
+            file.map(|file| file.display().to_string()).unwrap_or_default()
+        };
+        let volume = "6b9de3f2-0a5c-4e1d-9c1b-2f4c1a7be8d0";
+        assert_eq!(of([volume, "data"], &volume[..20]), "/a");
+        assert_eq!(
+            of([&volume[..20], volume], &volume[..20]),
+            "/a",
+            "one that is it goes before one that begins with it"
+        );
+        assert_eq!(of([volume, "data"], &volume[..19]), "", "nobody is shown less of it");
+        assert_eq!(of([volume, &format!("{}x", &volume[..20])], &volume[..20]), "", "either may be meant");
     }
 }

@@ -6,6 +6,7 @@ mod fake_host;
 mod fuzzed;
 mod identity;
 mod kernel;
+mod real_guest;
 mod resting;
 mod v1;
 mod v2;

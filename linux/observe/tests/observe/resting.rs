@@ -2,7 +2,7 @@
 
 use crate::fake_host::{FakeHost, rows, seen};
 use crate::v1::BFQ;
-use minerva_model::{CgroupVersion, TenantKind, TenantRule};
+use minerva_model::{CgroupVersion, Event, Sample, Skipped, TenantKind, TenantRule};
 use std::fs;
 
 #[test]
@@ -145,13 +145,42 @@ fn one_user_cannot_make_so_many_groups_that_others_are_not_seen() {
     }
     (0..2_010).for_each(|number| fs::create_dir(host.group_path(&format!("user/{number}"))).unwrap());
     host.group("zebra", "");
+    host.disk("sda", "8:0", BFQ, &[]);
+    // What is done in any of them is in the counters of all of them together.
+    host.blkio("user", "bfq", "_recursive", "8:0", [4096, 0], [1, 0]);
     let mut observer = host.observer(&[]);
-    let seen = seen(&observer.discover());
-    assert_eq!(seen.len(), 2_001);
-    assert_eq!(seen.last().map(|tenant| tenant.name.as_str()), Some("zebra"));
-    let skipped = observer.sample().skipped;
-    assert!(
-        skipped.iter().any(|row| row.count == 10 && row.why.contains("more than 2000 groups below user")),
-        "{skipped:?}"
-    );
+    let named = |events: &[Event]| seen(events).into_iter().map(|tenant| tenant.name).collect::<Vec<_>>();
+    let events = observer.discover();
+    assert_eq!(named(&events), ["user", "zebra"], "one tenant, and nobody is out of sight");
+    let (user, key) = seen(&events).first().map(|tenant| (tenant.id, tenant.history_key())).unwrap();
+    let sample = observer.sample();
+    let told = |row: &Skipped| row.count == 10 && row.why.contains("more than 2000 groups below user");
+    assert!(sample.skipped.iter().any(told), "{:?}", sample.skipped);
+    let read = |sample: &Sample| sample.io.iter().find(|row| row.tenant == user).map(|row| row.counters.read_bytes);
+    assert_eq!(read(&sample), Some(4096));
+    // Once there are far fewer each is a tenant again, in time, and of the same account.
+    (3..2_010).for_each(|number| fs::remove_dir(host.group_path(&format!("user/{number}"))).unwrap());
+    let later: Vec<Event> = (0..60).flat_map(|_| observer.discover()).collect();
+    assert_eq!(named(&later), ["user/0", "user/1", "user/2"]);
+    assert!(seen(&later).iter().all(|tenant| tenant.history_key() == key));
+}
+
+#[test]
+fn a_group_whose_name_is_no_text_is_not_out_of_sight() {
+    use std::os::unix::ffi::OsStrExt;
+    let host = FakeHost::new(CgroupVersion::V1);
+    for group in ["user", "user/a", "zebra"] {
+        host.group(group, "");
+    }
+    if std::os::unix::fs::chown(host.group_path("user"), Some(1_000), None).is_err() {
+        return println!("skipped: needs the right to give a directory away");
+    }
+    let nameless = host.group_path("user/a").join(std::ffi::OsStr::from_bytes(b"\xff"));
+    fs::create_dir(&nameless).unwrap();
+    let mut observer = host.observer(&[]);
+    let named = |events: &[Event]| seen(events).into_iter().map(|tenant| tenant.name).collect::<Vec<_>>();
+    assert_eq!(named(&observer.discover()), ["user", "zebra"]);
+    fs::remove_dir(&nameless).unwrap();
+    let later: Vec<Event> = (0..60).flat_map(|_| observer.discover()).collect();
+    assert_eq!(named(&later), ["user/a"]);
 }
