@@ -4,6 +4,7 @@
 
 mod background;
 mod bed;
+mod churn;
 mod forecasts;
 mod jobs;
 mod listeners;

@@ -40,7 +40,7 @@ const VIEWERS_MAX: usize = 32;
 const DENIED_MAX: usize = 8;
 /// And of one user who may look, or nothing, so that others of these still get through.
 const VIEWERS_OF_ONE_USER_MAX: usize = VIEWERS_MAX / 4;
-const DENIED_OF_ONE_USER_MAX: usize = DENIED_MAX / 4;
+const DENIED_OF_ONE_USER_MAX: usize = DENIED_MAX / 2;
 /// A client that has connected says something within this.
 const FIRST_BYTE_MAX: Duration = Duration::from_secs(10);
 /// A connection on which nothing goes either way ends after this. The longest slice is a minute, and watching shows each.

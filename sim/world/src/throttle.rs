@@ -211,7 +211,7 @@ mod tests {
                     throttle.release_due(now, |_| ());
                 }
                 let passed = now.0 / 1_000_000;
-                now = now + Nanos::from_millis(think_ms);
+                now += Nanos::from_millis(think_ms);
                 passed
             })
             .collect()
