@@ -7,34 +7,12 @@ use crate::classify::{Part, classify};
 use crate::listing::directories_in;
 use crate::skips::Skips;
 use crate::tree::{Tree, delegated_from};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Groups beyond this many are not looked at.
 const NODES_MAX: usize = 50_000;
 /// The same below one group in which somebody besides root may make groups, so that no user can keep the others' from being seen.
 const DELEGATED_NODES_MAX: usize = 2_000;
-
-/// What is known of delegated groups.
-#[derive(Debug, Default)]
-pub(crate) struct Delegated {
-    /// Groups below each, counted when a look needs it.
-    counts: BTreeMap<String, usize>,
-    /// Those that count as one tenant from this look on.
-    to_join: BTreeSet<String>,
-    /// Those that do already.
-    joined: BTreeSet<String>,
-}
-
-impl Delegated {
-    pub(crate) fn begin_look(&mut self) {
-        self.counts.clear();
-    }
-
-    /// A group whose name is no text lies below one that was delegated.
-    pub(crate) fn has_nameless(&mut self, delegated: &str) {
-        self.to_join.insert(delegated.to_owned());
-    }
-}
 
 impl Tree {
     /// Whether `child` may be added; if not, that is noted.

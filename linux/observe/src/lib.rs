@@ -4,7 +4,7 @@
 //! | file | question |
 //! |---|---|
 //! | `roots` | where are this host's trees? |
-//! | `tree`, `joined`, `classify`, `rules`, `tenants` | which cgroups are tenants, of what kind, under what name? |
+//! | `tree`, `delegated`, `joined`, `classify`, `rules`, `tenants` | which cgroups are tenants, of what kind, under what name? |
 //! | `guests` | which of them are QEMU guests? |
 //! | `hidden` | which could be and are not, because the controller ends above them? |
 //! | `disks`, `stack` | which disks are there, what do they stand on, which knob bites? |
@@ -25,6 +25,7 @@
 mod classify;
 mod counter_files;
 mod counters;
+mod delegated;
 mod descriptors;
 mod disk_stats;
 mod disks;

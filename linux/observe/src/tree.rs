@@ -10,7 +10,7 @@
 //! directories are listed again once in [`LIST_ALL_SLICES`] nevertheless, for file systems that are not kernfs.
 
 use crate::classify::{Class, NAMED_PARENT_DEFAULT, Part, classify};
-use crate::joined::Delegated;
+use crate::delegated::Delegated;
 use crate::listing::{Crowds, directories_in};
 use crate::read::{DirectoryFacts, Reader, directory_facts};
 use crate::skips::Skips;
