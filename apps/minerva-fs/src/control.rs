@@ -4,11 +4,10 @@
 use crate::deferred::{User, Wish};
 use crate::explain::explain;
 use crate::reload::{self, Reloader};
-use crate::settings::load;
+use crate::settings::{load, not_there, socket};
 use crate::tenant::{Mount, Tenant};
 use anyhow::{Context, bail};
 use minerva_api::cache::{Answer, Request, TenantStatus, TreeStatus, ask};
-use minerva_config::FsConfig;
 use minerva_linux_observe::PeerCredentials;
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -31,11 +30,6 @@ const AT_ONCE_MAX: usize = 128;
 #[derive(Debug)]
 pub(crate) struct Control {
     path: PathBuf,
-}
-
-/// Where the socket is.
-pub(crate) fn socket(config: &FsConfig) -> PathBuf {
-    config.server.runtime.join("control.sock")
 }
 
 impl Control {
@@ -156,11 +150,6 @@ fn tree_status(mount: &Mount) -> TreeStatus {
         disk_waits: mount.tree.disk_figures().waited,
         passed_by_bytes_max: mount.tree.disk_figures().passed_by_bytes_max,
     }
-}
-
-/// What is said where nobody answers.
-pub(crate) fn not_there(socket: &Path) -> String {
-    format!("no minerva-fs answers at {}; start it: systemctl start minerva-fs", socket.display())
 }
 
 /// `minerva-fs status`.

@@ -1,14 +1,13 @@
 //! `minerva-fs doctor`: whether it can serve here and how well, and what earlier runs left.
 
-use crate::control::socket;
+use crate::finding::Finding;
 use crate::leftovers;
-use crate::settings::load;
+use crate::settings::{load, socket};
 use anyhow::bail;
 use minerva_api::cache::{Answer, Request, TenantStatus, ask};
 use minerva_cachefs::{Account, MountOptions, Tree, TreeOptions, mount, take_census};
 use minerva_config::FsConfig;
 use rustix::mount::{UnmountFlags, unmount};
-use serde::Serialize;
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
@@ -18,21 +17,6 @@ use std::sync::Arc;
 const EXT4: rustix::fs::FsWord = 0xef53;
 const XFS: rustix::fs::FsWord = 0x5846_5342;
 const BTRFS: rustix::fs::FsWord = 0x9123_683e;
-
-/// One thing that was looked at.
-#[derive(Debug, Serialize)]
-pub(crate) struct Finding {
-    what: String,
-    is_good: bool,
-    detail: String,
-}
-
-impl Finding {
-    /// Something that keeps nothing from being served.
-    pub(crate) fn note(what: &str, detail: String) -> Self {
-        Self { what: what.to_owned(), is_good: true, detail }
-    }
-}
 
 /// Looks at everything, prints it, and fails if it cannot be served.
 pub(crate) fn run(path: &Path, json: bool) -> anyhow::Result<()> {

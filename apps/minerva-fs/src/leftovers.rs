@@ -1,10 +1,10 @@
 //! What lies in the pool and at its mounts that somebody should know of: mounts that nobody serves, files that no link leads to, files that
 //! wait for their place, and trees of tenants that the operator's file does not name.
 
-use crate::control::socket;
 use crate::deferred::LOG;
-use crate::doctor::Finding;
+use crate::finding::Finding;
 use crate::mount_point::{State, state};
+use crate::settings::socket;
 use minerva_api::cache::{Answer, Request, ask};
 use minerva_cachefs::{DEFERRED, take_census};
 use minerva_config::FsConfig;

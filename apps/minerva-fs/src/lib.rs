@@ -19,6 +19,7 @@
 //! | `metrics` | what Prometheus reads |
 //! | `deferred` | files that are at their place as a link, and are moved there later |
 //! | `doctor` | what an operator should know before it is started |
+//! | `finding` | one thing that it tells |
 //! | `leftovers` | the same of what earlier runs left |
 
 mod arguments;
@@ -27,6 +28,7 @@ mod deferred;
 mod descriptors;
 mod doctor;
 mod explain;
+mod finding;
 mod forgetter;
 mod generate;
 mod leaving;

@@ -1,11 +1,10 @@
 //! The operator's file, read again while trees are served. What is wrong with it is found before anything changes; new tenants are mounted
 //! first, and if one cannot be, all stays as it was.
 
-use crate::control::{not_there, socket};
 use crate::deferred::Deferred;
 use crate::descriptors;
 use crate::owner::Owner;
-use crate::settings::{Settings, load};
+use crate::settings::{Settings, load, not_there, socket};
 use crate::tenant::{Shared, Tenant, Tenants};
 use anyhow::{Context, bail};
 use minerva_api::cache::{Answer, Request, ask_within};

@@ -1,8 +1,8 @@
-//! The operator's file, read, and what of it is in force.
+//! The operator's file, read, and what of it is in force; where the service that runs by it is asked.
 
 use anyhow::Context;
 use minerva_config::{FsConfig, load_fs};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// The file, with its warnings told.
@@ -32,4 +32,14 @@ impl Settings {
     pub(crate) fn set(&self, config: FsConfig) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
     }
+}
+
+/// Where the socket is.
+pub(crate) fn socket(config: &FsConfig) -> PathBuf {
+    config.server.runtime.join("control.sock")
+}
+
+/// What is said where nobody answers.
+pub(crate) fn not_there(socket: &Path) -> String {
+    format!("no minerva-fs answers at {}; start it: systemctl start minerva-fs", socket.display())
 }

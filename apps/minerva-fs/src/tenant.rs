@@ -56,9 +56,7 @@ impl Tenant {
         shared: &Shared,
     ) -> anyhow::Result<Self> {
         let owner = Owner::find(settings)?;
-        let folder = config.server.mount.join(name);
-        make_way(&config.server.mount, 0o711)?;
-        make_way(&folder, 0o751)?;
+        let folder = folder(config, name)?;
         let disk = shared.queue.as_ref().map(|queue| queue.flow(settings.weight));
         let stable_account = Arc::new(Account::new(settings.stable_bytes, settings.stable_files));
         let stable = Tree::open(
@@ -128,6 +126,14 @@ impl Tenant {
             }
         }
     }
+}
+
+/// Where a tenant's trees are mounted, made if it is not there.
+fn folder(config: &FsConfig, name: &str) -> anyhow::Result<PathBuf> {
+    let folder = config.server.mount.join(name);
+    make_way(&config.server.mount, 0o711)?;
+    make_way(&folder, 0o751)?;
+    Ok(folder)
 }
 
 /// A directory that others than root only walk through.

@@ -1,6 +1,8 @@
 //! An agent that lies about its guest, having told the truth for long: what its lies gain it, and what they cost its neighbours, beside
 //! an agent that says nothing. The engine decides, and a fluid disk deals its bandwidth by share.
 
+#![expect(clippy::disallowed_macros, reason = "measured figures are told with --nocapture")]
+
 use minerva_engine::Engine;
 use minerva_model::{
     AgentReport, CgroupRef, DeviceId, DeviceSample, EngineConfig, Event, ForecastMode, IoCounters, Mode, Nanos, Origin,

@@ -48,7 +48,7 @@ fn tenants_that_came_and_went_leave_nothing_in_the_daemons_memory() {
     for batch in batches {
         come_and_go(&bed, &daemon, batch);
         let passed = (batch + 1) * AT_ONCE;
-        if passed % 2_000 == 0 {
+        if passed.is_multiple_of(2_000) {
             println!("after {passed}: {} KiB", resident_kib(&daemon));
         }
     }

@@ -4,6 +4,7 @@ mod data;
 mod deferred;
 mod directories;
 mod knowing;
+mod limits;
 mod metadata;
 mod names;
 mod operations;
@@ -15,7 +16,7 @@ pub use deferred::{DEFERRED, MoveRefusal, Moving};
 use crate::account::{Account, Usage};
 use crate::census::{Census, walk};
 use crate::descriptors::{Descriptors, Held, Holding};
-use crate::disk_queue::{DiskFlow, QueueFigures};
+use crate::disk_queue::DiskFlow;
 use crate::file_system::{Attributes, Result};
 use crate::node::{Node, NodeTable, ROOT, charge};
 use crate::requests::RequestCounters;
@@ -174,50 +175,9 @@ impl Tree {
         self.account.usage()
     }
 
-    /// From now on the tenant may use so much. What is there stays, also where it is more.
-    pub fn set_limits(&self, bytes_max: u64, files_max: u64) {
-        self.account.set_limits(bytes_max, files_max);
-    }
-
-    /// From now on files go to the spill area at the limit, or writes are refused. A file that the kernel reads by itself stays in memory
-    /// until it is closed.
-    pub fn set_spills_when_full(&self, spills: bool) {
-        self.spills_when_full.store(spills, Ordering::Relaxed);
-    }
-
-    /// From now on so many bytes stay free on the disk below.
-    pub fn set_reserve(&self, bytes: u64) {
-        self.reserve_bytes.store(bytes, Ordering::Relaxed);
-    }
-
-    pub(crate) fn spills_when_full(&self) -> bool {
-        self.spills_when_full.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn reserve_bytes(&self) -> u64 {
-        self.reserve_bytes.load(Ordering::Relaxed)
-    }
-
-    /// It was unmounted: the kernel knows nothing of it any more, and says so of no single file.
-    pub fn forget_all(&self) {
-        self.handles.write().unwrap_or_else(PoisonError::into_inner).clear();
-        for node in self.nodes.take_all() {
-            let mut state = node.lock();
-            // Its last user's end may not have been told before the mount was gone.
-            if state.is_gone {
-                self.refund(&node, &mut state);
-            }
-        }
-    }
-
     /// What the census at the start found.
     pub fn found(&self) -> &Census {
         &self.found
-    }
-
-    /// What its tenant met before the disk.
-    pub fn disk_figures(&self) -> QueueFigures {
-        self.options.disk.as_ref().map(|disk| disk.figures()).unwrap_or_default()
     }
 
     /// What was done so far.

@@ -1,0 +1,49 @@
+//! What is set while a tree is served, and what is done once it no longer is.
+
+use super::Tree;
+use crate::disk_queue::QueueFigures;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+impl Tree {
+    /// From now on the tenant may use so much. What is there stays, also where it is more.
+    pub fn set_limits(&self, bytes_max: u64, files_max: u64) {
+        self.account.set_limits(bytes_max, files_max);
+    }
+
+    /// From now on files go to the spill area at the limit, or writes are refused. A file that the kernel reads by itself stays in memory
+    /// until it is closed.
+    pub fn set_spills_when_full(&self, spills: bool) {
+        self.spills_when_full.store(spills, Ordering::Relaxed);
+    }
+
+    /// From now on so many bytes stay free on the disk below.
+    pub fn set_reserve(&self, bytes: u64) {
+        self.reserve_bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn spills_when_full(&self) -> bool {
+        self.spills_when_full.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn reserve_bytes(&self) -> u64 {
+        self.reserve_bytes.load(Ordering::Relaxed)
+    }
+
+    /// It was unmounted: the kernel knows nothing of it any more, and says so of no single file.
+    pub fn forget_all(&self) {
+        self.handles.write().unwrap_or_else(PoisonError::into_inner).clear();
+        for node in self.nodes.take_all() {
+            let mut state = node.lock();
+            // Its last user's end may not have been told before the mount was gone.
+            if state.is_gone {
+                self.refund(&node, &mut state);
+            }
+        }
+    }
+
+    /// What its tenant met before the disk.
+    pub fn disk_figures(&self) -> QueueFigures {
+        self.options.disk.as_ref().map(|disk| disk.figures()).unwrap_or_default()
+    }
+}
