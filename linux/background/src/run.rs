@@ -122,8 +122,16 @@ impl Run {
             self.ran_in_all += passed;
         }
         let may = self.may_run(passed, is_gap) && !self.is_cancelling();
-        if may && !self.is_alive && self.wants() {
+        // What the kernel has begun by itself goes on meanwhile, so that it is slowed at once, not after the first gap.
+        let is_begun = self.spec.kind == Kind::MdResync;
+        if (may || is_begun) && !self.is_alive && self.wants() {
             self.begin(worker);
+            if !may
+                && self.is_alive
+                && let Err(error) = self.stop_with(sys)
+            {
+                self.message = error.in_full();
+            }
         }
         if may != self.is_running && self.is_alive {
             let outcome = if may { self.let_run(sys) } else { self.stop_with(sys) };
