@@ -173,6 +173,9 @@ fn played(lie: Option<Lie>, session_bytes: f64) -> (f64, f64) {
         }
         for (number, machine) in machines.iter_mut().enumerate() {
             machine.begin(second, (turned && number == 0).then_some(session_bytes));
+        }
+        deal(&engine, &mut machines, second);
+        for (number, machine) in machines.iter().enumerate() {
             let said = match lie {
                 Some(lie) if turned && number == 0 => lie(second),
                 _ => machine.left.max(0.0) as u64,
@@ -181,7 +184,6 @@ fn played(lie: Option<Lie>, session_bytes: f64) -> (f64, f64) {
                 tell(&mut engine, second, report(number as u64, said));
             }
         }
-        deal(&engine, &mut machines, second);
         tell(&mut engine, second, sample(&machines));
     }
     let took: Vec<f64> = machines[1..].iter().flat_map(|machine| machine.took.iter().copied()).collect();
