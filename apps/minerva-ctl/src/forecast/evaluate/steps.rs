@@ -133,13 +133,13 @@ fn autoregression(name: &'static str, fit: Fit, values: &[f64], workspace: &mut 
 fn trees(values: &[f64]) -> Account {
     let mut account = Account::new("boosted trees");
     let mut learner = Learner::new(LearnerSettings::default());
-    let (mut features, mut cutter) = (FeatureState::default(), Cutter::default());
+    let (mut features, mut cutter) = (FeatureState::bounded(), Cutter::default());
     let (mut naive, mut skill) = (Naive::default(), SkillMeter::default());
     let (mut row, mut rows): (Option<Row>, usize) = (None, 0);
     for (step, value) in values.iter().enumerate() {
         let began = Instant::now();
         if let Some(row) = row.filter(|_| value.is_finite()) {
-            let median = learner.median(&row, row[0]).unwrap_or(row[0]);
+            let median = features.within_reach(learner.median(&row, row[0]).unwrap_or(row[0]));
             let own = f64::from(median).exp_m1();
             let by_naive = naive.forecasts();
             let forecast = if skill.is_switched_off() { by_naive[skill.best_naive()] } else { own };
