@@ -5,7 +5,7 @@ use minerva_blk::tag::{TAG_MAX, TAG_MIN, TagBounds};
 use minerva_blk::{ContractTerms, HangUp, VmTerms};
 use minerva_blocksched::{Contract, FlowParameters, Promise, SchedulerName, UNIT_BYTES};
 use minerva_config::VmDiskSettings;
-use minerva_model::{DiskSettings, DiskTerms};
+use minerva_model::{DiskReport, DiskSettings, DiskTerms};
 
 /// Neither set by `minervad` nor by the operator.
 pub(crate) const NEUTRAL: u32 = 100;
@@ -116,6 +116,17 @@ fn keepers() -> String {
     let keeps = |name: &&SchedulerName| name.keeps(Promise::Contract) || name.keeps(Promise::Reservation);
     let names: Vec<String> = SchedulerName::ALL.iter().filter(keeps).map(|name| format!("`{name}`")).collect();
     format!("set its `scheduler` to one of {}", names.join(", "))
+}
+
+/// What became of a disk, in a line.
+pub(crate) fn told(report: &DiskReport) -> String {
+    let DiskReport { settings, io, other_ops, tagged_ops, failed_ops, refused_ops, .. } = report;
+    let requests = io.read_ops + io.write_ops + other_ops;
+    let bytes = io.read_bytes + io.write_bytes;
+    format!(
+        "{}: {requests} requests, {bytes} bytes, {tagged_ops} tagged, {failed_ops} failed, {refused_ops} refused",
+        settings.name
+    )
 }
 
 #[cfg(test)]

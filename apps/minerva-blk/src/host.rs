@@ -1,7 +1,7 @@
 //! What is served now, and how it changes: what `minerva-ctl disk` and `minervad` ask for.
 
 use crate::devices::Devices;
-use crate::disk::{NEUTRAL, terms_of};
+use crate::disk::{NEUTRAL, terms_of, told};
 use crate::plan::{Plan, Planned, planned};
 use crate::privileges::Identity;
 use anyhow::{Context, bail};
@@ -292,14 +292,4 @@ impl Host {
 
 fn json(value: &impl Serialize) -> anyhow::Result<String> {
     serde_json::to_string(value).context("failed to tell it")
-}
-
-fn told(report: &DiskReport) -> String {
-    let DiskReport { settings, io, other_ops, tagged_ops, failed_ops, refused_ops, .. } = report;
-    let requests = io.read_ops + io.write_ops + other_ops;
-    let bytes = io.read_bytes + io.write_bytes;
-    format!(
-        "{}: {requests} requests, {bytes} bytes, {tagged_ops} tagged, {failed_ops} failed, {refused_ops} refused",
-        settings.name
-    )
 }
