@@ -24,19 +24,19 @@ function __fish_minerva_blk_using_subcommand
     contains -- $cmd[1] $argv
 end
 
-complete -c minerva-blk -n "__fish_minerva_blk_needs_command" -l config -d 'Which disks there are, and what they are promised' -r -F
-complete -c minerva-blk -n "__fish_minerva_blk_needs_command" -l log-requests -d 'Write a line for each request that is done to DIRECTORY/DEVICE.csv: what was asked for, and when' -r -F
-complete -c minerva-blk -n "__fish_minerva_blk_needs_command" -l check -d 'Judge the file and all that it names, and serve nothing'
-complete -c minerva-blk -n "__fish_minerva_blk_needs_command" -l take-over -d 'Go on with what a running server of the same file serves, which then ends: guests wait for some milliseconds and see no error'
-complete -c minerva-blk -n "__fish_minerva_blk_needs_command" -l detach -d 'With `--take-over`: in the background; the command ends once the disks are served'
+complete -c minerva-blk -n "__fish_minerva_blk_needs_command" -l config -d 'File with the disks and their contracts' -r -F
+complete -c minerva-blk -n "__fish_minerva_blk_needs_command" -l log-requests -d 'Log each finished request to DIRECTORY/DEVICE.csv: what was requested, and when' -r -F
+complete -c minerva-blk -n "__fish_minerva_blk_needs_command" -l check -d 'Check the file and everything that it names, and exit'
+complete -c minerva-blk -n "__fish_minerva_blk_needs_command" -l take-over -d 'Take over all disks from a running server with the same file, which then exits; guests wait some milliseconds and see no error'
+complete -c minerva-blk -n "__fish_minerva_blk_needs_command" -l detach -d 'With `--take-over`: run in the background; the command returns once the disks are served'
 complete -c minerva-blk -n "__fish_minerva_blk_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c minerva-blk -n "__fish_minerva_blk_needs_command" -s V -l version -d 'Print version'
 complete -c minerva-blk -n "__fish_minerva_blk_needs_command" -f -a "attach-line" -d 'Print QEMU\'s arguments and libvirt\'s XML for a disk'
 complete -c minerva-blk -n "__fish_minerva_blk_needs_command" -f -a "generate" -d 'Writes the manual page and the completions'
 complete -c minerva-blk -n "__fish_minerva_blk_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c minerva-blk -n "__fish_minerva_blk_using_subcommand attach-line" -l config -d 'Which disks there are, and what they are promised' -r -F
+complete -c minerva-blk -n "__fish_minerva_blk_using_subcommand attach-line" -l config -d 'File with the disks and their contracts' -r -F
 complete -c minerva-blk -n "__fish_minerva_blk_using_subcommand attach-line" -s h -l help -d 'Print help'
-complete -c minerva-blk -n "__fish_minerva_blk_using_subcommand generate" -l config -d 'Which disks there are, and what they are promised' -r -F
+complete -c minerva-blk -n "__fish_minerva_blk_using_subcommand generate" -l config -d 'File with the disks and their contracts' -r -F
 complete -c minerva-blk -n "__fish_minerva_blk_using_subcommand generate" -s h -l help -d 'Print help'
 complete -c minerva-blk -n "__fish_minerva_blk_using_subcommand help; and not __fish_seen_subcommand_from attach-line generate help" -f -a "attach-line" -d 'Print QEMU\'s arguments and libvirt\'s XML for a disk'
 complete -c minerva-blk -n "__fish_minerva_blk_using_subcommand help; and not __fish_seen_subcommand_from attach-line generate help" -f -a "generate" -d 'Writes the manual page and the completions'

@@ -24,26 +24,26 @@ function __fish_minerva_fs_using_subcommand
     contains -- $cmd[1] $argv
 end
 
-complete -c minerva-fs -n "__fish_minerva_fs_needs_command" -l config -d 'Which pools and tenants there are' -r -F
-complete -c minerva-fs -n "__fish_minerva_fs_needs_command" -l check -d 'Judge the file and all that it names, and mount nothing'
+complete -c minerva-fs -n "__fish_minerva_fs_needs_command" -l config -d 'File with the pools and tenants' -r -F
+complete -c minerva-fs -n "__fish_minerva_fs_needs_command" -l check -d 'Check the file and everything that it names, and exit'
 complete -c minerva-fs -n "__fish_minerva_fs_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c minerva-fs -n "__fish_minerva_fs_needs_command" -s V -l version -d 'Print version'
-complete -c minerva-fs -n "__fish_minerva_fs_needs_command" -f -a "doctor" -d 'Can it serve here, and how well: passthrough, pools, mounts and files that an earlier run left'
+complete -c minerva-fs -n "__fish_minerva_fs_needs_command" -f -a "doctor" -d 'Check whether and how well it can serve here: passthrough, pools, mounts, and files left by an earlier run'
 complete -c minerva-fs -n "__fish_minerva_fs_needs_command" -f -a "reload" -d 'Put the file in force in the service that runs, as SIGHUP does: tenants, quotas, watermarks. A mistake changes nothing'
 complete -c minerva-fs -n "__fish_minerva_fs_needs_command" -f -a "status" -d 'Who uses how much of which pool'
 complete -c minerva-fs -n "__fish_minerva_fs_needs_command" -f -a "generate" -d 'Writes the manual page and the completions'
 complete -c minerva-fs -n "__fish_minerva_fs_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand doctor" -l config -d 'Which pools and tenants there are' -r -F
-complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand doctor" -l json -d 'As JSON'
+complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand doctor" -l config -d 'File with the pools and tenants' -r -F
+complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand doctor" -l json -d 'Print JSON'
 complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand doctor" -s h -l help -d 'Print help'
-complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand reload" -l config -d 'Which pools and tenants there are' -r -F
+complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand reload" -l config -d 'File with the pools and tenants' -r -F
 complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand reload" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand status" -l config -d 'Which pools and tenants there are' -r -F
-complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand status" -l json -d 'As JSON'
+complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand status" -l config -d 'File with the pools and tenants' -r -F
+complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand status" -l json -d 'Print JSON'
 complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand status" -s h -l help -d 'Print help'
-complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand generate" -l config -d 'Which pools and tenants there are' -r -F
+complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand generate" -l config -d 'File with the pools and tenants' -r -F
 complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand generate" -s h -l help -d 'Print help'
-complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand help; and not __fish_seen_subcommand_from doctor reload status generate help" -f -a "doctor" -d 'Can it serve here, and how well: passthrough, pools, mounts and files that an earlier run left'
+complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand help; and not __fish_seen_subcommand_from doctor reload status generate help" -f -a "doctor" -d 'Check whether and how well it can serve here: passthrough, pools, mounts, and files left by an earlier run'
 complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand help; and not __fish_seen_subcommand_from doctor reload status generate help" -f -a "reload" -d 'Put the file in force in the service that runs, as SIGHUP does: tenants, quotas, watermarks. A mistake changes nothing'
 complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand help; and not __fish_seen_subcommand_from doctor reload status generate help" -f -a "status" -d 'Who uses how much of which pool'
 complete -c minerva-fs -n "__fish_minerva_fs_using_subcommand help; and not __fish_seen_subcommand_from doctor reload status generate help" -f -a "generate" -d 'Writes the manual page and the completions'
