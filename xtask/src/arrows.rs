@@ -2,6 +2,7 @@
 //! that could make it impure, and only `linux/` and the laboratory name kernel paths.
 
 use crate::shell::root;
+use crate::source_text::without_tests;
 use anyhow::{Context, Result};
 use cargo_metadata::{DependencyKind, MetadataCommand};
 use std::path::Path;
@@ -140,9 +141,10 @@ fn kernel_paths(workspace: &Path) -> Result<Vec<String>> {
             continue;
         }
         let Ok(text) = std::fs::read_to_string(workspace.join(&file)) else { continue };
-        // Tests and documents may name what they like: the rule is about what the code opens.
+        // Tests, benchmarks and documents may name what they like: the rule is about what the programs open.
+        let is_test = file.contains("/tests/") || file.contains("/benches/");
         for (number, line) in without_tests(&text).lines().enumerate() {
-            if names_kernel_path(line) && !line.trim_start().starts_with("//") && !file.contains("/tests/") {
+            if names_kernel_path(line) && !line.trim_start().starts_with("//") && !is_test {
                 breaches.push(format!("{file}:{}: names a kernel path; only linux/ may open one", number + 1));
             }
         }
@@ -193,14 +195,6 @@ fn word(text: &str) -> &str {
 
 fn is_word(character: char) -> bool {
     character.is_alphanumeric() || character == '_'
-}
-
-/// A source text up to the tests at its end. Tests in a file of their own, or a module for tests only, do not end it.
-pub(crate) fn without_tests(text: &str) -> &str {
-    let inline = text
-        .match_indices("#[cfg(test)]\nmod ")
-        .find(|(at, _)| text[*at..].lines().nth(1).is_some_and(|line| line.trim_end().ends_with('{')));
-    inline.map_or(text, |(at, _)| &text[..at])
 }
 
 /// Whether a line has a string literal that is a kernel path; a quote inside a literal, as in an example for people, is

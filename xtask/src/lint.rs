@@ -1,7 +1,7 @@
 //! Everything that is wrong with the sources without running them.
 
 use crate::shell::{cargo, succeeds};
-use crate::skips::Skips;
+use crate::skips::{ADVISORIES_SKIPPED, Skips};
 use crate::{arrows, packages, structure, tidy};
 use anyhow::Result;
 
@@ -26,9 +26,6 @@ pub(crate) fn read_sources() -> Result<bool> {
 pub(crate) fn clippy() -> Result<bool> {
     succeeds(cargo().args(["clippy", "--quiet", "--workspace", "--all-targets", "--", "--deny", "warnings"]))
 }
-
-/// Why known vulnerabilities were not looked for.
-pub(crate) const ADVISORIES_SKIPPED: &str = "advisories need RustSec's database, a git repository at github.com";
 
 /// `cargo deny` on licences, bans, sources, and on known vulnerabilities where their database can be reached.
 pub(crate) fn licences(skips: &mut Skips) -> Result<bool> {

@@ -21,6 +21,7 @@ mod proof;
 mod sdk;
 mod shell;
 mod skips;
+mod source_text;
 mod structure;
 mod test_programs;
 mod tests;

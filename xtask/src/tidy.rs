@@ -1,8 +1,8 @@
 //! Tidiness that a machine can see: promises name tests that exist, figures have rows, documents name files that exist, files stay
 //! small, and words that were replaced do not come back.
 
-use crate::arrows::without_tests;
 use crate::shell::root;
+use crate::source_text::without_tests;
 use crate::{documents, words};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
