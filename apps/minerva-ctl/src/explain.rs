@@ -114,7 +114,7 @@ mod tests {
         let lines = super::as_it_is(&tenant);
         assert_eq!(
             lines.iter().map(super::words).collect::<String>(),
-            "copy on 8:0, expected: next 15 s: reads nothing, writes nothing, busy with 0 %, skill 0.50, not seen by decisions\n"
+            "copy on 8:0, expected: next 15 s: reads nothing, writes nothing, busy with a probability of 0 %, skill 0.50, not seen by decisions\n"
         );
         let foreseen = serde_json::to_value(&lines[0]).expect("an object");
         assert_eq!((foreseen["kind"].as_str(), foreseen["device"].as_str()), (Some("forecast"), Some("8:0")));

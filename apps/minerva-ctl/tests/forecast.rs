@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
+use minerva_engine::Engine;
 use minerva_model::{
     CgroupRef, CgroupVersion, Device, DeviceFacts, DeviceId, DeviceSample, Event, IoCounters, Nanos, Origin, Sample,
     Tenant, TenantId, TenantIo, TenantKind, Terms, WaitCounters,
@@ -137,6 +138,19 @@ fn what_cannot_be_used_is_named_with_its_line_and_the_rest_is_judged() {
 }
 
 #[test]
+fn several_series_one_after_the_other_are_told_from_a_clock_that_went_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("three.csv");
+    let row = |number: u64| format!("vm{},{},{}\n", number / 100, number % 100, cycle(number));
+    std::fs::write(&file, "vm,time,load\n".to_owned() + &(0..300).map(row).collect::<String>()).unwrap();
+    let told = String::from_utf8(evaluate(&file, &[]).stderr).unwrap();
+    assert!(told.contains(" such lines") && told.contains("--by COLUMN"), "{told}");
+    let output = evaluate(&file, &["--by", "vm"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("MASE: the MAE in units of"));
+}
+
+#[test]
 fn a_constant_is_forecast_and_one_point_honestly_is_not() {
     let directory = tempfile::tempdir().unwrap();
     let of = |name: &str, rows: usize| {
@@ -191,10 +205,8 @@ fn a_parquet_file_is_a_table_too() {
     assert!(find(&scores(&output), "next step", "autoregression, Burg")["forecasts"].as_u64().unwrap() > 300);
 }
 
-#[test]
-fn a_recording_has_a_series_for_what_each_tenant_reads_and_writes() {
-    let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("tape");
+/// A disk, a tenant that reads on it in cycles, and what a daemon is told of both, second by second.
+fn told() -> Vec<(u64, Event)> {
     let device = DeviceId { major: 8, minor: 0 };
     let facts = DeviceFacts {
         cgroup: CgroupVersion::V2,
@@ -225,11 +237,11 @@ fn a_recording_has_a_series_for_what_each_tenant_reads_and_writes() {
         terms: Terms::default(),
         origin: Origin::default(),
     };
-    let mut recorder = Recorder::create(&file).unwrap();
-    let mut record = |second: u64, event: &Event| recorder.event(Nanos::from_secs(second), event).unwrap();
-    record(0, &Event::Configured(Box::default()));
-    record(0, &Event::DeviceSeen(Device { id: device, name: "sda".to_owned(), facts }));
-    record(0, &Event::TenantSeen { tenant, history: Vec::new() });
+    let mut events = vec![
+        (0, Event::Configured(Box::default())),
+        (0, Event::DeviceSeen(Device { id: device, name: "sda".to_owned(), facts })),
+        (0, Event::TenantSeen { tenant, history: Vec::new() }),
+    ];
     let mut counters = IoCounters::default();
     for second in 1..300 {
         counters.read_bytes += cycle(second) as u64;
@@ -238,12 +250,31 @@ fn a_recording_has_a_series_for_what_each_tenant_reads_and_writes() {
             (WaitCounters::default(), TenantIo { tenant: TenantId(1), device, counters, wait: None, served_ns: None });
         let disk = DeviceSample { device, counters, wait, busy_ns: 0, in_flight: 0, flushes: 0 };
         let sample = Sample { devices: vec![disk], io: vec![io], ..Sample::default() };
-        record(second, &Event::Sampled(Box::new(sample)));
+        events.push((second, Event::Sampled(Box::new(sample))));
     }
-    recorder.finish().unwrap();
-    let output = evaluate(&file, &["--json"]);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let scores = scores(&output);
-    assert!(scores.iter().all(|score| score["series"] == "vm1 reads on sda"), "{scores:?}");
-    assert!(find(&scores, "next step", "last value")["mae"].as_f64().unwrap() > 1e6);
+    events
+}
+
+/// From the beginning, or from the engine's state after the tenant and the disk were named.
+#[test]
+fn a_recording_has_a_series_for_what_each_tenant_reads_and_writes() {
+    for begins_with_snapshot in [false, true] {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("tape");
+        let (mut engine, mut events) = (Engine::new(), told());
+        let recorded = events.split_off(if begins_with_snapshot { 5 } else { 0 });
+        for (second, event) in events {
+            engine.handle(Nanos::from_secs(second), event);
+            while engine.poll_effect().is_some() {}
+        }
+        let snapshot = if begins_with_snapshot { engine.snapshot() } else { Vec::new() };
+        let mut recorder = Recorder::from_snapshot(std::fs::File::create(&file).unwrap(), &snapshot).unwrap();
+        recorded.iter().for_each(|(second, event)| recorder.event(Nanos::from_secs(*second), event).unwrap());
+        recorder.finish().unwrap();
+        let output = evaluate(&file, &["--json"]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let scores = scores(&output);
+        assert!(scores.iter().all(|score| score["series"] == "vm1 reads on sda"), "{scores:?}");
+        assert!(find(&scores, "next step", "last value")["mae"].as_f64().unwrap() > 1e6);
+    }
 }

@@ -314,6 +314,11 @@ impl Actuator {
         self.disks.get(&device).map(|disk| (disk.suitability().back_end, disk.suitability().reason.as_str()))
     }
 
+    /// What the kernel calls each disk.
+    pub fn device_names(&self) -> impl Iterator<Item = (DeviceId, &str)> {
+        self.disks.iter().map(|(id, disk)| (*id, disk.name()))
+    }
+
     /// Switches what follows from what the tenants do.
     fn watch_use(&mut self, signals: &Signals) {
         if !self.enforces() {

@@ -69,6 +69,11 @@ impl Steering {
         }
     }
 
+    /// What the kernel calls the disk.
+    pub(crate) fn name(&self) -> &str {
+        &self.device.name
+    }
+
     pub(crate) fn suitability(&self) -> &Suitability {
         &self.suitability
     }

@@ -285,6 +285,11 @@ impl Decider {
         self.policies.makespan.known_jobs()
     }
 
+    /// What each tenant that is there is called.
+    pub fn tenant_names(&self) -> impl Iterator<Item = (TenantId, &str)> {
+        self.policies.makespan.names()
+    }
+
     /// A disk appeared: tenants can ask for something on it.
     pub fn device_seen(&mut self, id: DeviceId) {
         self.devices.insert(id);

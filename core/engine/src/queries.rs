@@ -22,6 +22,16 @@ impl Engine {
         self.decider.decision(tenant, device).filter(|_| self.mode != Mode::Observe)
     }
 
+    /// What each tenant that is there is called.
+    pub fn tenant_names(&self) -> impl Iterator<Item = (TenantId, &str)> {
+        self.decider.tenant_names()
+    }
+
+    /// What the kernel calls each disk that is there.
+    pub fn device_names(&self) -> impl Iterator<Item = (DeviceId, &str)> {
+        self.actuator.device_names()
+    }
+
     /// The back end of every disk, with the reason.
     pub fn device_suitabilities(&self) -> impl Iterator<Item = (DeviceId, BackEnd, &str)> {
         self.devices.iter().filter_map(|id| {

@@ -53,15 +53,24 @@ fn text(answer: &v1::ForecastResponse) -> String {
     for disk in &answer.disks {
         text.push_str(&heading(answer, disk));
         text.push_str("\n\n");
-        text.push_str(&chart::chart(&Series::new(answer, disk)));
+        let series = Series::new(answer, disk);
+        text.push_str(&chart::chart(&series));
         text.push('\n');
-        for forecast in &disk.forecasts {
-            text.push_str(&format!("{}\n", sentence(forecast)));
+        for line in said(disk, &series) {
+            text.push_str(&format!("{line}\n"));
         }
         text.push('\n');
     }
     text
 }
+
+/// What is told below a chart.
+fn said(disk: &v1::DiskForecast, series: &Series) -> Vec<String> {
+    disk.forecasts.iter().map(sentence).chain(series.held()).chain([SKILL.to_owned()]).collect()
+}
+
+/// What the number means, for who sees it for the first time.
+const SKILL: &str = "skill: 1 is perfect, 0 no better than the best naive forecast; below 0.1 nothing is decided by it";
 
 fn heading(answer: &v1::ForecastResponse, disk: &v1::DiskForecast) -> String {
     let name = if disk.device_name.is_empty() { &disk.device } else { &disk.device_name };
@@ -152,7 +161,9 @@ mod tests {
                        -12 s       now 1970-01-01 00:00:11
                        ● came   ─ expected   ░ interval: 80 of 100 are within
 
-            next 15 s: reads 80.0 MB (60.0 MB to 90.0 MB), writes nothing, busy with 100 %, skill 0.66, not seen by decisions
+            next 15 s: reads 80.0 MB (60.0 MB to 90.0 MB), writes nothing, busy with a probability of 100 %, skill 0.66, not seen by decisions
+            of 9 slices that were forecast 8 lay within their interval
+            skill: 1 is perfect, 0 no better than the best naive forecast; below 0.1 nothing is decided by it
 
         "#]].assert_eq(&text(&answer()));
     }

@@ -1,7 +1,7 @@
 //! The same as a page that needs nothing but itself.
 
 use super::series::{Point, Series};
-use super::{heading, nothing, sentence};
+use super::{heading, nothing, said};
 use crate::figures::{long_span, rate};
 use minerva_api::v1;
 use std::fmt::Write;
@@ -21,8 +21,9 @@ pub(super) fn page(answer: &v1::ForecastResponse) -> String {
     text.push_str(&legend(answer.unix_ns));
     for disk in &answer.disks {
         // Writing into a string cannot fail; the same holds below.
-        let _ = writeln!(text, "<h2>{}</h2>\n{}", escaped(&heading(answer, disk)), plot(&Series::new(answer, disk)));
-        text.push_str(&list(disk.forecasts.iter().map(sentence)));
+        let series = Series::new(answer, disk);
+        let _ = writeln!(text, "<h2>{}</h2>\n{}", escaped(&heading(answer, disk)), plot(&series));
+        text.push_str(&list(said(disk, &series).into_iter()));
     }
     if answer.disks.is_empty() {
         let _ = writeln!(text, "<p>{}</p>", escaped(&nothing(answer)));

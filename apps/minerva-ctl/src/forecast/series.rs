@@ -46,6 +46,15 @@ impl Series {
         }
     }
 
+    /// How many of the slices that are over had an interval, and how many of those lay within it, in words.
+    pub(super) fn held(&self) -> Option<String> {
+        let pairs = self.points.iter().filter_map(|point| point.came.zip(point.expected));
+        let is_within = |(came, [_, lower, upper]): (f64, [f64; 3])| (lower..=upper).contains(&came);
+        let held: Vec<bool> = pairs.map(is_within).collect();
+        let (count, within) = (held.len(), held.iter().filter(|held| **held).count());
+        (count > 0).then(|| format!("of {count} slices that were forecast {within} lay within their interval"))
+    }
+
     /// The latest `past` slices, and all that are to come.
     pub(super) fn latest(mut self, past: usize) -> Self {
         let over = self.past.saturating_sub(past);

@@ -65,6 +65,11 @@ impl Rule {
         places.map(|position| (position.place as u32 + 1, position.jobs as u32)).max()
     }
 
+    /// What each tenant is called.
+    pub(crate) fn names(&self) -> impl Iterator<Item = (TenantId, &str)> {
+        self.names.iter().map(|(tenant, name)| (*tenant, name.as_str()))
+    }
+
     /// What is known of names, by name.
     pub(crate) fn known_jobs(&self) -> impl Iterator<Item = KnownJob> {
         self.runs.iter().map(|(name, runs)| KnownJob {

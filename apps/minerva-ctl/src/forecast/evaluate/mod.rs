@@ -58,6 +58,12 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> anyhow::Result<CommandSt
     for line in problems.lines() {
         eprintln!("{line}");
     }
+    if arguments.by.is_none() && problems.begins_again_often() {
+        let file = arguments.file.display();
+        eprintln!(
+            "{file}: are these several series, one after the other? Name the column that tells them apart: --by COLUMN"
+        );
+    }
     if all.is_empty() {
         bail!("{} holds no series: nobody did any I/O in it", arguments.file.display());
     }
@@ -70,6 +76,9 @@ pub(crate) fn run(arguments: &Arguments, json: bool) -> anyhow::Result<CommandSt
             output::text(&text(&one))?
         }
         evaluated.push(one);
+    }
+    if !json {
+        output::text(LEGEND)?;
     }
     if let Some(path) = &arguments.report {
         page::write(path, &arguments.file, &evaluated)?;
@@ -109,6 +118,13 @@ fn print_json(one: &Evaluated) -> anyhow::Result<()> {
 /// Heads of a table of scores.
 const HEADS: [&str; 10] =
     ["model", "MAE", "RMSE", "SMAPE", "MPE", "MASE", "80 % held", "busy right", "Brier", "a forecast"];
+
+/// What the heads mean.
+const LEGEND: &str = "\
+MAE, RMSE: in the unit of the data, and of 15 steps of their sum. SMAPE: 0 to 200 %. MPE: what all forecasts together lack, in percent of what came.
+MASE: the MAE in units of that of the last value, or of a day or a week ago. 80 % held: of the intervals that are to hold 80 %; what lies exactly on
+an edge counts in part. busy right, Brier: whether each of the 15 steps is busy or idle. a forecast: time, fits included.
+";
 
 /// The cells of a score.
 fn cells(score: &Score) -> [String; HEADS.len()] {

@@ -1,6 +1,6 @@
 //! The report: one HTML file without scripts.
 
-use super::{Evaluated, HEADS, cells, plots};
+use super::{Evaluated, HEADS, LEGEND, cells, plots};
 use anyhow::Context as _;
 use minerva_forecast::evaluate::{autocorrelation, decompose, partial_autocorrelation};
 use minerva_forecast::seasonal::BINS_PER_DAY;
@@ -24,6 +24,7 @@ pub(super) fn write(path: &Path, file: &Path, all: &[Evaluated]) -> anyhow::Resu
     for one in all {
         page += &section(one).context("failed to draw the report")?;
     }
+    page += &format!("<p>{}</p>\n", escaped(LEGEND));
     page += "</body></html>\n";
     std::fs::write(path, page).with_context(|| format!("failed to write {}", path.display()))
 }

@@ -22,7 +22,9 @@ pub(super) fn read(path: &Path, step: Option<f64>, problems: &mut Problems) -> a
         crate::replay::engine(&mut recording).with_context(|| format!("failed to read {}", path.display()))?;
     // What the engine knew when the recording began wants to be said first.
     while engine.poll_effect().is_some() {}
-    let (mut tenants, mut devices) = (BTreeMap::new(), BTreeMap::new());
+    // A recording that begins with a snapshot names nobody again who was there before.
+    let mut tenants: BTreeMap<_, _> = engine.tenant_names().map(|(id, name)| (id, name.to_owned())).collect();
+    let mut devices: BTreeMap<_, _> = engine.device_names().map(|(id, name)| (id, name.to_owned())).collect();
     let mut slices: Vec<(u64, f64)> = Vec::new();
     let mut rates: BTreeMap<(TenantId, DeviceId), BTreeMap<usize, Rates>> = BTreeMap::new();
     // The header is the first line.

@@ -1,6 +1,6 @@
 //! How one model did on one series and horizon.
 
-use minerva_forecast::evaluate::{Accuracy, Brier};
+use minerva_forecast::evaluate::{Accuracy, Brier, Edges};
 use minerva_forecast::online::IntervalMeter;
 use serde::Serialize;
 use std::time::Duration;
@@ -26,6 +26,7 @@ pub(super) struct Account {
     pub(super) model: &'static str,
     pub(super) accuracy: Accuracy,
     meter: IntervalMeter,
+    edges: Edges,
     pub(super) busy: Option<Brier>,
     /// All that forecasting took, fits included.
     pub(super) time: Duration,
@@ -46,7 +47,7 @@ pub(super) struct Score {
     pub(super) mpe_percent: Option<f64>,
     /// MAE in units of that of the simplest forecast: the last value, a day ago, a week ago.
     pub(super) mase: Option<f64>,
-    /// Of intervals that are to hold 80 % of what comes.
+    /// Of intervals that are to hold 80 % of what comes; what lies exactly on an edge, as what repeats does, counts in part.
     pub(super) interval_coverage_percent: Option<f64>,
     pub(super) busy_hit_rate_percent: Option<f64>,
     pub(super) brier_score: Option<f64>,
@@ -60,6 +61,7 @@ impl Account {
             model,
             accuracy: Accuracy::default(),
             meter: IntervalMeter::new(COVERAGE),
+            edges: Edges::default(),
             busy: None,
             time: Duration::ZERO,
             points: std::collections::VecDeque::new(),
@@ -71,11 +73,12 @@ impl Account {
         if !actual.is_finite() {
             return;
         }
-        let interval = self.meter.interval(forecast).map(|interval| (interval.low, interval.high));
+        let interval = self.meter.interval(forecast);
         self.accuracy.add(forecast, actual);
-        if let Some((low, high)) = interval {
-            self.accuracy.add_interval(low, high, actual);
+        if let Some(interval) = interval {
+            self.accuracy.add_covered(self.edges.observe(COVERAGE, interval, actual).1);
         }
+        let interval = interval.map(|interval| (interval.low, interval.high));
         self.meter.observe(forecast, actual);
         if self.points.len() == KEPT {
             self.points.pop_front();

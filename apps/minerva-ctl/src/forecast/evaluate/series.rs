@@ -1,12 +1,15 @@
 //! Series of values at equal steps, made of rows as they come.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 /// A gap longer than this ends a series: what lies beyond is too far to be told from what was before.
 const GAP_STEPS_MAX: usize = 200_000;
 /// Of each kind of trouble so many lines are named.
 const NAMED_MAX: usize = 3;
+const EARLIER: &str = "an earlier time than in a row above";
+/// A clock that was set back does not do it so often.
+const BEGINS_AGAIN_MIN: usize = 10;
 
 /// Values at equal steps; what is missing is not a number.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,7 +33,8 @@ pub(super) struct Row {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Problems {
     file: String,
-    kinds: BTreeMap<String, (u64, Vec<u64>)>,
+    /// The lines of each kind: every column of a table says the same of a row's time.
+    kinds: BTreeMap<String, BTreeSet<u64>>,
 }
 
 impl Problems {
@@ -39,11 +43,12 @@ impl Problems {
     }
 
     pub(super) fn note(&mut self, line: u64, what: impl Into<String>) {
-        let (count, lines) = self.kinds.entry(what.into()).or_default();
-        *count += 1;
-        if lines.len() < NAMED_MAX {
-            lines.push(line);
-        }
+        self.kinds.entry(what.into()).or_default().insert(line);
+    }
+
+    /// Times go back again and again, as where a file has several series one after the other.
+    pub(super) fn begins_again_often(&self) -> bool {
+        self.kinds.iter().any(|(what, lines)| what.starts_with(EARLIER) && lines.len() >= BEGINS_AGAIN_MIN)
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -52,13 +57,14 @@ impl Problems {
 
     /// One line a kind, as compilers write them.
     pub(super) fn lines(&self) -> Vec<String> {
-        let line = |(what, (count, lines)): (&String, &(u64, Vec<u64>))| {
-            let mut text = format!("{}:{}: {what}", self.file, lines[0]);
-            let more: Vec<String> = lines[1..].iter().map(u64::to_string).collect();
-            if *count > 1 {
-                let _ = write!(text, "; {count} such lines, also {}", more.join(", "));
+        let line = |(what, lines): (&String, &BTreeSet<u64>)| {
+            let mut named = lines.iter().take(NAMED_MAX).map(u64::to_string);
+            let mut text = format!("{}:{}: {what}", self.file, named.next().unwrap_or_default());
+            if lines.len() > 1 {
+                let more: Vec<String> = named.collect();
+                let _ = write!(text, "; {} such lines, also {}", lines.len(), more.join(", "));
             }
-            if *count > lines.len() as u64 {
+            if lines.len() > NAMED_MAX {
                 text.push_str(", …");
             }
             text
@@ -107,8 +113,7 @@ fn in_order<'a>(rows: &'a [Row], problems: &mut Problems) -> Vec<&'a Row> {
     for row in rows {
         let at = row.seconds.unwrap_or(f64::INFINITY);
         if row.seconds.is_some() && at <= last {
-            let what =
-                if at < last { "an earlier time than in a row above" } else { "the time of the row above again" };
+            let what = if at < last { EARLIER } else { "the time of the row above again" };
             problems.note(row.line, format!("{what}; the row is passed over"));
             continue;
         }

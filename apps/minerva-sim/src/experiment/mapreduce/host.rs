@@ -1,9 +1,9 @@
 //! A host: its disks and processors dealt among its VMs step by step, and its engine, which sets their weights each slice.
 
+use super::Dealing;
 use super::cluster::{Cluster, DISKS, INGEST_CORES, LAUNCH_S, SLICE, STEP_S, VMS, VMS_A_DISK};
 use super::draw;
 use super::vm::{Role, Vm};
-use crate::experiment::proactive::Arm;
 use minerva_model::Nanos;
 use minerva_sim_workload::ProcessUsage;
 use minerva_sim_world::{Counters, Disks, Steering};
@@ -38,6 +38,7 @@ pub(super) struct Host {
     cluster: Cluster,
     number: usize,
     vms: Vec<Vm>,
+    is_job_first: bool,
     steering: Option<Steering>,
     /// Steps that are over.
     steps: u64,
@@ -47,7 +48,7 @@ pub(super) struct Host {
 }
 
 impl Host {
-    pub(super) fn new(cluster: &Cluster, number: usize, arm: Arm, seed: u64) -> Self {
+    pub(super) fn new(cluster: &Cluster, number: usize, dealing: Dealing, seed: u64) -> Self {
         let mut random = Pcg64Mcg::seed_from_u64(seed ^ ((number as u64 + 1) << 40));
         let vm = |index: usize| Vm {
             disk: index / VMS_A_DISK,
@@ -62,7 +63,8 @@ impl Host {
             cpu_s: 0.0,
         };
         let vms: Vec<Vm> = (0..VMS).map(vm).collect();
-        let steering = arm.engine(true).map(|setup| {
+        let setup = if let Dealing::By(arm) = dealing { arm.engine(true) } else { None };
+        let steering = setup.map(|setup| {
             let names: Vec<String> = (0..VMS).map(|index| format!("vm-{}", number * VMS + index)).collect();
             let of_tenants: Vec<usize> = vms.iter().map(|vm| vm.disk).collect();
             Steering::new(
@@ -75,6 +77,7 @@ impl Host {
             cluster: *cluster,
             number,
             vms,
+            is_job_first: dealing == Dealing::JobFirst,
             steering,
             steps: 0,
             busy_s: [0.0; DISKS],
@@ -126,6 +129,10 @@ impl Host {
                 .map(|index| (index, self.vms[index].wants(f64::INFINITY) / STEP_S))
                 .filter(|(_, rate)| *rate > 0.0)
                 .collect();
+            let is_of_job = |(index, _): &(usize, f64)| matches!(self.vms[*index].role, Role::Worker(_));
+            if self.is_job_first && asks.iter().any(is_of_job) {
+                asks.retain(is_of_job);
+            }
             if asks.is_empty() {
                 continue;
             }

@@ -18,6 +18,24 @@ pub(crate) use cluster::Cluster;
 use crate::experiment::proactive::Arm;
 use host::{Host, Stage};
 
+/// Who deals the disks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Dealing {
+    /// An engine on each host, or nobody.
+    By(Arm),
+    /// Whenever a VM of the job asks, only those of the job are served: no steering of disks could give the job more.
+    JobFirst,
+}
+
+impl Dealing {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::By(arm) => arm.name(),
+            Self::JobFirst => "the job first",
+        }
+    }
+}
+
 /// What came of one run.
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome {
@@ -46,9 +64,9 @@ impl Outcome {
     }
 }
 
-/// Runs the cluster on so many threads; what is drawn depends on the seed, not on the arm or the threads.
-pub(crate) fn run(cluster: &Cluster, arm: Arm, seed: u64, threads: usize) -> Outcome {
-    let mut hosts: Vec<Host> = (0..cluster.hosts()).map(|number| Host::new(cluster, number, arm, seed)).collect();
+/// Runs the cluster on so many threads; what is drawn depends on the seed, not on who deals or the threads.
+pub(crate) fn run(cluster: &Cluster, dealing: Dealing, seed: u64, threads: usize) -> Outcome {
+    let mut hosts: Vec<Host> = (0..cluster.hosts()).map(|number| Host::new(cluster, number, dealing, seed)).collect();
     let each = |hosts: &mut [Host], stage: Stage| {
         let length = hosts.len().div_ceil(threads.max(1)).max(1);
         std::thread::scope(|scope| {
@@ -71,7 +89,7 @@ pub(crate) fn run(cluster: &Cluster, arm: Arm, seed: u64, threads: usize) -> Out
 
 #[cfg(test)]
 mod tests {
-    use super::{Cluster, run};
+    use super::{Cluster, Dealing, run};
     use crate::experiment::proactive::Arm;
 
     /// Two hosts, a tenth of the data.
@@ -82,7 +100,7 @@ mod tests {
     #[test]
     fn a_run_repeats_on_any_number_of_threads_and_takes_as_long_as_bytes_and_cores_ask() {
         let cluster = small();
-        let [one, two] = [1, 2].map(|threads| run(&cluster, Arm::Equal, 7, threads));
+        let [one, two] = [1, 2].map(|threads| run(&cluster, Dealing::By(Arm::Equal), 7, threads));
         assert_eq!((one.job_s, one.task_s, one.ingest_s), (two.job_s, two.task_s, two.ingest_s));
         // 234 MB/s come in for eight VMs, and 1.7 GB each.
         assert!(one.ingest_s > 1.7e9 * 8.0 / 234e6 && one.ingest_s < 200.0, "{}", one.ingest_s);
@@ -93,8 +111,22 @@ mod tests {
 
     #[test]
     fn history_holds_the_ingest_back() {
-        let outcome = run(&small(), Arm::History, 7, 2);
+        let outcome = run(&small(), Dealing::By(Arm::History), 7, 2);
         assert!(outcome.detected_s.iter().any(Option::is_some), "{:?}", outcome.detected_s);
         assert!(outcome.detected_median() >= 0.0 && outcome.detected_within(f64::MAX) > 0.0);
+    }
+
+    #[test]
+    fn nobody_gives_the_job_more_than_who_always_lets_it_go_first() {
+        let cluster = small();
+        let of = |dealing| run(&cluster, dealing, 7, 2);
+        let first = of(Dealing::JobFirst);
+        for arm in [Arm::Equal, Arm::History, Arm::Forecasts] {
+            let outcome = of(Dealing::By(arm));
+            assert!(first.job_s <= outcome.job_s && first.task_s <= outcome.task_s, "{}: {outcome:?}", arm.name());
+        }
+        // With cores without end the disks alone would bound it.
+        let fast = Cluster { core_bytes_per_second: 1e12, ..cluster };
+        assert!(run(&fast, Dealing::JobFirst, 7, 2).task_s < 0.7 * first.task_s);
     }
 }
