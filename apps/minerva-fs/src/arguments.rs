@@ -30,21 +30,21 @@ pub(crate) enum Action {
         #[arg(long)]
         json: bool,
     },
-    /// Put the file in force in the service that runs, as SIGHUP does: tenants, quotas, watermarks. A mistake changes nothing
+    /// Make the running service read the file again, as SIGHUP does: tenants, quotas, watermarks. A file with a mistake changes nothing
     ///
-    /// Tenants that the file does not name any more are unmounted once nobody has anything open in them and no file waits there for its
-    /// place; `status` says what for. What takes a restart is said.
+    /// A tenant that is no longer in the file is unmounted once none of its files is open and none waits for migration; `status` shows
+    /// what it waits for. Settings that need a restart are named.
     Reload,
-    /// Who uses how much of which pool
+    /// Show how much of each pool every tenant uses
     Status {
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Writes the manual page and the completions
+    /// Write the manual page and the completions
     #[command(hide = true)]
     Generate {
-        /// Into this directory
+        /// Directory to write to
         directory: PathBuf,
     },
 }

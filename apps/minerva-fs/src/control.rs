@@ -182,7 +182,7 @@ pub(crate) fn show_status(config: &Path, json: bool) -> anyhow::Result<()> {
             );
         }
         if !tenant.leaving.is_empty() {
-            println!("{} is not in the file any more and stays for now: {}", tenant.name, tenant.leaving);
+            println!("{} is no longer in the file but is still served: {}", tenant.name, tenant.leaving);
         }
     }
     Ok(())

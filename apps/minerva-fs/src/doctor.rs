@@ -99,7 +99,7 @@ fn service(served: Option<&[TenantStatus]>) -> Finding {
     let mut detail = format!("{} tenants are served", tenants.len());
     for tenant in leaving {
         // Writing to a string cannot fail.
-        let _ = write!(detail, "; {} is not in the file any more and stays for now: {}", tenant.name, tenant.leaving);
+        let _ = write!(detail, "; {} is no longer in the file but is still served: {}", tenant.name, tenant.leaving);
     }
     Finding::note("service", detail)
 }
@@ -113,7 +113,7 @@ fn quota(config: &FsConfig, served: Option<&[TenantStatus]>) -> Finding {
         _ => "a file system of another kind",
     };
     let how = format!(
-        "by the service's own count, before each write, which a walk sets at each start; the pool lies on {kind}"
+        "by the service's own count, checked before each write and set by a walk at each start; the pool is on {kind}"
     );
     let mut differences = Vec::new();
     for tenant in served.unwrap_or_default() {
@@ -131,9 +131,9 @@ fn quota(config: &FsConfig, served: Option<&[TenantStatus]>) -> Finding {
     }
     let compared = match (served, differences.is_empty()) {
         (None, _) => String::new(),
-        (Some(_), true) => "; a walk finds just as much".to_owned(),
+        (Some(_), true) => "; a walk finds the same".to_owned(),
         (Some(_), false) => {
-            format!("; what changes meanwhile differs: {}; the next start counts anew", differences.join(", "))
+            format!("; a walk differs, as it does while files change: {}; the next start counts again", differences.join(", "))
         }
     };
     Finding::note("quota", how + &compared)

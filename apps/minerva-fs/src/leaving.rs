@@ -44,7 +44,7 @@ impl Tenant {
         let why = if waiting > 0 {
             // Links lead to them.
             format!(
-                "{waiting} files wait in it for their place: `minerva-ctl cache deferred` says why, `cache flush` moves them"
+                "{waiting} files in it wait for migration: `minerva-ctl cache deferred` says why, `cache flush` moves them"
             )
         } else {
             match self.unmount() {
@@ -57,7 +57,7 @@ impl Tenant {
             }
         };
         if self.leaving != why {
-            eprintln!("minerva-fs: {} is not in the file any more and stays for now: {why}", self.name);
+            eprintln!("minerva-fs: {} is no longer in the file but is still served: {why}", self.name);
             self.leaving = why;
         }
     }

@@ -1,5 +1,5 @@
 //! What lies in the pool and at its mounts that somebody should know of: mounts that nobody serves, files that no link leads to, files that
-//! wait for their place, and trees of tenants that the operator's file does not name.
+//! wait for migration, and trees of tenants that the operator's file does not name.
 
 use crate::deferred::LOG;
 use crate::finding::Finding;
@@ -51,11 +51,11 @@ fn stale_mounts(config: &FsConfig) -> Vec<Finding> {
             }
             let is_named = config.tenants.contains_key(&*tenant.file_name().to_string_lossy());
             let remedy = if is_named {
-                "the next start mounts it anew".to_owned()
+                "the next start mounts it again".to_owned()
             } else {
-                format!("the file does not name its tenant: umount -l {}", at.display())
+                format!("its tenant is not in the file: umount -l {}", at.display())
             };
-            findings.push(Finding::note("stale mount", format!("{} is served by nobody; {remedy}", at.display())));
+            findings.push(Finding::note("stale mount", format!("no process serves {}; {remedy}", at.display())));
         }
     }
     findings
@@ -64,9 +64,9 @@ fn stale_mounts(config: &FsConfig) -> Vec<Finding> {
 fn trees_of_nobody(config: &FsConfig) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (folder, remedy) in [
-        (config.stable.path.join("tenants"), "name the tenant again, or remove it"),
-        (config.stable.path.join("spilled"), "name the tenant again, or remove it"),
-        (config.server.runtime.join("temporary"), "name the tenant again, or unmount it, which loses what is in it"),
+        (config.stable.path.join("tenants"), "add the tenant again, or remove the directory"),
+        (config.stable.path.join("spilled"), "add the tenant again, or remove the directory"),
+        (config.server.runtime.join("temporary"), "add the tenant again, or unmount it, which loses its files"),
     ] {
         for entry in entries(&folder) {
             if config.tenants.contains_key(&*entry.file_name().to_string_lossy()) {
@@ -75,7 +75,7 @@ fn trees_of_nobody(config: &FsConfig) -> Vec<Finding> {
             let census =
                 fs::File::open(entry.path()).ok().and_then(|folder| take_census(&folder).ok()).unwrap_or_default();
             let detail = format!(
-                "{} belongs to no tenant of the file: {} files, {} MiB; {remedy}",
+                "{} belongs to no tenant in the file: {} files, {} MiB; {remedy}",
                 entry.path().display(),
                 census.files,
                 census.bytes >> 20
@@ -113,9 +113,9 @@ fn known(config: &FsConfig, is_served: bool) -> Result<Known, String> {
     let left = files.iter().filter(|file| file.step == "left").count();
     let waiting = files.iter().filter(|file| file.step != "left");
     let told = match waiting.clone().max_by_key(|file| file.waited_seconds) {
-        None => "no files wait for their place".to_owned(),
+        None => "no files wait for migration".to_owned(),
         Some(oldest) => format!(
-            "{} files of {} MiB wait for their place; longest {}, {} s: {}",
+            "{} files of {} MiB wait for migration; longest {}, {} s: {}",
             waiting.clone().count(),
             waiting.map(|file| file.bytes).sum::<u64>() >> 20,
             oldest.path,
@@ -134,9 +134,9 @@ fn from_log(path: &Path) -> Result<Known, String> {
     let rows = RedoLog::open(path).and_then(|(log, _)| log.all()).map_err(failed)?;
     let left = rows.iter().filter(|row| row.step.as_str() == "left").count();
     let told = match rows.iter().find(|row| row.step.as_str() != "left") {
-        None => "no files wait for their place".to_owned(),
+        None => "no files wait for migration".to_owned(),
         Some(first) => format!(
-            "{} files wait for their place until the service runs, among them {}",
+            "{} files wait for migration until the service runs, among them {}",
             rows.len() - left,
             first.target().display()
         ),

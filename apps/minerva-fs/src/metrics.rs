@@ -128,7 +128,7 @@ const GAUGES: &[Row] = &[
     ("quota_files", "How many there may be", |seen| seen.usage.files_max),
     ("open_files", "Files and directories that programs have open", |seen| seen.now[1]),
     ("descriptors", "Descriptors of the service that the tree's files have", |seen| seen.now[2]),
-    ("waiting_files", "Deferred files that wait for their place", |seen| seen.waiting.files),
+    ("waiting_files", "Deferred files that wait for migration", |seen| seen.waiting.files),
     ("waiting_bytes", "Bytes that these occupy", |seen| seen.waiting.bytes),
     ("left_files", "Deferred files to which no link leads any more", |seen| seen.waiting.left),
 ];

@@ -253,8 +253,8 @@ fn a_front_end_that_lies_about_its_memory_or_could_take_it_away_is_refused() {
     };
     let (sealed, unsealed) = (make(SealFlags::SHRINK), make(SealFlags::GROW));
     for (memory_size, mmap_offset, userspace_addr, file, why) in [
-        (1 << 20, 0, 0x1000, &sealed, "shorter than it says"),
-        (4096, 4096, 0x1000, &sealed, "shorter than it says"),
+        (1 << 20, 0, 0x1000, &sealed, "shorter than its front end says"),
+        (4096, 4096, 0x1000, &sealed, "shorter than its front end says"),
         (4096, 0, u64::MAX, &sealed, "invalid message"),
         (4096, 0, 0x1000, &unsealed, "memory-backend-memfd,id=mem,size=SIZE,share=on,seal=on"),
     ] {

@@ -52,13 +52,13 @@ const CASES: &[Case] = &[
         name: "empty",
         prepare: |image, _| of_length(image, 0),
         rest: "",
-        says: &["0 bytes long, which is no disk's length", "truncate --size"],
+        says: &["0 bytes long, which is not a whole number of sectors", "truncate --size"],
     },
     Case {
         name: "odd",
         prepare: |image, _| of_length(image, IMAGE_BYTES + 100),
         rest: "",
-        says: &["4194404 bytes long, which is no disk's length", "a multiple of 512"],
+        says: &["4194404 bytes long, which is not a whole number of sectors", "a multiple of 512"],
     },
     Case {
         name: "qcow2",

@@ -19,7 +19,7 @@ pub(crate) enum CacheCommand {
         #[arg(long, value_name = "NAME")]
         tenant: Option<String>,
     },
-    /// Show the files that wait for their place, and why
+    /// Show the files that wait for migration, and why
     ///
     /// It lists and changes nothing. A directory cannot be set to defer all that is made in it: programs make files on its own disk, past the
     /// pool, unless a file system of ours lay over it, and then every program there would depend on that. Ask for single files, with `cache

@@ -1,4 +1,4 @@
-//! `minerva-ctl cache`: the pool, its tenants, and files that wait there for their place. It asks `minerva-fs` itself.
+//! `minerva-ctl cache`: the pool, its tenants, and files that wait there for migration. It asks `minerva-fs` itself.
 
 mod arguments;
 mod text;

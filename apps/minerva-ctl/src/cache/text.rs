@@ -29,12 +29,12 @@ pub(super) fn status(tenants: &[TenantStatus], migration: &MigrationStatus) -> S
             );
         }
         if !tenant.leaving.is_empty() {
-            let _ = writeln!(text, "{} is not in the file any more and stays for now: {}", tenant.name, tenant.leaving);
+            let _ = writeln!(text, "{} is no longer in the file but is still served: {}", tenant.name, tenant.leaving);
         }
     }
     let _ = writeln!(
         text,
-        "{} files of {} MiB wait for their place, {} files of {} MiB were moved, {} are left without a link; who uses a disk tells {}",
+        "{} files of {} MiB wait for migration, {} files of {} MiB were moved, {} are left without a link; who uses a disk tells {}",
         migration.waiting_files,
         migration.waiting_bytes / MIB,
         migration.moved_files,

@@ -82,7 +82,8 @@ impl Deferred {
         let most = u128::from(usage.bytes_max) * u128::from(up_to) / 100;
         if u128::from(usage.bytes) + u128::from(wish.bytes) > most {
             bail!(
-                "{} % of the pool {} are used or would be (`defer_up_to`): write to the place itself until files have moved",
+                "{} % of the pool {} are used or would be (`defer_up_to`): write to the destination itself until \
+                 files have moved",
                 up_to,
                 wish.pool.as_str()
             );

@@ -32,10 +32,10 @@ fn waiting_files_orphans_and_how_quota_is_kept_are_told_with_and_without_a_servi
     fs::hard_link(&data, place.stable().join("second")).unwrap();
     until_told(&place, "it has 2 names in the pool");
     let found = findings(&place);
-    assert!(of(&found, "quota")[0].contains("; a walk finds just as much"), "{found:?}");
+    assert!(of(&found, "quota")[0].contains("; a walk finds the same"), "{found:?}");
     assert!(of(&found, "service")[0].contains("1 tenants are served"), "{found:?}");
     let deferred = of(&found, "deferred");
-    let waits = format!("1 files of 0 MiB wait for their place; longest {}", target.display());
+    let waits = format!("1 files of 0 MiB wait for migration; longest {}", target.display());
     assert!(deferred[0].contains(&waits) && deferred[0].contains("it has 2 names"), "{deferred:?}");
     assert!(of(&found, "orphan").is_empty() && of(&found, "stale mount").is_empty(), "{found:?}");
     // What no log knows is an orphan, unless it may be on its way in.
@@ -54,7 +54,7 @@ fn waiting_files_orphans_and_how_quota_is_kept_are_told_with_and_without_a_servi
     service.kill();
     let found = findings(&place);
     assert!(of(&found, "service")[0].starts_with("none answers"), "{found:?}");
-    assert!(of(&found, "deferred")[0].starts_with("1 files wait for their place until the service runs"), "{found:?}");
+    assert!(of(&found, "deferred")[0].starts_with("1 files wait for migration until the service runs"), "{found:?}");
     assert_eq!(of(&found, "orphan").len(), 1, "{found:?}");
     assert_eq!(of(&found, "stale mount").len(), 2, "{found:?}");
 }
@@ -71,7 +71,7 @@ fn trees_and_memory_of_tenants_that_the_file_does_not_name_are_told() {
     let stale = of(&found, "stale mount");
     assert!(stale.iter().any(|told| told.contains("umount -l") && told.contains("other/stable")), "{found:?}");
     let orphans = of(&found, "orphan");
-    for part in ["pool/tenants/other belongs to no tenant", "run/temporary/other belongs to no tenant of the file"] {
+    for part in ["pool/tenants/other belongs to no tenant", "run/temporary/other belongs to no tenant in the file"] {
         assert!(orphans.iter().any(|told| told.contains(part)), "{part}: {found:?}");
     }
 }

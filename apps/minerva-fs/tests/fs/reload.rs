@@ -135,7 +135,7 @@ fn who_is_taken_out_stays_until_nobody_uses_it_and_finds_its_files_when_it_is_na
     until_other(&place, "it is said what for", |other| other.unwrap().leaving.contains("other/stable is used: `fuser"));
     file.write_all_at(b"still served", 0).unwrap();
     let shown = String::from_utf8_lossy(&place.run(&["status"]).stdout).into_owned();
-    assert!(shown.contains("other is not in the file any more and stays for now"), "{shown}");
+    assert!(shown.contains("other is no longer in the file but is still served"), "{shown}");
     let refused = ask(&place.socket(), &request(&place.folder.path().join("out"), "other")).unwrap();
     assert!(matches!(&refused, Answer::Refused { why } if why.contains("takes nothing new")), "{refused:?}");
     drop(file);
@@ -173,7 +173,7 @@ fn who_has_files_that_wait_stays_until_they_are_at_their_place() {
     fs::hard_link(&data, other.join("stable/second")).unwrap();
     place.write("", "");
     reload(&place).unwrap();
-    until_other(&place, "it is said", |other| other.unwrap().leaving.contains("1 files wait in it for their place"));
+    until_other(&place, "it is said", |other| other.unwrap().leaving.contains("1 files in it wait for migration"));
     assert!(is_link(&path) && fs::read(&path).unwrap() == b"text");
     fs::remove_file(other.join("stable/second")).unwrap();
     until_moved(&place);

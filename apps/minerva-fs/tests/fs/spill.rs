@@ -113,7 +113,9 @@ fn a_tenant_that_chose_so_goes_over_to_the_disk_when_memory_is_full() {
     assert!(fs::read(place.temporary().join("large")).unwrap() == whole);
     fs::write(place.temporary().join("small"), "small").unwrap();
     let status = place.status();
-    assert_eq!((status.temporary.spilled_files, status.stable.bytes), (1, 10 << 20));
+    assert_eq!(status.temporary.spilled_files, 1);
+    // A file in many pieces has blocks that name them, which the file system counts too.
+    assert!((10 << 20..(10 << 20) + 64 * 1024).contains(&status.stable.bytes), "{status:?}");
 }
 
 #[test]

@@ -97,7 +97,7 @@ fn what_it_says_to_buy_is_enough_in_every_second() {
     assert!(
         sim(directory.path(), &["admit", "wanted.fio", "--every", "1"])
             .out()
-            .contains("in every 1s, buy:\n  [reader0] ")
+            .contains("in every 1s:\n  [reader0] ")
     );
     assert!(missed(&promises) > 0, "a contract alone is not a promise for every second");
     assert_eq!(missed(&contracts), 0);

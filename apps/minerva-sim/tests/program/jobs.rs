@@ -93,7 +93,7 @@ fn the_eight_schedulers_stand_side_by_side() {
         htbs # # # # # # of # # # # # #
         mclock # # # # # # of # # # # # #
         tag # # # # # # of # # # # # #
-        percentiles are those of the slowest process; the last columns are MB/s by process
+        each percentile is the greatest of any process; the last columns are MB/s by process
     "#]]
     .assert_eq(&shape(&ran.out()));
 }
