@@ -109,6 +109,9 @@ _minerva__lab() {
             minerva__lab__subcmd__figure,vm-contracts)
                 cmd="minerva__lab__subcmd__figure__subcmd__vm__subcmd__contracts"
                 ;;
+            minerva__lab__subcmd__figure,vm-mix)
+                cmd="minerva__lab__subcmd__figure__subcmd__vm__subcmd__mix"
+                ;;
             minerva__lab__subcmd__figure,vm-tags)
                 cmd="minerva__lab__subcmd__figure__subcmd__vm__subcmd__tags"
                 ;;
@@ -338,7 +341,7 @@ _minerva__lab() {
             return 0
             ;;
         minerva__subcmd__lab__subcmd__figure)
-            opts="-h --help endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle gaps makespan cache-migration cache-throughput cache-tenants kill-restore undo-bites vm-contracts vm-tags vm-urgent worth"
+            opts="-h --help endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle gaps makespan cache-migration cache-throughput cache-tenants kill-restore undo-bites vm-contracts vm-mix vm-tags vm-urgent worth"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1084,6 +1087,52 @@ _minerva__lab() {
                     ;;
                 --block)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seconds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --runs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --logs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --binaries)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --minervad)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__lab__subcmd__figure__subcmd__vm__subcmd__mix)
+            opts="-h --profile --arm --seconds --runs --seed --logs --json --binaries --minervad --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --profile)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --arm)
+                    COMPREPLY=($(compgen -W "htbs noop pclock kernel-bfq" -- "${cur}"))
                     return 0
                     ;;
                 --seconds)

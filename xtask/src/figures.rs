@@ -96,6 +96,7 @@ const FIGURES: &[(&str, Source)] = &[
     ("mapreduce", Source::Sim),
     ("worth", Source::Lab),
     ("vm-contracts", Source::Lab),
+    ("vm-mix", Source::Lab),
     ("vm-tags", Source::Lab),
     ("vm-urgent", Source::Lab),
     (

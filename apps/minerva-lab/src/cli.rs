@@ -4,7 +4,8 @@ use crate::cache_cli::{CacheMigrationArguments, CacheTenantsArguments, CacheThro
 pub(crate) use crate::options::Output;
 use crate::options::parse_size;
 use crate::vm_cli::{
-    ReproduceHtbsArguments, ReproduceTagArguments, VmContractsArguments, VmTagsArguments, VmUrgentArguments,
+    ReproduceHtbsArguments, ReproduceTagArguments, VmContractsArguments, VmMixArguments, VmTagsArguments,
+    VmUrgentArguments,
 };
 use crate::worth_cli::{ReproduceWorthArguments, WorthArguments};
 use clap::{Args, Parser, Subcommand};
@@ -311,6 +312,8 @@ pub(crate) enum FigureCommand {
     UndoBites(UndoBitesArguments),
     /// Whether `minerva-blk` and others keep the contracts of four guests that read from one disk.
     VmContracts(VmContractsArguments),
+    /// Whether `minerva-blk` keeps the contracts of a database and a file server beside a greedy guest without one.
+    VmMix(VmMixArguments),
     /// Whether `minerva-blk` obeys the priorities of six programs in three guests.
     VmTags(VmTagsArguments),
     /// How long a rare urgent request waits beside programs that read all the time, by how many requests `tag` has at the disk.

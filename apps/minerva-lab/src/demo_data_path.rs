@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &DemoArguments) -> anyhow::Result<()> {
     let scene = Scene::four_jobs(BLOCK);
     let mut shown = Vec::new();
     for (arm, told) in ARMS {
-        eprintln!("requests {told}: four guests boot, then read for {SECONDS} s");
+        eprintln!("requests {told}: four guests boot, about 10 s, then read for {SECONDS} s");
         let run = scene.play(&programs, arm, (&arguments.profile, SECONDS), None, &interrupted)?;
         let seconds_kb = (0..RATES_KB.len()).map(|place| seconds_kb(&run, place)).collect();
         shown.push(Shown { told, kept: scene.judge(&run), seconds_kb });
@@ -67,6 +67,26 @@ fn table(shown: &[Shown]) -> String {
         let all: u64 = kept.iter().map(|kept| kept.bytes / kept.seconds.max(1)).sum();
         let _ = writeln!(text, "  whole disk: {:.1} MB/s", all as f64 / 1e6);
     }
+    text + &conclusion(shown)
+}
+
+/// What the tables show, in a sentence for each.
+fn conclusion(shown: &[Shown]) -> String {
+    let mut text = String::from("\nsummary\n");
+    for Shown { told, kept, .. } in shown {
+        let below: u64 = kept.iter().map(|kept| kept.below).sum();
+        let seconds: u64 = kept.iter().map(|kept| kept.seconds).sum();
+        let _ = match below {
+            0 => writeln!(
+                text,
+                "  requests {told}: every guest got its promised rate in all {seconds} seconds (all guests added)"
+            ),
+            _ => writeln!(
+                text,
+                "  requests {told}: guests got less than promised in {below} of {seconds} seconds (all guests added)"
+            ),
+        };
+    }
     text
 }
 
@@ -90,4 +110,20 @@ fn page(shown: &[Shown], profile: &str) -> String {
     }
     let _ = write!(page, "<pre>{}</pre></body></html>", table(shown));
     page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Shown, table};
+    use minerva_lab::figure::VmKept;
+
+    #[test]
+    fn the_tables_end_with_a_summary() {
+        let kept = |below| VmKept { seconds: 20, below, bytes: 20 << 20, least_bytes: 1 << 20, ..VmKept::default() };
+        let shown = |told, below: [u64; 4]| Shown { told, kept: below.map(kept).to_vec(), seconds_kb: Vec::new() };
+        let text = table(&[shown("in order of arrival", [20, 3, 0, 0]), shown("by contract", [0; 4])]);
+        assert!(text.contains("20 of 20"), "{text}");
+        assert!(text.contains("in order of arrival: guests got less than promised in 23 of 80 seconds"), "{text}");
+        assert!(text.contains("by contract: every guest got its promised rate in all 80 seconds"), "{text}");
+    }
 }

@@ -150,3 +150,28 @@ pub(crate) struct VmUrgentArguments {
     #[command(flatten)]
     pub(crate) output: Output,
 }
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct VmMixArguments {
+    /// Profile of the disk to emulate.
+    #[arg(long, default_value = "sata7200-80g")]
+    pub(crate) profile: String,
+    /// Schedulers of the guests' requests. Each is measured once in each run, in random order.
+    #[arg(long, value_delimiter = ',', value_parser = ["htbs", "noop", "pclock", "kernel-bfq"],
+        default_value = "htbs,noop,kernel-bfq")]
+    pub(crate) arm: Vec<String>,
+    /// Seconds to measure in each run, after the first second.
+    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u64).range(2..))]
+    pub(crate) seconds: u64,
+    /// Runs of each arm in guests. 0 for the simulator only.
+    #[arg(long, default_value_t = 3)]
+    pub(crate) runs: u32,
+    /// Seed of the order and of the simulator; by default a random one, which is printed.
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// Write the server's log of each run to mix-ARM-RUN.csv in this folder.
+    #[arg(long)]
+    pub(crate) logs: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}

@@ -18,6 +18,7 @@ mod noisy_neighbour;
 mod rise;
 mod undo_bites;
 mod vm_contracts;
+mod vm_mix;
 mod vm_tags;
 mod vm_urgent;
 mod weights_bite;
@@ -53,6 +54,7 @@ pub(crate) fn run(command: FigureCommand) -> anyhow::Result<()> {
         FigureCommand::KillRestore(arguments) => kill_restore::run(&arguments),
         FigureCommand::UndoBites(arguments) => undo_bites::run(&arguments),
         FigureCommand::VmContracts(arguments) => vm_contracts::run(&arguments),
+        FigureCommand::VmMix(arguments) => vm_mix::run(&arguments),
         FigureCommand::VmTags(arguments) => vm_tags::run(&arguments),
         FigureCommand::VmUrgent(arguments) => vm_urgent::run(&arguments),
         FigureCommand::Worth(arguments) => worth::figure(&arguments),

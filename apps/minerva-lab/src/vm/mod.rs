@@ -2,6 +2,7 @@
 //! demonstration and `reproduce` play the same ones, in guests and in the simulator.
 
 pub(crate) mod contracts;
+pub(crate) mod mix;
 pub(crate) mod plot;
 pub(crate) mod programs;
 pub(crate) mod simulated;

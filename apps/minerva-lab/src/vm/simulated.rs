@@ -225,7 +225,7 @@ impl Scheduler for Logged {
 #[cfg(test)]
 mod tests {
     use super::{Simulation, simulate};
-    use crate::vm::{contracts, tags};
+    use crate::vm::{contracts, mix, tags};
     use minerva_blocksched::SchedulerName;
     use minerva_lab::workload::Access;
     use minerva_model::Nanos;
@@ -254,6 +254,32 @@ mod tests {
         };
         assert_eq!(missed(SchedulerName::Htbs), 0);
         assert!(missed(SchedulerName::Pclock) >= 20);
+    }
+
+    #[test]
+    fn contracts_of_a_database_and_a_file_server_are_kept_beside_a_greedy_guest() {
+        let broken = |scheduler: SchedulerName| {
+            let guests = mix::guests(scheduler.as_str(), PROFILE);
+            let run = simulate(&Simulation {
+                profile: PROFILE,
+                guests: &guests,
+                parameters: mix::parameters(scheduler),
+                scheduler,
+                is_kernel: false,
+                tag_depth: None,
+                think: Nanos::from_micros(300),
+                seconds: 20,
+                seed: 1,
+            });
+            let had = mix::judge(&run.unwrap());
+            let kept: Vec<_> = had.iter().filter_map(|had| had.kept.clone()).collect();
+            assert!(kept.len() == 2 && kept.iter().all(|kept| kept.requests > 20), "{kept:?}");
+            assert_eq!(kept[1].asked, 20, "the file server asks all the time");
+            assert!(had[2].bytes_per_second > 10e6, "the greedy guest gets the rest: {had:?}");
+            kept.iter().map(|kept| kept.late + kept.missed).sum::<u64>()
+        };
+        assert_eq!(broken(SchedulerName::Htbs), 0);
+        assert!(broken(SchedulerName::Noop) > 0, "without an order they wait");
     }
 
     #[test]

@@ -1,0 +1,173 @@
+//! A database and a file server with contracts, beside a greedy guest without one: three guests on one disk. They only read.
+
+use super::programs::Played;
+use super::{GIB, Programs, arm, capacity_bytes};
+use minerva_blocksched::{FlowParameters, Promise, SchedulerName, UNIT_BYTES};
+use minerva_lab::figure::{Record, VmGuest, VmKept, VmPromise, VmReader, VmRun, judge_contract};
+use minerva_lab::workload::Access;
+use minerva_model::Nanos;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+/// Delay of both contracts.
+const DELAY: Nanos = Nanos::from_millis(200);
+
+/// A guest and its program.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Member {
+    pub(crate) name: &'static str,
+    access: Access,
+    block: u32,
+    depth: u32,
+    think: Nanos,
+    /// Bytes a second and burst in bytes.
+    pub(crate) contract: Option<(u64, u32)>,
+    bfq_weight: u32,
+}
+
+/// The three guests. The database reads a page and works on it, so that its contract is a matter of delay; the file server reads for
+/// several clients all the time, so that its contract is a matter of rate.
+pub(crate) const MEMBERS: [Member; 3] = [
+    Member {
+        name: "database",
+        access: Access::RandomRead,
+        block: 16 << 10,
+        depth: 1,
+        think: Nanos::from_millis(30),
+        contract: Some((200_000, 32 << 10)),
+        bfq_weight: 400,
+    },
+    Member {
+        name: "files",
+        access: Access::SequentialRead,
+        block: 64 << 10,
+        depth: 4,
+        think: Nanos::ZERO,
+        // At least 2 MB in each second: see `Member::judge`.
+        contract: Some((2_600_000, 128 << 10)),
+        bfq_weight: 400,
+    },
+    Member {
+        name: "greedy",
+        access: Access::SequentialRead,
+        block: 256 << 10,
+        depth: 8,
+        think: Nanos::ZERO,
+        contract: None,
+        bfq_weight: 100,
+    },
+];
+
+/// What a guest got in one run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Had {
+    /// Whether its contract was kept; none without a contract or a log of requests.
+    pub(crate) kept: Option<VmKept>,
+    pub(crate) bytes_per_second: f64,
+    /// Latencies of its requests, ascending; empty without a log of requests.
+    pub(crate) times: Vec<Nanos>,
+}
+
+impl Had {
+    /// A percentile of its latencies, in milliseconds.
+    pub(crate) fn milliseconds(&self, percent: usize) -> f64 {
+        let at = self.times.get(self.times.len() * percent / 100).or(self.times.last());
+        at.map_or(f64::NAN, |time| time.as_secs_f64() * 1e3)
+    }
+}
+
+/// The guests on the disk `profile`, with the settings that `scheduler` takes.
+pub(crate) fn guests(scheduler: &str, profile: &str) -> Vec<VmGuest> {
+    let distance = (capacity_bytes(profile) / 2 / MEMBERS.len() as u64 / GIB).max(1) * GIB;
+    (0..).zip(&MEMBERS).map(|(place, member)| member.guest(scheduler, distance * place, distance)).collect()
+}
+
+/// The same settings for a scheduler of the simulator.
+pub(crate) fn parameters(scheduler: SchedulerName) -> Vec<FlowParameters> {
+    let of = |member: &Member| {
+        let contract = member.contract.filter(|_| scheduler.keeps(Promise::Contract));
+        let contract =
+            contract.map(|(rate, burst)| scheduler.contract(rate as f64, f64::from(burst), DELAY, UNIT_BYTES));
+        FlowParameters { contract, ..FlowParameters::default() }
+    };
+    MEMBERS.iter().map(of).collect()
+}
+
+/// Boots the guests and lets them read for some seconds on the disk `profile`.
+pub(crate) fn play(
+    programs: &Programs,
+    name: &str,
+    (profile, seconds): (&str, u64),
+    log: Option<PathBuf>,
+    interrupted: &AtomicBool,
+) -> anyhow::Result<VmRun> {
+    let (arm, guests) = (arm(name), guests(name, profile));
+    programs.run(Played { arm, guests, device: String::new(), profile, seconds, log }, interrupted)
+}
+
+/// What each guest got, in the order of [`MEMBERS`].
+pub(crate) fn judge(run: &VmRun) -> Vec<Had> {
+    (0..MEMBERS.len()).map(|place| MEMBERS[place].judge(run, place)).collect()
+}
+
+impl Member {
+    fn guest(&self, scheduler: &str, region_start: u64, region_bytes: u64) -> VmGuest {
+        let served = match (scheduler, self.contract) {
+            ("htbs" | "pclock", Some((rate, burst))) => {
+                // pClock is measured even where it refuses the contracts.
+                let force = if scheduler == "htbs" { "" } else { "force = true\n" };
+                let access = if self.access == Access::RandomRead { "random" } else { "sequential" };
+                let delay_ms = DELAY.0 / 1_000_000;
+                format!(
+                    "rate = {rate}\nburst = {burst}\ndelay = \"{delay_ms}ms\"\naccess = \"{access}\"\nrequest = {}\n{force}",
+                    self.block
+                )
+            }
+            _ => String::new(),
+        };
+        let reader = VmReader {
+            access: self.access,
+            block_bytes: self.block,
+            depth: self.depth,
+            think: self.think,
+            region_start,
+            region_bytes,
+            ioprio: None,
+        };
+        VmGuest {
+            name: self.name.to_owned(),
+            served,
+            bfq_weight: self.bfq_weight,
+            limit_bytes_per_second: 0,
+            elevator: "none",
+            readers: vec![reader],
+        }
+    }
+
+    fn judge(&self, run: &VmRun, place: usize) -> Had {
+        let own: Vec<&Record> = run.records.iter().filter(|record| record.disk == self.name).collect();
+        let within = |record: &&&Record| run.begin <= record.done && record.done < run.end;
+        let mut times: Vec<Nanos> = own.iter().filter(within).map(|record| record.done.since(record.arrived)).collect();
+        times.sort_unstable();
+        let seconds = run.end.since(run.begin).as_secs_f64().max(1e-9);
+        let bytes_per_second = match own.is_empty() {
+            true => {
+                let reported = super::reported_bytes(&run.guests[place], 0);
+                reported.iter().sum::<u64>() as f64 / reported.len().max(1) as f64
+            }
+            false => own.iter().filter(within).map(|record| record.bytes).sum::<u64>() as f64 / seconds,
+        };
+        let kept = self.contract.filter(|_| !own.is_empty()).map(|(rate, burst)| {
+            let rate = rate as f64;
+            let promise = VmPromise {
+                // A service curve of rate and delay says nothing of the first `delay` of a second.
+                bytes_per_second: rate * (1.0 - DELAY.as_secs_f64()) - f64::from(self.block),
+                contract_bytes_per_second: rate,
+                burst_bytes: f64::from(burst),
+                delay: DELAY,
+            };
+            judge_contract(&own, &promise, run.begin, run.end)
+        });
+        Had { kept, bytes_per_second, times }
+    }
+}
