@@ -59,7 +59,7 @@ enum Task {
     Figures(figures::Options),
     /// Write man pages and shell completions to docs/man and packaging/completions.
     Generate,
-    /// Debian packages: the daemon, the operators' and tenants' tool, the agent, the server for VM disks.
+    /// Debian packages: the daemon, the operators' and tenants' tool, the agent, the server for VM disks, the cache.
     Package(package::Options),
     /// The packages for Python and C: generate, check, install.
     #[command(subcommand)]

@@ -106,6 +106,21 @@ const PACKAGES: &[Package] = &[
         conffiles: &[],
         has_scripts: true,
     },
+    Package {
+        name: "minerva-fs",
+        summary: "pool of memory and fast disk for all tenants of a host",
+        description: &[
+            "Gives each tenant a file system in memory and one on a disk set aside, under",
+            "quotas, and moves files to slower disks when those are quiet. It starts once",
+            "/etc/minerva/fs.toml names tenants.",
+        ],
+        section: "admin",
+        depends: &[],
+        suggests: "minerva-ctl, minervad",
+        files: &[("packaging/minerva-fs.service", UNITS), ("config/fs.toml", "usr/share/doc/minerva-fs/examples")],
+        conffiles: &[],
+        has_scripts: true,
+    },
 ];
 
 /// Scripts that a package may have.

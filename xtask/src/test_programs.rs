@@ -15,6 +15,8 @@ const NOT_SHARING: &[(&str, &str)] = &[
     ("apps/minerva-sim", "program"),
     ("apps/minerva-agent", "guest"),
     ("apps/minerva-lab", "blk_unit"),
+    ("apps/minerva-lab", "fs_power_cut"),
+    ("apps/minerva-lab", "fs_unit"),
     ("apps/minerva-lab", "guest_back_ends"),
     ("apps/minerva-lab", "package"),
     ("apps/minerva-lab", "power_cut"),
