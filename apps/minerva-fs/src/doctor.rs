@@ -133,7 +133,10 @@ fn quota(config: &FsConfig, served: Option<&[TenantStatus]>) -> Finding {
         (None, _) => String::new(),
         (Some(_), true) => "; a walk finds the same".to_owned(),
         (Some(_), false) => {
-            format!("; a walk differs, as it does while files change: {}; the next start counts again", differences.join(", "))
+            format!(
+                "; a walk differs, as it does while files change: {}; the next start counts again",
+                differences.join(", ")
+            )
         }
     };
     Finding::note("quota", how + &compared)

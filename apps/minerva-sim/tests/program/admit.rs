@@ -95,9 +95,7 @@ fn what_it_says_to_buy_is_enough_in_every_second() {
     // (8192 + 64) / 0.75 KiB, and (25 + 1) / 0.75 requests.
     assert_eq!((contracts[0].as_str(), contracts[2].as_str()), ("11008k/s,64k,250ms", "34.7/s,64k,250ms"));
     assert!(
-        sim(directory.path(), &["admit", "wanted.fio", "--every", "1"])
-            .out()
-            .contains("in every 1s:\n  [reader0] ")
+        sim(directory.path(), &["admit", "wanted.fio", "--every", "1"]).out().contains("in every 1s:\n  [reader0] ")
     );
     assert!(missed(&promises) > 0, "a contract alone is not a promise for every second");
     assert_eq!(missed(&contracts), 0);
