@@ -4,6 +4,7 @@ use crate::v1::operator_client::OperatorClient;
 use hyper_util::rt::TokioIo;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use tonic::transport::{Channel, Endpoint, Uri};
 
 /// A connected client of the operator's service.
@@ -45,26 +46,30 @@ pub enum ConnectError {
 }
 
 /// Connects to the daemon that listens at `socket`.
-pub async fn connect(socket: &Path) -> Result<Operator, ConnectError> {
-    // Tried by hand first: the transport wraps the error number so deep that "absent" and "forbidden" look alike.
-    if let Err(source) = tokio::net::UnixStream::connect(socket).await {
-        let socket = socket.to_owned();
-        return Err(match source.kind() {
-            io::ErrorKind::PermissionDenied => ConnectError::Forbidden { socket, source },
-            _ => ConnectError::Absent { socket, source },
+///
+/// The future is boxed: what an `async fn` does is compiled in each crate that awaits it, and this one holds all of HTTP/2.
+pub fn connect(socket: &Path) -> Pin<Box<dyn Future<Output = Result<Operator, ConnectError>> + Send + '_>> {
+    Box::pin(async move {
+        // Tried by hand first: the transport wraps the error number so deep that "absent" and "forbidden" look alike.
+        if let Err(source) = tokio::net::UnixStream::connect(socket).await {
+            let socket = socket.to_owned();
+            return Err(match source.kind() {
+                io::ErrorKind::PermissionDenied => ConnectError::Forbidden { socket, source },
+                _ => ConnectError::Absent { socket, source },
+            });
+        }
+        let path = socket.to_owned();
+        let connector = tower::service_fn(move |_: Uri| {
+            let path = path.clone();
+            async move { tokio::net::UnixStream::connect(path).await.map(TokioIo::new) }
         });
-    }
-    let path = socket.to_owned();
-    let connector = tower::service_fn(move |_: Uri| {
-        let path = path.clone();
-        async move { tokio::net::UnixStream::connect(path).await.map(TokioIo::new) }
-    });
-    // The name is never looked up: the connector above ignores it, but HTTP/2 wants one.
-    let channel = Endpoint::from_static("http://minervad.invalid")
-        .connect_with_connector(connector)
-        .await
-        .map_err(|source| ConnectError::Strange { socket: socket.to_owned(), source })?;
-    Ok(OperatorClient::new(channel).max_decoding_message_size(64 << 20))
+        // The name is never looked up: the connector above ignores it, but HTTP/2 wants one.
+        let channel = Endpoint::from_static("http://minervad.invalid")
+            .connect_with_connector(connector)
+            .await
+            .map_err(|source| ConnectError::Strange { socket: socket.to_owned(), source })?;
+        Ok(OperatorClient::new(channel).max_decoding_message_size(64 << 20))
+    })
 }
 
 #[cfg(test)]

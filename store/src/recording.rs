@@ -98,7 +98,8 @@ impl<W: Write> Recorder<W> {
         encoder.include_checksum(true)?;
         let mut recorder = Self { encoder, line: Vec::new() };
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        recorder.write(&Header { minerva_recording: FORMAT, version, snapshot_bytes })?;
+        render_header(&Header { minerva_recording: FORMAT, version, snapshot_bytes }, &mut recorder.line)?;
+        recorder.write_line()?;
         recorder.encoder.write_all(snapshot)?;
         Ok(recorder)
     }
@@ -133,10 +134,12 @@ impl<W: Write> Recorder<W> {
         self.encoder.get_mut()
     }
 
-    fn write(&mut self, value: &impl Serialize) -> io::Result<()> {
-        self.line.clear();
-        serde_json::to_writer(&mut self.line, value)?;
-        self.line.push(b'\n');
+    fn write(&mut self, entry: &EntryRef<'_>) -> io::Result<()> {
+        render_entry(entry, &mut self.line)?;
+        self.write_line()
+    }
+
+    fn write_line(&mut self) -> io::Result<()> {
         if self.line.len() > LINE_BYTES_MAX {
             let length = self.line.len();
             let message = format!("an entry of {length} bytes is above the recording's limit of {LINE_BYTES_MAX}");
@@ -144,4 +147,20 @@ impl<W: Write> Recorder<W> {
         }
         self.encoder.write_all(&self.line)
     }
+}
+
+// Not generic, so that what writes all events and effects is compiled here and not again in each crate that records.
+fn render_header(header: &Header, line: &mut Vec<u8>) -> serde_json::Result<()> {
+    render(header, line)
+}
+
+fn render_entry(entry: &EntryRef<'_>, line: &mut Vec<u8>) -> serde_json::Result<()> {
+    render(entry, line)
+}
+
+fn render(value: &impl Serialize, line: &mut Vec<u8>) -> serde_json::Result<()> {
+    line.clear();
+    serde_json::to_writer(&mut *line, value)?;
+    line.push(b'\n');
+    Ok(())
 }

@@ -7,8 +7,10 @@ use crate::error::{Error, nobody_listens};
 use hyper_util::rt::TokioIo;
 use std::io;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixStream;
 use tokio_vsock::{VsockAddr, VsockStream};
 use tonic::metadata::{Ascii, MetadataValue};
@@ -24,6 +26,9 @@ const CONNECT_MAX: Duration = Duration::from_secs(5);
 /// switched off is noticed within half a minute.
 const KEEP_ALIVE_PERIOD: Duration = Duration::from_secs(20);
 const KEEP_ALIVE_MAX: Duration = Duration::from_secs(10);
+
+/// A future of any type.
+pub(crate) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// What the generated clients run over.
 pub type Transport = InterceptedService<Channel, Authorization>;
@@ -42,35 +47,37 @@ impl Interceptor for Authorization {
 }
 
 /// Connects, and fails when that does not succeed at once. A connection that is lost later is made again when it is needed.
-pub async fn open(address: &Address, credentials: &Credentials) -> Result<Transport, Error> {
-    open_or_start(address, credentials, None).await
+pub fn open<'a>(address: &'a Address, credentials: &'a Credentials) -> BoxFuture<'a, Result<Transport, Error>> {
+    open_or_start(address, credentials, None)
 }
 
 /// As [`open`], but the first connection too is made when it is needed.
 pub fn open_lazily(address: &Address, credentials: &Credentials) -> Result<Transport, Error> {
     let (endpoint, authorization) = prepare(address, credentials)?;
-    let channel = match address {
-        Address::Unix(path) => endpoint.connect_with_connector_lazy(unix_connector(path.clone(), None)),
-        Address::Vsock { cid, port } => endpoint.connect_with_connector_lazy(vsock_connector(*cid, *port)),
-        Address::Tcp(_) => endpoint.connect_lazy(),
+    let channel = match LocalAddress::of(address) {
+        Some(local) => endpoint.connect_with_connector_lazy(connector(local, None)),
+        None => endpoint.connect_lazy(),
     };
     Ok(InterceptedService::new(channel, authorization))
 }
 
 /// As [`open`]. Whenever nobody listens at a Unix socket, the agent is started to do so.
-pub(crate) async fn open_or_start(
-    address: &Address,
-    credentials: &Credentials,
+///
+/// The future is boxed: what an `async fn` does is compiled in each crate that awaits it, and this one holds all of HTTP/2.
+pub(crate) fn open_or_start<'a>(
+    address: &'a Address,
+    credentials: &'a Credentials,
     agent: Option<Arc<Agent>>,
-) -> Result<Transport, Error> {
-    let (endpoint, authorization) = prepare(address, credentials)?;
-    let channel = match address {
-        Address::Unix(path) => endpoint.connect_with_connector(unix_connector(path.clone(), agent)).await,
-        Address::Vsock { cid, port } => endpoint.connect_with_connector(vsock_connector(*cid, *port)).await,
-        Address::Tcp(_) => endpoint.connect().await,
-    };
-    let channel = channel.map_err(|source| Error::Connect { address: address.to_string(), source })?;
-    Ok(InterceptedService::new(channel, authorization))
+) -> BoxFuture<'a, Result<Transport, Error>> {
+    Box::pin(async move {
+        let (endpoint, authorization) = prepare(address, credentials)?;
+        let channel = match LocalAddress::of(address) {
+            Some(local) => endpoint.connect_with_connector(connector(local, agent)).await,
+            None => endpoint.connect().await,
+        };
+        let channel = channel.map_err(|source| Error::Connect { address: address.to_string(), source })?;
+        Ok(InterceptedService::new(channel, authorization))
+    })
 }
 
 /// What is the same for a connection made now and one made later.
@@ -107,26 +114,47 @@ fn prepare(address: &Address, credentials: &Credentials) -> Result<(Endpoint, Au
     Ok((endpoint, Authorization(token)))
 }
 
-fn unix_connector(
-    path: PathBuf,
-    agent: Option<Arc<Agent>>,
-) -> impl tower::Service<Uri, Response = TokioIo<UnixStream>, Error = io::Error, Future: Send> + Send + Clone + 'static
-{
-    service_fn(move |_: Uri| {
-        let (path, agent) = (path.clone(), agent.clone());
-        async move {
-            match (UnixStream::connect(&path).await, agent) {
-                (Err(error), Some(agent)) if nobody_listens(&error) => agent.start().await.map(TokioIo::new),
-                (result, _) => result.map(TokioIo::new),
-            }
-        }
-    })
+/// An address on this machine.
+#[derive(Clone)]
+enum LocalAddress {
+    Unix(PathBuf),
+    Vsock(VsockAddr),
 }
 
-fn vsock_connector(
-    cid: u32,
-    port: u32,
-) -> impl tower::Service<Uri, Response = TokioIo<VsockStream>, Error = io::Error, Future: Send> + Send + Clone + 'static
-{
-    service_fn(move |_: Uri| async move { VsockStream::connect(VsockAddr::new(cid, port)).await.map(TokioIo::new) })
+impl LocalAddress {
+    /// None for one of a network.
+    fn of(address: &Address) -> Option<Self> {
+        match address {
+            Address::Unix(path) => Some(Self::Unix(path.clone())),
+            Address::Vsock { cid, port } => Some(Self::Vsock(VsockAddr::new(*cid, *port))),
+            Address::Tcp(_) => None,
+        }
+    }
+}
+
+/// What bytes go over.
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
+/// One type for both families, so that HTTP/2 is compiled once for them.
+type LocalStream = TokioIo<Box<dyn Stream>>;
+
+fn connector(
+    address: LocalAddress,
+    agent: Option<Arc<Agent>>,
+) -> impl tower::Service<Uri, Response = LocalStream, Error = io::Error, Future: Send> + Send + Clone + 'static {
+    service_fn(move |_: Uri| {
+        let (address, agent) = (address.clone(), agent.clone());
+        async move {
+            let stream: Box<dyn Stream> = match address {
+                LocalAddress::Vsock(address) => Box::new(VsockStream::connect(address).await?),
+                LocalAddress::Unix(path) => match (UnixStream::connect(&path).await, agent) {
+                    (Err(error), Some(agent)) if nobody_listens(&error) => Box::new(agent.start().await?),
+                    (result, _) => Box::new(result?),
+                },
+            };
+            Ok(TokioIo::new(stream))
+        }
+    })
 }

@@ -96,8 +96,7 @@ impl<R: BufRead> Recording<R> {
             Err(error) if error.kind == RecordingErrorKind::Damaged => return Err(not_ours(error.source)),
             Err(error) => return Err(error),
         }
-        let header: Header =
-            serde_json::from_slice(&recording.line).map_err(|error| not_ours(Some(Box::new(error))))?;
+        let header = parse_header(&recording.line).map_err(|error| not_ours(Some(Box::new(error))))?;
         if header.minerva_recording > FORMAT {
             let found = header.minerva_recording;
             return Err(fault(1, 0, RecordingErrorKind::NewerFormat { found }, None));
@@ -155,7 +154,7 @@ impl<R: BufRead> Recording<R> {
         }
         let not_an_entry =
             |error| fault(self.line_number, self.byte, RecordingErrorKind::NotAnEntry, Some(Box::new(error)));
-        serde_json::from_slice(&self.line).map(Some).map_err(not_an_entry)
+        parse_entry(&self.line).map(Some).map_err(not_an_entry)
     }
 }
 
@@ -170,6 +169,15 @@ impl<R: BufRead> Iterator for Recording<R> {
         self.ended = !matches!(next, Some(Ok(_)));
         next
     }
+}
+
+// Not generic, so that a parser of all events and effects is compiled here and not again in each crate that reads recordings.
+fn parse_header(line: &[u8]) -> serde_json::Result<Header> {
+    serde_json::from_slice(line)
+}
+
+fn parse_entry(line: &[u8]) -> serde_json::Result<Entry> {
+    serde_json::from_slice(line)
 }
 
 /// The decompressor could not go on.
