@@ -105,6 +105,9 @@ impl Scope {
         sample.usage.retain(|row| self.tenants.contains(&row.tenant));
         sample.pressure.retain(|row| self.tenants.contains(&row.tenant));
         sample.spaces.retain(|row| self.devices.contains(&row.device));
+        // Of a subtree that is inside in part, what is outside would count as what nobody saw.
+        let inside = |path: &str| self.include.as_ref().is_none_or(|globs| globs.is_match(path));
+        sample.subtrees.retain(|row| self.devices.contains(&row.device) && inside(&row.group.path));
     }
 }
 

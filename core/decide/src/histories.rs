@@ -65,9 +65,24 @@ impl Decider {
                 gain = (row.elapsed, self.fennel.gain(self.now, row.elapsed));
             }
             let disk = self.disks.entry(row.device).or_default();
-            let used = self.fennel.used(row, terms.weight());
+            let used = self.fennel.used((row.bytes_per_second(), row.disk_part()), terms.weight());
             let active = row.active.then_some((self.slice_number, self.now));
             disk.learn(tenant, terms, active, used, gain.1);
+        }
+        self.charge_unseen(signals);
+    }
+
+    /// What groups did that no tenant accounts for counts in the history of whoever made them. It lasts while none of its groups is
+    /// there, or else it would be clean again for each that comes after another.
+    fn charge_unseen(&mut self, signals: &Signals) {
+        for row in &signals.unseen {
+            let key = self.keys.keep(&row.history_key);
+            let weight = f64::from(row.weight_percent.max(1)) / 100.0;
+            let seconds = row.elapsed.as_secs_f64().max(1e-9);
+            let rates = (row.transferred.bytes() as f64 / seconds, row.disk_time.as_secs_f64() / seconds);
+            let used = self.fennel.used(rates, weight);
+            let gain = self.fennel.gain(self.now, row.elapsed);
+            self.disks.entry(row.device).or_default().usage_mut(key).add(used, gain);
         }
     }
 

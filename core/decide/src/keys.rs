@@ -18,26 +18,36 @@ pub(crate) struct Keys {
 struct Row {
     name: String,
     members: u32,
-    /// An operator's group is remembered while it has no member; a cgroup that is gone never comes back.
+    /// An operator's group is remembered while it has no member, and what the groups of a user did; a cgroup that is gone never comes
+    /// back.
     lasting: bool,
 }
 
 impl Keys {
     /// Another tenant has the history `name`.
     pub(crate) fn join(&mut self, name: &str, lasting: bool) -> Key {
-        let key = match self.by_name.get(name) {
-            Some(key) => *key,
-            None => {
-                let key = self.free.pop().unwrap_or_else(|| {
-                    self.rows.push(Row::default());
-                    self.rows.len() - 1
-                });
-                self.rows[key] = Row { name: name.to_owned(), members: 0, lasting };
-                self.by_name.insert(name.to_owned(), key);
-                key
-            }
-        };
+        let key = self.find_or_make(name, lasting);
         self.rows[key].members += 1;
+        key
+    }
+
+    /// The history `name` lasts whether anybody has it or not.
+    pub(crate) fn keep(&mut self, name: &str) -> Key {
+        let key = self.find_or_make(name, true);
+        self.rows[key].lasting = true;
+        key
+    }
+
+    fn find_or_make(&mut self, name: &str, lasting: bool) -> Key {
+        if let Some(key) = self.by_name.get(name) {
+            return *key;
+        }
+        let key = self.free.pop().unwrap_or_else(|| {
+            self.rows.push(Row::default());
+            self.rows.len() - 1
+        });
+        self.rows[key] = Row { name: name.to_owned(), members: 0, lasting };
+        self.by_name.insert(name.to_owned(), key);
         key
     }
 
@@ -84,5 +94,8 @@ mod tests {
         assert_eq!(keys.orphans(), [group]);
         assert_eq!(keys.join("cgroup:b#2", false), cgroup, "the number is used again");
         assert_eq!(keys.name(cgroup), "cgroup:b#2");
+        assert_eq!(keys.keep("cgroup:b#2"), cgroup);
+        assert!(!keys.leave(cgroup), "what a user's groups did lasts while there is none of them");
+        assert_eq!(keys.join("cgroup:b#2", false), cgroup);
     }
 }

@@ -21,7 +21,7 @@
 use crate::equal_part::{self, Everyone};
 use crate::group_scale::position;
 use crate::usage::{Averages, Usage, Used};
-use minerva_model::{CountedUse, FennelSettings, IoSignals, Nanos, Reason, UsageAverage};
+use minerva_model::{CountedUse, FennelSettings, Nanos, Reason, UsageAverage};
 use serde::{Deserialize, Serialize};
 
 /// The scale of an epoch, as a power of two, at which values are converted to a new one.
@@ -139,13 +139,13 @@ impl Fennel {
         }
     }
 
-    /// What a tenant of the operator's `weight` used in a slice.
-    pub(crate) fn used(&self, row: &IoSignals, weight: f64) -> Used {
+    /// What a tenant of the operator's `weight` used in a slice: bytes a second, and its part of the disk's time.
+    pub(crate) fn used(&self, (bytes_per_second, disk_part): (f64, f64), weight: f64) -> Used {
         let disk_part = match self.settings.counted {
             CountedUse::Bytes => 0.0,
-            CountedUse::DiskTime => row.disk_part() / weight,
+            CountedUse::DiskTime => disk_part / weight,
         };
-        Used { bytes_per_second: row.bytes_per_second() / weight, disk_part, weight }
+        Used { bytes_per_second: bytes_per_second / weight, disk_part, weight }
     }
 
     /// A part of the disk's time that was true `age` before `now`, in the units of the epoch.

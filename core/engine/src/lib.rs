@@ -159,6 +159,7 @@ impl Engine {
     fn tenant_seen(&mut self, tenant: &Tenant, histories: &[TenantHistory]) {
         let findings = self.decider.tenant_seen(self.now, tenant, histories);
         self.found(findings);
+        self.observer.tenant_seen(tenant);
         self.forecasts.tenant_seen(tenant);
         self.background.tenant_seen(tenant);
         self.actuator.tenant_seen(tenant);

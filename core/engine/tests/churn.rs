@@ -83,7 +83,7 @@ fn tenant(number: u64) -> Tenant {
         excluded: false,
         job: None,
         terms: Terms::default(),
-        origin: Origin { delegated_from: (number % 4 == 2).then_some(delegated), guest_name: None },
+        origin: Origin { delegated_from: (number % 4 == 2).then_some(delegated), ..Origin::default() },
     }
 }
 

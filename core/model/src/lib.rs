@@ -82,7 +82,7 @@ pub use request::{
     TenantRequest, Wish,
 };
 pub use sample::{
-    DeviceSample, DeviceSpace, IoCounters, Pressure, Sample, Skipped, TenantIo, TenantPressure, TenantUsage,
+    DeviceSample, DeviceSpace, IoCounters, Pressure, Sample, Skipped, SubtreeIo, TenantIo, TenantPressure, TenantUsage,
     WaitCounters,
 };
 pub use served::{SERVED_NAME_BYTES_MAX, ServedDisk, ServedDisks, ServerAnswer, ServerRequest, is_served_name};
@@ -96,6 +96,6 @@ pub use settings::{
     ObserveSettings,
 };
 pub use share::Share;
-pub use signals::{DeviceSignals, IoSignals, PressureSignals, Signals, SpaceSignals, UsageSignals};
+pub use signals::{DeviceSignals, IoSignals, PressureSignals, Signals, SpaceSignals, UnseenIo, UsageSignals};
 pub use tenant::{CgroupRef, Origin, Role, Tenant, TenantId, TenantKind, TenantRule, Terms};
 pub use time::Nanos;

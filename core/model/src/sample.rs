@@ -1,6 +1,6 @@
 //! What the kernel's counters said at one instant. Counters are cumulative; `core/observe` takes the differences.
 
-use crate::{DeviceId, Nanos, TenantId};
+use crate::{CgroupRef, DeviceId, Nanos, TenantId};
 use serde::{Deserialize, Serialize};
 
 /// One reading of everything. Rows are sorted by their ids and no id stands twice.
@@ -27,6 +27,10 @@ pub struct Sample {
     /// none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spaces: Vec<DeviceSpace>,
+    /// What lies below groups that were delegated to users, each as a whole, sorted by inode, then disk. Recordings of earlier versions
+    /// have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub subtrees: Vec<SubtreeIo>,
     /// What could not be read, by kind of place.
     pub skipped: Vec<Skipped>,
 }
@@ -98,6 +102,25 @@ pub struct TenantIo {
     /// How much of the disk's time that was by the kernel's own account, in nanoseconds: `cost.usage` of iocost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub served_ns: Option<u64>,
+}
+
+/// What all that ever ran at and below a group that was delegated to a user transferred on one disk, also in groups that are removed
+/// since. So it holds what a group did that came and went between two looks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SubtreeIo {
+    /// The delegated group.
+    pub group: CgroupRef,
+    /// The key of the history that the groups below share: see [`crate::Tenant::history_key`].
+    pub history_key: String,
+    /// The operator's factor on the share of a group below, in percent.
+    pub weight_percent: u32,
+    /// The tenant that the delegated group itself is, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own: Option<TenantId>,
+    /// Where.
+    pub device: DeviceId,
+    /// How much, ever.
+    pub counters: IoCounters,
 }
 
 /// What a tenant's processes use besides the disk, for forecasts (Malensek et al. 2016, section 4.1).

@@ -19,6 +19,9 @@ pub struct Signals {
     /// What became of the space of disks, where something is known of it, by disk.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spaces: Vec<SpaceSignals>,
+    /// What groups did that no tenant accounts for, by the account that is charged with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unseen: Vec<UnseenIo>,
     /// The last report of each agent that reported since the slice before, by tenant.
     pub reports: Vec<AgentReport>,
 }
@@ -40,7 +43,7 @@ pub struct DeviceSignals {
     pub write_latency: Option<Nanos>,
     /// Tenants that actively used the disk in the slice (Malensek et al. 2016, section 3.1).
     pub contention: u32,
-    /// Bytes that the disk moved and no tenant accounts for: writeback on v1, root's own processes, shared inodes.
+    /// Bytes that the disk moved and no account is charged with: writeback on v1, root's own processes, shared inodes.
     pub unattributed_bytes: u64,
     /// Flushes of its volatile cache that were completed in the slice.
     #[serde(default)]
@@ -76,6 +79,24 @@ pub struct IoSignals {
     /// How much of the disk's time that was by the kernel's own account, where it keeps one.
     pub served: Option<Nanos>,
     /// For how long the disk was busy with it, of the time for which it was busy at all: an estimate.
+    pub disk_time: Nanos,
+}
+
+/// What was done in one slice below a group that was delegated to a user, and in no group that is known: in groups that came and went
+/// between two looks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct UnseenIo {
+    /// The history that is charged with it: that of all groups below the delegated one.
+    pub history_key: String,
+    /// The operator's factor on the share of a group there, in percent.
+    pub weight_percent: u32,
+    /// Where.
+    pub device: DeviceId,
+    /// Since the delegated group's counters were last read.
+    pub elapsed: Nanos,
+    /// Transferred in that time.
+    pub transferred: IoCounters,
+    /// For how long the disk was busy with it: an estimate, as [`IoSignals::disk_time`].
     pub disk_time: Nanos,
 }
 

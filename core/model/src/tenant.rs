@@ -34,6 +34,11 @@ impl CgroupRef {
     fn key(&self) -> String {
         format!("cgroup:{}#{}", self.path, self.inode)
     }
+
+    /// The key of the history that this directory's tenants share: that of the operator's `group` if there is one, else its own.
+    pub fn history_key(&self, group: Option<&str>) -> String {
+        group.map_or_else(|| self.key(), |group| format!("group:{group}"))
+    }
 }
 
 /// What sort of thing a tenant is, and so who made its cgroup.
@@ -207,11 +212,7 @@ impl Tenant {
     /// delegated to whoever made this one, else this incarnation of the cgroup. So nobody gets an account, or a clean history, by
     /// making a cgroup. The caller's store adds the boot to it, as an inode number is unique only within one.
     pub fn history_key(&self) -> String {
-        match (&self.group, &self.origin.delegated_from) {
-            (Some(group), _) => format!("group:{group}"),
-            (None, Some(delegated)) => delegated.key(),
-            (None, None) => self.cgroup.key(),
-        }
+        self.origin.delegated_from.as_ref().unwrap_or(&self.cgroup).history_key(self.group.as_deref())
     }
 
     /// The key under which what the tenant declared is kept: always this incarnation of the cgroup.
@@ -270,7 +271,7 @@ mod tests {
             excluded: false,
             job: None,
             terms: Terms::default(),
-            origin: Origin { delegated_from: delegated_from.map(cgroup), guest_name: None },
+            origin: Origin { delegated_from: delegated_from.map(cgroup), ..Origin::default() },
         }
     }
 

@@ -1,8 +1,11 @@
 //! How a row of cumulative counters moved between two readings.
 
-use minerva_model::{IoCounters, WaitCounters};
+use minerva_model::{DeviceSignals, IoCounters, WaitCounters};
 use serde::{Deserialize, Serialize};
 
+/// A disk's counters and its tenants' are not read at one instant, so a newcomer may be seen to have moved a little more
+/// than its disk: as much again by half, and this.
+const READING_SKEW_BYTES: u64 = 1 << 20;
 /// A 32-bit kernel keeps its counts in 32 bits.
 const COUNT_WRAP: u64 = 1 << 32;
 /// `/proc/diskstats` prints times as 32-bit milliseconds on every kernel (`block/genhd.c`), so they come round once in 50
@@ -54,6 +57,12 @@ pub(crate) fn difference(old: &Row, new: &Row) -> Difference {
     let served_ns = old.served_ns.zip(new.served_ns).map(|(old, new)| new.saturating_sub(old));
     let flushes = new.flushes.saturating_sub(old.flushes);
     Difference::Moved(Row { io, wait, served_ns, busy_ns, flushes })
+}
+
+/// Counters that are new hold no more than the disk moved in this slice.
+pub(crate) fn began_in_this_slice(counters: &IoCounters, disk: &DeviceSignals) -> bool {
+    let moved = disk.transferred.bytes();
+    counters.bytes() <= moved.saturating_add(moved / 2).saturating_add(READING_SKEW_BYTES)
 }
 
 fn count_step(old: u64, new: u64) -> Option<u64> {

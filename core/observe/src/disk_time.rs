@@ -115,11 +115,11 @@ impl DiskTimes {
             let Ok(index) = disks.binary_search_by_key(&row.device, |disk| disk.device) else {
                 continue;
             };
-            let disk = &mut disks[index];
-            let part = disk.part(&row.transferred, row.elapsed, row.served);
-            disk.expected += part;
-            disk.others = less(&disk.others, &row.transferred);
-            row.disk_time = seconds(part * row.elapsed.as_secs_f64());
+            row.disk_time = disks[index].expect(&row.transferred, row.elapsed, row.served);
+        }
+        for row in &mut signals.unseen {
+            let Ok(index) = disks.binary_search_by_key(&row.device, |disk| disk.device) else { continue };
+            row.disk_time = disks[index].expect(&row.transferred, row.elapsed, None);
         }
         for disk in &mut disks {
             disk.expected += disk.part(&disk.others, disk.elapsed, None);
@@ -131,6 +131,11 @@ impl DiskTimes {
                 continue;
             };
             row.disk_time = seconds(row.disk_time.as_secs_f64() * disks[index].scale());
+        }
+        for row in &mut signals.unseen {
+            let index = disks.binary_search_by_key(&row.device, |disk| disk.device);
+            let scale = index.map_or(0.0, |index| disks[index].scale());
+            row.disk_time = seconds(row.disk_time.as_secs_f64() * scale);
         }
     }
 
@@ -149,6 +154,14 @@ impl DiskTimes {
 }
 
 impl Sharing {
+    /// Takes what somebody did off what nobody accounts for; the time that it should have taken.
+    fn expect(&mut self, io: &IoCounters, elapsed: Nanos, served: Option<Nanos>) -> Nanos {
+        let part = self.part(io, elapsed, served);
+        self.expected += part;
+        self.others = less(&self.others, io);
+        seconds(part * elapsed.as_secs_f64())
+    }
+
     /// The part of a second that somebody should have taken. `served` is the kernel's own figure.
     fn part(&self, io: &IoCounters, elapsed: Nanos, served: Option<Nanos>) -> f64 {
         let cost = served.map_or_else(|| self.costs.of(io), Nanos::as_secs_f64);

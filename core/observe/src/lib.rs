@@ -13,23 +13,21 @@
 mod counters;
 mod disk_time;
 mod space;
+mod subtrees;
 mod tenant_usage;
 
-use crate::counters::{Difference, Row, difference};
+use crate::counters::{Difference, Row, began_in_this_slice, difference};
 use crate::disk_time::DiskTimes;
 use crate::space::SpaceReadings;
+use crate::subtrees::Subtrees;
 use crate::tenant_usage::TenantReadings;
 use minerva_model::{
     AgentReport, DeviceId, DeviceSample, DeviceSignals, Finding, FindingKind, IoCounters, IoSignals, Nanos,
-    ObserveSettings, Sample, Signals, TenantId, TenantIo, WaitCounters,
+    ObserveSettings, Sample, Signals, Tenant, TenantId, TenantIo, WaitCounters,
 };
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::cmp::Ordering;
-
-/// A disk's counters and its tenants' are not read at one instant, so a newcomer may be seen to have moved a little more
-/// than its disk: as much again by half, and this.
-const READING_SKEW_BYTES: u64 = 1 << 20;
 
 /// Turns samples into signals. See the crate's documentation.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -45,6 +43,8 @@ pub struct Observer {
     tenants: TenantReadings,
     #[serde(default)]
     spaces: SpaceReadings,
+    #[serde(default)]
+    subtrees: Subtrees,
 }
 
 type PairKey = (TenantId, DeviceId);
@@ -82,6 +82,7 @@ impl Observer {
         let spaces = self.spaces.slice(&sample.spaces);
         let mut signals = Signals { devices, spaces, ..Signals::default() };
         self.pair_signals(now, &sample.io, &mut signals, &mut restarts);
+        self.subtrees.slice(now, &sample.subtrees, &mut signals);
         self.disk_times.share_out(&mut signals);
         self.tenants.slice(now, sample, &mut signals);
         (signals, restarts.finding().into_iter().collect())
@@ -92,8 +93,14 @@ impl Observer {
         self.tenants.reported(report);
     }
 
+    /// A tenant appeared, or what is known of it changed.
+    pub fn tenant_seen(&mut self, tenant: &Tenant) {
+        self.subtrees.tenant_seen(tenant);
+    }
+
     /// Forgets a tenant's counters.
     pub fn tenant_gone(&mut self, id: TenantId) {
+        self.subtrees.tenant_gone(id);
         self.tenants.tenant_gone(id);
         let start = self.pairs.partition_point(|((tenant, _), _)| *tenant < id);
         let end = self.pairs.partition_point(|((tenant, _), _)| *tenant <= id);
@@ -109,6 +116,7 @@ impl Observer {
     pub fn device_gone(&mut self, id: DeviceId) {
         self.disk_times.device_gone(id);
         self.spaces.device_gone(id);
+        self.subtrees.device_gone(id);
         self.devices.retain(|(device, _)| *device != id);
         self.pairs.retain(|((_, device), _)| *device != id);
     }
@@ -232,11 +240,6 @@ fn device_row(device: DeviceId, elapsed: Nanos, moved: &Row) -> DeviceSignals {
         unattributed_bytes: moved.io.bytes(),
         flushes: moved.flushes,
     }
-}
-
-fn began_in_this_slice(counters: &IoCounters, disk: &DeviceSignals) -> bool {
-    let moved = disk.transferred.bytes();
-    counters.bytes() <= moved.saturating_add(moved / 2).saturating_add(READING_SKEW_BYTES)
 }
 
 fn mean(wait: WaitCounters, io: &IoCounters) -> Option<Nanos> {

@@ -4,8 +4,8 @@ use crate::descriptors::Descriptors;
 use crate::parse::{BlkioRow, Parsed, parse_blkio, parse_io_stat};
 use crate::read::{Reader, directory_facts, open_below};
 use crate::skips::Skips;
-use crate::tenants::{Extent, Known};
-use minerva_model::{CgroupVersion, DeviceId, IoCounters, WaitCounters};
+use crate::tenants::Extent;
+use minerva_model::{CgroupRef, CgroupVersion, DeviceId, IoCounters, WaitCounters};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -82,9 +82,8 @@ pub(crate) struct Raw {
     pub(crate) served_ns: Option<u64>,
 }
 
-/// Opens a tenant's directory, if it is still the one that was met.
-fn open_group(root: &OwnedFd, known: &Known, skips: &mut Skips) -> Option<OwnedFd> {
-    let cgroup = &known.tenant.cgroup;
+/// Opens a group's directory, if it is still the one that was met.
+fn open_group(root: &OwnedFd, cgroup: &CgroupRef, skips: &mut Skips) -> Option<OwnedFd> {
     match open_below(root.as_fd(), &cgroup.path, OFlags::PATH | OFlags::DIRECTORY) {
         Ok(group) => {
             let same = directory_facts(&group, "").is_some_and(|facts| facts.inode == cgroup.inode);
@@ -97,10 +96,11 @@ fn open_group(root: &OwnedFd, known: &Known, skips: &mut Skips) -> Option<OwnedF
     }
 }
 
-/// One tenant while it is read.
+/// One tenant, or one group above tenants, while it is read.
 pub(crate) struct GroupReader<'a> {
     pub(crate) root: &'a OwnedFd,
-    pub(crate) known: &'a Known,
+    pub(crate) cgroup: &'a CgroupRef,
+    pub(crate) extent: Extent,
     /// Its directory, once a file in it is opened.
     pub(crate) group: Option<OwnedFd>,
     pub(crate) state: &'a mut State,
@@ -120,7 +120,7 @@ impl GroupReader<'_> {
         has_bfq_times: bool,
         raw: &mut Vec<Raw>,
     ) {
-        let extent = self.known.extent;
+        let extent = self.extent;
         if self.state.extent != Some(extent) {
             self.descriptors.kept = self.descriptors.kept.saturating_sub(self.state.files.len() as u64);
             self.state.files.clear();
@@ -137,7 +137,7 @@ impl GroupReader<'_> {
 
     /// Reads one of [`FILES`] and keeps it open if that may be.
     fn read<T>(&mut self, file: usize, parse: fn(&[u8]) -> Parsed<T>) -> Vec<T> {
-        let path = &self.known.tenant.cgroup.path;
+        let path = &self.cgroup.path;
         let error = match self.open(file) {
             None => return Vec::new(),
             Some(Err(error)) => error,
@@ -166,7 +166,7 @@ impl GroupReader<'_> {
             return Some(Ok(fd));
         }
         if self.group.is_none() {
-            self.group = open_group(self.root, self.known, self.skips);
+            self.group = open_group(self.root, self.cgroup, self.skips);
             self.failed |= self.group.is_none();
         }
         let opened = open_below(self.group.as_ref()?.as_fd(), FILES[file], OFlags::RDONLY);
@@ -246,7 +246,7 @@ impl GroupReader<'_> {
     }
 
     fn blkio_rows(&mut self, file: usize) -> Vec<BlkioRow> {
-        let recursive = if self.known.extent == Extent::Subtree { RECURSIVE } else { 0 };
+        let recursive = if self.extent == Extent::Subtree { RECURSIVE } else { 0 };
         self.read(file + recursive, parse_blkio)
     }
 }

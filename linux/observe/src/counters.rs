@@ -8,7 +8,9 @@
 //!   it is told here. It counts a request when it is submitted.
 //! - `blkio.bfq.io_service_bytes` has lines only for disks whose elevator is BFQ now, and starts from zero each time BFQ is
 //!   put in force.
-//! - The `_recursive` files add the groups below, also those that are removed since. Removing a child takes nothing away.
+//! - The `_recursive` files add the groups below that are there. What a group did that is removed is in them for some milliseconds
+//!   more, and then gone. So what a user's groups do that come and go between two looks (`subtrees`) is known on v2 only, whose
+//!   `io.stat` keeps it.
 //! - `io_service_time` and `io_wait_time` exist only in a kernel with `CONFIG_BFQ_CGROUP_DEBUG`, which most are not.
 //!
 //! Files of counters stay open, as far as the process may have so many, so that a tenant costs one call; and tenants below a parent
@@ -27,8 +29,9 @@ use crate::parents::Parents;
 use crate::parse::parse_blkio;
 use crate::read::Reader;
 use crate::skips::Skips;
-use crate::tenants::Known;
-use minerva_model::{CgroupVersion, DeviceId, IoCounters, TenantId, TenantIo};
+use crate::subtrees::Subtree;
+use crate::tenants::{Extent, Known};
+use minerva_model::{CgroupVersion, DeviceId, IoCounters, SubtreeIo, TenantId, TenantIo};
 use rustix::fd::{AsFd, OwnedFd};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,6 +42,8 @@ const ARMED_FILE: &str = FILES[THROTTLE_BYTES];
 #[derive(Debug)]
 pub(crate) struct Counters {
     states: BTreeMap<TenantId, State>,
+    /// By inode of the delegated group.
+    subtree_states: BTreeMap<u64, State>,
     has_bfq_times: bool,
     parents: Parents,
     descriptors: Descriptors,
@@ -51,8 +56,19 @@ pub(crate) struct Counters {
 pub(crate) struct Reading {
     /// Sorted by tenant, then disk.
     pub(crate) rows: Vec<TenantIo>,
+    /// Of what was delegated to users, each as a whole; sorted by inode, then disk.
+    pub(crate) subtrees: Vec<SubtreeIo>,
     /// Tenants whose counters moved.
     pub(crate) active: BTreeSet<TenantId>,
+}
+
+/// Whose counters are read.
+#[derive(Clone, Copy)]
+pub(crate) struct Counted<'a> {
+    pub(crate) tenants: &'a BTreeMap<TenantId, Known>,
+    pub(crate) subtrees: &'a BTreeMap<u64, Subtree>,
+    /// Another one when tenants are.
+    pub(crate) generation: u64,
 }
 
 impl Counters {
@@ -60,6 +76,7 @@ impl Counters {
         let times = rustix::fs::statat(root, FILES[BFQ_TIMES[1]], rustix::fs::AtFlags::SYMLINK_NOFOLLOW);
         Self {
             states: BTreeMap::new(),
+            subtree_states: BTreeMap::new(),
             has_bfq_times: times.is_ok(),
             parents: Parents::default(),
             descriptors: Descriptors::default(),
@@ -68,31 +85,34 @@ impl Counters {
         }
     }
 
-    /// Reads everyone's counters, but for tenants that rest: theirs are what they were. `generation` is another when tenants are.
+    /// Reads everyone's counters, but for tenants that rest: theirs are what they were.
     pub(crate) fn read(
         &mut self,
         root: &OwnedFd,
         version: CgroupVersion,
-        (tenants, generation): (&BTreeMap<TenantId, Known>, u64),
+        counted: Counted<'_>,
         disks: &BTreeMap<DeviceId, KnownDisk>,
         reader: &mut Reader,
         skips: &mut Skips,
     ) -> Reading {
+        let Counted { tenants, generation, .. } = counted;
         self.descriptors.begin_slice();
         if self.descriptors.is_above() {
             self.close_all();
         }
         if self.generation != Some(generation) {
             self.generation = Some(generation);
-            self.rearrange(tenants);
+            self.rearrange(counted);
         }
         let sources = find_sources(root, version, disks, reader, skips);
         if sources != self.sources {
             self.parents.forget();
             self.sources = sources;
         }
+        // Before any tenant below, so that whatever is in a tenant's counters and not in these comes in the next slice.
+        let subtrees = self.read_subtrees((root, version), counted.subtrees, disks, reader, skips);
         let resting = self.parents.resting(root, &parents_files(version, &self.sources), reader);
-        let mut reading = Reading { rows: Vec::new(), active: BTreeSet::new() };
+        let mut reading = Reading { rows: Vec::new(), subtrees, active: BTreeSet::new() };
         let mut raw = Vec::new();
         for (id, known) in tenants {
             let mut state = self.states.remove(id).unwrap_or_default();
@@ -102,31 +122,71 @@ impl Counters {
                 continue;
             }
             let descriptors = &mut self.descriptors;
-            let mut place =
-                GroupReader { root, known, group: None, state: &mut state, descriptors, failed: false, reader, skips };
+            let (cgroup, extent) = (&known.tenant.cgroup, known.extent);
+            let state_read = &mut state;
+            let mut place = GroupReader {
+                root,
+                cgroup,
+                extent,
+                group: None,
+                state: state_read,
+                descriptors,
+                failed: false,
+                reader,
+                skips,
+            };
             raw.clear();
             place.read_sources(version, &self.sources, self.has_bfq_times, &mut raw);
-            raw.retain(|row| disks.contains_key(&row.device));
-            raw.sort_by_key(|row| row.device);
-            raw.dedup_by_key(|row| row.device);
-            report(*id, &mut state, &raw, &mut reading, skips);
+            let raw = of_disks(&mut raw, disks);
+            if follow(&mut state, raw, skips) {
+                reading.active.insert(*id);
+            }
+            reading.rows.extend(state.rows(*id, disks));
             self.states.insert(*id, state);
         }
         reading
     }
 
+    /// Reads what lies below each delegated group, as a whole.
+    fn read_subtrees(
+        &mut self,
+        (root, version): (&OwnedFd, CgroupVersion),
+        subtrees: &BTreeMap<u64, Subtree>,
+        disks: &BTreeMap<DeviceId, KnownDisk>,
+        reader: &mut Reader,
+        skips: &mut Skips,
+    ) -> Vec<SubtreeIo> {
+        let (mut rows, mut raw) = (Vec::new(), Vec::new());
+        for (inode, subtree) in subtrees {
+            let state = self.subtree_states.entry(*inode).or_default();
+            let descriptors = &mut self.descriptors;
+            let (cgroup, extent) = (&subtree.group, Extent::Subtree);
+            let mut place =
+                GroupReader { root, cgroup, extent, group: None, state, descriptors, failed: false, reader, skips };
+            raw.clear();
+            place.read_sources(version, &self.sources, false, &mut raw);
+            let raw = of_disks(&mut raw, disks);
+            follow(state, raw, skips);
+            let told = state.pairs.iter().filter(|(_, pair)| pair.is_told);
+            rows.extend(told.map(|(device, pair)| subtree.row(*device, pair.reported)));
+        }
+        rows
+    }
+
     /// Lets go of every file that stayed open.
     fn close_all(&mut self) {
-        self.states.values_mut().for_each(|state| state.files.clear());
+        self.states.values_mut().chain(self.subtree_states.values_mut()).for_each(|state| state.files.clear());
         self.parents.forget();
         self.descriptors.kept = 0;
     }
 
     /// Forgets tenants that are gone, and arranges the parents of those that are there.
-    fn rearrange(&mut self, tenants: &BTreeMap<TenantId, Known>) {
-        self.states.retain(|id, _| tenants.contains_key(id));
-        self.descriptors.kept = self.states.values().map(|state| state.files.len() as u64).sum();
-        self.parents.arrange(tenants);
+    fn rearrange(&mut self, counted: Counted<'_>) {
+        self.states.retain(|id, _| counted.tenants.contains_key(id));
+        self.subtree_states.retain(|inode, _| counted.subtrees.contains_key(inode));
+        let states = self.states.values().chain(self.subtree_states.values());
+        self.descriptors.kept = states.map(|state| state.files.len() as u64).sum();
+        self.parents.arrange(counted.tenants);
     }
 }
 
@@ -172,9 +232,18 @@ fn parents_files(version: CgroupVersion, (armed, bfq): &Sources) -> Vec<&'static
     sources.map(|(bytes, _)| FILES[bytes + RECURSIVE]).collect()
 }
 
-/// Turns what was read of one tenant into what is reported.
-fn report(id: TenantId, state: &mut State, raw: &[Raw], reading: &mut Reading, skips: &mut Skips) {
+/// What was read of disks that are watched, each once.
+fn of_disks<'a>(raw: &'a mut Vec<Raw>, disks: &BTreeMap<DeviceId, KnownDisk>) -> &'a [Raw] {
+    raw.retain(|row| disks.contains_key(&row.device));
+    raw.sort_by_key(|row| row.device);
+    raw.dedup_by_key(|row| row.device);
+    raw
+}
+
+/// Turns what was read of one group into what is reported; whether that moved.
+fn follow(state: &mut State, raw: &[Raw], skips: &mut Skips) -> bool {
     state.pairs.values_mut().for_each(|pair| pair.is_told = false);
+    let mut has_moved = false;
     for row in raw {
         let pairs = &mut state.pairs;
         let before = pairs.get(&row.device).copied();
@@ -193,9 +262,7 @@ fn report(id: TenantId, state: &mut State, raw: &[Raw], reading: &mut Reading, s
             }
         }
         let reported = combine(&row.counters, &offset, u64::wrapping_add);
-        if before.is_none_or(|pair| pair.reported != reported) {
-            reading.active.insert(id);
-        }
+        has_moved |= before.is_none_or(|pair| pair.reported != reported);
         pairs.insert(
             row.device,
             Pair {
@@ -208,9 +275,8 @@ fn report(id: TenantId, state: &mut State, raw: &[Raw], reading: &mut Reading, s
                 is_told: true,
             },
         );
-        let Raw { device, wait, served_ns, .. } = *row;
-        reading.rows.push(TenantIo { tenant: id, device, counters: reported, wait, served_ns });
     }
+    has_moved
 }
 
 /// Disks whose throttle counters tick.

@@ -51,6 +51,7 @@ mod roots;
 mod rules;
 mod skips;
 mod stack;
+mod subtrees;
 mod tenants;
 mod tree;
 

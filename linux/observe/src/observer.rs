@@ -1,7 +1,7 @@
 //! The observer: everything that reads the machine, behind two calls a slice.
 
 use crate::ObserveError;
-use crate::counters::Counters;
+use crate::counters::{Counted, Counters};
 use crate::disk_stats::DiskStats;
 use crate::disks::Disks;
 use crate::hidden::HiddenGroups;
@@ -153,8 +153,10 @@ impl Observer {
         let none = BTreeMap::new();
         let known = if self.roots.version == CgroupVersion::Absent { &none } else { &self.tenants.known };
         let root = self.tenants.root();
-        let tenants = (known, self.tenants.generation);
-        let reading = self.counters.read(root, self.roots.version, tenants, disks, reader, skips);
+        // Without a hierarchy none was ever looked for.
+        let Tenants { subtrees, generation, .. } = &self.tenants;
+        let counted = Counted { tenants: known, subtrees, generation: *generation };
+        let reading = self.counters.read(root, self.roots.version, counted, disks, reader, skips);
         let guests = self.processes.guests(root, known, &reading.active, reader);
         let round = match self.wants_usage {
             true => self.processes.round(root, known, &reading.active, reader, skips),
@@ -182,6 +184,7 @@ impl Observer {
             // This is the kernel's side; whoever knows the time zone adds it.
             wall_seconds: None,
             spaces,
+            subtrees: reading.subtrees,
             skipped: self.skips.take(),
         }
     }

@@ -3,7 +3,7 @@
 //!
 //! Nothing is missed. A parent is read before what is below it; what a tenant transfers after it was read is transferred after its
 //! parent was, and so moves the parent's counters at its next reading. On v2 `io.stat` holds what is below, on v1 the
-//! `_recursive` files do, also of groups that are removed since. The hierarchy's root is not read: it always moves.
+//! `_recursive` files do, less what a group did that was removed, which moves them too. The hierarchy's root is not read: it always moves.
 
 use crate::read::Reader;
 use crate::tenants::Known;

@@ -7,6 +7,7 @@ use crate::hidden::HiddenGroups;
 use crate::read::Reader;
 use crate::rules::{Rules, Ruling};
 use crate::skips::Skips;
+use crate::subtrees::{Subtree, subtrees};
 use crate::tree::{Node, Tree, delegated_from, parent_of};
 use minerva_model::{CgroupRef, CgroupVersion, Event, Origin, Tenant, TenantId, TenantKind, TenantRule};
 use rustix::fd::{AsFd, OwnedFd};
@@ -39,6 +40,8 @@ pub(crate) struct Tenants {
     rules: Rules,
     pub(crate) known: BTreeMap<TenantId, Known>,
     by_path: BTreeMap<String, TenantId>,
+    /// What was delegated to users, by inode.
+    pub(crate) subtrees: BTreeMap<u64, Subtree>,
     /// Guests found by their processes, with the guest's name.
     guests: BTreeMap<TenantId, String>,
     last_id: u64,
@@ -61,6 +64,7 @@ impl Tenants {
             rules: Rules::new(rules)?,
             known: BTreeMap::new(),
             by_path: BTreeMap::new(),
+            subtrees: BTreeMap::new(),
             guests: BTreeMap::new(),
             last_id: 0,
             judge_all: false,
@@ -130,6 +134,14 @@ impl Tenants {
         }
         if std::mem::take(&mut self.judge_all) {
             seen.extend(self.judge_again(&nodes));
+            self.subtrees.clear();
+        }
+        // On v1 their counters say no more than those of the groups that are there: see `counters`.
+        if self.version == CgroupVersion::V2 {
+            let before = std::mem::take(&mut self.subtrees);
+            self.subtrees = subtrees(&nodes, &self.by_path, &self.rules, &self.tree.named_parent, &before);
+            // Counters are arranged anew for other groups.
+            self.generation += u64::from(!self.subtrees.keys().eq(before.keys()));
         }
         self.tree.nodes = nodes;
         events.extend(seen.into_iter().map(|tenant| Event::TenantSeen { tenant, history: Vec::new() }));

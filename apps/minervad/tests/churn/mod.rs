@@ -59,3 +59,40 @@ fn tenants_that_came_and_went_leave_nothing_in_the_daemons_memory() {
     println!("after all of {}: {last} KiB", FIRST + tenants);
     assert!(last < first + GROWTH_KIB_MAX, "{last} KiB after {first}\n{}", daemon.log().len());
 }
+
+/// Makes a group of the user's, reads in it and removes it, over and over; each is there for a small part of a slice.
+fn go_from_group_to_group(bed: &Bed) -> std::process::Child {
+    let user = bed.cgroup("user");
+    let read = format!("dd if=/dev/{} of=/dev/null bs=64k count=64 iflag=direct status=none", bed.device);
+    let script = format!(
+        "n=0; while g={}/$n && mkdir $g && sh -c 'echo $$ > '$g'/cgroup.procs; exec {read}'; do \
+         until rmdir $g; do :; done; n=$((n+1)); sleep 0.05; done",
+        user.display()
+    );
+    Command::new("sh").args(["-c", &script]).stderr(Stdio::null()).spawn().expect("a shell")
+}
+
+#[test]
+fn whoever_goes_from_one_brief_group_to_the_next_is_held_down_in_the_next_that_lasts() {
+    let Some(mut bed) = Bed::new() else { return };
+    if bed.hierarchy.back_end == "bfq-v1" {
+        return eprintln!("skipped: needs cgroup v2; on v1 the kernel forgets what removed groups did");
+    }
+    let user = bed.cgroup("user");
+    fs::create_dir(&user).expect("a cgroup");
+    bed.hierarchy.make(&user);
+    fs::create_dir(user.join("lasting")).expect("a cgroup");
+    std::os::unix::fs::chown(&user, Some(1_000), None).expect("root may give a directory away");
+    bed.write_config(ENFORCE);
+    // Of a slice as it usually is; a group is not there for a tenth of it.
+    let text = fs::read_to_string(bed.config()).expect("the file");
+    fs::write(bed.config(), text.replace("slice = \"100ms\"", "slice = \"1s\"")).expect("the file");
+    let daemon = bed.start();
+    let mut hopper = go_from_group_to_group(&bed);
+    for tenant in ["sparing", "user/lasting"] {
+        bed.start_reader(tenant, 2);
+    }
+    daemon.until("the user's lasting group pays for the brief ones", || bed.weight("user/lasting") < 50);
+    assert_eq!(bed.weight("sparing"), 100, "{}", daemon.log());
+    hopper.kill().and_then(|()| hopper.wait()).expect("an end");
+}

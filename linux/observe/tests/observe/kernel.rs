@@ -208,9 +208,34 @@ fn what_is_inside_a_unit_counts_as_the_unit() {
     observer.sample();
     disk.read(&inner, MIB);
     assert_eq!(counters(&observer.sample(), &tenants[0], &disk), Some(reads(MIB)));
-    // What a removed child did stays counted.
-    fs::remove_dir(&inner).unwrap();
-    assert_eq!(counters(&observer.sample(), &tenants[0], &disk), Some(reads(MIB)));
+}
+
+#[test]
+fn on_v1_the_kernel_forgets_what_removed_groups_did_and_so_nothing_is_told_of_them() {
+    let Some((roots, group)) = Group::new() else { return };
+    let Some(disk) = LoopDisk::new() else { return };
+    let user = group.make("user");
+    group.make("user/stays");
+    if std::os::unix::fs::chown(&user, Some(1_000), None).is_err() {
+        return println!("skipped: needs the right to give a directory away");
+    }
+    let mut observer = Observer::new(roots, &[]).unwrap();
+    observer.discover();
+    let brief = group.make("user/brief");
+    disk.read(&brief, MIB);
+    let has_counted = || {
+        let text = fs::read_to_string(user.join("blkio.bfq.io_service_bytes_recursive")).unwrap();
+        text.contains(&format!("{} Read {MIB}", disk.id))
+    };
+    assert!(has_counted());
+    // Its process may be on its way out still.
+    while fs::remove_dir(&brief).is_err() {
+        std::thread::yield_now();
+    }
+    while has_counted() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert_eq!(observer.sample().subtrees, []);
 }
 
 #[test]

@@ -137,6 +137,46 @@ fn what_was_delegated_to_a_user_is_one_account_from_when_it_was() {
 }
 
 #[test]
+fn what_was_delegated_to_a_user_is_read_as_a_whole_and_is_of_the_account_of_its_tenants() {
+    let host = FakeHost::new(CgroupVersion::V2);
+    for group in ["user", "user/deep", "user/deep/a", "other"] {
+        host.group(group, "");
+    }
+    host.enable_io("user");
+    host.enable_io("user/deep");
+    host.disk("sda", "8:0", BFQ, &[]);
+    let is_given = ["user", "user/deep"]
+        .iter()
+        .all(|group| std::os::unix::fs::chown(host.group_path(group), Some(1_000), None).is_ok());
+    if !is_given {
+        return println!("skipped: needs the right to give a directory away");
+    }
+    host.write_group("user", "io.stat", "8:0 rbytes=8192 wbytes=0 rios=2 wios=0 dbytes=0 dios=0\n");
+    let rule = TenantRule {
+        pattern: "user/**".into(),
+        group: Some("students".into()),
+        weight_percent: Some(50),
+        ..TenantRule::default()
+    };
+    for rules in [vec![], vec![rule]] {
+        let mut observer = host.observer(&rules);
+        let tenant = seen(&observer.discover()).into_iter().find(|tenant| tenant.name.ends_with('a')).unwrap();
+        let sample = observer.sample();
+        let [row] = &sample.subtrees[..] else { panic!("the topmost delegated group and no other: {sample:?}") };
+        assert_eq!(Some(&row.group), tenant.origin.delegated_from.as_ref());
+        assert_eq!((&row.history_key, row.weight_percent), (&tenant.history_key(), tenant.weight_percent));
+        assert_eq!((row.counters.read_bytes, row.counters.read_ops, row.own), (8192, 2, None));
+    }
+    // Its owner is root again.
+    let mut observer = host.observer(&[]);
+    observer.discover();
+    std::os::unix::fs::chown(host.group_path("user"), Some(0), None).unwrap();
+    std::os::unix::fs::chown(host.group_path("user/deep"), Some(0), None).unwrap();
+    observer.discover();
+    assert_eq!(observer.sample().subtrees, []);
+}
+
+#[test]
 fn one_user_cannot_make_so_many_groups_that_others_are_not_seen() {
     let host = FakeHost::new(CgroupVersion::V1);
     host.group("user", "");
