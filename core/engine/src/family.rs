@@ -7,7 +7,8 @@ use minerva_model::Tenant;
 const IDENTIFIER_LENGTH: usize = 8;
 
 /// 0, which means that nothing is known, where the name has nothing but numbers. What QEMU is told that a guest is called is left
-/// out, because whoever starts it chooses that; and what a user's own groups did counts for that user's groups only.
+/// out, because whoever starts it chooses that, and so is what a process calls itself: the kind is the group's (docs/adr/0053). What a
+/// user's own groups did counts for that user's groups only.
 pub(crate) fn family(tenant: &Tenant) -> Family {
     if let Some(group) = &tenant.group {
         return hash(&["group", group]);
@@ -17,7 +18,7 @@ pub(crate) fn family(tenant: &Tenant) -> Family {
         return 0;
     }
     let owner = tenant.origin.delegated_from.as_ref().map_or("", |delegated| &delegated.path);
-    hash(&[tenant.kind.as_str(), owner, &stem])
+    hash(&[tenant.kind_by_group().as_str(), owner, &stem])
 }
 
 /// The name without what tells one from the next: digits, and identifiers such as a container's.
@@ -74,9 +75,29 @@ mod tests {
     }
 
     #[test]
+    fn who_calls_itself_qemu_stays_in_its_family() {
+        let plain = tenant("backup.service");
+        let calls_itself_qemu = Tenant {
+            kind: TenantKind::VirtualMachine,
+            origin: Origin {
+                guest_name: Some("web".to_owned()),
+                group_kind: Some(TenantKind::Service),
+                ..Origin::default()
+            },
+            ..plain.clone()
+        };
+        assert_eq!(family(&calls_itself_qemu), family(&plain));
+        // As earlier versions recorded it: a replay goes on as it did.
+        let mut recorded = serde_json::to_value(&calls_itself_qemu).unwrap();
+        assert!(recorded["origin"].as_object_mut().unwrap().remove("group_kind").is_some());
+        let recorded: Tenant = serde_json::from_value(recorded).unwrap();
+        assert_eq!(family(&recorded), super::hash(&["virtual-machine", "", "backup.service"]));
+    }
+
+    #[test]
     fn a_users_groups_are_no_family_of_the_systems() {
         let delegated_from = Some(CgroupRef { path: "user.slice".to_owned(), inode: 9 });
-        let origin = Origin { delegated_from, guest_name: Some("backup".to_owned()) };
+        let origin = Origin { delegated_from, guest_name: Some("backup".to_owned()), ..Origin::default() };
         let made_by_user = Tenant { origin, ..tenant("backup.service") };
         assert_ne!(family(&made_by_user), family(&tenant("backup.service")));
         let grouped = |name: &str| Tenant { group: Some("batch".to_owned()), ..tenant(name) };

@@ -135,6 +135,10 @@ pub struct Origin {
     /// What its process says that it is called, such as QEMU's `-name`. For display only: whoever starts a process chooses it.
     #[serde(default)]
     pub guest_name: Option<String>,
+    /// What its group alone says that it is, where [`Tenant::kind`] is something else because of what its process calls itself. Recordings
+    /// of earlier versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group_kind: Option<TenantKind>,
 }
 
 impl Origin {
@@ -213,6 +217,11 @@ impl Tenant {
     /// making a cgroup. The caller's store adds the boot to it, as an inode number is unique only within one.
     pub fn history_key(&self) -> String {
         self.origin.delegated_from.as_ref().unwrap_or(&self.cgroup).history_key(self.group.as_deref())
+    }
+
+    /// What it is by its group alone, which whoever starts a process does not choose.
+    pub fn kind_by_group(&self) -> TenantKind {
+        self.origin.group_kind.unwrap_or(self.kind)
     }
 
     /// The key under which what the tenant declared is kept: always this incarnation of the cgroup.

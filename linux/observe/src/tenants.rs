@@ -198,7 +198,8 @@ impl Tenants {
         let Ruling { name, group, weight_percent, excluded, job, terms } =
             self.rules.judge(path, &node.class, delegated);
         let cgroup = CgroupRef { path: path.to_owned(), inode: node.facts.inode };
-        let origin = Origin { delegated_from, guest_name };
+        let group_kind = (kind != node.class.kind).then_some(node.class.kind);
+        let origin = Origin { delegated_from, guest_name, group_kind };
         Tenant { id, name, kind, cgroup, group, weight_percent, excluded, job, terms, origin }
     }
 

@@ -254,6 +254,7 @@ fn a_plain_qemu_process_makes_its_group_a_guest_also_when_it_comes_late() {
         (late[0].id, late[0].kind, late[0].name.as_str(), late[0].origin.guest_name.as_deref()),
         (tenants[1].id, TenantKind::VirtualMachine, "vm2", Some("qemu-42"))
     );
+    assert_eq!(late[0].kind_by_group(), TenantKind::Cgroup, "what it calls itself is noted beside what its group is");
 }
 
 #[test]
