@@ -14,8 +14,6 @@ const BUSIEST_PART: f64 = 0.9;
 const ONE_WAY: f64 = 0.8;
 /// A shorter phase, as part of the whole, is taken as its neighbour's.
 const PHASE_PART_MIN: f64 = 0.03;
-/// In steps; the same.
-const PHASE_STEPS_MIN: usize = 2;
 const INTENSIVE: f64 = 0.6;
 const MODERATE: f64 = 0.25;
 
@@ -63,8 +61,7 @@ pub(crate) fn phases(steps: &[JobStep]) -> Vec<JobPhase> {
             _ => runs.push((kind, 1)),
         }
     }
-    let least = PHASE_STEPS_MIN.max((steps.len() as f64 * PHASE_PART_MIN) as usize);
-    let runs = smoothed(runs, least);
+    let runs = smoothed(runs, (steps.len() as f64 * PHASE_PART_MIN).ceil() as usize);
     let mut rest = steps;
     let phase = |(kind, length): &(JobPhaseKind, usize)| {
         let (its, after) = rest.split_at((*length).min(rest.len()));
@@ -95,11 +92,31 @@ fn kind(step: &JobStep, active: f64) -> JobPhaseKind {
     }
 }
 
-/// The shortest run below the least length becomes its longer neighbour's, until there is none.
+/// What a step of a kind does with the disk: reads, writes.
+const fn moves(kind: JobPhaseKind) -> (bool, bool) {
+    match kind {
+        JobPhaseKind::Read => (true, false),
+        JobPhaseKind::Write => (false, true),
+        JobPhaseKind::Shuffle => (true, true),
+        JobPhaseKind::Compute => (false, false),
+    }
+}
+
+/// A single step that does nothing but what is done before or after it: that of one began in the middle of the step, or the disk stalled.
+/// Any other is a phase, however short.
+fn is_of_neighbours(runs: &[(JobPhaseKind, usize)], at: usize) -> bool {
+    let beside = [at.checked_sub(1), Some(at + 1)].map(|at| at.and_then(|at| runs.get(at)));
+    let done = beside.into_iter().flatten().map(|(kind, _)| moves(*kind));
+    let (reads, writes) = done.fold((false, false), |all, one| (all.0 | one.0, all.1 | one.1));
+    let its = moves(runs[at].0);
+    runs[at].1 == 1 && its.0 <= reads && its.1 <= writes
+}
+
+/// The shortest run below the least length, or of its neighbours, becomes its longer neighbour's, until there is none.
 fn smoothed(mut runs: Vec<(JobPhaseKind, usize)>, least: usize) -> Vec<(JobPhaseKind, usize)> {
     loop {
-        let shortest = (0..runs.len()).min_by_key(|at| runs[*at].1).filter(|at| runs[*at].1 < least && runs.len() > 1);
-        let Some(at) = shortest else { return runs };
+        let is_none = |at: &usize| runs.len() > 1 && (runs[*at].1 < least || is_of_neighbours(&runs, *at));
+        let Some(at) = (0..runs.len()).filter(is_none).min_by_key(|at| runs[*at].1) else { return runs };
         let length = |at: Option<usize>| at.and_then(|at| runs.get(at)).map_or(0, |run| run.1);
         let (before, after) = (at.checked_sub(1), Some(at + 1));
         let into = if length(before) >= length(after) { before.unwrap_or(at + 1) } else { at + 1 };
@@ -173,6 +190,60 @@ mod tests {
             [0.7, 0.3, 0.1].map(intensity),
             [DiskIntensity::Intensive, DiskIntensity::Moderate, DiskIntensity::Light]
         );
+    }
+
+    #[test]
+    fn a_phase_of_one_step_is_told_unless_its_neighbours_explain_it() {
+        let (read, write, idle) = (step(80, 0, 0.2), step(0, 80, 0.2), step(0, 0, 0.9));
+        let mixed = step(40, 40, 0.5);
+        // One who reads has begun to write in the middle of a step.
+        assert_eq!(kinds(&[vec![read; 4], vec![mixed], vec![write; 3]].concat()), [(Read, 5.0), (Write, 3.0)]);
+        // Neither reads nor computing writes.
+        let shuffles = [vec![read; 2], vec![mixed], vec![idle; 3], vec![write; 2]].concat();
+        assert_eq!(kinds(&shuffles), [(Read, 2.0), (Shuffle, 1.0), (Compute, 3.0), (Write, 2.0)]);
+        let bursts = [vec![read], vec![idle; 3], vec![write], vec![idle; 3], vec![write]].concat();
+        assert_eq!(
+            kinds(&bursts),
+            [(Read, 1.0), (Compute, 3.0), (Write, 1.0), (Compute, 3.0), (Write, 1.0)],
+            "short bursts between stretches of computing"
+        );
+        // A stall.
+        assert_eq!(kinds(&[vec![read; 5], vec![idle], vec![read; 5]].concat()), [(Read, 11.0)]);
+    }
+
+    #[test]
+    fn a_run_that_ends_by_computing_has_a_phase_of_it_where_its_processor_is_seen() {
+        let run = |cores| {
+            let mut trace = Trace::default();
+            let slice = |trace: &mut Trace, read_bytes, cores| {
+                let moved = crate::job_trace::Moved { read_bytes, part: 0.5, ..Default::default() };
+                trace.slice(1.0, moved);
+                trace.used(&usage(cores));
+            };
+            (0..5).for_each(|_| slice(&mut trace, 80 * MB, 0.5));
+            // What it writes at its end is written in the last part of a slice, which nobody sees.
+            (0..3).for_each(|_| slice(&mut trace, 0, cores));
+            let found = profile(&trace).unwrap();
+            (found.seconds, found.phases.iter().map(|phase| phase.kind).collect::<Vec<_>>())
+        };
+        assert_eq!(run(1.0), (8.0, vec![Read, Compute]));
+        assert_eq!(run(0.05), (5.0, vec![Read]), "it only rests");
+    }
+
+    fn usage(cores: f64) -> minerva_model::UsageSignals {
+        minerva_model::UsageSignals {
+            tenant: minerva_model::TenantId(1),
+            elapsed: minerva_model::Nanos::SECOND,
+            cpu_ns: (cores * 1e9) as u64,
+            memory_bytes: 1,
+            network_bytes: None,
+            open_files: 0,
+            open_sockets: 0,
+            open_file_bytes: 0,
+            processes: 1,
+            process_read_bytes: 0,
+            process_write_bytes: 0,
+        }
     }
 
     #[test]

@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 const STEPS_MAX: usize = 240;
 /// What others leave of a disk is taken as no less than this, because parts of its time are estimates.
 const LEFT_MIN: f64 = 0.05;
+/// Processors in use from which a job computes; one that only rests uses less.
+const COMPUTING_CORES: f64 = 0.25;
 
 /// The steps of one job so far.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -76,10 +78,11 @@ impl Trace {
         self.slices_in_last = self.slices_per_step;
     }
 
-    /// The steps up to the last transfer.
+    /// The steps up to the last in which it moved something or is known to have computed.
     pub(crate) fn steps(&self) -> &[JobStep] {
-        let moved = |step: &JobStep| step.read_bytes > 0 || step.write_bytes > 0;
-        let end = self.steps.iter().rposition(moved).map_or(0, |last| last + 1);
+        let computed = |step: &JobStep| step.cores.is_some_and(|cores| cores >= COMPUTING_CORES);
+        let is_work = |step: &JobStep| step.read_bytes > 0 || step.write_bytes > 0 || computed(step);
+        let end = self.steps.iter().rposition(is_work).map_or(0, |last| last + 1);
         &self.steps[..end]
     }
 

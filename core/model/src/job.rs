@@ -115,7 +115,7 @@ impl DiskIntensity {
 /// What one run of a job was like.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JobProfile {
-    /// From its first to its last transfer.
+    /// From its first transfer to its last, or to when its processes last computed.
     pub seconds: f64,
     /// Read in all.
     pub read_bytes: u64,
