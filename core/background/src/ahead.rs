@@ -54,6 +54,9 @@ impl Span {
 /// Bytes a second that are expected of a disk so many seconds from now; `None` where nothing is forecast.
 pub type Forecast<'a> = &'a dyn Fn(f64) -> Option<f64>;
 
+/// The interval of what will be written to a disk, as parts of what is expected: (0.5, 2.0) is half of it to twice as much.
+pub type WrittenBetween = (f64, f64);
+
 /// What is known of a disk's foreground and space.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Disk {

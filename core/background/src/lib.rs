@@ -39,7 +39,7 @@ mod terms;
 mod work;
 mod worklist;
 
-pub use ahead::{Forecast, Span};
+pub use ahead::{Forecast, Span, WrittenBetween};
 pub use bucket::FixedBucket;
 pub use debt::{Debts, Owed, Served};
 pub use erlang::{cores_for_wait, mean_wait_seconds, wait_probability};

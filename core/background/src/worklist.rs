@@ -12,9 +12,9 @@ mod space;
 
 pub use space::SpaceDate;
 
-use crate::ahead::{Disk, Forecast, PARTS, Span};
+use crate::ahead::{Disk, Forecast, PARTS, Span, WrittenBetween};
 use crate::debt::Debts;
-use crate::nouns::{Plan, PlanInput};
+use crate::nouns::{Plan, PlanInput, Shortage};
 use crate::spread::Spread;
 use crate::work::Work;
 use minerva_model::{
@@ -163,13 +163,15 @@ impl Worklist {
         now: Nanos,
         device: DeviceId,
         (foreground, seconds): (Foreground, f64),
-        forecast: Forecast<'_>,
+        (forecast, written): (Forecast<'_>, Option<WrittenBetween>),
     ) -> Vec<Effect> {
         self.measure(device, foreground, seconds);
         let mut effects = self.learn(device);
         if self.is_plan_due(now, device) {
             let plan = self.planned(now, device, (Span::Month, Spread::Headroom), forecast, 1.0);
-            effects.extend(self.alarm(now, device, &plan));
+            let is_short_of_space = plan.alarms.iter().any(|alarm| matches!(alarm.shortage, Shortage::Space { .. }));
+            let date = is_short_of_space.then(|| self.space_date(now, device, Span::Month, forecast, written));
+            effects.extend(self.alarm(now, device, &plan, date));
             self.plans.insert(device, InForce { plan, made: now, served: 0.0, is_stale: false });
         }
         effects.extend(self.orders(now, device).into_iter().map(Effect::Background));

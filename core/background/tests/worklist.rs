@@ -47,7 +47,7 @@ fn report(id: u32, done_items: f64, ran_seconds: u64) -> BackgroundReport {
 }
 
 fn slice(worklist: &mut Worklist, now: Nanos, foreground: Foreground) -> Vec<Effect> {
-    worklist.slice(now, DISK, (foreground, 1.0), &|_| None)
+    worklist.slice(now, DISK, (foreground, 1.0), (&|_| None, None))
 }
 
 fn paces(worklist: &Worklist) -> Vec<BackgroundPace> {
@@ -66,7 +66,7 @@ fn one_queue_of_each_disk_runs_at_a_time_by_priority_and_by_deadline_when_that_i
     worklist.set(BackgroundQueue { due: Some(hours(80)), ..queue(3) });
     worklist.set(BackgroundQueue { device: OTHER_DISK, ..queue(4) });
     assert_eq!(slice(&mut worklist, Nanos::from_secs(1), QUIET).len(), 3, "each is told once");
-    worklist.slice(Nanos::from_secs(1), OTHER_DISK, (QUIET, 1.0), &|_| None);
+    worklist.slice(Nanos::from_secs(1), OTHER_DISK, (QUIET, 1.0), (&|_| None, None));
     let [hold, gaps] = [BackgroundPace::Hold, BackgroundPace::Gaps];
     assert_eq!(paces(&worklist), [hold, gaps, hold, gaps]);
     assert_eq!(slice(&mut worklist, Nanos::from_secs(2), QUIET), [], "and not again");
@@ -156,10 +156,10 @@ fn what_work_was_measured_to_cost_others_changes_the_plan() {
         worklist.set(BackgroundQueue { due: Some(hours(24)), total_items: Some(items), cost, ..queue(1) });
         let mut effects = Vec::new();
         for second in 1..60 {
-            effects.extend(worklist.slice(Nanos::from_secs(second), DISK, (busy, 1.0), &forecast));
+            effects.extend(worklist.slice(Nanos::from_secs(second), DISK, (busy, 1.0), (&forecast, None)));
         }
         let late = Nanos::from_secs(3605);
-        effects.extend(worklist.slice(late, DISK, (busy, 1.0), &forecast));
+        effects.extend(worklist.slice(late, DISK, (busy, 1.0), (&forecast, None)));
         let in_force = worklist.plan(late, DISK, Span::Day, &|seconds| forecast(seconds + 3605.0));
         let told = effects.iter().any(|effect| matches!(effect, Effect::Found(_)));
         (shape(&in_force), told, paces(&worklist)[0])

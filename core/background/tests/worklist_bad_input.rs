@@ -68,7 +68,7 @@ fn terms_that_cannot_be_meant_leave_the_plan_whole_and_other_queues_alone() {
         for second in [20, 21, 4000] {
             worklist.reported(Nanos::from_secs(second), &report(2, 0, 0));
             for device in [DISK, OTHER_DISK] {
-                worklist.slice(Nanos::from_secs(second), device, (BUSY, 1.0), &|_| None);
+                worklist.slice(Nanos::from_secs(second), device, (BUSY, 1.0), (&|_| None, None));
             }
         }
         for span in SPANS {
@@ -94,9 +94,9 @@ fn what_was_due_in_the_past_is_told_and_goes_first_with_no_more_than_half_of_the
     // Others have used the disk all the time, so that gaps alone would not do.
     let busy = Foreground { busy: 1.0, ..BUSY };
     for second in 10..80 {
-        effects.extend(worklist.slice(Nanos::from_secs(second), DISK, (busy, 1.0), &|_| None));
+        effects.extend(worklist.slice(Nanos::from_secs(second), DISK, (busy, 1.0), (&|_| None, None)));
     }
-    effects.extend(worklist.slice(Nanos::from_secs(3700), DISK, (busy, 1.0), &|_| None));
+    effects.extend(worklist.slice(Nanos::from_secs(3700), DISK, (busy, 1.0), (&|_| None, None)));
     let told = effects.iter().find_map(|effect| match effect {
         Effect::Found(finding) => Some(finding.message.clone()),
         _ => None,
@@ -111,13 +111,13 @@ fn one_that_vanishes_while_it_runs_makes_way_and_its_late_reports_change_nothing
     let mut worklist = Worklist::default();
     worklist.set(BackgroundQueue { priority: 9, ..queue(1, DISK) });
     worklist.set(queue(2, DISK));
-    worklist.slice(Nanos::from_secs(1), DISK, (BUSY, 1.0), &|_| None);
+    worklist.slice(Nanos::from_secs(1), DISK, (BUSY, 1.0), (&|_| None, None));
     worklist.remove(BackgroundId(1));
     worklist.remove(BackgroundId(1));
     let before = worklist.clone();
     worklist.reported(Nanos::from_secs(2), &BackgroundReport { ran: Nanos::from_secs(1), ..report(1, GIB, GIB) });
     assert_eq!(worklist, before);
-    let effects = worklist.slice(Nanos::from_secs(2), DISK, (BUSY, 1.0), &|_| None);
+    let effects = worklist.slice(Nanos::from_secs(2), DISK, (BUSY, 1.0), (&|_| None, None));
     let is_let = |effect: &Effect| matches!(effect, Effect::Background(order) if order.pace == BackgroundPace::Gaps);
     assert!(effects.iter().any(is_let), "{effects:?}");
 }
@@ -128,7 +128,7 @@ fn forecasts_that_are_none_are_planned_with_as_if_there_were_none() {
         let mut worklist = Worklist::default();
         worklist.set(queue(1, DISK));
         for second in 1..100 {
-            worklist.slice(Nanos::from_secs(second), DISK, (BUSY, 1.0), &|_| Some(value));
+            worklist.slice(Nanos::from_secs(second), DISK, (BUSY, 1.0), (&|_| Some(value), None));
         }
         for span in SPANS {
             judge(&worklist.plan(Nanos::from_secs(100), DISK, span, &|_| Some(value)), what);
@@ -160,7 +160,7 @@ fn a_file_system_that_shrinks_is_told_of_before_it_is_full() {
     worklist.reported(now + Nanos::from_secs(1), &report(1, 82 * GIB, 88 * GIB));
     let sooner = worklist.space_date(now, DISK, Span::Month, &|_| None, None).likely_seconds.expect("it shrank");
     assert!((1.0..2.5).contains(&(sooner / 86_400.0 - 2.0)), "{}", sooner / 86_400.0);
-    assert!(told(worklist.slice(now + Nanos::from_secs(2), DISK, (BUSY, 1.0), &|_| None)));
+    assert!(told(worklist.slice(now + Nanos::from_secs(2), DISK, (BUSY, 1.0), (&|_| None, None))));
     // It is full: that is told as of now.
     worklist.reported(now + Nanos::from_secs(3), &report(1, 82 * GIB, 60 * GIB));
     let full = worklist.space_date(now, DISK, Span::Month, &|_| None, None).likely_seconds.expect("it is full");
@@ -181,6 +181,20 @@ fn the_date_on_which_space_runs_out_has_the_interval_of_what_will_be_written() {
     assert!((13.0..=15.0).contains(&likely), "{all:?}");
     assert_eq!(all, [Some((likely / 2.0).round()), Some(likely), Some(2.0 * likely)], "within a day: {known:?}");
     assert_eq!(days(date(Some((0.1, 1.0))).latest_seconds), None, "not within a month");
+    // So is that of the alarm.
+    let told = |written| {
+        let effects = growing().slice(now, DISK, (BUSY, 1.0), (&|_| None, written));
+        effects.into_iter().find_map(|effect| match effect {
+            Effect::Found(finding) => Some(finding.message),
+            _ => None,
+        })
+    };
+    let message = told(Some((0.5, 2.0))).expect("within a month");
+    let hours = |seconds: Option<f64>| format!("{:.1} h", (seconds.expect("a date") - now.as_secs_f64()) / 3600.0);
+    let (earliest, latest) = (hours(known.earliest_seconds), hours(known.latest_seconds));
+    assert!(message.contains(&format!("at the earliest {earliest}, at the latest {latest}")), "{message}");
+    assert!(told(Some((0.1, 1.0))).is_some_and(|message| message.contains("at the latest not in the next 30 days")));
+    assert!(told(None).is_some_and(|message| message.contains("is not known yet")));
     // The likely one lies between, whatever the interval says; and what is no number is as if there were none.
     let odd = date(Some((3.0, f64::NAN)));
     assert_eq!([odd.earliest_seconds, odd.latest_seconds], [odd.likely_seconds; 2], "{odd:?}");

@@ -1,7 +1,7 @@
 //! Background work in the loop: what the foreground of each disk did goes to the worklist, and what that says becomes effects. Work
 //! runs at level `idle` unless the plan gives it a part of the disk against others.
 
-use minerva_background::{Foreground, Plan, SpaceDate, Span, WorkView, Worklist};
+use minerva_background::{Foreground, Plan, SpaceDate, Span, WorkView, Worklist, WrittenBetween};
 use minerva_decide::Decider;
 use minerva_model::{
     BackgroundHold, BackgroundId, BackgroundPace, BackgroundQueue, BackgroundReport, Decision, DeviceId, Effect, Level,
@@ -73,7 +73,9 @@ impl Background {
         let mut effects = Vec::new();
         for device in self.worklist.devices() {
             let slice = self.foreground(signals, device);
-            effects.extend(self.worklist.slice(now, device, slice, &foreseen(outlook, device, now)));
+            let expected = foreseen(outlook, device, now);
+            let written = written_between(outlook, device);
+            effects.extend(self.worklist.slice(now, device, slice, (&expected, written)));
         }
         (effects, self.levels(now, decider))
     }
@@ -141,7 +143,7 @@ impl Background {
 
 /// Within what the bytes lie that will be written, as parts of what is expected: by the sum of a week, else of a day; nothing unless enough
 /// of either came, and unless they were better foreseen than by naive forecasts.
-fn written_between(outlook: &Outlook, device: DeviceId) -> Option<(f64, f64)> {
+fn written_between(outlook: &Outlook, device: DeviceId) -> Option<WrittenBetween> {
     let load = outlook.load(&LoadOf::Device(device))?;
     let sums = [(load.skill_week, load.week.written), (load.skill_day, load.day.written)];
     let known = sums.into_iter().find(|(skill, sum)| *skill > 0.0 && sum.value > 0.0 && sum.lower < sum.upper);

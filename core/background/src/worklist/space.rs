@@ -1,7 +1,7 @@
 //! When space runs out: likely, and within what that lies.
 
 use super::Worklist;
-use crate::ahead::{Forecast, Span};
+use crate::ahead::{Forecast, Span, WrittenBetween};
 use crate::nouns::{Plan, Shortage};
 use crate::spread::Spread;
 use minerva_model::{DeviceId, Nanos};
@@ -20,15 +20,14 @@ pub struct SpaceDate {
 }
 
 impl Worklist {
-    /// When space runs out on a disk. `written` is the interval of what will be written, as parts of what is expected: (0.5, 2.0) is half of it
-    /// to twice as much.
+    /// When space runs out on a disk.
     pub fn space_date(
         &self,
         now: Nanos,
         device: DeviceId,
         span: Span,
         forecast: Forecast<'_>,
-        written: Option<(f64, f64)>,
+        written: Option<WrittenBetween>,
     ) -> SpaceDate {
         let runs_out =
             |factor: f64| first_shortage(&self.planned(now, device, (span, Spread::Early), forecast, factor));
