@@ -19,7 +19,8 @@ use runs::Runs;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A job counts while it used the disk within this time: phases of computing do not end it, but hold up nobody.
+/// A job counts while it used the disk within this time, because one that waits long for its turn rests as little as one that computes
+/// for a moment; it holds up nobody meanwhile.
 const RESTING: Nanos = Nanos::from_secs(2);
 /// A disk that is less busy is not short.
 const BUSY_PERMILLE: u32 = 800;
@@ -43,6 +44,21 @@ struct QueuePosition {
     remaining: Remaining,
     /// No tenant but jobs used the disk.
     alone: bool,
+    /// How many go before the others: the first, and who comes next where those before leave of the slice.
+    #[serde(default = "one")]
+    ahead: usize,
+    #[serde(default)]
+    rests: bool,
+}
+
+const fn one() -> usize {
+    1
+}
+
+impl QueuePosition {
+    const fn is_ahead(&self) -> bool {
+        self.place < self.ahead
+    }
 }
 
 /// The policy.
@@ -214,6 +230,7 @@ impl Rule {
             past_bytes: self.named.past(tenant) as f64,
             bytes_per_second: running.bytes_per_second_max,
             age_seconds: now.since(running.since).as_secs_f64(),
+            rests: running.last_used < now,
         }
     }
 
@@ -231,10 +248,15 @@ impl Rule {
         }
         let is_other = |row: &IoSignals| row.device == device && row.active && self.job(row.tenant).is_none();
         let alone = !input.signals.io.iter().any(is_other);
+        let slice =
+            input.signals.devices.iter().find(|row| row.device == device).map_or(0.0, |row| row.elapsed.as_secs_f64());
         let jobs: Vec<Job> = present.iter().map(|(_, job)| *job).collect();
-        for ((tenant, job), place) in present.iter().zip(shortest_first::places(&jobs)) {
-            let place = QueuePosition { place, jobs: jobs.len(), remaining: job.remaining(), alone };
-            self.places.insert((device, *tenant), place);
+        let places = shortest_first::places(&jobs);
+        let ahead = shortest_first::ahead(&jobs, &places, slice);
+        for ((tenant, job), place) in present.iter().zip(places) {
+            let (remaining, rests) = (job.remaining(), job.rests);
+            let position = QueuePosition { place, jobs: jobs.len(), remaining, alone, ahead, rests };
+            self.places.insert((device, *tenant), position);
         }
     }
 
@@ -268,7 +290,7 @@ impl SharePolicy for Rule {
         let place = self.place(pair)?;
         // The past of jobs counts against others, not among themselves: at the least share there is no room below for who waits.
         let past = if place.alone { pair.history() } else { 1.0 };
-        Some(shortest_first::part(place.place, place.jobs) / past)
+        Some(shortest_first::part(place.place, place.jobs, place.ahead) / past)
     }
 
     fn reason(&self, pair: &Pair<'_>, _: f64) -> Reason {
@@ -277,7 +299,7 @@ impl SharePolicy for Rule {
     }
 
     fn mark(&self, pair: &Pair<'_>) -> u8 {
-        self.place(pair).map_or(0, |place| place.place.min(254) as u8 + 1)
+        self.place(pair).map_or(0, |place| (place.place.min(126) as u8 + 1) << 1 | u8::from(place.is_ahead()))
     }
 }
 
@@ -357,6 +379,30 @@ mod tests {
         assert_eq!(slice(&mut rule, 4, 1000, &[10, 10]), [Some(1), Some(0)]);
         let later: Vec<_> = (5..9).map(|second| slice(&mut rule, second, 1000, &[10, 0])).collect();
         assert_eq!(later[3], [None, None], "the other computes, and holds up nobody");
+    }
+
+    #[test]
+    fn one_that_is_done_or_computes_holds_up_nobody() {
+        let mut rule = rule(&[("a", Some(300)), ("b", Some(1_000)), ("c", Some(2_000))]);
+        let ahead = |rule: &Rule| -> Vec<u64> {
+            let of = rule.places.iter().filter(|(_, position)| position.is_ahead());
+            of.map(|((_, tenant), _)| tenant.0).collect()
+        };
+        slice(&mut rule, 1, 1000, &[100, 100, 100]);
+        assert_eq!(ahead(&rule), [1], "two seconds of work");
+        slice(&mut rule, 2, 1000, &[150, 50, 50]);
+        assert_eq!(ahead(&rule), [1, 2], "it will be done within the slice");
+        slice(&mut rule, 3, 1000, &[50, 100, 50]);
+        assert_eq!(ahead(&rule), [1, 2], "it is done");
+        slice(&mut rule, 4, 1000, &[0, 100, 50]);
+        assert_eq!(ahead(&rule), [1, 2], "it rests");
+        let reason = |tenant: u64| rule.explain(TenantId(tenant), &rule.places[&(DISK, TenantId(tenant))]);
+        assert!(reason(1).contains("it rests, and holds up nobody"), "{}", reason(1));
+        assert!(reason(2).contains("ahead too"), "{}", reason(2));
+        assert!(reason(3).contains("it pays for the first"), "{}", reason(3));
+        slice(&mut rule, 5, 1000, &[0, 100, 50]);
+        slice(&mut rule, 6, 1000, &[0, 100, 50]);
+        assert_eq!(ahead(&rule), [2], "it is gone");
     }
 
     #[test]

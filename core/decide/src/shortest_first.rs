@@ -4,6 +4,9 @@
 //! The first job has all but a floor: every job keeps a quarter of what equal parts would give it. So of jobs that are there from
 //! the beginning none takes more than four times as long as with equal parts, however wrong sizes are. (By induction: if at 4 t each
 //! has got what equal parts give it by t, no more jobs are left than there, so a quarter of an equal part is enough from 4 t on.)
+//!
+//! Shares stand for a slice. What the first leaves of it, because it rests or will be done, would go to all others alike: so the next
+//! is ahead with it, and both share what it would have (docs/adr/0049).
 
 use serde::{Deserialize, Serialize};
 
@@ -55,6 +58,8 @@ pub(crate) struct Job {
     pub(crate) bytes_per_second: f64,
     /// Since it was first seen.
     pub(crate) age_seconds: f64,
+    /// It did not use the disk in the last slice.
+    pub(crate) rests: bool,
 }
 
 /// What is left of a job.
@@ -82,6 +87,15 @@ impl Job {
         Remaining { seconds: bytes / self.bytes_per_second.max(BYTES_PER_SECOND_MIN), basis, certainty }
     }
 
+    /// For how long it will keep the others from the disk if it goes first, as far as that is known.
+    fn holds_up_seconds(&self) -> f64 {
+        match self.remaining() {
+            _ if self.rests => 0.0,
+            Remaining { basis: Basis::Attained, .. } => f64::INFINITY,
+            Remaining { seconds, .. } => seconds,
+        }
+    }
+
     /// By which jobs are sorted.
     fn key(&self) -> f64 {
         self.remaining().seconds / (1.0 + self.age_seconds.max(0.0) / AGE_SECONDS)
@@ -97,9 +111,23 @@ pub(crate) fn places(jobs: &[Job]) -> Vec<usize> {
     places
 }
 
-/// The part of the disk of the job at a place among so many, in units of an equal part.
-pub(crate) fn part(place: usize, jobs: usize) -> f64 {
-    if place == 0 { FLOOR + (1.0 - FLOOR) * jobs as f64 } else { FLOOR }
+/// How many jobs at the head of the order are ahead of the others in a slice of so many seconds: those that rest or will be done within
+/// it, and the next.
+pub(crate) fn ahead(jobs: &[Job], places: &[usize], slice_seconds: f64) -> usize {
+    let mut order: Vec<(usize, f64)> = places.iter().copied().zip(jobs.iter().map(Job::holds_up_seconds)).collect();
+    order.sort_by_key(|(place, _)| *place);
+    let mut held_up = 0.0;
+    let within = order.iter().take_while(|(_, seconds)| {
+        held_up += seconds;
+        held_up < slice_seconds
+    });
+    (within.count() + 1).min(jobs.len())
+}
+
+/// The part of the disk of the job at a place among so many, of which so many are ahead, in units of an equal part. Those ahead share what
+/// the first would have, so that the others keep their floor.
+pub(crate) fn part(place: usize, jobs: usize, ahead: usize) -> f64 {
+    if place < ahead { FLOOR + (1.0 - FLOOR) * jobs as f64 / ahead as f64 } else { FLOOR }
 }
 
 #[cfg(test)]
@@ -132,8 +160,9 @@ mod tests {
                 .map(|job| Job { age_seconds: now - sizes[*job].0, ..known(*job, sizes[*job].1 - left[*job]) })
                 .collect();
             let places = places(&jobs);
+            let ahead = ahead(&jobs, &places, 1.0);
             let rate = |index: usize| {
-                let part = if shortest_first { part(places[index], present.len()) } else { 1.0 };
+                let part = if shortest_first { part(places[index], present.len(), ahead) } else { 1.0 };
                 part * RATE / present.len() as f64
             };
             // A slice, or until the first is done or the next comes.
@@ -171,6 +200,7 @@ mod tests {
             past_bytes: 0.0,
             bytes_per_second: 10.0,
             age_seconds: 0.0,
+            rests: false,
         };
         let said = |job: Job| {
             let Remaining { seconds, basis, certainty } = job.remaining();
@@ -184,6 +214,20 @@ mod tests {
         assert_eq!(said(often), (370.0, Basis::Attained, 0.0));
         let unskilled = Job { attained_bytes: 3000.0, forecast_bytes: Some((1.0, -0.1)), ..all };
         assert_eq!(said(unskilled), (300.0, Basis::Attained, 0.0));
+    }
+
+    #[test]
+    fn the_next_job_is_ahead_where_the_first_leaves_of_the_slice() {
+        let count = |jobs: &[Job]| ahead(jobs, &places(jobs), 1.0);
+        let [short, long, longer] = [10.0, 1_000.0, 2_000.0].map(|bytes| declared(bytes, 0.0));
+        assert_eq!(count(&[longer, long]), 1);
+        assert_eq!(count(&[longer, short, long]), 2, "a tenth of a second, and the next");
+        assert_eq!(count(&[longer, Job { rests: true, ..long }]), 2, "it computes, or is done");
+        assert_eq!(count(&[short, Job { rests: true, ..long }, longer]), 3);
+        assert_eq!(count(&[declared(60.0, 0.0), declared(70.0, 0.0), longer]), 2, "the two fill it");
+        let unknown = |attained_bytes| Job { attained_bytes, bytes_per_second: RATE, ..Job::default() };
+        assert_eq!(count(&[unknown(1.0), unknown(500.0)]), 1, "nobody knows when it is done");
+        assert_eq!((count(&[short]), count(&[])), (1, 0));
     }
 
     #[test]

@@ -93,7 +93,12 @@ impl Rule {
             ),
         };
         let others = jobs - 1;
-        let pays = if *place == 0 { format!("{others} other jobs pay") } else { "it pays for the first".to_owned() };
+        let pays = match position {
+            QueuePosition { place: 0, rests: true, .. } => "it rests, and holds up nobody".to_owned(),
+            QueuePosition { place: 0, .. } => format!("{others} other jobs pay"),
+            _ if position.is_ahead() => "ahead too, as those before it leave of the slice".to_owned(),
+            _ => "it pays for the first".to_owned(),
+        };
         let overrun = match self.job(tenant).and_then(|job| job.bytes).filter(|_| self.named.is_overrun(tenant)) {
             Some(declared) => {
                 let moved = self.attained(tenant);
