@@ -60,6 +60,7 @@ const FIGURES: &[(&str, Source)] = &[
     ("idle", Source::Lab),
     ("gaps", Source::Lab),
     ("makespan", Source::Lab),
+    ("characterise", Source::Lab),
     ("clients", Source::Lab),
     ("endogenic", Source::Lab),
     (

@@ -300,6 +300,8 @@ pub(crate) enum FigureCommand {
     Gaps(GapsArguments),
     /// What batch jobs that share a disk gain when the shortest goes first, compared with running them one after the other.
     Makespan(MakespanArguments),
+    /// How much of what eight kinds of batch programs do is told as it was by the profiles of their runs.
+    Characterise(CharacteriseArguments),
     /// What a burst costs busy neighbours: written directly to their disk, copied there from a fast disk, or through the pool.
     CacheMigration(CacheMigrationArguments),
     /// How fast files in the pools are read and written, compared with the file systems below and with other FUSE file systems.

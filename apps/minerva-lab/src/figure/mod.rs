@@ -6,6 +6,7 @@ pub(crate) mod cache_migration;
 pub(crate) mod cache_report;
 mod cache_tenants;
 mod cache_throughput;
+mod characterise;
 mod clients;
 mod crowd;
 mod endogenic;
@@ -48,6 +49,7 @@ pub(crate) fn run(command: FigureCommand) -> anyhow::Result<()> {
         FigureCommand::Idle(arguments) => idle::run(&arguments),
         FigureCommand::Gaps(arguments) => gaps::run(&arguments),
         FigureCommand::Makespan(arguments) => makespan::run(&arguments),
+        FigureCommand::Characterise(arguments) => characterise::run(&arguments),
         FigureCommand::CacheMigration(arguments) => cache_migration::run(&arguments),
         FigureCommand::CacheTenants(arguments) => cache_tenants::run(&arguments),
         FigureCommand::CacheThroughput(arguments) => cache_throughput::run(&arguments),

@@ -15,6 +15,31 @@ const COMPARED: usize = 1_000;
 
 pub(crate) fn run(arguments: &CharacteriseArguments) -> anyhow::Result<()> {
     minerva_lab::disk::check_machine()?;
+    let mut seen: Vec<(BatchProgram, Characterised)> = Vec::new();
+    let measured = measure(arguments, &mut seen);
+    // An interruption too leaves what was measured before it.
+    if !seen.is_empty() {
+        if arguments.output.json {
+            for (program, result) in &seen {
+                output::line(line(program, result))?;
+            }
+        } else {
+            output::line(table(&seen))?;
+        }
+        let (profile, elevator, scale) = (&arguments.profile, &arguments.elevator, arguments.scale);
+        let page = plot::page(&seen, &format!("{profile}, {elevator}, scale {scale}"));
+        std::fs::write(&arguments.report, page)
+            .with_context(|| format!("failed to write {}", arguments.report.display()))?;
+        eprintln!("report with plots: {}", arguments.report.display());
+    }
+    measured
+}
+
+/// Runs the programs one after the other; `seen` has those that ended, also where it fails.
+pub(crate) fn measure(
+    arguments: &CharacteriseArguments,
+    seen: &mut Vec<(BatchProgram, Characterised)>,
+) -> anyhow::Result<()> {
     let scale = arguments.scale;
     anyhow::ensure!(scale > 0.0 && scale <= 100.0, "a scale of {scale} is no good: use one above 0, up to 100");
     let all = batch_programs();
@@ -35,27 +60,18 @@ pub(crate) fn run(arguments: &CharacteriseArguments) -> anyhow::Result<()> {
         daemon: binaries::minervad(&arguments.output)?,
         tool: binaries::minerva_ctl(&arguments.output)?,
     };
-    let mut seen: Vec<(BatchProgram, Characterised)> = Vec::new();
     let measured = characterise(&plan, &WorkerProgram::own()?, &interrupted, |result| {
         eprintln!("minerva-lab: {}: {}", result.name, sentence(result));
         let program = programs.iter().find(|program| program.name == result.name).cloned();
         seen.extend(program.map(|program| (program, result.clone())));
     });
-    // An interruption too leaves what was measured before it.
-    if !seen.is_empty() {
-        if arguments.output.json {
-            for (program, result) in &seen {
-                output::line(line(program, result))?;
-            }
-        } else {
-            output::line(table(&seen))?;
-        }
-        let page = plot::page(&seen, &format!("{}, {}, scale {scale}", arguments.profile, arguments.elevator));
-        std::fs::write(&arguments.report, page)
-            .with_context(|| format!("failed to write {}", arguments.report.display()))?;
-        eprintln!("report with plots: {}", arguments.report.display());
-    }
     measured.map_err(anyhow::Error::new)
+}
+
+/// The part of a run that was told as it was, in percent, and what kind it was found to be.
+pub(crate) fn judged(result: &Characterised) -> (f64, &str) {
+    let kind = result.profile.get("intensity").and_then(Value::as_str).unwrap_or("of no kind");
+    (100.0 * agreement(&result.did, &phases(&result.profile)), kind)
 }
 
 fn line(program: &BatchProgram, result: &Characterised) -> Value {
@@ -112,12 +128,8 @@ fn kinds(phases: impl Iterator<Item = (String, f64)>) -> String {
 }
 
 fn sentence(result: &Characterised) -> String {
-    let seen = phases(&result.profile);
-    format!(
-        "{}; {:.0} % of the time told as it was",
-        result.profile.get("intensity").and_then(Value::as_str).unwrap_or("of no kind"),
-        100.0 * agreement(&result.did, &seen)
-    )
+    let (percent, kind) = judged(result);
+    format!("{kind}; {percent:.0} % of the time told as it was")
 }
 
 fn table(all: &[(BatchProgram, Characterised)]) -> String {
