@@ -70,6 +70,9 @@ _minerva__lab() {
             minerva__lab__subcmd__figure,cache-throughput)
                 cmd="minerva__lab__subcmd__figure__subcmd__cache__subcmd__throughput"
                 ;;
+            minerva__lab__subcmd__figure,characterise)
+                cmd="minerva__lab__subcmd__figure__subcmd__characterise"
+                ;;
             minerva__lab__subcmd__figure,clients)
                 cmd="minerva__lab__subcmd__figure__subcmd__clients"
                 ;;
@@ -341,7 +344,7 @@ _minerva__lab() {
             return 0
             ;;
         minerva__subcmd__lab__subcmd__figure)
-            opts="-h --help endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle gaps makespan cache-migration cache-throughput cache-tenants kill-restore undo-bites vm-contracts vm-mix vm-tags vm-urgent worth"
+            opts="-h --help endogenic weights-bite against-kernel rise noisy-neighbour slice-cost memory idle-writes clients idle gaps makespan characterise cache-migration cache-throughput cache-tenants kill-restore undo-bites vm-contracts vm-mix vm-tags vm-urgent worth"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -570,6 +573,48 @@ _minerva__lab() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        minerva__subcmd__lab__subcmd__figure__subcmd__characterise)
+            opts="-h --profile --elevator --program --scale --report --json --binaries --minervad --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --profile)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --elevator)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --program)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --scale)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --report)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --binaries)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --minervad)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         minerva__subcmd__lab__subcmd__figure__subcmd__clients)
             opts="-h --clients --requests-per-second --seconds --tenants --json --binaries --minervad --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -663,13 +708,17 @@ _minerva__lab() {
             return 0
             ;;
         minerva__subcmd__lab__subcmd__figure__subcmd__gaps)
-            opts="-h --profile --elevator --work --rounds --bursts --seed --json --binaries --minervad --help"
+            opts="-h --disk --profile --elevator --kind --work --reader --pairs --rounds --bursts --seed --json --binaries --minervad --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --profile)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --disk)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -681,7 +730,19 @@ _minerva__lab() {
                     COMPREPLY=($(compgen -W "backup delete scrub" -- "${cur}"))
                     return 0
                     ;;
+                --kind)
+                    COMPREPLY=($(compgen -W "backup delete scrub" -- "${cur}"))
+                    return 0
+                    ;;
+                --reader)
+                    COMPREPLY=($(compgen -W "pauses steady" -- "${cur}"))
+                    return 0
+                    ;;
                 --rounds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pairs)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -412,18 +412,27 @@ pub(crate) struct IdleArguments {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct GapsArguments {
     /// Which disks to emulate.
-    #[arg(long, value_delimiter = ',', default_value = "sata7200-80g")]
+    #[arg(long, visible_alias = "disk", value_delimiter = ',', default_value = "sata7200-80g,sata-ssd")]
     pub(crate) profile: Vec<String>,
     /// Elevators to measure.
     #[arg(long, value_delimiter = ',', default_value = "bfq,mq-deadline")]
     pub(crate) elevator: Vec<String>,
     /// Background work to measure.
-    #[arg(long, value_delimiter = ',', default_value = "backup,delete,scrub", value_parser = ["backup", "delete", "scrub"])]
+    #[arg(
+        long,
+        visible_alias = "kind",
+        value_delimiter = ',',
+        default_value = "backup,delete,scrub",
+        value_parser = ["backup", "delete", "scrub"]
+    )]
     pub(crate) work: Vec<String>,
+    /// Readers to measure it beside: one that pauses after each burst, and one that never does.
+    #[arg(long, value_delimiter = ',', default_value = "pauses,steady", value_parser = ["pauses", "steady"])]
+    pub(crate) reader: Vec<String>,
     /// Pairs of windows, with and without background work, in random order; the results are pooled.
-    #[arg(long, default_value_t = 10)]
+    #[arg(long, visible_alias = "pairs", default_value_t = 10)]
     pub(crate) rounds: u32,
-    /// Bursts of the reader in each window. Bursts and pauses are 2 to 6 s long.
+    /// Bursts of the reader in each window. Bursts and pauses are 2 to 6 s long; one that never pauses has one as long as all of them.
     #[arg(long, default_value_t = 4)]
     pub(crate) bursts: u32,
     /// Seed of bursts, pauses and order; by default a random one.

@@ -41,11 +41,32 @@ pub enum GapsWork {
     Scrub,
 }
 
+impl GapsWork {
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Backup => "a backup (reads of 256 KiB in order)",
+            Self::Delete => "a big delete",
+            Self::Scrub => "a scrub of a btrfs",
+        }
+    }
+}
+
+/// What the reader does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GapsReader {
+    /// It reads in bursts, and pauses after each.
+    Pauses,
+    /// It reads for as long as all bursts together, and never pauses.
+    Steady,
+}
+
 /// What to measure.
 #[derive(Clone, Debug)]
 pub struct GapsPlan {
     /// The kinds of background work, one after the other.
     pub work: Vec<GapsWork>,
+    /// Readers, each beside each kind.
+    pub readers: Vec<GapsReader>,
     /// The emulated disk's profile.
     pub profile: String,
     /// Its elevator.
@@ -62,6 +83,21 @@ pub struct GapsPlan {
     pub tool: PathBuf,
 }
 
+impl GapsPlan {
+    /// About how long all of it takes, in seconds, without what is written before: windows by the mean length of what is drawn.
+    pub fn seconds(&self) -> f64 {
+        let mean = |range: &std::ops::Range<u64>| (range.start + range.end) as f64 / 2e3;
+        let window = |reader: &GapsReader| {
+            let pause = if *reader == GapsReader::Pauses { mean(&PAUSE_MS) } else { 0.0 };
+            f64::from(self.bursts) * (mean(&BURST_MS) + pause)
+        };
+        // Of each pair both windows settle, and the one with work is looked at once more and is removed.
+        let pair = |reader| 2.0 * window(reader) + 4.0 * SETTLE.as_secs_f64();
+        let rounds = self.work.len() as f64 * f64::from(self.rounds);
+        rounds * self.readers.iter().map(pair).sum::<f64>()
+    }
+}
+
 /// What a window brought.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Bursts {
@@ -69,15 +105,19 @@ pub struct Bursts {
     pub bursts: Vec<Window>,
     /// Requests a second in all bursts.
     pub requests_per_s: f64,
-    /// The part of the pauses in which background work ran; 0 without any.
+    /// The part of the pauses in which background work ran, of a reader without any that of the whole window; 0 without work.
     pub used: f64,
+    /// The work was over before the window was: only pauses up to that one count.
+    pub is_over: bool,
 }
 
 /// A kind of background work beside the reader.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GapsResult {
-    /// What it is, in words.
+    /// What it is and beside which reader, in words.
     pub words: String,
+    /// The reader pauses.
+    pub has_pauses: bool,
     /// Windows with it and without.
     pub pairs: Vec<[Bursts; 2]>,
 }
@@ -142,46 +182,33 @@ impl Stage<'_> {
             GapsWork::Scrub => FileSystem::create_btrfs(self.disk)?,
             GapsWork::Backup | GapsWork::Delete => FileSystem::create(self.disk)?,
         };
-        let mut random = fastrand::Rng::with_seed(self.plan.seed);
-        let add =
-            |kind: &str, path: &Path| ["--kind", kind, "--path", &path.to_string_lossy()].map(str::to_owned).to_vec();
         match work {
-            GapsWork::Backup => {
-                let backup = files.path().join("backup");
-                write_file(&backup, BACKUP_MIB)?;
-                let read = format!("if={} of=/dev/null bs=256k iflag=direct status=none", backup.display());
-                let endless = format!("while :; do dd {read}; done");
-                let command = ["--", "sh", "-c", &endless].map(str::to_owned).to_vec();
-                let commanded = [add("command", files.path()), command].concat();
-                self.play("a backup (reads of 256 KiB in order)", &mut random, || Ok(commanded.clone()), told)
-            }
-            GapsWork::Delete => {
-                let tree = files.path().join("tree");
-                let delete = || {
-                    make_tree(&tree)?;
-                    Ok(add("delete", &tree))
-                };
-                self.play("a big delete", &mut random, delete, told)
-            }
-            GapsWork::Scrub => {
-                write_file(&files.path().join("file"), SCRUBBED_MIB)?;
-                self.play("a scrub of a btrfs", &mut random, || Ok(add("btrfs-scrub", files.path())), told)
-            }
+            GapsWork::Backup => write_file(&files.path().join("backup"), BACKUP_MIB)?,
+            GapsWork::Scrub => write_file(&files.path().join("file"), SCRUBBED_MIB)?,
+            GapsWork::Delete => {}
         }
+        let mut random = fastrand::Rng::with_seed(self.plan.seed);
+        for reader in &self.plan.readers {
+            self.play((work, *reader), &mut random, || prepare(work, files.path()), told)?;
+        }
+        Ok(())
     }
 
     /// Pairs of windows with the same bursts and pauses, with work that is added for the one and removed after it.
     fn play(
         &self,
-        words: &str,
+        (work, reader): (GapsWork, GapsReader),
         random: &mut fastrand::Rng,
         prepare: impl Fn() -> Result<Vec<String>>,
         told: &mut impl FnMut(&GapsResult),
     ) -> Result<()> {
-        let mut result = GapsResult { words: words.to_owned(), pairs: Vec::new() };
+        let has_pauses = reader == GapsReader::Pauses;
+        let words = if has_pauses { work.words().to_owned() } else { format!("{}, no pauses", work.words()) };
+        let mut result = GapsResult { words, has_pauses, pairs: Vec::new() };
         for _ in 0..self.plan.rounds {
             let draw = |random: &mut fastrand::Rng| (random.u64(BURST_MS), random.u64(PAUSE_MS));
             let spans: Vec<(u64, u64)> = (0..self.plan.bursts).map(|_| draw(random)).collect();
+            let spans = if has_pauses { spans } else { vec![(spans.iter().map(|(burst_ms, _)| burst_ms).sum(), 0)] };
             let first = usize::from(random.bool());
             let mut pair = [None, None];
             for arm in [first, 1 - first] {
@@ -208,16 +235,19 @@ impl Stage<'_> {
 
     fn window(&self, spans: &[(u64, u64)], has_work: bool) -> Result<Bursts> {
         let mut bursts = Vec::new();
-        let (mut busy_ms, mut paused_ms, mut requests) = (0, 0, 0.0);
-        let before = if has_work { self.tool.ran_seconds()? } else { 0.0 };
+        let (mut busy_ms, mut paused_ms, mut requests, mut is_over) = (0, 0, 0.0, false);
+        let before = if has_work { self.tool.status()?.0 } else { 0.0 };
         for (number, (burst_ms, pause_ms)) in (1..).zip(spans) {
+            // What was over before a pause could use nothing of it.
+            is_over = is_over || (has_work && self.tool.status()?.1);
+            paused_ms += if is_over { 0 } else { *pause_ms };
             let mut worker = self.worker(number)?;
             worker.start()?;
             self.wait(Nanos::from_millis(*burst_ms))?;
             let window = end(worker)?;
             requests += window.mb_per_s * 1e6 * (*burst_ms as f64 / 1e3) / f64::from(BLOCK_BYTES);
             bursts.push(window);
-            (busy_ms, paused_ms) = (busy_ms + burst_ms, paused_ms + pause_ms);
+            busy_ms += burst_ms;
             self.wait(Nanos::from_millis(*pause_ms))?;
         }
         // What ran in the last slice is told after it.
@@ -226,12 +256,14 @@ impl Stage<'_> {
             worker.start()?;
             self.wait(SETTLE)?;
             end(worker)?;
-            self.tool.ran_seconds()? - before
+            self.tool.status()?.0 - before
         } else {
             0.0
         };
         let seconds = |ms: u64| ms as f64 / 1e3;
-        Ok(Bursts { bursts, requests_per_s: requests / seconds(busy_ms), used: ran / seconds(paused_ms) })
+        let could_run = if spans.iter().any(|(_, pause_ms)| *pause_ms > 0) { paused_ms } else { busy_ms };
+        let used = ran / seconds(could_run.max(1));
+        Ok(Bursts { bursts, requests_per_s: requests / seconds(busy_ms), used, is_over })
     }
 
     fn worker(&self, seed: u64) -> Result<Worker> {
@@ -261,6 +293,26 @@ impl Stage<'_> {
     }
 }
 
+/// Makes what the work works on, where that is made anew for each window, and says how the work is added.
+fn prepare(work: GapsWork, files: &Path) -> Result<Vec<String>> {
+    let add = |kind: &str, path: &Path| ["--kind", kind, "--path", &path.to_string_lossy()].map(str::to_owned).to_vec();
+    Ok(match work {
+        GapsWork::Backup => {
+            let backup = files.join("backup");
+            let read = format!("if={} of=/dev/null bs=256k iflag=direct status=none", backup.display());
+            let endless = format!("while :; do dd {read}; done");
+            let command = ["--", "sh", "-c", &endless].map(str::to_owned).to_vec();
+            [add("command", files), command].concat()
+        }
+        GapsWork::Delete => {
+            let tree = files.join("tree");
+            make_tree(&tree)?;
+            add("delete", &tree)
+        }
+        GapsWork::Scrub => add("btrfs-scrub", files),
+    })
+}
+
 /// The operator's tool, on the daemon of the scene.
 struct Tool<'a> {
     plan: &'a GapsPlan,
@@ -274,13 +326,17 @@ impl Tool<'_> {
         self.run(&words).map(drop)
     }
 
-    /// For how long the work ran so far.
-    fn ran_seconds(&self) -> Result<f64> {
+    /// For how long the work ran so far, and whether it is over.
+    fn status(&self) -> Result<(f64, bool)> {
         for _ in 0..TRIES {
             let text = self.run(&["--json", "background", "list"])?;
             let queue: Option<serde_json::Value> = text.lines().next().and_then(|line| serde_json::from_str(line).ok());
-            if let Some(ran) = queue.and_then(|queue| queue.get("ran_seconds")?.as_f64()) {
-                return Ok(ran);
+            let status = |queue: serde_json::Value| {
+                let is_over = matches!(queue.get("state")?.as_str()?, "done" | "failed");
+                Some((queue.get("ran_seconds")?.as_f64()?, is_over))
+            };
+            if let Some(status) = queue.and_then(status) {
+                return Ok(status);
             }
         }
         Err(LabError::BadPlan("the daemon says nothing of the background work".to_owned()))
@@ -295,5 +351,30 @@ impl Tool<'_> {
         }
         let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
         Err(LabError::BadPlan(format!("{} {} failed: {said}", tool.display(), arguments.join(" "))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{GapsPlan, GapsReader, GapsWork};
+
+    #[test]
+    fn how_long_it_takes_grows_with_pairs_kinds_and_readers() {
+        let plan = GapsPlan {
+            work: vec![GapsWork::Delete],
+            readers: vec![GapsReader::Pauses],
+            profile: String::new(),
+            elevator: String::new(),
+            bursts: 4,
+            rounds: 1,
+            seed: 1,
+            daemon: "minervad".into(),
+            tool: "minerva-ctl".into(),
+        };
+        assert_eq!(plan.seconds(), 2.0 * 4.0 * 8.0 + 12.0);
+        let both = GapsPlan { readers: vec![GapsReader::Pauses, GapsReader::Steady], ..plan.clone() };
+        assert_eq!(both.seconds(), plan.seconds() + 2.0 * 4.0 * 4.0 + 12.0);
+        let all = [GapsWork::Backup, GapsWork::Delete, GapsWork::Scrub].to_vec();
+        assert_eq!(GapsPlan { work: all, rounds: 10, ..plan.clone() }.seconds(), 30.0 * plan.seconds());
     }
 }

@@ -3,8 +3,9 @@
 use super::{Line, drawn_seed, median};
 use crate::cli::GapsArguments;
 use crate::{binaries, signals};
-use minerva_lab::figure::{Bursts, GapsPlan, GapsResult, GapsWork, gaps};
+use minerva_lab::figure::{Bursts, GapsPlan, GapsReader, GapsResult, GapsWork, gaps};
 use minerva_lab::workload::{Latency, WorkerProgram};
+use std::time::Instant;
 
 /// What the reader keeps of its requests, in percent, and by how much its p99 may be longer.
 const KEPT_PERCENT_MIN: f64 = 95.0;
@@ -15,43 +16,66 @@ const USED_PERCENT_MIN: f64 = 80.0;
 pub(super) fn run(arguments: &GapsArguments) -> anyhow::Result<()> {
     let interrupted = signals::interrupt_flag()?;
     let program = WorkerProgram::own()?;
-    let seed = drawn_seed(arguments.seed);
-    for profile in &arguments.profile {
-        for elevator in &arguments.elevator {
-            let plan = GapsPlan {
-                work: arguments.work.iter().map(|word| work(word)).collect(),
-                profile: profile.clone(),
-                elevator: elevator.clone(),
-                bursts: arguments.bursts.max(1),
-                rounds: arguments.rounds.max(1),
-                seed,
-                daemon: binaries::minervad(&arguments.output)?,
-                tool: binaries::minerva_ctl(&arguments.output)?,
-            };
-            let disk = format!("{profile}, {elevator}");
-            // Of the kind that is measured now all pairs so far; of those before what was printed.
-            let mut last: Option<GapsResult> = None;
-            let print = |result: &GapsResult| -> anyhow::Result<()> {
-                kept(&disk, result).print(arguments.output.json)?;
-                used(&disk, result).print(arguments.output.json)
-            };
-            let measured = gaps(&plan, &program, &interrupted, |result| {
-                if let Some(before) = last.take_if(|last| last.words != result.words)
-                    && let Err(error) = print(&before)
-                {
-                    tell_unprinted(&error);
-                }
-                tell_pair(&disk, plan.rounds, result);
-                last = Some(result.clone());
-            });
-            // An interruption too leaves what was measured before it.
-            if let Some(result) = &last {
-                print(result)?;
+    let plans = plans(arguments)?;
+    let begun = Instant::now();
+    let mut left: f64 = plans.iter().map(GapsPlan::seconds).sum();
+    eprintln!("minerva-lab: about {} min, and what the disks need to be filled", minutes(left));
+    for plan in &plans {
+        let disk = format!("{}, {}", plan.profile, plan.elevator);
+        let pairs = plan.work.len() * plan.readers.len() * plan.rounds as usize;
+        // Of the kind that is measured now all pairs so far; of those before what was printed.
+        let mut last: Option<GapsResult> = None;
+        let print = |result: &GapsResult| -> anyhow::Result<()> {
+            kept(&disk, result).print(arguments.output.json)?;
+            if result.has_pauses { used(&disk, result).print(arguments.output.json) } else { Ok(()) }
+        };
+        let measured = gaps(plan, &program, &interrupted, |result| {
+            if let Some(before) = last.take_if(|last| last.words != result.words)
+                && let Err(error) = print(&before)
+            {
+                tell_unprinted(&error);
             }
-            measured?;
+            left = (left - plan.seconds() / pairs as f64).max(0.0);
+            tell_pair(&disk, plan.rounds, result);
+            let since = minutes(begun.elapsed().as_secs_f64());
+            eprintln!("minerva-lab: {since} min passed, about {} min to go", minutes(left));
+            last = Some(result.clone());
+        });
+        // An interruption too leaves what was measured before it.
+        if let Some(result) = &last {
+            print(result)?;
         }
+        measured?;
     }
     Ok(())
+}
+
+/// One for each disk and elevator.
+fn plans(arguments: &GapsArguments) -> anyhow::Result<Vec<GapsPlan>> {
+    let plan = GapsPlan {
+        work: arguments.work.iter().map(|word| work(word)).collect(),
+        readers: arguments.reader.iter().map(|word| reader(word)).collect(),
+        profile: String::new(),
+        elevator: String::new(),
+        bursts: arguments.bursts.max(1),
+        rounds: arguments.rounds.max(1),
+        seed: drawn_seed(arguments.seed),
+        daemon: binaries::minervad(&arguments.output)?,
+        tool: binaries::minerva_ctl(&arguments.output)?,
+    };
+    let of = |disk: &String| {
+        let on = |name: &String| GapsPlan { profile: disk.clone(), elevator: name.clone(), ..plan.clone() };
+        arguments.elevator.iter().map(on).collect::<Vec<_>>()
+    };
+    Ok(arguments.profile.iter().flat_map(of).collect())
+}
+
+fn minutes(seconds: f64) -> String {
+    format!("{:.0}", (seconds / 60.0).ceil())
+}
+
+fn reader(word: &str) -> GapsReader {
+    if word == "steady" { GapsReader::Steady } else { GapsReader::Pauses }
 }
 
 /// The command line takes no other words.
@@ -71,11 +95,12 @@ fn tell_unprinted(error: &anyhow::Error) {
 fn tell_pair(disk: &str, rounds: u32, result: &GapsResult) {
     let Some([with, without]) = result.pairs.last() else { return };
     eprintln!(
-        "minerva-lab: {disk}, {}: pair {} of {rounds}: {:.1} % of the reader's requests, {:.0} % of the pauses used",
+        "minerva-lab: {disk}, {}: pair {} of {rounds}: {:.1} % of the reader's requests, {:.0} % of {} used",
         result.words,
         result.pairs.len(),
         percent(with.requests_per_s, without.requests_per_s),
-        100.0 * with.used
+        100.0 * with.used,
+        if result.has_pauses { "the pauses" } else { "the window" },
     );
 }
 
@@ -122,7 +147,13 @@ fn used(disk: &str, result: &GapsResult) -> Line {
         unit: "% of the pauses used",
         goal: format!("at least {USED_PERCENT_MIN}"),
         met: part >= USED_PERCENT_MIN,
-        detail: format!("{disk}, {} ({} pairs, {})", result.words, parts.len(), spread(&parts)),
+        detail: format!(
+            "{disk}, {} ({} pairs, {}; in {} of them the work was over before the window)",
+            result.words,
+            parts.len(),
+            spread(&parts),
+            result.pairs.iter().filter(|[with, _]| with.is_over).count(),
+        ),
     }
 }
 
