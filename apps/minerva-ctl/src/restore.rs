@@ -5,7 +5,8 @@ use crate::output::{self, CommandStatus};
 use crate::place::{self, OperatorFile};
 use anyhow::Context;
 use minerva_config::Config;
-use minerva_linux_actuate::{InstanceLock, RestoreReport, RestoreWhen, restore, sweep_probes};
+use minerva_linux_actuate::{InstanceLock, RestoreReport, RestoreWhen, WriterSettings, restore, sweep_probes};
+use minerva_linux_background::{ArrayLeft, put_arrays_back};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -14,6 +15,8 @@ use std::path::PathBuf;
 struct Restored<'a> {
     #[serde(flatten)]
     report: &'a RestoreReport,
+    /// md arrays that background work had slowed.
+    arrays: &'a [ArrayLeft],
     /// What killed probes had left.
     probes_removed: &'a [PathBuf],
     /// Why the default places were taken.
@@ -34,23 +37,43 @@ pub(crate) fn run(file: &OperatorFile, if_daemon_gone: bool, json: bool) -> anyh
     let settings = place::writer_settings(&config, &place::roots(&config)?);
     let when = if if_daemon_gone { RestoreWhen::IfDaemonGone } else { RestoreWhen::Always };
     let report = restore(&settings, when).context("failed to restore; be root")?;
+    let arrays = restore_arrays(&settings, when);
     let probes_removed = sweep_probes(&settings);
     if json {
         let config_error = config_error.as_deref();
-        output::json(&Restored { report: &report, probes_removed: &probes_removed, config_error })?;
+        output::json(&Restored { report: &report, arrays: &arrays, probes_removed: &probes_removed, config_error })?;
     } else {
         probes_removed.iter().for_each(|path| eprintln!("removed {} of a killed probe", path.display()));
-        if report.is_empty() {
+        arrays.iter().for_each(|array| eprintln!("{}", sentence(array)));
+        if report.is_empty() && arrays.is_empty() {
             say_nothing_held(&settings.runtime_dir, config_error.is_some());
-        } else {
+        } else if !report.is_empty() {
             output::text(&format!("{report}\n"))?;
         }
     }
     // That a daemon runs is what `--if-daemon-gone` was asked about, not a finding.
     let left_alone = if_daemon_gone && report.not_due.is_some();
-    let searched_in_vain = report.is_empty() && config_error.is_some();
-    let found = !report.is_complete() || report.beside_daemon.is_some() || searched_in_vain;
+    let searched_in_vain = report.is_empty() && arrays.is_empty() && config_error.is_some();
+    let is_array_left = arrays.iter().any(|array| array.error.is_some());
+    let found = is_array_left || !report.is_complete() || report.beside_daemon.is_some() || searched_in_vain;
     Ok(CommandStatus::found_if(!left_alone && found))
+}
+
+/// The speeds of md arrays that background work slowed, if nobody is there who does it still or it is to be done all the same.
+fn restore_arrays(settings: &WriterSettings, when: RestoreWhen) -> Vec<ArrayLeft> {
+    let runs = || InstanceLock::holder(&settings.runtime_dir).is_ok_and(|pid| pid.is_some());
+    if when == RestoreWhen::IfDaemonGone && runs() {
+        return Vec::new();
+    }
+    put_arrays_back(&settings.runtime_dir, &settings.sys_root)
+}
+
+fn sentence(array: &ArrayLeft) -> String {
+    let path = array.path.display();
+    match &array.error {
+        None => format!("put the speeds of {path} back, which background work had slowed"),
+        Some(error) => format!("failed to put the speeds of {path} back: {error}"),
+    }
 }
 
 fn say_nothing_held(runtime_dir: &std::path::Path, is_guess: bool) {

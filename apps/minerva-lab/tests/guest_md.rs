@@ -39,6 +39,7 @@ mode = "shadow"
 [daemon]
 include = ["t/*"]
 devices_only = ["md0"]
+guard = false
 END
 start() {
     minervad --config /etc/minerva-test.toml 2>> /tmp/log &
@@ -69,6 +70,13 @@ until_max "1 (local)"
 kill $daemon
 wait $daemon
 echo "without a daemon: $(cat sync_speed_max), $(cat sync_speed_min)"
+start
+until_max "1 (local)"
+kill -9 $daemon
+wait $daemon
+echo "after a kill: $(cat sync_speed_max), $(cat sync_speed_min)"
+echo "restored: $(minerva-ctl --config /etc/minerva-test.toml restore 2>&1 | grep speeds)"
+echo "put back: $(cat sync_action) $(cat sync_speed_max), $(cat sync_speed_min)"
 kill $reader
 start
 until_done() {
@@ -115,6 +123,9 @@ fn a_resync_and_a_check_of_a_real_array_run_in_gaps_and_its_speeds_are_put_back(
     assert_eq!(line("beside others:"), "1 (local), 1 (local)", "{context}");
     assert_eq!(line("in a gap:"), "2000 (system), 1000 (system)", "{context}");
     assert_eq!(line("without a daemon:"), "2000 (system), 1000 (system)", "{context}");
+    assert_eq!(line("after a kill:"), "1 (local), 1 (local)", "{context}");
+    assert!(line("restored:").starts_with("put the speeds of /dev/md0 back"), "{context}");
+    assert_eq!(line("put back:"), "resync 2000 (system), 1000 (system)", "{context}");
     assert_eq!(line("at the end:"), "idle 2000 (system), 1000 (system)", "{context}");
     assert!(line("nothing:").contains("there is nothing to resync: the array is idle"), "{context}");
     assert!(line("sync   state").starts_with("done"), "{context}");

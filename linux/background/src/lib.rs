@@ -15,6 +15,7 @@
 //! | `scrub`, `balance`, `defragment`, `snapshot` | btrfs: reading all, moving chunks together, writing files anew, deleting a snapshot |
 //! | `btrfs`, `files`, `extents` | what they ask of it: trees and subvolumes, the files of a tree, where bytes lie |
 //! | `trim`, `md` | discards, md arrays |
+//! | `left_behind` | arrays that a killed daemon left slowed |
 //! | `pace` | work for a part of the time only |
 
 mod availability;
@@ -32,6 +33,7 @@ mod extents;
 mod files;
 mod freezer;
 mod groups;
+mod left_behind;
 mod md;
 mod pace;
 mod run;
@@ -46,6 +48,7 @@ mod worker;
 pub use delete::{DeleteError, Deletion, Left, Removed};
 pub use error::WorkError;
 pub use executor::{Executor, QueueStatus, Settings, stop_all};
+pub use left_behind::{ArrayLeft, put_arrays_back};
 pub use pace::Pace;
 pub use run::WorkerProgram;
 pub use spec::{FileIdentity, Kind, Spec, USED_PERCENT_MAX_DEFAULT};
