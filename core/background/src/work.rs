@@ -14,6 +14,8 @@ const UNKNOWN_GROWTH: f64 = 1.25;
 const UNKNOWN_SECONDS: f64 = 60.0;
 /// A queue that gave no report for so long is not counted on to do anything.
 const SILENT: Nanos = Nanos::from_secs(30);
+/// One that ran for so long without getting on hangs; less may be one long call into the kernel.
+const HUNG: Nanos = Nanos::from_secs(600);
 
 /// A queue under way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -30,6 +32,9 @@ pub(crate) struct Work {
     pub(crate) total_items: Option<f64>,
     pub(crate) tied_bytes: f64,
     pub(crate) reported_at: Option<Nanos>,
+    /// For how long it ran since it last got on.
+    #[serde(default)]
+    pub(crate) in_vain: Nanos,
 }
 
 impl Work {
@@ -45,6 +50,7 @@ impl Work {
             total_items: queue.total_items.map(crate::quantity),
             tied_bytes: 0.0,
             reported_at: None,
+            in_vain: Nanos::ZERO,
             queue,
         }
     }
@@ -54,6 +60,7 @@ impl Work {
     pub(crate) fn reported(&mut self, now: Nanos, report: &BackgroundReport) -> f64 {
         let done = crate::quantity(report.done_items);
         self.learnt.ran(report.ran.as_secs_f64(), done - self.done_items);
+        self.in_vain = if done > self.done_items { Nanos::ZERO } else { self.in_vain + report.ran };
         self.done_items = done;
         self.total_items = report.total_items.map(crate::quantity);
         let freed = (self.tied_bytes - crate::quantity(report.tied_bytes)).max(0.0);
@@ -77,6 +84,11 @@ impl Work {
     /// It says nothing any more: hung, or gone.
     pub(crate) fn is_silent(&self, now: Nanos) -> bool {
         self.reported_at.is_some_and(|at| now.since(at) > SILENT)
+    }
+
+    /// It runs and gets nowhere: others go first, and nothing is taken from others for it.
+    pub(crate) fn is_hung(&self) -> bool {
+        self.in_vain >= HUNG
     }
 
     pub(crate) fn left_items(&self) -> f64 {

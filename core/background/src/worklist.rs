@@ -73,6 +73,8 @@ pub struct WorkView<'a> {
     pub due: Nanos,
     /// It gave no report for a while.
     pub is_silent: bool,
+    /// It ran for ten minutes and more without getting on.
+    pub is_hung: bool,
 }
 
 /// A disk's plan in force.
@@ -233,6 +235,7 @@ impl Worklist {
             tied_bytes: work.tied_bytes,
             due: work.due(),
             is_silent: work.is_silent(now),
+            is_hung: work.is_hung(),
         })
     }
 

@@ -235,3 +235,37 @@ fn a_queue_that_lies_or_hangs_holds_up_nobody() {
     slice(&mut worklist, Nanos::from_secs(40), QUIET);
     assert_eq!(paces(&worklist), [BackgroundPace::Hold, BackgroundPace::Gaps], "the first has said nothing for 34 s");
 }
+
+#[test]
+fn one_that_runs_and_gets_nowhere_goes_last_and_takes_nothing_from_others_until_it_gets_on() {
+    let mut worklist = Worklist::default();
+    // More than gaps give in time, so that it gets a part of the disk against others.
+    worklist.set(BackgroundQueue { due: Some(hours(4)), priority: 9, total_items: Some(10_000.0), ..queue(1) });
+    worklist.set(queue(2));
+    let busy = Foreground { busy: 1.0, ..BUSY };
+    let mut second = 0;
+    // It runs for a tenth of them.
+    let mut minutes = |worklist: &mut Worklist, count: u64, items: f64| {
+        for _ in 0..count * 60 {
+            second += 1;
+            let now = Nanos::from_secs(second);
+            let ran = Nanos::from_millis(100);
+            let total_items = Some(10_000.0);
+            worklist.reported(now, &BackgroundReport { ran, total_items, ..report(1, items, 0) });
+            worklist.reported(now, &BackgroundReport { state: BackgroundState::Waiting, ..report(2, 0.0, 0) });
+            slice(worklist, now, busy);
+        }
+        let hung: Vec<bool> = worklist.views(Nanos::from_secs(second)).map(|view| view.is_hung).collect();
+        (hung, paces(worklist))
+    };
+    let (hung, before) = minutes(&mut worklist, 90, 5.0);
+    assert_eq!(hung, [false, false]);
+    assert!(matches!(before[0], BackgroundPace::Share(1..)) && before[1] == BackgroundPace::Hold, "{before:?}");
+    let (hung, after) = minutes(&mut worklist, 20, 5.0);
+    assert_eq!((hung, after[0]), (vec![true, false], BackgroundPace::Hold), "the other goes first");
+    worklist.remove(BackgroundId(2));
+    let (_, alone) = minutes(&mut worklist, 1, 5.0);
+    assert_eq!(alone, [BackgroundPace::Gaps], "it may go on where that costs nobody anything");
+    let (hung, _) = minutes(&mut worklist, 1, 6.0);
+    assert_eq!(hung, [false], "it got on");
+}

@@ -10,6 +10,9 @@ use minerva_model::{BackgroundHold, BackgroundId, BackgroundPace, BackgroundStat
 use std::collections::BTreeSet;
 
 const BLOCK_BYTES: f64 = 4096.0;
+/// Of work that runs and gets nowhere.
+const HUNG: &str = "it ran for ten minutes without getting on: other work of this disk goes first";
+
 /// Of a plan's limit above this the size of the file system is not known.
 const LIMIT_BYTES_KNOWN: f64 = 1e14;
 
@@ -139,6 +142,7 @@ fn shown_owed(
         state: owed.state.as_str().to_owned(),
         reason: match view {
             Some(view) if view.is_silent => "its program has said nothing for a while".to_owned(),
+            Some(view) if view.is_hung => HUNG.to_owned(),
             Some(view) => view.order.reason.clone(),
             None => String::new(),
         },
@@ -208,6 +212,7 @@ fn reason(queue: &Queue, view: Option<&WorkView<'_>>) -> String {
             "its path is on no disk that is watched now".to_owned()
         }
         Some(view) if view.is_silent => "its worker has said nothing for a while".to_owned(),
+        Some(view) if view.is_hung => HUNG.to_owned(),
         Some(view) => view.order.reason.clone(),
         None => String::new(),
     }

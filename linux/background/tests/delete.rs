@@ -105,6 +105,36 @@ fn what_cannot_be_meant_is_refused_before_anything_is_touched() {
     assert!(!tree.join("a/two").exists() && tree.join("a/b/one").exists());
 }
 
+/// Unmounted at the end of a test.
+struct Mounted(PathBuf);
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = rustix::mount::unmount(&self.0, rustix::mount::UnmountFlags::DETACH);
+    }
+}
+
+#[test]
+fn a_directory_on_which_something_is_mounted_at_any_step_is_never_entered() {
+    for steps in 0..14 {
+        let (_folder, tree, spared) = folder();
+        let mut deletion = Deletion::begin(&tree, true).expect("it begins");
+        (0..steps).for_each(|_| {
+            deletion.step();
+        });
+        let directory = ["a/b", "a", "c"].map(|name| tree.join(name)).into_iter().find(|directory| directory.is_dir());
+        let Some(directory) = directory else { continue };
+        if let Err(error) = rustix::mount::mount_bind(&spared, &directory) {
+            println!("skipped: binding a mount needs root: {error}");
+            return;
+        }
+        let _unmounted_at_the_end = Mounted(directory.clone());
+        finish(&mut deletion);
+        assert!(spared.join("kept").exists(), "after {steps} steps");
+        assert!(!deletion.left().is_empty() && directory.exists(), "after {steps}: it cannot be removed");
+    }
+}
+
 #[test]
 fn a_mount_inside_is_left_with_a_reason_and_one_that_is_given_is_refused() {
     let (_folder, tree, spared) = folder();
@@ -112,12 +142,6 @@ fn a_mount_inside_is_left_with_a_reason_and_one_that_is_given_is_refused() {
     if let Err(error) = rustix::mount::mount_bind(&spared, &mounted) {
         println!("skipped: binding a mount needs root: {error}");
         return;
-    }
-    struct Mounted(PathBuf);
-    impl Drop for Mounted {
-        fn drop(&mut self) {
-            let _ = rustix::mount::unmount(&self.0, rustix::mount::UnmountFlags::DETACH);
-        }
     }
     let _unmounted_at_the_end = Mounted(mounted.clone());
     assert!(matches!(Deletion::begin(&mounted, true), Err(DeleteError::MountPoint(_))));

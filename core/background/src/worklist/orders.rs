@@ -52,7 +52,7 @@ impl Worklist {
             let density = (work.tied_bytes / work.left_seconds() / lost(work)) as u64;
             let cost = (lost(work) * COST_STEPS) as u64;
             let priority = (u8::MAX - work.queue.priority, is_told);
-            (work.is_silent(now), urgent, priority, u64::MAX - density, cost, work.queue.id)
+            (work.is_silent(now) || work.is_hung(), urgent, priority, u64::MAX - density, cost, work.queue.id)
         };
         ready.min_by_key(|work| key(work)).map(|work| work.queue.id)
     }
@@ -62,6 +62,9 @@ impl Worklist {
         let Some(InForce { plan, served, .. }) = self.plans.get(&device).filter(|_| self.is_short(now, device)) else {
             return 0;
         };
+        if front.and_then(|id| self.works.get(&id)).is_some_and(Work::is_hung) {
+            return 0;
+        }
         let now_seconds = now.as_secs_f64();
         // Who is ahead of the plan need not take from others for it.
         let behind = plan.done_by(now_seconds + 1.0) - served;
