@@ -3,6 +3,8 @@
 use crate::load::{Load, PATIENCE};
 use crate::server_folder::{ServerFolder, Serving, program};
 use minerva_vhost_client::{Request, kind};
+use rustix::process::{Pid, Signal, kill_process};
+use std::os::unix::net::UnixDatagram;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -109,4 +111,54 @@ fn a_hand_over_that_comes_to_nothing_leaves_the_guests_where_they_were() {
     assert!(is_content && said.contains("nothing was handed over, and this server goes on"), "{said}");
     let nobody = ended(take_over(&place)).1;
     assert!(nobody.contains("start `minerva-blk` without `--take-over`"), "{nobody}");
+}
+
+/// A server that is nobody's child of this test, ended with it.
+struct Orphan(Pid);
+
+impl Orphan {
+    /// Whose child it is.
+    fn parent(&self) -> u32 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.0.as_raw_nonzero())).unwrap();
+        status.lines().find_map(|line| line.strip_prefix("PPid:")?.trim().parse().ok()).expect("its parent")
+    }
+}
+
+impl Drop for Orphan {
+    fn drop(&mut self) {
+        let _ = kill_process(self.0, Signal::KILL);
+    }
+}
+
+/// systemd would take a main process for an alien that is another process's child when it hears of it, and kill it at a stop.
+#[test]
+fn a_server_in_the_background_is_the_service_managers_child_when_that_hears_of_it() {
+    let place = ServerFolder::new();
+    place.write("direct = false", "");
+    let manager = place.folder.path().join("notify");
+    let hears = UnixDatagram::bind(&manager).unwrap();
+    hears.set_read_timeout(Some(PATIENCE)).unwrap();
+    let hear = |wanted: &str| loop {
+        let mut bytes = [0; 4096];
+        let length = hears.recv(&mut bytes).expect("a word in time");
+        let text = String::from_utf8_lossy(&bytes[..length]).into_owned();
+        if let Some(rest) = text.lines().find_map(|line| line.strip_prefix(wanted)) {
+            return rest.to_owned();
+        }
+    };
+    let start = |arguments: &[&str]| {
+        let mut command = Command::new(program());
+        command.arg("--config").arg(place.config()).args(arguments).env("NOTIFY_SOCKET", &manager);
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        command
+    };
+    let first = Serving(start(&[]).stderr(Stdio::piped()).spawn().unwrap());
+    hear("READY=1");
+    let mut command = Serving(start(&["--take-over", "--detach"]).spawn().unwrap());
+    let next = Orphan(Pid::from_raw(hear("MAINPID=").parse().expect("a process")).expect("not 0"));
+    let (parent, starter) = (next.parent(), command.0.id());
+    assert_ne!(parent, starter, "the command's own child");
+    assert!(std::fs::read_to_string(format!("/proc/{parent}/cmdline")).is_ok_and(|line| !line.contains("--detach")));
+    assert!(ended(first).0, "the server before");
+    assert!(command.0.wait().unwrap().success());
 }
