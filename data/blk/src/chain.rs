@@ -1,11 +1,12 @@
 //! A descriptor chain of a guest: walked once, each descriptor judged and copied, and its buffers found in this process's
 //! memory. The guest may write to its rings at any time, so nothing is read twice.
 
-use crate::memory::Memory;
+use crate::mapped::Memory;
 use crate::request::{HEADER_BYTES, Lengths, RANGE_BYTES};
+use crate::split::{Descriptor, SplitRing};
 use libc::iovec;
-use virtio_queue::desc::split::Descriptor;
-use vm_memory::{Address, Bytes, GuestAddress, GuestMemory, Permissions};
+use std::ptr::NonNull;
+use vm_memory::{Address, GuestAddress};
 
 /// Descriptors of one chain. Drivers keep to [`crate::request::SEGMENTS_MAX`] buffers and two more; more than a system call takes can never be
 /// served.
@@ -57,24 +58,16 @@ pub(crate) enum Direction {
 }
 
 impl Chain {
-    /// Reads the chain that begins at `head` of a table with `size` descriptors.
-    pub(crate) fn read(
-        &mut self,
-        memory: &Memory,
-        table: GuestAddress,
-        size: u16,
-        head: u16,
-    ) -> Result<Frame, Malformed> {
+    /// Reads the chain that begins at `head` of a ring's table.
+    pub(crate) fn read(&mut self, ring: &SplitRing, head: u16) -> Result<Frame, Malformed> {
         self.readable.clear();
         self.writable.clear();
         self.header_length = 0;
-        self.walk(memory, table, size, head).ok_or(Malformed::NoStatus)?;
+        self.walk(ring, head).ok_or(Malformed::NoStatus)?;
         let last = self.writable.last_mut().ok_or(Malformed::NoStatus)?;
         last.length -= 1;
         let status = last.address.checked_add(u64::from(last.length)).ok_or(Malformed::NoStatus)?;
-        if !memory.check_range(status, 1, Permissions::Write) {
-            return Err(Malformed::NoStatus);
-        }
+        ring.memory().place(status, 1).ok_or(Malformed::NoStatus)?;
         if self.header_length < HEADER_BYTES {
             return Err(Malformed::Status(status));
         }
@@ -89,7 +82,7 @@ impl Chain {
         let mut filled = 0;
         for buffer in &self.readable {
             let end = filled + buffer.length as usize;
-            memory.read_slice(bytes.get_mut(filled..end)?, buffer.address).ok()?;
+            memory.read(buffer.address, bytes.get_mut(filled..end)?)?;
             filled = end;
         }
         (filled == RANGE_BYTES).then_some(bytes)
@@ -99,7 +92,7 @@ impl Chain {
     pub(crate) fn fill(&self, memory: &Memory, mut bytes: &[u8]) -> bool {
         for buffer in &self.writable {
             let (now, later) = bytes.split_at(bytes.len().min(buffer.length as usize));
-            if memory.write_slice(now, buffer.address).is_err() {
+            if memory.write(buffer.address, now).is_none() {
                 return false;
             }
             bytes = later;
@@ -111,37 +104,41 @@ impl Chain {
     /// The pieces are valid as long as `memory` is.
     pub(crate) fn locate(&self, memory: &Memory, direction: Direction, pieces: &mut Vec<iovec>) -> Option<()> {
         pieces.clear();
-        let (buffers, access) = match direction {
-            Direction::Readable => (&self.readable, Permissions::Read),
-            Direction::Writable => (&self.writable, Permissions::Write),
+        let buffers = match direction {
+            Direction::Readable => &self.readable,
+            Direction::Writable => &self.writable,
         };
-        for buffer in buffers.iter().filter(|buffer| buffer.length > 0) {
-            for slice in memory.get_slices(buffer.address, buffer.length as usize, access).ok()? {
-                let slice = slice.ok()?;
-                pieces.push(iovec { iov_base: slice.ptr_guard_mut().as_ptr().cast(), iov_len: slice.len() });
-            }
+        for buffer in buffers {
+            let piece = |iov_len, place: NonNull<u8>| iovec { iov_base: place.as_ptr().cast(), iov_len };
+            memory.pieces(buffer.address, u64::from(buffer.length), |place, length| {
+                pieces.push(piece(length, place));
+            })?;
         }
         (pieces.len() <= DESCRIPTORS_MAX as usize).then_some(())
     }
 
     /// None where the chain does not end as it should.
-    fn walk(&mut self, memory: &Memory, table: GuestAddress, size: u16, head: u16) -> Option<()> {
-        let (mut table, mut size) = (table, u32::from(size));
-        let (mut next, mut left, mut is_indirect) = (u32::from(head), size.min(DESCRIPTORS_MAX), false);
+    fn walk(&mut self, ring: &SplitRing, head: u16) -> Option<()> {
+        let memory = ring.memory();
+        let mut table = None;
+        let mut size = u32::from(ring.size());
+        let (mut next, mut left) = (u32::from(head), size.min(DESCRIPTORS_MAX));
         loop {
             // A chain of more descriptors than there are goes in a circle.
             if next >= size || left == 0 {
                 return None;
             }
             left -= 1;
-            let descriptor: Descriptor =
-                memory.read_obj(table.checked_add(u64::from(next * DESCRIPTOR_BYTES))?).ok()?;
-            if descriptor.refers_to_indirect_table() {
-                let is_whole = descriptor.len() > 0 && descriptor.len().is_multiple_of(DESCRIPTOR_BYTES);
-                if is_indirect || !is_whole || descriptor.has_next() {
+            let descriptor = match table {
+                None => ring.descriptor(next as u16)?,
+                Some(table) => in_table(memory, table, next)?,
+            };
+            if descriptor.refers_to_table() {
+                let is_whole = descriptor.length > 0 && descriptor.length.is_multiple_of(DESCRIPTOR_BYTES);
+                if table.is_some() || !is_whole || descriptor.has_next() {
                     return None;
                 }
-                (table, size, is_indirect) = (descriptor.addr(), descriptor.len() / DESCRIPTOR_BYTES, true);
+                (table, size) = (Some(descriptor.address), descriptor.length / DESCRIPTOR_BYTES);
                 (next, left) = (0, size.min(DESCRIPTORS_MAX));
                 continue;
             }
@@ -149,12 +146,12 @@ impl Chain {
             if !descriptor.has_next() {
                 return Some(());
             }
-            next = u32::from(descriptor.next());
+            next = u32::from(descriptor.next);
         }
     }
 
     fn take(&mut self, memory: &Memory, descriptor: &Descriptor) -> Option<()> {
-        let mut buffer = Buffer { address: descriptor.addr(), length: descriptor.len() };
+        let mut buffer = Buffer { address: descriptor.address, length: descriptor.length };
         if buffer.length == 0 {
             return None;
         }
@@ -167,9 +164,13 @@ impl Chain {
             return None;
         }
         let of_header = (HEADER_BYTES - self.header_length).min(buffer.length as usize);
-        if of_header > 0 {
+        if of_header == HEADER_BYTES {
+            self.header = memory.block(buffer.address)?;
+        } else {
             let into = &mut self.header[self.header_length..self.header_length + of_header];
-            memory.read_slice(into, buffer.address).ok()?;
+            memory.read(buffer.address, into)?;
+        }
+        if of_header > 0 {
             self.header_length += of_header;
             buffer.address = buffer.address.checked_add(of_header as u64)?;
             buffer.length -= of_header as u32;
@@ -179,4 +180,9 @@ impl Chain {
         }
         Some(())
     }
+}
+
+/// A descriptor of a table that a descriptor refers to, wherever it lies.
+fn in_table(memory: &Memory, table: GuestAddress, number: u32) -> Option<Descriptor> {
+    memory.block(table.checked_add(u64::from(number) * u64::from(DESCRIPTOR_BYTES))?).map(Descriptor::parse)
 }

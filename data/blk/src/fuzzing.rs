@@ -1,15 +1,18 @@
 //! What fuzzers call: a guest's memory holds whatever they say, and its ring and chains are read by the code that serves guests.
 
 use crate::chain::{Chain, Direction};
-use crate::memory::Memory;
+use crate::mapped::Memory;
 use crate::request::{Geometry, Header, Operation};
 use crate::ring::{Ring, RingSetup};
+use crate::split::RingPlace;
 use rustix::event::{EventfdFlags, eventfd};
 use std::fs::File;
+use std::ptr::NonNull;
 use std::sync::Arc;
-use vm_memory::{Bytes, GuestAddress, GuestMemoryBackend};
+use vm_memory::{GuestAddress, GuestRegionMmap};
 
-const MEMORY_BYTES: usize = 64 << 10;
+const MEMORY_BYTES: u64 = 64 << 10;
+const FIRST_BYTES: u64 = 16 << 10;
 const RING_SIZE: u16 = 16;
 /// Where a ring of that size has its parts.
 const AVAILABLE: u64 = RING_SIZE as u64 * 16;
@@ -19,18 +22,23 @@ const DISK: Geometry = Geometry { sectors: 1 << 11, block_bytes: 512, is_read_on
 /// Serves all that a ring in this memory makes available. Judged: no panic, no more requests than descriptors, and no piece outside the
 /// memory.
 pub fn ring(bytes: &[u8]) {
-    let Ok(memory) = Memory::from_ranges(&[(GuestAddress(0), MEMORY_BYTES)]) else { return };
+    let region = |(start, length)| GuestRegionMmap::from_range(GuestAddress(start), length as usize, None).ok();
+    // Two regions that follow each other, as buffers may lie across them.
+    let regions = [(0, FIRST_BYTES), (FIRST_BYTES, MEMORY_BYTES - FIRST_BYTES)].into_iter().map(region).collect();
+    let Some(memory) = Option::and_then(regions, Memory::new) else { return };
     let memory = Arc::new(memory);
-    let length = bytes.len().min(MEMORY_BYTES);
-    if memory.write_slice(&bytes[..length], GuestAddress(0)).is_err() {
+    let length = bytes.len().min(MEMORY_BYTES as usize);
+    if memory.write(GuestAddress(0), &bytes[..length]).is_none() {
         return;
     }
     let Ok(kick) = eventfd(0, EventfdFlags::NONBLOCK) else { return };
     let setup = RingSetup {
-        size: RING_SIZE,
-        descriptors: GuestAddress(0),
-        available: GuestAddress(AVAILABLE),
-        used: GuestAddress(USED),
+        place: RingPlace {
+            size: RING_SIZE,
+            descriptors: GuestAddress(0),
+            available: GuestAddress(AVAILABLE),
+            used: GuestAddress(USED),
+        },
         next_available: 0,
         has_event_index: bytes.first().is_some_and(|byte| byte & 1 == 1),
         memory: Arc::clone(&memory),
@@ -67,11 +75,15 @@ fn judge(chain: &Chain, memory: &Memory, header: &[u8; 16], lengths: crate::requ
     if chain.locate(memory, direction, &mut pieces).is_none() {
         return;
     }
-    let Ok(start) = memory.get_host_address(GuestAddress(0)) else { return };
-    let (start, end) = (start as usize, start as usize + MEMORY_BYTES);
+    let mut mapped = Vec::new();
+    let note = |place: NonNull<u8>, length| mapped.push((place.as_ptr() as usize, length));
+    if memory.pieces(GuestAddress(0), MEMORY_BYTES, note).is_none() {
+        return;
+    }
     for piece in pieces {
         let first = piece.iov_base as usize;
-        assert!(start <= first && first + piece.iov_len <= end, "outside the guest's memory");
+        let is_in = |(start, length): &(usize, usize)| *start <= first && first + piece.iov_len <= start + length;
+        assert!(mapped.iter().any(is_in), "outside the guest's memory");
     }
 }
 

@@ -4,13 +4,14 @@
 //! Layout of one queue, little endian: `features: u64, version: u16, desc_num: u16, last_batch_head: u16, used_idx: u16`, then for each
 //! descriptor `inflight: u8, padding: [u8; 5], next: u16, counter: u64`. Queues follow each other at multiples of 64.
 //!
-//! One answer is one batch: it is entered as the last batch, then published in the used ring, then taken out, so that whatever
-//! the moment of the crash the next process knows whether it was published.
+//! Answers that a guest sees at once are one batch: each is entered as the head of the last batch before those entered before it, then all are
+//! published in the used ring, then taken out, so that whatever the moment of the crash the next process knows which were published.
 
 use crate::memory::holds;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::sync::Arc;
+use std::sync::atomic::{Ordering, compiler_fence};
 use vm_memory::mmap::MmapRegion;
 use vm_memory::{Bytes, FileOffset, VolatileMemory};
 
@@ -106,7 +107,7 @@ impl InflightQueue {
         let _ = self.put_at(head, 0, 1u8);
     }
 
-    /// A request is about to be published as answered.
+    /// A request is about to be published as answered, with those since [`InflightQueue::published`].
     pub(crate) fn will_publish(&mut self, head: u16) {
         if let Some(last) = self.get::<u16>(AT_LAST_BATCH) {
             let _ = self.put_at(head, AT_NEXT, last);
@@ -114,9 +115,14 @@ impl InflightQueue {
         let _ = self.put(AT_LAST_BATCH, head);
     }
 
-    /// It was: the used ring is at `used`.
-    pub(crate) fn published(&mut self, head: u16, used: u16) {
-        let _ = self.put_at(head, 0, 0u8);
+    /// They were: the used ring is at `used`.
+    pub(crate) fn published(&mut self, heads: impl Iterator<Item = u16>, used: u16) {
+        // A crash leaves memory as the program's order has it, which the compiler is to keep.
+        compiler_fence(Ordering::SeqCst);
+        for head in heads {
+            let _ = self.put_at(head, 0, 0u8);
+        }
+        compiler_fence(Ordering::SeqCst);
         let _ = self.put(AT_USED, used);
     }
 
@@ -195,7 +201,7 @@ mod tests {
             one.begin(head);
         }
         one.will_publish(3);
-        one.published(3, 1);
+        one.published([3].into_iter(), 1);
         assert_eq!(queue(&file, 1).recover(1), [5, 7, 0]);
         assert_eq!(queue(&file, 0).recover(0), [0u16; 0], "the other queue knows nothing of it");
     }
@@ -210,6 +216,27 @@ mod tests {
         assert_eq!(queue(&file, 0).recover(0), [1, 2], "before it: done again");
         one.will_publish(2);
         assert_eq!(queue(&file, 0).recover(1), [1], "after it: answered");
+    }
+
+    #[test]
+    fn a_crash_amid_a_batch_neither_loses_nor_repeats_an_answer() {
+        // The guest has seen none or all of a batch; what is taken out of it a crash may have left half done.
+        for (used, expected) in [(0, &[6, 2, 4, 1][..]), (3, &[4])] {
+            let file = file(1, 8);
+            let region = || InflightRegion::map(file.try_clone().unwrap(), 0, 1, 8).expect("mapped").queue(0).unwrap();
+            let mut one = region();
+            [6, 2, 4, 1].into_iter().for_each(|head| one.begin(head));
+            [2, 1, 6].into_iter().for_each(|head| one.will_publish(head));
+            assert_eq!(region().recover(used), expected, "{used} published");
+        }
+        let file = file(1, 8);
+        let region = || InflightRegion::map(file.try_clone().unwrap(), 0, 1, 8).expect("mapped").queue(0).unwrap();
+        let mut one = region();
+        [6, 2, 4, 1].into_iter().for_each(|head| one.begin(head));
+        [2, 1].into_iter().for_each(|head| one.will_publish(head));
+        one.published([2, 1].into_iter(), 2);
+        one.will_publish(4);
+        assert_eq!(region().recover(3), [6], "a batch after another");
     }
 
     #[test]

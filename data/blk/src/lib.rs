@@ -8,7 +8,8 @@
 //! | `device` | what is a guest offered? |
 //! | `frame` | how do descriptors get to another process? |
 //! | `worker` | one thread for each physical disk: from rings to the scheduler, to the disk, and back |
-//! | `ring`, `chain` | what did a guest make available? Judged, and copied once |
+//! | `memory`, `mapped` | what does a front end share, and where does it lie here? |
+//! | `ring`, `split`, `chain` | what did a guest make available? Judged, and copied once |
 //! | `request`, `tag` | what does a request ask for, and how urgent is it? Pure |
 //! | `measure` | how are disks doing, and is what was promised kept? Pure |
 //! | `inflight` | what was under way when a process was killed? |
@@ -26,12 +27,14 @@ pub mod frame;
 pub mod fuzzing;
 mod image;
 mod inflight;
+mod mapped;
 mod measure;
 mod memory;
 pub mod request;
 mod ring;
 mod server;
 mod session;
+mod split;
 pub mod tag;
 mod transfer;
 mod worker;

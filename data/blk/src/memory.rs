@@ -1,15 +1,13 @@
-//! The guest's memory, as its front end shares it.
+//! The guest's memory, as its front end shares it: judged, and mapped.
 
 use crate::error::HangUp;
+use crate::mapped::Memory;
 use rustix::fs::{SealFlags, fcntl_get_seals};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::sync::Arc;
 use vhost::vhost_user::message::VhostUserMemoryRegion;
-use vm_memory::{FileOffset, GuestAddress, GuestMemoryMmap, GuestMemoryRegion, GuestRegionMmap};
-
-/// Mapped into this process. Whoever has a request at the disk holds it, so that nothing is unmapped below the kernel's hands.
-pub(crate) type Memory = GuestMemoryMmap<()>;
+use vm_memory::{FileOffset, GuestAddress, GuestRegionMmap};
 
 /// The memory, and how the front end's own addresses, by which it names rings, translate.
 #[derive(Clone, Debug)]
@@ -54,8 +52,7 @@ impl MemoryTable {
             mapped.push(region.map_err(|_| HangUp::NotMapped)?);
             user_address.checked_add(length).ok_or(HangUp::NotMapped)?;
         }
-        mapped.sort_by_key(GuestRegionMmap::start_addr);
-        let memory = Arc::new(Memory::from_regions(mapped).map_err(|_| HangUp::NotMapped)?);
+        let memory = Arc::new(Memory::new(mapped).ok_or(HangUp::NotMapped)?);
         (regions.len() == files.len()).then_some(Self { memory, regions, files }).ok_or(HangUp::NotMapped)
     }
 

@@ -4,15 +4,14 @@
 
 use crate::chain::{Chain, Frame, Malformed};
 use crate::inflight::InflightQueue;
-use crate::memory::Memory;
+use crate::mapped::Memory;
+use crate::split::{RingPlace, SplitRing};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use virtio_queue::{Queue, QueueOwnedT, QueueT};
-use vm_memory::{Bytes, GuestAddress};
+use std::sync::atomic::{Ordering, fence};
 
 /// The greatest ring. QEMU's are 128 unless it is told otherwise.
 pub(crate) const RING_SIZE_MAX: u16 = 1024;
@@ -20,10 +19,7 @@ pub(crate) const RING_SIZE_MAX: u16 = 1024;
 /// How a ring was set up.
 #[derive(Debug)]
 pub(crate) struct RingSetup {
-    pub(crate) size: u16,
-    pub(crate) descriptors: GuestAddress,
-    pub(crate) available: GuestAddress,
-    pub(crate) used: GuestAddress,
+    pub(crate) place: RingPlace,
     /// From where in the available ring.
     pub(crate) next_available: u16,
     pub(crate) has_event_index: bool,
@@ -45,56 +41,62 @@ pub(crate) struct Taken {
 /// A ring in service.
 #[derive(Debug)]
 pub(crate) struct Ring {
-    queue: Queue,
-    memory: Arc<Memory>,
+    split: SplitRing,
     kick: File,
     call: Option<File>,
     inflight: Option<InflightQueue>,
+    has_event_index: bool,
+    /// The next chain to be taken, and up to where the guest was seen to have made them available.
+    next_available: u16,
+    seen_available: u16,
+    /// The next answer; those from `published` on the guest cannot see yet.
+    next_used: u16,
+    published: u16,
+    /// Up to there the guest was told, or did not want to be.
+    told: u16,
+    /// Heads of the answers that the guest cannot see yet, where an inflight region has to know.
+    unpublished: Vec<u16>,
     /// Heads that a crash left begun: they come before what is available.
     again: VecDeque<u16>,
-    /// Heads that were taken and not published: a guest that makes one available twice would have more requests under way than
+    /// Heads that were taken and not answered: a guest that makes one available twice would have more requests under way than
     /// its ring has descriptors.
     taken: Vec<bool>,
     under_way: u16,
+    /// Nothing more is taken from it.
     is_broken: bool,
-    has_published: bool,
+    /// The guest's memory has no such ring any more.
+    is_gone: bool,
 }
 
 impl Ring {
     /// Puts a ring into service; none where it does not lie in the guest's memory.
     pub(crate) fn start(setup: RingSetup) -> Option<Self> {
-        let mut queue = Queue::new(RING_SIZE_MAX).ok()?;
-        queue.try_set_size(setup.size).ok()?;
-        queue.try_set_desc_table_address(setup.descriptors).ok()?;
-        queue.try_set_avail_ring_address(setup.available).ok()?;
-        queue.try_set_used_ring_address(setup.used).ok()?;
-        queue.set_event_idx(setup.has_event_index);
-        queue.set_ready(true);
-        let memory = setup.memory;
-        if !queue.is_valid(&*memory) {
-            return None;
-        }
-        let used = queue.used_idx(&*memory, Ordering::Acquire).ok()?.0;
-        let mut inflight = setup.inflight;
+        let RingSetup { place, has_event_index, kick, call, mut inflight, .. } = setup;
+        let split = SplitRing::find(setup.memory, place).filter(|split| split.size() <= RING_SIZE_MAX)?;
+        let used = split.used_index();
         let again: VecDeque<u16> = inflight.as_mut().map_or(setup.begun, |queue| queue.recover(used)).into();
         // What was begun was taken one after the other, behind what was answered.
         let is_after_crash = !again.is_empty();
-        let next = if is_after_crash { used.wrapping_add(again.len() as u16) } else { setup.next_available };
-        queue.set_next_avail(next);
-        queue.set_next_used(used);
-        let taken = vec![false; usize::from(setup.size)];
-        let (kick, call) = (setup.kick, setup.call);
+        let next_available = if is_after_crash { used.wrapping_add(again.len() as u16) } else { setup.next_available };
+        let size = usize::from(place.size);
+        let unpublished = Vec::with_capacity(if inflight.is_some() { size } else { 0 });
         let mut ring = Self {
-            queue,
-            memory,
+            split,
             kick,
             call,
             inflight,
+            has_event_index,
+            next_available,
+            seen_available: next_available,
+            next_used: used,
+            published: used,
+            told: used,
+            unpublished,
             again,
-            taken,
+            taken: vec![false; size],
             under_way: 0,
             is_broken: false,
-            has_published: false,
+            is_gone: false,
         };
         // The guest may wait for answers that were published and not told.
         ring.signal();
@@ -106,13 +108,16 @@ impl Ring {
     }
 
     pub(crate) fn memory(&self) -> &Arc<Memory> {
-        &self.memory
+        self.split.memory()
     }
 
     /// The next requests are in this memory. Those under way hold the one that they were taken from.
     pub(crate) fn set_memory(&mut self, memory: Arc<Memory>) {
-        self.memory = memory;
-        self.is_broken |= !self.queue.is_valid(&*self.memory);
+        self.publish_all();
+        match SplitRing::find(memory, self.split.place()) {
+            Some(split) => (self.split, self.is_gone) = (split, false),
+            None => (self.is_broken, self.is_gone) = (true, true),
+        }
     }
 
     pub(crate) fn set_call(&mut self, call: Option<File>) {
@@ -121,14 +126,14 @@ impl Ring {
         self.signal();
     }
 
-    /// Taken and not published.
+    /// Taken and not answered.
     pub(crate) fn under_way(&self) -> u16 {
         self.under_way
     }
 
     /// From where the next one to serve this ring goes on.
     pub(crate) fn next_available(&self) -> u16 {
-        self.queue.next_avail()
+        self.next_available
     }
 
     /// Takes the next chain, if the guest made one available.
@@ -146,8 +151,7 @@ impl Ring {
         if let Some(inflight) = &mut self.inflight {
             inflight.begin(head);
         }
-        let table = GuestAddress(self.queue.desc_table());
-        Some(Taken { head, frame: chain.read(&self.memory, table, self.queue.size(), head) })
+        Some(Taken { head, frame: chain.read(&self.split, head) })
     }
 
     fn next_head(&mut self) -> Option<u16> {
@@ -157,25 +161,34 @@ impl Ring {
         if let Some(head) = self.again.pop_front() {
             return Some(head);
         }
-        let head = self.queue.iter(&*self.memory).map(|mut chains| chains.next().map(|chain| chain.head_index()));
-        // What cannot be read would be tried for ever.
-        self.is_broken |= match head {
-            Ok(head) => head.is_none() && self.has_more() && !self.can_read_next(),
-            Err(_) => true,
-        };
-        head.ok().flatten()
+        if self.next_available == self.seen_available {
+            self.seen_available = self.split.available_index(Ordering::Acquire);
+            // More than there are descriptors for cannot be available.
+            self.is_broken = self.seen_available.wrapping_sub(self.next_available) > self.split.size();
+            if self.is_broken || self.next_available == self.seen_available {
+                return None;
+            }
+        }
+        let head = self.split.available_head(self.next_available);
+        self.next_available = self.next_available.wrapping_add(1);
+        if self.next_available != self.seen_available {
+            self.split.fetch_ahead(self.split.available_head(self.next_available));
+        }
+        Some(head)
     }
 
     /// Whether there is something to take, as far as one look at the guest's memory tells.
     pub(crate) fn has_more(&self) -> bool {
-        let index = || self.queue.avail_idx(&*self.memory, Ordering::Relaxed);
-        !self.is_broken && (!self.again.is_empty() || index().is_ok_and(|index| index.0 != self.queue.next_avail()))
+        !self.is_broken
+            && (!self.again.is_empty() || self.split.available_index(Ordering::Relaxed) != self.next_available)
     }
 
     /// What the guest makes available is looked for without a kick, until [`Ring::ask_for_kick`].
     pub(crate) fn forgo_kicks(&mut self) {
         // With indices of events nothing is written: a guest kicks once for each index that it is told.
-        self.is_broken |= self.queue.disable_notification(&*self.memory).is_err();
+        if !self.has_event_index && !self.is_gone {
+            self.split.set_wants_kicks(false);
+        }
     }
 
     /// Asks the guest to kick for what it makes available next; whether it made something available meanwhile.
@@ -183,35 +196,49 @@ impl Ring {
         if self.is_broken {
             return false;
         }
-        let has_more = self.queue.enable_notification(&*self.memory);
-        self.is_broken |= has_more.is_err();
-        has_more.unwrap_or(false) || !self.again.is_empty()
+        match self.has_event_index {
+            true => self.split.set_kick_event(self.next_available),
+            false => self.split.set_wants_kicks(true),
+        }
+        // The guest writes its index and then looks whether to kick: one of the two sees what the other wrote.
+        fence(Ordering::SeqCst);
+        self.has_more()
     }
 
-    fn can_read_next(&self) -> bool {
-        let at = u64::from(self.queue.next_avail() % self.queue.size()) * 2 + 4;
-        let address = self.queue.avail_ring().checked_add(at).map(GuestAddress);
-        address.is_some_and(|address| self.memory.load::<u16>(address, Ordering::Relaxed).is_ok())
-    }
-
-    /// Publishes that a chain was served, and that `written` bytes of it were written; whether it is the first since the guest was told.
+    /// Enters that a chain was served, and that `written` bytes of it were written; whether it is the first since the guest was told.
+    /// The guest sees it with the next [`Ring::notify`], or before.
     pub(crate) fn publish(&mut self, head: u16, written: u32) -> bool {
         if let Some(slot) = self.taken.get_mut(usize::from(head)) {
             *slot = false;
         }
         self.under_way = self.under_way.saturating_sub(1);
+        if self.is_gone {
+            return false;
+        }
+        let is_first = self.next_used == self.told;
         if let Some(inflight) = &mut self.inflight {
             inflight.will_publish(head);
+            self.unpublished.push(head);
         }
-        let was_told = !self.has_published;
-        match self.queue.add_used(&*self.memory, head, written) {
-            Ok(()) => self.has_published = true,
-            Err(_) => self.is_broken = true,
+        self.split.put_used(self.next_used, head, written);
+        self.next_used = self.next_used.wrapping_add(1);
+        // The used ring has room for no more.
+        if self.next_used.wrapping_sub(self.published) == self.split.size() {
+            self.publish_all();
         }
+        is_first
+    }
+
+    /// Lets the guest see every answer: one write for all of them.
+    fn publish_all(&mut self) {
+        if self.published == self.next_used || self.is_gone {
+            return;
+        }
+        self.split.set_used_index(self.next_used);
+        self.published = self.next_used;
         if let Some(inflight) = &mut self.inflight {
-            inflight.published(head, self.queue.next_used());
+            inflight.published(self.unpublished.drain(..), self.next_used);
         }
-        was_told && self.has_published
     }
 
     /// Takes back what was taken and not begun at the disk, in a ring that nobody serves any more: the inflight region still says
@@ -226,15 +253,25 @@ impl Ring {
         std::mem::take(&mut self.again).into()
     }
 
-    /// Tells the guest what was published since it was last told, if it wants to hear of it.
+    /// Publishes what was answered since the guest was last told, and tells it, if it wants to hear of it.
     pub(crate) fn notify(&mut self) {
-        if !std::mem::take(&mut self.has_published) {
+        self.publish_all();
+        let told = std::mem::replace(&mut self.told, self.published);
+        if told == self.published || self.is_gone {
             return;
         }
-        match self.queue.needs_notification(&*self.memory) {
-            Ok(true) => self.signal(),
-            Ok(false) => {}
-            Err(_) => self.is_broken = true,
+        // The guest says what it wants to hear of, and then looks for answers: one of the two sees what the other wrote.
+        fence(Ordering::SeqCst);
+        let wants_to_hear = match self.has_event_index {
+            // Its event is among what was published since.
+            true => {
+                let since_event = self.published.wrapping_sub(self.split.signal_event()).wrapping_sub(1);
+                since_event < self.published.wrapping_sub(told)
+            }
+            false => !self.split.wants_no_signal(),
+        };
+        if wants_to_hear {
+            self.signal();
         }
     }
 

@@ -105,7 +105,7 @@ impl Bench {
 
     fn beside_qemu(&self, back_end: BackEnd, condition: Condition) {
         if !server::has_qemu() {
-            let detail = "not measured: there is no qemu-storage-daemon (package qemu-utils)";
+            let detail = "not measured: there is no qemu-storage-daemon (package qemu-system-common)";
             return println!(
                 r#"{{"id":"blk-speed","value":null,"unit":"","goal":1.0,"met":false,"detail":"{detail}"}}"#
             );

@@ -3,6 +3,7 @@
 use super::Session;
 use crate::device;
 use crate::ring::{RING_SIZE_MAX, RingSetup};
+use crate::split::RingPlace;
 use crate::worker::Command;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -158,11 +159,14 @@ impl Session {
         };
         let address = |user: u64| memory.guest_address(user).ok_or(Error::InvalidParam);
         let clone = |file: &File| file.try_clone().map_err(Error::ReqHandlerError);
-        let setup = RingSetup {
+        let place = RingPlace {
             size: ring.size,
             descriptors: address(addresses[0])?,
             available: address(addresses[1])?,
             used: address(addresses[2])?,
+        };
+        let setup = RingSetup {
+            place,
             next_available: ring.next_available,
             has_event_index: device::has_event_index(self.features),
             memory: memory.memory.clone(),

@@ -1,8 +1,8 @@
 //! What other threads ask of a worker. Each question is answered, and nobody waits for one longer than the disk takes.
 
 use crate::image::Image;
+use crate::mapped::Memory;
 use crate::measure::ContractTerms;
-use crate::memory::Memory;
 use crate::request::Operation;
 use crate::ring::RingSetup;
 use crate::tag::TagBounds;
@@ -76,8 +76,9 @@ pub struct DiskMeasures {
 }
 
 impl DiskCounters {
+    /// Only the disk's worker counts, so that nobody counts in between; others read.
     pub(crate) fn add(counter: &AtomicU64, count: u64) {
-        counter.fetch_add(count, Ordering::Relaxed);
+        counter.store(counter.load(Ordering::Relaxed).wrapping_add(count), Ordering::Relaxed);
     }
 
     /// Counts one request that was done.

@@ -4,7 +4,7 @@ use super::{
     Command, Disk, DiskMeasures, EVENT_RINGS, NewDisk, QUEUES_MAX, RingKey, RingLeft, Served, Stopping, VmTerms,
     Worker, now,
 };
-use crate::memory::Memory;
+use crate::mapped::Memory;
 use crate::ring::{Ring, RingSetup};
 use rustix::event::epoll;
 use std::sync::Arc;

@@ -17,7 +17,7 @@ pub(crate) use slots::RingKey;
 use crate::chain::Chain;
 use crate::error::ServerError;
 use crate::measure::Measures;
-use crate::ring::Ring;
+use crate::ring::{RING_SIZE_MAX, Ring};
 use crate::tag::STREAMS;
 use crate::transfer::{self, Done, Transfer, TransferKind};
 use command::InboxReader;
@@ -36,6 +36,9 @@ use std::thread::JoinHandle;
 /// Jobs that the kernel has at once beside those that the scheduler wants there: of disks that are being stopped.
 const JOBS_BESIDE: u32 = 64;
 const EVENTS_AT_ONCE: usize = 64;
+/// After so many requests, taken or done, the guest is told: it goes on while the rest is done. Fewer cost more looks at what it wants to
+/// hear of, and with more it and the worker wait for each other in turns. A scheduler that orders requests sees all that there are.
+const FEW: u16 = 8;
 
 const EVENT_COMMAND: u64 = 0;
 const EVENT_DONE: u64 = 1;
@@ -81,6 +84,8 @@ struct Worker {
     scheduler: Box<dyn Scheduler>,
     depth: u32,
     has_tags: bool,
+    /// So many requests are taken from a ring at once, at most.
+    take_max: u16,
     transfer: Box<dyn Transfer>,
     epoll: OwnedFd,
     inbox: InboxReader,
@@ -151,6 +156,7 @@ impl Worker {
             scheduler: options.scheduler.build(options.disk),
             depth,
             has_tags: options.scheduler.keeps(Promise::Tags),
+            take_max: if options.scheduler == SchedulerName::Noop { FEW } else { RING_SIZE_MAX },
             transfer,
             epoll,
             inbox,

@@ -4,7 +4,7 @@
 //! most of a short request's time are kicks, signals, and falling asleep.
 
 use super::slots::RingKey;
-use super::{EVENT_COMMAND, EVENT_DONE, EVENT_RINGS, QUEUES_MAX, Worker, now};
+use super::{EVENT_COMMAND, EVENT_DONE, EVENT_RINGS, FEW, QUEUES_MAX, Worker, now};
 use minerva_model::Nanos;
 use rustix::event::{Timespec, epoll};
 
@@ -108,15 +108,18 @@ impl Worker {
 
     /// Does what there is to do, for a while; whether there may be more, and the instant at which the scheduler wants to be asked again.
     fn serve(&mut self) -> (bool, Option<Nanos>) {
-        let until = now() + LOOK_EVERY;
+        // One look at the clock for all of a round.
+        let mut time = now();
+        let until = time + LOOK_EVERY;
         loop {
-            let has_taken = self.take_from_awake();
-            let wake = self.dispatch();
+            let has_taken = self.take_from_awake(time);
+            let wake = self.dispatch(time);
             self.must_retry = self.transfer.submit().is_err();
-            let has_done = self.complete_all();
+            let done_at = self.complete_all();
             self.notify();
             self.end_stops();
-            let (is_busy, time) = (has_taken || has_done, now());
+            let is_busy = has_taken || done_at.is_some();
+            time = done_at.unwrap_or_else(now);
             if !is_busy || time >= until {
                 let retry = self.must_retry.then(|| time + RETRY);
                 return (is_busy, [wake, retry].into_iter().flatten().min());
@@ -124,20 +127,24 @@ impl Worker {
         }
     }
 
-    /// Answers what is done; whether anything was.
-    fn complete_all(&mut self) -> bool {
+    /// Answers what is done; when that was seen, if anything was.
+    fn complete_all(&mut self) -> Option<Nanos> {
         let mut done = std::mem::take(&mut self.done);
         self.transfer.collect(&mut done);
-        let has_done = !done.is_empty();
-        if has_done {
-            let now = now();
-            done.drain(..).for_each(|done| self.complete(done, now));
+        let done_at = (!done.is_empty()).then(now);
+        if let Some(now) = done_at {
+            for (count, done) in done.drain(..).enumerate() {
+                self.complete(done, now);
+                if (count + 1).is_multiple_of(usize::from(FEW)) {
+                    self.notify();
+                }
+            }
         }
         self.done = done;
-        has_done
+        done_at
     }
 
-    /// Tells guests what was answered.
+    /// Publishes what was answered, and tells guests of it.
     fn notify(&mut self) {
         while let Some(key) = self.answered.pop() {
             self.served(key).into_iter().for_each(|served| served.ring.notify());

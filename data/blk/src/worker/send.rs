@@ -1,7 +1,7 @@
 //! From the scheduler to the disk, and back to the ring.
 
 use super::serve::{STATUS_FAILED, STATUS_OK};
-use super::{DiskCounters, Worker, now};
+use super::{DiskCounters, Worker};
 use crate::measure::Finished;
 use crate::request::Operation;
 use crate::transfer::{Done, Job};
@@ -10,9 +10,7 @@ use minerva_model::Nanos;
 
 impl Worker {
     /// Sends as many requests as the scheduler wants at the disk; the instant at which it wants to be asked again.
-    pub(super) fn dispatch(&mut self) -> Option<Nanos> {
-        // One look at the clock for all that is sent at once.
-        let now = now();
+    pub(super) fn dispatch(&mut self, now: Nanos) -> Option<Nanos> {
         while self.at_disk < self.depth {
             match self.scheduler.next(now) {
                 Dispatch::Send(request) => {

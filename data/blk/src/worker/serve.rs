@@ -1,16 +1,16 @@
 //! From a ring to the scheduler.
 
 use super::slots::RingKey;
-use super::{DiskCounters, Worker, now};
+use super::{DiskCounters, Worker};
 use crate::chain::{Direction, Malformed};
 use crate::measure::Coming;
 use crate::request::{Header, Lengths, Operation, Refusal, SERIAL_BYTES};
-use crate::ring::{RING_SIZE_MAX, Taken};
+use crate::ring::Taken;
 use crate::tag::Priority;
 use minerva_blocksched::{Kind, Request, RequestId};
 use minerva_model::Nanos;
 use std::sync::Arc;
-use vm_memory::{Bytes, GuestAddress};
+use vm_memory::GuestAddress;
 
 /// Answers of the specification.
 pub(super) const STATUS_OK: u8 = 0;
@@ -47,26 +47,22 @@ fn serial(name: &str) -> [u8; SERIAL_BYTES] {
 
 impl Worker {
     /// Takes what guests made available in rings that are looked at; whether there was anything.
-    pub(super) fn take_from_awake(&mut self) -> bool {
+    pub(super) fn take_from_awake(&mut self, now: Nanos) -> bool {
         let mut has_taken = false;
         for number in 0..self.awake.len() {
-            has_taken |= self.take_all(self.awake[number]);
+            has_taken |= self.take_all(self.awake[number], now);
         }
         has_taken
     }
 
-    /// Takes what a guest made available in a ring, and queues it; whether there was anything. No more at once than a ring has room
-    /// for: a guest that goes on while it is answered holds up nobody.
-    fn take_all(&mut self, key: RingKey) -> bool {
-        let mut came = Nanos::ZERO;
-        for count in 0..RING_SIZE_MAX {
+    /// Takes what a guest made available in a ring, and queues it; whether there was anything. No more at once than `take_max`: a guest
+    /// that goes on while it is answered holds up nobody.
+    fn take_all(&mut self, key: RingKey, now: Nanos) -> bool {
+        for count in 0..self.take_max {
             let ring = self.disks.get_mut(key.disk).and_then(|disk| disk.rings.get_mut(key.queue)?.as_mut());
             let ring = ring.filter(|served| served.stopping.is_none());
             let Some(taken) = ring.and_then(|served| served.ring.take(&mut self.chain)) else { return count > 0 };
-            if count == 0 {
-                came = now();
-            }
-            self.take(key, taken, came);
+            self.take(key, taken, now);
         }
         true
     }
@@ -158,7 +154,7 @@ impl Worker {
         let Some(served) = self.disks[key.disk].rings[key.queue].as_mut() else { return };
         if let Some(status) = status {
             // The address was judged, in this memory or in one before it; a guest that gave its memory away hears nothing.
-            let _ = served.ring.memory().write_obj(answer, status);
+            let _ = served.ring.memory().write(status, &[answer]);
         }
         if served.ring.publish(head, written) {
             self.answered.push(key);

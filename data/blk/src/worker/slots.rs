@@ -1,6 +1,6 @@
 //! Requests between their ring and their answer.
 
-use crate::memory::Memory;
+use crate::mapped::Memory;
 use crate::request::Operation;
 use crate::transfer::{Action, Pieces};
 use libc::iovec;
