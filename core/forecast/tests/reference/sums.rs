@@ -6,7 +6,7 @@ use minerva_forecast::seasonal::Totals;
 use minerva_model::{Expectation, LoadOf, LoadPart, Nanos};
 
 /// Rates of real VMs in bins of ten minutes: reads and writes of each, KB a second; NaN where nothing is known.
-fn bitbrains_bins() -> Option<Vec<[Vec<f64>; 2]>> {
+fn bitbrains_bins(first: usize) -> Option<Vec<[Vec<f64>; 2]>> {
     let table = |name: &str| -> Option<Vec<Vec<f64>>> {
         let text = unpacked(&shared(name)?);
         let rows =
@@ -16,11 +16,14 @@ fn bitbrains_bins() -> Option<Vec<[Vec<f64>; 2]>> {
     let (reads, writes) =
         (table("metrics/bitbrains_rnd_10min_read_kbs.csv.gz")?, table("metrics/bitbrains_rnd_10min_write_kbs.csv.gz")?);
     let column = |rows: &[Vec<f64>], vm: usize| rows.iter().map(|row| row[vm]).collect();
-    Some((0..reads[0].len()).step_by(SUMS_EVERY).map(|vm| [column(&reads, vm), column(&writes, vm)]).collect())
+    Some((first..reads[0].len()).step_by(SUMS_EVERY).map(|vm| [column(&reads, vm), column(&writes, vm)]).collect())
 }
 
 /// One VM in so many, to be done within a minute.
 const SUMS_EVERY: usize = 13;
+/// The first VM that the figure judges, and that by which the model of errors was chosen.
+const HELD_OUT: usize = 0;
+pub(crate) const TUNING: usize = 6;
 /// Days that only teach.
 const SUMS_FROM: usize = 30;
 const BIN_SECONDS: u64 = 600;
@@ -29,7 +32,8 @@ const MONDAY: u64 = 4 * 86_400;
 const BINS_PER_DAY: usize = 144;
 
 /// Days over which sums are judged: what is measured by the forecaster itself, what lies between, and what lies beyond.
-const SUMS_DAYS: [(usize, &str); 3] = [(1, "a day"), (3, "three days"), (14, "two weeks")];
+const SUMS_DAYS: [(usize, &str); 5] =
+    [(1, "a day"), (3, "three days"), (7, "a week"), (14, "two weeks"), (21, "three weeks")];
 
 /// A sum that was told at a midnight, and what came of it so far.
 struct Told {
@@ -102,7 +106,12 @@ fn sums_of([reads, writes]: &[Vec<f64>; 2], sums: &mut [Sums; SUMS_DAYS.len()]) 
 /// Of the bytes that days brought, from each midnight: the part that lay within what was told at its beginning, and how much was told too
 /// much or too little in the median.
 pub(crate) fn measured() -> Vec<Measure> {
-    let Some(vms) = bitbrains_bins() else { return Vec::new() };
+    measured_from(HELD_OUT)
+}
+
+/// Of the VMs from this one on, one in [`SUMS_EVERY`].
+pub(crate) fn measured_from(first: usize) -> Vec<Measure> {
+    let Some(vms) = bitbrains_bins(first) else { return Vec::new() };
     let mut sums: [Sums; SUMS_DAYS.len()] = Default::default();
     vms.iter().for_each(|vm| sums_of(vm, &mut sums));
     let measures = SUMS_DAYS.iter().zip(&mut sums).map(|((_, what), Sums { within, count, apart })| {

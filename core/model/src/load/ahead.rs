@@ -2,6 +2,9 @@
 
 use super::{Expectation, LOAD_BIN, LOAD_BINS, LOAD_BINS_PER_DAY, LoadBin, LoadForecast, LoadSum};
 
+/// Days of a week.
+const WEEK_DAYS: f64 = (LOAD_BINS / LOAD_BINS_PER_DAY) as f64;
+
 /// Which of the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoadPart {
@@ -57,6 +60,24 @@ impl Spread {
         }
     }
 
+    /// Of so many days from the week on, given that of a day and of a week. What errs is in part each day's own and in part a level that
+    /// wanders (a local level model, Durbin and Koopman 2012, section 2.1): of the mean of `h` days the former has the variance `own / h`
+    /// and the latter `step h / 3`. Both follow from the day's spread and the week's.
+    fn after_a_week(of_day: Self, of_week: Self, days: f64) -> Self {
+        let wider = |day: f64, week: f64| {
+            let (day, week) = (day * day, week * week);
+            let step = ((week - day / WEEK_DAYS) * 3.0 / (WEEK_DAYS - 1.0 / WEEK_DAYS)).max(0.0);
+            let own = (day - step / 3.0).max(0.0);
+            let of = |days: f64| own / days + step * days / 3.0;
+            if of(WEEK_DAYS) > 0.0 { (of(days) / of(WEEK_DAYS)).max(1.0).sqrt() } else { 1.0 }
+        };
+        Self {
+            ratio: of_week.ratio,
+            below: of_week.below * wider(of_day.below, of_week.below),
+            above: of_week.above * wider(of_day.above, of_week.above),
+        }
+    }
+
     fn around(self, adds_up_to: f64) -> Expectation {
         let value = adds_up_to * self.ratio;
         let ends = [value, value * (1.0 - self.below).max(0.0), value * (1.0 + self.above)];
@@ -68,8 +89,8 @@ impl LoadForecast {
     /// The bytes of the first so many bins, from the beginning of the one that is under way.
     ///
     /// A day's and a week's are those of [`Self::day`] and [`Self::week`]; between them, and between a bin and a day, ratio and ends are
-    /// interpolated. Weeks after the first are as the first, and err as it does all together, since what makes a week larger than foreseen
-    /// mostly lasts.
+    /// interpolated. Weeks after the first are as the first, and their ends lie the farther out the later they are: what makes a week larger than
+    /// foreseen mostly lasts and grows.
     pub fn sum(&self, part: LoadPart, bins: usize) -> Expectation {
         let add = |bins: usize| -> f64 {
             self.bins.iter().take(bins).map(|bin| f64::from(part.of_bin(bin).value) * LOAD_BIN.as_secs_f64()).sum()
@@ -84,7 +105,8 @@ impl LoadForecast {
         let way = |from: usize, to: usize| (bins.max(from) - from) as f64 / (to - from) as f64;
         let spread = match bins {
             0..=LOAD_BINS_PER_DAY => of_bin.towards(of_day, way(1, LOAD_BINS_PER_DAY)),
-            _ => of_day.towards(of_week, way(LOAD_BINS_PER_DAY, LOAD_BINS).min(1.0)),
+            bins if bins <= LOAD_BINS => of_day.towards(of_week, way(LOAD_BINS_PER_DAY, LOAD_BINS)),
+            _ => Spread::after_a_week(of_day, of_week, bins as f64 / LOAD_BINS_PER_DAY as f64),
         };
         spread.around(adds_up_to)
     }
@@ -154,8 +176,10 @@ mod tests {
         close(of(1), [600.0, 300.0, 1800.0]);
         close(of(LOAD_BINS_PER_DAY), forecast.day.written.into());
         close(of(LOAD_BINS), forecast.week.written.into());
-        let month = <[f32; 3]>::from(forecast.week.written).map(|value| 4.0 * value);
-        close(of(4 * LOAD_BINS), month);
+        // Ends of a day and of a week lie equally far out, so that 3/8 of the day's variance is a step of the level and 7/8 the day's own: 3.53125
+        // times the week's after four weeks, the root of which is 1.87916.
+        let month = 4.0 * forecast.week.written.value;
+        close(of(4 * LOAD_BINS), [month, month * (1.0 - 0.2 * 1.87916), month * (1.0 + 0.4 * 1.87916)]);
         for bins in 1..5 * LOAD_BINS {
             let (before, found) = (of(bins - 1), of(bins));
             assert!(before.value < found.value && found.lower <= found.value && found.value <= found.upper, "{bins}");
