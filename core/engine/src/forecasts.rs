@@ -65,6 +65,7 @@ impl Forecasts {
         self.slice = slice.max(Nanos(1));
         self.forecaster.set_slice(self.slice.max(STEP));
         self.forecaster.set_by_leaves(settings.trees_by_leaves);
+        self.forecaster.set_between(settings.next_slice_between);
         self.forecaster.set_declared_at_beginning(settings.declared_at_beginning);
         self.forecaster.set_by_order(settings.sessions_by_order);
         self.forecaster.set_sessions_by_last(settings.sessions == SessionSource::Last);

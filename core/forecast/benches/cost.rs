@@ -16,7 +16,7 @@
 mod reference;
 
 use minerva_forecast::arima::{self, Budget, Workspace};
-use minerva_forecast::boosting::Boosted;
+use minerva_forecast::boosting::{BLOCK, Block, Boosted, FEATURES_MAX, Loss, Training};
 use minerva_forecast::tenant::{Reading, Usage};
 use minerva_forecast::{Family, Forecaster, ForecasterSettings, Key, SliceTime};
 use minerva_model::{DeviceId, TenantId};
@@ -32,6 +32,7 @@ const SLICES: u64 = 400;
 
 fn main() {
     let mut measures = host();
+    measures.extend(blocks());
     measures.extend(fits());
     print("forecast-cost", measures.into_iter());
 }
@@ -93,6 +94,7 @@ fn host() -> Vec<Measure> {
     let worst = took.iter().copied().fold(0.0, f64::max);
     let known = forecaster.tenants();
     let started = Instant::now();
+    forecaster.foresee_next_slices();
     for tenant in 0..TENANTS {
         std::hint::black_box(forecaster.next_slice((TenantId(tenant), DeviceId { major: 8, minor: 0 })));
     }
@@ -114,6 +116,47 @@ fn host() -> Vec<Measure> {
             ));
         }
         _ => println!("not measured: resident memory needs ps"),
+    }
+    measures
+}
+
+/// What trees say of a row for each tenant, asked one by one and in blocks: the best of twenty each, in turns.
+fn blocks() -> Vec<Measure> {
+    const ROWS: usize = 20_000;
+    let mut seed = 7_u64;
+    let mut draw = || {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 40) as f32 / 16_777_216.0
+    };
+    let rows: Vec<f32> = (0..ROWS * FEATURES_MAX).map(|_| draw()).collect();
+    let target = |row: &[f32]| row[0] * row[1] + (6.0 * row[2]).sin() + row[3] * row[4] + row[5..].iter().sum::<f32>();
+    let targets: Vec<f32> = rows.chunks_exact(FEATURES_MAX).map(target).collect();
+    let asked: Vec<&[f32]> = rows.chunks_exact(FEATURES_MAX).take(TENANTS as usize).collect();
+    let mut measures = Vec::new();
+    for leaves in [16, 31] {
+        let training = Training::new(rows.clone(), FEATURES_MAX, &targets, 100, Loss::Squared).expect("rows");
+        let model = training.by_leaves(leaves).finish();
+        let (mut one_by_one, mut in_blocks) = (f64::INFINITY, f64::INFINITY);
+        for _ in 0..20 {
+            let started = Instant::now();
+            for row in &asked {
+                std::hint::black_box(model.predict(row));
+            }
+            one_by_one = one_by_one.min(started.elapsed().as_secs_f64() * 1000.0);
+            let started = Instant::now();
+            for rows in asked.chunks(BLOCK) {
+                let mut block = Block::default();
+                for row in rows {
+                    block.push(row);
+                }
+                std::hint::black_box(model.predict_block(&block));
+            }
+            in_blocks = in_blocks.min(started.elapsed().as_secs_f64() * 1000.0);
+        }
+        let what = format!(
+            "1,200 rows, 100 trees of {leaves} leaves: in blocks {in_blocks:.3} ms, to one by one ({one_by_one:.3} ms)"
+        );
+        measures.push(Measure::at_most(&what, in_blocks / one_by_one, "", 1.0, "below 1"));
     }
     measures
 }

@@ -10,6 +10,7 @@ mod reference;
 
 fn main() {
     if std::env::args().any(|argument| argument == "--tune") {
+        reference::skill::sums_tuned();
         return reference::skill::tuned();
     }
     reference::data::print("skill", reference::skill::measured().into_iter());

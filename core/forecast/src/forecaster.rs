@@ -2,6 +2,7 @@
 
 mod families;
 mod models;
+mod next_slices;
 mod nouns;
 mod sessions;
 mod tenants;
@@ -60,7 +61,14 @@ impl Default for ForecasterSettings {
         Self {
             next_slice: LearnerSettings::default(),
             // Sessions are few: a host has some dozens before a reading a second would make as many rows.
-            session: LearnerSettings { rows: 8_000, trees: 50, seed: 2, ridge_from: 16, growth: Growth::ByLevels },
+            session: LearnerSettings {
+                rows: 8_000,
+                trees: 50,
+                seed: 2,
+                ridge_from: 16,
+                growth: Growth::ByLevels,
+                mean_percent: 0,
+            },
             slice: Nanos::SECOND,
             tenants_max: 10_000,
             fits: 4,
@@ -108,6 +116,9 @@ pub struct Forecaster {
     turn: Option<Key>,
     slices: u64,
     refused: u64,
+    /// Series fitted, ever.
+    #[serde(default)]
+    fits: u64,
 }
 
 impl Forecaster {
@@ -123,6 +134,7 @@ impl Forecaster {
             turn: None,
             slices: 0,
             refused: 0,
+            fits: 0,
         }
     }
 
@@ -140,6 +152,14 @@ impl Forecaster {
         let growth = if by_leaves { Growth::CHOSEN } else { Growth::ByLevels };
         self.settings.next_slice.growth = growth;
         self.next_slice.set_growth(growth);
+        self.forget_next_slices();
+    }
+
+    /// The next slice is told between the trees' median and their mean, at [`LearnerSettings::MEAN_PERCENT`]; otherwise, as by earlier
+    /// versions, the median is.
+    pub fn set_between(&mut self, between: bool) {
+        self.next_slice.set_mean_percent(if between { LearnerSettings::MEAN_PERCENT } else { 0 });
+        self.forget_next_slices();
     }
 
     /// See [`ForecasterSettings::by_order`].
@@ -185,6 +205,7 @@ impl Forecaster {
             tenant.idle_slices() < FORGET_SLICES
         });
         self.work();
+        self.foresee_next_slices();
     }
 
     /// The tenant is gone: its sessions are over, and nothing of it is kept but what they taught.
@@ -266,5 +287,10 @@ impl Forecaster {
     /// Readings that found no place, ever.
     pub fn refused(&self) -> u64 {
         self.refused
+    }
+
+    /// Series to which a model was fitted, ever: what slices cost most, as a count.
+    pub fn fits(&self) -> u64 {
+        self.fits
     }
 }

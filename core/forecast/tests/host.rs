@@ -1,5 +1,6 @@
 //! A host's forecaster as a whole: it learns, it bounds its work, it does not believe who lies.
 
+use minerva_forecast::host::Answer;
 use minerva_forecast::tenant::{Reading, Row, SessionClass, Usage};
 use minerva_forecast::{Damaged, Family, Forecaster, ForecasterSettings, Key, SliceTime, Source, check};
 use minerva_model::{DeviceId, FittedModel, Horizon, ModelKind, Nanos, TenantId};
@@ -268,6 +269,37 @@ fn the_last_session_of_its_like_can_stand_in_for_the_model() {
     };
     assert!((foreseen(true) - 3900.0).abs() < 1.0, "{}", foreseen(true));
     assert!(foreseen(false) < 3500.0, "{}", foreseen(false));
+}
+
+#[test]
+fn where_all_have_one_name_the_files_that_they_open_tell_sessions_apart_and_the_last_of_the_name_does_not() {
+    let ordering = |by_last| {
+        let (mut host, mut forecaster) = (Host::new(17, 30, false), Forecaster::new(ForecasterSettings::default()));
+        forecaster.set_sessions_by_last(by_last);
+        for _ in 0..1_500 {
+            let alike: Vec<Named> = host.slice().0.into_iter().map(|(who, _, reading)| (who, 1, reading)).collect();
+            forecaster.observe(SliceTime::default(), &alike);
+        }
+        let sessions = (0..30).filter_map(|id| forecaster.outlook(key(id))?.session);
+        sessions.map(|session| session.ordering).fold(0.0, f64::max)
+    };
+    let (by_model, by_last) = (ordering(false), ordering(true));
+    assert!(by_model >= 0.7 && by_last < 0.1, "{by_model} and {by_last}");
+}
+
+#[test]
+fn what_is_told_lies_between_median_and_mean_and_is_the_median_alone_in_recordings_of_earlier_versions() {
+    let answer = Answer { median: 2.0, mean: 4.0 };
+    assert_eq!([0, 75, 100].map(|percent| answer.told(percent)), [2.0, 3.5, 4.0]);
+    let told = |between| {
+        let (mut host, mut forecaster) = (Host::new(3, 30, false), Forecaster::new(ForecasterSettings::default()));
+        forecaster.set_between(between);
+        (0..300).for_each(|_| forecaster.observe(SliceTime::default(), &host.slice().0));
+        let next: Vec<_> = (0..30).filter_map(|id| forecaster.next_slice(key(id))).collect();
+        assert!(next.iter().all(|one| one.low <= one.bytes_per_second && one.bytes_per_second <= one.high), "{next:?}");
+        next.iter().map(|one| one.bytes_per_second).sum::<f64>()
+    };
+    assert!(told(true) != told(false), "the trees' mean is not their median");
 }
 
 #[test]

@@ -78,6 +78,27 @@ fn intervals_cover_what_they_promise() {
     assert!((0.75..=0.85).contains(&(held / count)), "{}", held / count);
 }
 
+/// Of ten values nine lie below what is foreseen, most of them near a value that repeats.
+#[test]
+fn intervals_around_forecasts_that_lie_above_most_of_what_comes_cover_no_more_than_they_promise() {
+    let covered = |mut meter: IntervalMeter| {
+        let (mut draws, mut held) = (Draws(11), 0.0);
+        for at in 0..20_000 {
+            let draw = draws.gamma() / 4.0;
+            let value = if at % 25 == 7 { 300.0 } else { 100.0 * draw };
+            let forecast = 250.0 + (at % 3) as f64;
+            if let Some(interval) = meter.interval(forecast).filter(|_| at >= 2_000) {
+                assert!(interval.low <= forecast && forecast <= interval.high);
+                held += f64::from(u8::from((interval.low..=interval.high).contains(&value)));
+            }
+            meter.observe(forecast, value);
+        }
+        held / 18_000.0
+    };
+    let (shared, before) = (covered(IntervalMeter::around_any(0.8)), covered(IntervalMeter::new(0.8)));
+    assert!((0.77..=0.83).contains(&shared) && before > 0.85, "{shared}, {before}");
+}
+
 #[test]
 fn white_noise_earns_no_skill() {
     let mut earned = 0;

@@ -63,6 +63,10 @@ pub struct ForecastSettings {
     /// The trees of the next slice grow leaf by leaf and know the day before. In recordings of earlier versions they do not.
     #[serde(default)]
     pub trees_by_leaves: bool,
+    /// The next slice is told between the median and the mean of what trees say, and not by the median alone. In recordings of earlier versions
+    /// it is not.
+    #[serde(default)]
+    pub next_slice_between: bool,
     /// What an agent says is left when a session begins is measured against what that session transfers. In recordings of earlier versions
     /// its last word was, which is next to nothing where it tells the truth.
     #[serde(default)]
@@ -105,6 +109,7 @@ impl Default for ForecastSettings {
             waiting_take_part: true,
             sessions_are_no_past: true,
             trees_by_leaves: true,
+            next_slice_between: true,
             declared_at_beginning: true,
         }
     }
@@ -121,6 +126,7 @@ impl ForecastSettings {
             waiting_take_part: false,
             sessions_are_no_past: false,
             trees_by_leaves: false,
+            next_slice_between: false,
             declared_at_beginning: false,
             ..Self::default()
         }

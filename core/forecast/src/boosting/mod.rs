@@ -8,6 +8,8 @@ mod tree;
 
 pub use bins::{CUTS_MAX, Cuts, FEATURES_MAX};
 pub use tree::Loss;
+use tree::blocks::LeafTrees;
+pub use tree::blocks::{BLOCK, Block};
 use tree::leaves::{self, LEAVES_MAX, LeafTree};
 use tree::{Grower, Tree};
 
@@ -25,7 +27,7 @@ pub struct Boosted {
     /// Those that grew by levels; a model has one kind.
     trees: Vec<Tree>,
     #[serde(default)]
-    by_leaves: Vec<LeafTree>,
+    by_leaves: LeafTrees,
     /// Of the deepest of those.
     #[serde(default)]
     levels: u8,
@@ -123,12 +125,21 @@ impl Boosted {
     pub fn predict(&self, row: &[f32]) -> f32 {
         let Some(row) = row.get(..self.cuts.features()) else { return self.base };
         let by_levels = self.trees.iter().map(|tree| tree.predict(row)).sum::<f32>();
-        if self.by_leaves.is_empty() {
+        if self.by_leaves.grown().is_empty() {
             return self.base + by_levels;
         }
         let mut features = [0.0; FEATURES_MAX];
         features.iter_mut().zip(row).for_each(|(to, value)| *to = *value);
-        self.base + by_levels + leaves::sum(&self.by_leaves, self.levels, &features)
+        self.base + by_levels + leaves::sum(self.by_leaves.grown(), self.levels, &features)
+    }
+
+    /// As [`Self::predict`] answers each row of a block, to the bit, in a fraction of the time if trees grew by leaves. Places without a row
+    /// have answers of no meaning; what a row lacks of the model's features is 0.
+    pub fn predict_block(&self, block: &Block) -> [f32; BLOCK] {
+        if !self.trees.is_empty() {
+            return std::array::from_fn(|at| if at < block.len() { self.predict(&block.row(at)) } else { self.base });
+        }
+        self.by_leaves.sums(block).map(|sum| self.base + sum)
     }
 
     fn push(&mut self, tree: LeafTree) {
@@ -138,7 +149,7 @@ impl Boosted {
 
     /// Trees grown.
     pub fn trees(&self) -> usize {
-        self.trees.len() + self.by_leaves.len()
+        self.trees.len() + self.by_leaves.grown().len()
     }
 
     /// Features of a row.
@@ -161,8 +172,8 @@ impl Boosted {
 
     /// The trees that grew by leaves, which files of earlier versions do not have.
     pub(crate) fn encode_leaves(&self, writer: &mut Writer) {
-        writer.count(self.by_leaves.len());
-        self.by_leaves.iter().for_each(|tree| tree.encode(writer));
+        writer.count(self.by_leaves.grown().len());
+        self.by_leaves.grown().iter().for_each(|tree| tree.encode(writer));
     }
 
     pub(crate) fn decode_leaves(&mut self, reader: &mut Reader<'_>) -> Result<(), Damaged> {

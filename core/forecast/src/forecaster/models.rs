@@ -40,6 +40,7 @@ impl Forecaster {
     /// # Errors
     /// Damaged bytes, or those of [`Loads`], which change nothing.
     pub fn recall(&mut self, model: &FittedModel) -> Result<(), Damaged> {
+        self.forget_next_slices();
         match model.kind {
             ModelKind::NextSlice => self.next_slice.decode(&model.bytes, NEXT_SLICE),
             ModelKind::Sessions => self.sessions.decode(&model.bytes, SESSIONS),

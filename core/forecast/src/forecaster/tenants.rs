@@ -2,7 +2,7 @@
 
 use super::families::{Families, Family};
 use super::sessions::{Session, SessionOutlook, Sessions};
-use crate::host::Learner;
+use crate::host::{Answer, Learner};
 use crate::number::quantity;
 use crate::online::{Adwin, Cusum, IntervalMeter, Naive, SkillMeter};
 use crate::tenant::{BUSY_BYTES_PER_SECOND, Bursts, FeatureState, Phases, RateForecast, Rates, Reading, Row};
@@ -36,7 +36,7 @@ impl Source {
 /// The rate of the next slice.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NextSlice {
-    /// As likely too high as too low, in bytes a second.
+    /// In bytes a second; of the trees between the median and the mean of the logarithm ([`Answer::told`]).
     pub bytes_per_second: f64,
     /// 80 % of what comes is above this and below `high`; equal to the value until enough came.
     pub low: f64,
@@ -68,6 +68,12 @@ pub(super) struct Tenant {
     features: FeatureState,
     session: Session,
     row: Option<Row>,
+    /// What the trees say of that row, where they were asked.
+    #[serde(skip)]
+    pub(super) by_trees: Option<Answer>,
+    /// The last rate was more than anyone would have foreseen.
+    #[serde(default)]
+    was_beyond_reach: bool,
     naive: Naive,
     /// Of the trees.
     skill: SkillMeter,
@@ -94,11 +100,13 @@ impl Tenant {
             features: if is_bounded { FeatureState::bounded() } else { FeatureState::default() },
             session: Session::default(),
             row: None,
+            by_trees: None,
+            was_beyond_reach: false,
             naive: Naive::default(),
             skill: SkillMeter::default(),
             series: SkillMeter::default(),
             by_series: None,
-            interval: IntervalMeter::new(0.8),
+            interval: IntervalMeter::around_any(0.8),
             shift: Cusum::default(),
             drift: Adwin::default(),
             rates: [Rates::default(), Rates::default()],
@@ -143,7 +151,7 @@ impl Tenant {
             self.features.observe(&believed, self.session.cutter.progress(), families.expected_log(self.family) as f32);
         let open_log = libm::log1p(quantity(reading.usage.map_or(0.0, |usage| usage.open_file_bytes)));
         self.session.note(&row, open_log, self.family, sessions, families);
-        self.row = Some(row);
+        (self.row, self.by_trees) = (Some(row), None);
     }
 
     /// What is foreseen of a session that begins with this reading, a part of a step; nothing where one is under way already. Nothing is
@@ -172,20 +180,30 @@ impl Tenant {
         let came_log = libm::log1p(came);
         // A tenant that sleeps teaches nothing and needs no scores.
         if let Some(row) = self.row.filter(|_| self.idle <= 60) {
-            let answer = self.features.within_reach(learner.median(&row, row[0]).unwrap_or(row[0]));
-            let forecast = libm::expm1(f64::from(answer));
+            let told = self.log(&row, learner);
+            let forecast = libm::expm1(told);
             self.interval.observe(self.value(forecast).0, came);
             let naive = self.naive.forecasts();
             self.skill.observe(forecast, &naive, came);
             if let Some(by_series) = self.by_series {
                 self.series.observe(by_series, &naive, came);
             }
-            learner.observe(&row, row[0], came_log as f32);
-            if self.drift.observe(f64::from(answer) - came_log) {
+            self.teach(&row, came_log as f32, learner);
+            if self.drift.observe(told - came_log) {
                 // The forecast has changed its error: what it earned is no longer true.
                 (self.skill, self.series) = (SkillMeter::default(), SkillMeter::default());
-                self.interval = IntervalMeter::new(0.8);
+                self.interval = IntervalMeter::around_any(0.8);
             }
+        }
+    }
+
+    /// The learner takes what a row turned out to be. A mean follows a single value however far off it is, as that of a counter that jumped: so what
+    /// is beyond reach is learnt as what is just within, and what follows it not at all. Medians alone, as of earlier versions, need no such
+    /// care.
+    fn teach(&mut self, row: &Row, came_log: f32, learner: &mut Learner) {
+        let within = if learner.mean_percent() > 0 { self.features.within_reach(came_log) } else { came_log };
+        if !std::mem::replace(&mut self.was_beyond_reach, came_log > within) {
+            learner.observe(row, row[0], within);
         }
     }
 
@@ -228,10 +246,20 @@ impl Tenant {
         }
     }
 
+    /// What the host's model tells of the row, log1p of bytes a second.
+    fn log(&self, row: &Row, learner: &Learner) -> f64 {
+        let answer = self.by_trees.or_else(|| learner.predict(row, row[0]));
+        let told = answer.map_or(row[0], |answer| answer.told(learner.mean_percent()));
+        f64::from(self.features.within_reach(told))
+    }
+
+    pub(super) fn row(&self) -> Option<Row> {
+        self.row
+    }
+
     pub(super) fn next_slice(&self, learner: &Learner) -> NextSlice {
-        let answer = self.row.map_or(0.0, |row| learner.median(&row, row[0]).unwrap_or(row[0]));
-        let answer = self.features.within_reach(answer);
-        let (value, source) = self.value(libm::expm1(f64::from(answer)));
+        let told = self.row.map_or(0.0, |row| self.log(&row, learner));
+        let (value, source) = self.value(libm::expm1(told));
         let interval = self.interval.interval(value);
         let skill = match source {
             Source::Series => self.series.told(),

@@ -38,6 +38,7 @@ impl Forecaster {
                     if rates.since_fit() >= REFIT_SLICES as u32 && rates.wants_fit() {
                         rates.fit(&mut self.buffers, &mut budget);
                         fits = fits.saturating_sub(1);
+                        self.fits += 1;
                     }
                 }
                 self.turn = Some(*key);

@@ -7,7 +7,7 @@
 use super::growth::Growth;
 use super::reservoir::Reservoir;
 use super::ridge::Ridge;
-use crate::boosting::{Boosted, Loss, Training};
+use crate::boosting::{BLOCK, Block, Boosted, Loss, Training};
 use crate::tenant::Row;
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +29,14 @@ pub struct LearnerSettings {
     /// How trees grow.
     #[serde(default)]
     pub growth: Growth,
+    /// How far from the median to the mean, in percent, is what is told ([`Answer::told`]); as by earlier versions the median alone.
+    #[serde(default)]
+    pub mean_percent: u8,
+}
+
+impl LearnerSettings {
+    /// What was chosen on a part of the data that no figure is measured on (docs/adr/0050).
+    pub const MEAN_PERCENT: u8 = 75;
 }
 
 /// Recordings that do not say were made with it.
@@ -38,7 +46,14 @@ const fn ridge_every() -> u64 {
 
 impl Default for LearnerSettings {
     fn default() -> Self {
-        Self { rows: 50_000, trees: 100, seed: 1, ridge_from: RIDGE_EVERY, growth: Growth::CHOSEN }
+        Self {
+            rows: 50_000,
+            trees: 100,
+            seed: 1,
+            ridge_from: RIDGE_EVERY,
+            growth: Growth::CHOSEN,
+            mean_percent: Self::MEAN_PERCENT,
+        }
     }
 }
 
@@ -49,6 +64,13 @@ pub struct Answer {
     pub median: f32,
     /// Mean of the logarithm.
     pub mean: f32,
+}
+
+impl Answer {
+    /// One answer of both, so many percent of the way from the median to the mean.
+    pub fn told(&self, mean_percent: u8) -> f32 {
+        self.median + f32::from(mean_percent) / 100.0 * (self.mean - self.median)
+    }
 }
 
 /// The model of the host. Targets are log1p of bytes a second, or of bytes.
@@ -140,6 +162,10 @@ impl Learner {
     /// What follows a row; `None` before anything was learnt. Allocates nothing.
     pub fn predict(&self, row: &Row, base: f32) -> Option<Answer> {
         let (median, mean) = match &self.trees {
+            Some([median, _]) if self.settings.mean_percent == 0 => {
+                let median = median.predict(&row[..]);
+                (median, median)
+            }
             Some([median, mean]) => (median.predict(&row[..]), mean.predict(&row[..])),
             None => self.ridge.predict(row).map(|difference| (difference, difference))?,
         };
@@ -153,6 +179,25 @@ impl Learner {
             None => self.ridge.predict(row)?,
         };
         Some((base + difference).max(0.0))
+    }
+
+    /// [`Self::predict`] for a block of rows, each from its own base; `None` before there are trees.
+    pub fn predict_block(&self, block: &Block, bases: &[f32; BLOCK]) -> Option<[Answer; BLOCK]> {
+        let [median, mean] = self.trees.as_ref()?;
+        let medians = median.predict_block(block);
+        let means = if self.settings.mean_percent == 0 { medians } else { mean.predict_block(block) };
+        let from = |at: usize, differences: &[f32; BLOCK]| (bases[at] + differences[at]).max(0.0);
+        Some(std::array::from_fn(|at| Answer { median: from(at, &medians), mean: from(at, &means) }))
+    }
+
+    /// See [`LearnerSettings::mean_percent`].
+    pub fn mean_percent(&self) -> u8 {
+        self.settings.mean_percent
+    }
+
+    /// From now on so much of the mean is told.
+    pub fn set_mean_percent(&mut self, mean_percent: u8) {
+        self.settings.mean_percent = mean_percent;
     }
 
     /// Whether the trees speak, not ridge.

@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 const STEP: f64 = 0.1;
 /// Weight of the newest error in their mean size.
 const WEIGHT: f64 = 0.02;
+/// Weight of the newest error in how many are above and below.
+const SIDE_WEIGHT: f64 = 0.005;
 /// Misses before the interval is trusted.
 const SEEN_MIN: u32 = 20;
 
@@ -29,12 +31,33 @@ pub struct IntervalMeter {
     size: f64,
     seen: u32,
     covered: f64,
+    /// See [`Self::around_any`].
+    #[serde(default)]
+    shares_tails: bool,
+    /// The parts of what came that were above the forecast, and below.
+    #[serde(default)]
+    sides: [f64; 2],
 }
 
 impl IntervalMeter {
     /// `coverage` from 0 to 1, such as 0.8.
     pub fn new(coverage: f64) -> Self {
-        Self { coverage: coverage.clamp(0.01, 0.99), below: 0.0, above: 0.0, size: 0.0, seen: 0, covered: 0.0 }
+        Self {
+            coverage: coverage.clamp(0.01, 0.99),
+            below: 0.0,
+            above: 0.0,
+            size: 0.0,
+            seen: 0,
+            covered: 0.0,
+            shares_tails: false,
+            sides: [0.0; 2],
+        }
+    }
+
+    /// One around forecasts that need not lie in the middle. Where less than half of the misses can lie beyond one end, because the interval holds
+    /// the forecast and less than that comes beyond it, the other end has the rest; it would hold too much otherwise.
+    pub fn around_any(coverage: f64) -> Self {
+        Self { shares_tails: true, ..Self::new(coverage) }
     }
 
     /// Takes a forecast and what came, both at least 0.
@@ -49,7 +72,11 @@ impl IntervalMeter {
         // Where nothing can come below the interval, because it begins at 0, all misses are above it.
         let begins_at_zero = libm::log1p(forecast.max(0.0)) <= self.below;
         let missed = 1.0 - self.coverage;
-        let (tail_below, tail_above) = (missed / 2.0, if begins_at_zero { missed } else { missed / 2.0 });
+        let spare = self.spare([error > 0.0, error < 0.0]);
+        let (tail_below, tail_above) = match begins_at_zero {
+            true => (missed / 2.0, missed),
+            false => (missed / 2.0 + spare[0], missed / 2.0 + spare[1]),
+        };
         let step = self.size * STEP.max(1.0 / f64::from(self.seen).sqrt());
         let quantile = |offset: f64, error: f64, tail: f64| {
             let moved = offset + step * if error > offset { 1.0 - tail } else { -tail };
@@ -57,6 +84,15 @@ impl IntervalMeter {
         };
         self.above = quantile(self.above, error, tail_above);
         self.below = quantile(self.below, -error, tail_below);
+    }
+
+    /// What of half of the misses cannot lie above, and cannot lie below; takes on which side what came is.
+    fn spare(&mut self, is_beyond: [bool; 2]) -> [f64; 2] {
+        let (weight, half) = (SIDE_WEIGHT.max(1.0 / f64::from(self.seen)), (1.0 - self.coverage) / 2.0);
+        for (side, is_beyond) in self.sides.iter_mut().zip(is_beyond) {
+            *side += (f64::from(u8::from(is_beyond)) - *side) * weight;
+        }
+        self.sides.map(|side| if self.shares_tails { (half - side).max(0.0) } else { 0.0 })
     }
 
     /// The interval around a forecast; `None` until enough was seen.

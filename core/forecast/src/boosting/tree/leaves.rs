@@ -12,6 +12,8 @@ pub(in crate::boosting) const LEAVES_MAX: usize = 32;
 const NODES: usize = 2 * LEAVES_MAX;
 /// Most decisions from the root to a leaf: what an answer costs.
 const LEVELS_MAX: u8 = 6;
+/// Trees whose answers are added up before the sum of all is.
+pub(super) const TOGETHER: usize = 4;
 
 /// A decision: to the second child if the feature is above the value. Or a leaf: its value is the answer, and its children are itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -83,6 +85,27 @@ impl LeafTree {
         children.map(usize::from)
     }
 
+    /// Tells each decision with the leaves on its first side, from the one to before the other, and each leaf with its place, both from left to
+    /// right.
+    pub(super) fn walk(&self, mut decision: impl FnMut(u8, f32, [u32; 2]), mut leaf: impl FnMut(usize, f32)) {
+        // What is still to do, the last first: nodes, and decisions whose first side began at a leaf and has been told.
+        let (mut open, mut leaves) = (vec![(0, None)], 0);
+        // A tree of so many nodes is told in fewer steps; what was damaged and is none comes to an end too.
+        for _ in 0..2 * NODES {
+            let Some((at, begun)) = open.pop().filter(|_| (leaves as usize) < LEAVES_MAX) else { break };
+            let node = &self.nodes[at % NODES];
+            let [first, second] = node.children.map(usize::from);
+            match begun {
+                Some(from) => decision(node.feature, node.value, [from, leaves]),
+                None if first != at => open.extend([(second, None), (at, Some(leaves)), (first, None)]),
+                None => {
+                    leaf(leaves as usize, node.value);
+                    leaves += 1;
+                }
+            }
+        }
+    }
+
     pub(in crate::boosting) fn encode(&self, writer: &mut Writer) {
         writer.u8(self.levels);
         writer.u8(self.used);
@@ -99,13 +122,19 @@ impl LeafTree {
             return Err(Damaged::Value);
         }
         let mut tree = Self { nodes: [Node::default(); NODES], used, levels };
+        let mut has_parent = 1_u64;
         for (at, node) in tree.nodes[..usize::from(used)].iter_mut().enumerate() {
             // A cut above all values is infinite; no leaf is.
             let value = reader.f32()?;
             let (feature, children) = (reader.u8()?, [reader.u8()?, reader.u8()?]);
             let is_leaf = children.iter().all(|child| usize::from(*child) == at);
             let is_whole = if is_leaf { value.is_finite() } else { !value.is_nan() };
-            let goes_on = children.iter().all(|child| *child < used && usize::from(*child) > at);
+            let mut goes_on = children.iter().all(|child| *child < used && usize::from(*child) > at);
+            if goes_on {
+                let [first, second] = children.map(|child| 1_u64 << child);
+                goes_on = first != second && has_parent & (first | second) == 0;
+                has_parent |= first | second;
+            }
             if !is_whole || usize::from(feature) >= features || !(is_leaf || goes_on) {
                 return Err(Damaged::Value);
             }
@@ -118,7 +147,6 @@ impl LeafTree {
 /// The answers of all trees for a row, added up. Several go down together, and each as many levels as the deepest of all has: so the
 /// processor need not wait for one before it begins the next, and has no branch to guess.
 pub(in crate::boosting) fn sum(trees: &[LeafTree], levels: u8, row: &[f32; FEATURES_MAX]) -> f32 {
-    const TOGETHER: usize = 4;
     let (groups, rest) = trees.as_chunks::<TOGETHER>();
     let mut sum = 0.0;
     for group in groups {
