@@ -208,3 +208,42 @@ fn each_kind_of_bad_reading_leaves_a_forecast_or_none_and_harms_nobody_else() {
         assert!(errors <= 1.1 * alone, "{case}: the neighbour's error is {errors} MiB in place of {alone}");
     }
 }
+
+#[test]
+fn ten_thousand_tenants_at_once_cost_a_slice_no_more_fits_than_a_few_do() {
+    const TENANTS: u64 = 12_000;
+    let settings = ForecasterSettings::default();
+    let mut forecaster = Forecaster::new(settings);
+    let mut most = 0;
+    for at in 0..70_u64 {
+        let slice: Vec<_> =
+            (0..TENANTS).map(|id| (key(id), id % 7, reading_of(((id + at) % 9) as f64 * MIB))).collect();
+        let before = forecaster.fits();
+        forecaster.observe(SliceTime::default(), &slice);
+        most = most.max(forecaster.fits() - before);
+    }
+    // A tenant has two series, which are fitted together.
+    assert!((1..=u64::from(settings.fits) + 1).contains(&most), "{most} fits in a slice");
+    assert_eq!((forecaster.tenants(), forecaster.refused()), (10_000, 70 * 2_000));
+    let told = (0..TENANTS).filter_map(|id| forecaster.next_slice(key(id))).filter(|next| next.high.is_finite());
+    assert_eq!(told.count(), 10_000, "each has a forecast, and who found no place has honestly none");
+}
+
+/// A burst that was none, of a counter that jumped: its own rate is foreseen again within slices, and no neighbour's is touched. Of the largest
+/// number there is its own forecast is naive for as long as errors count, since nothing beside it can be told apart.
+#[test]
+fn a_counter_that_jumps_as_in_a_burst_is_forgotten_within_slices() {
+    for jump in [1e9, 1e12, 1.8e19] {
+        let mut forecaster = Forecaster::new(ForecasterSettings::default());
+        let mut off = 0;
+        for at in 0..500 {
+            let bytes = if at == 300 { jump } else { MIB };
+            forecaster.observe(SliceTime::default(), &[(key(0), 1, reading_of(bytes)), (key(1), 1, reading_of(MIB))]);
+            let [jumped, other] =
+                [0, 1].map(|id| forecaster.next_slice(key(id)).expect("known").bytes_per_second / MIB);
+            off += u32::from(at >= 300 && (jumped - 1.0).abs() > 0.5);
+            assert!((other - 1.0).abs() < 0.5 || at < 60, "{jump}, slice {at}: the other's is {other} MiB/s");
+        }
+        assert!(off <= 5 || jump > 1e15, "{jump}: {off} slices");
+    }
+}
