@@ -2,6 +2,7 @@
 
 mod btrfs;
 mod owed;
+mod trouble;
 
 use crate::bed::{Bed, Daemon};
 use minerva_api::v1;
