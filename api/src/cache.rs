@@ -40,6 +40,15 @@ impl Pool {
     }
 }
 
+impl std::str::FromStr for Pool {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let known = [Self::Temporary, Self::Stable].into_iter().find(|pool| pool.as_str() == text);
+        known.ok_or_else(|| format!("`{text}` is no pool: there are temporary and stable"))
+    }
+}
+
 /// What is asked. Root sees and does everything, others what is their own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "ask")]
@@ -89,6 +98,22 @@ pub enum Request {
     },
     /// The operator's file is read again and put in force. Only root may ask.
     Reload,
+    /// A directory of the pool in which the files of a unit or a command lie that belong to one directory elsewhere; it is made where it is
+    /// not there. Only root may ask.
+    UnitDirectory {
+        /// Its name: nothing but one component of a path.
+        name: String,
+        /// In which pool.
+        #[serde(default)]
+        pool: Pool,
+        /// Of which tenant, where there are several.
+        #[serde(default)]
+        tenant: Option<String>,
+        /// Who owns it: user and group.
+        owner: (u32, u32),
+        /// Its permissions.
+        mode: u32,
+    },
 }
 
 /// What is answered.
@@ -129,6 +154,11 @@ pub enum Answer {
     Reloaded {
         /// What changed, a line each.
         changes: Vec<String>,
+    },
+    /// The directory is there.
+    UnitDirectory {
+        /// Where.
+        path: PathBuf,
     },
     /// It could not be done.
     Refused {
@@ -235,6 +265,12 @@ pub struct TreeStatus {
     /// The most bytes of others that went to that disk while one of them waited.
     #[serde(default)]
     pub passed_by_bytes_max: u64,
+    /// Bytes that it still takes of files that are to go elsewhere later.
+    #[serde(default)]
+    pub deferrable_bytes: u64,
+    /// The disk that it lies on, as `MAJ:MIN`; empty: memory, or none that can be told.
+    #[serde(default)]
+    pub device: String,
 }
 
 /// Asks the service that listens at `socket`. An error says that nobody does, or that its answer cannot be read.

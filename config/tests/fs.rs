@@ -25,13 +25,14 @@ fn the_committed_default_file_is_the_generated_one_and_has_no_tenants() {
 fn a_tenant_has_quotas_an_owner_and_a_choice_for_a_full_pool() {
     let config = good(
         "[pools.stable]\npath = \"/srv/ssd\"\n\n[tenants.web]\nuser = \"www-data\"\ntemporary = \"1GiB\"\nstable_files = 7\n\
-         when_full = \"spill\"\n",
+         when_full = \"spill\"\nunits = [\"dump.service:/srv/dump\"]\n",
     );
     let tenant = &config.tenants["web"];
     assert_eq!(config.stable.path, PathBuf::from("/srv/ssd"));
     assert_eq!((tenant.temporary_bytes, tenant.stable_files), (1 << 30, 7));
     assert_eq!((tenant.user.as_deref(), tenant.spills_when_full), (Some("www-data"), true));
     assert_eq!(tenant.place, "fs.toml:4");
+    assert_eq!((tenant.units[0].unit.as_str(), tenant.units[0].is_temporary), ("dump.service", false));
 }
 
 #[test]
@@ -66,7 +67,7 @@ fn every_mistake_is_shown_with_its_line_and_what_to_do() {
             11 | quota = 5
                | ^^^^^ `tenants.web` has no key of this name
                |
-               = help: known here: `user`, `group`, `temporary`, `temporary_files`, `stable`, `stable_files`, `weight`, `when_full`
+               = help: known here: `user`, `group`, `temporary`, `temporary_files`, `stable`, `stable_files`, `weight`, `when_full`, `units`
 
             error: invalid value of `temporary`
               --> fs.toml:12:13

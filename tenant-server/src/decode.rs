@@ -7,7 +7,7 @@ use minerva_api::v1::boost_request::Amount;
 use minerva_api::v1::coordinate_request::Deadline;
 use minerva_api::v1::set_level_request::Lifetime;
 use minerva_linux_observe::GuestDisk;
-use minerva_model::{AccessKind, DeviceId, JobSettings, Level, Nanos, RefusalKind, RequestId};
+use minerva_model::{AccessKind, DeviceId, JobSettings, Level, Nanos, PoolOffer, RefusalKind, RequestId};
 
 /// Entries of a ledger that one answer holds.
 const ENTRIES_MAX: u32 = 1_000;
@@ -55,6 +55,7 @@ pub(crate) struct Announcement {
     pub(crate) disk: WantedDisk,
     /// What the disk below the client's is like, where the client is in a guest.
     pub(crate) guest_disk: GuestDisk,
+    pub(crate) pool: Option<PoolOffer>,
 }
 
 type Judged<T> = Result<T, Refusal>;
@@ -242,6 +243,10 @@ pub(crate) fn boost(request: v1::BoostRequest) -> Judged<Purchase> {
     Ok(Purchase { id: request_id(request.request_id)?, amount, device: device(&request.device)? })
 }
 
+fn pool(offer: &v1::PoolOffer) -> Judged<PoolOffer> {
+    Ok(PoolOffer { left_bytes: offer.left_bytes, device: device(&offer.device)? })
+}
+
 /// What is to be fitted in.
 pub(crate) fn coordinate(request: v1::CoordinateRequest) -> Judged<Announcement> {
     let size_bytes = request.size_bytes;
@@ -266,7 +271,8 @@ pub(crate) fn coordinate(request: v1::CoordinateRequest) -> Judged<Announcement>
     let serial = Some(request.working_disk_serial).filter(|serial| serial.len() <= NAME_LENGTH_MAX).unwrap_or_default();
     let guest_disk = GuestDisk { size_bytes: request.working_disk_size_bytes, serial };
     let disk = wanted_disk(&request.device, &request.working_device, &guest_disk)?;
-    Ok(Announcement { id: request_id(request.request_id)?, size_bytes, access, within, disk, guest_disk })
+    let pool = request.pool.map(|offer| pool(&offer)).transpose()?;
+    Ok(Announcement { id: request_id(request.request_id)?, size_bytes, access, within, disk, guest_disk, pool })
 }
 
 /// A report that keeps to the contract.

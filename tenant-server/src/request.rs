@@ -4,7 +4,7 @@
 use crate::authenticate::process::ProcessHandle;
 use minerva_api::v1;
 use minerva_linux_observe::GuestDisk;
-use minerva_model::{AccessKind, DeviceId, JobSettings, Level, Nanos, RefusalKind, RequestId, TenantId};
+use minerva_model::{AccessKind, DeviceId, JobSettings, Level, Nanos, PoolOffer, RefusalKind, RequestId, TenantId};
 use std::sync::mpsc::{SyncSender, TrySendError};
 use tokio::sync::{mpsc, oneshot};
 
@@ -187,6 +187,8 @@ pub enum Call {
         within: Option<Within>,
         /// On which disk.
         disk: WantedDisk,
+        /// Where it can be written in place of that.
+        pool: Option<PoolOffer>,
         /// The answers.
         answers: mpsc::Sender<Result<v1::CoordinateResponse, Refusal>>,
     },

@@ -147,10 +147,10 @@ impl Participation for RpcHandler {
     ) -> Result<Response<Self::CoordinateStream>, Status> {
         let key = request.get_ref().request_id.clone();
         self.answered("Coordinate", key, request, async |context, message| {
-            let decode::Announcement { id, size_bytes, access, within, disk, guest_disk } =
+            let decode::Announcement { id, size_bytes, access, within, disk, guest_disk, pool } =
                 decode::coordinate(message)?;
             let disk = context.seen_from_here(disk, guest_disk);
-            let call = |answers| Call::Coordinate { id, size_bytes, access, within, disk, answers };
+            let call = |answers| Call::Coordinate { id, size_bytes, access, within, disk, pool, answers };
             let grants = self.stream(&context.session, call).await?;
             Ok(answers(context.clone(), grants, |grant| grant))
         })

@@ -9,7 +9,9 @@ use crate::level::Level;
 use crate::operation::{Answer, Operation};
 use crate::options::Options;
 use minerva_api::v1;
+use std::fs::File;
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
@@ -180,6 +182,14 @@ impl Coordinated {
     /// As [`crate::Coordinated::key`].
     pub fn key(&self) -> &str {
         self.inner.as_ref().map_or("", crate::Coordinated::key)
+    }
+
+    /// As [`crate::Coordinated::create`].
+    pub fn create(&self, path: impl Into<PathBuf>) -> io::Result<File> {
+        match &self.inner {
+            Some(inner) => inner.create(path),
+            None => File::create(path.into()),
+        }
     }
 
     /// As [`crate::Coordinated::wait`].

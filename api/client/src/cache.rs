@@ -19,6 +19,7 @@
 pub use minerva_api::cache::Pool;
 
 use minerva_api::cache::{Answer, Request, ask, socket};
+use minerva_api::v1;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
@@ -118,6 +119,19 @@ pub fn open(path: impl AsRef<Path>, pool: Pool, options: &OpenOptions) -> io::Re
         return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     }
     options.open(tree(pool)?.join(path))
+}
+
+/// What a pool says of itself to who would write there in place of a disk; nothing where no service answers, or the user is several
+/// tenants or none.
+pub(crate) fn offer(pool: Pool, socket: &Path) -> Option<v1::PoolOffer> {
+    let Ok(Answer::Status { tenants, .. }) = ask(socket, &Request::Status) else { return None };
+    let [tenant] = &tenants[..] else { return None };
+    let tree = match pool {
+        Pool::Temporary => &tenant.temporary,
+        Pool::Stable => &tenant.stable,
+    };
+    let is_open = tree.is_served && tenant.leaving.is_empty();
+    is_open.then(|| v1::PoolOffer { left_bytes: tree.deferrable_bytes, device: tree.device.clone() })
 }
 
 /// The root of the tenant's own tree in a pool.

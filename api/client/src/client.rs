@@ -184,9 +184,9 @@ impl Client {
 
     /// As [`Client::coordinate`], under the caller's own key.
     pub async fn coordinate_as(&self, key: &str, operation: Operation) -> Result<Coordinated, Error> {
-        let Some(link) = self.server.link().await else { return Ok(Coordinated::without_server(key)) };
+        let Some(link) = self.server.link().await else { return Ok(Coordinated::without_server(key, &operation)) };
         let coordinated = self.server.unless_absent(Coordinated::ask(link, key, &operation).await)?;
-        Ok(coordinated.unwrap_or_else(|| Coordinated::without_server(key)))
+        Ok(coordinated.unwrap_or_else(|| Coordinated::without_server(key, &operation)))
     }
 
     /// For agents: sends reports of what the host cannot see.

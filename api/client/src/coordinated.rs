@@ -1,10 +1,15 @@
 //! An operation that was asked about: waits until it may begin, and tells when it is done.
 
 use crate::backoff::Backoff;
+use crate::cache::{self, Deferral, Pool};
 use crate::error::{Error, is_worth_another_try, retry_after};
 use crate::link::Link;
 use crate::operation::{Answer, Operation};
+use minerva_api::cache::socket;
 use minerva_api::v1;
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
 use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, sleep, sleep_until};
@@ -19,6 +24,8 @@ pub enum Begun {
     InTime,
     /// There is no server to say so.
     Unserved,
+    /// The server said: in the pool that the operation may go to, in place of its disk. Nothing is under way on the server.
+    InPool,
 }
 
 /// An operation that was asked about. Dropping it without [`Coordinated::finish`] tells the server that it will not be done.
@@ -26,6 +33,9 @@ pub enum Begun {
 #[must_use = "dropping it cancels the operation"]
 pub struct Coordinated {
     key: String,
+    bytes: u64,
+    /// Where it goes in place of its disk: the pool, and who serves that.
+    pool: Option<(Pool, PathBuf)>,
     answer: Answer,
     begun: watch::Receiver<Option<Begun>>,
     /// How the operation ends; dropped, as cancelled. Absent without a server.
@@ -43,9 +53,9 @@ enum End {
 
 impl Coordinated {
     /// Without a server everything begins at once.
-    pub(crate) fn without_server(key: &str) -> Self {
+    pub(crate) fn without_server(key: &str, operation: &Operation) -> Self {
         let (_, begun) = watch::channel(Some(Begun::Unserved));
-        Self { key: key.to_owned(), answer: Answer::Now, begun, end: None }
+        Self { key: key.to_owned(), bytes: operation.bytes, pool: None, answer: Answer::Now, begun, end: None }
     }
 
     /// Returns with the first answer, or, when the server does not give one, when the operation may begin without it.
@@ -53,17 +63,24 @@ impl Coordinated {
         let (tell, begun) = watch::channel(None);
         let (first, answered) = oneshot::channel();
         let (end, ending) = oneshot::channel();
+        let pool = operation.pool.map(|pool| (pool, operation.cache_socket.clone().unwrap_or_else(socket)));
+        let offer = match pool.clone() {
+            // The service of the pool is asked over its own socket, which may take a moment.
+            Some((pool, at)) => tokio::task::spawn_blocking(move || cache::offer(pool, &at)).await.ok().flatten(),
+            None => None,
+        };
         let coordinator = Coordinator {
             limit: Limit::new(operation, link.patience),
             link,
-            request: operation.request(key),
+            request: operation.request(key, offer),
             first: Some(first),
             begun: tell,
         };
         tokio::spawn(coordinator.drive(ending));
         // The task answers before it ends, unless the runtime does.
         let answer = answered.await.unwrap_or(Ok(Answer::Now))?;
-        Ok(Self { key: key.to_owned(), answer, begun, end: Some(end) })
+        let pool = pool.filter(|_| answer == Answer::Pool);
+        Ok(Self { key: key.to_owned(), bytes: operation.bytes, pool, answer, begun, end: Some(end) })
     }
 
     /// The key it was asked for under.
@@ -74,6 +91,16 @@ impl Coordinated {
     /// The server's first answer.
     pub const fn answer(&self) -> Answer {
         self.answer
+    }
+
+    /// Makes the file that the operation writes, empty, in place of what was there: in the pool, with a link at `path`, where the
+    /// server said so ([`Begun::InPool`]), and else at `path` itself. Where the pool refuses after all, it is at `path` too.
+    pub fn create(&self, path: impl Into<PathBuf>) -> io::Result<File> {
+        let path = path.into();
+        match &self.pool {
+            Some((pool, socket)) => Deferral::new(path).pool(*pool).socket(socket).bytes(self.bytes).create(),
+            None => File::options().read(true).write(true).create(true).truncate(true).open(path),
+        }
     }
 
     /// Waits until the operation may begin; never beyond its deadline, whatever becomes of the server. May be dropped and
@@ -158,12 +185,13 @@ impl Coordinator {
         let end = tokio::select! {
             begun = self.wait_to_begin() => match begun {
                 Ok(begun) => {
-                    self.answer(Ok(Answer::Now));
+                    self.answer(Ok(if begun == Begun::InPool { Answer::Pool } else { Answer::Now }));
                     self.begun.send_replace(Some(begun));
-                    if begun == Begun::Told {
-                        ending.await
-                    } else {
-                        self.tell_begun_until(ending).await
+                    match begun {
+                        // The server knows of no operation.
+                        Begun::InPool => return,
+                        Begun::Told => ending.await,
+                        Begun::InTime | Begun::Unserved => self.tell_begun_until(ending).await,
                     }
                 }
                 Err(refusal) => {
@@ -235,8 +263,10 @@ impl Coordinator {
             self.limit.away_since = None;
             let answer = Answer::of_response(&answer);
             self.answer(Ok(answer));
-            if answer == Answer::Now {
-                return Ok(Begun::Told);
+            match answer {
+                Answer::Now => return Ok(Begun::Told),
+                Answer::Pool => return Ok(Begun::InPool),
+                Answer::After { .. } | Answer::Wait { .. } => (),
             }
             if let Some(span) = answer.promise() {
                 self.limit.promised(span);

@@ -1,5 +1,6 @@
 //! An operation that should fit in with what others do, and the server's answers to it.
 
+use crate::cache::Pool;
 use crate::level::UnknownWord;
 use crate::working_device::{self, DiskLooks};
 use minerva_api::v1;
@@ -95,6 +96,10 @@ pub struct Operation {
     pub device: Option<String>,
     /// What it will read or write, or something beside it; absent: the working directory.
     pub path: Option<PathBuf>,
+    /// Of one that writes: it may go to this pool in place of its disk where others use that.
+    pub pool: Option<Pool>,
+    /// Where the pool's service listens; absent: where it listens by default.
+    pub cache_socket: Option<PathBuf>,
 }
 
 impl Operation {
@@ -133,8 +138,21 @@ impl Operation {
         Self { path: Some(path.into()), ..self }
     }
 
-    /// As it is asked about.
-    pub(crate) fn request(&self, key: &str) -> v1::CoordinateRequest {
+    /// It may go to this pool in place of its disk, where others use that: then the answer is [`Answer::Pool`], and
+    /// [`crate::Coordinated::create`] makes the file there. For operations that write.
+    #[must_use]
+    pub fn or_pool(self, pool: Pool) -> Self {
+        Self { pool: Some(pool), ..self }
+    }
+
+    /// Asks the pool's service at this socket.
+    #[must_use]
+    pub fn cache_socket(self, socket: impl Into<PathBuf>) -> Self {
+        Self { cache_socket: Some(socket.into()), ..self }
+    }
+
+    /// As it is asked about, with what the pool said of itself.
+    pub(crate) fn request(&self, key: &str, pool: Option<v1::PoolOffer>) -> v1::CoordinateRequest {
         let path = self.path.as_deref().unwrap_or(Path::new("."));
         // It is only a hint, so a path that cannot be looked at is none.
         let working_device = || working_device::of_path(path).ok().flatten().unwrap_or_default();
@@ -152,6 +170,7 @@ impl Operation {
                 Deadline::Done(span) => WireDeadline::DoneWithinNs(nanoseconds(span)),
             }),
             device: self.device.clone().unwrap_or_default(),
+            pool,
         }
     }
 }
@@ -168,6 +187,8 @@ pub enum Answer {
         /// How long one is.
         slice: Duration,
     },
+    /// Write to the pool that the operation may go to, at once.
+    Pool,
     /// Wait to be told.
     Wait {
         /// Not longer than this, counted from the answer.
@@ -180,6 +201,7 @@ impl Answer {
     pub(crate) fn of_response(response: &v1::CoordinateResponse) -> Self {
         match &response.answer {
             Some(WireAnswer::BeginNow(_)) => Self::Now,
+            Some(WireAnswer::WriteToPool(_)) => Self::Pool,
             Some(WireAnswer::BeginAfter(after)) => {
                 Self::After { slices: after.slices, slice: Duration::from_nanos(after.slice_ns) }
             }
@@ -192,7 +214,7 @@ impl Answer {
     /// which counts whole slices, is heard before this side begins on its own.
     pub(crate) fn promise(self) -> Option<Duration> {
         match self {
-            Self::Now => Some(Duration::ZERO),
+            Self::Now | Self::Pool => Some(Duration::ZERO),
             Self::After { slices, slice } => Some(slice.saturating_mul(slices.saturating_add(1))),
             Self::Wait { at_most } => at_most,
         }
@@ -212,7 +234,7 @@ mod tests {
     #[test]
     fn an_operation_is_asked_about_in_the_units_of_the_contract() {
         let operation = Operation::of_bytes(500).access(Access::RandomWrite).done_within(Duration::from_secs(2));
-        let request = operation.device("8:0").request("key");
+        let request = operation.device("8:0").request("key", None);
         assert_eq!((request.size_bytes, request.device.as_str(), request.request_id.as_str()), (500, "8:0", "key"));
         assert_eq!(request.deadline, Some(WireDeadline::DoneWithinNs(2_000_000_000)));
         assert_eq!(request.access, 4);

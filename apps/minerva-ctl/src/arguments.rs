@@ -4,6 +4,7 @@ use crate::background::arguments::BackgroundCommand;
 use crate::cache::CacheCommand;
 use crate::disk::DiskCommand;
 use crate::quantity::{boost_amount, credits, duration, schedule_entry, size};
+use minerva_client::cache::Pool;
 use minerva_client::{Access, BoostAmount, Level, Operation, v1};
 use minerva_model::MicroCredits;
 use std::ffi::OsString;
@@ -290,7 +291,8 @@ pub(crate) enum Command {
     /// Ask when an operation may begin, and wait until then
     ///
     /// Prints the answer ("now", "in 3 slices (3 s)", "wait, at most 12 s"), then waits and prints "now". Without a server it does
-    /// not wait. It never waits beyond the deadline.
+    /// not wait. It never waits beyond the deadline. With --pool the answer may be "pool": others use the disk or are expected
+    /// there, so write to the cache at once; `minerva-ctl cache put FILE --pool` does.
     When {
         /// How much it will transfer: 500M (powers of 1000), 500MiB (of 1024), or bytes
         #[arg(id = "size", long = "bytes", value_name = "BYTES", value_parser = size)]
@@ -298,6 +300,9 @@ pub(crate) enum Command {
         /// How long it can wait, and on which disk
         #[command(flatten)]
         bounds: Bounds,
+        /// Of an operation that writes: it may be told to write to this pool of the cache, temporary or stable
+        #[arg(long, value_name = "POOL", requires = "access")]
+        pool: Option<Pool>,
         /// Only print the answer; the operation is cancelled unless the answer gives a time
         #[arg(long)]
         no_wait: bool,

@@ -146,7 +146,10 @@ fn run(arguments: Arguments) -> anyhow::Result<CommandStatus> {
         }
         Command::Credits { command: None, entries } => block_on(tenant::credits(&file, entries, json)),
         Command::Boost { amount, device } => block_on(tenant::boost(&file, amount, device.as_deref(), json)),
-        Command::When { bytes, bounds, no_wait } => block_on(when::run(&file, bounds.operation(bytes), !no_wait, json)),
+        Command::When { bytes, bounds, pool, no_wait } => {
+            let operation = Operation { pool, ..bounds.operation(bytes) };
+            block_on(when::run(&file, operation, !no_wait, json))
+        }
         Command::Whoami => block_on(tenant::whoami(&file, json)),
         Command::ProbeReader { node, job } => probe_reader::read(&node, &job),
         Command::Generate { directory } => generate::run(&directory),

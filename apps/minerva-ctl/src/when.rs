@@ -17,6 +17,7 @@ pub(crate) const TELL_MAX: Duration = Duration::from_secs(2);
 #[serde(tag = "answer", rename_all = "kebab-case")]
 enum AnswerLine<'a> {
     Now { request_id: &'a str },
+    Pool { request_id: &'a str },
     After { request_id: &'a str, slices: u32, slice_ns: u64 },
     Wait { request_id: &'a str, at_most_ns: Option<u64> },
 }
@@ -24,7 +25,7 @@ enum AnswerLine<'a> {
 /// The end of the wait, for programs.
 #[derive(Debug, Serialize)]
 struct BegunLine {
-    /// `told`, `in-time` (its deadline has come) or `unserved` (there is no server).
+    /// `told`, `in-time` (its deadline has come), `unserved` (there is no server) or `in-pool`.
     begun: &'static str,
 }
 
@@ -55,7 +56,7 @@ pub(crate) async fn run(
         give_up(coordinated).await;
         return Ok(CommandStatus::Well);
     }
-    if !wait || answer == Answer::Now {
+    if !wait || matches!(answer, Answer::Now | Answer::Pool) {
         coordinated.leave();
         return Ok(CommandStatus::Well);
     }
@@ -102,6 +103,7 @@ fn print_answer(answer: Answer, key: &str, json: bool) -> anyhow::Result<()> {
     if json {
         return output::json(&match answer {
             Answer::Now => AnswerLine::Now { request_id: key },
+            Answer::Pool => AnswerLine::Pool { request_id: key },
             Answer::After { slices, slice } => {
                 AnswerLine::After { request_id: key, slices, slice_ns: nanoseconds(slice) }
             }
@@ -110,6 +112,7 @@ fn print_answer(answer: Answer, key: &str, json: bool) -> anyhow::Result<()> {
     }
     output::text(&match answer {
         Answer::Now => "now\n".to_owned(),
+        Answer::Pool => "pool\n".to_owned(),
         Answer::After { slices, slice } => {
             format!("in {slices} slices ({})\n", long_span(nanoseconds(slice.saturating_mul(slices))))
         }
@@ -123,6 +126,7 @@ fn print_begun(begun: Begun, json: bool) -> anyhow::Result<()> {
         Begun::Told => "told",
         Begun::InTime => "in-time",
         Begun::Unserved => "unserved",
+        Begun::InPool => "in-pool",
     };
     if json {
         return output::json(&BegunLine { begun: word });

@@ -1,16 +1,18 @@
 //! The socket: who uses how much, and files that are to go elsewhere. A line of JSON asks, a line of JSON answers
 //! (`minerva_api::cache`). Root sees everybody, others their own.
 
-use crate::deferred::{User, Wish};
+use crate::deferred::{Deferred, User, Wish, find_tenant};
 use crate::explain::explain;
 use crate::reload::{self, Reloader};
 use crate::settings::{load, not_there, socket};
 use crate::tenant::{Mount, Tenant};
 use anyhow::{Context, bail};
-use minerva_api::cache::{Answer, Request, TenantStatus, TreeStatus, ask};
+use minerva_api::cache::{Answer, Pool, Request, TenantStatus, TreeStatus, ask};
+use minerva_cachefs::UNITS;
 use minerva_linux_observe::PeerCredentials;
+use std::ffi::OsStr;
 use std::fs::{self, Permissions};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -95,7 +97,7 @@ fn answer(asked: &Reloader, user: &User, request: Request) -> anyhow::Result<Ans
             let migration = deferred.status(user);
             let tenants = asked.tenants.read().unwrap_or_else(PoisonError::into_inner);
             let seen = tenants.iter().filter(|tenant| user.uid == 0 || tenant.owner.uid == user.uid);
-            Answer::Status { tenants: seen.map(status).collect(), migration }
+            Answer::Status { tenants: seen.map(|tenant| status(deferred, tenant)).collect(), migration }
         }
         Request::Defer { path, directory, mode, pool, tenant, bytes } => {
             let (id, data) = deferred.place(user, &Wish { path, directory, mode, pool, tenant, bytes })?;
@@ -108,6 +110,13 @@ fn answer(asked: &Reloader, user: &User, request: Request) -> anyhow::Result<Ans
             deferred.drop_left(user, id)?;
             Answer::Done { files: 1 }
         }
+        Request::UnitDirectory { name, pool, tenant, owner, mode } => {
+            if user.uid != 0 {
+                bail!("only root may make a directory for a unit");
+            }
+            let path = unit_directory(asked, (tenant.as_deref(), pool), &name, owner, mode)?;
+            Answer::UnitDirectory { path }
+        }
         Request::Reload => {
             if user.uid != 0 {
                 bail!("only root may put the file in force");
@@ -119,11 +128,37 @@ fn answer(asked: &Reloader, user: &User, request: Request) -> anyhow::Result<Ans
     })
 }
 
-fn status(tenant: &Tenant) -> TenantStatus {
+fn unit_directory(
+    asked: &Reloader,
+    (tenant, pool): (Option<&str>, Pool),
+    name: &str,
+    owner: (u32, u32),
+    mode: u32,
+) -> anyhow::Result<PathBuf> {
+    if name.is_empty() || name == "." || name == ".." || name.contains(['/', '\0']) {
+        bail!("`{name}` is no name of a directory");
+    }
+    let tenants = asked.tenants.read().unwrap_or_else(PoisonError::into_inner);
+    let tenant = find_tenant(&tenants, &User::root(), tenant)?;
+    let mount = tenant.mount(pool);
+    if tenant.owner.uid != owner.0 {
+        // It would not come through the root of the tree.
+        bail!("its owner is user {}, and tenant {} belongs to user {}", owner.0, tenant.name, tenant.owner.uid);
+    }
+    mount
+        .tree
+        .unit_directory(OsStr::new(name), owner, mode)
+        .map_err(io::Error::from)
+        .context("the pool did not take it")?;
+    Ok(mount.at.join(UNITS).join(name))
+}
+
+fn status(deferred: &Deferred, tenant: &Tenant) -> TenantStatus {
+    let status = |mount| TreeStatus { deferrable_bytes: deferred.left_bytes(mount), ..tree_status(mount) };
     TenantStatus {
         name: tenant.name.clone(),
-        temporary: tree_status(&tenant.temporary),
-        stable: tree_status(&tenant.stable),
+        temporary: status(&tenant.temporary),
+        stable: TreeStatus { device: deferred.pool_disk(), ..status(&tenant.stable) },
         leaving: tenant.leaving.clone(),
     }
 }
@@ -149,6 +184,8 @@ fn tree_status(mount: &Mount) -> TreeStatus {
         refused_descriptors: of(&counters.refused_descriptors),
         disk_waits: mount.tree.disk_figures().waited,
         passed_by_bytes_max: mount.tree.disk_figures().passed_by_bytes_max,
+        deferrable_bytes: 0,
+        device: String::new(),
     }
 }
 

@@ -1,8 +1,9 @@
 //! Every key of `fs.toml`. Rows as in `crate::keys`.
 
+use super::unit::{FORM, PoolUnit};
 use super::{FsServerSettings, FsTenantSettings, MigrationSettings, StablePoolSettings, TemporaryPoolSettings};
 use crate::forms::{METRICS_FORM, PATH_FORM, absolute, group_name, parse_metrics, show_path};
-use crate::key::{Key, Kind, show_size, show_text};
+use crate::key::{Key, Kind, show_size, show_text, show_texts};
 
 const BYTES_MIN: u64 = 1 << 20;
 const BYTES_MAX: u64 = 1 << 50;
@@ -164,5 +165,18 @@ pub(super) const TENANT: &[Key<FsTenantSettings>] = &[
         kind: Kind::Choice { words: &WHEN_FULL, set: |t, at| t.spills_when_full = at == 1 },
         show: |t| show_text(WHEN_FULL[usize::from(t.spills_when_full)]),
         example: "",
+    },
+    Key {
+        name: "units",
+        doc: "systemd services whose files below a directory go to its pool, and to their place after each run: \"UNIT:DIRECTORY\", or \"UNIT:DIRECTORY:temporary\". `minerva-ctl cache units` writes the drop-ins.",
+        kind: Kind::Texts {
+            form: FORM,
+            check: |text| PoolUnit::parse(text).map(drop),
+            set: |t, v| t.units = v.iter().filter_map(|text| PoolUnit::parse(text).ok()).collect(),
+        },
+        show: |t| {
+            if t.units.is_empty() { None } else { show_texts(&t.units.iter().map(PoolUnit::text).collect::<Vec<_>>()) }
+        },
+        example: "[\"dump.service:/srv/dump\"]",
     },
 ];

@@ -2,6 +2,9 @@
 
 mod keys;
 mod reader;
+mod unit;
+
+pub use unit::PoolUnit;
 
 use crate::problem::{ConfigError, ConfigErrors, Problem};
 use crate::settings::Metrics;
@@ -121,6 +124,8 @@ pub struct FsTenantSettings {
     pub weight: u32,
     /// At the limit of `temporary` closed files make room on the stable pool's disk.
     pub spills_when_full: bool,
+    /// Units that write directories' files to its pool.
+    pub units: Vec<PoolUnit>,
 }
 
 impl Default for FsTenantSettings {
@@ -135,6 +140,7 @@ impl Default for FsTenantSettings {
             stable_files: 1_000_000,
             weight: 100,
             spills_when_full: false,
+            units: Vec::new(),
         }
     }
 }

@@ -329,7 +329,7 @@ impl Coordination {
     }
 
     /// No more others are on the disk than are no reason to wait.
-    fn has_room(&self, device: DeviceId, around: &impl Surroundings) -> bool {
+    pub(crate) fn has_room(&self, device: DeviceId, around: &impl Surroundings) -> bool {
         around.is_watched(device) && around.competitors(device) <= self.settings.contention_accepted
     }
 
@@ -387,7 +387,7 @@ impl Coordination {
     }
 
     /// Those that have precedence on a disk, and so take a place.
-    fn running_on(&self, device: DeviceId) -> impl Iterator<Item = Running> {
+    pub(crate) fn running_on(&self, device: DeviceId) -> impl Iterator<Item = Running> {
         self.operations.values().filter_map(move |one| one.precedence_on(device))
     }
 }

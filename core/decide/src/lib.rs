@@ -79,6 +79,7 @@ mod room;
 mod sample_policy;
 mod shortest_first;
 mod stance;
+mod to_pool;
 mod usage;
 mod usual_disk;
 

@@ -1,6 +1,7 @@
 //! What the decider offers tenants that take part.
 
 use crate::disk::Present;
+use crate::requests::Known;
 use crate::usual_disk::usual_disk;
 use crate::{Decider, Deciding, TenantTerms};
 use minerva_model::{
@@ -43,9 +44,9 @@ impl Decider {
             self.participation.take_crowd(now, present);
         }
         let request = &self.with_disk(request, signals);
-        let Self { participation, fennel, disks, tenants, devices, .. } = self;
+        let Self { participation, fennel, disks, tenants, devices, outlook, .. } = self;
         let history = |tenant, device| history(fennel, disks, tenants, tenant, device);
-        let handled = participation.requested(now, request, devices, &history);
+        let handled = participation.requested(now, request, Known { devices, history: &history, outlook });
         let news = handled.changed.iter().flat_map(|tenant| self.reconsider(*tenant)).collect();
         (handled.effects, news)
     }

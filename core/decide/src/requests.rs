@@ -6,9 +6,10 @@ use crate::coordination::OperationKey;
 use crate::crowd::Around;
 use crate::operation::Stage;
 use crate::participation::{Participation, PendingPurchase};
+use crate::to_pool::expected_others;
 use minerva_model::{
-    Boost, Deadline, DeviceId, Effect, Grant, Granted, Lifetime, Nanos, Operation, Purchase, RefusalKind, Refused,
-    RequestId, Role, TenantId, TenantRequest, Wish,
+    Boost, Deadline, DeviceId, Effect, Grant, Granted, Lifetime, Nanos, Operation, Outlook, Purchase, RefusalKind,
+    Refused, RequestId, Role, TenantId, TenantRequest, Wish,
 };
 use std::collections::BTreeSet;
 
@@ -33,23 +34,33 @@ pub(crate) struct Handled {
 type Refusal = (RefusalKind, String);
 type History<'a> = &'a dyn Fn(TenantId, DeviceId) -> (f64, u32);
 
+/// What a request is judged by besides what tenants asked for.
+#[derive(Clone, Copy)]
+pub(crate) struct Known<'a> {
+    /// Disks on which something can be asked for.
+    pub(crate) devices: &'a BTreeSet<DeviceId>,
+    /// The factor of a tenant's group, and the operator's weight in percent.
+    pub(crate) history: History<'a>,
+    /// What is expected of tenants.
+    pub(crate) outlook: &'a Outlook,
+}
+
 impl Participation {
     /// A tenant asks for something.
-    pub(crate) fn requested(
-        &mut self,
-        now: Nanos,
-        request: &TenantRequest,
-        devices: &BTreeSet<DeviceId>,
-        history: History<'_>,
-    ) -> Handled {
+    pub(crate) fn requested(&mut self, now: Nanos, request: &TenantRequest, known: Known<'_>) -> Handled {
         if let Some(answer) = self.known_answer(request) {
             return Handled { effects: answer, changed: Vec::new() };
         }
         let mut effects = Vec::new();
-        let done = self.judge(request).and_then(|()| self.carry_out(now, request, devices, history, &mut effects));
+        let done = self.judge(request).and_then(|()| self.carry_out(now, request, known, &mut effects));
         let TenantRequest { id, tenant, .. } = request.clone();
         let mut changed: Vec<TenantId> = done.is_ok().then_some(tenant).into_iter().collect();
         let answer = match done {
+            // Not kept either, and nothing is under way: in the pool there may be no room the next time.
+            Ok(Some(grant @ Grant::ToPool)) => {
+                effects.push(Effect::Granted(Granted { id, tenant, grant }));
+                return Handled { effects, changed: Vec::new() };
+            }
             Ok(Some(grant)) => Some(Effect::Granted(Granted { id, tenant, grant })),
             Ok(None) => None,
             // Not kept: what was refused may be granted when it is asked for again.
@@ -141,10 +152,10 @@ impl Participation {
         &mut self,
         now: Nanos,
         request: &TenantRequest,
-        devices: &BTreeSet<DeviceId>,
-        history: History<'_>,
+        known: Known<'_>,
         effects: &mut Vec<Effect>,
     ) -> Result<Option<Grant>, Refusal> {
+        let Known { devices, history, outlook } = known;
         let tenant = request.tenant;
         match &request.wish {
             Wish::ClaimLevels(_) | Wish::SetLevel { .. } | Wish::ReleaseLevel => {
@@ -158,11 +169,15 @@ impl Participation {
                 effects.push(self.buy(now, request, *slices, *device)?);
                 Ok(None)
             }
-            Wish::Coordinate(operation) => {
-                let operation = operation.on(operation.device.ok_or_else(|| no_usual_disk(devices))?);
+            Wish::Coordinate(wanted) => {
+                let operation = wanted.on(wanted.device.ok_or_else(|| no_usual_disk(devices))?);
                 self.check_operation(now, tenant, &operation, devices)?;
                 let around =
                     Around { crowd: &self.crowd, bandwidths: &self.bandwidths, members: &self.members, history };
+                let expected = expected_others(outlook, now, tenant, operation.device);
+                if self.coordination.belongs_in_pool(&operation, wanted.pool, expected, &around) {
+                    return Ok(Some(Grant::ToPool));
+                }
                 Ok(Some(self.coordination.ask(now, (tenant, request.id.clone()), operation, &around)))
             }
             Wish::Start(id) => {

@@ -78,8 +78,8 @@ pub use plan::{KnobFile, KnobInspection, KnobRelease, KnobTarget, KnobWrite, Out
 pub use reason::Reason;
 pub use report::AgentReport;
 pub use request::{
-    AccessKind, Deadline, Grant, Granted, Lifetime, Operation, OperationRequest, RefusalKind, Refused, RequestId,
-    TenantRequest, Wish,
+    AccessKind, Deadline, Grant, Granted, Lifetime, Operation, OperationRequest, PoolOffer, RefusalKind, Refused,
+    RequestId, TenantRequest, Wish,
 };
 pub use sample::{
     DeviceSample, DeviceSpace, IoCounters, Pressure, Sample, Skipped, SubtreeIo, TenantIo, TenantPressure, TenantUsage,

@@ -57,6 +57,11 @@ impl AccessKind {
     /// Every kind.
     pub const ALL: [Self; 4] = [Self::SequentialRead, Self::SequentialWrite, Self::RandomRead, Self::RandomWrite];
 
+    /// It writes.
+    pub const fn is_write(self) -> bool {
+        matches!(self, Self::SequentialWrite | Self::RandomWrite)
+    }
+
     /// The word people use.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -111,19 +116,32 @@ pub struct OperationRequest {
     pub bytes: u64,
     /// See [`Operation`].
     pub deadline: Option<Deadline>,
+    /// Where the tenant can write in place of the disk, and allows to be told so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<PoolOffer>,
+}
+
+/// A pool of the cache, as a tenant sees it that asks about an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PoolOffer {
+    /// Bytes that it still takes.
+    pub left_bytes: u64,
+    /// On which disk it lies; absent: in memory.
+    #[serde(default)]
+    pub device: Option<DeviceId>,
 }
 
 impl OperationRequest {
     /// The operation, on this disk.
     pub const fn on(self, device: DeviceId) -> Operation {
-        let Self { device: _, access, bytes, deadline } = self;
+        let Self { device: _, access, bytes, deadline, pool: _ } = self;
         Operation { device, access, bytes, deadline }
     }
 }
 
 impl From<Operation> for OperationRequest {
     fn from(Operation { device, access, bytes, deadline }: Operation) -> Self {
-        Self { device: Some(device), access, bytes, deadline }
+        Self { device: Some(device), access, bytes, deadline, pool: None }
     }
 }
 
@@ -183,6 +201,8 @@ pub enum Grant {
     AfterSlices(u32),
     /// Wait for [`crate::Effect::Ready`].
     OnCallback,
+    /// Write to the pool that was offered, now, in place of the disk. Nothing is kept: what comes again is judged anew.
+    ToPool,
 }
 
 /// The answer to a request that was granted.

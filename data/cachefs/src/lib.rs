@@ -43,4 +43,4 @@ pub use file_system::{
 pub use fuse::{Forgetting, MountOptions, Mounted, mount};
 pub use requests::{LATENCY_BOUNDS_NS, Operation, RequestCounters, RequestFigures};
 pub use spill::{SpillArea, SpillError, SpillPass};
-pub use tree::{DEFERRED, MoveRefusal, Moving, Tree, TreeCounters, TreeError, TreeOptions, Whereabouts};
+pub use tree::{DEFERRED, MoveRefusal, Moving, Tree, TreeCounters, TreeError, TreeOptions, UNITS, Whereabouts};

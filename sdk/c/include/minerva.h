@@ -57,6 +57,9 @@ typedef enum minerva_begun_by {
     MINERVA_BEGUN_BY_IN_TIME = 1,
     // There is no server to say so.
     MINERVA_BEGUN_BY_UNSERVED = 2,
+    // The server said: in the pool, in place of the disk. Only after `minerva_coordinate_or_pool`; `minerva_create_coordinated` makes
+    // the file there.
+    MINERVA_BEGUN_BY_IN_POOL = 3,
 } minerva_begun_by;
 
 // What an operation mostly does.
@@ -340,6 +343,29 @@ enum minerva_status minerva_set_level(const struct minerva_client *client,
 enum minerva_status minerva_coordinate(const struct minerva_client *client,
                                        const struct minerva_request *request,
                                        struct minerva_operation **operation);
+
+// The same for an operation that writes a file, and that may go to a pool of the cache in place of its disk where others use that;
+// `pool` is a `minerva_pool`. Then `minerva_create_coordinated` makes the file, wherever it belongs.
+//
+// # Safety
+//
+// As of `minerva_coordinate`.
+enum minerva_status minerva_coordinate_or_pool(const struct minerva_client *client,
+                                               const struct minerva_request *request,
+                                               uint32_t pool_number,
+                                               struct minerva_operation **operation);
+
+// Makes the file that an operation writes, empty, in place of what was there, and opens it for reading and writing: in the pool, with
+// a link at `path`, if the operation begins there (`MINERVA_BEGUN_BY_IN_POOL`), and else at `path` itself. To be closed before
+// `minerva_finish`.
+//
+// # Safety
+//
+// `operation` came from `minerva_coordinate_or_pool` or `minerva_coordinate`. `path` is a text that ends with a zero. `descriptor` may
+// be written to; it is -1 if this fails. The caller closes it.
+enum minerva_status minerva_create_coordinated(const struct minerva_operation *operation,
+                                               const char *path,
+                                               int *descriptor);
 
 // Why it begins.
 //

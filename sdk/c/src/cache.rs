@@ -19,7 +19,7 @@ pub enum MinervaPool {
     Stable = 2,
 }
 
-fn pool(number: u32) -> Result<Pool, Failure> {
+pub(crate) fn pool(number: u32) -> Result<Pool, Failure> {
     match number {
         number if number == MinervaPool::Temporary as u32 => Ok(Pool::Temporary),
         number if number == MinervaPool::Stable as u32 => Ok(Pool::Stable),

@@ -25,7 +25,7 @@ pub use job::{MinervaJob, minerva_job_begin, minerva_job_end, minerva_job_place}
 pub use level::{MinervaHeld, MinervaLevel, minerva_deprioritize, minerva_release, minerva_set_level};
 pub use operation::{
     MinervaAccess, MinervaBegun, MinervaOperation, MinervaRequest, minerva_begun, minerva_cancel, minerva_coordinate,
-    minerva_finish,
+    minerva_coordinate_or_pool, minerva_create_coordinated, minerva_finish,
 };
 pub use outcome::{MinervaStatus, minerva_last_error, minerva_last_refusal};
 pub use tagged::{minerva_tag, minerva_tag_ioprio, minerva_tag_levels, minerva_untag};

@@ -1,10 +1,13 @@
 //! Operations that fit in with what others do.
 
 use crate::argument::{given, place, text};
+use crate::cache::pool;
 use crate::client::{self, MinervaClient};
 use crate::outcome::{Failure, MinervaStatus, guard};
+use minerva_client::cache::Pool;
 use minerva_client::{Access, Begun, Operation, blocking};
-use std::ffi::c_char;
+use std::ffi::{c_char, c_int};
+use std::os::fd::IntoRawFd;
 use std::time::Duration;
 
 /// What an operation mostly does.
@@ -48,6 +51,9 @@ pub enum MinervaBegun {
     InTime = 1,
     /// There is no server to say so.
     Unserved = 2,
+    /// The server said: in the pool, in place of the disk. Only after `minerva_coordinate_or_pool`; `minerva_create_coordinated` makes
+    /// the file there.
+    InPool = 3,
 }
 
 /// An operation that may begin.
@@ -70,21 +76,76 @@ pub unsafe extern "C" fn minerva_coordinate(
     request: *const MinervaRequest,
     operation: *mut *mut MinervaOperation,
 ) -> MinervaStatus {
+    // SAFETY: as the caller promises.
+    guard(|| unsafe { coordinate(client, request, None, operation) })
+}
+
+/// The same for an operation that writes a file, and that may go to a pool of the cache in place of its disk where others use that;
+/// `pool` is a `minerva_pool`. Then `minerva_create_coordinated` makes the file, wherever it belongs.
+///
+/// # Safety
+///
+/// As of `minerva_coordinate`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn minerva_coordinate_or_pool(
+    client: *const MinervaClient,
+    request: *const MinervaRequest,
+    pool_number: u32,
+    operation: *mut *mut MinervaOperation,
+) -> MinervaStatus {
+    // SAFETY: as the caller promises.
+    guard(|| unsafe { coordinate(client, request, Some(pool(pool_number)?), operation) })
+}
+
+/// # Safety
+///
+/// As of `minerva_coordinate`.
+unsafe fn coordinate(
+    client: *const MinervaClient,
+    request: *const MinervaRequest,
+    pool: Option<Pool>,
+    operation: *mut *mut MinervaOperation,
+) -> Result<(), Failure> {
+    // SAFETY: as the caller promises.
+    let operation = unsafe { place(operation, "operation")? };
+    *operation = std::ptr::null_mut();
+    // SAFETY: as the caller promises.
+    let (client, request) = unsafe { (client::of(client)?, given(request, "request")?) };
+    // SAFETY: as the caller promises.
+    let device = unsafe { text(request.device, "device")? };
+    let mut inner = client.coordinate(Operation { pool, ..operation_of(request, device)? })?;
+    let begun = match inner.wait() {
+        Begun::Told => MinervaBegun::Told,
+        Begun::InTime => MinervaBegun::InTime,
+        Begun::Unserved => MinervaBegun::Unserved,
+        Begun::InPool => MinervaBegun::InPool,
+    };
+    *operation = Box::into_raw(Box::new(MinervaOperation { inner, begun }));
+    Ok(())
+}
+
+/// Makes the file that an operation writes, empty, in place of what was there, and opens it for reading and writing: in the pool, with
+/// a link at `path`, if the operation begins there (`MINERVA_BEGUN_BY_IN_POOL`), and else at `path` itself. To be closed before
+/// `minerva_finish`.
+///
+/// # Safety
+///
+/// `operation` came from `minerva_coordinate_or_pool` or `minerva_coordinate`. `path` is a text that ends with a zero. `descriptor` may
+/// be written to; it is -1 if this fails. The caller closes it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn minerva_create_coordinated(
+    operation: *const MinervaOperation,
+    path: *const c_char,
+    descriptor: *mut c_int,
+) -> MinervaStatus {
     guard(|| {
         // SAFETY: as the caller promises.
-        let operation = unsafe { place(operation, "operation")? };
-        *operation = std::ptr::null_mut();
+        let (path, descriptor) = unsafe { (text(path, "path")?, place(descriptor, "descriptor")?) };
+        *descriptor = -1;
+        let path = path.ok_or_else(|| Failure::Invalid("path is null".to_owned()))?;
         // SAFETY: as the caller promises.
-        let (client, request) = unsafe { (client::of(client)?, given(request, "request")?) };
-        // SAFETY: as the caller promises.
-        let device = unsafe { text(request.device, "device")? };
-        let mut inner = client.coordinate(operation_of(request, device)?)?;
-        let begun = match inner.wait() {
-            Begun::Told => MinervaBegun::Told,
-            Begun::InTime => MinervaBegun::InTime,
-            Begun::Unserved => MinervaBegun::Unserved,
-        };
-        *operation = Box::into_raw(Box::new(MinervaOperation { inner, begun }));
+        let operation = unsafe { given(operation, "operation")? };
+        *descriptor = operation.inner.create(path).map_err(|error| Failure::file(path, &error))?.into_raw_fd();
         Ok(())
     })
 }

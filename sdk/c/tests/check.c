@@ -92,6 +92,9 @@ static void nothing_that_harms(minerva_client *client) {
     CHECK(strcmp(minerva_last_error(), "client is null") == 0);
     CHECK(minerva_deprioritize(client, MINERVA_LEVEL_LOW, NULL) == MINERVA_STATUS_INVALID);
     CHECK(minerva_coordinate(client, NULL, &operation) == MINERVA_STATUS_INVALID);
+    CHECK(minerva_coordinate_or_pool(client, &request, 9, &operation) == MINERVA_STATUS_INVALID);
+    int descriptor = 0;
+    CHECK(minerva_create_coordinated(NULL, "/tmp/x", &descriptor) == MINERVA_STATUS_INVALID && descriptor == -1);
     request.device = "\xff";
     CHECK(minerva_coordinate(client, &request, &operation) == MINERVA_STATUS_INVALID);
     CHECK(minerva_boost(client, 0, NULL, NULL) == MINERVA_STATUS_INVALID);

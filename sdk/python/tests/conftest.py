@@ -28,6 +28,8 @@ class Scripted(v1_grpc.ParticipationServicer):
         self.metadata: dict[str, str] = {}
         self.purchases: dict[str, v1.BoostResponse] = {}
         self.coordinate_keys: list[str] = []
+        self.offered: list[tuple[int, str] | None] = []
+        """The pool of each question, as bytes that it takes and its disk."""
         self.disks: list[tuple[str, str]] = []
         """The disk that each operation named, and the one below its path."""
         self.boost_keys: list[str] = []
@@ -182,12 +184,14 @@ class Scripted(v1_grpc.ParticipationServicer):
         self, request: v1.CoordinateRequest, context: grpc.ServicerContext
     ) -> Iterator[v1.CoordinateResponse]:
         self.coordinate_keys.append(request.request_id)
+        offer = (request.pool.left_bytes, request.pool.device)
+        self.offered.append(offer if request.HasField("pool") else None)
         self.disks.append((request.device, request.working_device))
         self._enter("Coordinate", context)
         with self.changed:
             answers = list(self.answers)
         yield from answers
-        if not answers or answers[-1].WhichOneof("answer") != "begin_now":
+        if not answers or answers[-1].WhichOneof("answer") not in {"begin_now", "write_to_pool"}:
             self._until_closed(context)
 
     def Begin(self, request: v1.BeginRequest, context: grpc.ServicerContext) -> v1.BeginResponse:

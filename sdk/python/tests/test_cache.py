@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import socket
@@ -10,7 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import minerva
+import minerva.aio
 import pytest
+from conftest import Running
+from minerva.v1 import participation_pb2 as v1
 
 
 def serve(at: Path, answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -83,3 +87,49 @@ def test_a_mode_that_does_not_write_anew_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(FileExistsError), minerva.deferred(tmp_path / "file", "xb"):
         pass
+
+
+def status(left_bytes: int) -> dict[str, Any]:
+    tree = {"is_served": True, "deferrable_bytes": left_bytes, "device": "8:16"}
+    return {"answer": "status", "tenants": [{"temporary": tree, "stable": tree}]}
+
+
+def test_an_operation_is_told_to_write_to_the_pool(service: Path, server: Running, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    deferring = {"answer": "deferring", "id": 1, "data": str(data)}
+    asked = serve(service, [status(100), deferring, status(90), {"answer": "refused", "why": "full"}, status(80)])
+    server.script.answers = [v1.CoordinateResponse(write_to_pool=v1.WriteToPool())]
+    place = tmp_path / "file"
+    with minerva.connect(server.address) as client:
+        with client.coordinated(bytes=4, access="sequential-write", path=place, pool="stable") as operation:
+            assert (operation.begun, operation.path) == (minerva.Begun.IN_POOL, str(data))
+        with client.coordinated(bytes=4, access="sequential-write", path=place, pool="stable") as operation:
+            assert operation.path == str(place), "the pool took it not"
+        server.script.answers = [v1.CoordinateResponse(begin_now=v1.BeginNow())]
+        with client.coordinated(bytes=4, access="random-write", path=place, pool="stable") as operation:
+            assert (operation.begun, operation.path) == (minerva.Begun.TOLD, str(place))
+        with client.coordinated(bytes=4, access="random-write", path=place, pool="stable") as operation:
+            assert operation.path == str(place), "no service answers any more"
+        with pytest.raises(ValueError, match="file that is written"):
+            client.coordinate(bytes=4, path=place, pool="stable")
+    assert server.script.offered == [(100, "8:16"), (90, "8:16"), (80, "8:16"), None]
+    assert len(server.script.finished) == 2, "of what goes to the pool nothing is told"
+    assert [question["ask"] for question in asked] == ["status", "defer", "status", "defer", "status"]
+
+
+def test_an_operation_is_told_so_in_a_loop_too(service: Path, server: Running, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    serve(service, [status(100), {"answer": "deferring", "id": 1, "data": str(data)}])
+    server.script.answers = [v1.CoordinateResponse(write_to_pool=v1.WriteToPool())]
+
+    async def work() -> str | None:
+        async with (
+            await minerva.aio.connect(server.address) as client,
+            client.coordinated(
+                bytes=4, access="sequential-write", path=tmp_path / "file", pool="temporary"
+            ) as operation,
+        ):
+            assert operation.begun is minerva.Begun.IN_POOL
+            return operation.path
+
+    assert asyncio.run(work()) == str(data)

@@ -4,6 +4,7 @@
 
 mod absence;
 mod holds;
+mod pool;
 mod server;
 mod tcp;
 

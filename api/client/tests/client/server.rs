@@ -35,6 +35,8 @@ pub(crate) struct Script {
     pub(crate) holds: watch::Sender<usize>,
     /// The first answer to who coordinates; absent: none, ever.
     pub(crate) first: Mutex<Option<Answer>>,
+    /// The pool of each who coordinates: what it takes, and its disk.
+    pub(crate) offered: Mutex<Vec<Option<(u64, String)>>>,
     /// Lets who waits begin.
     pub(crate) release: Notify,
     /// Authorizations that came with requests.
@@ -211,6 +213,8 @@ impl Participation for Service {
         request: Request<v1::CoordinateRequest>,
     ) -> Result<Response<Self::CoordinateStream>, Status> {
         self.0.note("coordinate", &request, request.get_ref().request_id.clone())?;
+        let offered = request.get_ref().pool.clone().map(|pool| (pool.left_bytes, pool.device));
+        self.0.offered.lock().expect("no panic").push(offered);
         let (answers, stream) = mpsc::channel(2);
         let script = self.0.clone();
         tokio::spawn(async move {
@@ -222,7 +226,7 @@ impl Participation for Service {
             let send = |answer| answers.send(Ok(v1::CoordinateResponse { answer: Some(answer) }));
             // Whoever asked may have gone.
             let _ = send(first).await;
-            if !matches!(first, Answer::BeginNow(_)) {
+            if !matches!(first, Answer::BeginNow(_) | Answer::WriteToPool(_)) {
                 tokio::select! {
                     () = script.release.notified() => drop(send(Answer::BeginNow(v1::BeginNow {})).await),
                     () = answers.closed() => {}

@@ -1,6 +1,19 @@
 //! What `minerva-ctl cache` may be asked.
 
+use minerva_api::cache::Pool;
+use std::ffi::OsString;
 use std::path::PathBuf;
+
+/// Where files wait.
+#[derive(Debug, clap::Args)]
+pub(crate) struct PoolArguments {
+    /// In which pool: stable or temporary; what is in temporary is lost by a restart of the machine
+    #[arg(long, value_name = "POOL", default_value = "stable")]
+    pub(crate) pool: Pool,
+    /// As which tenant, for root and for users who are several
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tenant: Option<String>,
+}
 
 /// What is to be done with the pool.
 #[derive(Debug, clap::Subcommand)]
@@ -12,18 +25,16 @@ pub(crate) enum CacheCommand {
         /// What to write [default: standard input]
         #[arg(long, value_name = "FILE")]
         from: Option<PathBuf>,
-        /// In which pool it waits; what is in temporary is lost by a restart of the machine
-        #[arg(long, value_name = "POOL", value_parser = ["stable", "temporary"], default_value = "stable")]
-        pool: String,
-        /// As which tenant, for root and for users who are several
-        #[arg(long, value_name = "NAME")]
-        tenant: Option<String>,
+        /// Where it waits
+        #[command(flatten)]
+        place: PoolArguments,
     },
     /// Show the files that wait for migration, and why
     ///
     /// It lists and changes nothing. A directory cannot be set to defer all that is made in it: programs make files on its own disk, past the
     /// pool, unless a file system of ours lay over it, and then every program there would depend on that. Ask for single files, with `cache
-    /// put` or `minerva.deferred`, or let a program write below its tree in the pool.
+    /// put` or `minerva.deferred`, let a program write below its tree in the pool, or give single programs another directory there: `cache
+    /// run`, `cache units`.
     Deferred {
         /// Only those that are to go to this directory or below it
         directory: Option<PathBuf>,
@@ -48,6 +59,60 @@ pub(crate) enum CacheCommand {
     Explain {
         /// In a pool, or a link to a file that waits there
         file: PathBuf,
+    },
+    /// Run a command whose files below a directory go to the pool, and to their place when it has ended
+    ///
+    /// To the command, and to nobody else, the directory is another, empty one in the pool. What it leaves there is at its place as soon as it
+    /// has ended, by links, and moves there when the disk there is quiet. For commands that make files and do not read what is there:
+    /// dumps, builds, results. Needs root, and util-linux. The exit status is the command's.
+    Run {
+        /// Whose files go to the pool; it belongs to the tenant's user
+        directory: PathBuf,
+        /// Where they wait
+        #[command(flatten)]
+        place: PoolArguments,
+        /// The command and its arguments
+        #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
+        command: Vec<OsString>,
+    },
+    /// Print, or write, the drop-ins by which systemd services write to the pool, as `units` in fs.toml says
+    ///
+    /// Each such service sees, in place of its directory, another one in the pool, empty at each start; what it leaves there goes to its place
+    /// when it stops, as with `cache run`. Where the pool is not there the service writes to the directory itself. Run it again after each
+    /// change of the file: drop-ins of services that are no longer named are removed. Services take part from their next start on.
+    Units {
+        /// The cache's file
+        #[arg(long, value_name = "FILE", default_value = "/etc/minerva/fs.toml")]
+        file: PathBuf,
+        /// Where the drop-ins are
+        #[arg(long, value_name = "DIRECTORY", default_value = "/etc/systemd/system")]
+        systemd: PathBuf,
+        /// Write them, and let systemd read them
+        #[arg(long)]
+        write: bool,
+    },
+    /// Make the directory of the pool that stands for another; what drop-ins do before a service starts
+    #[command(hide = true)]
+    Prepare {
+        /// The other
+        directory: PathBuf,
+        /// What it is called in the pool
+        #[arg(long)]
+        name: String,
+        /// Where
+        #[command(flatten)]
+        place: PoolArguments,
+    },
+    /// Put what lies in such a directory to its place; what drop-ins do after a service stopped
+    #[command(hide = true)]
+    Settle {
+        /// The directory in the pool
+        from: PathBuf,
+        /// The other
+        to: PathBuf,
+        /// As whoever calls, in place of the owner
+        #[arg(long, hide = true)]
+        as_caller: bool,
     },
     /// Remove a deferred file to which no link leads any more
     Drop {

@@ -1,7 +1,9 @@
 //! `minerva-ctl cache`: the pool, its tenants, and files that wait there for migration. It asks `minerva-fs` itself.
 
 mod arguments;
+mod settle;
 mod text;
+mod units;
 
 pub(crate) use arguments::CacheCommand;
 
@@ -27,10 +29,7 @@ const MODE: u32 = 0o644;
 pub(crate) fn run(socket: &Path, command: CacheCommand, json: bool) -> anyhow::Result<CommandStatus> {
     let service = Service(socket);
     match command {
-        CacheCommand::Put { file, from, pool, tenant } => {
-            let pool = if pool == Pool::Temporary.as_str() { Pool::Temporary } else { Pool::Stable };
-            service.put(&file, from.as_deref(), pool, tenant, json)
-        }
+        CacheCommand::Put { file, from, place } => service.put(&file, from.as_deref(), place.pool, place.tenant, json),
         CacheCommand::Deferred { directory } => {
             let files = service.deferred(directory.as_deref())?;
             if json {
@@ -66,6 +65,19 @@ pub(crate) fn run(socket: &Path, command: CacheCommand, json: bool) -> anyhow::R
         CacheCommand::Drop { id } => {
             service.ask(&Request::Drop { id })?;
             Ok(CommandStatus::Well)
+        }
+        CacheCommand::Run { directory, place, command } => {
+            service.run(&directory, (place.pool, place.tenant), &command)
+        }
+        CacheCommand::Units { file, systemd, write } => units::units(&file, &systemd, write),
+        CacheCommand::Prepare { directory, name, place } => {
+            let path = service.prepare(&directory, name, (place.pool, place.tenant))?;
+            output::text(&format!("{}\n", path.display()))?;
+            Ok(CommandStatus::Well)
+        }
+        CacheCommand::Settle { from, to, as_caller: true } => service.settle(&from, &to),
+        CacheCommand::Settle { from, to, as_caller: false } => {
+            units::settle_as_owner(socket, &from, &to).map(|()| CommandStatus::Well)
         }
     }
 }

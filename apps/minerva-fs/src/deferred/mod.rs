@@ -24,7 +24,7 @@ mod site;
 mod thread;
 mod user;
 
-pub(crate) use place::Wish;
+pub(crate) use place::{Wish, find_tenant};
 pub(crate) use thread::Mover;
 pub(crate) use user::User;
 
@@ -38,6 +38,8 @@ use minerva_model::DeviceId;
 use minerva_store::{Deferral, DeferralStep, RedoLog, StoreError};
 use site::{Found, Site};
 use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -98,6 +100,7 @@ pub(crate) struct Deferred {
     mounts: PathBuf,
     counts: Mutex<Counts>,
     daemon: DaemonLink,
+    pool_disk: DeviceId,
 }
 
 impl Deferred {
@@ -109,6 +112,8 @@ impl Deferred {
         for note in notes {
             eprintln!("minerva-fs: {note}");
         }
+        let pool = &config.stable.path;
+        let pool_disk = fs::metadata(pool).map_or(disks::NO_DISK, |shown| disks::disk_of(pool, shown.dev()));
         let rows = log.all().context("failed to read the log of deferred files")?;
         let deferred = Self {
             log: Mutex::new(log),
@@ -118,6 +123,7 @@ impl Deferred {
             mounts: config.server.mount.clone(),
             counts: Mutex::default(),
             daemon: DaemonLink::start(config.migration.daemon.clone()).context("failed to start a thread")?,
+            pool_disk,
         };
         for row in rows {
             let id = row.id;
@@ -125,6 +131,11 @@ impl Deferred {
             deferred.settle(id);
         }
         Ok(deferred)
+    }
+
+    /// On which disk `stable` lies, as `MAJ:MIN`; empty where that cannot be told.
+    pub(crate) fn pool_disk(&self) -> String {
+        if self.pool_disk == disks::NO_DISK { String::new() } else { self.pool_disk.to_string() }
     }
 
     /// Nothing is left in trees that have no such files.

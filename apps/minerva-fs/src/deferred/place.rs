@@ -75,12 +75,19 @@ impl Deferred {
         Ok((id, data))
     }
 
-    /// Whether the pool takes more, and the place will have room for it.
-    fn judge_room(&self, mount: &Mount, site: &Site, wish: &Wish) -> anyhow::Result<()> {
+    /// What a pool still takes.
+    pub(crate) fn left_bytes(&self, mount: &Mount) -> u64 {
         let up_to = self.settings.now().migration.defer_up_to_percent;
         let usage = mount.tree.usage();
         let most = u128::from(usage.bytes_max) * u128::from(up_to) / 100;
-        if u128::from(usage.bytes) + u128::from(wish.bytes) > most {
+        u64::try_from(most).unwrap_or(u64::MAX).saturating_sub(usage.bytes)
+    }
+
+    /// Whether the pool takes more, and the place will have room for it.
+    fn judge_room(&self, mount: &Mount, site: &Site, wish: &Wish) -> anyhow::Result<()> {
+        let up_to = self.settings.now().migration.defer_up_to_percent;
+        let left = self.left_bytes(mount);
+        if wish.bytes > left || left == 0 {
             bail!(
                 "{} % of the pool {} are used or would be (`defer_up_to`): write to the destination itself until \
                  files have moved",
@@ -115,7 +122,7 @@ fn new_row(tenant: &Tenant, user: &User, wish: &Wish, directory: PathBuf, name: 
 }
 
 /// Which tenant a user is.
-pub(super) fn find_tenant<'a>(tenants: &'a [Tenant], user: &User, named: Option<&str>) -> anyhow::Result<&'a Tenant> {
+pub(crate) fn find_tenant<'a>(tenants: &'a [Tenant], user: &User, named: Option<&str>) -> anyhow::Result<&'a Tenant> {
     let mut own = tenants.iter().filter(|tenant| user.uid == 0 || tenant.owner.uid == user.uid);
     match named {
         Some(name) => {

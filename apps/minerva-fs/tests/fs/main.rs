@@ -18,3 +18,4 @@ mod posix;
 mod quota;
 mod reload;
 mod spill;
+mod units;

@@ -8,8 +8,8 @@ use crate::tenants::reports;
 use minerva_api::v1;
 use minerva_api::v1::coordinate_response::Answer as CoordinateAnswer;
 use minerva_model::{
-    Boost, Deadline, DeviceId, Event, Grant, MicroCredits, Nanos, OperationRequest, RefusalKind, RequestId, TenantId,
-    TenantRequest, Wish,
+    Boost, Deadline, DeviceId, Event, Grant, MicroCredits, Nanos, OperationRequest, PoolOffer, RefusalKind, RequestId,
+    TenantId, TenantRequest, Wish,
 };
 use minerva_store::{AnswerKind, LedgerRow, RequestRow};
 use minerva_store_thread::Kept;
@@ -63,8 +63,8 @@ impl Driver {
             Call::SetSchedule { entries, time_zone, answer } => self.set_schedule(tenant, &entries, time_zone, answer),
             Call::Credits { entries_max, answer } => self.tell_credits(tenant, entries_max, answer),
             Call::Boost { id, amount, device, answer } => self.boost(tenant, id, amount, device, answer),
-            Call::Coordinate { id, size_bytes, access, within, disk, answers } => {
-                let operation = self.operation(tenant, (size_bytes, access), within, disk);
+            Call::Coordinate { id, size_bytes, access, within, disk, pool, answers } => {
+                let operation = self.operation(tenant, (size_bytes, access), within, (disk, pool));
                 self.coordinate(tenant, id, operation, answers)
             }
             Call::Begin(id, answer) => self.about_operation(tenant, "begin", Wish::Start(id), answer),
@@ -103,6 +103,7 @@ impl Driver {
                     Grant::Now => String::new(),
                     Grant::AfterSlices(slices) => format!(": after {slices} slices"),
                     Grant::OnCallback => ": waits".to_owned(),
+                    Grant::ToPool => ": to the pool".to_owned(),
                 };
                 self.audit_request(tenant, AnswerKind::Granted, &id, format!("{text}{how}"));
             }
@@ -225,15 +226,18 @@ impl Driver {
         tenant: TenantId,
         (bytes, access): (u64, minerva_model::AccessKind),
         within: Option<Within>,
-        disk: WantedDisk,
+        (disk, pool): (WantedDisk, Option<PoolOffer>),
     ) -> Result<OperationRequest, Refusal> {
         let device = self.disk_wanted(tenant, disk)?;
+        // A partition or a volume stands for its disk here too.
+        let whole = |device| self.disk_below(device).unwrap_or(device);
+        let pool = pool.map(|pool| PoolOffer { device: pool.device.map(whole), ..pool });
         let now = boottime();
         let deadline = within.map(|within| match within {
             Within::Begin(span) => Deadline::StartBefore(now + span),
             Within::Done(span) => Deadline::DoneBefore(now + span),
         });
-        Ok(OperationRequest { device, access, bytes, deadline })
+        Ok(OperationRequest { device, access, bytes, deadline, pool })
     }
 
     fn coordinate(
@@ -261,6 +265,11 @@ impl Driver {
             }
             Ok(Grant::Now) => {
                 let _ = answers.try_send(Ok(begin_now()));
+                return true;
+            }
+            Ok(Grant::ToPool) => {
+                let answer = Some(CoordinateAnswer::WriteToPool(v1::WriteToPool {}));
+                let _ = answers.try_send(Ok(v1::CoordinateResponse { answer }));
                 return true;
             }
             Ok(Grant::AfterSlices(slices)) => CoordinateAnswer::BeginAfter(v1::BeginAfter { slices, slice_ns }),

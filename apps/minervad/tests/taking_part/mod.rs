@@ -6,6 +6,7 @@ mod after_slices;
 mod bad_input;
 mod idle;
 mod kept;
+mod to_pool;
 mod together;
 
 use crate::ENFORCE;

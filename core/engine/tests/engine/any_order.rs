@@ -49,7 +49,7 @@ fn any_wish() -> impl Strategy<Value = Wish> {
     let coordinate = (proptest::option::of(any_device()), 0..4_usize, any::<u64>(), deadline).prop_map(
         |(device, access, bytes, deadline)| {
             let bytes = bytes >> (bytes % 64);
-            Wish::Coordinate(OperationRequest { device, access: AccessKind::ALL[access], bytes, deadline })
+            Wish::Coordinate(OperationRequest { device, access: AccessKind::ALL[access], bytes, deadline, pool: None })
         },
     );
     let named = (0..3_u8, "[0-9]{0,2}").prop_map(|(which, id)| match which {

@@ -51,7 +51,8 @@ fn several_connections_a_set_level_and_a_schedule_are_one_level_and_each_ends_al
 /// What two tenants of two disks are told of an operation on no disk in particular.
 #[test]
 fn an_operation_without_a_disk_is_for_the_one_that_the_tenant_uses() {
-    let operation = || OperationRequest { device: None, access: AccessKind::default(), bytes: 1 << 20, deadline: None };
+    let operation =
+        || OperationRequest { device: None, access: AccessKind::default(), bytes: 1 << 20, deadline: None, pool: None };
     let asked = |engine: &mut Engine, key: &str| {
         engine.handle(Nanos::SECOND, ask(key, Wish::Coordinate(operation())));
         let refused = drain(engine).into_iter().find_map(|effect| match effect {

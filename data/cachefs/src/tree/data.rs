@@ -106,6 +106,7 @@ impl Tree {
         flags: i32,
     ) -> Result<(crate::Attributes, Opened)> {
         let parent = self.node(parent)?;
+        self.refuse_own(&parent, name)?;
         self.reserve_file()?;
         let create = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let made = crate::caller::ActingAs::new(caller)

@@ -10,7 +10,9 @@ use crate::file_system::{Attributes, Caller, Result};
 use crate::node::{Node, NodeState};
 use crate::reopen::path_of;
 use crate::spill::is_alone;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, fchmod, getxattr, listxattr, mkdirat, openat, statat, unlinkat};
+use rustix::fs::{
+    AtFlags, FileType, Gid, Mode, OFlags, Uid, fchmod, fchown, getxattr, listxattr, mkdirat, openat, statat, unlinkat,
+};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
@@ -19,7 +21,9 @@ use std::sync::Arc;
 
 /// The directory of such files, below the root of a tree. It is there once there were any.
 pub const DEFERRED: &str = ".deferred";
-/// Others than root go through it to names that they know.
+/// The directory of directories of units, below the root of a tree. It is there once there were any.
+pub const UNITS: &str = ".units";
+/// Others than root go through them to names that they know.
 const MODE: u32 = 0o711;
 /// The longest value and the longest list of names that Linux has.
 const XATTR_BYTES_MAX: usize = 64 << 10;
@@ -60,7 +64,7 @@ impl Tree {
         if self.is_disk_full() {
             return Err(Errno::NOSPC);
         }
-        let directory = self.deferred_directory(true)?;
+        let directory = self.own_directory(DEFERRED, true)?;
         self.reserve_file()?;
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let made = ActingAs::new(caller)
@@ -73,24 +77,26 @@ impl Tree {
 
     /// Removes such a file.
     pub fn remove_deferred(&self, name: &OsStr) -> Result<()> {
-        let directory = self.deferred_directory(false)?;
+        let directory = self.own_directory(DEFERRED, false)?;
         let victim = openat(&directory, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
         unlinkat(&directory, name, AtFlags::empty())?;
         self.after_removal(victim);
         Ok(())
     }
 
-    /// Removes their directory, if it is empty. Only for the end: the kernel remembers the directory for a while, and would look for new
+    /// Removes our directories, if they are empty. Only for the end: the kernel remembers the directory for a while, and would look for new
     /// files in the one that is gone.
     pub fn remove_deferred_directory(&self) {
-        if unlinkat(&self.root.path, DEFERRED, AtFlags::REMOVEDIR).is_ok() {
-            self.account.release_file();
+        for name in [DEFERRED, UNITS] {
+            if unlinkat(&self.root.path, name, AtFlags::REMOVEDIR).is_ok() {
+                self.account.release_file();
+            }
         }
     }
 
     /// The names of all of them.
     pub fn deferred_names(&self) -> Result<Vec<OsString>> {
-        let directory = match self.deferred_directory(false) {
+        let directory = match self.own_directory(DEFERRED, false) {
             Err(Errno::NOENT) => return Ok(Vec::new()),
             directory => directory?,
         };
@@ -129,23 +135,45 @@ impl Tree {
         if is_deferred { Errno::STALE } else { error }
     }
 
-    /// The directory is no program's to remove or to rename.
-    pub(super) fn refuse_deferred(&self, parent: &Node, name: &OsStr) -> Result<()> {
-        if parent.number == self.root.number && name == DEFERRED { Err(Errno::PERM) } else { Ok(()) }
+    /// Directories of ours are no program's to make, to remove or to rename.
+    pub(super) fn refuse_own(&self, parent: &Node, name: &OsStr) -> Result<()> {
+        let is_own = parent.number == self.root.number && (name == DEFERRED || name == UNITS);
+        if is_own { Err(Errno::PERM) } else { Ok(()) }
     }
 
-    fn deferred_directory(&self, is_made: bool) -> Result<OwnedFd> {
+    /// A directory of a unit, made for this owner where it is not there.
+    pub fn unit_directory(&self, name: &OsStr, owner: (u32, u32), mode: u32) -> Result<()> {
+        let directory = self.own_directory(UNITS, true)?;
+        match statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Err(Errno::NOENT) => self.reserve_file()?,
+            Ok(stat) if FileType::from_raw_mode(stat.st_mode) != FileType::Directory => return Err(Errno::NOTDIR),
+            found => return found.map(drop),
+        }
+        let made = mkdirat(&directory, name, Mode::from_raw_mode(0)).and_then(|()| {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let made = openat(&directory, name, flags, Mode::empty())?;
+            fchown(&made, Some(Uid::from_raw(owner.0)), Some(Gid::from_raw(owner.1)))?;
+            fchmod(&made, Mode::from_raw_mode(mode & 0o7777))
+        });
+        if made.is_err() && unlinkat(&directory, name, AtFlags::REMOVEDIR) != Err(Errno::NOTEMPTY) {
+            self.account.release_file();
+        }
+        made
+    }
+
+    /// A directory that only root may change.
+    fn own_directory(&self, name: &str, is_made: bool) -> Result<OwnedFd> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        match openat(&self.root.path, DEFERRED, flags, Mode::empty()) {
+        match openat(&self.root.path, name, flags, Mode::empty()) {
             Err(Errno::NOENT) if is_made => (),
             opened => return opened,
         }
         self.reserve_file()?;
-        if let Err(error) = mkdirat(&self.root.path, DEFERRED, Mode::from_raw_mode(MODE)) {
+        if let Err(error) = mkdirat(&self.root.path, name, Mode::from_raw_mode(MODE)) {
             self.account.release_file();
             return Err(error);
         }
-        let directory = openat(&self.root.path, DEFERRED, flags, Mode::empty())?;
+        let directory = openat(&self.root.path, name, flags, Mode::empty())?;
         // Whatever the mask of this process is.
         fchmod(&directory, Mode::from_raw_mode(MODE))?;
         Ok(directory)

@@ -11,7 +11,7 @@ mod operations;
 mod pacing;
 mod spilling;
 
-pub use deferred::{DEFERRED, MoveRefusal, Moving};
+pub use deferred::{DEFERRED, MoveRefusal, Moving, UNITS};
 
 use crate::account::{Account, Usage};
 use crate::census::{Census, walk};

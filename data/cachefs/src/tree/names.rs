@@ -27,6 +27,7 @@ impl Tree {
         make: impl FnOnce(&OwnedFd) -> Result<()>,
     ) -> Result<Attributes> {
         let parent = self.node(parent)?;
+        self.refuse_own(&parent, name)?;
         self.reserve_file()?;
         let made = ActingAs::new(caller).and_then(|_acting| make(&parent.path));
         if let Err(error) = made {
@@ -83,6 +84,7 @@ impl Tree {
 
     pub(super) fn do_link(&self, node: u64, parent: u64, name: &OsStr) -> Result<Attributes> {
         let (node, parent) = (self.node(node)?, self.node(parent)?);
+        self.refuse_own(&parent, name)?;
         {
             let mut state = node.lock();
             // Whoever moves the file to its place would leave this name behind with what is no longer the file.
@@ -94,7 +96,7 @@ impl Tree {
 
     pub(super) fn do_remove(&self, parent: u64, name: &OsStr, is_directory: bool) -> Result<()> {
         let parent = self.node(parent)?;
-        self.refuse_deferred(&parent, name)?;
+        self.refuse_own(&parent, name)?;
         let victim = peek(&parent, name)?;
         let flags = if is_directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
         unlinkat(&parent.path, name, flags)?;
@@ -108,8 +110,8 @@ impl Tree {
             return Err(Errno::INVAL);
         }
         let (old, new) = (self.node(from.0)?, self.node(to.0)?);
-        self.refuse_deferred(&old, from.1)?;
-        self.refuse_deferred(&new, to.1)?;
+        self.refuse_own(&old, from.1)?;
+        self.refuse_own(&new, to.1)?;
         let is_over = !flags.intersects(RenameFlags::NOREPLACE | RenameFlags::EXCHANGE);
         let victim = if is_over { peek(&new, to.1).ok() } else { None };
         renameat_with(&old.path, from.1, &new.path, to.1, flags)?;

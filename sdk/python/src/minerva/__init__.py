@@ -212,10 +212,18 @@ def coordinated(
     access: Access | AccessWord = Access.SEQUENTIAL_READ,
     device: str = "",
     path: str | os.PathLike[str] | None = None,
+    pool: cache.Pool | None = None,
     strict: bool = False,
 ) -> Iterator[Coordinated]:
     """As `Client.coordinated`."""
     with _default().coordinated(
-        bytes=bytes, deadline=deadline, begin_by=begin_by, access=access, device=device, path=path, strict=strict
+        bytes=bytes,
+        deadline=deadline,
+        begin_by=begin_by,
+        access=access,
+        device=device,
+        path=path,
+        pool=pool,
+        strict=strict,
     ) as operation:
         yield operation

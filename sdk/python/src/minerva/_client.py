@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 import grpc
 
-from . import _wire
+from . import _wire, cache
 from ._address import Credentials
 from ._errors import UNSERVED, MinervaError, NoServer, Status, UnknownDevice
 from ._link import (
@@ -252,7 +252,9 @@ class Debt(_Kept[v1.HoldDebtRequest, v1.HoldDebtResponse]):
 class Coordinated:
     """An operation that may begin."""
 
-    def __init__(self, link: _Link | None, key: str, begun: Begun, waited_seconds: float) -> None:
+    def __init__(
+        self, link: _Link | None, key: str, begun: Begun, waited_seconds: float, path: str | None = None
+    ) -> None:
         self._link = link
         self.request_id = key
         """The key it was asked for under."""
@@ -260,6 +262,8 @@ class Coordinated:
         """Why it begins."""
         self.waited_seconds = waited_seconds
         """How long it was held."""
+        self.path = path
+        """Where to write: the path that was given, or, in the pool, a file that is there and empty, with a link at that path."""
 
     def finish(self) -> None:
         """It is done; the measured time makes the next estimate better. Twice is as good as once."""
@@ -495,26 +499,33 @@ class Client:
         access: Access | AccessWord = Access.SEQUENTIAL_READ,
         device: str = "",
         path: str | os.PathLike[str] | None = None,
+        pool: cache.Pool | None = None,
         request_id: str | None = None,
     ) -> Coordinated:
         """Waits until an operation may begin, which the caller then finishes or cancels; `coordinated` does so by itself.
         An operation whose wait is interrupted is cancelled."""
-        request = _wire.coordinate_request(request_id or new_key(), bytes, deadline, begin_by, access, device, path)
+        request = _wire.coordinate_request(
+            request_id or new_key(), bytes, deadline, begin_by, access, device, path, pool
+        )
+        place = None if path is None else os.fspath(path)
         link = self._there()
         if link is None:
-            return Coordinated(None, request.request_id, Begun.UNSERVED, 0.0)
+            return Coordinated(None, request.request_id, Begun.UNSERVED, 0.0, place)
         asked = time.monotonic()
         try:
             begun = _wait(link, request)
         except NoServer as absence:
             self._lose(absence)
-            return Coordinated(None, request.request_id, Begun.UNSERVED, 0.0)
+            return Coordinated(None, request.request_id, Begun.UNSERVED, 0.0, place)
         except KeyboardInterrupt:
             link.tell(link.stub.Cancel, v1.CancelRequest(request_id=request.request_id))
             raise
+        if begun is Begun.IN_POOL and place is not None and pool is not None:
+            where = cache.place(place, pool, bytes)
+            return Coordinated(None, request.request_id, begun, time.monotonic() - asked, where)
         if begun is not Begun.TOLD:
             link.tell(link.stub.Begin, v1.BeginRequest(request_id=request.request_id))
-        return Coordinated(link, request.request_id, begun, time.monotonic() - asked)
+        return Coordinated(link, request.request_id, begun, time.monotonic() - asked, place)
 
     @contextlib.contextmanager
     def coordinated(
@@ -526,24 +537,35 @@ class Client:
         access: Access | AccessWord = Access.SEQUENTIAL_READ,
         device: str = "",
         path: str | os.PathLike[str] | None = None,
+        pool: cache.Pool | None = None,
         strict: bool = False,
     ) -> Iterator[Coordinated]:
         """Waits until an operation of so many bytes fits in with what others do, then runs the body. It should be done within
         `deadline` seconds, or have begun within `begin_by` seconds; without either it waits as long as the operator lets it.
         The wait ends in time whatever becomes of the server. A body that raises counts as not done. Also a decorator.
 
-        The disk is `device`, as `MAJ:MIN` of the host, else that of `path`, by default the working directory. A program that the
+        The disk is `device`, as `MAJ:MIN` of the host, else that of `path`, by default the working directory. With `pool` the file
+        at `path`, which the body writes, may go to that pool of the cache in place of its disk, where others use that: the body
+        writes to the operation's `path`. A program that the
         server does not serve runs on with a warning, `UnservedWarning`, once a process; if `strict`, that is an exception."""
         try:
             operation = self.coordinate(
-                bytes=bytes, deadline=deadline, begin_by=begin_by, access=access, device=device, path=path
+                bytes=bytes,
+                deadline=deadline,
+                begin_by=begin_by,
+                access=access,
+                device=device,
+                path=path,
+                pool=pool,
             )
         except UNSERVED as refusal:
             # A disk that the program named itself is its mistake.
             if strict or (device and isinstance(refusal, UnknownDevice)):
                 raise
             warn_unserved_once(refusal)
-            operation = Coordinated(None, new_key(), Begun.UNSERVED, 0.0)
+            operation = Coordinated(
+                None, new_key(), Begun.UNSERVED, 0.0, None if path is None else os.fspath(path)
+            )
         try:
             yield operation
         except BaseException:

@@ -43,6 +43,8 @@ class Begun(str, enum.Enum):
     """Its deadline has come, or as many slices have passed as it was told to wait."""
     UNSERVED = "unserved"
     """There is no server to say so."""
+    IN_POOL = "in-pool"
+    """The server said: in the pool that the operation may go to, in place of its disk."""
 
 
 @dataclass(frozen=True)

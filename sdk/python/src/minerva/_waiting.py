@@ -58,6 +58,8 @@ class Waiting:
         answer = response.WhichOneof("answer")
         if answer == "begin_now":
             self._begun = Begun.TOLD
+        elif answer == "write_to_pool":
+            self._begun = Begun.IN_POOL
         elif answer == "begin_after":
             # One slice more than it says, so that the server, which counts whole slices, is heard before this side
             # begins on its own.

@@ -7,7 +7,7 @@ import math
 import os
 from collections.abc import Sequence
 
-from . import _device
+from . import _device, cache
 from ._types import (
     Access,
     AccessWord,
@@ -147,6 +147,7 @@ def coordinate_request(
     access: Access | AccessWord,
     device: str,
     path: str | os.PathLike[str] | None = None,
+    pool: cache.Pool | None = None,
 ) -> v1.CoordinateRequest:
     if not 0 <= size_bytes <= _COUNT_MAX:
         raise ValueError(f"bytes is a whole number from 0 on, not {size_bytes!r}")
@@ -163,6 +164,12 @@ def coordinate_request(
         request.done_within_ns = nanoseconds(deadline, "deadline")
     if begin_by is not None:
         request.begin_within_ns = nanoseconds(begin_by, "begin_by")
+    if pool is not None:
+        if path is None or "write" not in Access(access).value:
+            raise ValueError("what may go to a pool is a file that is written: give its path, and access as one of writes")
+        offer = cache.offer(pool)
+        if offer is not None:
+            request.pool.left_bytes, request.pool.device = offer
     return request
 
 

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import grpc
 import grpc.aio
 
-from . import _wire
+from . import _wire, cache
 from ._address import Credentials
 from ._client import REPORT_SECONDS
 from ._errors import UNSERVED, MinervaError, NoServer, Status, UnknownDevice
@@ -304,7 +304,9 @@ class Debt(_Kept[v1.HoldDebtRequest, v1.HoldDebtResponse]):
 class Coordinated:
     """An operation that may begin."""
 
-    def __init__(self, link: _Link | None, key: str, begun: Begun, waited_seconds: float) -> None:
+    def __init__(
+        self, link: _Link | None, key: str, begun: Begun, waited_seconds: float, path: str | None = None
+    ) -> None:
         self._link = link
         self.request_id = key
         """The key it was asked for under."""
@@ -312,6 +314,8 @@ class Coordinated:
         """Why it begins."""
         self.waited_seconds = waited_seconds
         """How long it was held."""
+        self.path = path
+        """Where to write: the path that was given, or, in the pool, a file that is there and empty, with a link at that path."""
 
     async def finish(self) -> None:
         """It is done; the measured time makes the next estimate better. Twice is as good as once."""
@@ -543,25 +547,40 @@ class Client:
         access: Access | AccessWord = Access.SEQUENTIAL_READ,
         device: str = "",
         path: str | os.PathLike[str] | None = None,
+        pool: cache.Pool | None = None,
         request_id: str | None = None,
     ) -> Coordinated:
         """As `minerva.Client.coordinate`. An operation whose wait is cancelled is cancelled on the server too."""
-        request = _wire.coordinate_request(request_id or new_key(), bytes, deadline, begin_by, access, device, path)
+        request = await asyncio.to_thread(
+            _wire.coordinate_request,
+            request_id or new_key(),
+            bytes,
+            deadline,
+            begin_by,
+            access,
+            device,
+            path,
+            pool,
+        )
+        place = None if path is None else os.fspath(path)
         link = await self._there()
         if link is None:
-            return Coordinated(None, request.request_id, Begun.UNSERVED, 0.0)
+            return Coordinated(None, request.request_id, Begun.UNSERVED, 0.0, place)
         asked = time.monotonic()
         try:
             begun = await _wait(link, request)
         except NoServer as absence:
             self._lose(absence)
-            return Coordinated(None, request.request_id, Begun.UNSERVED, 0.0)
+            return Coordinated(None, request.request_id, Begun.UNSERVED, 0.0, place)
         except asyncio.CancelledError:
             await link.tell(link.stub.Cancel, v1.CancelRequest(request_id=request.request_id))
             raise
+        if begun is Begun.IN_POOL and place is not None and pool is not None:
+            where = await asyncio.to_thread(cache.place, place, pool, bytes)
+            return Coordinated(None, request.request_id, begun, time.monotonic() - asked, where)
         if begun is not Begun.TOLD:
             await link.tell(link.stub.Begin, v1.BeginRequest(request_id=request.request_id))
-        return Coordinated(link, request.request_id, begun, time.monotonic() - asked)
+        return Coordinated(link, request.request_id, begun, time.monotonic() - asked, place)
 
     @contextlib.asynccontextmanager
     async def coordinated(
@@ -573,19 +592,28 @@ class Client:
         access: Access | AccessWord = Access.SEQUENTIAL_READ,
         device: str = "",
         path: str | os.PathLike[str] | None = None,
+        pool: cache.Pool | None = None,
         strict: bool = False,
     ) -> AsyncIterator[Coordinated]:
         """As `minerva.Client.coordinated`."""
         try:
             operation = await self.coordinate(
-                bytes=bytes, deadline=deadline, begin_by=begin_by, access=access, device=device, path=path
+                bytes=bytes,
+                deadline=deadline,
+                begin_by=begin_by,
+                access=access,
+                device=device,
+                path=path,
+                pool=pool,
             )
         except UNSERVED as refusal:
             # A disk that the program named itself is its mistake.
             if strict or (device and isinstance(refusal, UnknownDevice)):
                 raise
             warn_unserved_once(refusal)
-            operation = Coordinated(None, new_key(), Begun.UNSERVED, 0.0)
+            operation = Coordinated(
+                None, new_key(), Begun.UNSERVED, 0.0, None if path is None else os.fspath(path)
+            )
         try:
             yield operation
         except BaseException:
@@ -707,10 +735,18 @@ async def coordinated(
     access: Access | AccessWord = Access.SEQUENTIAL_READ,
     device: str = "",
     path: str | os.PathLike[str] | None = None,
+    pool: cache.Pool | None = None,
     strict: bool = False,
 ) -> AsyncIterator[Coordinated]:
     """As `Client.coordinated`."""
     async with (await _default()).coordinated(
-        bytes=bytes, deadline=deadline, begin_by=begin_by, access=access, device=device, path=path, strict=strict
+        bytes=bytes,
+        deadline=deadline,
+        begin_by=begin_by,
+        access=access,
+        device=device,
+        path=path,
+        pool=pool,
+        strict=strict,
     ) as operation:
         yield operation

@@ -82,6 +82,12 @@ def _place(path: str, pool: Pool, tenant: str | None, bytes: int) -> str | None:
     return data if isinstance(data, str) else None
 
 
+def place(path: str, pool: Pool, bytes: int = 0) -> str:
+    """Where a new file for `path` is to be written: in the pool, where it is there and empty, with a link at `path`, or at `path` itself
+    where the pool refuses."""
+    return _place(path, pool, None, bytes) or path
+
+
 @contextlib.contextmanager
 def deferred(
     path: str | os.PathLike[str],
@@ -113,6 +119,17 @@ def deferred(
         file = builtins.open(name, mode, **options)
     with file:
         yield file
+
+
+def offer(pool: Pool) -> tuple[int, str] | None:
+    """What a pool still takes, in bytes, and the disk that it lies on, empty for memory; None where no service answers, or the user is
+    several tenants or none."""
+    answer = _ask({"ask": "status"})
+    tenants = answer.get("tenants", []) if answer is not None and answer.get("answer") == "status" else []
+    if len(tenants) != 1 or tenants[0].get("leaving"):
+        return None
+    shown = tenants[0][pool]
+    return (int(shown.get("deferrable_bytes", 0)), str(shown.get("device", ""))) if shown["is_served"] else None
 
 
 def tree(pool: Pool = "temporary") -> str:

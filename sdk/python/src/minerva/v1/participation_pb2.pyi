@@ -718,6 +718,7 @@ class CoordinateRequest(_message.Message):
     WORKING_DEVICE_FIELD_NUMBER: _builtins.int
     WORKING_DISK_SIZE_BYTES_FIELD_NUMBER: _builtins.int
     WORKING_DISK_SERIAL_FIELD_NUMBER: _builtins.int
+    POOL_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     size_bytes: _builtins.int
     """How much it will move."""
@@ -739,6 +740,10 @@ class CoordinateRequest(_message.Message):
     guest's images the server takes the one that is like it. Empty or 0: not known.
     """
     working_disk_serial: _builtins.str
+    @_builtins.property
+    def pool(self) -> Global___PoolOffer:
+        """Where the caller can write in place of the disk, and allows to be told so. Heeded for writes only."""
+
     def __init__(
         self,
         *,
@@ -751,10 +756,11 @@ class CoordinateRequest(_message.Message):
         working_device: _builtins.str = ...,
         working_disk_size_bytes: _builtins.int = ...,
         working_disk_serial: _builtins.str = ...,
+        pool: Global___PoolOffer | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["begin_within_ns", b"begin_within_ns", "deadline", b"deadline", "done_within_ns", b"done_within_ns"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["begin_within_ns", b"begin_within_ns", "deadline", b"deadline", "done_within_ns", b"done_within_ns", "pool", b"pool"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["access", b"access", "begin_within_ns", b"begin_within_ns", "deadline", b"deadline", "device", b"device", "done_within_ns", b"done_within_ns", "request_id", b"request_id", "size_bytes", b"size_bytes", "working_device", b"working_device", "working_disk_serial", b"working_disk_serial", "working_disk_size_bytes", b"working_disk_size_bytes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["access", b"access", "begin_within_ns", b"begin_within_ns", "deadline", b"deadline", "device", b"device", "done_within_ns", b"done_within_ns", "pool", b"pool", "request_id", b"request_id", "size_bytes", b"size_bytes", "working_device", b"working_device", "working_disk_serial", b"working_disk_serial", "working_disk_size_bytes", b"working_disk_size_bytes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_deadline: _TypeAlias = _typing.Literal["begin_within_ns", "done_within_ns"]  # noqa: Y015
     _WhichOneofArgType_deadline: _TypeAlias = _typing.Literal["deadline", b"deadline"]  # noqa: Y015
@@ -763,12 +769,39 @@ class CoordinateRequest(_message.Message):
 Global___CoordinateRequest: _TypeAlias = CoordinateRequest  # noqa: Y015
 
 @_typing.final
+class PoolOffer(_message.Message):
+    """A pool of the cache, as the caller sees it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LEFT_BYTES_FIELD_NUMBER: _builtins.int
+    DEVICE_FIELD_NUMBER: _builtins.int
+    left_bytes: _builtins.int
+    """What it still takes."""
+    device: _builtins.str
+    """The disk that it lies on, as `MAJ:MIN` of the host; empty: it lies in memory."""
+    def __init__(
+        self,
+        *,
+        left_bytes: _builtins.int = ...,
+        device: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["device", b"device", "left_bytes", b"left_bytes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PoolOffer: _TypeAlias = PoolOffer  # noqa: Y015
+
+@_typing.final
 class CoordinateResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     BEGIN_NOW_FIELD_NUMBER: _builtins.int
     BEGIN_AFTER_FIELD_NUMBER: _builtins.int
     WAIT_FIELD_NUMBER: _builtins.int
+    WRITE_TO_POOL_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def begin_now(self) -> Global___BeginNow:
         """Begin. The last answer."""
@@ -781,18 +814,23 @@ class CoordinateResponse(_message.Message):
     def wait(self) -> Global___Wait:
         """Wait for `begin_now`."""
 
+    @_builtins.property
+    def write_to_pool(self) -> Global___WriteToPool:
+        """Others use the disk or are expected there, and the pool that was offered has room. The last answer."""
+
     def __init__(
         self,
         *,
         begin_now: Global___BeginNow | None = ...,
         begin_after: Global___BeginAfter | None = ...,
         wait: Global___Wait | None = ...,
+        write_to_pool: Global___WriteToPool | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["answer", b"answer", "begin_after", b"begin_after", "begin_now", b"begin_now", "wait", b"wait"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["answer", b"answer", "begin_after", b"begin_after", "begin_now", b"begin_now", "wait", b"wait", "write_to_pool", b"write_to_pool"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer", b"answer", "begin_after", b"begin_after", "begin_now", b"begin_now", "wait", b"wait"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer", b"answer", "begin_after", b"begin_after", "begin_now", b"begin_now", "wait", b"wait", "write_to_pool", b"write_to_pool"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_answer: _TypeAlias = _typing.Literal["begin_now", "begin_after", "wait"]  # noqa: Y015
+    _WhichOneofReturnType_answer: _TypeAlias = _typing.Literal["begin_now", "begin_after", "wait", "write_to_pool"]  # noqa: Y015
     _WhichOneofArgType_answer: _TypeAlias = _typing.Literal["answer", b"answer"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_answer) -> _WhichOneofReturnType_answer | None: ...
 
@@ -812,6 +850,25 @@ class BeginNow(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___BeginNow: _TypeAlias = BeginNow  # noqa: Y015
+
+@_typing.final
+class WriteToPool(_message.Message):
+    """Write there at once, in place of the disk. Nothing is under way by it: `Begin`, `Finish` and `Cancel` know no such operation. If the
+    pool refuses after all, the same may be asked again, under the same key and without it.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WriteToPool: _TypeAlias = WriteToPool  # noqa: Y015
 
 @_typing.final
 class BeginAfter(_message.Message):

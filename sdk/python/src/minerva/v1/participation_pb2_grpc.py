@@ -181,7 +181,7 @@ class ParticipationServicer(object):
 
     def Coordinate(self, request, context):
         """May this begin? The first answer tells now, after so many slices, or wait; the stream stays open until the operation may
-        begin, and its last answer is `begin_now` then. A stream that breaks off loses nothing: ask again with the same key.
+        begin, and its last answer is `begin_now` then. To who offers a pool the first answer may be `write_to_pool`, which is the last. A stream that breaks off loses nothing: ask again with the same key.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -87,7 +87,7 @@ class ParticipationStub:
     """Buys slices of high priority. Answered when the purchase is durable and the boost is in force."""
     Coordinate: _grpc.UnaryStreamMultiCallable[_participation_pb2.CoordinateRequest, _participation_pb2.CoordinateResponse]
     """May this begin? The first answer tells now, after so many slices, or wait; the stream stays open until the operation may
-    begin, and its last answer is `begin_now` then. A stream that breaks off loses nothing: ask again with the same key.
+    begin, and its last answer is `begin_now` then. To who offers a pool the first answer may be `write_to_pool`, which is the last. A stream that breaks off loses nothing: ask again with the same key.
     """
     Begin: _grpc.UnaryUnaryMultiCallable[_participation_pb2.BeginRequest, _participation_pb2.BeginResponse]
     """The operation has begun, of its own accord or because it was told how many slices to wait. After `begin_now` it is not needed."""
@@ -136,7 +136,7 @@ class ParticipationAsyncStub(ParticipationStub):
     """Buys slices of high priority. Answered when the purchase is durable and the boost is in force."""
     Coordinate: _aio.UnaryStreamMultiCallable[_participation_pb2.CoordinateRequest, _participation_pb2.CoordinateResponse]  # type: ignore[assignment]
     """May this begin? The first answer tells now, after so many slices, or wait; the stream stays open until the operation may
-    begin, and its last answer is `begin_now` then. A stream that breaks off loses nothing: ask again with the same key.
+    begin, and its last answer is `begin_now` then. To who offers a pool the first answer may be `write_to_pool`, which is the last. A stream that breaks off loses nothing: ask again with the same key.
     """
     Begin: _aio.UnaryUnaryMultiCallable[_participation_pb2.BeginRequest, _participation_pb2.BeginResponse]  # type: ignore[assignment]
     """The operation has begun, of its own accord or because it was told how many slices to wait. After `begin_now` it is not needed."""
@@ -242,7 +242,7 @@ class ParticipationServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_participation_pb2.CoordinateResponse], _abc.AsyncIterator[_participation_pb2.CoordinateResponse]]:
         """May this begin? The first answer tells now, after so many slices, or wait; the stream stays open until the operation may
-        begin, and its last answer is `begin_now` then. A stream that breaks off loses nothing: ask again with the same key.
+        begin, and its last answer is `begin_now` then. To who offers a pool the first answer may be `write_to_pool`, which is the last. A stream that breaks off loses nothing: ask again with the same key.
         """
 
     @_abc_1.abstractmethod

@@ -1,0 +1,55 @@
+//! Operations that may go to the cache's pool.
+
+use crate::{connected, place};
+use minerva_client::cache::Pool;
+use minerva_client::v1::coordinate_response::Answer as WireAnswer;
+use minerva_client::{Access, Answer, Begun, Operation, v1};
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+
+/// A pool's service that answers so, one question each; what it was asked.
+fn pool_service(socket: &Path, answers: Vec<String>) -> std::thread::JoinHandle<Vec<String>> {
+    let listener = std::os::unix::net::UnixListener::bind(socket).expect("a socket");
+    std::thread::spawn(move || {
+        let serve = |answer: String| {
+            let (stream, _) = listener.accept().expect("a question");
+            let mut asked = String::new();
+            BufReader::new(&stream).read_line(&mut asked).expect("a line");
+            writeln!(&stream, "{answer}").expect("answered");
+            asked
+        };
+        answers.into_iter().map(serve).collect()
+    })
+}
+
+#[tokio::test]
+async fn an_operation_that_may_go_to_the_pool_is_written_there_when_it_is_told_so() {
+    let place = place();
+    let (server, client) = connected(place.path()).await;
+    *server.script.first.lock().expect("no panic") = Some(WireAnswer::WriteToPool(v1::WriteToPool {}));
+    let (socket, data, path) = (place.path().join("pool"), place.path().join("data"), place.path().join("out"));
+    fs::write(&data, "").expect("a file");
+    let tree = r#""path":"/","is_served":true,"has_passthrough":true,"bytes":0,"bytes_max":9,"files":0,"files_max":9,"open":0,
+        "spilled_files":0,"spilled_bytes":0,"bytes_written":0,"bytes_read":0,"refused":0,"deferrable_bytes":7,"device":"8:16""#
+        .replace('\n', "");
+    let status =
+        format!(r#"{{"answer":"status","tenants":[{{"name":"web","temporary":{{{tree}}},"stable":{{{tree}}}}}]}}"#);
+    let deferring = format!(r#"{{"answer":"deferring","id":1,"data":"{}"}}"#, data.display());
+    let refused = r#"{"answer":"refused","why":"the pool is full"}"#.to_owned();
+    let service = pool_service(&socket, vec![status.clone(), deferring, status, refused]);
+    for (at, text) in [(&data, "text"), (&path, "other")] {
+        let operation = Operation::of_bytes(4).access(Access::SequentialWrite).path(&path);
+        let operation = operation.or_pool(Pool::Stable).cache_socket(&socket);
+        let mut told = client.coordinate(operation).await.expect("an answer");
+        assert_eq!((told.answer(), told.wait().await), (Answer::Pool, Begun::InPool));
+        told.create(&path).expect("a file").write_all(text.as_bytes()).expect("written");
+        told.finish().await.expect("nothing to tell");
+        assert_eq!(fs::read_to_string(at).expect("read"), text);
+    }
+    let asked = service.join().expect("served");
+    assert!(asked[1].contains(r#""ask":"defer""#) && asked[1].contains(r#""bytes":4"#), "{}", asked[1]);
+    assert_eq!(server.script.calls_of("finish").len(), 0, "the server knows of no operation");
+    let offered = server.script.offered.lock().expect("no panic").clone();
+    assert_eq!(offered, [Some((7, "8:16".to_owned())), Some((7, "8:16".to_owned()))]);
+}

@@ -1,0 +1,232 @@
+//! Files of units and commands that go to the pool (docs/adr/0047): a directory of the pool is bound over the one that they write, and
+//! what lies there after a run goes to its place as deferred files do.
+
+use super::{Service, UNKNOWN};
+use crate::output::{self, CommandStatus};
+use anyhow::{Context, bail};
+use minerva_api::cache::{Answer, Pool, Request};
+use minerva_config::{PoolUnit, load_fs};
+use std::ffi::OsString;
+use std::fmt::Write;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Our drop-in of a unit.
+const DROP_IN: &str = "50-minerva-pool.conf";
+/// What the first line of one says.
+const MARK: &str = "# Written by `minerva-ctl cache units --write` from";
+/// Where this program is in a drop-in.
+const PROGRAM: &str = "/usr/bin/minerva-ctl";
+/// Binds $1 over $2, which only this command and its children see.
+const BIND: &str = "mount --bind \"$1\" \"$2\" && shift 2 && exec \"$@\"";
+
+impl Service<'_> {
+    /// The directory of the pool that stands for `directory` of a unit or a command.
+    pub(super) fn prepare(
+        &self,
+        directory: &Path,
+        name: String,
+        (pool, tenant): (Pool, Option<String>),
+    ) -> anyhow::Result<PathBuf> {
+        let shown = fs::metadata(directory).with_context(|| format!("failed to look at {}", directory.display()))?;
+        if !shown.is_dir() {
+            bail!("{} is no directory", directory.display());
+        }
+        let request = Request::UnitDirectory {
+            name,
+            pool,
+            tenant,
+            owner: (shown.uid(), shown.gid()),
+            mode: shown.mode() & 0o7777,
+        };
+        let Answer::UnitDirectory { path } = self.ask(&request)? else { bail!(UNKNOWN) };
+        // What an earlier run left comes to its place before another begins.
+        settle_as_owner(self.0, &path, directory)?;
+        Ok(path)
+    }
+
+    /// Runs a command to which a directory of the pool is that directory; what it left there goes to its place when it has ended.
+    pub(super) fn run(
+        &self,
+        directory: &Path,
+        place: (Pool, Option<String>),
+        command: &[OsString],
+    ) -> anyhow::Result<CommandStatus> {
+        let directory = super::canonical(directory)?;
+        let from = self.prepare(&directory, format!("run-{}", std::process::id()), place)?;
+        let mut bound = Command::new("unshare");
+        bound.args(["--mount", "--propagation", "slave", "--", "sh", "-c", BIND, "sh"]).arg(&from).arg(&directory);
+        let status = bound.args(command).status().context("failed to start unshare(1)");
+        let settled = settle_as_owner(self.0, &from, &directory);
+        // Empty by now, unless something could not go.
+        let _ = fs::remove_dir(&from);
+        let (status, ()) = (status?, settled?);
+        Ok(match (status.code(), status.signal()) {
+            (Some(code), _) => CommandStatus::Exited(code),
+            (None, signal) => CommandStatus::Signalled(signal.unwrap_or_default()),
+        })
+    }
+}
+
+/// Puts what lies in a directory of the pool to its place, in the name of who owns that directory: what a user may do with another's
+/// files by a link is no more than what it could do itself.
+pub(super) fn settle_as_owner(socket: &Path, from: &Path, directory: &Path) -> anyhow::Result<()> {
+    let shown = match fs::symlink_metadata(from) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        shown => shown.with_context(|| format!("failed to look at {}", from.display()))?,
+    };
+    let own = std::env::current_exe().context("failed to find this program")?;
+    let mut command = Command::new(own);
+    command.args(["cache", "--server"]).arg(socket).args(["settle", "--as-caller"]).arg(from).arg(directory);
+    if rustix::process::geteuid().is_root() && shown.uid() != 0 {
+        command.gid(shown.gid()).uid(shown.uid());
+    }
+    let status = command.status().context("failed to start this program again")?;
+    if !status.success() {
+        bail!(
+            "not everything in {} went to {}; the rest stays there until the next run",
+            from.display(),
+            directory.display()
+        );
+    }
+    Ok(())
+}
+
+/// A drop-in.
+struct DropIn {
+    unit: String,
+    text: String,
+}
+
+/// The drop-ins that a file asks for, printed or written.
+pub(super) fn units(file: &Path, systemd: &Path, writes: bool) -> anyhow::Result<CommandStatus> {
+    let config = load_fs(file).with_context(|| format!("failed to use {}", file.display()))?;
+    let mut wanted: Vec<DropIn> = Vec::new();
+    for (tenant, settings) in &config.tenants {
+        for unit in &settings.units {
+            let lines = lines(&config.server.mount, tenant, unit)?;
+            match wanted.iter_mut().find(|one| one.unit == unit.unit) {
+                Some(one) => one.text.push_str(&lines),
+                None => wanted.push(DropIn { unit: unit.unit.clone(), text: head(file) + &lines }),
+            }
+        }
+    }
+    if !writes {
+        let shown = wanted.iter().map(|one| {
+            format!("# {}\n{}\n", systemd.join(format!("{}.d", one.unit)).join(DROP_IN).display(), one.text)
+        });
+        output::text(&shown.collect::<String>())?;
+        return Ok(CommandStatus::Well);
+    }
+    let changed = write_all(&wanted, systemd)?;
+    if changed > 0 {
+        let _ = Command::new("systemctl").arg("daemon-reload").status();
+    }
+    output::text(&format!("{} units write to the pool; {changed} drop-ins changed\n", wanted.len()))?;
+    Ok(CommandStatus::Well)
+}
+
+fn head(file: &Path) -> String {
+    format!(
+        "{MARK} {}.\n# Without the pool the unit runs all the same, and writes to the directory itself.\n[Unit]\nWants=minerva-fs.service\n\
+         After=minerva-fs.service\n[Service]\n",
+        file.display()
+    )
+}
+
+/// The lines of one directory of a unit.
+fn lines(mount: &Path, tenant: &str, unit: &PoolUnit) -> anyhow::Result<String> {
+    let pool = if unit.is_temporary { Pool::Temporary } else { Pool::Stable };
+    let directory = unit.directory.display();
+    // One component, and another for each directory of each unit.
+    let name = format!("{}{}", unit.unit, unit.directory.display().to_string().replace('-', "--").replace('/', "-"));
+    if name.len() > 255 || unit.unit.contains('\\') {
+        bail!("{} with {directory} has too long or too odd a name for a directory of the pool", unit.unit);
+    }
+    let from = mount.join(tenant).join(pool.as_str()).join(".units").join(&name);
+    let from = from.display();
+    let mut text = String::new();
+    // Writing to a string cannot fail. `+`: as root, and in the host's namespace, where the pool and the place both are.
+    let _ = writeln!(
+        text,
+        "ExecStartPre=-+{PROGRAM} cache prepare --tenant {tenant} --pool {} --name {name} {directory}",
+        pool.as_str()
+    );
+    let _ = writeln!(text, "BindPaths=-{from}:{directory}");
+    let _ = writeln!(text, "ExecStopPost=-+{PROGRAM} cache settle {from} {directory}");
+    Ok(text)
+}
+
+/// Writes those that are wanted and removes ours of units that are not; how many changed.
+fn write_all(wanted: &[DropIn], systemd: &Path) -> anyhow::Result<usize> {
+    let mut changed = 0;
+    for one in wanted {
+        let directory = systemd.join(format!("{}.d", one.unit));
+        let path = directory.join(DROP_IN);
+        if fs::read_to_string(&path).is_ok_and(|text| text == one.text) {
+            continue;
+        }
+        fs::create_dir_all(&directory).with_context(|| format!("failed to make {}", directory.display()))?;
+        let new = directory.join(format!(".{DROP_IN}.new"));
+        fs::write(&new, &one.text)
+            .and_then(|()| fs::rename(&new, &path))
+            .with_context(|| format!("failed to write {}", path.display()))?;
+        changed += 1;
+    }
+    for entry in fs::read_dir(systemd).into_iter().flatten().flatten() {
+        let path = entry.path().join(DROP_IN);
+        let unit = entry.file_name().to_string_lossy().trim_end_matches(".d").to_owned();
+        let is_ours = fs::read_to_string(&path).is_ok_and(|text| text.starts_with(MARK));
+        if is_ours && wanted.iter().all(|one| one.unit != unit) {
+            fs::remove_file(&path).with_context(|| format!("failed to remove {}", path.display()))?;
+            let _ = fs::remove_dir(entry.path());
+            changed += 1;
+        }
+    }
+    Ok(changed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{DROP_IN, units};
+    use std::fs;
+
+    #[test]
+    fn drop_ins_are_written_for_the_units_of_the_file_and_removed_with_them() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let (file, systemd) = (folder.path().join("fs.toml"), folder.path().join("systemd"));
+        let write = |units: &str| {
+            fs::write(&file, format!("[server]\nmount = \"/minerva\"\n[tenants.web]\n{units}\n")).expect("written");
+            super::units(&file, &systemd, true).expect("written");
+        };
+        write("units = [\"dump.service:/srv/dump\", \"dump.service:/srv/log:temporary\", \"b@1.service:/b\"]");
+        let text = fs::read_to_string(systemd.join("dump.service.d").join(DROP_IN)).expect("a drop-in");
+        let lines: Vec<&str> = text.lines().skip(2).collect();
+        assert_eq!(
+            lines,
+            [
+                "[Unit]",
+                "Wants=minerva-fs.service",
+                "After=minerva-fs.service",
+                "[Service]",
+                "ExecStartPre=-+/usr/bin/minerva-ctl cache prepare --tenant web --pool stable --name dump.service-srv-dump /srv/dump",
+                "BindPaths=-/minerva/web/stable/.units/dump.service-srv-dump:/srv/dump",
+                "ExecStopPost=-+/usr/bin/minerva-ctl cache settle /minerva/web/stable/.units/dump.service-srv-dump /srv/dump",
+                "ExecStartPre=-+/usr/bin/minerva-ctl cache prepare --tenant web --pool temporary --name dump.service-srv-log /srv/log",
+                "BindPaths=-/minerva/web/temporary/.units/dump.service-srv-log:/srv/log",
+                "ExecStopPost=-+/usr/bin/minerva-ctl cache settle /minerva/web/temporary/.units/dump.service-srv-log /srv/log",
+            ]
+        );
+        // Another's drop-in of that name is left alone.
+        fs::create_dir_all(systemd.join("other.service.d")).expect("a directory");
+        fs::write(systemd.join("other.service.d").join(DROP_IN), "[Service]\n").expect("written");
+        write("units = [\"b@1.service:/b\"]");
+        assert!(!systemd.join("dump.service.d").exists());
+        assert!(systemd.join("b@1.service.d").join(DROP_IN).exists());
+        assert!(systemd.join("other.service.d").join(DROP_IN).exists());
+        units(&file, &systemd, false).expect("printed");
+    }
+}

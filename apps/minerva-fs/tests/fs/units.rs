@@ -1,0 +1,128 @@
+//! A directory of the pool in place of another, for one command or unit.
+
+use crate::deferred::until_moved;
+use crate::pool_folder::PoolFolder;
+use minerva_api::cache::{Answer, Pool, Request, ask};
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// The operator's tool; nothing, with the reason printed, where it was not built.
+fn tool() -> Option<PathBuf> {
+    let tool = Path::new(env!("CARGO_BIN_EXE_minerva-fs")).with_file_name("minerva-ctl");
+    if !tool.exists() {
+        eprintln!("skipped: needs minerva-ctl beside minerva-fs: cargo build -p minerva-ctl");
+        return None;
+    }
+    Some(tool)
+}
+
+fn run(tool: &Path, place: &PoolFolder, directory: &Path, script: &str) -> Output {
+    let mut command = Command::new(tool);
+    command.args(["cache", "--server"]).arg(place.socket()).arg("run").arg(directory).args(["--", "sh", "-c", script]);
+    command.arg("sh").arg(directory).output().unwrap()
+}
+
+fn unit_directory(place: &PoolFolder, name: &str, owner: (u32, u32)) -> Result<PathBuf, String> {
+    let request =
+        Request::UnitDirectory { name: name.to_owned(), pool: Pool::Stable, tenant: None, owner, mode: 0o750 };
+    match ask(&place.socket(), &request).unwrap() {
+        Answer::UnitDirectory { path } => Ok(path),
+        Answer::Refused { why } => Err(why),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_a_command_writes_goes_to_the_pool_and_is_at_its_place_when_it_has_ended() {
+    let Some(tool) = tool() else { return };
+    let place = PoolFolder::new("stable = \"64MiB\"");
+    let _service = place.serve();
+    let directory = place.folder.path().join("out");
+    fs::create_dir(&directory).unwrap();
+    fs::write(directory.join("before"), "of before").unwrap();
+    fs::write(directory.join("replaced"), "old").unwrap();
+    let script = "cd \"$1\" && test ! -e before && mkdir -m 750 sub && echo new > replaced && echo text > sub/file && chmod 640 sub/file && \
+                  ln -s sub/file link && touch -d 2001-02-03 sub/file && truncate -s 8M sparse && echo end >> sparse && exit 7";
+    let output = run(&tool, &place, &directory, script);
+    assert_eq!(output.status.code(), Some(7), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(fs::symlink_metadata(directory.join("sub/file")).unwrap().is_symlink(), "it waits in the pool");
+    assert!(!directory.join("sub/file").canonicalize().unwrap().starts_with(&directory));
+    until_moved(&place);
+    let read = |name: &str| fs::read_to_string(directory.join(name)).unwrap();
+    assert_eq!(
+        [read("before"), read("replaced"), read("sub/file"), read("link")],
+        ["of before", "new\n", "text\n", "text\n"]
+    );
+    assert_eq!(fs::read_link(directory.join("link")).unwrap(), Path::new("sub/file"));
+    let file = fs::symlink_metadata(directory.join("sub/file")).unwrap();
+    assert!(file.is_file() && file.permissions().mode() & 0o7777 == 0o640, "{file:?}");
+    assert_eq!(file.mtime() / 86_400, 11_356, "its time is its own: 2001-02-03");
+    assert_eq!(fs::metadata(directory.join("sub")).unwrap().permissions().mode() & 0o777, 0o750);
+    let sparse = fs::metadata(directory.join("sparse")).unwrap();
+    assert_eq!((sparse.len(), sparse.blocks() <= 64), ((8 << 20) + 4, true), "holes stay holes");
+    let units = place.stable().join(".units");
+    assert_eq!(fs::read_dir(units).unwrap().count(), 0, "nothing is left in the pool");
+}
+
+#[test]
+fn what_one_run_left_goes_before_the_next_and_what_cannot_go_stays() {
+    let Some(tool) = tool() else { return };
+    let place = PoolFolder::new("stable = \"64MiB\"");
+    let _service = place.serve();
+    let directory = place.folder.path().join("out");
+    fs::create_dir(&directory).unwrap();
+    let left = unit_directory(&place, "dump.service-out", (0, 0)).unwrap();
+    fs::write(left.join("file"), "text").unwrap();
+    fs::hard_link(left.join("file"), left.join("name")).unwrap();
+    fs::write(left.join("other"), "other").unwrap();
+    let prepare = || {
+        let mut command = Command::new(&tool);
+        command.args(["cache", "--server"]).arg(place.socket()).args(["prepare", "--name", "dump.service-out"]);
+        command.arg(&directory).output().unwrap()
+    };
+    let output = prepare();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("it has 2 names"), "{said}");
+    assert_eq!(fs::read_to_string(directory.join("other")).unwrap(), "other");
+    fs::remove_file(left.join("name")).unwrap();
+    assert!(prepare().status.success());
+    assert_eq!(fs::read_to_string(directory.join("file")).unwrap(), "text");
+    assert_eq!(fs::read_dir(&left).unwrap().count(), 0);
+    until_moved(&place);
+}
+
+#[test]
+fn no_program_touches_the_directories_that_are_ours() {
+    let place = PoolFolder::new("stable = \"64MiB\"");
+    let _service = place.serve();
+    let (stable, refused) = (place.stable(), Err(io::ErrorKind::PermissionDenied));
+    let kind = |done: io::Result<()>| done.map_err(|error| error.kind());
+    for name in [".units", ".deferred"] {
+        let at = stable.join(name);
+        assert_eq!(kind(fs::create_dir(&at)), refused);
+        assert_eq!(kind(fs::write(&at, "")), refused);
+        assert_eq!(kind(symlink("/etc", &at)), refused);
+    }
+    let made = unit_directory(&place, "a.service-out", (0, 0)).unwrap();
+    assert_eq!(made, stable.join(".units/a.service-out"));
+    assert_eq!(fs::metadata(&made).unwrap().permissions().mode() & 0o7777, 0o750);
+    assert_eq!(unit_directory(&place, "a.service-out", (0, 0)), Ok(made.clone()), "it is there already");
+    assert_eq!(kind(fs::rename(stable.join(".units"), stable.join("x"))), refused);
+    fs::DirBuilder::new().mode(0o777).create(stable.join("own")).unwrap();
+    assert_eq!(kind(fs::rename(stable.join("own"), stable.join(".units"))), refused);
+    for name in ["", ".", "..", "a/b", "../x"] {
+        assert!(unit_directory(&place, name, (0, 0)).unwrap_err().contains("is no name"), "{name}");
+    }
+    let why = unit_directory(&place, "b", (65534, 65534)).unwrap_err();
+    assert!(why.contains("belongs to user 0"), "{why}");
+    let line = r#"{"ask":"unit_directory","name":"x","owner":[65534,65534],"mode":511}"#.to_owned() + "\n";
+    let Answer::Refused { why } = place.ask_as_nobody(&line) else { panic!("only root may") };
+    assert!(why.contains("only root"), "{why}");
+    // What is counted is what is there.
+    let file = OpenOptions::new().write(true).create(true).truncate(true).open(made.join("f")).unwrap();
+    file.write_all_at(&[1; 4096], 0).unwrap();
+    assert_eq!(place.status().stable.files, 4, "two directories of ours, one of the program's, and a file");
+}
