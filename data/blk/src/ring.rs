@@ -282,3 +282,112 @@ impl Ring {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Ring, RingSetup};
+    use crate::chain::Chain;
+    use crate::mapped::Memory;
+    use crate::split::RingPlace;
+    use rustix::event::{EventfdFlags, eventfd};
+    use std::fs::File;
+    use std::sync::Arc;
+    use vm_memory::{GuestAddress, GuestRegionMmap};
+
+    const PLACE: RingPlace =
+        RingPlace { size: 8, descriptors: GuestAddress(0), available: GuestAddress(0x80), used: GuestAddress(0xa0) };
+
+    fn memory(start: u64) -> Arc<Memory> {
+        let region = GuestRegionMmap::from_range(GuestAddress(start), 0x1000, None).unwrap();
+        Arc::new(Memory::new(vec![region]).unwrap())
+    }
+
+    /// With these heads available.
+    fn with(heads: &[u8]) -> Arc<Memory> {
+        let memory = memory(0);
+        let bytes: Vec<u8> = heads.iter().flat_map(|head| [*head, 0]).collect();
+        memory.write(GuestAddress(0x84), &bytes).unwrap();
+        memory.write(GuestAddress(0x82), &[heads.len() as u8, 0]).unwrap();
+        memory
+    }
+
+    fn used_index(memory: &Memory) -> u8 {
+        memory.block::<2>(GuestAddress(0xa2)).unwrap()[0]
+    }
+
+    fn ring(memory: &Arc<Memory>, has_event_index: bool, call: &File) -> Ring {
+        let setup = RingSetup {
+            place: PLACE,
+            next_available: 0,
+            has_event_index,
+            memory: Arc::clone(memory),
+            kick: File::from(eventfd(0, EventfdFlags::NONBLOCK).unwrap()),
+            call: Some(call.try_clone().unwrap()),
+            inflight: None,
+            begun: Vec::new(),
+        };
+        let ring = Ring::start(setup).expect("a ring");
+        assert_eq!(signals(call), 1, "what was published before");
+        ring
+    }
+
+    fn signals(call: &File) -> u64 {
+        let mut count = [0; 8];
+        rustix::io::read(call, &mut count).map_or(0, |_| u64::from_ne_bytes(count))
+    }
+
+    fn call() -> File {
+        File::from(eventfd(0, EventfdFlags::NONBLOCK).unwrap())
+    }
+
+    #[test]
+    fn a_ring_goes_on_where_the_memory_lies_now_and_ends_where_there_is_none() {
+        let (first, second, call) = (with(&[3, 1]), with(&[3, 1, 5]), call());
+        let (mut ring, mut chain) = (ring(&first, true, &call), Chain::default());
+        let head = |ring: &mut Ring, chain: &mut Chain| ring.take(chain).map(|taken| taken.head);
+        assert_eq!([head(&mut ring, &mut chain), head(&mut ring, &mut chain)], [Some(3), Some(1)]);
+        ring.publish(3, 1);
+        ring.set_memory(Arc::clone(&second));
+        assert_eq!(used_index(&first), 1, "what was answered before is published there");
+        ring.publish(1, 1);
+        assert_eq!(head(&mut ring, &mut chain), Some(5));
+        ring.notify();
+        assert_eq!((used_index(&first), used_index(&second)), (1, 2));
+        // Elsewhere: no such ring.
+        ring.set_memory(memory(0x10_0000));
+        assert!(!ring.has_more() && head(&mut ring, &mut chain).is_none());
+        ring.publish(5, 1);
+        ring.notify();
+        assert_eq!((ring.under_way(), used_index(&second)), (0, 2), "nobody hears of it");
+    }
+
+    #[test]
+    fn answers_are_seen_at_once_and_told_where_the_guest_wants_to_hear_of_them() {
+        for (has_event_index, flags, event, expected) in
+            [(true, 1, 2, 1), (true, 0, 3, 0), (true, 0, 7, 0), (false, 0, 7, 1), (false, 1, 2, 0)]
+        {
+            let (memory, call) = (with(&[0, 1, 2, 3, 4, 5]), call());
+            memory.write(GuestAddress(0x80), &[flags, 0]).unwrap();
+            memory.write(GuestAddress(0x84 + 2 * 8), &[event, 0]).unwrap();
+            let (mut ring, mut chain) = (ring(&memory, has_event_index, &call), Chain::default());
+            let heads: Vec<u16> = std::iter::from_fn(|| ring.take(&mut chain)).map(|taken| taken.head).collect();
+            assert_eq!(heads, [0, 1, 2, 3, 4, 5]);
+            let are_first: Vec<bool> = heads[..3].iter().map(|head| ring.publish(*head, 1)).collect();
+            assert_eq!((are_first, used_index(&memory)), (vec![true, false, false], 0));
+            ring.notify();
+            ring.notify();
+            assert_eq!((used_index(&memory), signals(&call)), (3, expected), "{has_event_index} {flags} {event}");
+        }
+    }
+
+    #[test]
+    fn a_ring_that_is_full_of_answers_shows_them() {
+        let (memory, call) = (with(&[0, 1, 2, 3, 4, 5, 6, 7]), call());
+        let (mut ring, mut chain) = (ring(&memory, true, &call), Chain::default());
+        while let Some(taken) = ring.take(&mut chain) {
+            assert!(ring.under_way() <= 8 && used_index(&memory) == 0);
+            ring.publish(taken.head, 1);
+        }
+        assert_eq!(used_index(&memory), 8, "without a word");
+    }
+}
