@@ -31,6 +31,7 @@ const ALLOWED: &[libc::c_long] = &[
     libc::SYS_statx,
     libc::SYS_fcntl,
     // Front ends and operators, who connect.
+    libc::SYS_listen,
     libc::SYS_accept4,
     libc::SYS_recvmsg,
     libc::SYS_recvfrom,

@@ -181,6 +181,7 @@ impl Taken {
                 ensure!(disk.set_front_end(state, descriptors), "descriptors of `{}` are missing", disk.name);
             }
         }
+        let new = self.suspended.new_count();
         let resumption = self.suspended.resume().inspect_err(|error| {
             let _ = send(&self.connection, &Said::Refused(format!("{error:#}")), &[]);
         })?;
@@ -189,7 +190,11 @@ impl Taken {
         let (Go, _) = receive(&self.connection)?;
         let host = resumption.go_on()?;
         let pause = Duration::from_nanos(monotonic_ns().saturating_sub(suspended_ns));
-        let told = format!("took over from process {}; no disk was served for {} ms", self.old, pause.as_millis());
+        let new = match new {
+            0 => String::new(),
+            count => format!(", and serves {count} more"),
+        };
+        let told = format!("took over from process {}{new}; no disk was served for {} ms", self.old, pause.as_millis());
         Ok((host, self.control, told))
     }
 }

@@ -4,11 +4,12 @@ use crate::devices::Devices;
 use crate::disk::{NEUTRAL, terms_of, told};
 use crate::plan::{Plan, Planned, planned};
 use crate::privileges::Identity;
+use crate::refused::{Refused, WaitingDisk};
 use anyhow::{Context, bail};
 use minerva_blk::{Image, ImageOptions, Listening, Server};
 use minerva_model::{
-    ControlRequest, DiskChange, DiskFigures, DiskReport, DiskSettings, IoCounters, RefusedDisk, ServerAnswer,
-    ServerReport, ServerRequest, WaitCounters, is_served_name,
+    ControlRequest, DiskChange, DiskFigures, DiskReport, DiskSettings, IoCounters, ServerAnswer, ServerReport,
+    ServerRequest, WaitCounters, is_served_name,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 /// Bytes that a serial number has room for.
 const NAME_BYTES_MAX: usize = 20;
@@ -68,8 +70,17 @@ pub(crate) struct Host {
     devices: Devices,
     disks: BTreeMap<String, Hosted>,
     /// Disks of the operator's file that are not served.
-    refused: Vec<RefusedDisk>,
+    refused: Vec<Refused>,
     server: Server,
+}
+
+/// What a host is made of: what it says of itself, the devices, the disks, those that are not served, and the server below.
+pub(crate) struct Parts {
+    pub(crate) about: About,
+    pub(crate) devices: Devices,
+    pub(crate) disks: BTreeMap<String, Hosted>,
+    pub(crate) refused: Vec<Refused>,
+    pub(crate) server: Server,
 }
 
 /// A host that listens at every socket and serves nobody yet.
@@ -77,7 +88,7 @@ pub(crate) struct ListeningHost {
     about: About,
     devices: Devices,
     disks: BTreeMap<String, Hosted>,
-    refused: Vec<RefusedDisk>,
+    refused: Vec<Refused>,
     server: Listening,
 }
 
@@ -99,8 +110,9 @@ impl ListeningHost {
     }
 
     pub(crate) fn serve(self) -> anyhow::Result<Host> {
-        let server = self.server.serve().context("failed to start")?;
-        Ok(Host { refused: self.refused, ..Host::new(self.about, self.devices, self.disks, server) })
+        let Self { about, devices, disks, refused, server } = self;
+        let server = server.serve().context("failed to start")?;
+        Ok(Host::new(Parts { about, devices, disks, refused, server }))
     }
 }
 
@@ -109,10 +121,11 @@ pub(crate) type Answered = anyhow::Result<Option<String>>;
 
 impl Host {
     /// One that serves these disks.
-    pub(crate) fn new(about: About, devices: Devices, disks: BTreeMap<String, Hosted>, server: Server) -> Self {
+    pub(crate) fn new(parts: Parts) -> Self {
+        let Parts { about, devices, disks, refused, server } = parts;
         let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
         let began = minerva_model::Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64);
-        Self { about, began, devices, disks, refused: Vec::new(), server }
+        Self { about, began, devices, disks, refused, server }
     }
 
     /// All that is served, for the next server: each disk, its image and its socket.
@@ -124,9 +137,15 @@ impl Host {
         self.disks.iter().filter_map(offer).collect()
     }
 
-    /// What it is made of: what it says of itself, the devices, the disks and the server below.
-    pub(crate) fn into_parts(self) -> (About, Devices, BTreeMap<String, Hosted>, Server) {
-        (self.about, self.devices, self.disks, self.server)
+    /// What it is made of.
+    pub(crate) fn into_parts(self) -> Parts {
+        let Self { about, devices, disks, refused, server, .. } = self;
+        Parts { about, devices, disks, refused, server }
+    }
+
+    /// Disks of the operator's file that are not served.
+    pub(crate) fn refused_mut(&mut self) -> &mut Vec<Refused> {
+        &mut self.refused
     }
 
     /// Ends, with a line for each disk.
@@ -189,7 +208,7 @@ impl Host {
             socket_group: self.about.socket_group,
             devices: self.devices.devices.iter().map(crate::devices::Device::told).collect(),
             disks: self.disks.keys().filter_map(|name| self.report(name)).collect(),
-            refused: self.refused.clone(),
+            refused: self.refused.iter().map(|refused| refused.told(Instant::now())).collect(),
         }
     }
 
@@ -235,6 +254,17 @@ impl Host {
             .map_err(|opened| anyhow::anyhow!("an open image and a socket are needed, and {} came", opened.len()))?;
         let options = ImageOptions { is_read_only: settings.read_only, is_direct: settings.direct };
         let image = Image::of(File::from(image), Path::new(&settings.image), options)?;
+        self.serve(settings, image, UnixListener::from(listener))
+    }
+
+    /// Serves a disk that waited for the lock of its image.
+    pub(crate) fn serve_waiting(&mut self, disk: WaitingDisk, image: Image) -> anyhow::Result<()> {
+        let socket = disk.socket.context("it has no socket; add it with `minerva-ctl disk add`")?;
+        self.serve(disk.settings, image, socket.listen()?)
+    }
+
+    fn serve(&mut self, settings: DiskSettings, image: Image, listener: UnixListener) -> anyhow::Result<()> {
+        let name = settings.name.clone();
         let planned = planned(&mut self.devices, settings, image)?;
         let physical = planned.disk.physical;
         self.admit(physical, &planned.settings)?;
@@ -242,8 +272,8 @@ impl Host {
         if physical == self.server.physical_count() {
             self.server.add_physical(&self.devices.devices[physical].physical)?;
         }
-        self.server.add(planned.disk, Some(UnixListener::from(listener)))?;
-        // Its operator has mended what was wrong.
+        self.server.add(planned.disk, Some(listener))?;
+        // What was wrong is mended.
         self.refused.retain(|refused| refused.name != name);
         self.disks.insert(name, Hosted { settings: planned.settings, physical, share: NEUTRAL });
         Ok(())

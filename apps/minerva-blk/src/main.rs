@@ -14,6 +14,8 @@ mod host;
 mod physical;
 mod plan;
 mod privileges;
+mod refused;
+mod retry;
 mod run;
 mod suspended;
 

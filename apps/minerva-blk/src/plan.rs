@@ -1,13 +1,15 @@
 //! From the operator's file to what is served: images opened and locked, each with the disk that it lies on, and promises that
-//! the disk and its scheduler can keep. A disk that cannot be served is refused with the reason, and the others are served.
+//! the disk and its scheduler can keep. A disk that cannot be served is refused with the reason, and the others are served; one whose
+//! image is locked is tried again.
 
 use crate::devices::Devices;
 use crate::disk::{NEUTRAL, settings_of, tell_hang_up, terms_of};
 use crate::physical::host_disk;
+use crate::refused::{self, Refused, WaitingDisk};
 use anyhow::{Context, bail};
-use minerva_blk::{Image, ImageOptions, LOCK_PATIENCE, VmDisk};
-use minerva_config::{BlkConfig, VmDiskSettings};
-use minerva_model::{DiskSettings, RefusedDisk};
+use minerva_blk::{Image, ImageError, ImageOptions, ReservedSocket, UnlockedImage, VmDisk};
+use minerva_config::VmDiskSettings;
+use minerva_model::DiskSettings;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,7 +19,7 @@ use std::time::Instant;
 pub(crate) struct Plan {
     pub(crate) devices: Devices,
     pub(crate) disks: Vec<Planned>,
-    pub(crate) refused: Vec<RefusedDisk>,
+    pub(crate) refused: Vec<Refused>,
 }
 
 /// A disk, ready to be served.
@@ -28,26 +30,41 @@ pub(crate) struct Planned {
     place: String,
 }
 
-/// Opens and locks every image, and judges every contract.
-pub(crate) fn open(config: &BlkConfig, request_logs: Option<&Path>) -> Plan {
-    let devices = Devices::new(config.devices.clone(), request_logs.map(Path::to_owned));
+/// Opens and locks every image, waiting for locks until `deadline` at most, and judges every contract beside those of disks that are `served`
+/// already, each by the number of its device.
+pub(crate) fn open<'a>(
+    devices: Devices,
+    disks: impl Iterator<Item = (&'a String, &'a VmDiskSettings)>,
+    deadline: Instant,
+    served: &[(usize, &DiskSettings)],
+) -> Plan {
     let mut plan = Plan { devices, disks: Vec::new(), refused: Vec::new() };
-    let deadline = Instant::now() + LOCK_PATIENCE;
-    for (name, disk) in &config.disks {
-        match opened(&mut plan.devices, name, disk, deadline) {
-            Ok(planned) => plan.disks.push(planned),
-            Err(error) => plan.refuse(name, &disk.place, &error),
+    for (name, disk) in disks {
+        let (settings, place) = (settings_of(name, disk), &disk.place);
+        let options = ImageOptions { is_read_only: disk.read_only, is_direct: disk.direct };
+        let image = match UnlockedImage::open(&disk.image, options) {
+            Ok(image) => image,
+            Err(error) => {
+                plan.refuse(name, place, &error.into(), None);
+                continue;
+            }
+        };
+        let locked = match image.lock(deadline) {
+            Err(error) => {
+                let is_locked = matches!(error, ImageError::Locked { .. });
+                let waiting = is_locked.then(|| WaitingDisk::new(settings, image));
+                plan.refuse(name, place, &error.into(), waiting);
+                continue;
+            }
+            Ok(locked) => locked,
+        };
+        match planned(&mut plan.devices, settings, locked) {
+            Ok(planned) => plan.disks.push(Planned { place: place.clone(), ..planned }),
+            Err(error) => plan.refuse(name, place, &error, None),
         }
     }
-    (0..plan.devices.devices.len()).for_each(|device| plan.admit(device));
+    (0..plan.devices.devices.len()).for_each(|device| plan.admit(device, served));
     plan
-}
-
-fn opened(devices: &mut Devices, name: &str, disk: &VmDiskSettings, deadline: Instant) -> anyhow::Result<Planned> {
-    let options = ImageOptions { is_read_only: disk.read_only, is_direct: disk.direct };
-    let image = Image::open_until(&disk.image, options, deadline)?;
-    let planned = planned(devices, settings_of(name, disk), image)?;
-    Ok(Planned { place: disk.place.clone(), ..planned })
 }
 
 /// A disk of an open image, with what its scheduler is told of it. Whether it fits beside others is not judged yet.
@@ -67,22 +84,24 @@ pub(crate) fn planned(devices: &mut Devices, settings: DiskSettings, image: Imag
 }
 
 impl Plan {
-    fn refuse(&mut self, name: &str, place: &str, error: &anyhow::Error) {
+    fn refuse(&mut self, name: &str, place: &str, error: &anyhow::Error, waiting: Option<WaitingDisk>) {
         eprintln!("minerva-blk: {place}: disk `{name}`: {error:#}");
-        self.refused.push(RefusedDisk { name: name.to_owned(), why: format!("{error:#}") });
+        self.refused.push(Refused::new(name, error, waiting));
     }
 
     /// Takes the contracts on a device; where not all can be kept, those that can, in the order of the disks' names.
-    fn admit(&mut self, number: usize) {
+    fn admit(&mut self, number: usize, served: &[(usize, &DiskSettings)]) {
         let device = &self.devices.devices[number];
         let is_here = |planned: &&Planned| planned.disk.physical == number;
-        let all: Vec<&DiskSettings> = self.disks.iter().filter(is_here).map(|planned| &planned.settings).collect();
-        if device.admit(&all).is_ok() {
+        let new: Vec<&DiskSettings> = self.disks.iter().filter(is_here).map(|planned| &planned.settings).collect();
+        let mut taken: Vec<_> = served.iter().filter(|(on, _)| *on == number).map(|(_, disk)| *disk).collect();
+        if new.is_empty() || device.admit(&[&*taken, &*new].concat()).is_ok() {
             return;
         }
         // Those that are promised nothing cannot be in the wrong.
-        let (mut taken, asking): (Vec<&DiskSettings>, Vec<&DiskSettings>) =
-            all.into_iter().partition(|disk| disk.terms.rate_bytes_per_second.is_none());
+        let (harmless, asking): (Vec<&DiskSettings>, Vec<&DiskSettings>) =
+            new.into_iter().partition(|disk| disk.terms.rate_bytes_per_second.is_none());
+        taken.extend(harmless);
         let mut refused = Vec::new();
         for disk in asking {
             taken.push(disk);
@@ -113,19 +132,39 @@ impl Plan {
             }
         }
         failed.iter().for_each(|(name, error)| self.remove(name, error));
+        self.reserve();
         listeners
+    }
+
+    /// Makes the sockets of disks that are tried again: later nobody here could.
+    fn reserve(&mut self) {
+        for refused in &mut self.refused {
+            let Some(disk) = refused.waiting() else { continue };
+            let socket = Path::new(&disk.settings.socket);
+            match make_folder(socket).and_then(|()| Ok(ReservedSocket::new(socket)?)) {
+                Ok(reserved) => disk.socket = Some(reserved),
+                Err(error) => refused.give_up(&error),
+            }
+        }
+    }
+
+    /// Every socket that was made.
+    pub(crate) fn sockets(&mut self) -> Vec<PathBuf> {
+        let served = self.disks.iter().map(|planned| planned.disk.socket.clone());
+        let waiting = self.refused.iter_mut().filter_map(Refused::waiting);
+        served.chain(waiting.map(|disk| PathBuf::from(&disk.settings.socket))).collect()
     }
 
     fn remove(&mut self, name: &str, error: &anyhow::Error) {
         if let Some(at) = self.disks.iter().position(|planned| planned.disk.name == name) {
             let planned = self.disks.remove(at);
-            self.refuse(name, &planned.place, error);
+            self.refuse(name, &planned.place, error, None);
         }
     }
 
-    /// An error where disks are named and none can be served.
+    /// An error where disks are named and none can be served, nor ever will be.
     pub(crate) fn has_disks(&self) -> anyhow::Result<()> {
-        if self.disks.is_empty() && !self.refused.is_empty() {
+        if self.disks.is_empty() && !self.refused.is_empty() && !refused::has_waiting(&self.refused) {
             bail!("none of {} disks can be served", self.refused.len());
         }
         Ok(())
@@ -133,8 +172,8 @@ impl Plan {
 }
 
 /// Makes the folder of a disk's socket.
-pub(crate) fn make_folder(disk: &VmDisk) -> anyhow::Result<()> {
-    let Some(folder) = disk.socket.parent() else { return Ok(()) };
+pub(crate) fn make_folder(socket: &Path) -> anyhow::Result<()> {
+    let Some(folder) = socket.parent() else { return Ok(()) };
     std::fs::create_dir_all(folder)
         .with_context(|| format!("failed to make {} for its socket; name another `socket`", folder.display()))
 }

@@ -6,16 +6,21 @@ use crate::detach;
 use crate::devices::Devices;
 use crate::hand_over;
 use crate::host::{About, Host, ListeningHost};
-use crate::plan;
+use crate::plan::{self, Plan};
 use crate::privileges::Identity;
+use crate::retry;
 use crate::suspended::Suspended;
 use anyhow::{Context, bail};
+use minerva_blk::LOCK_PATIENCE;
 use minerva_config::{BlkConfig, load_blk};
 use sd_notify::NotifyState;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use std::collections::BTreeSet;
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 /// Sockets are for their owner and the group that the file names.
 const SOCKET_MASK: u32 = 0o117;
@@ -24,7 +29,7 @@ const SOCKET_MASK: u32 = 0o117;
 pub(crate) fn check(path: &Path) -> anyhow::Result<()> {
     let config = load(path)?;
     Identity::find(&config.server)?;
-    let plan = plan::open(&config, None);
+    let plan = plan::open(Devices::new(config.devices.clone(), None), config.disks.iter(), locks_until(), &[]);
     for plan::Planned { disk, .. } in &plan.disks {
         let (geometry, physical) = (disk.image.geometry(), &plan.devices.devices[disk.physical].physical);
         let bytes = geometry.sectors * minerva_blk::request::SECTOR_BYTES;
@@ -50,23 +55,22 @@ pub(crate) fn serve(path: &Path, request_logs: Option<&Path>) -> anyhow::Result<
     let mut signals = begin()?;
     let config = load(path)?;
     let identity = Identity::find(&config.server)?;
-    let mut plan = plan::open(&config, request_logs);
+    let devices = Devices::new(config.devices.clone(), request_logs.map(Path::to_owned));
+    let mut plan = plan::open(devices, config.disks.iter(), locks_until(), &[]);
     plan.has_disks()?;
     let control = Control::open(&config.server.control, &identity)?;
-    plan.check_each(plan::make_folder);
-    rustix::process::umask(rustix::fs::Mode::from_raw_mode(SOCKET_MASK));
-    let listeners = plan.listen();
+    let (listeners, sockets) = listen(&mut plan);
     plan.has_disks()?;
-    let sockets: Vec<PathBuf> = plan.disks.iter().map(|planned| planned.disk.socket.clone()).collect();
     let status = match plan.refused.len() {
-        0 => format!("{} disks are served", sockets.len()),
-        refused => format!("{} disks are served, {refused} are refused", sockets.len()),
+        0 => format!("{} disks are served", plan.disks.len()),
+        refused => format!("{} disks are served, {refused} are refused", plan.disks.len()),
     };
     let listening = ListeningHost::new(plan, listeners, About::of(path, &identity))?;
     identity.own(&sockets)?;
     identity.become_user()?;
     let host = Arc::new(Mutex::new(Some(listening.serve()?)));
     control.start(Arc::clone(&host))?;
+    retry::start(Arc::clone(&host))?;
     confinement::confine()?;
     serve_until_told(&host, &status, &mut signals);
     Ok(())
@@ -78,16 +82,42 @@ pub(crate) fn take_over(path: &Path) -> anyhow::Result<()> {
     let config = load(path)?;
     let identity = Identity::find(&config.server)?;
     let (about, devices) = (About::of(path, &identity), Devices::new(config.devices.clone(), None));
-    let taken = hand_over::take(&config.server.control, |offers| Suspended::offered(offers, devices, about))?;
+    let mut sockets = Vec::new();
+    let taken = hand_over::take(&config.server.control, |offers| {
+        let names: BTreeSet<String> = offers.iter().map(|(offer, ..)| offer.settings.name.clone()).collect();
+        let new = config.disks.iter().filter(|(name, _)| !names.contains(*name));
+        Ok(Suspended::offered(offers, devices, about)?.take_new(|devices, served| {
+            // Nobody waits for a lock: what is locked is tried again.
+            let mut plan = plan::open(devices, new, Instant::now(), served);
+            let listeners;
+            (listeners, sockets) = listen(&mut plan);
+            (plan, listeners)
+        }))
+    })?;
+    identity.own(&sockets)?;
     // Everything is open: what takes time is done before guests wait.
     identity.become_user()?;
     confinement::confine()?;
     let (host, control, told) = taken.go_on()?;
     let host = Arc::new(Mutex::new(Some(host)));
     Control::taken(control, &identity).start(Arc::clone(&host))?;
+    retry::start(Arc::clone(&host))?;
     detach::tell_ready();
     serve_until_told(&host, &told, &mut signals);
     Ok(())
+}
+
+/// Until when locks of images are waited for.
+fn locks_until() -> Instant {
+    Instant::now() + LOCK_PATIENCE
+}
+
+/// Listens for the front end of each disk that can be served; refuses those whose socket cannot be had. All sockets that were made.
+fn listen(plan: &mut Plan) -> (Vec<UnixListener>, Vec<PathBuf>) {
+    plan.check_each(|disk| plan::make_folder(&disk.socket));
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(SOCKET_MASK));
+    let listeners = plan.listen();
+    (listeners, plan.sockets())
 }
 
 /// What the process does first of all; the signals that end it.

@@ -1,11 +1,14 @@
 //! All that was served, between two servers.
 
 use crate::devices::Devices;
-use crate::disk::{tell_hang_up, terms_of};
-use crate::host::{About, Host, Hosted, Offer};
+use crate::disk::{NEUTRAL, tell_hang_up, terms_of};
+use crate::host::{About, Host, Hosted, Offer, Parts};
 use crate::physical::host_disk;
+use crate::plan::{Plan, Planned};
+use crate::refused::Refused;
 use anyhow::Context;
 use minerva_blk::{Image, Resumption, SuspendedDisk, VmDisk};
+use minerva_model::DiskSettings;
 use std::collections::BTreeMap;
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
@@ -16,7 +19,11 @@ pub(crate) struct Suspended {
     pub(crate) about: About,
     pub(crate) devices: Devices,
     pub(crate) disks: BTreeMap<String, Hosted>,
+    /// Disks of the operator's file that are not served.
+    pub(crate) refused: Vec<Refused>,
     pub(crate) left: Vec<SuspendedDisk>,
+    /// Disks that the server before did not serve.
+    new: Vec<SuspendedDisk>,
 }
 
 /// The same, with workers that wait for the word.
@@ -24,16 +31,17 @@ pub(crate) struct Resuming {
     about: About,
     devices: Devices,
     disks: BTreeMap<String, Hosted>,
+    refused: Vec<Refused>,
     resumption: Resumption,
 }
 
 impl Suspended {
     /// Leaves everything as it is, in the order of [`Host::offers`].
     pub(crate) fn of(host: Host) -> Self {
-        let (about, devices, disks, server) = host.into_parts();
+        let Parts { about, devices, disks, refused, server } = host.into_parts();
         let mut left = server.suspend();
         left.sort_by(|one, other| one.name.cmp(&other.name));
-        Self { about, devices, disks, left }
+        Self { about, devices, disks, refused, left, new: Vec::new() }
     }
 
     /// What another server offered, ready to be taken over.
@@ -51,7 +59,27 @@ impl Suspended {
             left.push(SuspendedDisk::new(name.clone(), image, listener));
             disks.insert(name, Hosted { settings, physical, share });
         }
-        Ok(Self { about, devices, disks, left })
+        Ok(Self { about, devices, disks, refused: Vec::new(), left, new: Vec::new() })
+    }
+
+    /// Takes what the operator's file has besides: `plan` makes it of the devices and of the disks that are there, each with its device.
+    pub(crate) fn take_new(
+        mut self,
+        plan: impl FnOnce(Devices, &[(usize, &DiskSettings)]) -> (Plan, Vec<UnixListener>),
+    ) -> Self {
+        let served: Vec<_> = self.disks.values().map(|hosted| (hosted.physical, &hosted.settings)).collect();
+        let (Plan { devices, disks, refused }, listeners) = plan(self.devices, &served);
+        (self.devices, self.refused) = (devices, refused);
+        for (Planned { settings, disk, .. }, listener) in disks.into_iter().zip(listeners) {
+            self.new.push(SuspendedDisk::new(disk.name.clone(), disk.image, listener));
+            self.disks.insert(disk.name, Hosted { settings, physical: disk.physical, share: NEUTRAL });
+        }
+        self
+    }
+
+    /// How many disks the server before did not serve.
+    pub(crate) fn new_count(&self) -> usize {
+        self.new.len()
     }
 
     /// How to go on with each disk, in the order in which the old server offered them.
@@ -66,10 +94,10 @@ impl Suspended {
 
     /// Makes all ready to be served.
     pub(crate) fn resume(self) -> anyhow::Result<Resuming> {
-        let Self { about, devices, disks, left } = self;
+        let Self { about, devices, disks, refused, left, new } = self;
         let physical: Vec<_> = devices.devices.iter().map(|device| device.physical.clone()).collect();
         let mut resumption = Resumption::prepare(&physical).context("failed to start")?;
-        for suspended in left {
+        for suspended in left.into_iter().chain(new) {
             let hosted = disks.get(&suspended.name).context("an unknown disk")?;
             let settings = &hosted.settings;
             let scheduler = physical[hosted.physical].scheduler;
@@ -84,7 +112,7 @@ impl Suspended {
             };
             resumption.add(disk, suspended)?;
         }
-        Ok(Resuming { about, devices, disks, resumption })
+        Ok(Resuming { about, devices, disks, refused, resumption })
     }
 
     /// Serves again.
@@ -96,7 +124,8 @@ impl Suspended {
 impl Resuming {
     /// Serves.
     pub(crate) fn go_on(self) -> anyhow::Result<Host> {
-        let server = self.resumption.go_on().context("failed to start")?;
-        Ok(Host::new(self.about, self.devices, self.disks, server))
+        let Self { about, devices, disks, refused, resumption } = self;
+        let server = resumption.go_on().context("failed to start")?;
+        Ok(Host::new(Parts { about, devices, disks, refused, server }))
     }
 }

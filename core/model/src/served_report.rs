@@ -172,6 +172,9 @@ pub struct RefusedDisk {
     pub name: String,
     /// Why not, and what to do.
     pub why: String,
+    /// In how long it is tried again by itself; none where that is no use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_in: Option<Nanos>,
 }
 
 /// A disk of this host on which disks of guests lie.

@@ -24,6 +24,14 @@ pub enum ImageError {
         /// What to do.
         remedy: &'static str,
     },
+    /// Another process has its lock, perhaps one that was killed and whose last request the disk still has.
+    #[error(
+        "{}: locked by another process, which writes to it; end that process (`lslocks` shows it), or name another image", path.display()
+    )]
+    Locked {
+        /// Which.
+        path: PathBuf,
+    },
 }
 
 /// Why a front end was hung up on.

@@ -31,6 +31,14 @@ pub struct ImageOptions {
     pub is_direct: bool,
 }
 
+/// An image that is open, and that another process may have locked.
+#[derive(Debug)]
+pub struct UnlockedImage {
+    file: File,
+    path: PathBuf,
+    options: ImageOptions,
+}
+
 /// An open image. The lock goes with it, and with the last request that the kernel still has of it.
 #[derive(Debug)]
 pub struct Image {
@@ -56,37 +64,7 @@ impl Image {
 
     /// The same, for one of many images that wait together: until then at most.
     pub fn open_until(path: &Path, options: ImageOptions, deadline: Instant) -> Result<Self, ImageError> {
-        let failed = |source| ImageError::Open { path: path.to_owned(), source };
-        let kind = match std::fs::metadata(path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                let remedy = "make it (`truncate --size=20G IMAGE`), or name the image or block device that there is";
-                return Err(refused(path, "there is no such file".to_owned(), remedy));
-            }
-            metadata => metadata.map_err(failed)?.file_type(),
-        };
-        judge_kind(kind, path)?;
-        let mut flags = OFlags::NONBLOCK;
-        if options.is_direct {
-            flags |= OFlags::DIRECT;
-        }
-        if kind.is_block_device() && !options.is_read_only {
-            // Neither mounted nor opened by others who say so too.
-            flags |= OFlags::EXCL;
-        }
-        let mut open = OpenOptions::new();
-        open.read(true).write(!options.is_read_only).custom_flags(flags.bits() as i32);
-        let file = open.open(path).map_err(|source| match source.raw_os_error() {
-            Some(libc::EINVAL) if options.is_direct => refused(
-                path,
-                "its file system has no direct I/O".to_owned(),
-                "set `direct = false`, or move the image to a file system of a disk",
-            ),
-            Some(libc::EBUSY) => {
-                refused(path, "in use, perhaps mounted".to_owned(), "unmount it, or stop what else uses it")
-            }
-            _ => failed(source),
-        })?;
-        Self::locked(file, path, options, deadline)
+        UnlockedImage::open(path, options)?.lock(deadline)
     }
 
     /// Locks one that somebody else opened, as `options` say, and who is no longer root cannot; `path` is for people only.
@@ -175,6 +153,50 @@ impl Image {
     }
 }
 
+impl UnlockedImage {
+    /// Opens it, and looks at nothing in it: who has the lock may be writing.
+    pub fn open(path: &Path, options: ImageOptions) -> Result<Self, ImageError> {
+        let failed = |source| ImageError::Open { path: path.to_owned(), source };
+        let kind = match std::fs::metadata(path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                let remedy = "make it (`truncate --size=20G IMAGE`), or name the image or block device that there is";
+                return Err(refused(path, "there is no such file".to_owned(), remedy));
+            }
+            metadata => metadata.map_err(failed)?.file_type(),
+        };
+        judge_kind(kind, path)?;
+        let mut flags = OFlags::NONBLOCK;
+        if options.is_direct {
+            flags |= OFlags::DIRECT;
+        }
+        if kind.is_block_device() && !options.is_read_only {
+            // Neither mounted nor opened by others who say so too.
+            flags |= OFlags::EXCL;
+        }
+        let mut open = OpenOptions::new();
+        open.read(true).write(!options.is_read_only).custom_flags(flags.bits() as i32);
+        let file = open.open(path).map_err(|source| match source.raw_os_error() {
+            Some(libc::EINVAL) if options.is_direct => refused(
+                path,
+                "its file system has no direct I/O".to_owned(),
+                "set `direct = false`, or move the image to a file system of a disk",
+            ),
+            Some(libc::EBUSY) => {
+                refused(path, "in use, perhaps mounted".to_owned(), "unmount it, or stop what else uses it")
+            }
+            _ => failed(source),
+        })?;
+        Ok(Self { file, path: path.to_owned(), options })
+    }
+
+    /// Locks it, waiting until then at most, and judges what is in it.
+    pub fn lock(&self, deadline: Instant) -> Result<Image, ImageError> {
+        // The same open file: the lock goes with whichever of the two is closed last.
+        let failed = |source| ImageError::Open { path: self.path.clone(), source };
+        Image::locked(self.file.try_clone().map_err(failed)?, &self.path, self.options, deadline)
+    }
+}
+
 impl AsFd for Image {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
@@ -200,11 +222,7 @@ fn lock(file: &File, path: &Path, is_read_only: bool, deadline: Instant) -> Resu
                 std::thread::sleep(LOCK_STEP);
             }
             Err(nix::errno::Errno::EAGAIN | nix::errno::Errno::EACCES) => {
-                return Err(ImageError::Refused {
-                    path: path.to_owned(),
-                    why: "locked by another process, which writes to it".to_owned(),
-                    remedy: "end that process (`lslocks` shows it), or name another image",
-                });
+                return Err(ImageError::Locked { path: path.to_owned() });
             }
             Err(error) => return Err(ImageError::Open { path: path.to_owned(), source: error.into() }),
         }

@@ -40,10 +40,11 @@ mod transfer;
 mod worker;
 
 pub use error::{HangUp, ImageError, ServerError};
-pub use image::{Image, ImageOptions, LOCK_PATIENCE};
+pub use image::{Image, ImageOptions, LOCK_PATIENCE, UnlockedImage};
 pub use measure::ContractTerms;
 pub use server::{
-    FrontEndState, Listening, PhysicalDisk, Resumption, Server, SuspendedDisk, TellHangUp, VmDisk, listen,
+    FrontEndState, Listening, PhysicalDisk, ReservedSocket, Resumption, Server, SuspendedDisk, TellHangUp, VmDisk,
+    listen,
 };
 pub use transfer::TransferKind;
 pub use worker::{DiskCounters, DiskMeasures, VmTerms};

@@ -16,12 +16,17 @@ use crate::worker::{self, Command, DiskCounters, NewDisk, QUEUES_MAX, VmTerms, W
 use front_end::Shared;
 use minerva_blocksched::{BuildOptions, SchedulerName};
 use minerva_model::Nanos;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, socket_with};
 use std::fs::File;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
+
+/// Front ends that may wait at a socket.
+const BACKLOG: i32 = 128;
 
 /// A disk of this host, on which VM disks lie.
 #[derive(Clone, Debug, PartialEq)]
@@ -180,6 +185,43 @@ fn start_worker(disk: &PhysicalDisk) -> Result<(WorkerHandle, JoinHandle<()>), S
 
 /// A socket of our own at `path`. One that a killed server left is removed; one at which somebody listens is not.
 pub fn listen(path: &Path) -> Result<UnixListener, ServerError> {
+    make_room(path)?;
+    UnixListener::bind(path).map_err(|source| ServerError::Listen { path: path.to_owned(), source })
+}
+
+/// The socket of a disk that is not served yet: who connects is refused, and may come back. Somebody who were let wait could do nothing else
+/// meanwhile, as QEMU's main loop cannot.
+#[derive(Debug)]
+pub struct ReservedSocket {
+    socket: OwnedFd,
+    path: PathBuf,
+}
+
+impl ReservedSocket {
+    /// At `path`, as [`listen`] makes it.
+    pub fn new(path: &Path) -> Result<Self, ServerError> {
+        make_room(path)?;
+        let bound = || {
+            let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+            bind(&socket, &SocketAddrUnix::new(path)?)?;
+            rustix::io::Result::Ok(socket)
+        };
+        match bound() {
+            Ok(socket) => Ok(Self { socket, path: path.to_owned() }),
+            Err(error) => Err(ServerError::Listen { path: path.to_owned(), source: error.into() }),
+        }
+    }
+
+    /// From now on who connects waits to be served.
+    pub fn listen(self) -> Result<UnixListener, ServerError> {
+        match rustix::net::listen(&self.socket, BACKLOG) {
+            Ok(()) => Ok(self.socket.into()),
+            Err(error) => Err(ServerError::Listen { path: self.path, source: error.into() }),
+        }
+    }
+}
+
+fn make_room(path: &Path) -> Result<(), ServerError> {
     let failed = |source| ServerError::Listen { path: path.to_owned(), source };
     match UnixStream::connect(path) {
         Ok(_) => return Err(ServerError::InUse { path: path.to_owned() }),
@@ -189,5 +231,5 @@ pub fn listen(path: &Path) -> Result<UnixListener, ServerError> {
         // Nothing there, or something that `bind` will refuse.
         Err(_) => {}
     }
-    UnixListener::bind(path).map_err(failed)
+    Ok(())
 }

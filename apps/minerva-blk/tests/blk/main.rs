@@ -11,6 +11,7 @@ mod guest_under_load;
 mod hand_over;
 mod kill;
 mod load;
+mod retry;
 mod server_folder;
 mod share;
 mod verifier;

@@ -1,6 +1,6 @@
 //! Disks and promises for people.
 
-use crate::figures::{size, span, table};
+use crate::figures::{long_span, size, span, table};
 use minerva_model::{DiskReport, DiskTerms, RefusedDisk, ServerReport};
 
 /// All disks of a server.
@@ -40,7 +40,10 @@ pub(crate) fn list(report: &ServerReport) -> String {
 
 /// Disks of the operator's file that are not served, a line each.
 pub(crate) fn refused(report: &ServerReport) -> String {
-    let line = |disk: &RefusedDisk| format!("\n{} is not served: {}", disk.name, disk.why);
+    let line = |disk: &RefusedDisk| {
+        let again = disk.retry_in.map(|time| format!(" (tried again in {})", long_span(time.0)));
+        format!("\n{} is not served: {}{}", disk.name, disk.why, again.unwrap_or_default())
+    };
     let lines: String = report.refused.iter().map(line).collect();
     if lines.is_empty() { lines } else { format!("{lines}\n") }
 }

@@ -199,7 +199,11 @@ mod tests {
             socket_group: None,
             devices: Vec::new(),
             disks,
-            refused: vec![RefusedDisk { name: "vm9".to_owned(), why: "it is locked".to_owned() }],
+            refused: vec![RefusedDisk {
+                name: "vm9".to_owned(),
+                why: "it is locked".to_owned(),
+                retry_in: Some(Nanos::from_secs(8)),
+            }],
         }
     }
 
@@ -254,6 +258,6 @@ mod tests {
         assert!(words("vm1").contains("0.2 s 25 %") && words("vm2").contains("75 % missed: 12 of"), "{text}");
         assert!(line("  tag 200").contains("9.0 ms") && line("  tag 64").ends_with("by default"), "{text}");
         assert!(page(None, &now).contains("since the server began"));
-        assert!(text.ends_with("\nvm9 is not served: it is locked\n"), "{text}");
+        assert!(text.ends_with("\nvm9 is not served: it is locked (tried again in 8 s)\n"), "{text}");
     }
 }

@@ -1,0 +1,137 @@
+//! Disks of the operator's file that are not served, and which of them are tried again.
+
+use minerva_blk::{ReservedSocket, UnlockedImage};
+use minerva_model::{DiskSettings, Nanos, RefusedDisk};
+use std::time::{Duration, Instant};
+
+/// After how long the first time; then twice as long each time.
+const STEP_FIRST: Duration = Duration::from_secs(1);
+const STEP_MAX: Duration = Duration::from_secs(60);
+
+/// A disk that waits for the lock of its image, with all that only root can open.
+pub(crate) struct WaitingDisk {
+    pub(crate) settings: DiskSettings,
+    pub(crate) image: UnlockedImage,
+    /// Where its front end will connect; none as long as the server starts.
+    pub(crate) socket: Option<ReservedSocket>,
+    step: Duration,
+}
+
+/// A disk of the operator's file that is not served.
+pub(crate) struct Refused {
+    pub(crate) name: String,
+    why: String,
+    retry: Retry,
+}
+
+enum Retry {
+    /// It would be of no use.
+    Never,
+    At(Instant, Box<WaitingDisk>),
+    /// The thread has it.
+    Running,
+}
+
+impl WaitingDisk {
+    /// Of an image that is locked.
+    pub(crate) fn new(settings: DiskSettings, image: UnlockedImage) -> Self {
+        Self { settings, image, socket: None, step: STEP_FIRST }
+    }
+}
+
+impl Refused {
+    /// For this reason; tried again where there is something to try.
+    pub(crate) fn new(name: &str, error: &anyhow::Error, waiting: Option<WaitingDisk>) -> Self {
+        let retry = waiting.map_or(Retry::Never, |disk| Retry::At(Instant::now() + disk.step, Box::new(disk)));
+        Self { name: name.to_owned(), why: format!("{error:#}"), retry }
+    }
+
+    /// As operators are told.
+    pub(crate) fn told(&self, now: Instant) -> RefusedDisk {
+        let retry_in = match &self.retry {
+            Retry::Never => None,
+            Retry::At(at, _) => Some(at.saturating_duration_since(now)),
+            Retry::Running => Some(Duration::ZERO),
+        };
+        let retry_in = retry_in.map(|time| Nanos(time.as_nanos() as u64));
+        RefusedDisk { name: self.name.clone(), why: self.why.clone(), retry_in }
+    }
+
+    /// What is tried again.
+    pub(crate) fn waiting(&mut self) -> Option<&mut WaitingDisk> {
+        match &mut self.retry {
+            Retry::At(_, disk) => Some(disk),
+            Retry::Never | Retry::Running => None,
+        }
+    }
+
+    /// When it is tried again.
+    pub(crate) fn next(&self) -> Option<Instant> {
+        match self.retry {
+            Retry::At(at, _) => Some(at),
+            Retry::Never | Retry::Running => None,
+        }
+    }
+
+    /// What to try, if it is time.
+    pub(crate) fn take(&mut self, now: Instant) -> Option<WaitingDisk> {
+        if self.next().is_none_or(|at| at > now) {
+            return None;
+        }
+        match std::mem::replace(&mut self.retry, Retry::Running) {
+            Retry::At(_, disk) => Some(*disk),
+            Retry::Never | Retry::Running => None,
+        }
+    }
+
+    /// It was tried for nothing: the lock is not free.
+    pub(crate) fn wait_longer(&mut self, mut disk: WaitingDisk) {
+        disk.step = (disk.step * 2).min(STEP_MAX);
+        self.retry = Retry::At(Instant::now() + disk.step, Box::new(disk));
+    }
+
+    /// It was tried, and cannot be served for another reason.
+    pub(crate) fn give_up(&mut self, error: &anyhow::Error) {
+        (self.why, self.retry) = (format!("{error:#}"), Retry::Never);
+    }
+}
+
+/// Whether one of them is tried again.
+pub(crate) fn has_waiting(refused: &[Refused]) -> bool {
+    refused.iter().any(|disk| !matches!(disk.retry, Retry::Never))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Refused, STEP_FIRST, STEP_MAX, WaitingDisk};
+    use crate::disk::settings_of;
+    use minerva_blk::{ImageOptions, UnlockedImage};
+    use minerva_config::VmDiskSettings;
+    use std::time::Instant;
+
+    #[test]
+    fn a_locked_disk_is_tried_after_twice_as_long_each_time_and_others_never() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let image = UnlockedImage::open(file.path(), ImageOptions { is_read_only: true, is_direct: false }).unwrap();
+        let waiting = WaitingDisk::new(settings_of("vm1", &VmDiskSettings::default()), image);
+        let why = anyhow::anyhow!("it is locked");
+        let (began, mut disk) = (Instant::now(), Refused::new("vm1", &why, Some(waiting)));
+        assert!(disk.take(began).is_none(), "not yet");
+        let mut steps = Vec::new();
+        for _ in 0..8 {
+            let told = disk.told(began).retry_in.unwrap().as_secs_f64();
+            let waiting = disk.take(began + STEP_MAX * 2).expect("it is time");
+            assert_eq!(disk.told(began).retry_in.unwrap().0, 0, "now");
+            assert!(told >= waiting.step.as_secs_f64());
+            steps.push(waiting.step.as_secs());
+            disk.wait_longer(waiting);
+        }
+        assert_eq!(steps, [1, 2, 4, 8, 16, 32, 60, 60], "from {STEP_FIRST:?}");
+        disk.give_up(&anyhow::anyhow!("a qcow2 image"));
+        let never = Refused::new("vm2", &why, None);
+        for disk in [&disk, &never] {
+            assert_eq!(disk.told(began).retry_in, None, "{}", disk.name);
+        }
+        assert_eq!(disk.told(began).why, "a qcow2 image");
+    }
+}

@@ -1,0 +1,75 @@
+//! Disks whose images another process has locked are tried again until the lock is free. It may be that of a killed server whose last
+//! request its disk still has.
+
+use crate::host::Host;
+use crate::refused::{Refused, WaitingDisk};
+use anyhow::Context;
+use minerva_blk::{Image, ImageError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Whoever hands over has no disks meanwhile.
+const HAND_OVER_STEP: Duration = Duration::from_millis(100);
+
+/// What comes next.
+enum Next {
+    Nothing,
+    Wait(Duration),
+    Try(Box<WaitingDisk>),
+}
+
+fn next(host: &mut Host) -> Next {
+    let (now, refused) = (Instant::now(), host.refused_mut());
+    if let Some(waiting) = refused.iter_mut().find_map(|disk| disk.take(now)) {
+        return Next::Try(Box::new(waiting));
+    }
+    let at = refused.iter().filter_map(Refused::next).min();
+    at.map_or(Next::Nothing, |at| Next::Wait(at.saturating_duration_since(now)))
+}
+
+/// Tries, on a thread of its own, as long as there is something to try.
+pub(crate) fn start(host: Arc<Mutex<Option<Host>>>) -> anyhow::Result<()> {
+    let run = move || {
+        loop {
+            match with(&host, next) {
+                Next::Nothing => return,
+                Next::Wait(time) => std::thread::sleep(time),
+                Next::Try(disk) => {
+                    // The disk may take its time, and operators do not wait for it.
+                    let image = disk.image.lock(Instant::now());
+                    with(&host, |host| tried(host, *disk, image));
+                }
+            }
+        }
+    };
+    std::thread::Builder::new().name("retry".to_owned()).spawn(run).context("failed to start a thread")?;
+    Ok(())
+}
+
+fn tried(host: &mut Host, waiting: WaitingDisk, image: Result<Image, ImageError>) {
+    let name = waiting.settings.name.clone();
+    // Operators may have added it meanwhile.
+    let Some(refused) = host.refused_mut().iter_mut().find(|disk| disk.name == name) else { return };
+    let served = match image {
+        Err(ImageError::Locked { .. }) => return refused.wait_longer(waiting),
+        Err(error) => Err(error.into()),
+        Ok(image) => host.serve_waiting(waiting, image),
+    };
+    match served {
+        Ok(()) => eprintln!("minerva-blk: disk `{name}`: its image is not locked any more, and it is served now"),
+        Err(error) => {
+            eprintln!("minerva-blk: disk `{name}`: {error:#}");
+            host.refused_mut().iter_mut().filter(|disk| disk.name == name).for_each(|disk| disk.give_up(&error));
+        }
+    }
+}
+
+/// Waits while the host is being handed over: the process ends then, or it comes back.
+fn with<T>(host: &Mutex<Option<Host>>, then: impl FnOnce(&mut Host) -> T) -> T {
+    loop {
+        if let Some(host) = host.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            return then(host);
+        }
+        std::thread::sleep(HAND_OVER_STEP);
+    }
+}

@@ -1,0 +1,108 @@
+//! Disks that cannot be served yet, and disks that are new when a server hands over.
+
+use crate::hand_over::{ended, take_over};
+use crate::server_folder::{IMAGE_BYTES, ServerFolder};
+use minerva_blk::{Image, ImageOptions};
+use minerva_model::{CONTROL_VERSION, ControlRequest, ServerAnswer, ServerReport};
+use minerva_vhost_client::{Client, ClientOptions, Request, kind};
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// What the server says of its disks; none while nobody answers.
+fn report(place: &ServerFolder) -> Option<ServerReport> {
+    let mut stream = UnixStream::connect(place.runtime_dir().join("servers/blk")).ok()?;
+    let request = serde_json::to_string(&ControlRequest::List).unwrap();
+    stream.write_all(format!("{CONTROL_VERSION} {request}\n").as_bytes()).ok()?;
+    let mut line = String::new();
+    BufReader::new(stream).read_line(&mut line).ok()?;
+    match line.trim_end().parse().ok()? {
+        ServerAnswer::Holds(text) => Some(serde_json::from_str(&text).unwrap()),
+        other => panic!("{other}"),
+    }
+}
+
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < PATIENCE, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A table of the file, of a disk with a good image.
+fn table(place: &ServerFolder, name: &str) -> (String, PathBuf, PathBuf) {
+    let path = |kind: &str| place.folder.path().join(format!("{name}.{kind}"));
+    let (image, socket) = (path("raw"), path("sock"));
+    File::create(&image).unwrap().set_len(IMAGE_BYTES).unwrap();
+    (format!("[disks.{name}]\nimage = {image:?}\nsocket = {socket:?}\ndirect = false\n"), image, socket)
+}
+
+fn lock(image: &Path) -> Image {
+    Image::open(image, ImageOptions { is_read_only: false, is_direct: false }).unwrap()
+}
+
+fn is_served(socket: &Path) -> bool {
+    let mut client = Client::connect(socket, ClientOptions::default());
+    client.rings[0].ask(&Request::new(kind::OUT, 8, 4096)).status == 0
+}
+
+/// The lock of a killed server whose disk hangs, say.
+#[test]
+fn a_disk_whose_image_is_locked_is_served_once_the_lock_is_free() {
+    let place = ServerFolder::new();
+    place.write("direct = false", "");
+    let locked = lock(&place.image());
+    let serving = place.serve();
+    // Nobody else is served, and the server stays: it has something to wait for.
+    until("the server says what it waits for", || report(&place).is_some());
+    let told = report(&place).unwrap();
+    assert!(told.disks.is_empty());
+    let [refused] = &told.refused[..] else { panic!("{told:?}") };
+    assert!(refused.why.contains("locked by another process") && refused.retry_in.is_some(), "{refused:?}");
+    let refusal = UnixStream::connect(place.socket()).map(drop).unwrap_err();
+    assert_eq!(refusal.kind(), std::io::ErrorKind::ConnectionRefused, "a front end may come back and is not let wait");
+    drop(locked);
+    until("the disk is served", || report(&place).is_some_and(|told| told.refused.is_empty()));
+    assert!(is_served(&place.socket()));
+    let (is_content, said) = serving.terminate();
+    assert!(is_content && said.contains("0 disks are served, 1 are refused"), "{said}");
+    assert!(said.contains("its image is not locked any more, and it is served now"), "{said}");
+}
+
+#[test]
+fn disks_that_are_new_in_the_file_are_served_by_the_server_that_takes_over() {
+    let place = ServerFolder::new();
+    place.write("direct = false", "");
+    let first = place.serve();
+    until("the first server", || place.socket().exists() && report(&place).is_some());
+    let mut guest = Client::connect(&place.socket(), ClientOptions::default());
+    assert_eq!(guest.rings[0].ask(&Request::new(kind::OUT, 0, 4096)).status, 0);
+    let mut text = std::fs::read_to_string(place.config()).unwrap();
+    let [new, locked, missing] = ["new", "locked", "missing"].map(|name| table(&place, name));
+    let holder = lock(&locked.1);
+    std::fs::remove_file(&missing.1).unwrap();
+    for (lines, ..) in [&new, &locked, &missing] {
+        write!(text, "\n{lines}").unwrap();
+    }
+    std::fs::write(place.config(), text).unwrap();
+    let next = take_over(&place);
+    let (is_content, said) = ended(first);
+    assert!(is_content && said.contains("serves the disks now"), "{said}");
+    assert_eq!(guest.rings[0].ask(&Request::new(kind::OUT, 0, 4096)).status, 0, "over the same connection");
+    until("the next server", || report(&place).is_some_and(|told| told.disks.len() == 2));
+    assert!(is_served(&new.2));
+    let told = report(&place).unwrap();
+    let refused: Vec<_> = told.refused.iter().map(|disk| (disk.name.as_str(), disk.retry_in.is_some())).collect();
+    assert_eq!(refused, [("locked", true), ("missing", false)]);
+    drop(holder);
+    until("the locked one", || report(&place).is_some_and(|told| told.disks.len() == 3));
+    assert!(is_served(&locked.2));
+    let (is_content, said) = next.terminate();
+    assert!(is_content && said.contains("and serves 1 more"), "{said}");
+}
