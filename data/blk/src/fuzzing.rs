@@ -4,7 +4,7 @@ use crate::chain::{Chain, Direction};
 use crate::mapped::Memory;
 use crate::request::{Geometry, Header, Operation};
 use crate::ring::{Ring, RingSetup};
-use crate::split::RingPlace;
+use crate::split::RingLayout;
 use rustix::event::{EventfdFlags, eventfd};
 use std::fs::File;
 use std::ptr::NonNull;
@@ -33,7 +33,7 @@ pub fn ring(bytes: &[u8]) {
     }
     let Ok(kick) = eventfd(0, EventfdFlags::NONBLOCK) else { return };
     let setup = RingSetup {
-        place: RingPlace {
+        place: RingLayout {
             size: RING_SIZE,
             descriptors: GuestAddress(0),
             available: GuestAddress(AVAILABLE),

@@ -5,7 +5,7 @@
 use crate::chain::{Chain, Frame, Malformed};
 use crate::inflight::InflightQueue;
 use crate::mapped::Memory;
-use crate::split::{RingPlace, SplitRing};
+use crate::split::{RingLayout, SplitRing};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::Write;
@@ -19,7 +19,7 @@ pub(crate) const RING_SIZE_MAX: u16 = 1024;
 /// How a ring was set up.
 #[derive(Debug)]
 pub(crate) struct RingSetup {
-    pub(crate) place: RingPlace,
+    pub(crate) place: RingLayout,
     /// From where in the available ring.
     pub(crate) next_available: u16,
     pub(crate) has_event_index: bool,
@@ -288,14 +288,14 @@ mod tests {
     use super::{Ring, RingSetup};
     use crate::chain::Chain;
     use crate::mapped::Memory;
-    use crate::split::RingPlace;
+    use crate::split::RingLayout;
     use rustix::event::{EventfdFlags, eventfd};
     use std::fs::File;
     use std::sync::Arc;
     use vm_memory::{GuestAddress, GuestRegionMmap};
 
-    const PLACE: RingPlace =
-        RingPlace { size: 8, descriptors: GuestAddress(0), available: GuestAddress(0x80), used: GuestAddress(0xa0) };
+    const PLACE: RingLayout =
+        RingLayout { size: 8, descriptors: GuestAddress(0), available: GuestAddress(0x80), used: GuestAddress(0xa0) };
 
     fn memory(start: u64) -> Arc<Memory> {
         let region = GuestRegionMmap::from_range(GuestAddress(start), 0x1000, None).unwrap();

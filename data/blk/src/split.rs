@@ -22,7 +22,7 @@ const NO_NOTIFICATION: u16 = 1;
 
 /// A ring as it was set up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct RingPlace {
+pub(crate) struct RingLayout {
     /// A power of two.
     pub(crate) size: u16,
     pub(crate) descriptors: GuestAddress,
@@ -69,7 +69,7 @@ impl Descriptor {
 pub(crate) struct SplitRing {
     /// As long as this holds it, the pointers name memory that is mapped.
     memory: Arc<Memory>,
-    place: RingPlace,
+    place: RingLayout,
     descriptors: NonNull<[[AtomicU64; 2]]>,
     available: NonNull<[AtomicU16]>,
     used: NonNull<[AtomicU16]>,
@@ -79,7 +79,7 @@ pub(crate) struct SplitRing {
 
 impl SplitRing {
     /// Finds a ring; none where a part of it is not within one region of the memory, or not aligned as it has to be.
-    pub(crate) fn find(memory: Arc<Memory>, place: RingPlace) -> Option<Self> {
+    pub(crate) fn find(memory: Arc<Memory>, place: RingLayout) -> Option<Self> {
         let size = usize::from(place.size);
         if !place.size.is_power_of_two() || !place.descriptors.0.is_multiple_of(16) {
             return None;
@@ -95,7 +95,7 @@ impl SplitRing {
         &self.memory
     }
 
-    pub(crate) fn place(&self) -> RingPlace {
+    pub(crate) fn place(&self) -> RingLayout {
         self.place
     }
 
@@ -197,13 +197,13 @@ fn part<T>(memory: &Memory, address: GuestAddress, count: usize) -> Option<NonNu
 
 #[cfg(test)]
 mod tests {
-    use super::{Descriptor, RingPlace, SplitRing};
+    use super::{Descriptor, RingLayout, SplitRing};
     use crate::mapped::Memory;
     use std::sync::Arc;
     use std::sync::atomic::Ordering;
     use vm_memory::{GuestAddress, GuestRegionMmap};
 
-    const PLACE: RingPlace = RingPlace {
+    const PLACE: RingLayout = RingLayout {
         size: 8,
         descriptors: GuestAddress(0x1000),
         available: GuestAddress(0x1100),
@@ -247,15 +247,15 @@ mod tests {
         let find = |place| SplitRing::find(memory(), place).is_some();
         assert!(find(PLACE));
         for (what, place) in [
-            ("no power of two", RingPlace { size: 6, ..PLACE }),
-            ("none", RingPlace { size: 0, ..PLACE }),
-            ("descriptors at odd places", RingPlace { descriptors: GuestAddress(0x1008), ..PLACE }),
-            ("an odd address", RingPlace { available: GuestAddress(0x1101), ..PLACE }),
-            ("answers at odd places", RingPlace { used: GuestAddress(0x1202), ..PLACE }),
-            ("across two regions", RingPlace { used: GuestAddress(0x1fe0), ..PLACE }),
-            ("beyond the memory", RingPlace { descriptors: GuestAddress(0x2fc0), ..PLACE }),
-            ("nowhere", RingPlace { available: GuestAddress(0x9000), ..PLACE }),
-            ("at the end of all addresses", RingPlace { used: GuestAddress(u64::MAX - 3), ..PLACE }),
+            ("no power of two", RingLayout { size: 6, ..PLACE }),
+            ("none", RingLayout { size: 0, ..PLACE }),
+            ("descriptors at odd places", RingLayout { descriptors: GuestAddress(0x1008), ..PLACE }),
+            ("an odd address", RingLayout { available: GuestAddress(0x1101), ..PLACE }),
+            ("answers at odd places", RingLayout { used: GuestAddress(0x1202), ..PLACE }),
+            ("across two regions", RingLayout { used: GuestAddress(0x1fe0), ..PLACE }),
+            ("beyond the memory", RingLayout { descriptors: GuestAddress(0x2fc0), ..PLACE }),
+            ("nowhere", RingLayout { available: GuestAddress(0x9000), ..PLACE }),
+            ("at the end of all addresses", RingLayout { used: GuestAddress(u64::MAX - 3), ..PLACE }),
         ] {
             assert!(!find(place), "{what}");
         }

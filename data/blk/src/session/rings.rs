@@ -3,7 +3,7 @@
 use super::Session;
 use crate::device;
 use crate::ring::{RING_SIZE_MAX, RingSetup};
-use crate::split::RingPlace;
+use crate::split::RingLayout;
 use crate::worker::Command;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -159,7 +159,7 @@ impl Session {
         };
         let address = |user: u64| memory.guest_address(user).ok_or(Error::InvalidParam);
         let clone = |file: &File| file.try_clone().map_err(Error::ReqHandlerError);
-        let place = RingPlace {
+        let place = RingLayout {
             size: ring.size,
             descriptors: address(addresses[0])?,
             available: address(addresses[1])?,
