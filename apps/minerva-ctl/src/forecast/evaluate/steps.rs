@@ -139,8 +139,8 @@ fn trees(values: &[f64]) -> Account {
     for (step, value) in values.iter().enumerate() {
         let began = Instant::now();
         if let Some(row) = row.filter(|_| value.is_finite()) {
-            let median = features.within_reach(learner.median(&row, row[0]).unwrap_or(row[0]));
-            let own = f64::from(median).exp_m1();
+            let told = learner.predict(&row, row[0]).map_or(row[0], |answer| answer.told(learner.mean_percent()));
+            let own = f64::from(features.within_reach(told)).exp_m1();
             let by_naive = naive.forecasts();
             let forecast = if skill.is_switched_off() { by_naive[skill.best_naive()] } else { own };
             if step >= FIRST {
