@@ -1,5 +1,6 @@
 //! `minerva-ctl explain`: why a tenant has its shares.
 
+use crate::disk_name;
 use crate::forecast;
 use crate::moment;
 use crate::output::{self, CommandStatus};
@@ -18,7 +19,7 @@ enum Line<'a> {
     /// Its share of one disk.
     Explanation(&'a v1::Explanation),
     /// What it is expected to do on one disk now.
-    Forecast { tenant: &'a str, device: &'a str, forecast: &'a v1::Forecast },
+    Forecast { tenant: &'a str, device: &'a str, device_name: &'a str, forecast: &'a v1::Forecast },
     /// There is no share to explain.
     Nothing { tenant: &'a str, message: &'a str },
 }
@@ -35,9 +36,9 @@ pub(crate) async fn run(
     let at_unix_ns = instant.and_then(|instant| i64::try_from(instant.as_nanosecond()).ok());
     let answer = client.explain(v1::ExplainRequest { tenant: tenant.clone(), at_unix_ns }).await?.into_inner();
     if instant.is_none()
-        && let Some(tenant) = present(&mut client, &tenant).await?
+        && let Some((slice, tenant)) = present(&mut client, &tenant).await?
     {
-        let lines = as_it_is(&tenant);
+        let lines = as_it_is(&slice, &tenant);
         if json {
             lines.iter().try_for_each(output::json)?;
         } else {
@@ -61,20 +62,22 @@ pub(crate) async fn run(
     Ok(CommandStatus::found_if(answer.explanations.is_empty()))
 }
 
-/// The tenant as it is now.
-async fn present(client: &mut Operator, asked: &str) -> anyhow::Result<Option<v1::Tenant>> {
-    let slice = client.status(v1::StatusRequest {}).await?.into_inner().slice.unwrap_or_default();
+/// The tenant as it is now, and the slice that says so.
+async fn present(client: &mut Operator, asked: &str) -> anyhow::Result<Option<(v1::Slice, v1::Tenant)>> {
+    let mut slice = client.status(v1::StatusRequest {}).await?.into_inner().slice.unwrap_or_default();
     let path = asked.trim_matches('/');
     let is_asked = |tenant: &v1::Tenant| tenant.name == asked || tenant.id == asked || tenant.cgroup == path;
-    Ok(slice.tenants.into_iter().find(is_asked))
+    let found = std::mem::take(&mut slice.tenants).into_iter().find(is_asked);
+    Ok(found.map(|tenant| (slice, tenant)))
 }
 
 /// What it takes part in, and what it is expected to do.
-fn as_it_is(tenant: &v1::Tenant) -> Vec<Line<'_>> {
+fn as_it_is<'a>(slice: &'a v1::Slice, tenant: &'a v1::Tenant) -> Vec<Line<'a>> {
     let name = &tenant.name;
     let part = tenant.part.iter().map(|part| Line::Part { tenant: name, part });
     let forecasts = tenant.uses.iter().flat_map(|used| {
-        used.forecasts.iter().map(|forecast| Line::Forecast { tenant: name, device: &used.device, forecast })
+        let (device, device_name) = (used.device.as_str(), disk_name::of(slice, &used.device));
+        used.forecasts.iter().map(move |forecast| Line::Forecast { tenant: name, device, device_name, forecast })
     });
     part.chain(forecasts).collect()
 }
@@ -82,8 +85,8 @@ fn as_it_is(tenant: &v1::Tenant) -> Vec<Line<'_>> {
 fn words(line: &Line<'_>) -> String {
     match line {
         Line::Part { tenant, part } => format!("{tenant}: {}\n", part::full(part)),
-        Line::Forecast { tenant, device, forecast } => {
-            format!("{tenant} on {device}, expected: {}\n", forecast::sentence(forecast))
+        Line::Forecast { tenant, device_name, forecast, .. } => {
+            format!("{tenant} on {device_name}, expected: {}\n", forecast::sentence(forecast))
         }
         Line::Explanation(explanation) => page(explanation),
         Line::Nothing { message, .. } => format!("{message}\n"),
@@ -110,14 +113,20 @@ mod tests {
         assert_eq!((taking_part["kind"].as_str(), taking_part["part"]["level"].as_str()), (Some("part"), Some("idle")));
         let expected = v1::Forecast { horizon: "pattern".to_owned(), skill: 0.5, ..v1::Forecast::default() };
         let used = v1::Use { device: "8:0".to_owned(), forecasts: vec![expected], ..v1::Use::default() };
-        let tenant = v1::Tenant { name: "copy".to_owned(), uses: vec![used], ..v1::Tenant::default() };
-        let lines = super::as_it_is(&tenant);
+        let gone = v1::Use { device: "8:16".to_owned(), ..used.clone() };
+        let tenant = v1::Tenant { name: "copy".to_owned(), uses: vec![used, gone], ..v1::Tenant::default() };
+        let disk = v1::Device { number: "8:0".to_owned(), name: "sda".to_owned(), ..v1::Device::default() };
+        let slice = v1::Slice { devices: vec![disk], ..v1::Slice::default() };
+        let lines = super::as_it_is(&slice, &tenant);
+        let expected = "expected: next 15 s: reads nothing, writes nothing, busy with a probability of 0 %, skill 0.50, not seen by decisions";
         assert_eq!(
             lines.iter().map(super::words).collect::<String>(),
-            "copy on 8:0, expected: next 15 s: reads nothing, writes nothing, busy with a probability of 0 %, skill 0.50, not seen by decisions\n"
+            format!("copy on sda, {expected}\ncopy on 8:16, {expected}\n"),
+            "a disk has its kernel name as long as it is there"
         );
         let foreseen = serde_json::to_value(&lines[0]).expect("an object");
         assert_eq!((foreseen["kind"].as_str(), foreseen["device"].as_str()), (Some("forecast"), Some("8:0")));
+        assert_eq!(foreseen["device_name"].as_str(), Some("sda"));
         let nothing = line(Line::Nothing { tenant: "copy", message: "why" });
         assert_eq!((nothing["kind"].as_str(), nothing["message"].as_str()), (Some("nothing"), Some("why")));
     }

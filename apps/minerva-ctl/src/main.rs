@@ -9,6 +9,7 @@ mod cache;
 mod compare;
 mod config;
 mod disk;
+mod disk_name;
 mod doctor;
 mod explain;
 mod figures;

@@ -2,6 +2,7 @@
 //! what the terminal shows.
 
 use crate::disk::ServedPages;
+use crate::disk_name;
 use crate::figures::{rate, span};
 use crate::forecast;
 use crate::output::{self, CommandStatus};
@@ -250,11 +251,11 @@ fn uses(slice: &v1::Slice) -> Vec<(&v1::Tenant, &v1::Use)> {
 }
 
 fn tenant_row<'a>(slice: &'a v1::Slice, tenant: &'a v1::Tenant, used: &'a v1::Use) -> Row<'a> {
-    let disk = slice.devices.iter().find(|device| device.number == used.device).map_or(&used.device, |d| &d.name);
+    let disk = disk_name::of(slice, &used.device);
     let style = if used.active { Style::new() } else { Style::new().add_modifier(Modifier::DIM) };
     Row::new([
         Cell::new(tenant.name.as_str()),
-        Cell::new(disk.as_str()),
+        Cell::new(disk),
         right(rate(used.read_bytes_per_second)),
         right(rate(used.write_bytes_per_second)),
         right(span(used.latency_ns)),
@@ -282,7 +283,7 @@ mod tests {
             device: "7:0".to_owned(),
             read_bytes_per_second: read,
             share: Some(share),
-            why: format!("t1 on 7:0: share {share} = 100 * fennel (group 9)"),
+            why: format!("t1 on loop0: share {share} = 100 * fennel (group 9)"),
             active: read > 0,
             forecasts: vec![v1::Forecast {
                 horizon: "pattern".to_owned(),

@@ -134,7 +134,7 @@ impl Driver {
         let Some(span) = span_of(request.span()) else { return v1::BackgroundResponse { queues, plans: Vec::new() } };
         let disks = self.background.disks_to_plan().into_iter();
         let plan = |device: DeviceId| {
-            let name = self.disk_name(device).unwrap_or_else(|| device.to_string());
+            let name = self.disk_called(device);
             let (plan, space) = (self.engine.background_plan(device, span), self.engine.space_date(device, span));
             self.background.shown_plan(name, request.span(), &plan, space)
         };

@@ -58,7 +58,7 @@ impl Driver {
         let tenant = self.tenants.get(&decision.tenant);
         let device = self.devices.get(&decision.device);
         let (Some(tenant), Some(device)) = (tenant, device) else { return };
-        let text = decision.to_string();
+        let text = decision.on(&device.name);
         tracing::debug!(tenant = tenant.name, device = device.name, share = decision.share.get(), "{text}");
         self.findings.decided(decision.share.get(), &tenant.name, &device.name);
         self.memory.audit(AuditRow {

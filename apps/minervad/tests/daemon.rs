@@ -47,6 +47,12 @@ fn a_heavy_tenant_is_held_down_and_sigterm_puts_it_back() {
     until("the audit has the decision", || explain().is_some_and(|answer| !answer.get_ref().explanations.is_empty()));
     let explanation = explain().expect("an answer").into_inner().explanations.remove(0);
     assert!(explanation.text.contains("fennel"), "{}", explanation.text);
+    let on_the_disk = format!(" on {}: share", slice.devices[0].name);
+    assert!(
+        explanation.text.contains(&on_the_disk) && heavy.uses[0].why.contains(&on_the_disk),
+        "{}",
+        explanation.text
+    );
     assert!(!explanation.factors.is_empty());
     assert!(bed.metric("minerva_knob_writes_total{outcome=\"done\"}") >= 1.0);
     assert!(bed.scrape().ends_with("# EOF\n"));

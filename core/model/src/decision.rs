@@ -77,15 +77,21 @@ impl Decision {
         let is_idle = |factor: &Factor| matches!(factor.reason, Reason::SteppedBack { level: Level::Idle, .. });
         self.factors.iter().any(is_idle)
     }
+
+    /// As it displays, with the disk's kernel name in place of its number: as people know it.
+    pub fn on(&self, disk: &str) -> String {
+        let mut text = format!("{} on {disk}: share {}", self.tenant, self.share);
+        for (index, factor) in self.factors.iter().enumerate() {
+            text.push_str(if index == 0 { " = 100 * " } else { " * " });
+            text.push_str(&factor.to_string());
+        }
+        text
+    }
 }
 
 impl fmt::Display for Decision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} on {}: share {}", self.tenant, self.device, self.share)?;
-        for (index, factor) in self.factors.iter().enumerate() {
-            write!(f, "{}{factor}", if index == 0 { " = 100 * " } else { " * " })?;
-        }
-        Ok(())
+        f.write_str(&self.on(&self.device.to_string()))
     }
 }
 
@@ -124,5 +130,7 @@ mod tests {
             ],
         };
         expect_test::expect!["t4 on 7:0: share 4 = 100 * fennel x0.020 (group 9 of 0..9: recent average 22.4 MB/s per weight against 22.4 MB/s of the heaviest) * operator x2.000 (operator's weight 200 %)"].assert_eq(&decision.to_string());
+        let named = decision.on("loop0");
+        assert_eq!(named, decision.to_string().replace("7:0", "loop0"), "people know disks by their names");
     }
 }

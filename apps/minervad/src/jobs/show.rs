@@ -37,9 +37,8 @@ impl Driver {
 
     fn shown_disk(&self, disk: JobOnDisk) -> v1::JobOnDisk {
         let (place, jobs) = disk.order.unwrap_or((0, 0));
-        let name = self.devices.get(&disk.device).map_or_else(|| disk.device.to_string(), |device| device.name.clone());
         v1::JobOnDisk {
-            device: name,
+            device: self.disk_called(disk.device),
             moved_bytes: disk.attained_bytes,
             left_seconds: disk.remaining_seconds,
             basis: disk.basis.to_owned(),

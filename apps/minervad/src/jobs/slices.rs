@@ -65,7 +65,7 @@ impl Driver {
     /// A run ended: it is kept.
     pub(crate) fn job_ended(&self, run: JobRun) {
         let tenant_name = self.tenants.get(&run.tenant).map_or_else(|| run.tenant.to_string(), |one| one.name.clone());
-        let device_name = self.devices.get(&run.device).map_or_else(|| run.device.to_string(), |one| one.name.clone());
+        let device_name = self.disk_called(run.device);
         let (name, seconds, bytes) = (&run.name, run.profile.seconds, run.bytes());
         tracing::info!(name, tenant = tenant_name, seconds, bytes, "a run of a batch job ended");
         let row = JobRunRow {

@@ -105,7 +105,7 @@ impl Driver {
             latency_ns: row.latency.map(|latency| latency.0),
             active: row.active,
             share: decision.as_ref().map(|decision| decision.share.get()),
-            why: decision.map(|decision| decision.to_string()).unwrap_or_default(),
+            why: decision.map(|decision| decision.on(&self.disk_called(row.device))).unwrap_or_default(),
             forecasts: self.forecasts_of(row.tenant, row.device),
         }
     }

@@ -45,7 +45,7 @@ impl Driver {
         };
         let (tenant_name, cgroup) = (known.name.clone(), known.cgroup.path.clone());
         let Debt { name, service, done, tied_bytes } = debt;
-        let text = format!("debt {name} of {service} on {device}");
+        let text = format!("debt {name} of {service} on {}", self.disk_called(device));
         let owner = Owner { tenant, tenant_name, cgroup, name, device, within };
         let thread = words.clone();
         let say = Box::new(move |may_work| thread.try_send(Ok(may_work)).is_ok());

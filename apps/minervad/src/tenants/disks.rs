@@ -1,4 +1,4 @@
-//! Which disk a tenant names. Where it names none the engine chooses.
+//! Which disk a tenant names, and what people call it. Where it names none the engine chooses.
 
 use crate::slice_loop::Driver;
 use minerva_model::{DeviceId, RefusalKind, TenantId};
@@ -33,6 +33,12 @@ impl Driver {
                 self.watch.observer.image_device(tenant, &like).and_then(|device| self.disk_below(device))
             }
         })
+    }
+
+    /// The kernel name of a disk, by which the operator knows it; its number where it is gone. Tenants are told numbers, as they name disks by
+    /// them: a guest has names of its own.
+    pub(crate) fn disk_called(&self, device: DeviceId) -> String {
+        self.devices.get(&device).map_or_else(|| device.to_string(), |disk| disk.name.clone())
     }
 
     pub(crate) fn disks(&self) -> String {

@@ -179,7 +179,7 @@ impl Driver {
             Err(refusal) => return reply(answer, Err(refusal)),
         };
         let text = match device {
-            Some(device) => format!("boost of {slices} slices on {device}"),
+            Some(device) => format!("boost of {slices} slices on {}", self.disk_called(device)),
             None => format!("boost of {slices} slices"),
         };
         let key = self.tenants.get(&tenant).map(minerva_model::Tenant::declaration_key).unwrap_or_default();
@@ -250,8 +250,8 @@ impl Driver {
         let result = operation.and_then(|operation| {
             let megabytes = operation.bytes as f64 / 1e6;
             let access = operation.access.as_str();
-            let device =
-                operation.device.map_or_else(|| "the disk it uses most".to_owned(), |device| device.to_string());
+            let usual = || "the disk it uses most".to_owned();
+            let device = operation.device.map_or_else(usual, |device| self.disk_called(device));
             let text = format!("operation of {megabytes:.1} MB, {access} on {device}{}", Until(operation.deadline));
             // The engine answers at once.
             self.request(tenant, id.clone(), Wish::Coordinate(operation), &text).unwrap_or(Ok(Grant::OnCallback))
