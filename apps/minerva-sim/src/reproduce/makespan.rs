@@ -1,7 +1,7 @@
 //! Matteussi and Geyer 2018: what jobs gain when the shortest goes first.
 
 use super::{Beside, print_beside};
-use crate::experiment::makespan::{Arm, HETEROGENEOUS, HOMOGENEOUS, Job, alone, optimum, run};
+use crate::experiment::makespan::{Arm, HETEROGENEOUS, HOMOGENEOUS, Job, SHORT, alone, optimum, run};
 use crate::figure::built_in;
 use crate::output::print_table;
 use crate::threads::threads;
@@ -16,6 +16,8 @@ pub(super) fn reproduce(seed: u64) -> anyhow::Result<()> {
     let different = scene(&profile, &HETEROGENEOUS, seed);
     println!("One program, four sizes, seconds:");
     let alike = scene(&profile, &HOMOGENEOUS, seed);
+    println!("The same, far smaller, so that each takes a few slices, seconds:");
+    scene(&profile, &SHORT, seed);
     print_beside(&besides(&different, &alike));
     Ok(())
 }
@@ -45,8 +47,10 @@ fn scene(profile: &Profile, jobs: &[Job], seed: u64) -> Scene {
     let row = |name: &str, times: &[f64]| {
         let slowdowns: Vec<f64> = times.iter().zip(&alone).map(|(time, alone)| time / alone).collect();
         let mut row = vec![name.to_owned()];
-        row.extend(times.iter().map(|time| format!("{time:.0}")));
-        row.extend([mean(times), last(times)].map(|time| format!("{time:.0}")));
+        // Jobs of seconds differ by less than one.
+        let digits = usize::from(last(&scene.optimum) < 100.0);
+        row.extend(times.iter().map(|time| format!("{time:.digits$}")));
+        row.extend([mean(times), last(times)].map(|time| format!("{time:.digits$}")));
         row.push(format!("{:.2}", mean(&slowdowns)));
         row
     };
