@@ -1,7 +1,7 @@
 //! Runs of batch jobs, so that what a name does is known after a restart.
 
 use crate::{Store, StoreError};
-use minerva_model::JobProfile;
+use minerva_model::{JobPhase, JobProfile};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -25,6 +25,26 @@ pub struct JobRunRow {
     pub declared_bytes: Option<u64>,
     /// What it was like.
     pub profile: JobProfile,
+}
+
+/// What is to be known of a run after a restart.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobPast {
+    /// Read and written.
+    pub bytes: u64,
+    /// What it did.
+    pub phases: Vec<JobPhase>,
+}
+
+/// Of a row only this, as all rows are read at a start.
+#[derive(Default, Deserialize)]
+struct PhasesOnly {
+    profile: PhasesOfProfile,
+}
+
+#[derive(Default, Deserialize)]
+struct PhasesOfProfile {
+    phases: Vec<JobPhase>,
 }
 
 impl Store {
@@ -57,16 +77,20 @@ impl Store {
         texts.into_iter().map(parse).collect()
     }
 
-    /// What the kept runs of each name moved, oldest first.
-    pub fn job_bytes(&self) -> Result<BTreeMap<String, Vec<u64>>, StoreError> {
+    /// What the kept runs of each name moved, and in which phases, oldest first. The phases of a run that cannot be read are none.
+    pub fn job_pasts(&self) -> Result<BTreeMap<String, Vec<JobPast>>, StoreError> {
         let read = || {
-            let mut select = self.connection.prepare_cached("SELECT name, bytes FROM job_run ORDER BY id")?;
-            let rows = select.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?)))?;
-            rows.collect::<rusqlite::Result<Vec<_>>>()
+            let mut select = self.connection.prepare_cached("SELECT name, bytes, run FROM job_run ORDER BY id")?;
+            let past = |row: &rusqlite::Row<'_>| {
+                let (name, bytes) = (row.get::<_, String>(0)?, u64::try_from(row.get::<_, i64>(1)?).unwrap_or(0));
+                let phases: PhasesOnly = serde_json::from_str(&row.get::<_, String>(2)?).unwrap_or_default();
+                Ok((name, JobPast { bytes, phases: phases.profile.phases }))
+            };
+            select.query_map([], past)?.collect::<rusqlite::Result<Vec<_>>>()
         };
-        let mut names: BTreeMap<String, Vec<u64>> = BTreeMap::new();
-        for (name, bytes) in read().map_err(|error| self.failed("read from", error))? {
-            names.entry(name).or_default().push(u64::try_from(bytes).unwrap_or(0));
+        let mut names: BTreeMap<String, Vec<JobPast>> = BTreeMap::new();
+        for (name, past) in read().map_err(|error| self.failed("read from", error))? {
+            names.entry(name).or_default().push(past);
         }
         Ok(names)
     }

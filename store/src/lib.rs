@@ -31,7 +31,7 @@ pub use claims::{BoundProcess, Schedule, SetLevel, Span, StoredClaim};
 pub use deferred::{Deferral, DeferralStep, RedoLog};
 pub use disks::DiskIdentities;
 pub use error::{StoreError, StoreErrorKind};
-pub use jobs::JobRunRow;
+pub use jobs::{JobPast, JobRunRow};
 pub use ledger::{LedgerRow, Posted, Posting};
 pub use models::{MODEL_GENERATIONS, ModelFileError, ModelFiles};
 pub use open::{Damage, StoreNote};

@@ -34,12 +34,14 @@ fn runs_of_jobs_outlive_the_daemon_and_the_oldest_of_a_name_go() {
     let directory = tempfile::tempdir().unwrap();
     let open = || Store::open(&directory.path().join("db"), "boot", Box::new(|| 0)).unwrap().0;
     let store = open();
-    assert_eq!((store.job_runs("sort").unwrap(), store.job_bytes().unwrap().len()), (Vec::new(), 0));
+    assert_eq!((store.job_runs("sort").unwrap(), store.job_pasts().unwrap().len()), (Vec::new(), 0));
     store.keep_job_run(&row("count", 1)).unwrap();
     (0..25).for_each(|number| store.keep_job_run(&row("sort", number)).unwrap());
     drop(store);
     let store = open();
     assert_eq!(store.job_runs("sort").unwrap(), (15..25).map(|number| row("sort", number)).collect::<Vec<_>>());
-    assert_eq!(store.job_bytes().unwrap()["count"], [6]);
-    assert_eq!(store.job_bytes().unwrap()["sort"], (20..30).collect::<Vec<u64>>());
+    let pasts = store.job_pasts().unwrap();
+    let bytes = |name: &str| pasts[name].iter().map(|past| past.bytes).collect::<Vec<_>>();
+    assert_eq!((bytes("count"), bytes("sort")), (vec![6], (20..30).collect::<Vec<u64>>()));
+    assert!(pasts["sort"].iter().all(|past| past.phases == row("sort", 1).profile.phases));
 }

@@ -5,6 +5,8 @@
 //! other has waiting. So their phases part, and stay apart. A burst that goes first is not interrupted; the next is that of the
 //! tenant that had the least of the disk lately, so that their shares become equal.
 //!
+//! Of a batch job whose own bursts are too few to be known, those of earlier runs of its name are taken (`makespan/bursts.rs`).
+//!
 //! **Guards.** Only those take part of which the next slices are foreseen, with skill, as partly busy and partly dormant, or whose
 //! bursts have been alike; noise has no skill, its probabilities stay near a half, and its bursts have nothing in common. The waiting ones keep all of their share but the part that skill has
 //! earned, which goes to whose burst is first (`deal.rs`); nobody else is touched. And what is measured counts: whoever goes
@@ -63,6 +65,9 @@ struct Member {
     /// What the one under way has.
     #[serde(default)]
     in_burst: f64,
+    /// What they transfer is told by earlier runs of the same batch job.
+    #[serde(default)]
+    by_runs: bool,
 }
 
 impl SharePolicy for Rule {
@@ -101,7 +106,9 @@ impl SharePolicy for Rule {
 
     fn reason(&self, pair: &Pair<'_>, _: f64) -> Reason {
         let Some(Stake { claim, part, .. }) = self.stake(pair) else { return Reason::NoHistory };
-        Reason::Interleaved { leads: claim > 0.0, part_permille: (part * 1e3).round() as u32 }
+        let member = self.disks.get(&pair.device).and_then(|turns| turns.members.get(&pair.tenant));
+        let by_runs = member.is_some_and(|member| member.by_runs);
+        Reason::Interleaved { leads: claim > 0.0, part_permille: (part * 1e3).round() as u32, by_runs }
     }
 }
 
@@ -128,6 +135,7 @@ impl Rule {
                 // What a series says of the next slice supposes the rate of before; bytes that are left are surer.
                 pausing: by_bursts < by_series && phases.busy_permille[0] <= DORMANT_PERMILLE,
                 burst_bytes: (by_bursts > 0.0).then_some(phases.burst.bytes),
+                by_runs: phases.burst.by_runs && by_bursts > by_series,
                 ..known.copied().unwrap_or_default()
             };
             self.disks.entry(phases.device).or_default().members.insert(phases.tenant, member);

@@ -18,7 +18,7 @@
 //! | `bandwidth` | what each disk delivers |
 //! | `crowd`, `demand` | who is beside whom, and who would have used the disk |
 //! | `participation`, `member`, `requests`, `answers` | tenants that take part, and what they are answered |
-//! | `makespan`, `shortest_first`, `jobs` | which batch job goes first, and what the others keep |
+//! | `makespan`, `shortest_first`, `jobs`, `batch_jobs` | which batch job goes first, and what the others keep |
 //! | `job_trace`, `characterise` | what a batch job does, slice by slice, and what that makes it |
 //! | `stance` | what a tenant's own requests say of its share |
 //! | `room` | room below heavy tenants for those that step back or wait |
@@ -39,6 +39,7 @@ mod adjusting;
 mod adjustments;
 mod answers;
 mod bandwidth;
+mod batch_jobs;
 mod boosts;
 mod characterise;
 mod claims;
@@ -96,8 +97,7 @@ use crate::participation::Participation;
 use crate::past_use::Fennel;
 use crate::stance::Stance;
 use minerva_model::{
-    Decision, DeviceId, Effect, EngineConfig, Finding, JobSettings, Nanos, Outlook, Signals, Tenant, TenantHistory,
-    TenantId,
+    Decision, DeviceId, Effect, EngineConfig, Finding, Nanos, Outlook, Signals, Tenant, TenantHistory, TenantId,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -254,41 +254,6 @@ impl Decider {
         }
         let ended = run.map(|run| Effect::JobEnded(Box::new(run)));
         forgotten.into_iter().chain(ended).collect()
-    }
-
-    /// A tenant says that it is this batch job, or that it is none any more; what is to be remembered of the one before.
-    pub fn job_declared(&mut self, tenant: TenantId, job: Option<JobSettings>) -> Option<Effect> {
-        self.policies.makespan.declared(tenant, job).map(|run| Effect::JobEnded(Box::new(run)))
-    }
-
-    /// What earlier runs of a job moved, oldest first.
-    pub fn job_runs_recalled(&mut self, name: &str, bytes: &[u64]) {
-        self.policies.makespan.recalled(name, bytes);
-    }
-
-    /// Whether any tenant is a batch job.
-    pub fn has_jobs(&self) -> bool {
-        self.policies.makespan.has_jobs()
-    }
-
-    /// All batch jobs that are there, by tenant.
-    pub fn jobs(&self) -> Vec<JobView> {
-        self.policies.makespan.views(self.now, &self.outlook)
-    }
-
-    /// A batch job's number in the order, from 1, and how many jobs there are; nothing while none goes before another.
-    pub fn job_order(&self, tenant: TenantId) -> Option<(u32, u32)> {
-        self.policies.makespan.order(tenant)
-    }
-
-    /// Names of batch jobs of which runs are known, by name.
-    pub fn known_jobs(&self) -> impl Iterator<Item = KnownJob> {
-        self.policies.makespan.known_jobs()
-    }
-
-    /// What each tenant that is there is called.
-    pub fn tenant_names(&self) -> impl Iterator<Item = (TenantId, &str)> {
-        self.policies.makespan.names()
     }
 
     /// A disk appeared: tenants can ask for something on it.

@@ -3,6 +3,7 @@
 //! the first gains the others on its disk give up. Beside tenants that are no jobs that is exact where the jobs' past use is alike; where it is
 //! not, factors of unequal shares do not cancel.
 
+mod bursts;
 mod runs;
 mod view;
 
@@ -11,9 +12,10 @@ use crate::compose::{DecideInput, Pair, SharePolicy};
 use crate::job_trace::{Moved, Trace};
 use crate::jobs::Named;
 use crate::shortest_first::{self, Job, Remaining};
+use bursts::Course;
 use minerva_model::{
-    DeviceId, Horizon, IoSignals, JobRun, JobSettings, MakespanSettings, Nanos, Outlook, PolicyName, Reason, Signals,
-    Tenant, TenantId,
+    Burst, DeviceId, Horizon, IoSignals, JobPhase, JobRun, JobSettings, MakespanSettings, Nanos, Outlook, PolicyName,
+    Reason, Signals, Tenant, TenantId,
 };
 use runs::Runs;
 use serde::{Deserialize, Serialize};
@@ -79,6 +81,9 @@ pub(crate) struct Rule {
     /// What jobs moved so far, on all disks.
     #[serde(default)]
     attained: BTreeMap<TenantId, u64>,
+    /// Where they are in what their names do.
+    #[serde(default)]
+    courses: BTreeMap<TenantId, Course>,
 }
 
 impl Rule {
@@ -118,15 +123,27 @@ impl Rule {
         run
     }
 
-    /// What earlier runs moved, oldest first.
-    pub(crate) fn recalled(&mut self, name: &str, bytes: &[u64]) {
-        bytes.iter().filter(|bytes| **bytes > 0).for_each(|bytes| self.runs.learn(name, *bytes as f64));
+    /// What earlier runs moved, oldest first, and in which phases, where those were kept.
+    pub(crate) fn recalled(&mut self, name: &str, bytes: &[u64], phases: &[Vec<JobPhase>]) {
+        for (run, bytes) in bytes.iter().enumerate().filter(|(_, bytes)| **bytes > 0) {
+            self.runs.learn(name, *bytes as f64, phases.get(run).map_or(&[], Vec::as_slice));
+        }
+    }
+
+    /// What the bursts of jobs transfer by earlier runs of their names, on the disks that they use.
+    pub(crate) fn bursts(&self) -> Vec<(TenantId, DeviceId, Burst)> {
+        let burst = |(device, tenant): &(DeviceId, TenantId)| {
+            let known = self.runs.bursts(&self.job(*tenant)?.name)?;
+            Some((*tenant, *device, self.courses.get(tenant)?.expected(known)?))
+        };
+        self.running.keys().filter_map(burst).collect()
     }
 
     /// What a job moved in all is what its name does.
     fn end(&mut self, tenant: TenantId) -> Option<JobRun> {
         let job = self.job(tenant).cloned();
         let trace = self.traces.remove(&tenant);
+        self.courses.remove(&tenant);
         self.attained.remove(&tenant);
         let mut attained: Vec<(u64, DeviceId)> = Vec::new();
         self.running.retain(|(device, of), running| {
@@ -143,8 +160,10 @@ impl Rule {
             return None;
         }
         self.named.ended(tenant, bytes);
-        self.runs.learn(&job.name, bytes as f64);
-        let profile = trace.as_ref().and_then(profile)?;
+        let profile = trace.as_ref().and_then(profile);
+        let phases = profile.as_ref().map_or(&[][..], |profile| &profile.phases);
+        self.runs.learn(&job.name, bytes as f64, phases);
+        let profile = profile?;
         Some(JobRun { name: job.name, tenant, device, declared_bytes: job.bytes, profile })
     }
 
@@ -182,9 +201,14 @@ impl Rule {
         for (_, tenant) in self.running.keys() {
             self.traces.entry(*tenant).or_default();
         }
+        let of = |tenant: &TenantId| moved.get(tenant).copied().unwrap_or((slice, Moved::default()));
         for (tenant, trace) in &mut self.traces {
-            let (seconds, moved) = moved.get(tenant).copied().unwrap_or((slice, Moved::default()));
+            let (seconds, moved) = of(tenant);
             trace.slice(seconds, moved);
+            let job = self.named.job(*tenant).or_else(|| self.settings.jobs.get(self.names.get(tenant)?));
+            let bytes = moved.read_bytes.saturating_add(moved.write_bytes) as f64;
+            let known = job.and_then(|job| self.runs.bursts(&job.name));
+            self.courses.entry(*tenant).or_default().slice(seconds, bytes, known);
         }
         for usage in &signals.usage {
             if let Some(trace) = self.traces.get_mut(&usage.tenant) {
@@ -276,6 +300,7 @@ impl SharePolicy for Rule {
             self.running.clear();
             self.places.clear();
             self.traces.clear();
+            self.courses.clear();
             self.attained.clear();
             return;
         }
@@ -415,7 +440,7 @@ mod tests {
         let known = rule.places[&(DISK, TenantId(1))].remaining;
         assert_eq!((known.basis, known.seconds), (Basis::History, 9.0));
         for number in 0..2 * runs::NAMES_MAX {
-            rule.runs.learn(&format!("run {number}"), 1.0);
+            rule.runs.learn(&format!("run {number}"), 1.0, &[]);
         }
         assert_eq!(rule.known_jobs().count(), runs::NAMES_MAX);
     }
@@ -484,8 +509,8 @@ mod tests {
     #[test]
     fn runs_that_are_recalled_order_jobs_without_sizes() {
         let mut rule = rule(&[("a", None), ("b", None)]);
-        rule.recalled("a", &[0, 9_000, 9_000]);
-        rule.recalled("b", &[2_000]);
+        rule.recalled("a", &[0, 9_000, 9_000], &[]);
+        rule.recalled("b", &[2_000], &[]);
         assert_eq!(slice(&mut rule, 1, 1000, &[100, 100]), [Some(1), Some(0)]);
         assert_eq!(rule.places[&(DISK, TenantId(1))].remaining.basis, Basis::History);
         assert_eq!(rule.known_jobs().map(|known| known.runs).collect::<Vec<_>>(), [2, 1]);

@@ -7,8 +7,8 @@ mod fluid;
 use fluid::{DISK, Fluid, forecast};
 use minerva_decide::{DecideInput, Decider};
 use minerva_model::{
-    Burst, Decision, EngineConfig, Horizon, IoCounters, IoSignals, Nanos, Outlook, PHASES, Phases, PolicyName, Signals,
-    TenantId,
+    Burst, Decision, EngineConfig, Horizon, IoCounters, IoSignals, JobSettings, Nanos, Outlook, PHASES, Phases,
+    PolicyName, Signals, TenantId,
 };
 use proptest::collection::vec;
 use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
@@ -143,7 +143,7 @@ fn bursts_that_are_alike_take_turns_although_nobody_knows_when_they_come() {
                 device: DISK,
                 busy_permille: [500; PHASES],
                 skill: 0.0,
-                burst: Burst { bytes: burst, certainty },
+                burst: Burst { bytes: burst, certainty, by_runs: false },
                 made_at: fluid.next(),
             };
             fluid.slice(Outlook::default().with_phases(vec![phases(0), phases(1)]));
@@ -159,6 +159,72 @@ fn bursts_that_are_alike_take_turns_although_nobody_knows_when_they_come() {
     let (with, without) = (run(0.9), run(0.0));
     let gain = with.iter().sum::<f64>() / without.iter().sum::<f64>();
     assert!(gain > 1.1 && (0.9..1.1).contains(&(with[0] / with[1])), "{gain}: {with:?}, {without:?}");
+}
+
+/// A job that is run again and again, each time as a tenant of which nothing is known, beside one that is known to alternate:
+/// bytes of both in the last run. `last` is what it does there; before it did as the other does, so that both have the same past.
+fn runs_again(runs: usize, is_told: bool, last: &dyn Fn(u32) -> (f64, u32)) -> [f64; 2] {
+    let (burst, compute) = (400.0 * MEGABYTE, 4);
+    let mut fluid = Fluid::new(&[burst, 0.0]);
+    let mut moved = [0.0; 2];
+    for run in 0..=runs {
+        let job = JobSettings { name: "batch".to_owned(), bytes: None };
+        fluid.decider.job_declared(TenantId(1), Some(job));
+        let before = [0, 1].map(|id: usize| fluid.jobs[id].moved);
+        // Both begin at once.
+        fluid.jobs[0].left = burst;
+        fluid.jobs[1].left = if run == runs { last(0).0 } else { burst };
+        let (mut number, mut waits) = (1, [0_u32; 2]);
+        for _ in 0..90 {
+            let own = |tenant: u64, burst: Burst| Phases {
+                tenant: TenantId(tenant),
+                device: DISK,
+                busy_permille: [500; PHASES],
+                skill: 0.0,
+                burst,
+                made_at: fluid.next(),
+            };
+            let mut phases = vec![own(0, Burst { bytes: burst, certainty: 0.9, by_runs: false })];
+            // In the runs before nobody is told, so that both arms have the same past.
+            let told = fluid.decider.job_bursts().into_iter().filter(|_| is_told && run == runs);
+            phases.extend(told.map(|(tenant, _, burst)| own(tenant.0, burst)));
+            fluid.slice(Outlook::default().with_phases(phases));
+            for id in 0..2 {
+                waits[id] += u32::from(fluid.jobs[id].left <= 0.0);
+                let (bytes, rest) = if id == 1 && run == runs { last(number) } else { (burst, compute) };
+                if waits[id] > rest {
+                    (waits[id], fluid.jobs[id].left) = (0, bytes);
+                    number += u32::from(id == 1);
+                }
+            }
+        }
+        moved = [0, 1].map(|id: usize| fluid.jobs[id].moved - before[id]);
+        fluid.jobs[1].left = 0.0;
+        fluid.decider.job_declared(TenantId(1), None);
+    }
+    moved
+}
+
+#[test]
+fn a_job_that_is_run_again_takes_turns_from_its_first_bursts_on_by_what_its_runs_did() {
+    let repeated = |runs, is_told| runs_again(runs, is_told, &|_| (400.0 * MEGABYTE, 4));
+    let (with, without) = (repeated(4, true), repeated(4, false));
+    let gain = with.iter().sum::<f64>() / without.iter().sum::<f64>();
+    assert!(gain > 1.05, "{gain}: {with:?}, {without:?}");
+    assert!(with.iter().zip(&without).all(|(with, without)| *with > 0.98 * without), "{with:?}, {without:?}");
+    assert_eq!(repeated(0, true), repeated(0, false), "a name of which nothing is known");
+}
+
+#[test]
+fn a_job_that_does_not_what_its_runs_did_costs_others_a_burst_at_most() {
+    let lies: [(&str, &dyn Fn(u32) -> (f64, u32)); 2] =
+        [("scans on and on", &|_| (1e15, 0)), ("bursts four times as long", &|_| (1600.0 * MEGABYTE, 4))];
+    for (what, lie) in lies {
+        let (with, without) = (runs_again(4, true, lie), runs_again(4, false, lie));
+        // Before it differs it is believed: that costs the other one burst of nine, once.
+        assert!(with[0] > 0.85 * without[0], "{what}: {with:?}, {without:?}");
+        assert!(with.iter().sum::<f64>() > 0.9 * without.iter().sum::<f64>(), "{what}: {with:?}, {without:?}");
+    }
 }
 
 #[derive(Clone, Debug)]

@@ -8,14 +8,16 @@ use crate::family::family;
 use crate::readings::{Ended, Readings};
 use minerva_forecast::{Family, Forecaster, ForecasterSettings, SliceTime, TenantOutlook};
 use minerva_model::{
-    DeviceId, Effect, Finding, FindingKind, FittedModel, ForecastMode, ForecastSettings, LoadOf, ModelKind, Nanos,
-    Outlook, SessionSource, Tenant, TenantId,
+    Burst, DeviceId, Effect, Finding, FindingKind, FittedModel, ForecastMode, ForecastSettings, LoadOf, ModelKind,
+    Nanos, Outlook, PHASES, Phases, SessionSource, Tenant, TenantId,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// A forecaster takes seconds: shorter slices are summed to one.
 const STEP: Nanos = Nanos::SECOND;
+/// Busy as likely as not.
+const UNKNOWN_PERMILLE: u16 = 500;
 
 /// Who is forecast.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -159,6 +161,27 @@ impl Forecasts {
         let phases = self.outlook.phases().iter().copied().filter(|phases| is_on(phases.tenant));
         let loads = if self.settings.mode == ForecastMode::On { self.outlook.loads().to_vec() } else { Vec::new() };
         Outlook::new(rows.collect()).with_phases(phases.collect()).with_loads(loads)
+    }
+
+    /// With the bursts that are told by earlier runs of batch jobs, where nothing is known of their own yet.
+    pub(crate) fn with_jobs(&self, outlook: Outlook, jobs: Vec<(TenantId, DeviceId, Burst)>, now: Nanos) -> Outlook {
+        let is_on = |tenant| self.mode(tenant) == ForecastMode::On;
+        let jobs: Vec<_> = jobs.into_iter().filter(|(tenant, _, _)| is_on(*tenant)).collect();
+        if jobs.is_empty() {
+            return outlook;
+        }
+        let mut phases = outlook.phases().to_vec();
+        for (tenant, device, burst) in jobs {
+            match phases.iter_mut().find(|known| known.tenant == tenant && known.device == device) {
+                Some(known) if known.burst.bytes > 0.0 => {}
+                Some(known) => known.burst = burst,
+                None => {
+                    let busy_permille = [UNKNOWN_PERMILLE; PHASES];
+                    phases.push(Phases { tenant, device, busy_permille, skill: 0.0, burst, made_at: now });
+                }
+            }
+        }
+        outlook.with_phases(phases)
     }
 
     /// Every forecast that stands, also those that decisions do not see.

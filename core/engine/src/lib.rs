@@ -117,7 +117,7 @@ impl Engine {
                 self.found(finding.into_iter().collect());
             }
             Event::JobDeclared { tenant, job } => self.effects.extend(self.decider.job_declared(tenant, job)),
-            Event::JobRunsRecalled { name, bytes } => self.decider.job_runs_recalled(&name, &bytes),
+            Event::JobRunsRecalled { name, bytes, phases } => self.decider.job_runs_recalled(&name, &bytes, &phases),
             Event::BackgroundSet(queue) => self.background.set(*queue),
             Event::BackgroundGone(id) => self.background.gone(id),
             Event::BackgroundReported(report) => self.background.reported(self.now, &report),
@@ -208,6 +208,7 @@ impl Engine {
         self.found(findings);
         let ended = Ended { now: self.now, elapsed, wall_seconds: sample.wall_seconds, signals: &signals };
         let outlook = self.forecasts.slice(ended);
+        let outlook = self.forecasts.with_jobs(outlook, self.decider.job_bursts(), self.now);
         let outlook = self.supposed.take().unwrap_or(outlook);
         self.effects.extend(self.forecasts.due(self.now));
         let (told, levels) = self.background.slice(self.now, (&signals, &outlook), &mut self.decider);

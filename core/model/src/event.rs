@@ -3,9 +3,10 @@
 
 use crate::{
     Adjustment, AgentReport, BackgroundCost, BackgroundId, BackgroundOrder, BackgroundQueue, BackgroundReport,
-    Decision, Declaration, Device, DeviceId, EngineConfig, EntryNumber, Finding, FittedModel, Granted, JobRun,
-    JobSettings, KnobInspection, KnobRelease, KnobWrite, LearntBandwidth, LedgerEntry, LevelClaims, Outcome, Purchase,
-    Recalled, Refused, RequestId, Sample, ServedDisks, Tenant, TenantHistory, TenantId, TenantRequest, WriteId,
+    Decision, Declaration, Device, DeviceId, EngineConfig, EntryNumber, Finding, FittedModel, Granted, JobPhase,
+    JobRun, JobSettings, KnobInspection, KnobRelease, KnobWrite, LearntBandwidth, LedgerEntry, LevelClaims, Outcome,
+    Purchase, Recalled, Refused, RequestId, Sample, ServedDisks, Tenant, TenantHistory, TenantId, TenantRequest,
+    WriteId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -95,6 +96,9 @@ pub enum Event {
         name: String,
         /// Read and written by each.
         bytes: Vec<u64>,
+        /// What each did; nothing in recordings of earlier versions.
+        #[serde(default)]
+        phases: Vec<Vec<JobPhase>>,
     },
     /// How far background work is. It counts in the slice that ends next.
     BackgroundReported(BackgroundReport),

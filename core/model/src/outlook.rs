@@ -126,6 +126,9 @@ pub struct Burst {
     pub bytes: f64,
     /// How well that was told of earlier ones, 0 to 1: 0 means that nothing is known, or that they have nothing in common.
     pub certainty: f64,
+    /// It is told by earlier runs of the same batch job, as too few of its own are known.
+    #[serde(default)]
+    pub by_runs: bool,
 }
 
 impl Phases {

@@ -113,6 +113,9 @@ pub enum Reason {
         leads: bool,
         /// The part that the forecast's skill has earned, in thousandths.
         part_permille: u32,
+        /// Its bursts are told by earlier runs of the same batch job.
+        #[serde(default)]
+        by_runs: bool,
     },
     /// In the policy's own words, which is enough where no program reads the numbers.
     Stated {
@@ -180,11 +183,13 @@ impl fmt::Display for Reason {
             Self::Foreseen { horizon, expected_bytes, outgrown, part_permille } => {
                 fmt_foreseen(f, (*horizon, *expected_bytes), *outgrown, *part_permille)
             }
-            Self::Interleaved { leads: true, part_permille } => {
-                write!(f, "its burst goes first, with {} % of the shares of those that wait", part_permille / 10)
-            }
-            Self::Interleaved { leads: false, part_permille } => {
-                write!(f, "another's burst goes first, with {} % of this share", part_permille / 10)
+            Self::Interleaved { leads, part_permille, by_runs } => {
+                let part = part_permille / 10;
+                let of_runs = if *by_runs { ", by earlier runs of this job" } else { "" };
+                match leads {
+                    true => write!(f, "its burst goes first, with {part} % of the shares of those that wait{of_runs}"),
+                    false => write!(f, "another's burst goes first, with {part} % of this share{of_runs}"),
+                }
             }
             Self::Stated { text } => f.write_str(text),
         }

@@ -24,7 +24,7 @@ use minerva_model::{
     Tenant, TenantHistory,
 };
 use minerva_store::{
-    AuditRow, BackgroundRow, DiskIdentities, ModelFiles, Posting, RequestRow, Store, StoreError, StoredClaim,
+    AuditRow, BackgroundRow, DiskIdentities, JobPast, ModelFiles, Posting, RequestRow, Store, StoreError, StoredClaim,
 };
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -191,9 +191,9 @@ impl Memory {
         self.read("background work", Store::background)
     }
 
-    /// What the kept runs of batch jobs moved, by name; nothing while the store cannot be read.
-    pub fn job_bytes(&self) -> Option<BTreeMap<String, Vec<u64>>> {
-        self.read("batch jobs", Store::job_bytes)
+    /// What the kept runs of batch jobs did, by name; nothing while the store cannot be read.
+    pub fn job_pasts(&self) -> Option<BTreeMap<String, Vec<JobPast>>> {
+        self.read("batch jobs", Store::job_pasts)
     }
 
     fn read<T>(&self, of: &str, look: impl FnOnce(&Store) -> Result<T, StoreError>) -> Option<T> {

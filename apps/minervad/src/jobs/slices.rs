@@ -31,11 +31,12 @@ impl Driver {
     /// Once a slice: jobs that ended are over, and those who listen hear their place.
     pub(crate) fn review_jobs(&mut self) {
         if !self.jobs.is_recalled
-            && let Some(names) = self.memory.job_bytes()
+            && let Some(names) = self.memory.job_pasts()
         {
             self.jobs.is_recalled = true;
-            for (name, bytes) in names {
-                self.feed(Event::JobRunsRecalled { name, bytes });
+            for (name, pasts) in names {
+                let (bytes, phases) = pasts.into_iter().map(|past| (past.bytes, past.phases)).unzip();
+                self.feed(Event::JobRunsRecalled { name, bytes, phases });
             }
         }
         let tenants: Vec<TenantId> = self.jobs.held.keys().copied().collect();

@@ -21,7 +21,7 @@ pub(crate) struct Job {
 pub(crate) struct Fluid {
     pub(crate) jobs: Vec<Job>,
     pub(crate) now: Nanos,
-    decider: Decider,
+    pub(crate) decider: Decider,
 }
 
 pub(crate) fn tenant(id: usize) -> Tenant {

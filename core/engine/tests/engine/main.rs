@@ -2,6 +2,7 @@
 
 mod any_order;
 mod background;
+mod jobs;
 mod quiet;
 mod taking_part;
 

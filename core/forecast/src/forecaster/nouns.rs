@@ -100,7 +100,7 @@ pub(super) fn phases((tenant, device): Key, state: &Tenant, made_at: Nanos) -> O
     let skill = if busy.is_some() { state.phases().skill() } else { 0.0 };
     let busy_permille =
         busy.map_or([UNKNOWN_PERMILLE; AHEAD], |busy| busy.map(|busy| (busy.clamp(0.0, 1.0) * 1e3) as u16));
-    Some(Phases { tenant, device, busy_permille, skill, burst: Burst { bytes, certainty }, made_at })
+    Some(Phases { tenant, device, busy_permille, skill, burst: Burst { bytes, certainty, by_runs: false }, made_at })
 }
 
 /// Busy as likely as not.
