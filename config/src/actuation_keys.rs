@@ -61,4 +61,11 @@ pub(crate) const ACTUATION: &[Key<Config>] = &[
         show: |c| Some(c.engine.actuation.caps_make_room.to_string()),
         example: "",
     },
+    Key {
+        name: "caps_only_if_short",
+        doc: "Where shares become caps, nobody is capped while all get what their shares say.",
+        kind: Kind::Flag { set: |c, v| c.engine.actuation.caps_only_if_short = v },
+        show: |c| Some(c.engine.actuation.caps_only_if_short.to_string()),
+        example: "",
+    },
 ];

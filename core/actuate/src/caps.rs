@@ -15,12 +15,15 @@
 //! than busy, and while one waits for its cap ([`Waiting`]). What nobody's waiting speaks against is an eighth more for everyone: what a disk
 //! delivers is not known better than that, and a tenant that pauses for a part of a slice leaves something to the others.
 //!
+//! Where nobody gets less than its share says nobody is capped ([`Shortage`], the setting `caps_only_if_short`).
+//!
 //! A cap is split between reads and writes as the tenant used them, with [`OTHER_WAY_PERMILLE`] kept for the other way. A
 //! new cap within a sixteenth of the old is not written. Each cap carries a lease of two slices: one that is not dealt
 //! again is lifted. All are lifted when the disk was far from busy for two slices, or only one tenant is on it, or the host is
 //! short of memory (`memory`).
 
 use crate::room::{Claim, Room};
+use crate::shortage::Shortage;
 use crate::tenant_use::{Cap, Use};
 use crate::waiting::Waiting;
 use minerva_model::{Nanos, TenantId};
@@ -60,6 +63,8 @@ pub(crate) struct DiskUse {
     pub(crate) slice: Nanos,
     /// Others are held back below what the disk delivers where that helps who gets less than its share says.
     pub(crate) makes_room: bool,
+    /// Nobody is capped where all get what their shares say.
+    pub(crate) only_if_short: bool,
 }
 
 /// The caps of one disk.
@@ -70,6 +75,8 @@ pub(crate) struct Dealer {
     quiet_slices: u64,
     #[serde(default)]
     room: Room,
+    #[serde(default)]
+    shortage: Shortage,
     #[serde(default)]
     waiting: Waiting,
     /// The host is short of memory: no cap may stand.
@@ -96,7 +103,11 @@ impl Dealer {
         let mut changes = Vec::new();
         if self.is_barred || self.quiet_slices >= LEASE_SLICES || (disk.busy && contention < 2) {
             changes.extend(std::mem::take(&mut self.dealt).into_keys().map(|tenant| (tenant, None)));
-            self.room = Room::default();
+            (self.room, self.shortage) = (Room::default(), Shortage::default());
+            return changes;
+        }
+        if disk.busy && disk.only_if_short && !self.shortage.slice(&claims(disk, uses)) {
+            changes.extend(std::mem::take(&mut self.dealt).into_keys().map(|tenant| (tenant, None)));
             return changes;
         }
         if disk.busy {
@@ -120,18 +131,12 @@ impl Dealer {
         let capacity = disk.capacity_bytes_per_second.unwrap_or(self.fastest_bytes_per_second);
         let left = (capacity - disk.uncapped_bytes_per_second).max(capacity / 10.0);
         let floor = capacity * f64::from(disk.floor_permille) / 1e3;
-        let claims: Vec<(f64, f64)> = uses.iter().map(|one| (one.share, one.rate())).collect();
-        let claim = |one: &Use| Claim {
-            tenant: one.tenant,
-            share: one.share,
-            bytes_per_second: one.rate(),
-            requests: one.rate() * disk.slice.as_secs_f64() / one.request_bytes.max(1.0),
-        };
+        let rates: Vec<(f64, f64)> = uses.iter().map(|one| (one.share, one.rate())).collect();
         let (held, headroom) = match disk.makes_room {
-            true => (self.room.slice(left, &uses.iter().map(claim).collect::<Vec<_>>()), HEADROOM),
+            true => (self.room.slice(left, &claims(disk, uses)), HEADROOM),
             false => (Vec::new(), 1.0),
         };
-        for (index, (one, bytes)) in uses.iter().zip(caps(left, floor, &claims)).enumerate() {
+        for (index, (one, bytes)) in uses.iter().zip(caps(left, floor, &rates)).enumerate() {
             let bytes = bytes * headroom;
             let bytes = held.get(index).copied().flatten().map_or(bytes, |most| bytes.min(most).max(floor));
             self.renew(now, one, bytes, changes);
@@ -167,6 +172,16 @@ impl Dealer {
             }
         }
     }
+}
+
+fn claims(disk: DiskUse, uses: &[Use]) -> Vec<Claim> {
+    let claim = |one: &Use| Claim {
+        tenant: one.tenant,
+        share: one.share,
+        bytes_per_second: one.rate(),
+        requests: one.rate() * disk.slice.as_secs_f64() / one.request_bytes.max(1.0),
+    };
+    uses.iter().map(claim).collect()
 }
 
 /// A cap in two ways.
@@ -267,6 +282,7 @@ mod tests {
         floor_permille: 10,
         slice: Nanos::SECOND,
         makes_room: false,
+        only_if_short: false,
     };
 
     fn reader(tenant: u64, rate: f64) -> Use {

@@ -36,6 +36,7 @@ mod room;
 mod served;
 mod server_weight;
 mod setting;
+mod shortage;
 mod steering;
 mod strict_by_use;
 mod suitability;

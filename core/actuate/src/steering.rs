@@ -377,6 +377,7 @@ fn disk_use(
         floor_permille: config.fennel.floor_permille,
         slice: config.observe.slice,
         makes_room: config.actuation.caps_make_room,
+        only_if_short: config.actuation.caps_only_if_short,
     };
     (disk, uses)
 }

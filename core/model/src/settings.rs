@@ -193,6 +193,9 @@ pub struct ActuationSettings {
     /// says, and caps stand while they are what leaves the disk less than busy.
     #[serde(default)]
     pub caps_make_room: bool,
+    /// Where shares become caps, nobody is capped while all get what their shares say.
+    #[serde(default)]
+    pub caps_only_if_short: bool,
 }
 
 impl Default for ActuationSettings {
@@ -205,6 +208,7 @@ impl Default for ActuationSettings {
             caps_lift_at_memory_stall_permille: 100,
             cap_idle: true,
             caps_make_room: true,
+            caps_only_if_short: true,
         }
     }
 }
