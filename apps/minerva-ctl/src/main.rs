@@ -148,7 +148,7 @@ fn run(arguments: Arguments) -> anyhow::Result<CommandStatus> {
         Command::Credits { command: None, entries } => block_on(tenant::credits(&file, entries, json)),
         Command::Boost { amount, device } => block_on(tenant::boost(&file, amount, device.as_deref(), json)),
         Command::When { bytes, bounds, pool, no_wait } => {
-            let operation = Operation { pool, ..bounds.operation(bytes) };
+            let operation = minerva_client::Operation { pool, ..bounds.operation(bytes) };
             block_on(when::run(&file, operation, !no_wait, json))
         }
         Command::Whoami => block_on(tenant::whoami(&file, json)),
