@@ -67,7 +67,7 @@ fn every_mistake_is_shown_with_its_line_and_what_to_do() {
             11 | quota = 5
                | ^^^^^ `tenants.web` has no key of this name
                |
-               = help: known here: `user`, `group`, `temporary`, `temporary_files`, `stable`, `stable_files`, `weight`, `when_full`, `units`
+               = help: known here: `user`, `group`, `temporary`, `temporary_files`, `stable`, `stable_files`, `weight`, `when_full`, `writes`, `units`
 
             error: invalid value of `temporary`
               --> fs.toml:12:13
@@ -100,5 +100,22 @@ fn every_mistake_is_shown_with_its_line_and_what_to_do() {
               = help: a file system cannot lie in itself: name two separate directories
 
             8 errors in the configuration; nothing was changed"#]],
+    );
+}
+
+#[test]
+fn what_the_kernel_writes_cannot_go_over_to_the_disk() {
+    shows(
+        "[tenants.web]\nwrites = \"kernel\"\nwhen_full = \"spill\"\n",
+        expect![[r#"
+            error: files of `web` cannot go over to the disk while the kernel writes them
+             --> fs.toml:2:10
+              |
+            2 | writes = "kernel"
+              |          ^^^^^^^^ set here
+              |
+              = help: remove `writes = "kernel"`, or set `when_full = "refuse"`
+
+            1 error in the configuration; nothing was changed"#]],
     );
 }

@@ -13,7 +13,9 @@ impl Tenant {
     /// New quotas and choices take effect at once; what is there stays, also where it is more.
     pub(crate) fn adjust(&mut self, config: &FsConfig, settings: &FsTenantSettings, owner: Owner) {
         self.owner = owner;
-        pool::resize_memory(config, &self.name, settings);
+        // Who writes is as it was when the tree was opened, and with it what keeps the quota.
+        let as_opened = FsTenantSettings { kernel_writes: self.temporary.tree.kernel_writes(), ..settings.clone() };
+        pool::resize_memory(config, &self.name, &as_opened);
         self.temporary.tree.set_limits(settings.temporary_bytes, settings.temporary_files);
         self.temporary.tree.set_spills_when_full(settings.spills_when_full);
         self.stable.tree.set_limits(settings.stable_bytes, settings.stable_files);

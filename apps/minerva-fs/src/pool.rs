@@ -16,6 +16,8 @@ use std::path::{Path, PathBuf};
 const SOURCE: &str = "minerva-fs";
 /// Beyond the quota, so that the quota speaks first: what the kernel itself needs, and files whose last user is about to let go.
 const SPARE_BYTES: u64 = 16 << 20;
+/// What the file beside the tree takes that says which memory it is: a page.
+const MARKER_BYTES: u64 = 4096;
 const SPARE_INODES: u64 = 1024;
 const MEMORY_FLAGS: MountFlags = MountFlags::NODEV.union(MountFlags::NOSUID);
 
@@ -116,7 +118,9 @@ pub(crate) fn memory(
 }
 
 fn memory_options(settings: &FsTenantSettings) -> String {
-    let size = settings.temporary_bytes + settings.temporary_bytes / 16 + SPARE_BYTES;
+    // Where the kernel writes by itself this is the quota; else the service keeps it, and this catches what passes a mapping.
+    let spare = if settings.kernel_writes { MARKER_BYTES } else { settings.temporary_bytes / 16 + SPARE_BYTES };
+    let size = settings.temporary_bytes + spare;
     let inodes = settings.temporary_files + SPARE_INODES;
     format!("size={size},nr_inodes={inodes},mode=0700")
 }

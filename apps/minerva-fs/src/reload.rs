@@ -156,6 +156,10 @@ fn keep_what_takes_a_restart(running: &FsConfig, config: &mut FsConfig) -> Vec<S
     keep("pools.stable.scheduler", running.stable.is_scheduled == config.stable.is_scheduled);
     keep("pools.stable.depth", running.stable.depth == config.stable.depth);
     keep("migration.daemon", running.migration.daemon == config.migration.daemon);
+    for (name, settings) in &config.tenants {
+        let before = running.tenants.get(name).map_or(settings.kernel_writes, |before| before.kernel_writes);
+        keep(&format!("tenants.{name}.writes"), before == settings.kernel_writes);
+    }
     config.server = running.server.clone();
     config.stable.path.clone_from(&running.stable.path);
     (config.stable.is_scheduled, config.stable.depth) = (running.stable.is_scheduled, running.stable.depth);

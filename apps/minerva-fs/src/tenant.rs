@@ -66,6 +66,8 @@ impl Tenant {
                 has_xattrs: true,
                 is_durable: true,
                 has_passthrough: true,
+                // Nothing below it keeps a tenant's quota.
+                kernel_writes: false,
                 spills_when_full: false,
                 reserve_bytes: config.stable.reserve_bytes,
                 descriptors: Arc::clone(&shared.descriptors),
@@ -81,6 +83,7 @@ impl Tenant {
             TreeOptions {
                 has_passthrough: true,
                 spills_when_full: settings.spills_when_full,
+                kernel_writes: settings.kernel_writes,
                 descriptors: Arc::clone(&shared.descriptors),
                 disk: disk.clone(),
                 ..TreeOptions::default()

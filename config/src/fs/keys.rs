@@ -13,6 +13,9 @@ const SCHEDULERS: [&str; 2] = ["sfq", "none"];
 /// What a tenant may choose for a full `temporary`.
 const WHEN_FULL: [&str; 2] = ["refuse", "spill"];
 
+/// Who writes files in memory.
+const WRITES: [&str; 2] = ["service", "kernel"];
+
 pub(super) const SERVER: &[Key<FsServerSettings>] = &[
     Key {
         name: "mount",
@@ -164,6 +167,13 @@ pub(super) const TENANT: &[Key<FsTenantSettings>] = &[
         doc: "At the limit of `temporary` a write is refused with ENOSPC, or files go over to the stable pool's disk.",
         kind: Kind::Choice { words: &WHEN_FULL, set: |t, at| t.spills_when_full = at == 1 },
         show: |t| show_text(WHEN_FULL[usize::from(t.spills_when_full)]),
+        example: "",
+    },
+    Key {
+        name: "writes",
+        doc: "Who writes files in `temporary`: the service, which counts each write before it is done, or the kernel by itself, which makes small writes several times as fast and leaves the quota to the memory's own size; not with `when_full = \"spill\"`. A restart takes it.",
+        kind: Kind::Choice { words: &WRITES, set: |t, at| t.kernel_writes = at == 1 },
+        show: |t| show_text(WRITES[usize::from(t.kernel_writes)]),
         example: "",
     },
     Key {

@@ -124,6 +124,8 @@ pub struct FsTenantSettings {
     pub weight: u32,
     /// At the limit of `temporary` closed files make room on the stable pool's disk.
     pub spills_when_full: bool,
+    /// The kernel writes files in memory by itself, and the memory's size keeps the quota.
+    pub kernel_writes: bool,
     /// Units that write directories' files to its pool.
     pub units: Vec<PoolUnit>,
 }
@@ -140,6 +142,7 @@ impl Default for FsTenantSettings {
             stable_files: 1_000_000,
             weight: 100,
             spills_when_full: false,
+            kernel_writes: false,
             units: Vec::new(),
         }
     }

@@ -116,6 +116,14 @@ fn across_files(config: &FsConfig, places: &Locations) -> Vec<Problem> {
             "lower `spill_to` or raise `watermark`",
         );
     }
+    for (name, _) in config.tenants.iter().filter(|(_, tenant)| tenant.kernel_writes && tenant.spills_when_full) {
+        let keys = ["writes", "when_full"].map(|key| format!("tenants.{name}.{key}"));
+        error(
+            [&keys[0], &keys[1]],
+            format!("files of `{name}` cannot go over to the disk while the kernel writes them"),
+            "remove `writes = \"kernel\"`, or set `when_full = \"refuse\"`",
+        );
+    }
     let (mount, pool) = (&config.server.mount, &config.stable.path);
     if pool.starts_with(mount) || mount.starts_with(pool) {
         let title = format!("the pool {} and the mounts at {} lie in one another", pool.display(), mount.display());

@@ -92,6 +92,8 @@ pub struct Opened {
     pub backing: Option<Arc<OwnedFd>>,
     /// Whether it may be written through this handle.
     pub is_writable: bool,
+    /// The kernel may write it by itself too.
+    pub kernel_writes: bool,
 }
 
 /// What `release` leaves.

@@ -196,8 +196,11 @@ fn a_tree_does_what_a_plain_directory_does() {
     let operations = std::env::var(OPERATIONS).ok().and_then(|text| text.parse().ok()).unwrap_or(OPERATIONS_DEFAULT);
     let seed = std::env::var("PROPTEST_RNG_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
     // Memory as large as it needs, and so little that files spill as soon as they are closed; those that are open fit.
-    let settings =
-        [("", ""), ("temporary = \"6MiB\"\nwhen_full = \"spill\"", "[pools.temporary]\nwatermark = 50\nspill_to = 0")];
+    let settings = [
+        ("", ""),
+        ("writes = \"kernel\"", ""),
+        ("temporary = \"6MiB\"\nwhen_full = \"spill\"", "[pools.temporary]\nwatermark = 50\nspill_to = 0"),
+    ];
     for (tenant, tables) in settings {
         let place = PoolFolder::with(tenant, tables);
         let service = place.serve();

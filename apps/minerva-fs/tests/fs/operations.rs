@@ -14,13 +14,17 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// The service with both trees mounted, and what is promised of each.
+/// The service with both trees mounted, and what is promised of each, also of memory that the kernel writes by itself.
 fn on_both(work: impl Fn(&Path)) {
     let place = PoolFolder::new("");
     let service = place.serve();
     for tree in [place.temporary(), place.stable()] {
         work(&tree);
     }
+    assert!(service.terminate());
+    let by_kernel = PoolFolder::new("writes = \"kernel\"");
+    let service = by_kernel.serve();
+    work(&by_kernel.temporary());
     assert!(service.terminate());
 }
 

@@ -17,7 +17,11 @@ fn as_user(uid: u32, groups: &str, line: &str, at: &Path) -> Output {
 }
 
 fn place() -> (PoolFolder, crate::pool_folder::Service) {
-    let place = PoolFolder::new(&format!("user = \"{USER}\""));
+    place_with("")
+}
+
+fn place_with(further: &str) -> (PoolFolder, crate::pool_folder::Service) {
+    let place = PoolFolder::new(&format!("user = \"{USER}\"\n{further}"));
     // Tests' directories are closed to others.
     fs::set_permissions(place.folder.path(), fs::Permissions::from_mode(0o711)).unwrap();
     let service = place.serve();
@@ -71,8 +75,8 @@ fn a_further_group_of_the_caller_lets_it_in() {
 
 #[test]
 fn a_write_by_another_ends_what_the_file_lets_its_runner_do() {
-    let (place, _service) = place();
-    for tree in [place.temporary(), place.stable()] {
+    let ((place, _service), (by_kernel, _other)) = (place(), place_with("writes = \"kernel\""));
+    for tree in [place.temporary(), place.stable(), by_kernel.temporary()] {
         let file = tree.join("program");
         for line in ["echo 1 >> program", ": > program", "truncate -s 7 program"] {
             fs::write(&file, "program").unwrap();

@@ -1,6 +1,7 @@
 //! Quotas: bytes and files, to the block, and what a walk finds is what was counted.
 
 use crate::pool_folder::PoolFolder;
+use minerva_api::cache::{Answer, Request, ask};
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::{Errno, pwrite};
 use std::fs::{self, File};
@@ -156,4 +157,52 @@ fn a_quota_below_what_is_used_refuses_more_and_loses_nothing() {
         fs::remove_file(tree.join("file")).unwrap();
         fs::write(tree.join("more"), [1]).unwrap();
     }
+}
+
+#[test]
+fn where_the_kernel_writes_by_itself_the_memorys_own_size_is_the_quota() {
+    let settings = "temporary = \"8MiB\"\ntemporary_files = 20\nwrites = \"kernel\"";
+    let nothing_spills = "[pools.temporary]\nwatermark = 100\nspill_to = 90";
+    let place = PoolFolder::with(settings, nothing_spills);
+    let service = place.serve();
+    if !place.status().temporary.has_passthrough {
+        println!("skipped: this kernel has no FUSE passthrough");
+        return;
+    }
+    let tree = place.temporary();
+    fs::write(tree.join("first"), vec![1; 6 * MIB]).unwrap();
+    let second = File::create(tree.join("second")).unwrap();
+    second.write_all_at(&vec![2; MIB], 0).unwrap();
+    let while_open = place.status().temporary;
+    assert_eq!(
+        (while_open.bytes, while_open.bytes_written),
+        (7 * MIB as u64, 0),
+        "nothing passed the service, and all counts"
+    );
+    let mut written = MIB as u64;
+    let error = loop {
+        match second.write_at(&vec![2; MIB / 2], written) {
+            Ok(more) => written += more as u64,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!((errno(&error), written), (Some(libc::ENOSPC), 2 * MIB as u64));
+    assert_eq!(occupied(&tree), 8 * MIB as u64);
+    second.write_all_at(b"over what is there", 0).unwrap();
+    assert_eq!(pwrite(&second, b"x", 100 * MIB as u64), Err(Errno::NOSPC));
+    drop(second);
+    place.until("it is counted when it is closed", |status| status.temporary.bytes == 8 * MIB as u64);
+    fs::remove_file(tree.join("first")).unwrap();
+    place.until("what is removed is free", |status| status.temporary.bytes == 2 * MIB as u64);
+    fs::write(tree.join("third"), vec![3; 6 * MIB]).unwrap();
+    assert!(service.terminate());
+    let _service = place.serve();
+    assert_eq!(place.status().temporary.bytes, 8 * MIB as u64, "a walk finds the same");
+    assert_eq!(fs::read(tree.join("third")).unwrap(), vec![3; 6 * MIB]);
+    place.write("temporary = \"16MiB\"\nwrites = \"service\"", nothing_spills);
+    let Answer::Reloaded { changes } = ask(&place.socket(), &Request::Reload).unwrap() else { panic!("refused") };
+    assert!(changes.iter().any(|change| change.starts_with("`tenants.web.writes` takes a restart")), "{changes:?}");
+    fs::write(tree.join("fourth"), vec![4; 8 * MIB]).unwrap();
+    let error = fs::write(tree.join("fifth"), "x").unwrap_err();
+    assert_eq!(errno(&error), Some(libc::ENOSPC), "the new quota holds as the old one did");
 }

@@ -83,9 +83,9 @@ impl<F: FileSystem> Adapter<F> {
     }
 }
 
-/// Writes come to us also where the kernel reads by itself; then each is counted.
+/// Writes come to us also where the kernel reads by itself, so that each is counted, unless something else keeps the quota.
 fn open_flags(opened: &Opened) -> FopenFlags {
-    if opened.is_writable { FopenFlags::FOPEN_DIRECT_IO } else { FopenFlags::empty() }
+    if opened.is_writable && !opened.kernel_writes { FopenFlags::FOPEN_DIRECT_IO } else { FopenFlags::empty() }
 }
 
 fn caller(request: &Request, umask: u32) -> Caller {

@@ -90,11 +90,13 @@ impl Tree {
         // What is stored through a mapping is not seen.
         state.changes += u64::from(is_writable);
         let is_with_kernel = state.is_with_kernel;
+        // What lies on the disk is on another account, which nothing but the service keeps.
+        let kernel_writes = self.options.kernel_writes && state.spilled.is_none();
         drop(state);
         let counted = if is_with_kernel { &self.counters.opened_with_kernel } else { &self.counters.opened_here };
         counted.fetch_add(1, Ordering::Relaxed);
         let handle = self.add_handle(Handle { node, is_writable, directory: None, _held: None });
-        Ok(Opened { handle, backing: is_with_kernel.then_some(data), is_writable })
+        Ok(Opened { handle, backing: is_with_kernel.then_some(data), is_writable, kernel_writes })
     }
 
     pub(super) fn do_create(

@@ -22,6 +22,11 @@ impl Tree {
         self.reserve_bytes.store(bytes, Ordering::Relaxed);
     }
 
+    /// Whether the kernel may write files by itself.
+    pub fn kernel_writes(&self) -> bool {
+        self.options.kernel_writes
+    }
+
     pub(crate) fn spills_when_full(&self) -> bool {
         self.spills_when_full.load(Ordering::Relaxed)
     }

@@ -51,7 +51,7 @@ impl Tree {
     }
 
     pub(super) fn do_space(&self) -> Result<Space> {
-        let usage = self.account.usage();
+        let usage = self.usage();
         let below = fstatvfs(&self.root.path)?;
         let on_disk = (below.f_bavail * below.f_frsize).saturating_sub(self.reserve_bytes());
         Ok(Space {

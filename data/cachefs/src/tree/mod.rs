@@ -21,7 +21,7 @@ use crate::file_system::{Attributes, Result};
 use crate::node::{Node, NodeTable, ROOT, charge};
 use crate::requests::RequestCounters;
 use crate::spill::SpillArea;
-use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, fstatvfs, openat, openat2};
 use rustix::io::Errno;
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -39,6 +39,8 @@ pub struct TreeOptions {
     pub is_durable: bool,
     /// The kernel may read files below by itself.
     pub has_passthrough: bool,
+    /// The kernel may write files by itself: the file system below is as large as the quota, and keeps it.
+    pub kernel_writes: bool,
     /// At the limit closed files go to the spill area, and with them the file that is being written.
     pub spills_when_full: bool,
     /// Bytes that stay free on the disk below.
@@ -93,6 +95,8 @@ pub struct Tree {
     pub(crate) spill: Option<SpillArea>,
     holding: Arc<Holding>,
     passes_through: AtomicBool,
+    /// Bytes of the file system below that something other than the tree's files has.
+    besides_bytes: u64,
     /// As the options say, until they are set otherwise.
     spills_when_full: AtomicBool,
     reserve_bytes: AtomicU64,
@@ -153,6 +157,7 @@ impl Tree {
             spill.account().correct(0, spilled.bytes);
         }
         account.set(found.bytes, found.files);
+        let besides_bytes = used_below(&root).saturating_sub(found.bytes);
         Ok(Self {
             root: Arc::new(Node::new(root, &stat, None)),
             nodes: NodeTable::default(),
@@ -161,6 +166,7 @@ impl Tree {
             account,
             passes_through: AtomicBool::new(options.has_passthrough),
             holding: Holding::new(Arc::clone(&options.descriptors)),
+            besides_bytes,
             spills_when_full: AtomicBool::new(options.spills_when_full),
             reserve_bytes: AtomicU64::new(options.reserve_bytes),
             options,
@@ -170,9 +176,15 @@ impl Tree {
         })
     }
 
-    /// What is used of the quota.
+    /// What is used of the quota. Where the kernel writes by itself the account knows of a file when it is closed, and the file system
+    /// below at once.
     pub fn usage(&self) -> Usage {
-        self.account.usage()
+        let counted = self.account.usage();
+        if !self.options.kernel_writes {
+            return counted;
+        }
+        let below = used_below(&self.root.path).saturating_sub(self.besides_bytes);
+        Usage { bytes: counted.bytes.max(below), ..counted }
     }
 
     /// What the census at the start found.
@@ -271,4 +283,9 @@ impl Tree {
     pub(crate) fn take_handle(&self, number: u64) -> Result<Arc<Handle>> {
         self.handles.write().unwrap_or_else(PoisonError::into_inner).remove(&number).ok_or(Errno::BADF)
     }
+}
+
+/// Bytes of a file system that are used; none where it cannot be asked.
+fn used_below(at: &OwnedFd) -> u64 {
+    fstatvfs(at).map_or(0, |below| below.f_blocks.saturating_sub(below.f_bfree) * below.f_frsize)
 }

@@ -52,10 +52,10 @@ impl Tree {
     /// Moves closed files to the disk, the one used longest ago first, until at most `bytes` are used in memory.
     pub fn spill_down_to(&self, bytes: u64) -> SpillPass {
         let mut pass = SpillPass::default();
-        while self.spill.is_some() && self.account.usage().bytes > bytes {
+        while self.spill.is_some() && self.usage().bytes > bytes {
             let before = pass.files;
             for candidate in self.oldest() {
-                if self.account.usage().bytes <= bytes {
+                if self.usage().bytes <= bytes {
                     break;
                 }
                 self.spill_candidate(candidate, &mut pass);
