@@ -163,14 +163,26 @@ _minerva__ctl() {
             minerva__ctl__subcmd__cache,help)
                 cmd="minerva__ctl__subcmd__cache__subcmd__help"
                 ;;
+            minerva__ctl__subcmd__cache,prepare)
+                cmd="minerva__ctl__subcmd__cache__subcmd__prepare"
+                ;;
             minerva__ctl__subcmd__cache,put)
                 cmd="minerva__ctl__subcmd__cache__subcmd__put"
+                ;;
+            minerva__ctl__subcmd__cache,run)
+                cmd="minerva__ctl__subcmd__cache__subcmd__run"
+                ;;
+            minerva__ctl__subcmd__cache,settle)
+                cmd="minerva__ctl__subcmd__cache__subcmd__settle"
                 ;;
             minerva__ctl__subcmd__cache,status)
                 cmd="minerva__ctl__subcmd__cache__subcmd__status"
                 ;;
             minerva__ctl__subcmd__cache,top)
                 cmd="minerva__ctl__subcmd__cache__subcmd__top"
+                ;;
+            minerva__ctl__subcmd__cache,units)
+                cmd="minerva__ctl__subcmd__cache__subcmd__units"
                 ;;
             minerva__ctl__subcmd__cache__subcmd__help,deferred)
                 cmd="minerva__ctl__subcmd__cache__subcmd__help__subcmd__deferred"
@@ -187,14 +199,26 @@ _minerva__ctl() {
             minerva__ctl__subcmd__cache__subcmd__help,help)
                 cmd="minerva__ctl__subcmd__cache__subcmd__help__subcmd__help"
                 ;;
+            minerva__ctl__subcmd__cache__subcmd__help,prepare)
+                cmd="minerva__ctl__subcmd__cache__subcmd__help__subcmd__prepare"
+                ;;
             minerva__ctl__subcmd__cache__subcmd__help,put)
                 cmd="minerva__ctl__subcmd__cache__subcmd__help__subcmd__put"
+                ;;
+            minerva__ctl__subcmd__cache__subcmd__help,run)
+                cmd="minerva__ctl__subcmd__cache__subcmd__help__subcmd__run"
+                ;;
+            minerva__ctl__subcmd__cache__subcmd__help,settle)
+                cmd="minerva__ctl__subcmd__cache__subcmd__help__subcmd__settle"
                 ;;
             minerva__ctl__subcmd__cache__subcmd__help,status)
                 cmd="minerva__ctl__subcmd__cache__subcmd__help__subcmd__status"
                 ;;
             minerva__ctl__subcmd__cache__subcmd__help,top)
                 cmd="minerva__ctl__subcmd__cache__subcmd__help__subcmd__top"
+                ;;
+            minerva__ctl__subcmd__cache__subcmd__help,units)
+                cmd="minerva__ctl__subcmd__cache__subcmd__help__subcmd__units"
                 ;;
             minerva__ctl__subcmd__config,check)
                 cmd="minerva__ctl__subcmd__config__subcmd__check"
@@ -406,14 +430,26 @@ _minerva__ctl() {
             minerva__ctl__subcmd__help__subcmd__cache,flush)
                 cmd="minerva__ctl__subcmd__help__subcmd__cache__subcmd__flush"
                 ;;
+            minerva__ctl__subcmd__help__subcmd__cache,prepare)
+                cmd="minerva__ctl__subcmd__help__subcmd__cache__subcmd__prepare"
+                ;;
             minerva__ctl__subcmd__help__subcmd__cache,put)
                 cmd="minerva__ctl__subcmd__help__subcmd__cache__subcmd__put"
+                ;;
+            minerva__ctl__subcmd__help__subcmd__cache,run)
+                cmd="minerva__ctl__subcmd__help__subcmd__cache__subcmd__run"
+                ;;
+            minerva__ctl__subcmd__help__subcmd__cache,settle)
+                cmd="minerva__ctl__subcmd__help__subcmd__cache__subcmd__settle"
                 ;;
             minerva__ctl__subcmd__help__subcmd__cache,status)
                 cmd="minerva__ctl__subcmd__help__subcmd__cache__subcmd__status"
                 ;;
             minerva__ctl__subcmd__help__subcmd__cache,top)
                 cmd="minerva__ctl__subcmd__help__subcmd__cache__subcmd__top"
+                ;;
+            minerva__ctl__subcmd__help__subcmd__cache,units)
+                cmd="minerva__ctl__subcmd__help__subcmd__cache__subcmd__units"
                 ;;
             minerva__ctl__subcmd__help__subcmd__config,check)
                 cmd="minerva__ctl__subcmd__help__subcmd__config__subcmd__check"
@@ -955,7 +991,7 @@ _minerva__ctl() {
             return 0
             ;;
         minerva__subcmd__ctl__subcmd__cache)
-            opts="-h --server --json --socket --config --help put deferred flush status top explain drop help"
+            opts="-h --server --json --socket --config --help put deferred flush status top explain run units prepare settle drop help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1069,7 +1105,7 @@ _minerva__ctl() {
             return 0
             ;;
         minerva__subcmd__ctl__subcmd__cache__subcmd__help)
-            opts="put deferred flush status top explain drop help"
+            opts="put deferred flush status top explain run units prepare settle drop help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1152,7 +1188,49 @@ _minerva__ctl() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        minerva__subcmd__ctl__subcmd__cache__subcmd__help__subcmd__prepare)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         minerva__subcmd__ctl__subcmd__cache__subcmd__help__subcmd__put)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__cache__subcmd__help__subcmd__run)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__cache__subcmd__help__subcmd__settle)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1194,6 +1272,54 @@ _minerva__ctl() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        minerva__subcmd__ctl__subcmd__cache__subcmd__help__subcmd__units)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__cache__subcmd__prepare)
+            opts="-h --name --pool --tenant --json --socket --config --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pool)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tenant)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --socket)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         minerva__subcmd__ctl__subcmd__cache__subcmd__put)
             opts="-h --from --pool --tenant --json --socket --config --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -1206,13 +1332,65 @@ _minerva__ctl() {
                     return 0
                     ;;
                 --pool)
-                    COMPREPLY=($(compgen -W "stable temporary" -- "${cur}"))
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --tenant)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --socket)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__cache__subcmd__run)
+            opts="-h --pool --tenant --json --socket --config --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --pool)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tenant)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --socket)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__cache__subcmd__settle)
+            opts="-h --as-caller --json --socket --config --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 --socket)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1257,6 +1435,36 @@ _minerva__ctl() {
                 return 0
             fi
             case "${prev}" in
+                --socket)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__cache__subcmd__units)
+            opts="-h --file --systemd --write --json --socket --config --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --systemd)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --socket)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -2333,7 +2541,7 @@ _minerva__ctl() {
             return 0
             ;;
         minerva__subcmd__ctl__subcmd__help__subcmd__cache)
-            opts="put deferred flush status top explain drop"
+            opts="put deferred flush status top explain run units prepare settle drop"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2402,7 +2610,49 @@ _minerva__ctl() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        minerva__subcmd__ctl__subcmd__help__subcmd__cache__subcmd__prepare)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         minerva__subcmd__ctl__subcmd__help__subcmd__cache__subcmd__put)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__help__subcmd__cache__subcmd__run)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__help__subcmd__cache__subcmd__settle)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -2431,6 +2681,20 @@ _minerva__ctl() {
             return 0
             ;;
         minerva__subcmd__ctl__subcmd__help__subcmd__cache__subcmd__top)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__help__subcmd__cache__subcmd__units)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -3307,7 +3571,7 @@ _minerva__ctl() {
             return 0
             ;;
         minerva__subcmd__ctl__subcmd__when)
-            opts="-h --bytes --deadline --begin-by --access --device --no-wait --json --socket --config --help"
+            opts="-h --bytes --deadline --begin-by --access --device --pool --no-wait --json --socket --config --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3330,6 +3594,10 @@ _minerva__ctl() {
                     return 0
                     ;;
                 --device)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pool)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
