@@ -1,10 +1,13 @@
-//! Documents name files that exist: paths in code spans, and links.
+//! Documents name files that exist: paths in code spans, and links. What the steps for extending Minerva call by name is in the files that
+//! they name.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
 /// What was true when it was written, and stays as it is.
 const HISTORY: &[&str] = &["CHANGELOG.md", "docs/adr/"];
+/// Steps that say what to add where.
+const STEPS: &str = "docs/extending.md";
 
 /// What documents among `files` name that is not there, with the place.
 pub(crate) fn missing_paths(root: &Path, files: &[String]) -> Vec<String> {
@@ -20,6 +23,33 @@ pub(crate) fn missing_paths(root: &Path, files: &[String]) -> Vec<String> {
         }
     }
     problems
+}
+
+/// Names of code in the sections of [`STEPS`] that are in no file which the section names.
+pub(crate) fn missing_names(root: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(root.join(STEPS)).unwrap_or_default();
+    let mut problems = Vec::new();
+    for section in text.split("\n## ").skip(1) {
+        let title = section.lines().next().unwrap_or_default();
+        let files = section.lines().flat_map(code_spans).map(|span| root.join(span)).filter(|path| path.is_file());
+        let code: String = files.filter_map(|path| std::fs::read_to_string(path).ok()).collect();
+        let lacking = names_lacking(section, &code).into_iter();
+        problems.extend(lacking.map(|name| format!("{STEPS}: {title}: no file that it names has {name}")));
+    }
+    problems
+}
+
+/// Identifiers in code spans of the section that the code does not have.
+fn names_lacking<'a>(section: &'a str, code: &str) -> Vec<&'a str> {
+    let words: BTreeSet<&str> = code.split(|letter: char| !is_in_name(letter)).collect();
+    let names = section.lines().flat_map(code_spans).map(|span| span.trim_end_matches('!'));
+    // `NAME` stands for what is added.
+    let is_name = |name: &&str| !name.is_empty() && *name != "NAME" && name.chars().all(is_in_name);
+    names.filter(is_name).filter(|name| !words.contains(name)).collect()
+}
+
+fn is_in_name(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || letter == '_'
 }
 
 /// What is in the repository.
@@ -90,7 +120,7 @@ fn links(line: &str) -> impl Iterator<Item = &str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Tree, alternatives, code_spans, links};
+    use super::{Tree, alternatives, code_spans, links, names_lacking};
 
     #[test]
     fn what_is_not_there_is_found_and_what_is_no_path_is_left_alone() {
@@ -109,6 +139,14 @@ mod tests {
         assert!(!tree.lacks_link("docs/adr/README.md", "../spec.md"));
         assert!(!tree.lacks_link("docs/spec.md", "https://example.org/x"));
         assert!(tree.lacks_link("docs/spec.md", "other.md"));
+    }
+
+    #[test]
+    fn names_that_no_file_of_a_section_has_are_found() {
+        let section = "A policy\n\nWrite `Rule` for `SharePolicy` in `core/NAME.rs`, enter `NAME` in `policies!`, see `mod NAME;`.";
+        let lacking = |code: &str| names_lacking(section, code);
+        assert!(lacking("trait SharePolicy {} struct Rule; policies! {}").is_empty());
+        assert_eq!(lacking("trait SharePolicy {} struct Rules;"), ["Rule", "policies"]);
     }
 
     #[test]

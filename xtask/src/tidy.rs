@@ -38,6 +38,7 @@ pub(crate) fn run() -> Result<bool> {
     problems.extend(spec_rows(&root, &files)?);
     problems.extend(figure_rows(&root)?);
     problems.extend(documents::missing_paths(&root, &files));
+    problems.extend(documents::missing_names(&root));
     problems.extend(versions_of_their_own(&root, &files));
     problems.extend(words::banned(&root, &files));
     for problem in &problems {

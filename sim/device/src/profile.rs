@@ -105,22 +105,29 @@ fn line_of(text: &str, message: &str) -> usize {
     text.lines().position(|line| line.trim_start().starts_with(key)).map_or(1, |index| index + 1)
 }
 
-const BUILT_IN: [(&str, &str); 4] = [
-    ("sata7200-80g", include_str!("../profiles/sata7200-80g.toml")),
-    ("sas10k-300g", include_str!("../profiles/sas10k-300g.toml")),
-    ("sata-ssd", include_str!("../profiles/sata-ssd.toml")),
-    ("slow-ssd", include_str!("../profiles/slow-ssd.toml")),
-];
+/// Profiles by name, each in a file of its name.
+macro_rules! built_in {
+    ($($name:literal,)+) => {
+        const BUILT_IN: &[(&str, &str)] = &[$(($name, include_str!(concat!("../profiles/", $name, ".toml")))),+];
+
+        /// The names that [`profile`] knows.
+        pub fn profile_names() -> &'static [&'static str] {
+            &[$($name),+]
+        }
+    };
+}
+
+built_in! {
+    "sata7200-80g",
+    "sas10k-300g",
+    "sata-ssd",
+    "slow-ssd",
+}
 
 /// A built-in profile by name.
 pub fn profile(name: &str) -> Option<Profile> {
     let (_, text) = BUILT_IN.iter().find(|(built_in, _)| *built_in == name)?;
     Profile::parse(text).ok()
-}
-
-/// The names that [`profile`] knows.
-pub fn profile_names() -> &'static [&'static str] {
-    &["sata7200-80g", "sas10k-300g", "sata-ssd", "slow-ssd"]
 }
 
 #[cfg(test)]
@@ -140,7 +147,7 @@ mod tests {
     proptest::proptest! {
         /// Any numbers either are refused or make a disk that serves requests.
         #[test]
-        fn no_number_makes_a_disk_fall(which in 0usize..4, place in 0usize..40, number in proptest::prop_oneof![
+        fn no_number_makes_a_disk_fall(which in 0usize..super::BUILT_IN.len(), place in 0usize..40, number in proptest::prop_oneof![
             proptest::prelude::Just("nan".to_owned()), proptest::prelude::Just("inf".to_owned()),
             proptest::prelude::Just("-1".to_owned()), proptest::prelude::Just("0".to_owned()),
             proptest::prelude::Just("1e300".to_owned()), proptest::prelude::Just("4294967295".to_owned()),
