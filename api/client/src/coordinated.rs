@@ -1,10 +1,13 @@
 //! An operation that was asked about: waits until it may begin, and tells when it is done.
 
+mod begin;
+
 use crate::backoff::Backoff;
 use crate::cache::{self, Deferral, Pool};
 use crate::error::{Error, is_worth_another_try, retry_after};
 use crate::link::Link;
 use crate::operation::{Answer, Operation};
+use begin::Limit;
 use minerva_api::cache::socket;
 use minerva_api::v1;
 use std::fs::File;
@@ -15,18 +18,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 use tonic::{Code, Status};
 
-/// Why an operation begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Begun {
-    /// The server said so.
-    Told,
-    /// Its deadline has come, or as many slices have passed as it was told to wait.
-    InTime,
-    /// There is no server to say so.
-    Unserved,
-    /// The server said: in the pool that the operation may go to, in place of its disk. Nothing is under way on the server.
-    InPool,
-}
+pub use begin::Begun;
 
 /// An operation that was asked about. Dropping it without [`Coordinated::finish`] tells the server that it will not be done.
 #[derive(Debug)]
@@ -136,36 +128,6 @@ impl Coordinated {
         drop(self.end.take());
         // The task ends, and with it its side of the channel, when the server was told.
         while self.begun.changed().await.is_ok() {}
-    }
-}
-
-/// Until when an operation waits.
-struct Limit {
-    /// By its deadline, or by what the server promised.
-    at: Option<Instant>,
-    /// Since when the server is away; absent while it is there.
-    away_since: Option<Instant>,
-    patience: Duration,
-}
-
-impl Limit {
-    fn new(operation: &Operation, patience: Duration) -> Self {
-        let now = Instant::now();
-        // A span too long for the clock is as good as none.
-        let at = operation.deadline.and_then(|deadline| now.checked_add(deadline.span()));
-        Self { at, away_since: Some(now), patience }
-    }
-
-    /// A deadline for being done is no time to begin at: what the server promises is earlier.
-    fn promised(&mut self, span: Duration) {
-        let promised = Instant::now().checked_add(span);
-        self.at = [self.at, promised].into_iter().flatten().min();
-    }
-
-    /// When it begins by itself, and why.
-    fn next(&self) -> Option<(Instant, Begun)> {
-        let alone = self.away_since.map(|since| (since + self.patience, Begun::Unserved));
-        [self.at.map(|at| (at, Begun::InTime)), alone].into_iter().flatten().min_by_key(|(at, _)| *at)
     }
 }
 

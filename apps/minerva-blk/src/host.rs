@@ -2,11 +2,11 @@
 
 use crate::devices::Devices;
 use crate::disk::{NEUTRAL, terms_of, told};
-use crate::plan::{Plan, Planned, planned};
+use crate::plan::planned;
 use crate::privileges::Identity;
 use crate::refused::{Refused, WaitingDisk};
 use anyhow::{Context, bail};
-use minerva_blk::{Image, ImageOptions, Listening, Server};
+use minerva_blk::{Image, ImageOptions, Server};
 use minerva_model::{
     ControlRequest, DiskChange, DiskFigures, DiskReport, DiskSettings, IoCounters, ServerAnswer, ServerReport,
     ServerRequest, WaitCounters, is_served_name,
@@ -81,39 +81,6 @@ pub(crate) struct Parts {
     pub(crate) disks: BTreeMap<String, Hosted>,
     pub(crate) refused: Vec<Refused>,
     pub(crate) server: Server,
-}
-
-/// A host that listens at every socket and serves nobody yet.
-pub(crate) struct ListeningHost {
-    about: About,
-    devices: Devices,
-    disks: BTreeMap<String, Hosted>,
-    refused: Vec<Refused>,
-    server: Listening,
-}
-
-impl ListeningHost {
-    /// Of a plan, and for each of its disks the socket at which its front end is listened for.
-    pub(crate) fn new(plan: Plan, listeners: Vec<UnixListener>, about: About) -> anyhow::Result<Self> {
-        let Plan { devices, disks, refused } = plan;
-        let (planned, disks): (BTreeMap<_, _>, Vec<_>) = disks
-            .into_iter()
-            .map(|Planned { settings, disk, .. }| {
-                let hosted = Hosted { settings, physical: disk.physical, share: NEUTRAL };
-                ((disk.name.clone(), hosted), disk)
-            })
-            .unzip();
-        let physical: Vec<_> = devices.devices.iter().map(|device| device.physical.clone()).collect();
-        let waiting = disks.into_iter().zip(listeners).collect();
-        let server = Listening::with(&physical, waiting).context("failed to start")?;
-        Ok(Self { about, devices, disks: planned, refused, server })
-    }
-
-    pub(crate) fn serve(self) -> anyhow::Result<Host> {
-        let Self { about, devices, disks, refused, server } = self;
-        let server = server.serve().context("failed to start")?;
-        Ok(Host::new(Parts { about, devices, disks, refused, server }))
-    }
 }
 
 /// What a request was answered with: a text, or that there is no such disk.

@@ -11,6 +11,7 @@ mod disk;
 mod generate;
 mod hand_over;
 mod host;
+mod listening_host;
 mod physical;
 mod plan;
 mod privileges;

@@ -77,19 +77,16 @@ impl Tenant {
         )?;
         let memory = pool::memory(config, name, settings, owner)?;
         let spill = SpillArea::open(&pool::spill_folder(config, name, &memory.instance)?, stable_account)?;
-        let temporary = Tree::open(
-            &memory.tree,
-            Arc::new(Account::new(settings.temporary_bytes, settings.temporary_files)),
-            TreeOptions {
-                has_passthrough: true,
-                spills_when_full: settings.spills_when_full,
-                kernel_writes: settings.kernel_writes,
-                descriptors: Arc::clone(&shared.descriptors),
-                disk: disk.clone(),
-                ..TreeOptions::default()
-            },
-            Some(spill),
-        )?;
+        let options = TreeOptions {
+            has_passthrough: true,
+            spills_when_full: settings.spills_when_full,
+            kernel_writes: settings.kernel_writes,
+            descriptors: Arc::clone(&shared.descriptors),
+            disk: disk.clone(),
+            ..TreeOptions::default()
+        };
+        let account = Arc::new(Account::new(settings.temporary_bytes, settings.temporary_files));
+        let temporary = Tree::open(&memory.tree, account, options, Some(spill))?;
         let tenant = Self {
             name: name.to_owned(),
             owner,

@@ -4,6 +4,7 @@
 //! not, factors of unequal shares do not cancel.
 
 mod bursts;
+mod position;
 mod runs;
 mod view;
 
@@ -11,12 +12,13 @@ use crate::characterise::profile;
 use crate::compose::{DecideInput, Pair, SharePolicy};
 use crate::job_trace::{Moved, Trace};
 use crate::jobs::Named;
-use crate::shortest_first::{self, Job, Remaining};
+use crate::shortest_first::{self, Job};
 use bursts::Course;
 use minerva_model::{
     Burst, DeviceId, Horizon, IoSignals, JobPhase, JobRun, JobSettings, MakespanSettings, Nanos, Outlook, PolicyName,
     Reason, Signals, Tenant, TenantId,
 };
+use position::{QueuePosition, Running};
 use runs::Runs;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -28,40 +30,6 @@ const RESTING: Nanos = Nanos::from_secs(2);
 const BUSY_PERMILLE: u32 = 800;
 /// Slices in which a disk is not short until nobody is held back on it any more.
 const SLICES_BEFORE_LIFTING: u32 = 2;
-
-/// A job on one disk.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-struct Running {
-    attained_bytes: u64,
-    bytes_per_second_max: f64,
-    since: Nanos,
-    last_used: Nanos,
-}
-
-/// What stands decided for a job.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-struct QueuePosition {
-    place: usize,
-    jobs: usize,
-    remaining: Remaining,
-    /// No tenant but jobs used the disk.
-    alone: bool,
-    /// How many go before the others: the first, and who comes next where those before leave of the slice.
-    #[serde(default = "one")]
-    ahead: usize,
-    #[serde(default)]
-    rests: bool,
-}
-
-const fn one() -> usize {
-    1
-}
-
-impl QueuePosition {
-    const fn is_ahead(&self) -> bool {
-        self.place < self.ahead
-    }
-}
 
 /// The policy.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

@@ -1,6 +1,7 @@
 //! What background work takes of the pauses of a reader, and what that loses by it.
 
 mod contents;
+mod plan;
 
 use super::idle::{Window, end};
 use super::race::wait_until;
@@ -15,88 +16,18 @@ use crate::workload::{
 };
 use contents::{BACKUP_MIB, SCRUBBED_MIB, make_tree, write_file};
 use minerva_model::{CgroupVersion, Nanos};
+use plan::{BURST_MS, PAUSE_MS, SETTLE};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
+pub use plan::{GapsPlan, GapsReader, GapsWork};
+
 const SLICE_MS: u64 = 1000;
 const BLOCK_BYTES: u32 = 8 << 10;
-/// Bursts and pauses of the reader, drawn.
-const BURST_MS: std::ops::Range<u64> = 2_000..6_000;
-const PAUSE_MS: std::ops::Range<u64> = 2_000..6_000;
-/// The daemon has seen a slice, and what others wrote before is on the disk.
-const SETTLE: Nanos = Nanos::from_secs(3);
 /// How long the daemon is waited for.
 const TRIES: u32 = 50;
-
-/// A kind of background work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GapsWork {
-    /// Reads a file in order.
-    Backup,
-    /// Deletes a tree of many files.
-    Delete,
-    /// Reads all of a btrfs and compares it with its checksums.
-    Scrub,
-}
-
-impl GapsWork {
-    const fn words(self) -> &'static str {
-        match self {
-            Self::Backup => "a backup (reads of 256 KiB in order)",
-            Self::Delete => "a big delete",
-            Self::Scrub => "a scrub of a btrfs",
-        }
-    }
-}
-
-/// What the reader does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GapsReader {
-    /// It reads in bursts, and pauses after each.
-    Pauses,
-    /// It reads for as long as all bursts together, and never pauses.
-    Steady,
-}
-
-/// What to measure.
-#[derive(Clone, Debug)]
-pub struct GapsPlan {
-    /// The kinds of background work, one after the other.
-    pub work: Vec<GapsWork>,
-    /// Readers, each beside each kind.
-    pub readers: Vec<GapsReader>,
-    /// The emulated disk's profile.
-    pub profile: String,
-    /// Its elevator.
-    pub elevator: String,
-    /// Bursts, with a pause after each, of every window.
-    pub bursts: u32,
-    /// How often each pair of windows, with background work and without, is measured.
-    pub rounds: u32,
-    /// Seed of bursts, pauses and orders.
-    pub seed: u64,
-    /// `minervad`.
-    pub daemon: PathBuf,
-    /// `minerva-ctl`.
-    pub tool: PathBuf,
-}
-
-impl GapsPlan {
-    /// About how long all of it takes, in seconds, without what is written before: windows by the mean length of what is drawn.
-    pub fn seconds(&self) -> f64 {
-        let mean = |range: &std::ops::Range<u64>| (range.start + range.end) as f64 / 2e3;
-        let window = |reader: &GapsReader| {
-            let pause = if *reader == GapsReader::Pauses { mean(&PAUSE_MS) } else { 0.0 };
-            f64::from(self.bursts) * (mean(&BURST_MS) + pause)
-        };
-        // Of each pair both windows settle, and the one with work is looked at once more and is removed.
-        let pair = |reader| 2.0 * window(reader) + 4.0 * SETTLE.as_secs_f64();
-        let rounds = self.work.len() as f64 * f64::from(self.rounds);
-        rounds * self.readers.iter().map(pair).sum::<f64>()
-    }
-}
 
 /// What a window brought.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -351,30 +282,5 @@ impl Tool<'_> {
         }
         let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
         Err(LabError::BadPlan(format!("{} {} failed: {said}", tool.display(), arguments.join(" "))))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{GapsPlan, GapsReader, GapsWork};
-
-    #[test]
-    fn how_long_it_takes_grows_with_pairs_kinds_and_readers() {
-        let plan = GapsPlan {
-            work: vec![GapsWork::Delete],
-            readers: vec![GapsReader::Pauses],
-            profile: String::new(),
-            elevator: String::new(),
-            bursts: 4,
-            rounds: 1,
-            seed: 1,
-            daemon: "minervad".into(),
-            tool: "minerva-ctl".into(),
-        };
-        assert_eq!(plan.seconds(), 2.0 * 4.0 * 8.0 + 12.0);
-        let both = GapsPlan { readers: vec![GapsReader::Pauses, GapsReader::Steady], ..plan.clone() };
-        assert_eq!(both.seconds(), plan.seconds() + 2.0 * 4.0 * 4.0 + 12.0);
-        let all = [GapsWork::Backup, GapsWork::Delete, GapsWork::Scrub].to_vec();
-        assert_eq!(GapsPlan { work: all, rounds: 10, ..plan.clone() }.seconds(), 30.0 * plan.seconds());
     }
 }

@@ -30,15 +30,7 @@ pub(crate) fn run(socket: &Path, command: CacheCommand, json: bool) -> anyhow::R
     let service = Service(socket);
     match command {
         CacheCommand::Put { file, from, place } => service.put(&file, from.as_deref(), place.pool, place.tenant, json),
-        CacheCommand::Deferred { directory } => {
-            let files = service.deferred(directory.as_deref())?;
-            if json {
-                files.iter().try_for_each(output::json)?
-            } else {
-                output::text(&text::deferred(&files))?
-            }
-            Ok(CommandStatus::Well)
-        }
+        CacheCommand::Deferred { directory } => service.list_deferred(directory.as_deref(), json),
         CacheCommand::Flush { directory, no_wait } => service.flush(directory.as_deref(), !no_wait, json),
         CacheCommand::Status => {
             let (tenants, migration) = service.status()?;
@@ -50,18 +42,7 @@ pub(crate) fn run(socket: &Path, command: CacheCommand, json: bool) -> anyhow::R
             Ok(CommandStatus::Well)
         }
         CacheCommand::Top { once } => service.top(once, json),
-        CacheCommand::Explain { file } => {
-            let Answer::Explained { lines } = service.ask(&Request::Explain { path: std::path::absolute(&file)? })?
-            else {
-                bail!(UNKNOWN)
-            };
-            if json {
-                output::json(&serde_json::json!({ "lines": lines }))?;
-            } else {
-                output::text(&(lines.join("\n") + "\n"))?;
-            }
-            Ok(CommandStatus::Well)
-        }
+        CacheCommand::Explain { file } => service.explain(&file, json),
         CacheCommand::Drop { id } => {
             service.ask(&Request::Drop { id })?;
             Ok(CommandStatus::Well)
@@ -87,6 +68,28 @@ const UNKNOWN: &str = "minerva-fs gave an answer that this program does not know
 struct Service<'a>(&'a Path);
 
 impl Service<'_> {
+    fn list_deferred(&self, directory: Option<&Path>, json: bool) -> anyhow::Result<CommandStatus> {
+        let files = self.deferred(directory)?;
+        if json {
+            files.iter().try_for_each(output::json)?
+        } else {
+            output::text(&text::deferred(&files))?
+        }
+        Ok(CommandStatus::Well)
+    }
+
+    fn explain(&self, file: &Path, json: bool) -> anyhow::Result<CommandStatus> {
+        let Answer::Explained { lines } = self.ask(&Request::Explain { path: std::path::absolute(file)? })? else {
+            bail!(UNKNOWN)
+        };
+        if json {
+            output::json(&serde_json::json!({ "lines": lines }))?;
+        } else {
+            output::text(&(lines.join("\n") + "\n"))?;
+        }
+        Ok(CommandStatus::Well)
+    }
+
     fn ask(&self, request: &Request) -> anyhow::Result<Answer> {
         let at = self.0.display();
         let answer = ask(self.0, request)

@@ -1,6 +1,7 @@
 //! What people are told of jobs.
 
-use super::{QueuePosition, RESTING, Rule, Running};
+use super::position::{QueuePosition, Running};
+use super::{RESTING, Rule};
 use crate::characterise::phases;
 use crate::jobs::{JobOnDisk, JobView, KnownJob};
 use crate::shortest_first::Basis;

@@ -1,0 +1,48 @@
+//! When an operation begins, and why.
+
+use crate::operation::Operation;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Why an operation begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begun {
+    /// The server said so.
+    Told,
+    /// Its deadline has come, or as many slices have passed as it was told to wait.
+    InTime,
+    /// There is no server to say so.
+    Unserved,
+    /// The server said: in the pool that the operation may go to, in place of its disk. Nothing is under way on the server.
+    InPool,
+}
+
+/// Until when an operation waits.
+pub(super) struct Limit {
+    /// By its deadline, or by what the server promised.
+    at: Option<Instant>,
+    /// Since when the server is away; absent while it is there.
+    pub(super) away_since: Option<Instant>,
+    patience: Duration,
+}
+
+impl Limit {
+    pub(super) fn new(operation: &Operation, patience: Duration) -> Self {
+        let now = Instant::now();
+        // A span too long for the clock is as good as none.
+        let at = operation.deadline.and_then(|deadline| now.checked_add(deadline.span()));
+        Self { at, away_since: Some(now), patience }
+    }
+
+    /// A deadline for being done is no time to begin at: what the server promises is earlier.
+    pub(super) fn promised(&mut self, span: Duration) {
+        let promised = Instant::now().checked_add(span);
+        self.at = [self.at, promised].into_iter().flatten().min();
+    }
+
+    /// When it begins by itself, and why.
+    pub(super) fn next(&self) -> Option<(Instant, Begun)> {
+        let alone = self.away_since.map(|since| (since + self.patience, Begun::Unserved));
+        [self.at.map(|at| (at, Begun::InTime)), alone].into_iter().flatten().min_by_key(|(at, _)| *at)
+    }
+}
