@@ -46,7 +46,7 @@ pub(crate) fn endogenic(arguments: &ReproduceEndogenicArguments) -> anyhow::Resu
     }
     // After the table, so that a report which cannot be written loses nothing.
     write_report(&arguments.report, &arguments.profile, std::slice::from_ref(&scene), &runs)?;
-    eprintln!("report with plots, both halves of the figure: {}", arguments.report.display());
+    eprintln!("report with plots of both halves of the figure: {}", arguments.report.display());
     Ok(())
 }
 
@@ -67,10 +67,10 @@ fn beside_the_paper(scene: &Scene, comparison: &Comparison) -> String {
         // Writing into a string cannot fail.
         let _ = writeln!(text, "  {:10} {:55} {paper:>14} {ours:>18}", plan.name, plan.description);
     }
-    let _ = writeln!(text, "  whole disk: {:.1} % of what equal weights gave", comparison.disk_percent);
+    let _ = writeln!(text, "  whole disk: {:.1} % of its throughput with equal weights", comparison.disk_percent);
     text.push_str(
-        "  The paper counts the time in which a tenant reads, without waiting, under CFQ with four guests; ours is\n  \
-         the time from launch to the end of the work, waiting included, under BFQ on one host, against equal weights.\n",
+        "  The paper counts the time in which a tenant reads, without waiting, under CFQ with four guests. Ours is\n  the \
+         time from launch to the end of the work, including waiting, under BFQ on one host, against equal weights.\n",
     );
     text
 }

@@ -174,7 +174,7 @@ fn text(cases: &[&Case]) -> String {
         // Writing into a string cannot fail.
         let _ = writeln!(
             text,
-            "{}, scale {}, slices of {} ms, {} rounds: whole disk {:.1} % of what equal weights gave",
+            "{}, scale {}, slices of {} ms, {} rounds: whole disk {:.1} % of its throughput with equal weights",
             case.title,
             case.scale,
             case.slice_ms,

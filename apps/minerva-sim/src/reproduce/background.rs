@@ -27,18 +27,19 @@ pub(super) fn reproduce(arguments: &ReproduceArguments, seed: u64) -> anyhow::Re
         "Kachmar and Kaeli, A Smart Background Scheduler (2020), Fig. 13 and 14: 64 cores, six days of virtual desktops.\n"
     );
     let load = if arguments.traces.is_empty() {
-        println!("A synthetic week, seed {seed}; real SYSTOR '17 traces are taken with --traces.");
+        println!("A synthetic week, seed {seed}. Use --traces for real SYSTOR '17 traces.");
         synthetic(Pattern::Office, seed)
     } else {
         from_traces(&arguments.traces, ZONE_SECONDS, DAYS)?
     };
-    anyhow::ensure!(!load.seconds.is_empty(), "the traces hold no whole ten minutes: give the files of some hours");
+    anyhow::ensure!(!load.seconds.is_empty(), "the traces do not cover ten whole minutes: give files of some hours");
     let case = paper(load);
     println!(
-        "violated: seconds at whose end a request waits. queued: requests beyond what the foreground's cores serve."
+        "violated: seconds at whose end a request waits. queued: requests that the foreground's cores could not serve at once."
     );
     println!(
-        "fullest: used and tied blocks, of the pool. owed: debt after the last second, of the pool. docs/adr/0017.\n"
+        "fullest: the most blocks used or tied up, as a part of the pool. owed: debt after the last second, as a part of the \
+         pool. See docs/adr/0017.\n"
     );
     let outcomes = sweep(threads(), &ARMS, |(policy, forecaster)| case.run(*policy, *forecaster));
     policies(&outcomes);
@@ -77,7 +78,7 @@ fn policies(outcomes: &[Outcome]) {
 
 fn forecasters(case: &Case) {
     println!(
-        "Forecasters, each given to both: errors of a day ahead in bins of ten minutes, then violated and queued, %:"
+        "Forecasters, each given to both policies: error of the day ahead in bins of ten minutes, then violated and queued, %:"
     );
     let rows = sweep(threads(), &Forecaster::ALL, |forecaster| {
         let accuracy = score(&case.load, case.server, *forecaster);
@@ -126,8 +127,8 @@ fn besides(outcomes: &[Outcome]) -> Vec<Beside> {
             ours: format!("{} %", both(fixed)),
             agrees: near(fixed, 54.6, 15.0),
             explained: Some(true),
-            why: "Each hour's snapshots bring their debt at once; the bucket is over its mark and takes cores in the busiest hours. How many \
-                  hours that lasts follows from the load's level, which the paper does not give.",
+            why: "Each hour's snapshots add their debt all at once, so the bucket exceeds its mark and takes cores in the \
+                  busiest hours. How many hours that lasts depends on the level of the load, which the paper does not give.",
         },
         Beside {
             figure: "Fig. 14, dynamic bucket",
@@ -135,12 +136,13 @@ fn besides(outcomes: &[Outcome]) -> Vec<Beside> {
             ours: format!("{} %", both(published)),
             agrees: near(published, 6.2, 5.0),
             explained: Some(true),
-            why: "Cores are set by the greater of the current and the forecast rate, so a second that brings more than both waits wherever \
-                  the plan uses all that is left; we count seconds, the paper may have counted longer periods.",
+            why: "The foreground gets cores for the greater of the current and the forecast rate. A second that brings more \
+                  than both has to wait if the plan uses all other cores. We count seconds; the paper may have counted longer \
+                  periods.",
         },
         Beside {
             figure: "Minerva on the same load",
-            paper: "(our goals: below 3 % and 1 %, within a point of a perfect forecast's)",
+            paper: "(our goals: below 3 % and 1 %, within one percentage point of a perfect forecast)",
             ours: format!(
                 "{} %, with a perfect forecast {} %, without background work {} %",
                 both(ours),
@@ -149,8 +151,9 @@ fn besides(outcomes: &[Outcome]) -> Vec<Beside> {
             ),
             agrees: None,
             explained: None,
-            why: "What the foreground leaves is taken second by second, with a margin that follows how often it was too small; cores are \
-                  stolen only for what would not hold within six hours. On this load that never happens, so the forecast decides nothing.",
+            why: "Background work takes second by second what the foreground leaves, with a margin that grows when it was too \
+                  small. It steals cores only if the work would not fit within six hours. That never happens with this load, \
+                  so the forecast decides nothing.",
         },
     ]
 }

@@ -89,7 +89,7 @@ fn besides(equal: &Report, steered: &Report) -> Vec<Beside> {
     vec![
         Beside {
             figure: "At first",
-            paper: "the reactive approach cannot tell VM 2 from VM 3: all start together",
+            paper: "the reactive approach cannot tell VM 2 from VM 3, as all start together",
             ours: format!(
                 "after 1, 5 and 10 s VM 2 weighs {} and VM 3 {}",
                 second[..3].iter().map(u32::to_string).collect::<Vec<_>>().join(", "),
@@ -97,8 +97,8 @@ fn besides(equal: &Report, steered: &Report) -> Vec<Beside> {
             ),
             agrees: Some(second[2] == third[2]),
             explained: Some(true),
-            why: "But for some seconds of chance: jobs differ in what they will read, and history knows only what they have \
-                  read. All four read as fast as they can, so all fall to the least weight together.",
+            why: "The differences of some seconds are chance. The jobs differ in what they will read, and history knows only \
+                  what they have read. All four read as fast as they can, so all of them fall to the least weight together.",
         },
         Beside {
             figure: "Later",
@@ -106,9 +106,10 @@ fn besides(equal: &Report, steered: &Report) -> Vec<Beside> {
             ours: format!("while both read, the weights of VM 4 and VM 3 are {}", later.join(", ")),
             agrees: Some(favoured),
             explained: Some(false),
-            why: "Ours keeps what a VM has used against the disk's capability, and both have long been at the least weight: there is \
-                  nothing left to favour with. The paper does not publish its weighting; a bias to VM 4 needs a history that \
-                  still tells two heavy users apart. We do not imitate it: the paper shows it as a fault, which its forecasts mend.",
+            why: "Ours compares what a VM has used with what the disk can deliver. Both VMs have long been at the least \
+                  weight, so neither can be favoured. The paper does not publish its weighting; a bias towards VM 4 needs a \
+                  history that still tells two heavy users apart. We do not imitate that bias, as the paper shows it as a \
+                  fault that its forecasts correct.",
         },
         Beside {
             figure: "What it does to the jobs",
@@ -116,8 +117,9 @@ fn besides(equal: &Report, steered: &Report) -> Vec<Beside> {
             ours: format!("shorter by {}", gains.join(", ")),
             agrees: None,
             explained: None,
-            why: "Four jobs that start together have equal histories, and equal weights are what they would have had anyway. What \
-                  history is good for, a newcomer beside a heavy reader, `minerva-lab` shows on a real kernel (noisy-neighbour).",
+            why: "Four jobs that start together have equal histories, so they get equal weights, as they would without \
+                  Fennel. History helps a newcomer beside a heavy reader; `minerva-lab` shows that on a real kernel \
+                  (noisy-neighbour).",
         },
     ]
 }

@@ -32,10 +32,12 @@ const DD_BLOCK_BYTES: u32 = 128 * 1024;
 pub(super) fn reproduce(seed: u64) -> anyhow::Result<()> {
     let profile = built_in("sata7200-80g")?;
     println!("Rocha and Bona, HTBS (2012), on {}: a 7200 rpm disk of 80 GB like the paper's.", profile.name);
-    println!("`htbs-original` is the published scheduler, `htbs` ours, with its weaknesses mended.\n");
-    println!("n sequential readers that ask for all they can get, MB/s together:");
+    println!("`htbs-original` is the published scheduler; `htbs` is ours, in which its weaknesses are corrected.\n");
+    println!("n sequential readers, each as fast as it can, total MB/s:");
     let fio = readers(&profile, seed, |_| ());
-    println!("\nThe same as dd makes them, through the page cache's read-ahead (128 KiB, two on their way):");
+    println!(
+        "\nThe same with requests as dd makes them, through the page cache's read-ahead (128 KiB, two at a time):"
+    );
     let dd = readers(&profile, seed, |client| {
         for part in &mut client.parts {
             part.plan.block_bytes = DD_BLOCK_BYTES;
@@ -44,15 +46,18 @@ pub(super) fn reproduce(seed: u64) -> anyhow::Result<()> {
     });
     println!("Contracts: 8 MB/s among all, each within 150 ms times n.\n");
     println!(
-        "Four synchronous jobs, promised 8800, 4000, 2000 and 800 KB/s, that ask for all they can get, 64 KiB, {SECONDS} s:"
+        "Four synchronous jobs with contracts for 8800, 4000, 2000 and 800 KB/s, each as fast as it can, 64 KiB, {SECONDS} s:"
     );
     let greedy = four_jobs(&profile, seed, Asked::All);
-    println!("worst: KB in the worst second after the first. missed: seconds of {} below the promise.\n", SECONDS - 1);
-    println!("The same when each asks for a tenth more than its promise, KB/s:");
+    println!(
+        "worst: KB in the worst second after the first. missed: how many of {} seconds were below the contract.\n",
+        SECONDS - 1
+    );
+    println!("The same when each asks for a tenth more than its contract, KB/s:");
     let modest = four_jobs(&profile, seed, Asked::TenthMore);
     options(&profile, seed);
     print_beside(&besides(&fio, &dd, &greedy, &modest));
-    println!("The disk is a model whose seek times are estimates: compare ratios, not megabytes.");
+    println!("The disk is a model, and its seek times are estimates: compare ratios, not megabytes.");
     Ok(())
 }
 
@@ -114,7 +119,7 @@ fn four_jobs(profile: &Profile, seed: u64, asked: Asked) -> Vec<Outcome> {
 fn options(profile: &Profile, seed: u64) {
     let effects = ablation::effects(profile, seed, SECONDS, threads());
     println!(
-        "What each option of ours is good for: seconds in which a promise was missed / MB/s, with it and with the"
+        "What each of our options gains: seconds in which a contract was missed / MB/s, with our option and with the"
     );
     println!("original's behaviour in its place, all else being equal:");
     let cell = |fared: Fared| format!("{} / {}", fared.missed, megabytes(fared.bytes_per_second));
@@ -128,7 +133,8 @@ fn options(profile: &Profile, seed: u64) {
         .collect();
     print_table(&["option", "gains", "scene", "with", "without"], &rows);
     println!(
-        "`close_bytes` and `within_flow` are off unless set: elsewhere they cost promises (docs/adr/0004). The scenes:"
+        "`close_bytes` and `within_flow` are off by default, because in other scenes they break contracts (docs/adr/0004). \
+         The scenes:"
     );
     ablation::scenes(profile, SECONDS).iter().for_each(|scene| println!("  {:<18} {}", scene.name, scene.what));
     println!();
@@ -159,8 +165,9 @@ fn throughputs(fio: &[Vec<Outcome>], dd: &[Vec<Outcome>]) -> [Beside; 2] {
             ours: throughput(fio),
             agrees: Some(gains(fio)),
             explained: Some(true),
-            why: "The published scheduler gains less here than its slide shows: it sells a job its contract and no more, and \
-                  once the tokens of the first second are spent, a turn is one request. Ours goes on while nobody else is due.",
+            why: "The published scheduler gains less here than its slide shows. It gives a job its contract and no more, so \
+                  once the tokens of the first second are spent, a turn is one request. Ours continues a turn as long as \
+                  nobody else is due.",
         },
         Beside {
             figure: "Aggregate bandwidth of pClock and HTBS, dd (slide without numbers)",
@@ -168,8 +175,8 @@ fn throughputs(fio: &[Vec<Outcome>], dd: &[Vec<Outcome>]) -> [Beside; 2] {
             ours: throughput(dd),
             agrees: Some(gains(dd)),
             explained: Some(true),
-            why: "With requests that are there already pClock seeks half as often, and the published \
-                  scheduler, out of tokens, has nothing left to gain.",
+            why: "Two requests are queued at a time, so pClock seeks half as often. The published scheduler has run out of \
+                  tokens and cannot gain anything.",
         },
     ]
 }
@@ -189,7 +196,7 @@ fn guarantees(greedy: &[Outcome], modest: &[Outcome]) -> [Beside; 2] {
             figure: "pClock, four synchronous jobs (slide without numbers)",
             paper: "guarantees are missed",
             ours: format!(
-                "missed in {} of {seconds} seconds; {} KB/s when each asks for a tenth more than its promise",
+                "missed in {} of {seconds} seconds; {} KB/s when each asks for a tenth more than its contract",
                 missed(greedy, 0),
                 means(modest, 0)
             ),
@@ -201,8 +208,8 @@ fn guarantees(greedy: &[Outcome], modest: &[Outcome]) -> [Beside; 2] {
             figure: "HTBS, four synchronous jobs (slide without numbers)",
             paper: "guarantees are met",
             ours: format!(
-                "missed in {} of {seconds} seconds, as published in {}; when each asks for a tenth more than its promise {} KB/s, \
-                 as published {}",
+                "missed in {} of {seconds} seconds (published version: {}); {} KB/s when each asks for a tenth more than its \
+                 contract (published version: {})",
                 missed(greedy, 2),
                 missed(greedy, 1),
                 means(modest, 2),
@@ -210,10 +217,10 @@ fn guarantees(greedy: &[Outcome], modest: &[Outcome]) -> [Beside; 2] {
             ),
             agrees: Some(greedy[2].missed() == 0),
             explained: Some(true),
-            why: "That is ours. The published scheduler agrees when the jobs ask for about their promises, which the slides do not \
-                  say, and fails jobs that ask for all they can get. The slides do not say delays and bursts either: here a \
-                  contract is rate / (1 - delay) and one request more than the promise, because rate rho and delay delta \
-                  promise rho * (t - delta) in an interval t.",
+            why: "This is our scheduler. The published one agrees with the paper if the jobs ask for about as much as their \
+                  contracts (the slides do not say whether they do), and misses the contracts of jobs that ask for all they \
+                  can get. The slides give no delays and bursts either. Here a contract has the rate / (1 - delay) and one \
+                  request more, because rate rho and delay delta promise only rho * (t - delta) in an interval t.",
         },
     ]
 }

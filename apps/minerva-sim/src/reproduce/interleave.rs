@@ -18,8 +18,9 @@ const ARMS: [Arm; 3] = [Arm::Equal, Arm::History, Arm::Forecasts];
 pub(super) fn reproduce(seed: u64, runs: u64, report: Option<&Path>) -> anyhow::Result<()> {
     let profile = built_in("sas10k-300g")?;
     println!(
-        "Malensek et al., Minerva (2016), Fig. 3-d and 3-e: a VM that reads and computes checksums beside one that processes and \
-         writes, on {}, BFQ below. {runs} runs, cycles drawn; compared are the {COMPARED_S} s after the first {LEARNT_S}.\n",
+        "Malensek et al., Minerva (2016), Fig. 3-d and 3-e: a VM that reads and computes checksums beside one that processes \
+         and writes, on {} under BFQ. {runs} runs with random cycles; the {COMPARED_S} s after the first {LEARNT_S} s are \
+         compared.\n",
         profile.name
     );
     let cases: Vec<(Arm, u64)> = (0..runs).flat_map(|index| ARMS.map(|arm| (arm, seed * 1_000 + index))).collect();
@@ -84,10 +85,12 @@ fn beside(results: &[Vec<[f64; 2]>], bounds: &[[f64; 2]]) -> Beside {
     let (listed, possible) = (listed_of(&gains), listed_of(&most));
     Beside {
         figure: "Fig. 3-e",
-        paper: "reads and writes are interleaved: the disk is seldom idle, and both have equal parts; no figures are published",
+        paper: "reads and writes are interleaved, so the disk is seldom idle, and both get equal parts; no figures are \
+                published",
         ours: format!(
-            "the disk delivers {listed} more than with equal weights, of {possible} that it would if each were alone; the least that one gains is {:+.1} % (VM 1) and {:+.1} % (VM 2); \
-             shares are off from equal by at most {:.0} % (with equal weights {:.0} %)",
+            "the disk delivers {listed} more than with equal weights, where {possible} would be possible if each VM were \
+             alone; in the worst run VM 1 gains {:+.1} % and VM 2 {:+.1} %; their parts differ from equal ones by at most \
+             {:.0} % (with equal weights {:.0} %)",
             worst(0),
             worst(1),
             apart(2),
@@ -95,8 +98,9 @@ fn beside(results: &[Vec<[f64; 2]>], bounds: &[[f64; 2]]) -> Beside {
         ),
         agrees: Some(gains.iter().all(|gain| *gain > 0.0)),
         explained: Some(true),
-        why: "Bursts and pauses that vary by some percent part by themselves within minutes, so that with equal weights the disk is \
-              idle for little of the time already: what there is to gain is what each would get done alone. The burst that began goes \
-              first, because bursts of a tenant are alike in bytes, though not in seconds.",
+        why: "Bursts and pauses vary by some percent, so within minutes those of the two VMs separate by themselves. Even \
+              with equal weights the disk is then seldom idle, and no more can be gained than what each VM would get done \
+              alone. The burst that began first goes first, because a tenant's bursts are alike in bytes, though not in \
+              seconds.",
     }
 }

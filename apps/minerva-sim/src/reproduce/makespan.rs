@@ -10,8 +10,10 @@ use minerva_sim_world::sweep;
 
 pub(super) fn reproduce(seed: u64) -> anyhow::Result<()> {
     let profile = built_in("sas10k-300g")?;
-    println!("Matteussi and Geyer (2018): jobs that share a disk, on {}, BFQ below.", profile.name);
-    println!("Jobs are one reader each, without Hadoop's phases. optimum: one after the other, the shortest first.\n");
+    println!("Matteussi and Geyer (2018): jobs that share a disk, on {} under BFQ.", profile.name);
+    println!(
+        "Each job is one reader, without Hadoop's phases. optimum: one job after the other, the shortest first.\n"
+    );
     println!("Different programs (the paper's real-world scenario), seconds:");
     let different = scene(&profile, &HETEROGENEOUS, seed);
     println!("One program, four sizes, seconds:");
@@ -61,7 +63,7 @@ fn scene(profile: &Profile, jobs: &[Job], seed: u64) -> Scene {
     let names: Vec<&str> = jobs.iter().map(|job| job.name).collect();
     print_table(&[&[""], &names[..], &["mean", "makespan", "mean slowdown"]].concat(), &rows);
     let gains = [Arm::Sizes, Arm::NoSizes].map(|arm| format!("{:.0} % {}", scene.gain_percent(arm), arm.as_str()));
-    println!("of what the optimum gains in the mean over equal weights: {}\n", gains.join(", "));
+    println!("gain in mean completion over equal weights, as a part of what the optimum gains: {}\n", gains.join(", "));
     scene
 }
 
@@ -82,8 +84,8 @@ fn besides(different: &Scene, alike: &Scene) -> Vec<Beside> {
             ours: format!("mean completion {mean_alike:.0} % shorter, makespan {:.0} %", shorter(alike, last)),
             agrees: Some(mean_alike > 0.0 && shorter(alike, last) > -1.0),
             explained: Some(true),
-            why: "The paper's makespan is an application's completion time. BFQ already serves sequential readers in long turns, so there are \
-                  few seeks to be saved, and the disk as a whole is done little sooner.",
+            why: "In the paper makespan means an application's completion time. BFQ already serves sequential readers in long \
+                  turns, so few seeks can be saved, and all jobs together are done only a little sooner.",
         },
         Beside {
             figure: "Heterogeneous: gain per application (CFQ)",
@@ -94,21 +96,22 @@ fn besides(different: &Scene, alike: &Scene) -> Vec<Beside> {
             ),
             agrees: Some(jobs[1] > 0.0 && jobs[2] > 0.0 && jobs[0] > -20.0),
             explained: Some(true),
-            why: "The short ones gain, the longest ends when it would have: it is served while the others are not there any more. The paper's \
-                  jobs pause to compute and exchange data, ours hardly do.",
+            why: "The short jobs gain, and the longest ends when it would have ended anyway, since it is served after the \
+                  others are gone. The paper's jobs pause to compute and to exchange data; ours hardly do.",
         },
         Beside {
             figure: "A wrong size",
             paper: "(not studied)",
             ours: format!(
-                "Terasort says that it is one byte: mean {:.0} s, with true sizes {:.0}, with equal weights {:.0}",
+                "Terasort declares a size of one byte: mean {:.0} s, with true sizes {:.0} s, with equal weights {:.0} s",
                 mean(different.arm(Arm::Lie)),
                 mean(different.arm(Arm::Sizes)),
                 mean(different.arm(Arm::Equal))
             ),
             agrees: None,
             explained: None,
-            why: "Past its declaration a job counts as one of which nothing is known, and goes behind whoever has had less.",
+            why: "A job that exceeds its declared size is treated as one of unknown size, and goes behind whoever has had \
+                  less.",
         },
     ]
 }

@@ -35,12 +35,12 @@ pub(super) fn reproduce(seed: Option<u64>, runs: u64, report: Option<&Path>) -> 
     let rows = ARMS.iter().enumerate().map(|(arm, name)| row(name.name(), &all, arm));
     print_table(&["arm", "job", "map task", "ingest", "held back after", "within 5 s"], &rows.collect::<Vec<_>>());
     println!(
-        "\nMedian time; how much sooner than with equal weights, median and range over the seeds. `{}`: whenever the job asks for a disk, \
-         only the job is served there, which is the most that any steering of disks can give it.\n",
+        "\nMedian time, and how much sooner than with equal weights (median and range over the seeds). `{}`: whenever the job \
+         asks for a disk, only the job is served there. No steering of disks can give it more than that.\n",
         ARMS[BOUND].name()
     );
     print_beside(&besides(&all));
-    println!("Sensitivity, one assumption at a time, on 15 hosts, seed {}\n", seeds[0]);
+    println!("Sensitivity: one assumption changed at a time, on 15 hosts, seed {}\n", seeds[0]);
     let varied: Vec<(&str, Run)> =
         variants().into_iter().map(|(name, cluster)| (name, one(&cluster, seeds[0]))).collect();
     let rows = varied.iter().map(|(name, run)| {
@@ -204,10 +204,11 @@ fn besides(all: &[Run]) -> Vec<Beside> {
             ),
             agrees: Some(gain(2, job) >= JOB_GOAL && gain(2, task) >= TASK_GOAL),
             explained: Some(false),
-            why: "With the cores assumed counting bounds the job: eight VMs of the job share five cores' worth, and who waits for the disk leaves \
-                  its core to the others. So disks that nobody else used would save no more than the bound says. The table of assumptions shows where disks \
-                  decide. Forecasts move nothing that history has not moved: the twenty minutes before have told who is heavy, and it is \
-                  what the paper's 5 seconds come to here.",
+            why: "With the cores that we assume, the job is bound by counting words: eight of its VMs share what amounts to \
+                  five cores, and a VM that waits for the disk leaves its core to the others. So even disks that nobody else \
+                  used would save no more than the bound says. The table of assumptions shows where disks decide. Forecasts \
+                  change nothing that history has not already changed: the twenty minutes before have shown who is heavy. \
+                  That is what the paper's 5 seconds amount to here.",
         },
         Beside {
             figure: "Fig. 3-c, the ingest",
@@ -218,8 +219,8 @@ fn besides(all: &[Run]) -> Vec<Beside> {
             ),
             agrees: Some(within >= 50.0 && -gain(2, ingest) <= INGEST_LATER_MAX),
             explained: Some(true),
-            why: "The ingest's VMs were heavy before, so that they start behind; what they lose while the others read they make up for \
-                  while those count, as the links bound them and not the disks.",
+            why: "The ingest's VMs were heavy before, so they start with less. What they lose while the others read, they \
+                  make up for while those count: the ingest is bound by the links and not by the disks.",
         },
     ]
 }

@@ -24,8 +24,8 @@ pub(super) fn reproduce(
 ) -> anyhow::Result<()> {
     let profile = built_in("sas10k-300g")?;
     println!(
-        "Malensek et al., Minerva (2016), Fig. 3-a and 3-b: four VMs start together, after an hour of sessions like theirs, on {}, \
-         BFQ below. {runs} runs with random sizes, times and process behaviour; {scale} of the paper's bytes, slices of {}.\n",
+        "Malensek et al., Minerva (2016), Fig. 3-a and 3-b: four VMs start together after an hour of similar sessions, on {} \
+         under BFQ. {runs} runs with random sizes, times and process behaviour; {scale} of the paper's bytes, slices of {}.\n",
         profile.name,
         every::text(slice)
     );
@@ -57,11 +57,10 @@ pub(super) fn reproduce(
 const fn title(roles: Roles) -> &'static str {
     match roles {
         Roles::Drawn => {
-            "Jobs are assigned to the VMs at random in each round: names say nothing, but what processes \
-                         do says something"
+            "Jobs are assigned to the VMs at random in each round, so names say nothing, but the behaviour of processes does"
         }
         Roles::Fixed => "Each VM always runs the same job, so its last session predicts the next",
-        Roles::Newcomers => "Each session is a new container, named after its job: there is no history",
+        Roles::Newcomers => "Each session is a new container, named after its job, so there is no history",
     }
 }
 
@@ -107,17 +106,19 @@ fn table<'a>(of: &dyn Fn(Arm) -> Vec<&'a Outcome>, scale: f64) {
     let names = job_names();
     let heads = [&["arm"], &names[..], &["disk, MB/s"]].concat();
     print_table(&heads, &rows);
-    println!("\nMedian time; how much sooner than with equal weights, median and range over the runs.\n");
+    println!("\nMedian time, and how much sooner than with equal weights (median and range over the runs).\n");
 }
 
 fn why_last_value_gains(roles: Roles) -> &'static str {
     match roles {
-        Roles::Drawn => "A VM's last session says nothing of its next here, so it earns no trust and moves nothing.",
-        Roles::Fixed => {
-            "Where a VM always does the same, last time's value is nearly as good as a model: forecasts pay where \
-                         that changes."
+        Roles::Drawn => {
+            "Here a VM's last session says nothing about its next one, so it earns no trust and changes nothing."
         }
-        Roles::Newcomers => "A container is new each time, so there is no last session of its own.",
+        Roles::Fixed => {
+            "If a VM always does the same, the last session's value is nearly as good as a model. Forecasts pay off where \
+             that changes."
+        }
+        Roles::Newcomers => "Each container is new, so it has no last session of its own.",
     }
 }
 
@@ -134,28 +135,30 @@ fn besides<'a>(Conditions { roles, scale, .. }: Conditions, of: &dyn Fn(Arm) -> 
     vec![
         Beside {
             figure: "Fig. 3-b",
-            paper: "with forecasts VMs 1 and 2 start ahead, and are done first; no times are published",
+            paper: "with forecasts VMs 1 and 2 start ahead and finish first; no times are published",
             ours: format!(
-                "sooner than with equal weights by {}; than under Fennel by {}; the disk delivers {disk:.0} % of what it does with equal weights",
+                "sooner than with equal weights by {}, and than under Fennel by {}; the disk delivers {disk:.0} % of what it \
+                 delivers with equal weights",
                 told(&ours, &equal),
                 told(&ours, &history)
             ),
             agrees: Some(gain(&ours, &equal, 0) >= 40.0 && gain(&ours, &equal, 1) >= 40.0),
             explained: Some(true),
-            why: "Two of the four are foreseen as short within the first second by what their processes show, and go ahead as far as \
-                  the forecasts' skill has earned it.",
+            why: "Within the first second the processes of two of the four show that their sessions will be short. Those two \
+                  go ahead as far as the skill of the forecasts warrants.",
         },
         Beside {
             figure: "Against an oracle",
             paper: "(no such arm)",
             ours: format!(
-                "forecasts gain the two short ones {of_oracle:.0} % of what knowing all sizes does; by job the oracle gains {}",
+                "the two short ones gain {of_oracle:.0} % of what they would gain if all sizes were known (the oracle); by \
+                 job the oracle gains {}",
                 told(&oracle, &equal)
             ),
             agrees: None,
             explained: None,
-            why: "The oracle is believed fully. Forecasts are believed as far as they were better than the best naive one, and that \
-                  bounds what they gain as it bounds what they may cost.",
+            why: "The oracle is trusted fully. Forecasts are trusted only as far as they were better than the best naive \
+                  forecast. That limits what they can gain, and also what they can cost.",
         },
         Beside {
             figure: "Against last time's value",

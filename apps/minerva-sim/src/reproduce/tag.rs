@@ -14,9 +14,9 @@ const RUN: Nanos = Nanos::from_secs(10);
 
 pub(super) fn reproduce(seed: u64) -> anyhow::Result<()> {
     let profile = built_in("sata-ssd")?;
-    println!("Bai and Huang, Tag Scheduler, on {}; the paper's disk was a 120 GB SATA flash disk.\n", profile.name);
+    println!("Bai and Huang, Tag Scheduler, on {}; the paper used a 120 GB SATA flash disk.\n", profile.name);
     println!(
-        "Two VMs of priorities 2 and 5, in each three processes at 6, 4 and 2 that read files in steps of 256 KB, MB/s:"
+        "Two VMs of priorities 2 and 5, each with three processes at 6, 4 and 2 that read files in steps of 256 KB, MB/s:"
     );
     let ours = Stack::Tagged(tag::tag_options(true, true));
     let fig7 = tag::fig7();
@@ -34,7 +34,7 @@ pub(super) fn reproduce(seed: u64) -> anyhow::Result<()> {
         ("tag, ours", ours),
     ];
     let eighth = table(&profile, &fig8, &stacks, seed, &["p12", "p10", "p8", "p6", "p4", "p2"]);
-    println!("inversions: pairs in different VMs of which the one with the lesser priority got more.\n");
+    println!("inversions: pairs of processes in different VMs of which the one with the lower priority got more.\n");
     let kinds = sweep(threads(), &tag::READ_PERCENTS, |percent| tag::run(&profile, ours, &fig8, *percent, seed, RUN));
     print_beside(&besides(&fig7, &fig8, &seventh, &eighth, &kinds));
     Ok(())
@@ -84,12 +84,12 @@ fn inverted(streams: &[Stream], report: &Report) -> String {
 fn nested_schedulers(fig7: &[Stream], seventh: &[Report]) -> Beside {
     Beside {
         figure: "Fig. 7: inversions with CFQ in the guests and on the host",
-        paper: "two: the processes of VM 1 at 6 and 4 against those of VM 2 at the same and lesser priorities",
+        paper: "two: the processes of VM 1 at 6 and 4 against those of VM 2 at the same and lower priorities",
         ours: format!("{}; with our Tag {}", inverted(fig7, &seventh[0]), inverted(fig7, &seventh[1])),
         agrees: Some(!tag::inversions(fig7, &seventh[0]).is_empty()),
         explained: Some(true),
-        why: "The host divides by VM before a guest's priorities count. How many pairs turn around depends on how far \
-                  apart the VMs' priorities are, which the paper sets as CFQ's levels and we as weights of 200 and 500.",
+        why: "The host divides the disk among VMs before a guest's priorities count. How many pairs are inverted depends on \
+              how far apart the VMs' priorities are: the paper sets them as CFQ's levels, we as weights of 200 and 500.",
     }
 }
 
@@ -110,9 +110,9 @@ fn mean_throughput(noop: &Report, cfq: &Report, ours: &Report) -> Beside {
             cfq.bytes_per_second < ours.bytes_per_second && ours.bytes_per_second < 1.01 * noop.bytes_per_second,
         ),
         explained: Some(true),
-        why: "The modelled disk is faster than theirs through QEMU on an ARM board: compare the ratios. Tag costs less here \
-                  because its own work takes no time in a simulation. CFQ costs more: on both levels it keeps the disk idle for \
-                  one synchronous reader at a time, and the modelled disk needs several to be busy.",
+        why: "The modelled disk is faster than theirs through QEMU on an ARM board, so compare the ratios. Tag costs less \
+              here because its own work takes no time in a simulation. CFQ costs more: on both levels it keeps the disk idle \
+              for one synchronous reader at a time, and the modelled disk needs several readers to be busy.",
     }
 }
 
@@ -121,7 +121,7 @@ fn order_of_priorities(fig8: &[Stream], published: &Report, ours: &Report, kinds
     [
         Beside {
             figure: "Fig. 8: throughput by priority",
-            paper: "in the order of the priorities in one of the best runs, for reads",
+            paper: "for reads, in the order of the priorities in one of the best runs",
             ours: kinds
                 .iter()
                 .zip(tag::READ_PERCENTS)
@@ -132,8 +132,8 @@ fn order_of_priorities(fig8: &[Stream], published: &Report, ours: &Report, kinds
                 .join("; "),
             agrees: Some(kinds.iter().all(|report| tag::inversions(fig8, report).is_empty())),
             explained: Some(true),
-            why: "In every run: a depth of two at the disk and a short plug leave something to choose from. They cost \
-                  less than one percent.",
+            why: "Here the order holds in every run, because a depth of two at the disk and a short plug leave requests to \
+                  choose from. They cost less than one percent.",
         },
         Beside {
             figure: "Fig. 9: the order is sometimes lost",
@@ -141,10 +141,10 @@ fn order_of_priorities(fig8: &[Stream], published: &Report, ours: &Report, kinds
             ours: format!("the paper's own settings here: inversions {}", inverted(fig8, published)),
             agrees: Some(!tag::inversions(fig8, published).is_empty()),
             explained: Some(true),
-            why: "Here it is worse than in the paper: the modelled disk takes 32 requests at once, six synchronous readers never queue, and an \
-                  order that has nothing to choose from is first come, first served. That is the paper's own analysis (5.2), \
-                  taken to its end. Its virtual machines also lost time to the host's processor scheduler, which a simulation \
-                  of a disk does not have.",
+            why: "Here it is worse than in the paper. The modelled disk takes 32 requests at once, so six synchronous readers \
+                  never queue, and a scheduler with nothing to choose from serves first come, first served. That follows from \
+                  the paper's own analysis (5.2). Its virtual machines also lost time to the host's processor scheduler, \
+                  which a simulation of a disk does not have.",
         },
         Beside {
             figure: "Fig. 10: the pattern that the authors wish for",
@@ -152,7 +152,7 @@ fn order_of_priorities(fig8: &[Stream], published: &Report, ours: &Report, kinds
             ours: format!("reached: at most {} off", off(ours)),
             agrees: Some(tag::proportion_error(fig8, ours) <= 0.05),
             explained: Some(true),
-            why: "The plug that their future work asks for (section 6, item 3).",
+            why: "This is the plug that the paper names as future work (section 6, item 3).",
         },
     ]
 }

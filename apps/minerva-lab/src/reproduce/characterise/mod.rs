@@ -41,7 +41,7 @@ pub(crate) fn measure(
     seen: &mut Vec<(BatchProgram, Characterised)>,
 ) -> anyhow::Result<()> {
     let scale = arguments.scale;
-    anyhow::ensure!(scale > 0.0 && scale <= 100.0, "a scale of {scale} is no good: use one above 0, up to 100");
+    anyhow::ensure!(scale > 0.0 && scale <= 100.0, "a scale of {scale} is not possible: use one above 0, up to 100");
     let all = batch_programs();
     let is_asked = |program: &BatchProgram| arguments.program.iter().any(|name| name == program.name);
     if let Some(name) = arguments.program.iter().find(|name| !all.iter().any(|program| program.name == **name)) {
@@ -129,7 +129,7 @@ fn kinds(phases: impl Iterator<Item = (String, f64)>) -> String {
 
 fn sentence(result: &Characterised) -> String {
     let (percent, kind) = judged(result);
-    format!("{kind}; {percent:.0} % of the time told as it was")
+    format!("{kind}; the profile is right for {percent:.0} % of the time")
 }
 
 fn table(all: &[(BatchProgram, Characterised)]) -> String {
@@ -142,9 +142,9 @@ fn table(all: &[(BatchProgram, Characterised)]) -> String {
         // Writing into a string cannot fail.
         let _ = writeln!(
             text,
-            "{}\n  paper    read {read_gb} GB, wrote {written_gb} GB, {seconds} s{kind}\n  \
-             ours     read {:.2} GB, wrote {:.2} GB, {:.0} s; disk busy {:.0} %, with CPU {}, with memory {}: {}\n  \
-             did      {did} s\n  profile  {} s ({:.0} % of the time told as it was)",
+            "{}\n  paper    read {read_gb} GB, wrote {written_gb} GB, {seconds} s{kind}\n  ours     read {:.2} GB, wrote \
+             {:.2} GB, {:.0} s; disk busy {:.0} %, correlation with CPU {}, with memory {}: {}\n  did      {did} s\n  profile \
+              {} s ({:.0} % of the time right)",
             program.name,
             number(profile, "read_bytes") / 1e9,
             number(profile, "write_bytes") / 1e9,

@@ -11,10 +11,11 @@ const STRIP: f64 = 16.0;
 pub(super) fn page(all: &[(BatchProgram, Characterised)], conditions: &str) -> String {
     let programs: String = all.iter().map(|(program, result)| section(program, result)).collect();
     format!(
-        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>What batch programs are like</title>\n\
-         <style>body{{font:15px sans-serif;margin:2em;max-width:60em}}svg{{background:#fafafa;border:1px solid #ddd}}</style>\n\
-         <h1>What batch programs are like</h1>\n<p>{conditions}. Read (blue) and written (orange), bytes a second; of the two strips the upper is \
-         what the program did, the lower what its profile says: read (blue), write (orange), both (green), computing (grey).</p>\n{programs}</html>\n"
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>What batch programs do</title>\n\
+         <style>body{{font:15px sans-serif;margin:2em;max-width:60em}}svg{{background:#fafafa;border:1px solid \
+         #ddd}}</style>\n<h1>What batch programs do</h1>\n<p>{conditions}. The curves show bytes read (blue) and written \
+         (orange) per second. Below them, the upper strip shows what the program did and the lower one what its profile says: \
+         reading (blue), writing (orange), both (green), computing (grey).</p>\n{programs}</html>\n"
     )
 }
 

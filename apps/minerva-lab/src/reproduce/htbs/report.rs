@@ -8,7 +8,10 @@ use std::fmt::Write as _;
 
 /// In numbers.
 pub(super) fn table(all: &Plays<'_>, think: Nanos) -> String {
-    let mut text = String::from("Four synchronous jobs: KB/s on average, in the least second, and seconds missed\n");
+    let mut text = String::from(
+        "Four synchronous jobs: KB/s on average and in the worst second, and seconds below the \
+                                 contract\n",
+    );
     for play in all.0.iter().filter(|play| play.is_four_jobs) {
         let by = play.by.told();
         // Writing into a string cannot fail; so everywhere below.
@@ -31,7 +34,8 @@ pub(super) fn table(all: &Plays<'_>, think: Nanos) -> String {
     let waited = all.0.iter().map(|play| play.waited).fold(0.0, f64::max);
     let _ = writeln!(
         text,
-        "Guests took {} us to ask again, in the simulator too, and waited for a processor {:.1} % of the time at most.",
+        "Guests took {} us to send the next request (the simulator uses the same time), and waited for a processor at most \
+         {:.1} % of the time.",
         think.0 / 1000,
         waited * 100.0
     );
@@ -64,7 +68,7 @@ fn throughput(all: &Plays<'_>) -> Beside {
         simulator: shown(By::Simulator),
         guests: shown(By::Guests),
         agrees: (!gains.is_empty()).then_some(is_above),
-        remark: "Ours is `htbs` as Minerva mended it; `minerva-sim reproduce htbs` has the published one too.",
+        remark: "This is `htbs` with Minerva's corrections; `minerva-sim reproduce htbs` also shows the published one.",
     }
 }
 
@@ -91,7 +95,7 @@ fn four_jobs(all: &Plays<'_>, arm: &str) -> Beside {
             "HTBS, four synchronous jobs (slide without numbers)",
             "guarantees are met",
             sum == 0,
-            "The slides give no delays and bursts. Here a contract is (rate + a request) / (1 - 200 ms), because a \
+            "The slides give no delays and bursts. Here a contract has the rate (rate + a request) / (1 - 200 ms), because a \
              rate with a delay promises nothing for the beginning of a second.",
         ),
     };
@@ -104,8 +108,8 @@ pub(super) fn page(all: &Plays<'_>, profile: &str, text: &str) -> String {
     let mut page = head("HTBS through real guests");
     let _ = write!(
         page,
-        "<p>Stock Debian guests in QEMU on an emulated disk, profile <b>{profile}</b>, and the same readers in the simulator. Solid: KB in \
-         each second. Dashed: the contract.</p>"
+        "<p>Stock Debian guests in QEMU on an emulated disk, profile <b>{profile}</b>, and the same readers in the simulator. \
+         Solid lines: KB in each second. Dashed lines: the contract.</p>"
     );
     let four = || all.0.iter().filter(|play| play.is_four_jobs);
     let most = four().flat_map(|play| &play.guests).flat_map(|guest| &guest.seconds_kb).copied().fold(1.0, f64::max);
@@ -128,7 +132,7 @@ pub(super) fn page(all: &Plays<'_>, profile: &str, text: &str) -> String {
             READER_ARMS.map(|arm| (format!("{arm}, {name}"), values(arm)))
         });
         let series: Vec<(String, Vec<f64>)> = series.collect();
-        let _ = write!(page, "<h2>Equal sequential readers, MB/s together</h2>{}", bars(&names, &series));
+        let _ = write!(page, "<h2>Equal sequential readers, total MB/s</h2>{}", bars(&names, &series));
     }
     let _ = write!(page, "<pre>{text}</pre></body></html>");
     page

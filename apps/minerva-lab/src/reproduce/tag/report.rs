@@ -25,7 +25,7 @@ const fn name(arm: &str) -> &str {
 
 /// In numbers.
 pub(super) fn table(all: &Plays<'_>) -> String {
-    let mut text = String::from("MB/s of each program, by its guest and priority\n");
+    let mut text = String::from("MB/s of each program, by guest and priority\n");
     for play in all.0 {
         let by = play.by.told();
         // Writing into a string cannot fail; so everywhere below.
@@ -35,14 +35,14 @@ pub(super) fn table(all: &Plays<'_>) -> String {
         }
         let _ = writeln!(
             text,
-            " {:.2} MB/s in all, {} inversions, {:.1} % off at most",
+            " {:.2} MB/s in total, {} inversions, at most {:.1} % from proportional",
             play.mb_per_second,
             play.inversions.len(),
             play.off * 100.0
         );
     }
     let waited = all.0.iter().map(|play| play.waited).fold(0.0, f64::max);
-    let _ = writeln!(text, "Guests waited for a processor {:.1} % of the time at most.", waited * 100.0);
+    let _ = writeln!(text, "Guests waited for a processor at most {:.1} % of the time.", waited * 100.0);
     text
 }
 
@@ -81,12 +81,14 @@ fn seventh(all: &Plays<'_>) -> Beside {
     let is_unfair = |arm: &str| !has_none(all, 7, arm) || apart(all, arm, By::Guests) > EQUALS_APART;
     Beside {
         figure: "Fig. 7: inversions with CFQ in the guests and on the host",
-        paper: "two: the processes of VM 1 at 6 and 4 have less than those of VM 2 at the same priorities",
+        paper: "two: the processes of VM 1 at 6 and 4 get less than those of VM 2 at the same priorities",
         simulator: told(By::Simulator),
         guests: told(By::Guests),
         agrees: is_played.then(|| is_unfair(nested) && !is_unfair("tag")),
-        remark: "The paper's kernels had CFQ, ours have BFQ: in the guests with `ionice` levels, on the host with weights of 200 and 500 for \
-                 the VMs' priorities 2 and 5. The host divides by VM before a guest's priorities count. Inversions count greater against lesser priorities; how far equal ones are apart is shown beside them.",
+        remark: "The paper's kernels had CFQ, ours have BFQ: in the guests with `ionice` levels, on the host with weights of \
+                 200 and 500 for the VMs' priorities 2 and 5. The host divides the disk among VMs before a guest's priorities \
+                 count. An inversion is a pair in which the higher priority got less; how far processes of equal priority \
+                 differ is shown beside them.",
     }
 }
 
@@ -99,12 +101,12 @@ fn eighth(all: &Plays<'_>) -> Beside {
     };
     Beside {
         figure: "Fig. 8: throughput by priority",
-        paper: "in the order of the priorities in one of the best runs",
+        paper: "in the order of the priorities, in one of the best runs",
         simulator: told(By::Simulator),
         guests: told(By::Guests),
         agrees: has_all(all, 8, &["tag"]).then(|| has_none(all, 8, "tag")),
-        remark: "For Figs. 9 and 10, in which the order is lost in some runs, compare how often `tag` inverts here \
-                 and how far each program is from its part.",
+        remark: "In Figs. 9 and 10 the order is lost in some runs. Compare with how often `tag` inverts here, and how far \
+                 each program is from its part.",
     }
 }
 
@@ -122,8 +124,8 @@ fn throughput(all: &Plays<'_>) -> Beside {
         simulator: told(By::Simulator),
         guests: told(By::Guests),
         agrees: has_all(all, 8, &["noop", "tag"]).then(|| NEAR.contains(&of_noop("tag", By::Guests))),
-        remark: "The disk is as fast as processors that are emulated in software allow: compare the ratios. Agreement means a tenth of \
-                 noop's either way.",
+        remark: "The disk is only as fast as processors that are emulated in software allow, so compare the ratios. We call \
+                 it agreement if they differ by at most a tenth of noop's.",
     }
 }
 
@@ -132,8 +134,8 @@ pub(super) fn page(all: &Plays<'_>, profile: &str, text: &str) -> String {
     let mut page = head("Priorities of programs in real guests");
     let _ = write!(
         page,
-        "<p>Stock Debian guests in QEMU on an emulated disk, profile <b>{profile}</b>, and the same programs in the simulator. MB/s of \
-         each program, the median of the rounds.</p>"
+        "<p>Stock Debian guests in QEMU on an emulated disk, profile <b>{profile}</b>, and the same programs in the \
+         simulator. The table shows MB/s of each program, the median of the rounds.</p>"
     );
     for (figure, arms) in [(7, &["kernel-bfq", "tag"][..]), (8, &["noop", "kernel-bfq", "tag"])] {
         let names = all.0.iter().find(|play| play.figure == figure).map_or_else(Vec::new, |play| {
