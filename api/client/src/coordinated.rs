@@ -13,7 +13,6 @@ use minerva_api::v1;
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
-use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 use tonic::{Code, Status};

@@ -107,9 +107,8 @@ fn besides(equal: &Report, steered: &Report) -> Vec<Beside> {
             agrees: Some(favoured),
             explained: Some(false),
             why: "Ours compares what a VM has used with what the disk can deliver. Both VMs have long been at the least \
-                  weight, so neither can be favoured. The paper does not publish its weighting; a bias towards VM 4 needs a \
-                  history that still tells two heavy users apart. We do not imitate that bias, as the paper shows it as a \
-                  fault that its forecasts correct.",
+                  weight, so neither can be favoured. The paper does not publish its weighting; favouring VM 4 needs a \
+                  history that still tells two heavy users apart. We do not imitate that: to the paper it is a fault.",
         },
         Beside {
             figure: "What it does to the jobs",
