@@ -4,44 +4,13 @@ use crate::descriptors::Descriptors;
 use crate::parse::{BlkioRow, Parsed, parse_blkio, parse_io_stat};
 use crate::read::{Reader, directory_facts, open_below};
 use crate::skips::Skips;
+use crate::tenant_counters::{Raw, Source, State};
 use crate::tenants::Extent;
 use minerva_model::{CgroupRef, CgroupVersion, DeviceId, IoCounters, WaitCounters};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Where a pair's counters come from. Counters of two different sources have nothing to do with each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
-    IoStat,
-    Throttle(Extent),
-    Bfq(Extent),
-}
-
-/// What was last read of a tenant on a disk.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Pair {
-    pub(crate) source: Source,
-    pub(crate) raw: IoCounters,
-    /// Added to what is read, modulo 2^64, so that what is reported goes on where another source left it.
-    pub(crate) offset: IoCounters,
-    pub(crate) reported: IoCounters,
-    pub(crate) wait: Option<WaitCounters>,
-    pub(crate) served_ns: Option<u64>,
-    /// It had a row in the last reading.
-    pub(crate) is_told: bool,
-}
-
-/// What is known of one tenant.
-#[derive(Debug, Default)]
-pub(crate) struct State {
-    pub(crate) pairs: BTreeMap<DeviceId, Pair>,
-    /// How much of the group was read last; nothing before the first whole reading.
-    pub(crate) extent: Option<Extent>,
-    /// Files that stay open, by place in [`FILES`].
-    pub(crate) files: BTreeMap<usize, OwnedFd>,
-}
 
 /// Counter files: `io.stat`, then of the throttle and of BFQ bytes, operations, and the two times, each with and without what is
 /// below.
@@ -71,16 +40,6 @@ pub(crate) const RECURSIVE: usize = 1;
 
 /// Disks that the throttle counts, and those that BFQ does.
 pub(crate) type Sources = (BTreeSet<DeviceId>, BTreeSet<DeviceId>);
-
-/// One tenant's row before its source's zero is taken into account.
-pub(crate) struct Raw {
-    pub(crate) device: DeviceId,
-    pub(crate) source: Source,
-    pub(crate) counters: IoCounters,
-    pub(crate) wait: Option<WaitCounters>,
-    /// The disk's time by iocost's account.
-    pub(crate) served_ns: Option<u64>,
-}
 
 /// Opens a group's directory, if it is still the one that was met.
 fn open_group(root: &OwnedFd, cgroup: &CgroupRef, skips: &mut Skips) -> Option<OwnedFd> {

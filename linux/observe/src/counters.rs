@@ -20,9 +20,8 @@
 //! disk's source changes under a tenant, what is reported stands still for that slice and goes on from there: the two sets
 //! have different zeros, and the difference between them is no traffic. It is told as one `skipped` row.
 
-use crate::counter_files::{
-    BFQ_BYTES, BFQ_TIMES, FILES, GroupReader, IO_STAT, Pair, RECURSIVE, Raw, Sources, State, THROTTLE_BYTES,
-};
+use crate::counter_files::{BFQ_TIMES, FILES, Sources, THROTTLE_BYTES};
+use crate::counter_slice::{Slice, parents_files};
 use crate::descriptors::Descriptors;
 use crate::disks::KnownDisk;
 use crate::parents::Parents;
@@ -30,8 +29,9 @@ use crate::parse::parse_blkio;
 use crate::read::Reader;
 use crate::skips::Skips;
 use crate::subtrees::Subtree;
-use crate::tenants::{Extent, Known};
-use minerva_model::{CgroupVersion, DeviceId, IoCounters, SubtreeIo, TenantId, TenantIo};
+use crate::tenant_counters::State;
+use crate::tenants::Known;
+use minerva_model::{CgroupVersion, DeviceId, SubtreeIo, TenantId, TenantIo};
 use rustix::fd::{AsFd, OwnedFd};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,7 +41,10 @@ const ARMED_FILE: &str = FILES[THROTTLE_BYTES];
 /// Reads the counters of all tenants.
 #[derive(Debug)]
 pub(crate) struct Counters {
-    states: BTreeMap<TenantId, State>,
+    /// By path, as the parents have them in order.
+    states: Vec<(TenantId, State)>,
+    /// Their places in that, by tenant.
+    by_tenant: Vec<usize>,
     /// By inode of the delegated group.
     subtree_states: BTreeMap<u64, State>,
     has_bfq_times: bool,
@@ -50,6 +53,8 @@ pub(crate) struct Counters {
     /// The tenants' generation for which parents are arranged.
     generation: Option<u64>,
     sources: Sources,
+    /// The disks of the last reading, with what tells one from another of its number.
+    disks: Vec<(DeviceId, String)>,
 }
 
 /// What one reading gave.
@@ -75,13 +80,15 @@ impl Counters {
     pub(crate) fn new(root: &OwnedFd) -> Self {
         let times = rustix::fs::statat(root, FILES[BFQ_TIMES[1]], rustix::fs::AtFlags::SYMLINK_NOFOLLOW);
         Self {
-            states: BTreeMap::new(),
+            states: Vec::new(),
+            by_tenant: Vec::new(),
             subtree_states: BTreeMap::new(),
             has_bfq_times: times.is_ok(),
             parents: Parents::default(),
             descriptors: Descriptors::default(),
             generation: None,
             sources: Default::default(),
+            disks: Vec::new(),
         }
     }
 
@@ -95,7 +102,7 @@ impl Counters {
         reader: &mut Reader,
         skips: &mut Skips,
     ) -> Reading {
-        let Counted { tenants, generation, .. } = counted;
+        let Counted { tenants, subtrees, generation } = counted;
         self.descriptors.begin_slice();
         if self.descriptors.is_above() {
             self.close_all();
@@ -104,89 +111,76 @@ impl Counters {
             self.generation = Some(generation);
             self.rearrange(counted);
         }
-        let sources = find_sources(root, version, disks, reader, skips);
-        if sources != self.sources {
-            self.parents.forget();
-            self.sources = sources;
-        }
+        self.look_at_disks(root, version, disks, reader, skips);
+        let mut slice = Slice {
+            root,
+            version,
+            tenants,
+            disks,
+            sources: &self.sources,
+            parents_files: parents_files(version, &self.sources),
+            has_bfq_times: self.has_bfq_times,
+            states: &mut self.states,
+            descriptors: &mut self.descriptors,
+            reader,
+            skips,
+        };
         // Before any tenant below, so that whatever is in a tenant's counters and not in these comes in the next slice.
-        let subtrees = self.read_subtrees((root, version), counted.subtrees, disks, reader, skips);
-        let resting = self.parents.resting(root, &parents_files(version, &self.sources), reader);
+        let subtrees = slice.read_subtrees(subtrees, &mut self.subtree_states);
+        self.parents.read(&mut slice);
         let mut reading = Reading { rows: Vec::new(), subtrees, active: BTreeSet::new() };
-        let mut raw = Vec::new();
-        for (id, known) in tenants {
-            let mut state = self.states.remove(id).unwrap_or_default();
-            if resting.contains(id) && state.extent == Some(known.extent) {
-                reading.rows.extend(state.rows(*id, disks));
-                self.states.insert(*id, state);
-                continue;
+        for place in &self.by_tenant {
+            let (tenant, state) = &mut self.states[*place];
+            if state.end_slice() {
+                reading.active.insert(*tenant);
             }
-            let descriptors = &mut self.descriptors;
-            let (cgroup, extent) = (&known.tenant.cgroup, known.extent);
-            let state_read = &mut state;
-            let mut place = GroupReader {
-                root,
-                cgroup,
-                extent,
-                group: None,
-                state: state_read,
-                descriptors,
-                failed: false,
-                reader,
-                skips,
-            };
-            raw.clear();
-            place.read_sources(version, &self.sources, self.has_bfq_times, &mut raw);
-            let raw = of_disks(&mut raw, disks);
-            if follow(&mut state, raw, skips) {
-                reading.active.insert(*id);
-            }
-            reading.rows.extend(state.rows(*id, disks));
-            self.states.insert(*id, state);
+            reading.rows.extend(state.rows(*tenant, disks));
         }
         reading
     }
 
-    /// Reads what lies below each delegated group, as a whole.
-    fn read_subtrees(
+    /// Forgets what other disks, or other counters of them, said of parents.
+    fn look_at_disks(
         &mut self,
-        (root, version): (&OwnedFd, CgroupVersion),
-        subtrees: &BTreeMap<u64, Subtree>,
+        root: &OwnedFd,
+        version: CgroupVersion,
         disks: &BTreeMap<DeviceId, KnownDisk>,
         reader: &mut Reader,
         skips: &mut Skips,
-    ) -> Vec<SubtreeIo> {
-        let (mut rows, mut raw) = (Vec::new(), Vec::new());
-        for (inode, subtree) in subtrees {
-            let state = self.subtree_states.entry(*inode).or_default();
-            let descriptors = &mut self.descriptors;
-            let (cgroup, extent) = (&subtree.group, Extent::Subtree);
-            let mut place =
-                GroupReader { root, cgroup, extent, group: None, state, descriptors, failed: false, reader, skips };
-            raw.clear();
-            place.read_sources(version, &self.sources, false, &mut raw);
-            let raw = of_disks(&mut raw, disks);
-            follow(state, raw, skips);
-            let told = state.pairs.iter().filter(|(_, pair)| pair.is_told);
-            rows.extend(told.map(|(device, pair)| subtree.row(*device, pair.reported)));
+    ) {
+        let sources = find_sources(root, version, disks, reader, skips);
+        let now = disks.iter().map(|(id, disk)| (*id, disk.sequence()));
+        if sources != self.sources || !now.clone().eq(self.disks.iter().map(|(id, sequence)| (*id, sequence.as_str())))
+        {
+            self.parents.forget();
+            self.sources = sources;
+            self.disks = now.map(|(id, sequence)| (id, sequence.to_owned())).collect();
         }
-        rows
     }
 
     /// Lets go of every file that stayed open.
     fn close_all(&mut self) {
-        self.states.values_mut().chain(self.subtree_states.values_mut()).for_each(|state| state.files.clear());
+        let states = self.states.iter_mut().map(|(_, state)| state).chain(self.subtree_states.values_mut());
+        states.for_each(|state| state.files.clear());
         self.parents.forget();
         self.descriptors.kept = 0;
     }
 
     /// Forgets tenants that are gone, and arranges the parents of those that are there.
-    fn rearrange(&mut self, counted: Counted<'_>) {
-        self.states.retain(|id, _| counted.tenants.contains_key(id));
-        self.subtree_states.retain(|inode, _| counted.subtrees.contains_key(inode));
-        let states = self.states.values().chain(self.subtree_states.values());
+    fn rearrange(&mut self, Counted { tenants, subtrees, .. }: Counted<'_>) {
+        let mut before: BTreeMap<TenantId, State> = std::mem::take(&mut self.states).into_iter().collect();
+        let by_path = tenants.iter().map(|(id, known)| (known.tenant.cgroup.path.as_str(), *id, known.extent));
+        let order = self.parents.arrange(by_path).into_iter();
+        let arranged = order.map(|(tenant, wanted)| match before.remove(&tenant) {
+            Some(state) => (tenant, State { wanted, ..state }),
+            None => (tenant, State::new(wanted)),
+        });
+        self.states = arranged.collect();
+        self.by_tenant = (0..self.states.len()).collect();
+        self.by_tenant.sort_unstable_by_key(|place| self.states[*place].0);
+        self.subtree_states.retain(|inode, _| subtrees.contains_key(inode));
+        let states = self.states.iter().map(|(_, state)| state).chain(self.subtree_states.values());
         self.descriptors.kept = states.map(|state| state.files.len() as u64).sum();
-        self.parents.arrange(counted.tenants);
     }
 }
 
@@ -209,76 +203,6 @@ fn find_sources(
     (armed, bfq)
 }
 
-impl State {
-    /// The rows of a tenant that rests.
-    fn rows(&self, id: TenantId, disks: &BTreeMap<DeviceId, KnownDisk>) -> impl Iterator<Item = TenantIo> {
-        let there = self.pairs.iter().filter(|(device, pair)| pair.is_told && disks.contains_key(device));
-        there.map(move |(device, pair)| TenantIo {
-            tenant: id,
-            device: *device,
-            counters: pair.reported,
-            wait: pair.wait,
-            served_ns: pair.served_ns,
-        })
-    }
-}
-
-/// What of a parent holds all that its tenants' counters can say.
-fn parents_files(version: CgroupVersion, (armed, bfq): &Sources) -> Vec<&'static str> {
-    if version == CgroupVersion::V2 {
-        return vec![FILES[IO_STAT]];
-    }
-    let sources = [(THROTTLE_BYTES, armed), (BFQ_BYTES, bfq)].into_iter().filter(|(_, disks)| !disks.is_empty());
-    sources.map(|(bytes, _)| FILES[bytes + RECURSIVE]).collect()
-}
-
-/// What was read of disks that are watched, each once.
-fn of_disks<'a>(raw: &'a mut Vec<Raw>, disks: &BTreeMap<DeviceId, KnownDisk>) -> &'a [Raw] {
-    raw.retain(|row| disks.contains_key(&row.device));
-    raw.sort_by_key(|row| row.device);
-    raw.dedup_by_key(|row| row.device);
-    raw
-}
-
-/// Turns what was read of one group into what is reported; whether that moved.
-fn follow(state: &mut State, raw: &[Raw], skips: &mut Skips) -> bool {
-    state.pairs.values_mut().for_each(|pair| pair.is_told = false);
-    let mut has_moved = false;
-    for row in raw {
-        let pairs = &mut state.pairs;
-        let before = pairs.get(&row.device).copied();
-        if before.is_none() && row.counters == IoCounters::default() {
-            continue;
-        }
-        let mut offset = before.map_or_else(IoCounters::default, |pair| pair.offset);
-        if let Some(pair) = before {
-            let switched = pair.source != row.source;
-            let restarted = has_gone_backwards(&pair.raw, &row.counters) && pair.offset != IoCounters::default();
-            if switched || restarted {
-                offset = combine(&pair.reported, &row.counters, u64::wrapping_sub);
-                skips.note("blkio counters", 1, || {
-                    format!("of {}: counted from another zero now; this slice's transfers are not told", row.device)
-                });
-            }
-        }
-        let reported = combine(&row.counters, &offset, u64::wrapping_add);
-        has_moved |= before.is_none_or(|pair| pair.reported != reported);
-        pairs.insert(
-            row.device,
-            Pair {
-                source: row.source,
-                raw: row.counters,
-                offset,
-                reported,
-                wait: row.wait,
-                served_ns: row.served_ns,
-                is_told: true,
-            },
-        );
-    }
-    has_moved
-}
-
 /// Disks whose throttle counters tick.
 fn armed(root: &OwnedFd, reader: &mut Reader, skips: &mut Skips) -> BTreeSet<DeviceId> {
     match reader.below(root.as_fd(), ARMED_FILE) {
@@ -292,20 +216,4 @@ fn armed(root: &OwnedFd, reader: &mut Reader, skips: &mut Skips) -> BTreeSet<Dev
             BTreeSet::new()
         }
     }
-}
-
-fn combine(a: &IoCounters, b: &IoCounters, with: fn(u64, u64) -> u64) -> IoCounters {
-    IoCounters {
-        read_bytes: with(a.read_bytes, b.read_bytes),
-        write_bytes: with(a.write_bytes, b.write_bytes),
-        read_ops: with(a.read_ops, b.read_ops),
-        write_ops: with(a.write_ops, b.write_ops),
-    }
-}
-
-fn has_gone_backwards(before: &IoCounters, now: &IoCounters) -> bool {
-    now.read_bytes < before.read_bytes
-        || now.write_bytes < before.write_bytes
-        || now.read_ops < before.read_ops
-        || now.write_ops < before.write_ops
 }

@@ -53,6 +53,13 @@ struct HierarchyFacts {
     throttle_available: bool,
 }
 
+impl KnownDisk {
+    /// The kernel's number of this disk, which no other that had its place ever has; empty where it has none.
+    pub(crate) fn sequence(&self) -> &str {
+        &self.incarnation.sequence
+    }
+}
+
 impl Disks {
     /// Looks for disks that came, went or changed.
     pub(crate) fn discover(

@@ -13,7 +13,7 @@
 //! | `counters`, `disk_stats`, `processes`, `open_files` | what did everyone transfer and use? |
 //! | `machines` | which process is the virtual machine of a number on vsock? |
 //! | `peer` | who connected to a socket? |
-//! | `descriptors`, `parents` | which counter files stay open, and which need not be read? |
+//! | `descriptors`, `parents`, `remainder` | which counter files stay open, and which need not be read? |
 //! | `parse` | what does a kernel text say? Pure, lenient, fuzzed |
 //! | `read`, `skips` | how is a file read safely, and what was passed over? |
 //!
@@ -24,6 +24,7 @@
 
 mod classify;
 mod counter_files;
+mod counter_slice;
 mod counters;
 mod delegated;
 mod descriptors;
@@ -47,11 +48,13 @@ mod peer;
 mod pids;
 mod processes;
 mod read;
+mod remainder;
 mod roots;
 mod rules;
 mod skips;
 mod stack;
 mod subtrees;
+mod tenant_counters;
 mod tenants;
 mod tree;
 

@@ -92,11 +92,11 @@ impl Processes {
         reader: &mut Reader,
     ) -> Vec<(TenantId, String)> {
         let mut guests = Vec::new();
-        let open: BTreeSet<TenantId> =
-            tenants.iter().filter(|(_, known)| may_be_guest(known.tenant.kind)).map(|(id, _)| *id).collect();
-        let active = active.intersection(&open).copied().collect();
-        for (queue, members, most) in [(0, &active, GUESTS_A_SLICE / 2), (1, &open, GUESTS_A_SLICE)] {
-            let chosen: Vec<TenantId> = in_turns(members, self.guest_turns[queue]).take(most).collect();
+        let may_be = |id: &TenantId| tenants.get(id).is_some_and(|known| may_be_guest(known.tenant.kind));
+        let active = in_turns(active.iter().copied(), self.guest_turns[0]).filter(may_be).take(GUESTS_A_SLICE / 2);
+        let everyone = in_turns(tenants.keys().copied(), self.guest_turns[1]).filter(may_be).take(GUESTS_A_SLICE);
+        let chosen: [Vec<TenantId>; 2] = [active.collect(), everyone.collect()];
+        for (queue, chosen) in chosen.into_iter().enumerate() {
             for id in chosen {
                 self.guest_turns[queue] = id;
                 let Some(known) = tenants.get(&id) else { continue };
@@ -123,7 +123,7 @@ impl Processes {
         let everyone: BTreeSet<TenantId> = tenants.keys().copied().collect();
         for (queue, members, budget) in [(0, active, PROCESSES_A_SLICE / 2), (1, &everyone, PROCESSES_A_SLICE)] {
             let mut used = round.processes as usize;
-            for id in in_turns(members, self.turns[queue]) {
+            for id in in_turns(members.iter().copied(), self.turns[queue]) {
                 if used >= budget {
                     break;
                 }
@@ -242,10 +242,9 @@ impl Processes {
 }
 
 /// The members from the one after `last` on, round to `last` itself.
-fn in_turns(members: &BTreeSet<TenantId>, last: TenantId) -> impl Iterator<Item = TenantId> {
-    let after = members.iter().filter(move |id| **id > last);
-    let rest = members.iter().filter(move |id| **id <= last);
-    after.chain(rest).copied()
+fn in_turns(members: impl Iterator<Item = TenantId> + Clone, last: TenantId) -> impl Iterator<Item = TenantId> {
+    let rest = members.clone().filter(move |id| *id <= last);
+    members.filter(move |id| *id > last).chain(rest)
 }
 
 const fn empty_usage(tenant: TenantId) -> TenantUsage {

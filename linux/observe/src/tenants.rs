@@ -118,18 +118,16 @@ impl Tenants {
         let mut seen = Vec::new();
         self.judge_all |= std::mem::take(&mut self.tree.access_changed);
         let nodes = std::mem::take(&mut self.tree.nodes);
-        for (path, node) in nodes.iter().filter(|(path, _)| !path.is_empty()) {
-            let extent = self.extent(path, node, reader, skips);
-            match (extent, self.by_path.get(path).copied()) {
-                (None, Some(_)) => events.extend(self.forget(path)),
+        for (path, extent, id) in self.changes(&nodes, reader, skips) {
+            match (extent, id) {
+                (None, _) => events.extend(self.forget(path)),
                 (Some(extent), Some(id)) => {
-                    if let Some(known) = self.known.get_mut(&id).filter(|known| known.extent != extent) {
+                    if let Some(known) = self.known.get_mut(&id) {
                         known.extent = extent;
                         self.generation += 1;
                     }
                 }
                 (Some(extent), None) => seen.push(self.meet(path, &nodes, extent, reader)),
-                (None, None) => {}
             }
         }
         if std::mem::take(&mut self.judge_all) {
@@ -146,6 +144,28 @@ impl Tenants {
         self.tree.nodes = nodes;
         events.extend(seen.into_iter().map(|tenant| Event::TenantSeen { tenant, history: Vec::new() }));
         events
+    }
+
+    /// Groups that are not the tenants that they were, or are tenants and were none: how much of each is one now, and which it was.
+    fn changes<'a>(
+        &self,
+        nodes: &'a BTreeMap<String, Node>,
+        reader: &mut Reader,
+        skips: &mut Skips,
+    ) -> Vec<(&'a str, Option<Extent>, Option<TenantId>)> {
+        let mut changes = Vec::new();
+        // Both are sorted by path, so that nobody is searched for.
+        let mut tenants = self.by_path.iter().peekable();
+        for (path, node) in nodes.iter().filter(|(path, _)| !path.is_empty()) {
+            while tenants.next_if(|(tenant, _)| *tenant < path).is_some() {}
+            let id = tenants.next_if(|(tenant, _)| *tenant == path).map(|(_, id)| *id);
+            let extent = self.extent(path, node, reader, skips);
+            let before = id.and_then(|id| self.known.get(&id)).map(|known| known.extent);
+            if extent != before {
+                changes.push((path.as_str(), extent, id));
+            }
+        }
+        changes
     }
 
     /// How much of a group is a tenant, if any.

@@ -55,6 +55,9 @@ pub(crate) struct Tree {
     /// Somebody got the right to make groups in a group that is known, or lost it, since this was last taken.
     pub(crate) access_changed: bool,
     pub(crate) delegated: Delegated,
+    crowds: Crowds,
+    /// Groups came or went since the last look compared them.
+    has_changed: bool,
 }
 
 impl Tree {
@@ -67,6 +70,8 @@ impl Tree {
             named_parent: NAMED_PARENT_DEFAULT.to_owned(),
             access_changed: false,
             delegated: Delegated::default(),
+            crowds: Crowds::default(),
+            has_changed: true,
         }
     }
 
@@ -93,13 +98,16 @@ impl Tree {
 
     /// Compares every known group with what stands there now; the answer is the directories to list again.
     fn compare(&mut self, reader: &mut Reader, skips: &mut Skips, gone: &mut BTreeSet<String>) -> Vec<String> {
-        let crowds = self.crowds(skips);
+        let crowds = self.crowded();
+        self.crowds.list(&self.root, &crowds, skips);
+        let asked_before = !std::mem::take(&mut self.has_changed);
         let mut to_list = Vec::new();
         for (number, (path, node)) in self.nodes.iter_mut().enumerate() {
             let is_due = number % CROWD_LOOKS == self.looks as usize % CROWD_LOOKS;
             let moved = std::mem::take(&mut node.moved);
             let may_rest = !node.holds() || node.children == 0 && !moved;
-            if !is_due && may_rest && crowds.has(path, node.facts.inode) {
+            // Asked about all of them, so that the next look need not search.
+            if self.crowds.has(path, node.facts.inode, asked_before) && !is_due && may_rest {
                 continue;
             }
             let now = directory_facts(&self.root, path);
@@ -126,13 +134,12 @@ impl Tree {
         to_list
     }
 
-    /// What groups with many right below them list now. One that has far more than are known, which may be the doing of a user, is
-    /// not listed again and again.
-    fn crowds(&self, skips: &mut Skips) -> Crowds {
+    /// Groups with many right below them. One that has far more than are known, which may be the doing of a user, is not listed again
+    /// and again.
+    fn crowded(&self) -> Vec<String> {
         let is_crowded =
             |node: &Node| node.holds() && node.children >= CROWD && node.facts.links <= 2 * node.children as u64;
-        let crowded = self.nodes.iter().filter(|(_, node)| is_crowded(node));
-        Crowds::list(&self.root, crowded.map(|(path, _)| path.as_str()), skips)
+        self.nodes.iter().filter(|(_, node)| is_crowded(node)).map(|(path, _)| path.clone()).collect()
     }
 
     /// A group's counters moved: the next look is to show whether there are groups below.
@@ -144,6 +151,7 @@ impl Tree {
 
     fn add_root(&mut self) {
         if let (false, Some(facts)) = (self.nodes.contains_key(""), directory_facts(&self.root, "")) {
+            self.has_changed = true;
             let class = Class { kind: TenantKind::Cgroup, name: String::new(), part: Part::Holder };
             self.nodes.insert(
                 String::new(),
@@ -157,6 +165,7 @@ impl Tree {
         if self.nodes.remove(path).is_none() {
             return;
         }
+        self.has_changed = true;
         if let Some(parent) = self.nodes.get_mut(parent_of(path)) {
             parent.children = parent.children.saturating_sub(1);
         }
@@ -165,6 +174,7 @@ impl Tree {
 
     pub(crate) fn remove_below(&mut self, path: &str, gone: &mut BTreeSet<String>) {
         for path in self.below(path) {
+            self.has_changed = true;
             self.nodes.remove(&path);
             gone.insert(path);
         }
@@ -207,10 +217,7 @@ impl Tree {
         }
         for (name, _) in listed.groups {
             let child = if path.is_empty() { name } else { format!("{path}/{name}") };
-            if self.nodes.contains_key(&child) {
-                continue;
-            }
-            if !self.has_room(&child, delegated_from.as_deref(), skips) {
+            if self.nodes.contains_key(&child) || !self.has_room(&child, delegated_from.as_deref(), skips) {
                 continue;
             }
             let Some(facts) = directory_facts(&self.root, &child) else { continue };
@@ -228,6 +235,7 @@ impl Tree {
             if let Some(parent) = self.nodes.get_mut(path) {
                 parent.children += 1;
             }
+            self.has_changed = true;
             self.nodes.insert(child, node);
         }
     }

@@ -366,4 +366,13 @@ fn twelve_hundred_real_groups_cost_one_file_each_and_at_rest_none() {
     // And stays told while it rests.
     let (_, _, sample) = cost(&mut observer);
     assert_eq!(counters(&sample, tenant, &disk), Some(reads(64 << 10)));
+    // It goes on: it accounts for what its parent counts, so that the others are known to rest.
+    let files = (0..20).map(|_| {
+        disk.read(&busy, 64 << 10);
+        cost(&mut observer).0
+    });
+    let files = files.min().unwrap();
+    assert!(files < 1_000, "{files} files while one of 1,200 moves");
+    let (_, _, sample) = cost(&mut observer);
+    assert_eq!(counters(&sample, tenant, &disk), Some(reads(21 * (64 << 10))));
 }

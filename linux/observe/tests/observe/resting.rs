@@ -69,6 +69,112 @@ fn whoever_starts_below_a_parent_that_rested_is_seen_at_once() {
     }
 }
 
+/// Forty tenants below one group, whose own processes are one on v1 too, and what they read so far.
+struct Crowd {
+    host: FakeHost,
+    read: [u64; 40],
+    own: u64,
+    /// By groups that are gone.
+    removed: u64,
+}
+
+impl Crowd {
+    fn new(version: CgroupVersion) -> Self {
+        let host = FakeHost::new(version);
+        host.disk("sda", "8:0", BFQ, &[]);
+        host.group("p", if version == CgroupVersion::V1 { "1\n" } else { "" });
+        if version == CgroupVersion::V2 {
+            host.enable_io("p");
+        }
+        (0..40).for_each(|index| host.group(&format!("p/t{index:02}"), ""));
+        Self { host, read: [0; 40], own: 0, removed: 4096 }
+    }
+
+    /// Writes the counters as the kernel would, with one operation a kilobyte.
+    fn write(&self, version: CgroupVersion) {
+        let write = |group: &str, suffix: &str, read: u64| match version {
+            CgroupVersion::V1 => self.host.blkio(group, "bfq", suffix, "8:0", [read, 0], [read / 1_000, 0]),
+            _ => {
+                let text = format!("8:0 rbytes={read} wbytes=0 rios={} wios=0 dbytes=0 dios=0\n", read / 1_000);
+                self.host.write_group(group, "io.stat", &text);
+            }
+        };
+        self.read.iter().enumerate().for_each(|(index, read)| write(&format!("p/t{index:02}"), "_recursive", *read));
+        if version == CgroupVersion::V1 {
+            write("p", "", self.own);
+        }
+        write("p", "_recursive", self.read.iter().sum::<u64>() + self.own + self.removed);
+    }
+}
+
+#[test]
+fn beside_tenants_that_move_others_rest_and_are_not_read() {
+    for version in [CgroupVersion::V1, CgroupVersion::V2] {
+        let mut crowd = Crowd::new(version);
+        let mut observer = crowd.host.observer(&[]);
+        observer.want_usage(false);
+        let ids: Vec<_> = seen(&observer.discover());
+        let id = |name: &str| ids.iter().find(|tenant| tenant.cgroup.path == name).map(|tenant| tenant.id);
+        let mut slice = |crowd: &Crowd| {
+            crowd.write(version);
+            observer.discover();
+            let before = observer.read_counts().files;
+            let sample = observer.sample();
+            let files = observer.read_counts().files - before;
+            for (index, read) in crowd.read.iter().enumerate() {
+                let told = sample.io.iter().find(|row| Some(row.tenant) == id(&format!("p/t{index:02}")));
+                let counters = told.map(|row| (row.counters.read_bytes, row.counters.read_ops)).unwrap_or_default();
+                assert_eq!(counters, (*read, read / 1_000), "{version:?}, tenant {index}");
+            }
+            let own = sample.io.iter().find(|row| id("p") == Some(row.tenant)).map(|row| row.counters.read_bytes);
+            assert_eq!(own.unwrap_or_default(), crowd.own);
+            files
+        };
+        // What is read beside counters is the same in all slices.
+        (0..3).for_each(|_| _ = slice(&crowd));
+        let resting = slice(&crowd);
+        let files = |slices: &mut dyn FnMut(&Crowd) -> u64, crowd: &Crowd| slices(crowd) - resting;
+        let all = 40;
+        for step in 0..50 {
+            [3, 4, 39].into_iter().for_each(|index| crowd.read[index] += 1_000 * (1 + step));
+            if step == 20 {
+                crowd.read[17] += 1_000;
+            }
+            if version == CgroupVersion::V1 && step % 2 == 1 {
+                crowd.own += 5_000;
+            }
+            if step == 30 {
+                crowd.removed += 9_000;
+            }
+            let files = files(&mut slice, &crowd);
+            match step {
+                0 | 1 | 20 | 30 => assert!(files >= all || step == 1, "{version:?}, step {step}: {files}"),
+                // Bytes, and operations of those that moved, of at most five tenants, their parent once more, and what is read of the
+                // processes of those that moved.
+                _ => assert!(files <= 2 * 5 + 1 + 5, "{version:?}, step {step}: {files}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn another_disk_of_the_same_number_is_not_taken_for_the_one_before() {
+    let mut crowd = Crowd::new(CgroupVersion::V2);
+    crowd.removed = 0;
+    let mut observer = crowd.host.observer(&[]);
+    observer.discover();
+    crowd.read[5] = 7_000;
+    crowd.write(CgroupVersion::V2);
+    assert_eq!(rows(&observer.sample()), ["t6 8:0 7000+0 7+0"]);
+    // The group above says what it said, of what somebody else read from the new one.
+    crowd.host.write("sys/devices/virtual/block/sda/diskseq", "2\n");
+    (crowd.read[5], crowd.read[6]) = (0, 7_000);
+    crowd.write(CgroupVersion::V2);
+    crowd.host.write_group("p/t05", "io.stat", "");
+    observer.discover();
+    assert_eq!(rows(&observer.sample()), ["t7 8:0 7000+0 7+0"]);
+}
+
 #[test]
 fn what_tenants_use_besides_the_disk_is_read_only_when_it_is_wanted() {
     let host = FakeHost::new(CgroupVersion::V1);
