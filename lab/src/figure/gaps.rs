@@ -18,7 +18,7 @@ use contents::{BACKUP_MIB, SCRUBBED_MIB, make_tree, write_file};
 use minerva_model::{CgroupVersion, Nanos};
 use plan::{BURST_MS, PAUSE_MS, SETTLE};
 use serde::Serialize;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
