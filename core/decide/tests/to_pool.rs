@@ -1,5 +1,7 @@
 //! Operations that are answered "write to the pool": when, and what is then kept of them.
 
+#![expect(clippy::expect_used, reason = "what a test cannot do without ends it, in its helpers too")]
+
 mod world;
 
 use minerva_decide::DecideInput;
