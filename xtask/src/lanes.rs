@@ -49,7 +49,7 @@ pub(crate) fn run(plan: Plan<'_>, skips: &mut Skips) -> Result<Vec<&'static str>
     let Plan { programs, sharing: sharing_steps, compiling, path, show } = plan;
     let (sharing, mut alone): (Vec<_>, Vec<_>) = programs.iter().partition(|program| program.is_sharing());
     // What takes longest begins first, so that no thread is left with it at the end.
-    alone.sort_by_key(|program| !program.is_long());
+    alone.sort_by_key(|program| program.place_among_long().unwrap_or(usize::MAX));
     let waiting = Mutex::new(alone.into_iter());
     std::thread::scope(|scope| {
         let beside = scope.spawn(|| {

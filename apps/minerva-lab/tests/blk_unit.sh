@@ -1,14 +1,11 @@
 # In a guest with Debian and systemd: the package of the server for VM disks is installed, its unit started, reloaded, killed, upgraded,
-# removed and purged. Each line that is printed begins with a name, which the test looks for.
-say() { echo "$1: $(echo "$2" | tr '\n' ';')"; }
-# Waits up to some twenty seconds until a command succeeds.
-until_so() { tries=0; until "$@" > /dev/null 2>&1 || [ $tries -ge 40 ]; do sleep 0.5; tries=$((tries + 1)); done; "$@" > /dev/null 2>&1; }
+# removed and purged.
 show() { systemctl show -P "$1" minerva-blk; }
 serves() { minerva-ctl disk list | grep -q '^vm1 '; }
 is_another() { [ "$(show MainPID)" != "$before" ] && [ "$(show MainPID)" != 0 ] && systemctl is-active --quiet minerva-blk && serves; }
 cd /packages
 # One that never says that it is ready must not use up the time of the test.
-systemctl() { timeout 30 /usr/bin/systemctl "$@"; }
+systemctl() { timeout 300 /usr/bin/systemctl "$@"; }
 
 dpkg --install minerva-ctl_*-1_*.deb minerva-blk_*-1_*.deb > /tmp/log 2>&1
 say installed "$? $(systemctl is-enabled minerva-blk) $(systemctl is-active minerva-blk)"

@@ -128,7 +128,7 @@ fn boot(disk: &LossyDisk, service: &Path, wanted: u64) -> Result<GuestOutput, Gu
         let count = printed.lines().filter(|line| line.starts_with("acknowledged ")).count() as u64;
         printed.contains("\nbegan ") && count >= wanted
     };
-    guest.progress(|line| println!("{line}")).run_until_cut(&script, TIMEOUT, is_time)
+    guest.run_until_cut(&script, TIMEOUT, is_time)
 }
 
 #[test]

@@ -1,8 +1,5 @@
 # In a guest with Debian and systemd: the package of the cache is installed, its unit started, reloaded, killed, upgraded, stopped and
-# purged. Each line that is printed begins with a name, which the test looks for.
-say() { echo "$1: $(echo "$2" | tr '\n' ';')"; }
-# Waits up to some twenty seconds until a command succeeds.
-until_so() { tries=0; until "$@" > /dev/null 2>&1 || [ $tries -ge 40 ]; do sleep 0.5; tries=$((tries + 1)); done; "$@" > /dev/null 2>&1; }
+# purged.
 show() { systemctl show -P "$1" minerva-fs; }
 mounts() { grep -c " /minerva/$1/" /proc/self/mountinfo; }
 serves() { [ "$(cat /minerva/web/stable/file)" = text ]; }
@@ -11,7 +8,7 @@ waits_for_use() { minerva-fs status | grep -q 'other.*stable is used'; }
 is_away() { [ "$(mounts other)" = 0 ]; }
 cd /packages
 # One that never says that it is ready must not use up the time of the test.
-systemctl() { timeout 40 /usr/bin/systemctl "$@"; }
+systemctl() { timeout 300 /usr/bin/systemctl "$@"; }
 
 dpkg --install minerva-ctl_*-1_*.deb minerva-fs_*-1_*.deb > /tmp/log 2>&1
 say installed "$? $(systemctl is-enabled minerva-fs) $(systemctl is-active minerva-fs)"

@@ -66,7 +66,7 @@ fn the_daemon_steers_through_every_back_end_of_v2_and_puts_everything_back() {
         return;
     };
     let guest = Guest::builder().memory_mib(1024).cpus(2).disk_mib(64).with_binary(&minervad);
-    let output = match guest.progress(|line| println!("{line}")).run(SCRIPT, TIMEOUT) {
+    let output = match guest.run(SCRIPT, TIMEOUT) {
         Ok(output) => output,
         Err(error) if error.is_missing() => {
             println!("skipped: {error}");

@@ -106,7 +106,7 @@ fn a_resync_and_a_check_of_a_real_array_run_in_gaps_and_its_speeds_are_put_back(
     };
     let guest = Guest::builder().memory_mib(1024).cpus(2).disk_mib(64).disk_mib(64);
     let guest = guest.with_module("md_mod", "").with_module("raid1", "").with_binary(&minervad).with_binary(&tool);
-    let output = match guest.progress(|line| println!("{line}")).run(SCRIPT, TIMEOUT) {
+    let output = match guest.run(SCRIPT, TIMEOUT) {
         Ok(output) => output,
         Err(error) if error.is_missing() => {
             println!("skipped: {error}");

@@ -3,36 +3,11 @@
 
 mod packing;
 
-use minerva_lab::guest::Guest;
-use std::time::Duration;
-
-/// Generous: processors are emulated and the machine may be busy.
-const TIMEOUT: Duration = Duration::from_secs(600);
-
-const SCRIPT: &str = include_str!("package.sh");
-
 #[test]
 fn the_packages_install_upgrade_stop_and_go_and_their_units_work() {
-    let folder = tempfile::tempdir().expect("a directory");
-    packing::pack(folder.path());
-    let mut guest = Guest::builder().debian().memory_mib(1536).cpus(2).disk_mib(64);
-    for entry in folder.path().read_dir().expect("packages") {
-        let path = entry.expect("a package").path();
-        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
-        guest = guest.with_file(format!("/packages/{name}"), std::fs::read(&path).expect("readable"));
-    }
-    let output = match guest.progress(|line| println!("{line}")).run(SCRIPT, TIMEOUT) {
-        Ok(output) => output,
-        Err(error) if error.is_missing() => return println!("skipped: {error}"),
-        Err(error) => panic!("{error}"),
-    };
-    println!("{}", output.stdout);
-    let line = |name: &str| {
-        let found = output.stdout.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
-        found
-            .unwrap_or_else(|| panic!("no line `{name}` in\n{}\n{}", output.stdout, output.stderr))
-            .trim_end_matches(';')
-    };
+    let guest = packing::guest(&["minervad_", "minerva-ctl_", "minerva-agent_"]).memory_mib(1536).disk_mib(64);
+    let Some(answers) = packing::run(guest, include_str!("package.sh")) else { return };
+    let line = |name| answers.line(name);
     assert_eq!(line("installed"), "0 enabled active notify");
     // Directives that this systemd does not know would be told.
     assert_eq!(line("complaints"), "");

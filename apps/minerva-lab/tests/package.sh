@@ -1,13 +1,12 @@
 # In a guest with Debian and systemd: the packages are installed, upgraded, stopped, removed and purged, and their units tried.
-# Each line that is printed begins with a name, which the test looks for.
-say() { echo "$1: $(echo "$2" | tr '\n' ';')"; }
-# Waits up to a minute until a command succeeds.
-until_so() { tries=0; until "$@" > /dev/null 2>&1 || [ $tries -ge 120 ]; do sleep 0.5; tries=$((tries + 1)); done; "$@" > /dev/null 2>&1; }
 weights() { cat /sys/fs/cgroup/t/a/io.bfq.weight /sys/fs/cgroup/t/b/io.bfq.weight; }
 are_held() { weights | grep -q '^254:0 '; }
 are_back() { ! are_held; }
 show() { systemctl show -P "$1" minervad; }
 cd /packages
+# Emulated processors beside other work may be slower than a real machine ever is.
+mkdir -p /etc/systemd/system/minervad.service.d
+printf '[Service]\nTimeoutStartSec=5min\nTimeoutStopSec=5min\n' > /etc/systemd/system/minervad.service.d/slow.conf
 
 # Two tenants on a disk that obeys weights.
 echo bfq > /sys/block/vda/queue/scheduler
@@ -40,7 +39,8 @@ kill -9 "$before"
 until_so sh -c '[ "$(systemctl show -P NRestarts minervad)" = 1 ] && systemctl is-active minervad'
 [ "$(show MainPID)" != "$before" ]; say restarted "$? $(show NRestarts)"
 until_so are_held; say steers-again "$?"
-say restored-by-unit "$(journalctl --boot --no-pager --unit minervad --output cat | grep -c ' restored, ')"
+tells_restored() { journalctl --boot --no-pager --unit minervad --output cat | grep ' restored, '; }
+until_so tells_restored; say restored-by-unit "$(tells_restored | wc -l)"
 
 # State: a named tenant's weight, credits, a file that the administrator changed.
 setsid minerva-ctl run --name backup --weight 50 -- sleep 3000 > /dev/null 2>&1 &
@@ -76,10 +76,13 @@ echo MINERVA_UPSTREAM=unix:/run/minerva/tenant.sock > /etc/minerva/agent.env
 dpkg --install minerva-agent_*-1_*.deb > /tmp/log 2>&1
 say agent "$? $(systemctl is-active minerva-agent.socket minerva-agent.service | tr '\n' ' ')"
 ask() { MINERVA_ADDRESS=unix:/run/minerva/agent.sock setpriv --reuid=65534 --regid=65534 --clear-groups minerva-ctl whoami 2>&1; }
+# What the tool waits for may take longer than it is willing to where other guests get the processors.
+is_answered() { ask > /tmp/answer; grep -q minerva-agent /tmp/answer; }
+answer() { until_so is_answered; cat /tmp/answer; }
 say agent-user "$(ps -o user= -p "$(systemctl show -P MainPID minerva-agent)")"
-say asked-by-nobody "$(ask)"
-systemctl kill --signal KILL minerva-agent; say asked-after-kill "$(ask)"
-dpkg --install minerva-agent_*-2_*.deb > /tmp/log 2>&1; say agent-upgraded "$? $(ask)"
+say asked-by-nobody "$(answer)"
+systemctl kill --signal KILL minerva-agent; say asked-after-kill "$(answer)"
+dpkg --install minerva-agent_*-2_*.deb > /tmp/log 2>&1; say agent-upgraded "$? $(answer)"
 dpkg --purge minerva-agent > /tmp/log 2>&1; say agent-purged "$? $(ls /run/minerva/agent.sock /usr/bin/minerva-agent 2>&1)"
 
 dpkg --remove minervad > /tmp/log 2>&1; say removed "$? $(systemctl is-active minervad) $(ls /etc/minerva/minerva.toml /var/lib/minerva/minerva.db | wc -l)"

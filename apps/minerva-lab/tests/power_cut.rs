@@ -161,7 +161,7 @@ fn nothing_that_was_acknowledged_is_lost_when_the_power_goes() {
             let count = printed.lines().filter(|line| line.starts_with("acknowledged ")).count() as u64;
             printed.contains("\nfound ") && count >= wanted
         };
-        let output = match guest.progress(|line| println!("{line}")).run_until_cut(&script, TIMEOUT, is_time) {
+        let output = match guest.run_until_cut(&script, TIMEOUT, is_time) {
             Ok(output) => output,
             Err(error) if error.is_missing() => return println!("skipped: {error}"),
             Err(error) => panic!("after {number} cuts, seed {seed}: {error}"),

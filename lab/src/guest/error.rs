@@ -74,10 +74,17 @@ pub enum GuestError {
         console: String,
     },
     /// The guest took too long and was killed.
-    #[error("the guest did not end within {after:?} and was killed; the end of its console:\n{console}")]
+    #[error(
+        "the guest did not end within {after:?} and was killed; the end of what its script printed:\n{stdout}\n{stderr}\n\
+         the end of its console:\n{console}"
+    )]
     TimedOut {
         /// The limit.
         after: Duration,
+        /// The last lines of the script's standard output.
+        stdout: String,
+        /// The last lines of its standard error.
+        stderr: String,
         /// The last lines.
         console: String,
     },

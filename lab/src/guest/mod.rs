@@ -269,7 +269,8 @@ impl<'a> GuestBuilder<'a> {
         drop(machine);
         let console = place.text("console");
         let Some(ended) = ended else {
-            return Err(GuestError::TimedOut { after: timeout, console: tail(&console) });
+            let [stdout, stderr] = ["stdout", "stderr"].map(|name| tail(&place.text(name)));
+            return Err(GuestError::TimedOut { after: timeout, stdout, stderr, console: tail(&console) });
         };
         let status = match (&ended, place.text("status").trim().parse()) {
             (_, Ok(status)) => status,

@@ -87,7 +87,7 @@ fn run(host: &Host, guest: GuestBuilder<'_>, script: &str) -> Option<(GuestOutpu
         seen
     });
     let guest = guest.name(TENANT).memory_mib(768).cpus(2).cgroup(host.cgroup()).with_binary(agent).with_binary(tool);
-    let result = guest.progress(|line| println!("{line}")).run(script, TIMEOUT);
+    let result = guest.run(script, TIMEOUT);
     ended.store(true, Ordering::Relaxed);
     let seen = watching.join().expect("it does not panic");
     match result {

@@ -87,7 +87,7 @@ fn a_stock_guest_keeps_its_data_and_its_tags() {
     let has_ended = AtomicBool::new(false);
     let (output, serving) = std::thread::scope(|scope| {
         let killer = scope.spawn(|| kill_while_writing(&place, serving, &has_ended));
-        let output = guest.progress(|line| println!("{line}")).run(&format!("{SCRIPT}{read_tagged}"), TIMEOUT);
+        let output = guest.run(&format!("{SCRIPT}{read_tagged}"), TIMEOUT);
         has_ended.store(true, Ordering::Relaxed);
         (output, killer.join().unwrap())
     });

@@ -1,13 +1,60 @@
-//! Debian packages of the programs as they are now, for tests that install and upgrade them.
+//! Debian packages of the programs as they are now, in guests with Debian's systemd that install and upgrade them.
 
+use minerva_lab::guest::{Guest, GuestBuilder, GuestOutput};
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 /// Where `cargo xtask test`, which has built all programs, says that its own program is.
 const XTASK: &str = "MINERVA_XTASK";
 
+/// Generous: processors are emulated and the machine may be busy.
+const TIMEOUT: Duration = Duration::from_secs(1_500);
+
+/// A guest with Debian and, in `/packages`, those packages in revisions 1 and 2 whose files' names begin with one of `names`: what has no part
+/// in a test costs an emulated processor seconds to unpack.
+pub(super) fn guest(names: &[&str]) -> GuestBuilder<'static> {
+    let folder = tempfile::tempdir().expect("a directory");
+    pack(folder.path());
+    let mut guest = Guest::builder().debian().cpus(2);
+    for entry in folder.path().read_dir().expect("packages") {
+        let path = entry.expect("a package").path();
+        let file = path.file_name().expect("a name").to_string_lossy().into_owned();
+        if names.iter().any(|name| file.starts_with(name)) {
+            guest = guest.with_file(format!("/packages/{file}"), std::fs::read(&path).expect("readable"));
+        }
+    }
+    guest
+}
+
+/// Runs a script after what all of them share; nothing, having said why, where there are no guests.
+pub(super) fn run(guest: GuestBuilder<'_>, script: &str) -> Option<Answers> {
+    match guest.run(&format!("{}{script}", include_str!("unit.sh")), TIMEOUT) {
+        Ok(output) => {
+            println!("{}\n{}", output.stdout, output.stderr);
+            Some(Answers(output))
+        }
+        Err(error) if error.is_missing() => {
+            println!("skipped: {error}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// What a script printed.
+pub(super) struct Answers(GuestOutput);
+
+impl Answers {
+    /// What stands in the line of this name.
+    pub(super) fn line(&self, name: &str) -> &str {
+        let found = self.0.stdout.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+        found.unwrap_or_else(|| panic!("no line `{name}`")).trim_end().trim_end_matches(';').trim_end()
+    }
+}
+
 /// Makes the packages in revisions 1 and 2.
-pub(super) fn pack(folder: &Path) {
+fn pack(folder: &Path) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     for revision in ["1", "2"] {
         let mut task = match std::env::var_os(XTASK) {

@@ -60,7 +60,7 @@ fn the_same_tests_pass_on_the_unified_hierarchy_under_systemd() {
     let guest = Guest::builder().debian().memory_mib(2048).cpus(2).with_binary(&tests).with_binary(stripped_daemon);
     let guest = guest.with_file("/etc/minervad.service", std::fs::read(&unit).expect("the unit"));
     let timeout = if is_all { TIMEOUT_ALL } else { TIMEOUT };
-    let output = match guest.progress(|line| println!("{line}")).run(&script, timeout) {
+    let output = match guest.run(&script, timeout) {
         Ok(output) => output,
         Err(error) if error.is_missing() => return println!("skipped: {error}"),
         Err(error) => panic!("{error}"),
