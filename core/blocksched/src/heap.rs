@@ -42,29 +42,35 @@ impl<K: PartialOrd + Copy> IndexedHeap<K> {
 
     /// Puts `slot` in, or changes its key.
     pub fn set(&mut self, slot: usize, key: K) {
+        let entry = (key, slot as u32);
         if let Some(position) = self.position(slot) {
-            self.entries[position].0 = key;
-            let position = self.sift_up(position);
-            self.sift_down(position);
+            let before = self.entries[position].0;
+            // Most often nothing changes but the queue behind.
+            match (key < before, key == before) {
+                (true, _) => self.move_up(position, entry),
+                (_, true) => {}
+                _ => self.move_down(position, entry),
+            }
             return;
         }
         if self.positions.len() <= slot {
             self.positions.resize(slot + 1, ABSENT);
         }
-        self.entries.push((key, slot as u32));
-        self.positions[slot] = (self.entries.len() - 1) as u32;
-        self.sift_up(self.entries.len() - 1);
+        self.entries.push(entry);
+        self.move_up(self.entries.len() - 1, entry);
     }
 
     /// Takes `slot` out; whether it was in.
     pub fn remove(&mut self, slot: usize) -> bool {
         let Some(position) = self.position(slot) else { return false };
-        self.entries.swap_remove(position);
+        let Some(last) = self.entries.pop() else { return false };
         self.positions[slot] = ABSENT;
-        if position < self.entries.len() {
-            self.positions[self.entries[position].1 as usize] = position as u32;
-            let position = self.sift_up(position);
-            self.sift_down(position);
+        // The last one goes where the gap is.
+        if let Some(removed) = self.entries.get(position) {
+            match is_before(&last, removed) {
+                true => self.move_up(position, last),
+                false => self.move_down(position, last),
+            }
         }
         true
     }
@@ -84,7 +90,7 @@ impl<K: PartialOrd + Copy> IndexedHeap<K> {
         let least = match self.entries.len() {
             0 | 1 => return None,
             2 => 1,
-            _ => 1 + usize::from(self.is_before(2, 1)),
+            _ => 1 + usize::from(is_before(&self.entries[2], &self.entries[1])),
         };
         let (key, slot) = self.entries[least];
         Some((key, slot as usize))
@@ -106,40 +112,49 @@ impl<K: PartialOrd + Copy> IndexedHeap<K> {
         self.positions.get(slot).filter(|position| **position != ABSENT).map(|position| *position as usize)
     }
 
-    fn is_before(&self, left: usize, right: usize) -> bool {
-        let (left, right) = (&self.entries[left], &self.entries[right]);
-        left.0 < right.0 || (left.0 == right.0 && left.1 < right.1)
+    fn put(&mut self, position: usize, entry: (K, u32)) {
+        self.entries[position] = entry;
+        self.positions[entry.1 as usize] = position as u32;
     }
 
-    fn swap(&mut self, left: usize, right: usize) {
-        self.entries.swap(left, right);
-        self.positions[self.entries[left].1 as usize] = left as u32;
-        self.positions[self.entries[right].1 as usize] = right as u32;
-    }
-
-    fn sift_up(&mut self, mut position: usize) -> usize {
-        while position > 0 && self.is_before(position, (position - 1) / 2) {
-            self.swap(position, (position - 1) / 2);
+    /// Finds the place of `entry` from `position`, where there is a gap, towards the root.
+    fn move_up(&mut self, mut position: usize, entry: (K, u32)) {
+        while position > 0 {
+            let parent = self.entries[(position - 1) / 2];
+            if !is_before(&entry, &parent) {
+                break;
+            }
+            self.put(position, parent);
             position = (position - 1) / 2;
         }
-        position
+        self.put(position, entry);
     }
 
-    fn sift_down(&mut self, mut position: usize) {
+    /// The same away from the root.
+    fn move_down(&mut self, mut position: usize, entry: (K, u32)) {
         loop {
-            let mut least = position;
-            for child in [2 * position + 1, 2 * position + 2] {
-                if child < self.entries.len() && self.is_before(child, least) {
-                    least = child;
+            let children = 2 * position + 1;
+            let (least, child) = match self.entries.get(children..) {
+                Some([left, right, ..]) => {
+                    let is_right = is_before(right, left);
+                    (children + usize::from(is_right), if is_right { *right } else { *left })
                 }
+                Some([only]) => (children, *only),
+                _ => break,
+            };
+            if !is_before(&child, &entry) {
+                break;
             }
-            if least == position {
-                return;
-            }
-            self.swap(position, least);
+            self.put(position, child);
             position = least;
         }
+        self.put(position, entry);
     }
+}
+
+/// Without a jump in between: which of two children is less nobody can foresee.
+fn is_before<K: PartialOrd>(left: &(K, u32), right: &(K, u32)) -> bool {
+    (left.0 < right.0) | ((left.0 == right.0) & (left.1 < right.1))
 }
 
 #[cfg(test)]

@@ -17,20 +17,33 @@ pub(crate) struct Flow<State, Tags> {
 pub(crate) struct FlowTable<State, Tags> {
     flows: Vec<Flow<State, Tags>>,
     queued: usize,
+    /// Of a flow that was never seen.
+    unseen: State,
 }
 
-impl<State: Default, Tags: Default> FlowTable<State, Tags> {
+impl<State: Default + Clone, Tags: Default> FlowTable<State, Tags> {
     pub(crate) fn new() -> Self {
-        Self { flows: Vec::new(), queued: 0 }
+        Self::with(State::default())
+    }
+
+    /// A flow that was never seen has this state.
+    pub(crate) fn with(unseen: State) -> Self {
+        Self { flows: Vec::new(), queued: 0, unseen }
     }
 
     /// The flow, made if it was never seen.
     pub(crate) fn at(&mut self, flow: FlowId) -> &mut Flow<State, Tags> {
         let index = flow.index();
         if index >= self.flows.len() {
-            self.flows.resize_with(index + 1, Flow::default);
+            self.grow(index + 1);
         }
         &mut self.flows[index]
+    }
+
+    #[cold]
+    fn grow(&mut self, count: usize) {
+        let unseen = || Flow { state: self.unseen.clone(), ..Flow::default() };
+        self.flows.resize_with(count, unseen);
     }
 
     /// Queues a request; whether its flow was empty before.
@@ -50,7 +63,8 @@ impl<State: Default, Tags: Default> FlowTable<State, Tags> {
 
     /// Takes the request at `position` of a flow's queue.
     pub(crate) fn take(&mut self, flow: FlowId, position: usize) -> Option<(Request, Tags)> {
-        let taken = self.at(flow).queue.remove(position);
+        let queue = &mut self.at(flow).queue;
+        let taken = if position == 0 { queue.pop_front() } else { queue.remove(position) };
         self.queued -= usize::from(taken.is_some());
         taken
     }

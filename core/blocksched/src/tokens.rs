@@ -20,19 +20,48 @@ pub(crate) fn instant(now: Nanos) -> Instant {
     Instant::from(now.0)
 }
 
+/// An [`Instant`] as a float. Most fit into 64 bits, for which the processor has an instruction.
+pub(crate) fn float(instant: Instant) -> f64 {
+    i64::try_from(instant).map_or_else(|_| wide_float(instant), |narrow| narrow as f64)
+}
+
+/// Apart, as otherwise both ways are computed and one is chosen.
+#[cold]
+#[inline(never)]
+fn wide_float(instant: Instant) -> f64 {
+    instant as f64
+}
+
+/// The other way, rounded towards zero.
+pub(crate) fn whole(nanos: f64) -> Instant {
+    // Below 2^63 in both directions.
+    if nanos.abs() < 9e18 { Instant::from(nanos as i64) } else { wide_whole(nanos) }
+}
+
+#[cold]
+#[inline(never)]
+fn wide_whole(nanos: f64) -> Instant {
+    nanos as Instant
+}
+
 /// A contract's rate; one of zero counts as a unit an hour, so that such a flow is background.
 pub(crate) fn rate_per_second(contract: &Contract) -> f64 {
     if contract.rate_per_second > 0.0 { contract.rate_per_second } else { 1.0 / 3600.0 }
 }
 
-/// How long `units` last at a contract's rate, no time if there are none.
-pub(crate) fn time_of(contract: &Contract, units: f64) -> Instant {
-    (1e9 / rate_per_second(contract) * units).clamp(0.0, 1e18) as Instant
+/// How long a unit lasts at a contract's rate.
+pub(crate) fn unit_ns(contract: &Contract) -> f64 {
+    1e9 / rate_per_second(contract)
 }
 
-/// How long `units` last, at least a nanosecond, so that the tags of a flow's requests differ.
-pub(crate) fn spacing(contract: &Contract, units: u64) -> Instant {
-    time_of(contract, units as f64).max(1)
+/// How long `units` last at a contract's rate, no time if there are none.
+pub(crate) fn time_of(contract: &Contract, units: f64) -> Instant {
+    whole((unit_ns(contract) * units).clamp(0.0, 1e18))
+}
+
+/// How long `units` of `unit_ns` last, at least a nanosecond, so that the tags of a flow's requests differ.
+pub(crate) fn spacing(unit_ns: f64, units: u32) -> Instant {
+    whole((unit_ns * f64::from(units)).clamp(0.0, 1e18)).max(1)
 }
 
 /// One flow's bucket.
@@ -53,9 +82,11 @@ impl Bucket {
         if !self.filled {
             *self = Self { tokens: fill.initial, updated: now, drift_seen: drift, filled: true };
         }
-        let passed = (now - self.updated).max(0) as f64;
-        let moved = if fill.credit_drift { (drift - self.drift_seen).max(0) as f64 } else { 0.0 };
-        let filled = self.tokens + rate * (passed + moved) / 1e9;
+        let passed = (now - self.updated).max(0);
+        let moved = if fill.credit_drift { (drift - self.drift_seen).max(0) } else { 0 };
+        // Of several requests at one instant most find it filled.
+        let earned = if passed | moved == 0 { 0.0 } else { rate * (float(passed) + float(moved)) / 1e9 };
+        let filled = self.tokens + earned;
         self.tokens = filled.clamp(fill.floor, fill.cap);
         self.updated = now;
         self.drift_seen = drift;
@@ -69,7 +100,7 @@ impl Bucket {
 }
 
 /// Bounds of a bucket.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Fill {
     pub(crate) initial: f64,
     pub(crate) cap: f64,

@@ -15,16 +15,20 @@ mod options;
 mod pace;
 mod parts;
 mod sequence;
+mod starts;
+mod terms;
 
 pub use options::{HtbsOptions, SequentialTest, Spare, WithinFlow};
 
 use super::{BuildOptions, Entry, Promise, UNIT_BYTES};
 use crate::table::{Flow, FlowTable, sweep};
-use crate::tokens::{BACKGROUND, Bucket, Fill, Instant, cost_units, instant, spacing};
+use crate::tokens::{Bucket, Instant, instant, spacing, whole};
 use crate::{Cost, Discipline, Dispatch, FlowId, FlowParameters, IndexedHeap, Request, Scheduler};
 use minerva_model::Nanos;
 use pace::Estimate;
 use sequence::Sequence;
+use starts::Starts;
+use terms::Terms;
 
 /// Fewer tokens than this are none (the original counts hundredths).
 const TOKENS_MIN: f64 = 0.01;
@@ -35,7 +39,7 @@ pub struct Htbs {
     options: HtbsOptions,
     flows: FlowTable<State, Tags>,
     /// Backlogged flows by their smallest start, as stored.
-    by_start: IndexedHeap<Instant>,
+    by_start: Starts,
     /// Backlogged flows by the deadline of their oldest request, as stored.
     by_finish: IndexedHeap<Instant>,
     /// Flows without a contract that wait for their part, by when they may have it.
@@ -57,6 +61,7 @@ pub struct Htbs {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
+    terms: Terms,
     bucket: Bucket,
     /// Smallest start: that of the request sent last, or of the oldest pending one. Stored while backlogged.
     start_min: Instant,
@@ -100,7 +105,17 @@ enum Turn {
 #[derive(Clone, Copy, Debug, Default)]
 struct Tags {
     start: Instant,
-    finish: Instant,
+    /// From the start to the deadline.
+    delay_ns: u64,
+    /// What it costs.
+    units: u32,
+}
+
+impl Tags {
+    /// The deadline.
+    fn finish(&self) -> Instant {
+        self.start.saturating_add(Instant::from(self.delay_ns))
+    }
 }
 
 impl Htbs {
@@ -108,8 +123,8 @@ impl Htbs {
     pub fn new(options: HtbsOptions) -> Self {
         Self {
             options,
-            flows: FlowTable::new(),
-            by_start: IndexedHeap::new(),
+            flows: FlowTable::with(State { terms: Terms::of(&options, None), ..State::default() }),
+            by_start: Starts::default(),
             by_finish: IndexedHeap::new(),
             parts: IndexedHeap::new(),
             drift: 0,
@@ -125,51 +140,28 @@ impl Htbs {
 
     /// Moves all tags back when every backlogged flow is ahead of its contract.
     fn adjust(&mut self, now: Instant) {
-        if let Some((start, _)) = self.by_start.peek() {
-            self.drift = self.drift.max(start - now);
+        if let Some(start) = self.by_start.least_after(now + self.drift) {
+            self.drift = start - now;
         }
     }
 
     fn refill(&mut self, flow: FlowId, now: Instant) {
-        let (drift, options) = (self.drift, self.options);
-        let flow = self.flows.at(flow);
-        let contract = flow.parameters.contract.unwrap_or(BACKGROUND);
-        let rate = contract.rate_per_second;
-        let earned_s = if options.bucket_by_delay { 2.0 * contract.delay.as_secs_f64() } else { 1.0 };
-        // The cap is more than the burst, unlike in pClock: a synchronous flow earns while it waits for its turn.
-        let cap = rate * earned_s + contract.burst;
-        let fill = Fill {
-            // A flow that comes with its burst is within its contract; in the original it is not.
-            initial: if options.bucket_by_delay { cap } else { rate * earned_s },
-            cap,
-            floor: -(options.debt_seconds_max * rate.max(f64::MIN_POSITIVE)),
-            credit_drift: options.credit_drift,
-        };
-        if flow.queue.is_empty() {
-            flow.state.bucket.skip_drift(drift);
+        let drift = self.drift;
+        let Flow { queue, state, .. } = self.flows.at(flow);
+        if queue.is_empty() {
+            state.bucket.skip_drift(drift);
         }
-        let forgiven = flow.state.bucket.refill(now, drift, rate, fill);
-        flow.state.queued_charge = (flow.state.queued_charge - forgiven).max(0.0);
+        let forgiven = state.bucket.refill(now, drift, state.terms.rate, state.terms.fill);
+        state.queued_charge = (state.queued_charge - forgiven).max(0.0);
     }
 
     /// The request that just came is the one for which the flow in service was kept.
     fn keeps_turn(&mut self, flow: FlowId) -> bool {
-        let turn_units_max = self.turn_units_max(flow);
-        let is_current = self.current == Some(flow);
-        let flow = self.flows.at(flow);
-        is_current && flow.queue.is_empty() && flow.state.turn_units < turn_units_max
-    }
-
-    /// B_max, or what the flow's contract earns in two delays.
-    fn turn_units_max(&mut self, flow: FlowId) -> u64 {
-        let options = self.options;
-        match self.flows.at(flow).parameters.contract {
-            Some(contract) if options.turn_covers_contract => {
-                let earned = 2.0 * contract.rate_per_second * contract.delay.as_secs_f64();
-                options.turn_units_max.max(earned as u64)
-            }
-            _ => options.turn_units_max,
+        if self.current != Some(flow) {
+            return false;
         }
+        let Flow { queue, state, .. } = self.flows.at(flow);
+        queue.is_empty() && state.turn_units < state.terms.turn_units_max
     }
 
     /// Whether the flow in service gains from going on: it is sequential, and somebody waits for it; or it has its part.
@@ -183,15 +175,12 @@ impl Htbs {
     /// Whether the contract of the flow in service gives it the next request of its turn.
     fn is_owed(&mut self, flow: FlowId, now: Nanos) -> bool {
         self.refill(flow, instant(now));
-        let (options, turn_units_max) = (self.options, self.turn_units_max(flow));
-        let flow = self.flows.at(flow);
+        let gives_spare = self.options.spare.is_some();
+        let state = &self.flows.at(flow).state;
         // Tokens bound what a contract may hold the disk for. A flow without one is bounded by its turn, and where spare
         // time is given away it has nothing else.
-        let may_spend = match flow.parameters.contract {
-            None => options.spare.is_none(),
-            Some(_) => flow.state.bucket.tokens > TOKENS_MIN,
-        };
-        may_spend && flow.state.turn_units < turn_units_max
+        let may_spend = if state.terms.has_contract { state.bucket.tokens > TOKENS_MIN } else { !gives_spare };
+        may_spend && state.turn_units < state.terms.turn_units_max
     }
 
     /// Whether the turn of the flow in service can go on for `more_ns` on spare time.
@@ -206,15 +195,14 @@ impl Htbs {
         let Some((finish, _)) = self.by_finish.peek_except(flow.index()) else { return true };
         let own_ns = self.flows.at(flow).state.reserved_ns;
         let others_ns = self.reserved_ns.saturating_sub(own_ns) as f64 + (self.seek.high_ns() - self.seek.mean_ns());
-        instant(now).saturating_add((more_ns + others_ns) as Instant) <= finish - self.drift
+        instant(now).saturating_add(whole(more_ns + others_ns)) <= finish - self.drift
     }
 
     /// What the oldest request of a flow is expected to take when the flow goes on.
     fn next_request_ns(&mut self, flow: FlowId) -> f64 {
-        let cost = self.options.cost;
         let flow = self.flows.at(flow);
-        let units = flow.queue.front().map_or(1, |(request, _)| cost.of(request));
-        flow.state.unit.mean_ns() * units as f64
+        let units = flow.queue.front().map_or(1, |(_, tags)| tags.units);
+        flow.state.unit.mean_ns() * f64::from(units)
     }
 
     /// How long the flow in service is expected to think; `None` when it is not worth waiting for.
@@ -279,7 +267,7 @@ impl Htbs {
             return None;
         }
         let owed = self.is_owed(flow, now);
-        if !owed && self.flows.at(flow).parameters.contract.is_some() && self.part_due(now).is_some() {
+        if !owed && self.flows.at(flow).state.terms.has_contract && self.part_due(now).is_some() {
             return None;
         }
         if !self.flows.at(flow).queue.is_empty() {
@@ -295,14 +283,12 @@ impl Htbs {
     }
 
     /// What is sent beyond the contract on spare time is not charged: it is taken back from what the arrival was charged.
-    fn forgive(&mut self, request: &Request, now: Nanos) {
-        let (drift, cost) = (self.drift, self.options.cost);
-        let flow = self.flows.at(request.flow);
-        let contract = flow.parameters.contract.unwrap_or(BACKGROUND);
-        let state = &mut flow.state;
+    fn forgive(&mut self, flow: FlowId, units: u32, now: Nanos) {
+        let drift = self.drift;
+        let state = &mut self.flows.at(flow).state;
         let settled = state.bucket.tokens.max(0.0);
-        state.bucket.tokens = (state.bucket.tokens + cost_units(cost, request)).min(settled);
-        let earlier = state.start_max - spacing(&contract, cost.of(request));
+        state.bucket.tokens = (state.bucket.tokens + f64::from(units)).min(settled);
+        let earlier = state.start_max - spacing(state.terms.unit_ns, units);
         state.start_max = earlier.max(state.start_max.min(instant(now) + drift));
     }
 
@@ -310,27 +296,25 @@ impl Htbs {
     /// what it has queued, within the burst and what a delay earns, and at least what a delay earns, as it may ask on. A flow
     /// without a contract is never due.
     fn reserve(&mut self, flow: FlowId) {
-        let (options, seek_ns) = (self.options, self.seek.mean_ns());
-        let flow = self.flows.at(flow);
-        let wanted_ns = match (flow.queue.front(), flow.parameters.contract) {
-            (None, _) | (_, None) => 0.0,
-            (Some((request, _)), Some(contract)) => {
-                let earned = contract.rate_per_second * contract.delay.as_secs_f64();
-                let queued = flow.state.queued_units as f64;
-                let units = queued.clamp(earned, earned + contract.burst).max(cost_units(options.cost, request));
-                seek_ns + flow.state.unit.mean_ns() * units
+        let seek_ns = self.seek.mean_ns();
+        let Flow { queue, state, .. } = self.flows.at(flow);
+        let wanted_ns = match queue.front() {
+            Some((_, tags)) if state.terms.has_contract => {
+                let [least, most] = state.terms.turn_units;
+                let units = (state.queued_units as f64).clamp(least, most).max(f64::from(tags.units));
+                (seek_ns + state.unit.mean_ns() * units) as u64
             }
+            _ => 0,
         };
-        let wanted_ns = wanted_ns as u64;
-        self.reserved_ns = self.reserved_ns - flow.state.reserved_ns + wanted_ns;
-        flow.state.reserved_ns = wanted_ns;
+        self.reserved_ns = self.reserved_ns - state.reserved_ns + wanted_ns;
+        state.reserved_ns = wanted_ns;
     }
 
     /// Learns from a completion how long a unit of this flow and a change of flows take. With several requests at the
     /// device their times cannot be told apart.
     fn measure(&mut self, now: Nanos, request: &Request) {
         let options = self.options;
-        let units = cost_units(options.cost, request);
+        let units = options.cost.of(request) as f64;
         let state = &mut self.flows.at(request.flow).state;
         let took_ns = now.since(state.sent_at).0 as f64;
         let sequential = state.sequence.is_sequential(options.sequential);
@@ -347,7 +331,7 @@ impl Htbs {
     fn choose_within(&mut self, flow: FlowId, now: Nanos) -> usize {
         let WithinFlow::Sweep { window } = self.options.within_flow else { return 0 };
         let flow = self.flows.at(flow);
-        let delay = flow.parameters.contract.unwrap_or(BACKGROUND).delay;
+        let delay = flow.state.terms.delay;
         let position = flow.state.sequence.position_bytes().unwrap_or(0);
         sweep(&flow.queue, position, now, Nanos(delay.0 / 2), window)
     }
@@ -366,19 +350,17 @@ impl Htbs {
         think <= wait_max
     }
 
-    /// The start tag of a request that comes at `at`, both as stored.
-    fn start_tag(&mut self, request: &Request, at: Instant, keeps_turn: bool, asks_on: bool) -> Instant {
-        let options = self.options;
-        let flow = self.flows.at(request.flow);
-        let contract = flow.parameters.contract.unwrap_or(BACKGROUND);
-        let state = &flow.state;
-        let next = state.start_max + spacing(&contract, options.cost.of(request));
+    /// The start tag of a request of `units` that comes at `at`, both as stored.
+    fn start_tag(&mut self, flow: FlowId, units: u32, at: Instant, keeps_turn: bool, asks_on: bool) -> Instant {
+        let (start_not_past, due_by_rate) = (self.options.start_not_past, self.options.due_by_rate);
+        let state = &self.flows.at(flow).state;
+        let next = state.start_max + spacing(state.terms.unit_ns, units);
         if state.bucket.tokens < TOKENS_MIN {
-            return if options.start_not_past { next.max(at) } else { next };
+            return if start_not_past { next.max(at) } else { next };
         }
-        if options.due_by_rate && asks_on {
+        if due_by_rate && asks_on {
             // What it fell behind by more than a delay is past helping.
-            return next.clamp(at - instant(contract.delay), at);
+            return next.clamp(at - instant(state.terms.delay), at);
         }
         if keeps_turn { state.start_min } else { at }
     }
@@ -391,7 +373,7 @@ impl Htbs {
         match flow.queue.front() {
             Some((_, tags)) => {
                 self.by_start.set(slot, flow.state.start_min);
-                self.by_finish.set(slot, tags.finish);
+                self.by_finish.set(slot, tags.finish());
             }
             None => {
                 self.by_start.remove(slot);
@@ -448,7 +430,9 @@ impl Scheduler for Htbs {
     }
 
     fn set_flow(&mut self, now: Nanos, flow: FlowId, parameters: FlowParameters) {
-        self.flows.at(flow).parameters = parameters;
+        let terms = Terms::of(&self.options, parameters.contract);
+        let Flow { parameters: of, state, .. } = self.flows.at(flow);
+        (*of, state.terms) = (parameters, terms);
         self.reserve(flow);
         self.track_part(flow, now);
     }
@@ -462,8 +446,8 @@ impl Scheduler for Htbs {
         let flow = self.flows.at(flow);
         if flow.queue.is_empty() {
             // What is at the device is yet to be completed.
-            let State { in_flight, sent_at, .. } = flow.state;
-            flow.state = State { in_flight, sent_at, ..State::default() };
+            let State { in_flight, sent_at, terms, .. } = flow.state;
+            flow.state = State { in_flight, sent_at, terms, ..State::default() };
         }
     }
 
@@ -472,16 +456,14 @@ impl Scheduler for Htbs {
             self.current = None;
             self.waiting_until = None;
         }
-        let cost = self.options.cost;
-        let Some((oldest, tags)) = self.flows.at(flow).queue.front().copied() else { return };
+        let Some((_, tags)) = self.flows.at(flow).queue.front().copied() else { return };
         // Before it leaves the backlog: what the drift moved until now is its credit.
         self.refill(flow, instant(now));
-        let Flow { state, parameters, .. } = self.flows.at(flow);
+        let state = &mut self.flows.at(flow).state;
         state.bucket.tokens += std::mem::take(&mut state.queued_charge);
         state.queued_units = 0;
         // The next one starts where the oldest of them would have.
-        let contract = parameters.contract.unwrap_or(BACKGROUND);
-        state.start_max = tags.start - spacing(&contract, cost.of(&oldest));
+        state.start_max = tags.start - spacing(state.terms.unit_ns, tags.units);
         state.start_min = state.start_max;
         self.flows.cancel(flow, cancelled);
         self.track_head(flow);
@@ -504,17 +486,16 @@ impl Scheduler for Htbs {
             flow.state.start_max += drift;
         }
         self.refill(request.flow, at);
-        let start = self.start_tag(&request, at + drift, keeps_turn, asks_on);
-        let cost = cost_units(self.options.cost, &request);
+        let units = self.options.cost.of(&request) as u32;
+        let start = self.start_tag(request.flow, units, at + drift, keeps_turn, asks_on);
         let flow = self.flows.at(request.flow);
-        let delay = flow.parameters.contract.unwrap_or(BACKGROUND).delay;
-        let tags = Tags { start, finish: start.saturating_add(instant(delay)) };
         let state = &mut flow.state;
+        let tags = Tags { start, delay_ns: state.terms.delay.0, units };
         state.start_min = if was_empty { start } else { state.start_min.min(start) };
         state.start_max = if was_empty { start } else { state.start_max.max(start) };
-        state.bucket.tokens -= cost;
-        state.queued_charge += cost;
-        state.queued_units += self.options.cost.of(&request);
+        state.bucket.tokens -= f64::from(units);
+        state.queued_charge += f64::from(units);
+        state.queued_units += u64::from(units);
         self.flows.push(request, tags);
         self.track_head(request.flow);
         self.track_part(request.flow, now);
@@ -529,13 +510,12 @@ impl Scheduler for Htbs {
         self.refill(flow, instant(now));
         let position = self.choose_within(flow, now);
         let Some((request, tags)) = self.flows.take(flow, position) else { return Dispatch::Idle };
-        let (units, charge) = (self.options.cost.of(&request), cost_units(self.options.cost, &request));
         let came_by_seek = self.last_sent.replace(flow) != Some(flow);
         let state = &mut self.flows.at(flow).state;
         state.start_min = tags.start;
-        state.queued_units -= units;
-        state.queued_charge = (state.queued_charge - charge).max(0.0);
-        state.turn_units += units;
+        state.queued_units -= u64::from(tags.units);
+        state.queued_charge = (state.queued_charge - f64::from(tags.units)).max(0.0);
+        state.turn_units += u64::from(tags.units);
         state.in_flight += 1;
         state.sequence.note(&request);
         state.sent_at = now;
@@ -543,7 +523,7 @@ impl Scheduler for Htbs {
         self.in_flight += 1;
         let ahead = turn == Turn::New && tags.start - self.drift > instant(now);
         if turn == Turn::OnSpareTime || (ahead && self.options.spare.is_some()) {
-            self.forgive(&request, now);
+            self.forgive(flow, tags.units, now);
         }
         self.track_head(flow);
         self.track_part(flow, now);
@@ -556,10 +536,10 @@ impl Scheduler for Htbs {
         }
         let at_device = u64::from(self.in_flight.max(1));
         self.in_flight = self.in_flight.saturating_sub(1);
-        let Flow { state, parameters, .. } = self.flows.at(request.flow);
+        let state = &mut self.flows.at(request.flow).state;
         state.in_flight = state.in_flight.saturating_sub(1);
         state.completed_at = Some(now);
-        if parameters.contract.is_none() {
+        if !state.terms.has_contract {
             self.charge_part(request.flow, now, at_device);
             self.track_part(request.flow, now);
         }

@@ -20,8 +20,8 @@ impl Htbs {
     /// A flow's queue, contract or number of requests at the device changed.
     pub(super) fn track_part(&mut self, flow: FlowId, now: Nanos) {
         let slot = flow.index();
-        let Flow { parameters, queue, state, .. } = self.flows.at(flow);
-        let waits = parameters.contract.is_none() && !queue.is_empty() && state.in_flight == 0;
+        let Flow { queue, state, .. } = self.flows.at(flow);
+        let waits = !state.terms.has_contract && !queue.is_empty() && state.in_flight == 0;
         match waits && self.options.equal_parts {
             // Kept while it waits, so that whoever waits longest comes first.
             true if self.parts.key(slot).is_none() => self.parts.set(slot, state.part_not_before.max(now)),
@@ -34,9 +34,9 @@ impl Htbs {
     /// sooner than a seek away takes.
     pub(super) fn keeps_part(&mut self, flow: FlowId) -> bool {
         let seek_ns = self.seek.mean_ns();
-        let Flow { parameters, queue, state } = self.flows.at(flow);
+        let Flow { queue, state, .. } = self.flows.at(flow);
         let asks_soon = state.sequence.last_sync && state.think.is_measured() && state.think.high_ns() <= seek_ns;
-        self.options.equal_parts && parameters.contract.is_none() && (!queue.is_empty() || asks_soon)
+        self.options.equal_parts && !state.terms.has_contract && (!queue.is_empty() || asks_soon)
     }
 
     /// A request of a flow without a contract was completed: it is charged with the time that it took, and for which the disk was
