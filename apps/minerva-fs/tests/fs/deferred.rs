@@ -128,6 +128,22 @@ fn a_file_is_at_its_place_at_once_and_is_moved_there_later() {
 }
 
 #[test]
+fn what_a_file_that_moved_occupied_is_free_for_the_next() {
+    let place = PoolFolder::new("temporary = \"16MiB\"");
+    let target = place.folder.path().join("data");
+    fs::create_dir(&target).unwrap();
+    let service = place.serve();
+    let path = target.join("out.bin");
+    for number in 0..5 {
+        let (_, data) = defer(&place, &path, Pool::Temporary).unwrap();
+        fs::write(&data, vec![number; 12 << 20]).unwrap();
+        until_moved(&place);
+        assert_eq!(fs::read(&path).unwrap(), vec![number; 12 << 20]);
+    }
+    assert!(service.terminate());
+}
+
+#[test]
 fn where_a_file_lies_and_what_comes_next_is_explained() {
     let (place, target) = start();
     let _service = place.serve();

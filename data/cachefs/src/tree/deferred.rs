@@ -11,7 +11,8 @@ use crate::node::{Node, NodeState};
 use crate::reopen::path_of;
 use crate::spill::is_alone;
 use rustix::fs::{
-    AtFlags, FileType, Gid, Mode, OFlags, Uid, fchmod, fchown, getxattr, listxattr, mkdirat, openat, statat, unlinkat,
+    AtFlags, FileType, Gid, Mode, OFlags, Uid, fchmod, fchown, ftruncate, getxattr, listxattr, mkdirat, openat, statat,
+    unlinkat,
 };
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
@@ -276,7 +277,11 @@ impl Moving {
 
     /// Removes it here.
     pub fn remove(self) -> Result<()> {
-        self.tree.remove_deferred(&self.name)
+        self.tree.remove_deferred(&self.name)?;
+        // The kernel, which does not know that the name is gone, may remember the file for long, and as long we have it open: what it
+        // occupied would not be free, though it is off the account. Nobody else has it open or mapped.
+        let _ = ftruncate(&self.data, 0);
+        Ok(())
     }
 }
 
