@@ -208,6 +208,10 @@ pub struct DeferredFile {
     pub step: String,
     /// Why it has not moved yet.
     pub why: String,
+    /// Bytes of it, from its beginning, that were moved in gaps and count for the credits of whoever asked for it, also where the copy is
+    /// begun anew.
+    #[serde(default)]
+    pub counted_bytes: u64,
 }
 
 /// One tenant.
@@ -222,6 +226,12 @@ pub struct TenantStatus {
     /// The operator's file does not name it any more: why it is served all the same. Empty where the file names it.
     #[serde(default)]
     pub leaving: String,
+    /// What its files earned since the start because they moved in gaps, in millionths of a credit.
+    #[serde(default)]
+    pub earned_micro_credits: u64,
+    /// What the daemon said of that last. Empty before it did.
+    #[serde(default)]
+    pub earned_why: String,
 }
 
 /// One tree.

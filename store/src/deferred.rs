@@ -33,6 +33,18 @@ const SCHEMA: Schema = Schema::new(
         is_asked_for INTEGER NOT NULL,
         step TEXT NOT NULL
     ) STRICT;
+",
+    "
+    ALTER TABLE deferral ADD COLUMN cgroup TEXT NOT NULL DEFAULT '';    -- of whoever asked; empty where that is not known
+    ALTER TABLE deferral ADD COLUMN counted_bytes INTEGER NOT NULL DEFAULT 0;
+    CREATE TABLE moved (                -- what the daemon has not counted yet
+        report TEXT NOT NULL,           -- the key
+        tenant TEXT NOT NULL,           -- of the cache
+        cgroup TEXT NOT NULL,
+        device TEXT NOT NULL,           -- MAJ:MIN
+        bytes INTEGER NOT NULL,
+        PRIMARY KEY (report, device)
+    ) STRICT, WITHOUT ROWID;
 "],
     "files that waited in the pool stay there, and the links to them where they are; minerva-fs doctor lists them",
 );
@@ -96,6 +108,36 @@ pub struct Deferral {
     pub is_asked_for: bool,
     /// How far it has come.
     pub step: DeferralStep,
+    /// The cgroup of whoever asked, as the service writes it; empty where that is not known.
+    pub cgroup: String,
+    /// Its bytes up to here were counted for that group, however often its copy is begun anew. Only [`RedoLog::count`] changes it.
+    pub counted_bytes: u64,
+}
+
+/// Bytes of a file that were moved and are to be reported.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CountedBytes {
+    /// The file's number.
+    pub id: u64,
+    /// Up to here nothing of it is counted again.
+    pub counted_bytes: u64,
+    /// What is to be reported for it.
+    pub moved: MovedRow,
+}
+
+/// A part of a report that was not answered yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MovedRow {
+    /// The report's key.
+    pub report: String,
+    /// The cache's tenant.
+    pub tenant: String,
+    /// The cgroup, as in [`Deferral::cgroup`].
+    pub cgroup: String,
+    /// Where to, as `MAJ:MIN`.
+    pub device: String,
+    /// How many bytes.
+    pub bytes: u64,
 }
 
 impl Deferral {
@@ -128,8 +170,8 @@ impl RedoLog {
     pub fn add(&self, row: &Deferral) -> Result<u64, StoreError> {
         let groups = serde_json::to_string(&row.user.2).unwrap_or_default();
         let sql = "INSERT INTO deferral (tenant, pool, source, directory, directory_device, directory_inode, name, link_inode,
-            copy_inode, user, user_group, user_groups, added_unix_ms, is_asked_for, step)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
+            copy_inode, user, user_group, user_groups, added_unix_ms, is_asked_for, step, cgroup)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)";
         let added = self.connection.execute(
             sql,
             params![
@@ -148,6 +190,7 @@ impl RedoLog {
                 row.added_unix_ms,
                 row.is_asked_for,
                 row.step.as_str(),
+                row.cgroup,
             ],
         );
         added.map_err(|error| self.failed("write to", error))?;
@@ -156,22 +199,53 @@ impl RedoLog {
 
     /// Keeps what changes of a row, durable on return: its source, its name, the inodes of link and copy, the wish, the step.
     pub fn keep(&self, row: &Deferral) -> Result<(), StoreError> {
-        let sql =
-            "UPDATE deferral SET source = ?2, name = ?3, link_inode = ?4, copy_inode = ?5, is_asked_for = ?6, step = ?7
-            WHERE id = ?1";
-        let kept = self.connection.execute(
-            sql,
-            params![
-                signed(row.id),
-                row.source.as_bytes(),
-                row.name.as_bytes(),
-                signed(row.link_inode),
-                signed(row.copy_inode),
-                row.is_asked_for,
-                row.step.as_str()
-            ],
-        );
-        kept.map(drop).map_err(|error| self.failed("write to", error))
+        update(&self.connection, row).map_err(|error| self.failed("write to", error))
+    }
+
+    /// Keeps what is to be reported of files, with how far each of them is counted from now on, and what changes of one row: all of it
+    /// durable on return, or nothing.
+    pub fn count(&self, counted: &[CountedBytes], row: Option<&Deferral>) -> Result<(), StoreError> {
+        let write = || {
+            let transaction = self.connection.unchecked_transaction()?;
+            for CountedBytes { id, counted_bytes, moved } in counted {
+                transaction
+                    .prepare_cached("UPDATE deferral SET counted_bytes = max(counted_bytes, ?2) WHERE id = ?1")?
+                    .execute([signed(*id), signed(*counted_bytes)])?;
+                let sql = "INSERT INTO moved (report, tenant, cgroup, device, bytes) VALUES (?1, ?2, ?3, ?4, ?5)
+                    ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes";
+                let MovedRow { report, tenant, cgroup, device, bytes } = moved;
+                transaction.prepare_cached(sql)?.execute(params![report, tenant, cgroup, device, signed(*bytes)])?;
+            }
+            if let Some(row) = row {
+                update(&transaction, row)?;
+            }
+            transaction.commit()
+        };
+        write().map_err(|error| self.failed("write to", error))
+    }
+
+    /// What was kept to be reported, by report.
+    pub fn moved(&self) -> Result<Vec<MovedRow>, StoreError> {
+        let read = || {
+            let sql = "SELECT report, tenant, cgroup, device, bytes FROM moved ORDER BY report, device";
+            let row = |row: &Row<'_>| {
+                Ok(MovedRow {
+                    report: row.get(0)?,
+                    tenant: row.get(1)?,
+                    cgroup: row.get(2)?,
+                    device: row.get(3)?,
+                    bytes: row.get::<_, i64>(4)?.cast_unsigned(),
+                })
+            };
+            self.connection.prepare_cached(sql)?.query_map([], row)?.collect::<rusqlite::Result<Vec<_>>>()
+        };
+        read().map_err(|error| self.failed("read from", error))
+    }
+
+    /// A report was answered, durable on return.
+    pub fn forget_report(&self, report: &str) -> Result<(), StoreError> {
+        let forgotten = self.connection.execute("DELETE FROM moved WHERE report = ?1", [report]);
+        forgotten.map(drop).map_err(|error| self.failed("write to", error))
     }
 
     /// Forgets a row; its number is not used again.
@@ -202,6 +276,26 @@ impl RedoLog {
     }
 }
 
+/// Changes what changes of a row.
+fn update(connection: &Connection, row: &Deferral) -> rusqlite::Result<()> {
+    let sql =
+        "UPDATE deferral SET source = ?2, name = ?3, link_inode = ?4, copy_inode = ?5, is_asked_for = ?6, step = ?7
+        WHERE id = ?1";
+    let kept = connection.execute(
+        sql,
+        params![
+            signed(row.id),
+            row.source.as_bytes(),
+            row.name.as_bytes(),
+            signed(row.link_inode),
+            signed(row.copy_inode),
+            row.is_asked_for,
+            row.step.as_str()
+        ],
+    );
+    kept.map(drop)
+}
+
 /// SQLite's numbers have a sign; the bits are kept.
 fn signed(number: u64) -> i64 {
     number.cast_signed()
@@ -228,12 +322,14 @@ fn deferral(row: &Row<'_>) -> rusqlite::Result<Deferral> {
         is_asked_for: row.get("is_asked_for")?,
         // A word of a later version: the row is left as it is, and so is the file.
         step: DeferralStep::ALL.into_iter().find(|known| known.as_str() == step).unwrap_or(DeferralStep::Left),
+        cgroup: row.get("cgroup")?,
+        counted_bytes: number("counted_bytes")?,
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Deferral, DeferralStep, RedoLog};
+    use super::{CountedBytes, Deferral, DeferralStep, MovedRow, RedoLog};
     use crate::{Store, StoreErrorKind, StoreNote};
     use std::ffi::OsString;
     use std::os::unix::ffi::OsStringExt;
@@ -254,6 +350,8 @@ mod tests {
             added_unix_ms: 5,
             is_asked_for: false,
             step: DeferralStep::Placing,
+            cgroup: "{}".to_owned(),
+            counted_bytes: 0,
         }
     }
 
@@ -276,6 +374,39 @@ mod tests {
         assert_eq!(log.all().unwrap(), []);
         assert!(log.add(&row()).unwrap() > kept.id);
         assert_eq!(log.last_id().unwrap(), kept.id + 1);
+    }
+
+    #[test]
+    fn what_is_counted_stands_with_its_file_and_goes_with_its_report() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("deferred.db");
+        let (log, _) = RedoLog::open(&path).unwrap();
+        let mut kept = row();
+        kept.id = log.add(&kept).unwrap();
+        let counted = |report: &str, bytes, counted_bytes| CountedBytes {
+            id: kept.id,
+            counted_bytes,
+            moved: MovedRow {
+                report: report.to_owned(),
+                tenant: "web".to_owned(),
+                cgroup: kept.cgroup.clone(),
+                device: "8:0".to_owned(),
+                bytes,
+            },
+        };
+        log.count(&[counted("a", 5, 5), counted("a", 2, 7), counted("b", 1, 3)], None).unwrap();
+        let switching = Deferral { step: DeferralStep::Switching, ..kept.clone() };
+        log.count(&[counted("b", 1, 8)], Some(&switching)).unwrap();
+        drop(log);
+        let (log, _) = RedoLog::open(&path).unwrap();
+        assert_eq!(log.all().unwrap(), [Deferral { counted_bytes: 8, ..switching.clone() }]);
+        log.keep(&switching).unwrap();
+        assert_eq!(log.all().unwrap()[0].counted_bytes, 8, "what is kept of a row later does not take it back");
+        let bytes = || log.moved().unwrap().into_iter().map(|row| (row.report, row.bytes)).collect::<Vec<_>>();
+        assert_eq!(bytes(), [("a".to_owned(), 7), ("b".to_owned(), 2)]);
+        log.forget(kept.id).unwrap();
+        log.forget_report("a").unwrap();
+        assert_eq!(bytes(), [("b".to_owned(), 2)]);
     }
 
     #[test]

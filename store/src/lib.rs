@@ -28,7 +28,7 @@ mod transaction;
 
 pub use background::BackgroundRow;
 pub use claims::{BoundProcess, Schedule, SetLevel, Span, StoredClaim};
-pub use deferred::{Deferral, DeferralStep, RedoLog};
+pub use deferred::{CountedBytes, Deferral, DeferralStep, MovedRow, RedoLog};
 pub use disks::DiskIdentities;
 pub use error::{StoreError, StoreErrorKind};
 pub use jobs::{JobPast, JobRunRow};

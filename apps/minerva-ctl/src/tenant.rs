@@ -7,7 +7,7 @@ use crate::place::OperatorFile;
 use crate::quantity::schedule_text;
 use anyhow::{Context, anyhow};
 use minerva_client::{BoostAmount, Client, Error, Level, Lifetime, Options, v1};
-use minerva_model::MicroCredits;
+use minerva_model::{MicroCredits, RequestId};
 use serde::Serialize;
 use std::fmt::Write;
 use std::time::Duration;
@@ -146,7 +146,9 @@ fn credits_page(credits: &v1::CreditsResponse) -> String {
 
 fn entry_row(entry: &v1::CreditEntry) -> Vec<String> {
     let amount = MicroCredits(entry.micro_credits).to_string();
-    vec![moment::show(entry.unix_ns), entry.kind.clone(), amount, entry.request_id.clone()]
+    let is_moved = entry.request_id.starts_with(RequestId::MOVED_PREFIX);
+    let kind = if is_moved { format!("{}, by files moved in gaps", entry.kind) } else { entry.kind.clone() };
+    vec![moment::show(entry.unix_ns), kind, amount, entry.request_id.clone()]
 }
 
 /// Buys high priority.
@@ -238,6 +240,13 @@ mod tests {
                 ..Default::default()
             }],
         };
+        let moved = v1::CreditEntry {
+            kind: "earned".to_owned(),
+            request_id: "minerva:moved-5e".to_owned(),
+            ..Default::default()
+        };
+        let of_cache = credits_page(&v1::CreditsResponse { entries: vec![moved], ..Default::default() });
+        assert!(of_cache.contains("earned, by files moved in gaps"), "{of_cache}");
         let text = credits_page(&credits);
         assert!(text.starts_with("held:      2510.5, enough for 100 boosted slices (1 min 40 s)\n"), "{text}");
         assert!(text.contains("price:     25 a slice"), "{text}");

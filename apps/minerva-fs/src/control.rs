@@ -1,7 +1,7 @@
 //! The socket: who uses how much, and files that are to go elsewhere. A line of JSON asks, a line of JSON answers
 //! (`minerva_api::cache`). Root sees everybody, others their own.
 
-use crate::deferred::{Deferred, User, Wish, find_tenant};
+use crate::deferred::{Deferred, Earned, User, Wish, find_tenant};
 use crate::explain::explain;
 use crate::reload::{self, Reloader};
 use crate::settings::{load, not_there, socket};
@@ -80,9 +80,8 @@ fn serve(stream: &UnixStream, asked: &Reloader) -> anyhow::Result<()> {
     let mut line = String::new();
     BufReader::new(stream.take(REQUEST_BYTES_MAX)).read_line(&mut line)?;
     let answer = match serde_json::from_str(&line) {
-        Ok(request) => {
-            answer(asked, &user, request).unwrap_or_else(|error| Answer::Refused { why: format!("{error:#}") })
-        }
+        Ok(request) => answer(asked, (&user, stream), request)
+            .unwrap_or_else(|error| Answer::Refused { why: format!("{error:#}") }),
         Err(error) => Answer::Refused { why: format!("not a request: {error}") },
     };
     let mut stream = stream;
@@ -90,7 +89,7 @@ fn serve(stream: &UnixStream, asked: &Reloader) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn answer(asked: &Reloader, user: &User, request: Request) -> anyhow::Result<Answer> {
+fn answer(asked: &Reloader, (user, stream): (&User, &UnixStream), request: Request) -> anyhow::Result<Answer> {
     let deferred = &asked.deferred;
     Ok(match request {
         Request::Status => {
@@ -100,7 +99,8 @@ fn answer(asked: &Reloader, user: &User, request: Request) -> anyhow::Result<Ans
             Answer::Status { tenants: seen.map(|tenant| status(deferred, tenant)).collect(), migration }
         }
         Request::Defer { path, directory, mode, pool, tenant, bytes } => {
-            let (id, data) = deferred.place(user, &Wish { path, directory, mode, pool, tenant, bytes })?;
+            let cgroup = deferred.group_of(stream);
+            let (id, data) = deferred.place(user, &Wish { path, directory, mode, pool, tenant, bytes, cgroup })?;
             Answer::Deferring { id, data }
         }
         Request::Deferred { directory } => Answer::Deferred { files: deferred.list(user, directory.as_deref()) },
@@ -154,12 +154,15 @@ fn unit_directory(
 }
 
 fn status(deferred: &Deferred, tenant: &Tenant) -> TenantStatus {
+    let Earned { micro_credits, why } = deferred.earned(&tenant.name);
     let status = |mount| TreeStatus { deferrable_bytes: deferred.left_bytes(mount), ..tree_status(mount) };
     TenantStatus {
         name: tenant.name.clone(),
         temporary: status(&tenant.temporary),
         stable: TreeStatus { device: deferred.pool_disk(), ..status(&tenant.stable) },
         leaving: tenant.leaving.clone(),
+        earned_micro_credits: micro_credits,
+        earned_why: why,
     }
 }
 

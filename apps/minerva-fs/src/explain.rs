@@ -1,9 +1,10 @@
 //! Where a file lies, why, and what happens next.
 
-use crate::deferred::{Deferred, User};
+use crate::deferred::{Deferred, Earned, User};
 use crate::tenant::{Mount, Tenant, Tenants};
 use anyhow::{Context, bail};
 use minerva_cachefs::Whereabouts;
+use minerva_model::MicroCredits;
 use std::path::Path;
 use std::sync::PoisonError;
 
@@ -15,7 +16,7 @@ pub(crate) fn explain(tenants: &Tenants, deferred: &Deferred, user: &User, path:
         .find(|file| Path::new(&file.path) == path || Path::new(&file.data) == path)
     {
         let kept = if file.step == "left" { "stays in the pool" } else { "waits in the pool" };
-        return Ok(vec![
+        let mut lines = vec![
             format!(
                 "{} {kept} as {}, {} bytes, deferred file {} of {}",
                 file.path, file.data, file.bytes, file.id, file.tenant
@@ -30,7 +31,19 @@ pub(crate) fn explain(tenants: &Tenants, deferred: &Deferred, user: &User, path:
                       moves it without waiting"
                     .to_owned(),
             },
-        ]);
+        ];
+        if file.counted_bytes > 0 {
+            let Earned { micro_credits, why } = deferred.earned(&file.tenant);
+            lines.push(format!(
+                "{} bytes of it were moved in gaps and count for the credits of whoever asked for it; files of {} earned {} \
+                 since the start{}{why}",
+                file.counted_bytes,
+                file.tenant,
+                MicroCredits(micro_credits),
+                if why.is_empty() { "" } else { "; at last: " }
+            ));
+        }
+        return Ok(lines);
     }
     let tenants = tenants.read().unwrap_or_else(PoisonError::into_inner);
     for tenant in tenants.iter().filter(|tenant| user.uid == 0 || tenant.owner.uid == user.uid) {

@@ -39,6 +39,7 @@ impl Driver {
             OperatorCall::Register(request, answer) => drop(answer.send(self.register(request))),
             OperatorCall::Background(call) => self.background_asked(call),
             OperatorCall::Adjust(request, answer) => self.adjust(&request, answer),
+            OperatorCall::Migration(request, answer) => self.migration_reported(&request, answer),
         }
     }
 

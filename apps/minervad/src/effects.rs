@@ -28,6 +28,7 @@ impl Driver {
                 let result = Err(Refusal::new(kind, message));
                 response.answers.push(Answered { tenant, id, result });
             }
+            Effect::MigrationCounted(answer) => response.migrations.push(answer),
             Effect::Ready { tenant, id } => self.called_back(tenant, &id),
             Effect::Ledger(entry) => response.entries.push(entry),
             Effect::Declare(declaration) => self.memory.declare(declaration),

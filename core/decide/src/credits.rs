@@ -10,21 +10,22 @@
 //! So `earned + given = spent + expired + taken + held + under way` at every instant, to the micro-credit, and no balance is
 //! ever below zero.
 //!
-//! An account is an operator's group, or a tenant without one. It earns once a slice, at the best of its members' rates,
-//! and counts once towards contention: more processes or more tenants of one group earn nothing more. What is earned is
-//! measured by the disk the tenant would really have used ([`Earning::demand_ppm`]), so an idle tenant that steps back earns
-//! nothing. A slice counts once, however long it was, so no leap of a clock earns. Holdings are capped.
+//! An account is an operator's group, or a tenant without one. It earns once a slice, at the best of its members' rates and of
+//! what the cache moved for it (`moved`), and counts once towards contention: more processes or more tenants of one group earn
+//! nothing more. What is earned is measured by the disk the tenant would really have used ([`Earning::demand_ppm`]), so an idle
+//! tenant that steps back earns nothing. A slice counts once, however long it was, so no leap of a clock earns. Holdings are capped.
 //!
 //! When credits expire is settled with their entry, by the terms of the account at that time, and changes no more. They are
 //! used in the order of their entries, so none expires before one that was entered earlier: under shorter terms an account's
 //! new credits last as long as what it still has of the old.
 
+use crate::account::{Account, Lot};
 use minerva_model::{
     ContentionCounting, CreditLot, CreditSettings, EntryKind, EntryNumber, LedgerEntry, MicroCredits, Nanos, Purchase,
     RequestId,
 };
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One tenant's claim to credits for a slice.
 #[derive(Clone, Copy, Debug)]
@@ -41,29 +42,6 @@ pub(crate) struct Earning {
     pub(crate) expiry: Nanos,
 }
 
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Lot {
-    amount: MicroCredits,
-    expires_at: Nanos,
-}
-
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-struct Account {
-    /// Committed and not used, oldest first.
-    lots: VecDeque<Lot>,
-    /// Earned and not entered yet.
-    accruing: MicroCredits,
-    /// How long that lasts from its entry, by the terms of the last slice it was earned in.
-    expiry: Nanos,
-    /// Entered and not committed yet.
-    entering: MicroCredits,
-    slices_since_entry: u32,
-    /// Purchases that were committed, by tenant and key, and when they may be forgotten.
-    purchases: BTreeMap<(String, RequestId), (Purchase, Nanos)>,
-    /// The store was asked: what it says now is no news.
-    known: bool,
-}
-
 /// An entry that the store has not acknowledged.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct UnderWay {
@@ -73,6 +51,9 @@ struct UnderWay {
     lots: Vec<Lot>,
     /// Of a purchase: whose, and which.
     purchase: Option<(String, Purchase)>,
+    /// Whoever reported it does so again where it is not committed.
+    #[serde(default)]
+    is_reported: bool,
 }
 
 /// What became of an entry.
@@ -91,6 +72,9 @@ pub(crate) struct Credits {
     accounts: BTreeMap<String, Account>,
     under_way: BTreeMap<EntryNumber, UnderWay>,
     last_number: u64,
+    /// Counts slices.
+    #[serde(default)]
+    slice: u64,
 }
 
 impl Credits {
@@ -131,7 +115,12 @@ impl Credits {
         MicroCredits(u64::try_from(part).unwrap_or(u64::MAX))
     }
 
-    /// A slice ended: what each account earned in it is added up. The entries that are due come from [`Credits::entries`].
+    /// A slice ended, whoever earns in it.
+    pub(crate) fn slice_ended(&mut self) {
+        self.slice += 1;
+    }
+
+    /// What each account earned in the slice that ended is added up. The entries that are due come from [`Credits::entries`].
     pub(crate) fn earn<'a>(&mut self, earnings: impl Iterator<Item = (&'a str, Earning)>) {
         if !self.settings.enabled {
             return;
@@ -149,10 +138,32 @@ impl Credits {
                 self.accounts.insert(name.to_owned(), Account::default());
             }
             let Some(account) = self.accounts.get_mut(name) else { continue };
-            let has = account.held().plus(account.accruing).plus(account.entering);
-            account.accruing = account.accruing.plus(worth.min(held_max.less(has)));
+            account.accruing = account.accruing.plus(worth.min(account.room(held_max)));
             account.expiry = expiry;
+            account.earn_in(self.slice, worth);
         }
+    }
+
+    /// An account earned by what was reported of the slice that ended last, beyond what it earned in that slice already: the entry, if
+    /// there is anything to enter.
+    pub(crate) fn earn_reported(&mut self, now: Nanos, name: &str, earning: Earning) -> Option<LedgerEntry> {
+        if !self.settings.enabled {
+            return None;
+        }
+        let (worth, slice) = (self.worth(earning), self.slice);
+        let latest = latest_expiries(&self.under_way).get(name).copied();
+        let account = self.accounts.entry(name.to_owned()).or_default();
+        let amount = account.earn_in(slice, worth).min(account.room(earning.held_max));
+        if amount == MicroCredits::ZERO {
+            return None;
+        }
+        account.entering = account.entering.plus(amount);
+        let expires_at = account.expires_at(now + earning.expiry, latest);
+        let entry = self.enter(now, name.to_owned(), EntryKind::Earned, vec![Lot { amount, expires_at }], None);
+        if let Some(under_way) = self.under_way.get_mut(&entry.number) {
+            under_way.is_reported = true;
+        }
+        Some(entry)
     }
 
     /// Entries that are due: what was earned, once in a while or `at_once`, and what is too old.
@@ -260,8 +271,8 @@ impl Credits {
         if entry.kind.adds() {
             let amount = entry.lots.iter().map(|lot| lot.amount).sum();
             account.entering = account.entering.less(amount);
-            // What the operator wanted to give was never the account's.
-            if entry.kind == EntryKind::Earned {
+            // What the operator wanted to give was never the account's, and what was reported is reported again.
+            if entry.kind == EntryKind::Earned && !entry.is_reported {
                 account.accruing = account.accruing.plus(amount);
             }
         } else {
@@ -315,7 +326,7 @@ impl Credits {
         let expires_in = lots.first().filter(|_| kind.adds()).map(|lot| lot.expires_at.since(now));
         let request = purchase.as_ref().map(|(_, purchase)| purchase.request.clone());
         let entry = LedgerEntry { number, account: account.clone(), kind, amount, expires_in, request };
-        self.under_way.insert(number, UnderWay { account, kind, lots, purchase });
+        self.under_way.insert(number, UnderWay { account, kind, lots, purchase, is_reported: false });
         entry
     }
 }
@@ -328,66 +339,6 @@ fn latest_expiries(under_way: &BTreeMap<EntryNumber, UnderWay>) -> BTreeMap<&str
         *of_account = entry.lots.iter().map(|lot| lot.expires_at).fold(*of_account, Nanos::max);
     }
     latest
-}
-
-impl Account {
-    fn held(&self) -> MicroCredits {
-        self.lots.iter().map(|lot| lot.amount).sum()
-    }
-
-    /// When credits expire that are entered now: at an instant, but not before what is there already, `under_way` or not.
-    fn expires_at(&self, at: Nanos, under_way: Option<Nanos>) -> Nanos {
-        let held = self.lots.back().map(|lot| lot.expires_at);
-        at.max(held.max(under_way).unwrap_or_default())
-    }
-
-    /// Nothing is lost with it. What the store knows is asked for again when a tenant of it is seen.
-    fn is_blank(&self) -> bool {
-        self.lots.is_empty()
-            && self.accruing == MicroCredits::ZERO
-            && self.entering == MicroCredits::ZERO
-            && self.purchases.is_empty()
-            && !self.known
-    }
-
-    fn take_expired(&mut self, now: Nanos) -> Vec<Lot> {
-        // Strictly from the front, as the ledger is read back by.
-        let count = self.lots.iter().take_while(|lot| lot.expires_at <= now).count();
-        self.lots.drain(..count).collect()
-    }
-
-    fn take(&mut self, amount: MicroCredits) -> Result<Vec<Lot>, MicroCredits> {
-        if self.held() < amount {
-            return Err(self.held());
-        }
-        let (mut taken, mut missing) = (Vec::new(), amount);
-        while missing > MicroCredits::ZERO {
-            let Some(first) = self.lots.front_mut() else { break };
-            let part = first.amount.min(missing);
-            taken.push(Lot { amount: part, ..*first });
-            first.amount = first.amount.less(part);
-            missing = missing.less(part);
-            if first.amount == MicroCredits::ZERO {
-                self.lots.pop_front();
-            }
-        }
-        Ok(taken)
-    }
-
-    /// Adds what was entered last. It does not expire before what the store told of meanwhile.
-    fn append(&mut self, lot: Lot) {
-        let expires_at = self.expires_at(lot.expires_at, None);
-        self.lots.push_back(Lot { expires_at, ..lot });
-    }
-
-    /// Puts what was taken out back to where it stood. That is not always the front: what expires sooner, taken out after it,
-    /// may have come back before it.
-    fn give_back(&mut self, lots: Vec<Lot>) {
-        for lot in lots.into_iter().rev() {
-            let position = self.lots.partition_point(|held| held.expires_at < lot.expires_at);
-            self.lots.insert(position, lot);
-        }
-    }
 }
 
 #[cfg(test)]

@@ -6,13 +6,17 @@ use minerva_model::{
     CreditLot, CreditSettings, EntryKind, EntryNumber, LedgerEntry, MicroCredits, Nanos, Purchase, RequestId,
 };
 use proptest::prelude::{Strategy, TestCaseError, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Clone, Debug)]
 enum Move {
     /// By an account, beside so many others, with so much demand, and on terms by which credits last so many seconds: its
     /// tenants may have different ones, and a new file may change them.
     Earn(u8, u8, u32, u64),
+    /// The cache reports under a key what it moved for an account, beside so many others and with so much demand.
+    Report(u8, u8, u8, u32),
+    /// A slice ends.
+    Slice,
     Enter(bool),
     /// By a tenant of an account, under a key.
     Buy(u8, u8, u8, u32),
@@ -33,6 +37,9 @@ fn any_move() -> impl Strategy<Value = Move> {
     prop_oneof![
         6 => (0..3_u8, 0..6_u8, 0..1_500_000_u32, 0..EXPIRIES_SECONDS.len())
             .prop_map(|(account, others, demand, expiry)| Move::Earn(account, others, demand, EXPIRIES_SECONDS[expiry])),
+        4 => (0..3_u8, 0..8_u8, 0..6_u8, 0..1_500_000_u32)
+            .prop_map(|(account, key, others, demand)| Move::Report(account, key, others, demand)),
+        4 => proptest::strategy::Just(Move::Slice),
         3 => any::<bool>().prop_map(Move::Enter),
         4 => (0..3_u8, 0..2_u8, 0..4_u8, 1..4_u32).prop_map(|(account, tenant, key, slices)| Move::Buy(account, tenant, key, slices)),
         2 => (0..3_u8, any::<bool>(), 1..60_u64).prop_map(|(account, gives, amount)| Move::Adjust(account, gives, amount)),
@@ -50,6 +57,8 @@ struct Ledger {
     rows: Vec<(LedgerEntry, Nanos)>,
     /// By account, tenant and key.
     purchases: BTreeMap<(String, String, RequestId), Purchase>,
+    /// By account and key.
+    reported: BTreeSet<(String, RequestId)>,
 }
 
 impl Ledger {
@@ -64,6 +73,15 @@ impl Ledger {
         }
         self.rows.push((entry.clone(), now + entry.expires_in.unwrap_or_default()));
         None
+    }
+
+    /// Whether a report was not entered before.
+    fn commit_report(&mut self, now: Nanos, entry: &LedgerEntry, key: &RequestId) -> bool {
+        let is_fresh = self.reported.insert((entry.account.clone(), key.clone()));
+        if is_fresh {
+            self.rows.push((entry.clone(), now + entry.expires_in.unwrap_or_default()));
+        }
+        is_fresh
     }
 
     /// As after a start of the daemon; a purchase may be too old to be told of.
@@ -140,6 +158,23 @@ fn play(moves: Vec<Move>) -> Result<(), TestCaseError> {
                 };
                 credits.earn([(names[usize::from(account)], earning)].into_iter());
             }
+            Move::Report(account, key, others, demand_ppm) => {
+                let account = names[usize::from(account)];
+                let earning = Earning {
+                    accounts_active: u32::from(others),
+                    points: 9,
+                    demand_ppm,
+                    held_max: settings.held_max,
+                    expiry: settings.expiry,
+                };
+                let key = id(&format!("moved-{key}"));
+                if let Some(entry) = credits.earn_reported(now, account, earning) {
+                    prop_assert!(entry.kind == EntryKind::Earned && entry.amount <= credits.worth(earning));
+                    waiting.push((LedgerEntry { request: Some(key), ..entry }, None));
+                }
+                prop_assert_eq!(credits.earn_reported(now, account, earning), None, "a slice counts once");
+            }
+            Move::Slice => credits.slice_ended(),
             Move::Enter(at_once) => {
                 waiting.extend(credits.entries(now, at_once).into_iter().map(|entry| (entry, None)));
                 let mut lots = credits.accounts.values().flat_map(|account| &account.lots);
@@ -188,8 +223,15 @@ fn play(moves: Vec<Move>) -> Result<(), TestCaseError> {
             // The store's acknowledgement, and sometimes the crash just before it arrives.
             Move::Commit(heard) if !waiting.is_empty() => {
                 let (entry, purchase) = waiting.remove(0);
-                let known = ledger.commit(now, &entry, purchase.as_ref());
-                let fresh_entry = known.is_none();
+                let reported = entry.request.as_ref().filter(|_| entry.kind == EntryKind::Earned);
+                let (known, fresh_entry) = match reported {
+                    Some(key) => (None, ledger.commit_report(now, &entry, key)),
+                    None => {
+                        let known = ledger.commit(now, &entry, purchase.as_ref());
+                        let is_fresh = known.is_none();
+                        (known, is_fresh)
+                    }
+                };
                 if !heard {
                     waiting.clear();
                     credits = fresh();

@@ -6,12 +6,17 @@ use minerva_model::IoSignals;
 /// millionths. A tenant that is held back uses all that it is due and waits all the time; one that touches the disk now and
 /// then, to earn, does neither.
 pub(crate) fn demand_ppm(row: &IoSignals, due_bytes: u128) -> u32 {
-    let used = u128::from(row.transferred.bytes()) * 1_000_000 / due_bytes.max(1);
+    let used = u128::from(used_ppm(row.transferred.bytes(), due_bytes));
     let waited = row.latency.map_or(0, |mean| {
         let waited = u128::from(mean.0).saturating_mul(u128::from(row.transferred.ops()));
         waited.saturating_mul(1_000_000) / u128::from(row.elapsed.0.max(1))
     });
     used.max(waited).min(1_000_000) as u32
+}
+
+/// How much of what it was due a tenant used, in millionths; who used more had nothing to ask for.
+pub(crate) fn used_ppm(bytes: u64, due_bytes: u128) -> u32 {
+    (u128::from(bytes) * 1_000_000 / due_bytes.max(1)).min(1_000_000) as u32
 }
 
 #[cfg(test)]

@@ -12,7 +12,8 @@
 //! | `presence` | who is on a disk, though it was not served in every slice |
 //! | `floor`, `floor_level` | everyone who uses the disk keeps a part of it |
 //! | `levels` | who steps back, how far and until when |
-//! | `credits`, `boosts` | what stepping back earns, and the slices of high priority that it buys |
+//! | `credits`, `account`, `boosts` | what stepping back earns, and the slices of high priority that it buys |
+//! | `moved`, `reported` | what the cache moved for a tenant earns |
 //! | `coordination`, `operation`, `queue`, `precedence_time` | who waits with an operation, who begins now, and for how long it goes ahead |
 //! | `adjustments`, `adjusting` | what the operator gives accounts and takes from them |
 //! | `bandwidth` | what each disk delivers |
@@ -35,6 +36,7 @@
 //!
 //! To add a policy: a file with a type `Rule`, and its line in the list `policies!` below (docs/extending.md).
 
+mod account;
 mod adjusting;
 mod adjustments;
 mod answers;
@@ -66,6 +68,7 @@ mod levels;
 mod makespan;
 mod member;
 mod migration;
+mod moved;
 mod operation;
 mod operator;
 mod part;
@@ -74,6 +77,7 @@ mod past_use;
 mod precedence_time;
 mod presence;
 mod queue;
+mod reported;
 mod requests;
 mod room;
 #[cfg(test)]

@@ -6,7 +6,7 @@ use crate::usual_disk::usual_disk;
 use crate::{Decider, Deciding, TenantTerms};
 use minerva_model::{
     Adjustment, Boost, Decision, DeviceId, Effect, EntryNumber, LearntBandwidth, Level, LevelClaims, MicroCredits,
-    Nanos, Operation, Purchase, Recalled, RequestId, Share, Signals, TenantId, TenantRequest, Wish,
+    MigrationReport, Nanos, Operation, Purchase, Recalled, RequestId, Share, Signals, TenantId, TenantRequest, Wish,
 };
 use std::collections::BTreeMap;
 
@@ -78,6 +78,13 @@ impl Decider {
     pub fn adjusted(&mut self, now: Nanos, adjustment: &Adjustment) -> Vec<Effect> {
         self.advance(now);
         self.participation.adjust(self.now, adjustment)
+    }
+
+    /// The cache reports what it moved: the entry, or that there is none. `signals` are those of the last slice.
+    pub fn migration_reported(&mut self, now: Nanos, report: MigrationReport, signals: &Signals) -> Vec<Effect> {
+        self.advance(now);
+        let present = self.present(signals);
+        self.participation.migration_reported(self.now, report, signals, &present)
     }
 
     /// The store committed an entry of the ledger.

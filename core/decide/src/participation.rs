@@ -13,6 +13,7 @@ use crate::lag::{Contender, Lags};
 use crate::levels::Levels;
 use crate::member::Member;
 use crate::operation::{Asked, Stage};
+use crate::reported::Reported;
 use crate::stance::{OperationStance, Stance};
 use minerva_model::{
     Boost, Decision, Declaration, DeclaredOperation, DeviceId, Effect, EngineConfig, EntryNumber, Grant, Granted,
@@ -43,6 +44,8 @@ pub(crate) struct Participation {
     #[serde(alias = "buying")]
     pub(crate) purchases_under_way: BTreeMap<EntryNumber, PendingPurchase>,
     pub(crate) adjusting: Adjusting,
+    #[serde(default)]
+    pub(crate) reported: Reported,
     pub(crate) answers: Answers,
     pub(crate) enforces: bool,
     pub(crate) crowd: Crowd,
@@ -145,6 +148,7 @@ impl Participation {
         self.answers.tenant_gone(tenant);
         self.purchases_under_way.retain(|_, purchase| purchase.tenant != tenant);
         self.adjusting.tenant_gone(tenant);
+        self.reported.tenant_gone(tenant);
         let member = self.members.remove(&tenant)?;
         self.leave_account(&member);
         let nothing = Declaration { key: member.declaration_key, ..Declaration::default() };
@@ -224,6 +228,7 @@ impl Participation {
         effects.extend(signals.devices.iter().filter_map(|row| self.bandwidths.learn(now, row)).map(Effect::Learnt));
         let mut changed: BTreeSet<TenantId> = BTreeSet::new();
         self.crowd.watched(&signals.devices);
+        self.credits.slice_ended();
         if !self.is_quiet() {
             self.take_crowd(now, present);
             self.note_lags(signals, history);
@@ -253,7 +258,8 @@ impl Participation {
         known: Option<Purchase>,
     ) -> (Vec<Effect>, Option<TenantId>) {
         let bought = self.credits.committed(now, number, fresh, known.clone()).is_some();
-        if let Some(answer) = self.adjusting.committed(number, fresh) {
+        let answer = self.adjusting.committed(number, fresh).or_else(|| self.reported.committed(number, fresh));
+        if let Some(answer) = answer {
             return (vec![answer], None);
         }
         let Some(purchase) = self.purchases_under_way.remove(&number).filter(|_| bought) else {
@@ -277,7 +283,8 @@ impl Participation {
     /// The store did not commit an entry; a purchase is refused, and may be tried again under the same key.
     pub(crate) fn commit_failed(&mut self, number: EntryNumber, detail: &str) -> Option<Effect> {
         self.credits.failed(number);
-        if let Some(answer) = self.adjusting.failed(number, detail) {
+        let answer = self.adjusting.failed(number, detail).or_else(|| self.reported.failed(number, detail));
+        if let Some(answer) = answer {
             return Some(answer);
         }
         let PendingPurchase { tenant, boost } = self.purchases_under_way.remove(&number)?;

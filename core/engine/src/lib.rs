@@ -102,6 +102,13 @@ impl Engine {
                 self.asked_for(declaration.into_iter().collect(), decisions);
             }
             Event::Adjusted(adjustment) => self.effects.extend(self.decider.adjusted(self.now, &adjustment)),
+            Event::MigrationReported(report) => {
+                // One that is not answered is reported again.
+                if !self.stopping {
+                    let effects = self.decider.migration_reported(self.now, report, &self.signals);
+                    self.effects.extend(effects);
+                }
+            }
             Event::Committed { entry, fresh, known } => {
                 let (effects, decisions) = self.decider.committed(self.now, entry, fresh, known);
                 self.asked_for(effects, decisions);

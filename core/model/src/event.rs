@@ -4,9 +4,9 @@
 use crate::{
     Adjustment, AgentReport, BackgroundCost, BackgroundId, BackgroundOrder, BackgroundQueue, BackgroundReport,
     Decision, Declaration, Device, DeviceId, EngineConfig, EntryNumber, Finding, FittedModel, Granted, JobPhase,
-    JobRun, JobSettings, KnobInspection, KnobRelease, KnobWrite, LearntBandwidth, LedgerEntry, LevelClaims, Outcome,
-    Purchase, Recalled, Refused, RequestId, Sample, ServedDisks, Tenant, TenantHistory, TenantId, TenantRequest,
-    WriteId,
+    JobRun, JobSettings, KnobInspection, KnobRelease, KnobWrite, LearntBandwidth, LedgerEntry, LevelClaims,
+    MigrationAnswer, MigrationReport, Outcome, Purchase, Recalled, Refused, RequestId, Sample, ServedDisks, Tenant,
+    TenantHistory, TenantId, TenantRequest, WriteId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -56,6 +56,8 @@ pub enum Event {
     },
     /// The operator adjusts what an account holds.
     Adjusted(Adjustment),
+    /// The cache tells what it moved for a tenant; judged by the slice that ended last.
+    MigrationReported(MigrationReport),
     /// The store has committed an entry of the ledger.
     Committed {
         /// Which.
@@ -127,6 +129,8 @@ pub enum Effect {
     Granted(Granted),
     /// Answer a tenant.
     Refused(Refused),
+    /// Answer the cache.
+    MigrationCounted(MigrationAnswer),
     /// Call a tenant back: its operation is to begin now.
     Ready {
         /// Who.

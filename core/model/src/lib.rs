@@ -15,6 +15,7 @@
 //! | [`TenantRequest`], [`Granted`], [`Refused`] | `request` | tenants, `core/engine` | `core/decide`, tenants |
 //! | [`LedgerEntry`], [`Declaration`] | `credit` | `core/decide` | `store` |
 //! | [`FittedModel`] | `forecasting` | `core/forecast` | `store` |
+//! | [`MigrationReport`], [`MigrationAnswer`] | `migration` | drivers, `core/decide` | `core/decide`, drivers |
 //! | [`Decision`] | `decision` | `core/decide` | `core/actuate`, people |
 //! | [`KnobWrite`], [`KnobInspection`] | `plan` | `core/actuate` | `linux/actuate` |
 //! | [`Event`], [`Effect`] | `event` | drivers, `core/engine` | `core/engine`, drivers |
@@ -35,6 +36,7 @@ mod history;
 mod job;
 mod job_run;
 mod load;
+mod migration;
 mod outlook;
 mod participation;
 mod plan;
@@ -72,6 +74,7 @@ pub use job_run::JobRun;
 pub use load::{
     Expectation, LOAD_BIN, LOAD_BINS, LOAD_BINS_PER_DAY, LoadBin, LoadForecast, LoadOf, LoadPart, LoadSum, SharedLoad,
 };
+pub use migration::{MigrationAnswer, MigrationOutcome, MigrationReason, MigrationReport, MovedBytes};
 pub use outlook::{Burst, Forecast, Horizon, Interval, Outlook, PHASES, Phases};
 pub use participation::{ContentionCounting, CoordinationSettings, CreditSettings, LevelMeaning, LevelSettings};
 pub use plan::{KnobFile, KnobInspection, KnobRelease, KnobTarget, KnobWrite, Outcome, WriteId};

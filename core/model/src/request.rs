@@ -15,6 +15,8 @@ impl RequestId {
     pub const LENGTH_MAX: usize = 64;
     /// Keys that begin so are the driver's own. Each is used once, so what is answered to them need not be remembered.
     pub const OWN_PREFIX: &str = "minerva:";
+    /// What keys of reports of the cache begin with.
+    pub const MOVED_PREFIX: &str = "minerva:moved-";
 
     /// The driver made it for a request without a key of a client's.
     pub fn is_own(&self) -> bool {

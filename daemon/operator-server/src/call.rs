@@ -44,6 +44,8 @@ pub enum OperatorCall {
     EndRecord,
     /// Give an account credits, or take some.
     Adjust(v1::AdjustCreditsRequest, Answer<v1::AdjustCreditsResponse>),
+    /// Count what the cache moved for a tenant.
+    Migration(v1::ReportMigrationRequest, Answer<v1::ReportMigrationResponse>),
     /// Something about background work.
     Background(BackgroundCall),
     /// Tell of batch jobs.

@@ -125,6 +125,15 @@ impl Operator for Service {
         result.map(Response::new).map_err(|refusal| Status::new(code_of(refusal.kind), refusal.message))
     }
 
+    async fn report_migration(
+        &self,
+        request: Request<v1::ReportMigrationRequest>,
+    ) -> Result<Response<v1::ReportMigrationResponse>, Status> {
+        let request = request.into_inner();
+        let result = self.ask(|answer| OperatorCall::Migration(request, answer)).await?;
+        result.map(Response::new).map_err(|refusal| Status::new(code_of(refusal.kind), refusal.message))
+    }
+
     async fn add_background(
         &self,
         request: Request<v1::AddBackgroundRequest>,

@@ -188,6 +188,7 @@ impl Steering {
                 | Effect::Found(_)
                 | Effect::Granted(_)
                 | Effect::Refused(_)
+                | Effect::MigrationCounted(_)
                 | Effect::Ready { .. }
                 | Effect::Declare(_)
                 | Effect::Background(_)

@@ -1,6 +1,7 @@
 //! What people are shown of the pool.
 
 use minerva_api::cache::{DeferredFile, MigrationStatus, TenantStatus};
+use minerva_model::MicroCredits;
 use std::fmt::Write;
 
 const MIB: u64 = 1 << 20;
@@ -30,6 +31,14 @@ pub(super) fn status(tenants: &[TenantStatus], migration: &MigrationStatus) -> S
         }
         if !tenant.leaving.is_empty() {
             let _ = writeln!(text, "{} is no longer in the file but is still served: {}", tenant.name, tenant.leaving);
+        }
+        if !tenant.earned_why.is_empty() {
+            let earned = MicroCredits(tenant.earned_micro_credits);
+            let _ = writeln!(
+                text,
+                "files of {} that moved in gaps earned {earned} credits since the service began; at last: {}",
+                tenant.name, tenant.earned_why
+            );
         }
     }
     let _ = writeln!(

@@ -3,7 +3,7 @@
 use super::job::link_text;
 use super::place::is_below;
 use super::user::User;
-use super::{Deferred, MoveCounts, Waiting, mount_of, unix_ms};
+use super::{Deferred, Earned, MoveCounts, Waiting, mount_of, unix_ms};
 use anyhow::Context;
 use minerva_api::cache::{DeferredFile, MigrationStatus};
 use minerva_decide::ToldBy;
@@ -65,6 +65,7 @@ impl Deferred {
                 pool: file.row.pool.clone(),
                 step: file.row.step.as_str().to_owned(),
                 why: file.why.clone(),
+                counted_bytes: self.reports.counted_bytes(file.row.id),
             }
         };
         seen.map(show).collect()
@@ -73,6 +74,11 @@ impl Deferred {
     /// What was moved, by tenant and pool.
     pub(crate) fn moves(&self) -> BTreeMap<(String, String), MoveCounts> {
         self.counts().clone()
+    }
+
+    /// What moving in gaps earned a tenant.
+    pub(crate) fn earned(&self, tenant: &str) -> Earned {
+        self.reports.earned(tenant)
     }
 
     /// How many files each tenant has here, those included to which no link leads.

@@ -25,12 +25,16 @@ pub(super) struct Copy {
     /// As it was before it was read.
     from: Attributes,
     at: u64,
+    /// Up to here what was copied is counted for whoever asked, by this copy or an earlier one.
+    counted: u64,
+    /// Copied beyond that since it was last asked for.
+    fresh: u64,
     buffer: Vec<u8>,
 }
 
 impl Copy {
     /// Makes the copy, empty, with room for all that is to come: a full disk is met here and not in the middle.
-    pub(super) fn begin(directory: &OwnedFd, name: &str, from: &Attributes) -> io::Result<Self> {
+    pub(super) fn begin(directory: &OwnedFd, name: &str, from: &Attributes, counted: u64) -> io::Result<Self> {
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::RUSR | Mode::WUSR;
         let (to, is_direct) = match openat(directory, name, flags | OFlags::DIRECT, mode) {
@@ -48,7 +52,7 @@ impl Copy {
             Ok(()) | Err(Errno::OPNOTSUPP) => (),
             Err(error) => return Err(error.into()),
         }
-        Ok(Self { to, is_direct, from: *from, at: 0, buffer: vec![0; PIECE + BLOCK as usize] })
+        Ok(Self { to, is_direct, from: *from, at: 0, counted, fresh: 0, buffer: vec![0; PIECE + BLOCK as usize] })
     }
 
     /// Copies the next piece; whether there was one.
@@ -91,7 +95,15 @@ impl Copy {
             fdatasync(&self.to)?;
         }
         self.at = start + want as u64;
+        let end = (start + length as u64).min(self.from.size);
+        self.fresh += end.saturating_sub(start.max(self.counted));
+        self.counted = end.max(self.counted);
         Ok(true)
+    }
+
+    /// Bytes copied since it was last asked, without those that an earlier copy had, and up to where they are counted.
+    pub(super) fn take_fresh(&mut self) -> (u64, u64) {
+        (std::mem::take(&mut self.fresh), self.counted)
     }
 
     /// Bytes up to where it has come.

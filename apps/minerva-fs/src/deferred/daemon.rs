@@ -1,6 +1,8 @@
 //! What the daemon says of the disks, slice by slice: who uses them, and who is expected to. Where there is none the disks' own counters
-//! have to do.
+//! have to do. After each slice the daemon is told what was moved in it.
 
+use super::reports::Reports;
+use minerva_api::client::Operator;
 use minerva_api::v1;
 use minerva_decide::ToldBy;
 use minerva_model::DeviceId;
@@ -15,6 +17,8 @@ use std::time::{Duration, Instant};
 const FRESH: Duration = Duration::from_secs(3);
 /// How often a daemon is looked for where there is none.
 const LOOK: Duration = Duration::from_secs(5);
+/// How long the answer to a report is waited for, so that what is said of the disks stays fresh meanwhile.
+const ANSWER: Duration = Duration::from_secs(1);
 /// The horizon of forecasts that is looked at.
 const HORIZON: &str = "pattern";
 
@@ -38,15 +42,15 @@ struct Latest {
 pub(super) struct DaemonLink(Arc<Mutex<Latest>>);
 
 impl DaemonLink {
-    /// Listens at a socket from now on.
-    pub(super) fn start(socket: PathBuf) -> std::io::Result<Self> {
+    /// Listens at a socket from now on, and reports there.
+    pub(super) fn start(socket: PathBuf, reports: Arc<Reports>) -> std::io::Result<Self> {
         let link = Self::default();
         let of_thread = link.clone();
         let work = move || {
             // Without a runtime there is no daemon to be heard.
             let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
             loop {
-                let _ = runtime.block_on(of_thread.listen(&socket));
+                let _ = runtime.block_on(of_thread.listen(&socket, &reports));
                 of_thread.latest().at = None;
                 thread::sleep(LOOK);
             }
@@ -55,7 +59,7 @@ impl DaemonLink {
         Ok(link)
     }
 
-    async fn listen(&self, socket: &Path) -> anyhow::Result<()> {
+    async fn listen(&self, socket: &Path, reports: &Reports) -> anyhow::Result<()> {
         let mut client = minerva_api::client::connect(socket).await?;
         let mut slices = client.watch(v1::WatchRequest {}).await?.into_inner();
         let own = own_groups();
@@ -66,6 +70,8 @@ impl DaemonLink {
             let mut latest = self.latest();
             latest.disks = disks.collect();
             latest.at = Some(Instant::now());
+            drop(latest);
+            report(&mut client, reports).await;
         }
         Ok(())
     }
@@ -85,6 +91,17 @@ impl DaemonLink {
 
     fn latest(&self) -> MutexGuard<'_, Latest> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Sends what is due, and takes what was answered. What was not is sent again after a later slice.
+async fn report(client: &mut Operator, reports: &Reports) {
+    for (key, request) in reports.due() {
+        match tokio::time::timeout(ANSWER, client.report_migration(request)).await {
+            Ok(Ok(answer)) => reports.answered(&key, answer.get_ref()),
+            Ok(Err(status)) => reports.refused(&key, &status),
+            Err(_) => return,
+        }
     }
 }
 

@@ -96,7 +96,7 @@ impl Job {
         reach();
         // What an earlier attempt left.
         site.remove(OsStr::new(&row.copy_name()))?;
-        let begun = user(&row).act(|| Copy::begin(&site.directory, &row.copy_name(), &attributes));
+        let begun = user(&row).act(|| Copy::begin(&site.directory, &row.copy_name(), &attributes, row.counted_bytes));
         match begun {
             Ok(copy) => Ok(Self { row, link, site, moving, copy }),
             Err(error) => {
@@ -113,6 +113,11 @@ impl Job {
         }
         reach();
         Ok(self.copy.piece(self.moving.data())?)
+    }
+
+    /// As [`Copy::take_fresh`].
+    pub(super) fn take_fresh(&mut self) -> (u64, u64) {
+        self.copy.take_fresh()
     }
 
     /// How far it has come.

@@ -9,10 +9,12 @@
 //! | `mover`, `thread` | which file moves now, and when does it stop? |
 //! | `answers` | what is told of files that wait, and done with them? |
 //! | `disks`, `daemon` | who else uses the disk? |
+//! | `asker`, `reports` | for whom was what moved in gaps, and what did the daemon count of it? |
 //!
 //! What is to be moved stands in a redo log beside the pool, written before each step. Order and pace are `core/decide`'s.
 
 mod answers;
+mod asker;
 mod copy;
 mod daemon;
 mod disks;
@@ -20,11 +22,13 @@ mod failpoint;
 mod job;
 mod mover;
 mod place;
+mod reports;
 mod site;
 mod thread;
 mod user;
 
 pub(crate) use place::{Wish, find_tenant};
+pub(crate) use reports::Earned;
 pub(crate) use thread::Mover;
 pub(crate) use user::User;
 
@@ -36,6 +40,7 @@ use job::{Obstacle, link_text, settle};
 use minerva_api::cache::Pool;
 use minerva_model::DeviceId;
 use minerva_store::{Deferral, DeferralStep, RedoLog, StoreError};
+use reports::Reports;
 use site::{Found, Site};
 use std::collections::BTreeMap;
 use std::fs;
@@ -93,7 +98,8 @@ type Counts = BTreeMap<(String, String), MoveCounts>;
 
 /// All files that wait.
 pub(crate) struct Deferred {
-    log: Mutex<RedoLog>,
+    log: Arc<Mutex<RedoLog>>,
+    reports: Arc<Reports>,
     files: Mutex<BTreeMap<u64, Waiting>>,
     tenants: Tenants,
     settings: Arc<Settings>,
@@ -115,14 +121,18 @@ impl Deferred {
         let pool = &config.stable.path;
         let pool_disk = fs::metadata(pool).map_or(disks::NO_DISK, |shown| disks::disk_of(pool, shown.dev()));
         let rows = log.all().context("failed to read the log of deferred files")?;
+        let log = Arc::new(Mutex::new(log));
+        let reports = Reports::open(Arc::clone(&log), &rows).context("failed to read the log of deferred files")?;
+        let reports = Arc::new(reports);
         let deferred = Self {
-            log: Mutex::new(log),
+            log,
+            reports: Arc::clone(&reports),
             files: Mutex::default(),
             tenants,
             settings,
             mounts: config.server.mount.clone(),
             counts: Mutex::default(),
-            daemon: DaemonLink::start(config.migration.daemon.clone()).context("failed to start a thread")?,
+            daemon: DaemonLink::start(config.migration.daemon.clone(), reports).context("failed to start a thread")?,
             pool_disk,
         };
         for row in rows {
@@ -169,7 +179,8 @@ impl Deferred {
         let mut files = self.files();
         let file = files.get_mut(&row.id).ok_or(Obstacle::Gone)?;
         let row = Deferral { is_asked_for: file.row.is_asked_for, ..row.clone() };
-        self.log(|log| log.keep(&row)).map_err(|error| Obstacle::Log(format!("{error:#}")))?;
+        let kept = self.reports.keep(&row).context("the log of deferred files failed");
+        kept.map_err(|error| Obstacle::Log(format!("{error:#}")))?;
         file.row = row;
         Ok(())
     }
@@ -181,7 +192,7 @@ impl Deferred {
     /// It waits no more.
     fn forget(&self, id: u64) {
         // What stays in the log is settled at the next start.
-        let _ = self.log(|log| log.forget(id));
+        let _ = self.reports.forget(id);
         self.files().remove(&id);
     }
 

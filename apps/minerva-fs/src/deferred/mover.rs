@@ -231,6 +231,12 @@ impl<'a> Moves<'a> {
         let id = job.row.id;
         match job.piece() {
             Ok(true) => {
+                let (bytes, up_to) = job.take_fresh();
+                let is_in_gap = lane.order.as_ref().is_some_and(|order| order.pace == MigrationPace::Gaps);
+                // What nobody hears of now is counted by nobody.
+                if is_in_gap && deferred.daemon.told(disk).is_some() {
+                    deferred.reports.moved(&job.row, disk, bytes, up_to);
+                }
                 lane.job = Some(job);
                 return;
             }
@@ -274,7 +280,8 @@ impl<'a> Moves<'a> {
 }
 
 fn begin(deferred: &Deferred, id: u64) -> Result<Job, Obstacle> {
-    let row = deferred.files().get(&id).map(|file| file.row.clone()).ok_or(Obstacle::Gone)?;
+    let mut row = deferred.files().get(&id).map(|file| file.row.clone()).ok_or(Obstacle::Gone)?;
+    row.counted_bytes = deferred.reports.counted_bytes(id);
     let tenants = deferred.tenants.read().unwrap_or_else(PoisonError::into_inner);
     let mount = mount_of(&tenants, &row)
         .ok_or_else(|| Obstacle::Destination(format!("its tenant {} is not served", row.tenant)))?;

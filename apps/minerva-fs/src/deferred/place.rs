@@ -13,6 +13,7 @@ use minerva_store::{Deferral, DeferralStep};
 use rustix::fs::{AtFlags, FileType, fstatvfs, renameat, statat, symlinkat};
 use std::ffi::OsStr;
 use std::io;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 /// What is asked for.
@@ -24,9 +25,16 @@ pub(crate) struct Wish {
     pub(crate) pool: Pool,
     pub(crate) tenant: Option<String>,
     pub(crate) bytes: u64,
+    /// The cgroup of whoever asks, as [`Deferred::group_of`] has it.
+    pub(crate) cgroup: String,
 }
 
 impl Deferred {
+    /// The cgroup of the process at the other end of a connection, as it is kept with a file; empty where that cannot be told.
+    pub(crate) fn group_of(&self, stream: &UnixStream) -> String {
+        self.reports.group_of(stream)
+    }
+
     /// Makes the file and the link; its number, and what is to be written.
     pub(crate) fn place(&self, user: &User, wish: &Wish) -> anyhow::Result<(u64, PathBuf)> {
         let (Some(parent), Some(name)) = (wish.path.parent(), wish.path.file_name()) else {
@@ -118,6 +126,8 @@ fn new_row(tenant: &Tenant, user: &User, wish: &Wish, directory: PathBuf, name: 
         added_unix_ms: unix_ms(),
         is_asked_for: false,
         step: DeferralStep::Placing,
+        cgroup: wish.cgroup.clone(),
+        counted_bytes: 0,
     }
 }
 

@@ -7,6 +7,7 @@ mod describe;
 mod disks;
 mod held_debts;
 mod levels;
+mod migration;
 pub(crate) mod pending;
 mod reports;
 mod requests;

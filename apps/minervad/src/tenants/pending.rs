@@ -5,7 +5,7 @@ use crate::tenants::held_debts::Debts;
 use crate::tenants::reports::Reports;
 use minerva_api::v1;
 use minerva_config::ParticipationSettings;
-use minerva_model::{Grant, LedgerEntry, Level, RefusalKind, RequestId, TenantId};
+use minerva_model::{Grant, LedgerEntry, Level, MigrationAnswer, RefusalKind, RequestId, TenantId};
 use minerva_tenant_server::directory::Directory;
 use minerva_tenant_server::live_settings::LiveSettings;
 use minerva_tenant_server::refusals::Refusals;
@@ -23,6 +23,8 @@ pub(crate) type EngineAnswer = Result<Grant, Refusal>;
 #[derive(Debug, Default)]
 pub(crate) struct Response {
     pub(crate) answers: Vec<Answered>,
+    /// Answers to the cache.
+    pub(crate) migrations: Vec<MigrationAnswer>,
     /// What is to go into the ledger.
     pub(crate) entries: Vec<LedgerEntry>,
 }
@@ -48,6 +50,8 @@ pub(crate) enum Waiting {
         text: String,
         answer: Answer<v1::AdjustCreditsResponse>,
     },
+    /// The cache, for what it moved.
+    Migration(Answer<v1::ReportMigrationResponse>),
 }
 
 impl Waiting {
@@ -56,6 +60,7 @@ impl Waiting {
         match self {
             Self::Boost { answer, .. } => answer.is_closed(),
             Self::Operation(answers) => answers.is_closed(),
+            Self::Migration(answer) => answer.is_closed(),
             // The audit has what becomes of it, whoever has gone.
             Self::Adjustment { .. } => false,
         }
@@ -67,6 +72,7 @@ impl Waiting {
             Self::Boost { answer, .. } => drop(answer.send(Err(refusal.clone()))),
             Self::Operation(answers) => drop(answers.try_send(Err(refusal.clone()))),
             Self::Adjustment { answer, .. } => drop(answer.send(Err(refusal.clone()))),
+            Self::Migration(answer) => drop(answer.send(Err(refusal.clone()))),
         }
     }
 
@@ -78,7 +84,7 @@ impl Waiting {
                 let message = format!("{} `minerva-ctl audit` tells whether it was done before.", refusal.message);
                 self.refuse(&Refusal::new(RefusalKind::NotCommitted, message));
             }
-            Self::Boost { .. } | Self::Operation(_) => self.refuse(refusal),
+            Self::Boost { .. } | Self::Operation(_) | Self::Migration(_) => self.refuse(refusal),
         }
     }
 }

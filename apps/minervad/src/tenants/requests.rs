@@ -137,6 +137,9 @@ impl Driver {
         for Answered { tenant, id, result } in response.answers {
             self.answered(tenant, &id, result);
         }
+        for answer in response.migrations {
+            self.migration_counted(answer);
+        }
     }
 
     /// Puts what the engine refused into the log and the audit, so that no listener has to.
@@ -304,7 +307,7 @@ impl Driver {
         let text = waited.iter().find_map(|one| match one {
             Waiting::Boost { slices, .. } => Some(format!("boost of {slices} slices")),
             Waiting::Adjustment { text, .. } => Some(text.clone()),
-            Waiting::Operation(_) => None,
+            Waiting::Operation(_) | Waiting::Migration(_) => None,
         });
         let text = text.unwrap_or_else(|| "boost".to_owned());
         match &mut result {
@@ -316,6 +319,8 @@ impl Driver {
                 (Waiting::Boost { slices, answer }, Ok(_)) => drop(reply(answer, Ok(self.bought(tenant, id, slices)))),
                 (Waiting::Adjustment { answer, .. }, Ok(_)) => drop(reply(answer, Ok(self.adjusted(tenant)))),
                 (Waiting::Operation(answers), Ok(_)) => drop(answers.try_send(Ok(begin_now()))),
+                // The engine answers these otherwise: `migration_counted`.
+                (Waiting::Migration(_), Ok(_)) => {}
                 (one, Err(refusal)) => one.refuse(refusal),
             }
         }

@@ -88,7 +88,7 @@ impl Bed {
     }
 
     /// The disk's number, as knobs name it.
-    fn number(&self) -> String {
+    pub(crate) fn number(&self) -> String {
         let text = fs::read_to_string(format!("/sys/block/{}/dev", self.device)).unwrap_or_default();
         text.trim().to_owned()
     }
@@ -126,9 +126,14 @@ impl Bed {
 
     /// Lets a tenant read `count` times 64 KiB, pause, and so on.
     pub(crate) fn start_reader(&mut self, tenant: &str, count: u32) {
+        self.start_reader_with_pauses(tenant, count, 0.05);
+    }
+
+    /// The same with pauses of so many seconds.
+    pub(crate) fn start_reader_with_pauses(&mut self, tenant: &str, count: u32, pause_seconds: f64) {
         let procs = self.cgroup(tenant).join("cgroup.procs");
         let read = format!("dd if=/dev/{} of=/dev/null bs=64k count={count} iflag=direct status=none", self.device);
-        let script = format!("echo $$ > {} && while {read}; do sleep 0.05; done", procs.display());
+        let script = format!("echo $$ > {} && while {read}; do sleep {pause_seconds}; done", procs.display());
         let reader = Command::new("sh").args(["-c", &script]).stderr(Stdio::null()).spawn().expect("a shell");
         self.readers.push(reader);
     }

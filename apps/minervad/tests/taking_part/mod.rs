@@ -6,6 +6,7 @@ mod after_slices;
 mod bad_input;
 mod idle;
 mod kept;
+mod migrated;
 mod to_pool;
 mod together;
 
