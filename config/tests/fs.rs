@@ -67,7 +67,7 @@ fn every_mistake_is_shown_with_its_line_and_what_to_do() {
             11 | quota = 5
                | ^^^^^ `tenants.web` has no key of this name
                |
-               = help: known here: `user`, `group`, `temporary`, `temporary_files`, `stable`, `stable_files`, `weight`, `when_full`, `writes`, `units`
+               = help: known here: `user`, `group`, `temporary`, `temporary_files`, `stable`, `stable_files`, `weight`, `when_full`, `reads`, `writes`, `units`
 
             error: invalid value of `temporary`
               --> fs.toml:12:13

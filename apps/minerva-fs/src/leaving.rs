@@ -18,6 +18,7 @@ impl Tenant {
         pool::resize_memory(config, &self.name, &as_opened);
         self.temporary.tree.set_limits(settings.temporary_bytes, settings.temporary_files);
         self.temporary.tree.set_spills_when_full(settings.spills_when_full);
+        self.temporary.tree.set_service_reads(settings.service_reads);
         self.stable.tree.set_limits(settings.stable_bytes, settings.stable_files);
         self.stable.tree.set_reserve(config.stable.reserve_bytes);
         if let Some(disk) = &self.disk {

@@ -69,6 +69,7 @@ impl Tenant {
                 // Nothing below it keeps a tenant's quota.
                 kernel_writes: false,
                 spills_when_full: false,
+                service_reads: false,
                 reserve_bytes: config.stable.reserve_bytes,
                 descriptors: Arc::clone(&shared.descriptors),
                 disk: disk.clone(),
@@ -80,6 +81,7 @@ impl Tenant {
         let options = TreeOptions {
             has_passthrough: true,
             spills_when_full: settings.spills_when_full,
+            service_reads: settings.service_reads,
             kernel_writes: settings.kernel_writes,
             descriptors: Arc::clone(&shared.descriptors),
             disk: disk.clone(),

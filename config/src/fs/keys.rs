@@ -16,6 +16,9 @@ const WHEN_FULL: [&str; 2] = ["refuse", "spill"];
 /// Who writes files in memory.
 const WRITES: [&str; 2] = ["service", "kernel"];
 
+/// Who reads files in memory of a tenant whose files go over to the disk.
+const READS: [&str; 2] = ["kernel", "service"];
+
 pub(super) const SERVER: &[Key<FsServerSettings>] = &[
     Key {
         name: "mount",
@@ -167,6 +170,13 @@ pub(super) const TENANT: &[Key<FsTenantSettings>] = &[
         doc: "At the limit of `temporary` a write is refused with ENOSPC, or files go over to the stable pool's disk.",
         kind: Kind::Choice { words: &WHEN_FULL, set: |t, at| t.spills_when_full = at == 1 },
         show: |t| show_text(WHEN_FULL[usize::from(t.spills_when_full)]),
+        example: "",
+    },
+    Key {
+        name: "reads",
+        doc: "With `when_full = \"spill\"`, who reads files in `temporary`: the kernel by itself, which keeps a file in memory for as long as a reader that opened it first has it open, so that a write beyond the quota is short meanwhile; or the service, which lets every file go over to the disk while it is written, and reads more slowly. One that is open keeps to what it was opened with.",
+        kind: Kind::Choice { words: &READS, set: |t, at| t.service_reads = at == 1 },
+        show: |t| show_text(READS[usize::from(t.service_reads)]),
         example: "",
     },
     Key {

@@ -124,6 +124,8 @@ pub struct FsTenantSettings {
     pub weight: u32,
     /// At the limit of `temporary` closed files make room on the stable pool's disk.
     pub spills_when_full: bool,
+    /// The service reads files in memory, so that one that somebody reads can go over to the disk while it is written.
+    pub service_reads: bool,
     /// The kernel writes files in memory by itself, and the memory's size keeps the quota.
     pub kernel_writes: bool,
     /// Units that write directories' files to its pool.
@@ -142,6 +144,7 @@ impl Default for FsTenantSettings {
             stable_files: 1_000_000,
             weight: 100,
             spills_when_full: false,
+            service_reads: false,
             kernel_writes: false,
             units: Vec::new(),
         }

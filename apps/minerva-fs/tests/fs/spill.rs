@@ -160,3 +160,27 @@ fn a_file_that_a_reader_opened_first_grows_beyond_memory_only_once_the_reader_ha
     assert_eq!(fs::read(&path).unwrap(), vec![3; 6 << 20]);
     assert!(service.terminate());
 }
+
+#[test]
+fn where_the_service_reads_a_file_grows_beyond_memory_though_a_reader_opened_it_first() {
+    let place = PoolFolder::new("temporary = \"4MiB\"\nwhen_full = \"spill\"\nreads = \"service\"");
+    let service = place.serve();
+    let path = place.temporary().join("file");
+    fs::write(&path, vec![1; 1 << 20]).unwrap();
+    let reader = File::open(&path).unwrap();
+    let mut before = vec![0; 1 << 20];
+    reader.read_exact_at(&mut before, 0).unwrap();
+    assert_eq!(before, vec![1; 1 << 20]);
+    let writer = OpenOptions::new().write(true).open(&path).unwrap();
+    for (number, piece) in vec![2; 6 << 20].chunks(1 << 20).enumerate() {
+        writer.write_all_at(piece, (number as u64) << 20).unwrap();
+    }
+    // The reader sees what was written, wherever it lies by now.
+    let mut after = vec![0; 6 << 20];
+    reader.read_exact_at(&mut after, 0).unwrap();
+    assert_eq!(after, vec![2; 6 << 20]);
+    assert_eq!(place.status().temporary.spilled_files, 1);
+    drop((reader, writer));
+    assert_eq!(fs::read(&path).unwrap(), vec![2; 6 << 20]);
+    assert!(service.terminate());
+}

@@ -77,7 +77,8 @@ impl Tree {
         let data = node.open_data(&state)?;
         if state.opens == 0 {
             // A file that may grow beyond memory has to be able to move while it is written.
-            let may_move = is_writable && self.spills_when_full() && state.spilled.is_none();
+            let may_grow = is_writable || self.service_reads.load(Ordering::Relaxed);
+            let may_move = may_grow && self.spills_when_full() && state.spilled.is_none();
             state.is_with_kernel = self.passes_through() && !may_move;
             node.set_data(Some(Arc::clone(&data)));
             state.held = Some(held);

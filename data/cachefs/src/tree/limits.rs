@@ -17,6 +17,12 @@ impl Tree {
         self.spills_when_full.store(spills, Ordering::Relaxed);
     }
 
+    /// From now on the service reads files that may still go to the spill area, or the kernel does. One that is open stays with whom it
+    /// was opened.
+    pub fn set_service_reads(&self, service: bool) {
+        self.service_reads.store(service, Ordering::Relaxed);
+    }
+
     /// From now on so many bytes stay free on the disk below.
     pub fn set_reserve(&self, bytes: u64) {
         self.reserve_bytes.store(bytes, Ordering::Relaxed);

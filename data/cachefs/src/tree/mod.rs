@@ -43,6 +43,8 @@ pub struct TreeOptions {
     pub kernel_writes: bool,
     /// At the limit closed files go to the spill area, and with them the file that is being written.
     pub spills_when_full: bool,
+    /// Where files go there, the kernel reads none by itself that is not there yet.
+    pub service_reads: bool,
     /// Bytes that stay free on the disk below.
     pub reserve_bytes: u64,
     /// Its tenant before the disk of the pool, for what lies there; without one it asks nobody.
@@ -99,6 +101,7 @@ pub struct Tree {
     besides_bytes: u64,
     /// As the options say, until they are set otherwise.
     spills_when_full: AtomicBool,
+    service_reads: AtomicBool,
     reserve_bytes: AtomicU64,
     pub(crate) counters: TreeCounters,
     found: Census,
@@ -168,6 +171,7 @@ impl Tree {
             holding: Holding::new(Arc::clone(&options.descriptors)),
             besides_bytes,
             spills_when_full: AtomicBool::new(options.spills_when_full),
+            service_reads: AtomicBool::new(options.service_reads),
             reserve_bytes: AtomicU64::new(options.reserve_bytes),
             options,
             spill,
