@@ -191,7 +191,9 @@ impl Rule {
             return;
         }
         let new = Running { since: now, ..Running::default() };
+        let leads = self.places.get(&(row.device, row.tenant)).is_some_and(QueuePosition::leads);
         let running = self.running.entry((row.device, row.tenant)).or_insert(new);
+        running.has_led |= leads;
         running.attained_bytes = running.attained_bytes.saturating_add(bytes);
         running.bytes_per_second_max = running.bytes_per_second_max.max(row.bytes_per_second());
         running.last_used = now;
@@ -222,18 +224,37 @@ impl Rule {
             past_bytes: self.named.past(tenant) as f64,
             bytes_per_second: running.bytes_per_second_max,
             age_seconds: now.since(running.since).as_secs_f64(),
-            rests: running.last_used < now,
+            rests: running.last_used < now && now.since(running.last_used) > self.turn_comes_within(device, tenant),
         }
+    }
+
+    /// How long a job's part may make it wait for its next turn.
+    fn turn_comes_within(&self, device: DeviceId, tenant: TenantId) -> Nanos {
+        let place = self.places.get(&(device, tenant)).filter(|_| self.settings.waiting_counts);
+        place.map_or(Nanos::ZERO, QueuePosition::turn_comes_within)
+    }
+
+    /// What is known of all jobs on a disk that use it or wait for it.
+    fn present(&self, now: Nanos, device: DeviceId, outlook: &Outlook) -> Vec<(TenantId, Job)> {
+        let is_there = |((_, tenant), running): &(&(DeviceId, TenantId), &Running)| {
+            now.since(running.last_used) <= RESTING.max(self.turn_comes_within(device, *tenant))
+        };
+        let of_disk = (device, TenantId(0))..=(device, TenantId(u64::MAX));
+        let rows: Vec<(TenantId, &Running)> =
+            self.running.range(of_disk).filter(is_there).map(|((_, tenant), running)| (*tenant, running)).collect();
+        let fastest = rows.iter().map(|(_, running)| running.bytes_per_second_max).fold(0.0, f64::max);
+        let known = |(tenant, running): (TenantId, &Running)| {
+            let job = self.known(tenant, device, running, now, outlook);
+            // Whoever is held back looks slow, and who goes first looks fast.
+            let is_measured = running.has_led || !self.settings.waiting_counts;
+            (tenant, Job { bytes_per_second: if is_measured { job.bytes_per_second } else { fastest }, ..job })
+        };
+        rows.into_iter().map(known).collect()
     }
 
     fn sort(&mut self, now: Nanos, device: DeviceId, input: &DecideInput<'_>) {
         let is_short = self.is_short(input.signals, device);
-        let present: Vec<(TenantId, Job)> = self
-            .running
-            .range((device, TenantId(0))..=(device, TenantId(u64::MAX)))
-            .filter(|(_, running)| now.since(running.last_used) <= RESTING)
-            .map(|((_, tenant), running)| (*tenant, self.known(*tenant, device, running, now, &input.outlook)))
-            .collect();
+        let present = self.present(now, device, &input.outlook);
         self.places.retain(|(on, _), _| *on != device);
         if !is_short || present.len() < 2 {
             return;
@@ -245,9 +266,12 @@ impl Rule {
         let jobs: Vec<Job> = present.iter().map(|(_, job)| *job).collect();
         let places = shortest_first::places(&jobs);
         let ahead = shortest_first::ahead(&jobs, &places, slice);
-        for ((tenant, job), place) in present.iter().zip(places) {
+        // Beside others jobs pay each other the less exactly the more their parts differ.
+        let parts = (alone && self.settings.waiting_counts).then(|| shortest_first::parts(&jobs, &places, ahead));
+        for (index, ((tenant, job), place)) in present.iter().zip(places).enumerate() {
             let (remaining, rests) = (job.remaining(), job.rests);
-            let position = QueuePosition { place, jobs: jobs.len(), remaining, alone, ahead, rests };
+            let part = parts.as_ref().map(|parts| parts[index]);
+            let position = QueuePosition { place, jobs: jobs.len(), remaining, alone, ahead, rests, part };
             self.places.insert((device, *tenant), position);
         }
     }
@@ -283,7 +307,7 @@ impl SharePolicy for Rule {
         let place = self.place(pair)?;
         // The past of jobs counts against others, not among themselves: at the least share there is no room below for who waits.
         let past = if place.alone { pair.history() } else { 1.0 };
-        Some(shortest_first::part(place.place, place.jobs, place.ahead) / past)
+        Some(place.part() / past)
     }
 
     fn reason(&self, pair: &Pair<'_>, _: f64) -> Reason {
@@ -328,7 +352,7 @@ mod tests {
             ((*name).to_owned(), JobSettings { name: (*name).to_owned(), bytes: *bytes })
         };
         let mut rule = Rule::default();
-        rule.configure(&MakespanSettings { jobs: jobs.iter().map(job).collect() });
+        rule.configure(&MakespanSettings { jobs: jobs.iter().map(job).collect(), ..MakespanSettings::default() });
         jobs.iter().zip(1..).for_each(|((name, _), number)| rule.tenant_seen(&tenant(number, name)));
         rule
     }
@@ -399,14 +423,36 @@ mod tests {
     }
 
     #[test]
+    fn who_is_held_back_is_neither_slow_nor_gone_but_in_recordings_of_earlier_versions() {
+        let jobs = [("a", Some(2_000)), ("b", Some(1_900)), ("c", Some(3_000))];
+        for (waiting_counts, first, later) in [(true, [1, 0, 2], Some(1)), (false, [0, 2, 1], None)] {
+            let mut rule = rule(&jobs);
+            rule.settings.waiting_counts = waiting_counts;
+            // What each had of the first half slice is chance.
+            assert_eq!(slice(&mut rule, 1, 1000, &[100, 50, 100]), first.map(Some), "{waiting_counts}");
+            slice(&mut rule, 2, 1000, &[1, 180, 1]);
+            slice(&mut rule, 3, 1000, &[0, 180, 0]);
+            slice(&mut rule, 4, 1000, &[0, 180, 0]);
+            let places = slice(&mut rule, 5, 1000, &[0, 180, 0]);
+            assert_eq!(places[0], later, "its next turn comes within 3.75 s, {waiting_counts}");
+            let rests = |tenant| rule.places.get(&(DISK, TenantId(tenant))).is_some_and(|position| position.rests);
+            assert!(!rests(1) && !rests(3), "{waiting_counts}");
+        }
+    }
+
+    #[test]
     fn a_name_is_known_by_its_runs_and_forgotten_runs_are_bounded() {
         let mut rule = rule(&[("a", None), ("b", None)]);
-        assert_eq!(slice(&mut rule, 1, 1000, &[500, 100]), [Some(0), Some(1)], "as fast as each other, both half done");
+        assert_eq!(slice(&mut rule, 1, 1000, &[500, 100]), [Some(1), Some(0)], "who has had least");
         rule.tenant_gone(TenantId(1));
         rule.tenant_seen(&tenant(1, "a"));
         slice(&mut rule, 2, 1000, &[50, 600]);
         let known = rule.places[&(DISK, TenantId(1))].remaining;
-        assert_eq!((known.basis, known.seconds), (Basis::History, 9.0));
+        assert_eq!(
+            (known.basis, known.seconds),
+            (Basis::History, 0.75),
+            "at the other's rate, until it has gone first"
+        );
         for number in 0..2 * runs::NAMES_MAX {
             rule.runs.learn(&format!("run {number}"), 1.0, &[]);
         }
@@ -419,7 +465,7 @@ mod tests {
         assert_eq!(slice(&mut rule, 1, 1000, &[900, 10, 10]), [Some(0), Some(1), None]);
         let jobs = [("a", 5_000), ("b", 500)]
             .map(|(name, bytes)| (name.to_owned(), JobSettings { name: name.to_owned(), bytes: Some(bytes) }));
-        rule.configure(&MakespanSettings { jobs: jobs.into_iter().collect() });
+        rule.configure(&MakespanSettings { jobs: jobs.into_iter().collect(), ..MakespanSettings::default() });
         assert_eq!(rule.running.len(), 1);
         rule.configure(&MakespanSettings::default());
         assert_eq!(slice(&mut rule, 2, 1000, &[900, 10, 10]), [None, None, None]);

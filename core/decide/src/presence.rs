@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) const PAUSE: Nanos = Nanos::from_secs(10);
 /// For so long one is served before the next is, at most: BFQ's `timeout_sync` (`Documentation/block/bfq-iosched.rst`). Twice as long, and
 /// who goes first would keep its stake for a slice of a quarter of a second after its end.
-const TURN_NS: u64 = 125_000_000;
+pub(crate) const TURN_NS: u64 = 125_000_000;
 
 /// The shares of those who used one disk lately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

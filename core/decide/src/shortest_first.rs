@@ -1,9 +1,10 @@
 //! The shortest job first (Matteussi and Geyer 2018): how long each has left, as far as that is known, and what part of the disk that
 //! they share each gets.
 //!
-//! The first job has all but a floor: every job keeps a quarter of what equal parts would give it. So of jobs that are there from
-//! the beginning none takes more than four times as long as with equal parts, however wrong sizes are. (By induction: if at 4 t each
-//! has got what equal parts give it by t, no more jobs are left than there, so a quarter of an equal part is enough from 4 t on.)
+//! The first job has all but a floor: after a minute every job keeps a quarter of what equal parts would give it. So of jobs that are there
+//! from the beginning none takes more than a minute and four times as long as with equal parts, however wrong sizes are. (By induction:
+//! if a minute after 4 t each has got what equal parts give it by t, no more jobs are left than there, so a quarter of an equal part is
+//! enough from then on.) Within the minute it is a tenth where sizes are known (docs/adr/0058).
 //!
 //! Shares stand for a slice. What the first leaves of it, because it rests or will be done, would go to all others alike: so the next
 //! is ahead with it, and both share what it would have (docs/adr/0049).
@@ -12,6 +13,11 @@ use serde::{Deserialize, Serialize};
 
 /// Of an equal part, that every job keeps.
 pub(crate) const FLOOR: f64 = 0.25;
+/// Of an equal part, that a job keeps which has waited for less than a minute where it is known when its turn comes.
+const FLOOR_AT_FIRST: f64 = 0.1;
+const AT_FIRST_SECONDS: f64 = 60.0;
+/// A size is known if it is this certain.
+const KNOWN_CERTAINTY: f64 = 0.5;
 /// A job that was there so long counts as half as long: it is not overtaken for ever by jobs that come later.
 const AGE_SECONDS: f64 = 600.0;
 /// A declared size is believed up to this many times itself.
@@ -96,6 +102,12 @@ impl Job {
         }
     }
 
+    /// It is known by bytes when it will be done.
+    fn is_known(&self) -> bool {
+        let Remaining { basis, certainty, .. } = self.remaining();
+        matches!(basis, Basis::Declared | Basis::History) && certainty >= KNOWN_CERTAINTY
+    }
+
     /// By which jobs are sorted.
     fn key(&self) -> f64 {
         self.remaining().seconds / (1.0 + self.age_seconds.max(0.0) / AGE_SECONDS)
@@ -130,6 +142,20 @@ pub(crate) fn part(place: usize, jobs: usize, ahead: usize) -> f64 {
     if place < ahead { FLOOR + (1.0 - FLOOR) * jobs as f64 / ahead as f64 } else { FLOOR }
 }
 
+/// The same of all jobs, if those who wait for others whose sizes are known, and know their own, keep less at first: they are done no later
+/// than with equal parts anyway unless sizes are wrong, and those who come later have not overtaken them for long.
+pub(crate) fn parts(jobs: &[Job], places: &[usize], ahead: usize) -> Vec<f64> {
+    let are_known = jobs.iter().zip(places).all(|(job, place)| *place >= ahead || job.rests || job.is_known());
+    let floor = |job: &Job| {
+        let is_little = are_known && job.is_known() && job.age_seconds < AT_FIRST_SECONDS;
+        if is_little { FLOOR_AT_FIRST } else { FLOOR }
+    };
+    let waiting = |(job, place): (&Job, &usize)| (*place >= ahead).then(|| floor(job));
+    let kept: f64 = jobs.iter().zip(places).filter_map(waiting).sum();
+    let first = (jobs.len() as f64 - kept) / ahead.max(1) as f64;
+    jobs.iter().zip(places).map(|pair| waiting(pair).unwrap_or(first)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -161,10 +187,8 @@ mod tests {
                 .collect();
             let places = places(&jobs);
             let ahead = ahead(&jobs, &places, 1.0);
-            let rate = |index: usize| {
-                let part = if shortest_first { part(places[index], present.len(), ahead) } else { 1.0 };
-                part * RATE / present.len() as f64
-            };
+            let parts = if shortest_first { parts(&jobs, &places, ahead) } else { vec![1.0; jobs.len()] };
+            let rate = |index: usize| parts[index] * RATE / present.len() as f64;
             // A slice, or until the first is done or the next comes.
             let first = present.iter().enumerate().map(|(index, job)| left[*job] / rate(index)).fold(1.0, f64::min);
             let step = first.min(next - now).max(1e-9);
@@ -231,6 +255,34 @@ mod tests {
     }
 
     #[test]
+    fn who_waits_keeps_less_than_a_quarter_only_while_all_know_when_its_turn_comes_and_for_a_minute() {
+        let of = |jobs: &[Job]| {
+            let places = places(jobs);
+            parts(jobs, &places, ahead(jobs, &places, 1.0))
+        };
+        let [short, long, longer] = [1_000.0, 2_000.0, 3_000.0].map(|bytes| declared(bytes, 0.0));
+        let unknown = Job { attained_bytes: 1_500.0, bytes_per_second: RATE, ..Job::default() };
+        let by_runs = |certainty| Job { history_bytes: Some((3_000.0, certainty)), declared_bytes: None, ..longer };
+        let cases = [
+            (vec![longer, short, long], vec![0.1, 2.8, 0.1], "all are known"),
+            (vec![Job { age_seconds: 60.0, ..longer }, short, long], vec![0.25, 2.65, 0.1], "the minute is over"),
+            (vec![longer, short, unknown], vec![0.1, 2.65, 0.25], "nobody knows how short it is"),
+            (vec![longer, Job { attained_bytes: 10.0, ..unknown }, long], vec![0.25, 2.5, 0.25], "nor for how long"),
+            (vec![by_runs(0.5), short], vec![0.1, 1.9], "runs were alike"),
+            (vec![by_runs(0.4), short], vec![0.25, 1.75], "runs that differ tell little"),
+            (vec![longer, declared(10.0, 0.0), short], vec![0.1, 1.45, 1.45], "two are ahead"),
+        ];
+        for (jobs, expected, what) in cases {
+            let parts = of(&jobs);
+            assert!(
+                parts.iter().zip(&expected).all(|(part, wanted)| (part - wanted).abs() < 1e-9),
+                "{what}: {parts:?}"
+            );
+        }
+        assert_eq!((of(&[short]), of(&[])), (vec![1.0], vec![]));
+    }
+
+    #[test]
     fn a_job_that_declares_one_byte_and_reads_a_terabyte_is_last_after_that_byte() {
         let liar = |attained| declared(1.0, attained);
         let honest = |attained| declared(1e9, attained);
@@ -254,7 +306,7 @@ mod tests {
             std::iter::once((0.0, 20_000.0)).chain((0..2000).map(|number| (f64::from(number), 99.0))).collect();
         let times = completions(&sizes, |job, attained| declared(sizes[job].1, attained), true);
         let fair = completions(&sizes, |_, _| Job::default(), false);
-        assert!(times[0] <= fair[0] / FLOOR, "{} {}", times[0], fair[0]);
+        assert!(times[0] <= fair[0] / FLOOR + AT_FIRST_SECONDS, "{} {}", times[0], fair[0]);
     }
 
     proptest! {
@@ -269,14 +321,14 @@ mod tests {
         }
 
         #[test]
-        fn wrong_sizes_cost_no_job_more_than_four_times_what_equal_parts_take(
+        fn wrong_sizes_cost_no_job_more_than_a_minute_and_four_times_what_equal_parts_take(
             sizes in prop::collection::vec((1.0..5e4, 1.0..5e4), 1..10),
         ) {
             let truth: Vec<f64> = sizes.iter().map(|(size, _)| *size).collect();
             let ours = completions(&batch(&truth), |job, attained| declared(sizes[job].1, attained), true);
             let fair = completions(&batch(&truth), |_, _| Job::default(), false);
             for (ours, fair) in ours.iter().zip(&fair) {
-                prop_assert!(*ours <= fair / FLOOR * (1.0 + 1e-6), "{ours} {fair}");
+                prop_assert!(*ours <= (fair / FLOOR + AT_FIRST_SECONDS) * (1.0 + 1e-6), "{ours} {fair}");
             }
         }
     }

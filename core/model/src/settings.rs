@@ -50,10 +50,20 @@ pub struct EngineConfig {
 }
 
 /// Which tenants are batch jobs, besides those whom a rule names ([`crate::TenantRule::job`]) and those who say so themselves.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MakespanSettings {
     /// By the tenant's name.
     pub jobs: BTreeMap<String, JobSettings>,
+    /// Who is held back is not taken for one that rests or is slow, and keeps less at first where it is known when its turn comes. In
+    /// recordings of earlier versions not.
+    #[serde(default)]
+    pub waiting_counts: bool,
+}
+
+impl Default for MakespanSettings {
+    fn default() -> Self {
+        Self { jobs: BTreeMap::new(), waiting_counts: true }
+    }
 }
 
 /// What counts as use.

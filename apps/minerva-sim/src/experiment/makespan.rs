@@ -6,6 +6,8 @@ use minerva_model::{EngineConfig, JobSettings, MakespanSettings, Nanos};
 use minerva_sim_device::Profile;
 use minerva_sim_workload::{Generator, Pause, Plan};
 use minerva_sim_world::{EngineSetup, OutlookSource, ProcessSetup, TenantSetup, World, WorldSetup};
+use rand::{RngExt as _, SeedableRng as _};
+use rand_pcg::Pcg64Mcg;
 
 const BLOCK_BYTES: u32 = 512 * 1024;
 const HORIZON: Nanos = Nanos::from_secs(100_000);
@@ -39,6 +41,24 @@ pub(crate) const SHORT: [Job; 4] = [
     Job { name: "sort, 100 MB", bytes: 100_000_000, think_us: 0 },
     Job { name: "sort, 50 MB", bytes: 50_000_000, think_us: 0 },
 ];
+
+/// Of a drawn mix: how many jobs, how many bytes each reads, and for how long those that compute do so after a request.
+const DRAWN_NAMES: [&str; 6] = ["job 1", "job 2", "job 3", "job 4", "job 5", "job 6"];
+const DRAWN_JOBS_MIN: usize = 3;
+const DRAWN_BYTES: (f64, f64) = (0.3e9, 20e9);
+const DRAWN_THINK_US: std::ops::Range<u64> = 200..2_000;
+
+/// A mix that nothing was chosen by: three to six jobs whose sizes are alike on a scale of magnitudes, of which a third computes.
+pub(crate) fn drawn(seed: u64) -> Vec<Job> {
+    let mut random = Pcg64Mcg::seed_from_u64(seed ^ 0x6a6f_6273);
+    let count = random.random_range(DRAWN_JOBS_MIN..=DRAWN_NAMES.len());
+    let mut job = |name: &'static str| {
+        let bytes = random.random_range(DRAWN_BYTES.0.ln()..DRAWN_BYTES.1.ln()).exp() as u64;
+        let think_us = if random.random_range(0..3) == 0 { random.random_range(DRAWN_THINK_US) } else { 0 };
+        Job { name, bytes, think_us }
+    };
+    DRAWN_NAMES[..count].iter().map(|name| job(name)).collect()
+}
 
 /// Who decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,7 +102,8 @@ impl Arm {
             Self::Equal => return None,
             Self::Fennel => MakespanSettings::default(),
             Self::Sizes | Self::NoSizes | Self::Lie => {
-                MakespanSettings { jobs: jobs.iter().map(|job| (job.name.to_owned(), settings(job))).collect() }
+                let jobs = jobs.iter().map(|job| (job.name.to_owned(), settings(job))).collect();
+                MakespanSettings { jobs, ..MakespanSettings::default() }
             }
         };
         Some(EngineConfig { makespan, ..EngineConfig::default() })
@@ -91,8 +112,18 @@ impl Arm {
 
 /// Seconds that each job takes when all start together.
 pub(crate) fn run(profile: &Profile, jobs: &[Job], arm: Arm, seed: u64) -> Vec<f64> {
+    run_some(profile, jobs, |_| true, (arm, seed))
+}
+
+/// Seconds that each job takes alone, where its data lie beside the others': a disk is faster at its rim.
+pub(crate) fn alone(profile: &Profile, jobs: &[Job], seed: u64) -> Vec<f64> {
+    (0..jobs.len()).flat_map(|only| run_some(profile, jobs, |job| job == only, (Arm::Equal, seed))).collect()
+}
+
+/// Seconds that some of the jobs take.
+fn run_some(profile: &Profile, jobs: &[Job], runs: impl Fn(usize) -> bool, (arm, seed): (Arm, u64)) -> Vec<f64> {
     let part = profile.capacity_bytes / jobs.len() as u64 / u64::from(BLOCK_BYTES) * u64::from(BLOCK_BYTES);
-    let processes = jobs.iter().enumerate().map(|(index, job)| {
+    let processes = jobs.iter().enumerate().filter(|(index, _)| runs(*index)).map(|(index, job)| {
         let plan = Plan {
             block_bytes: BLOCK_BYTES,
             offset_bytes: part * index as u64,
@@ -129,11 +160,6 @@ pub(crate) fn run(profile: &Profile, jobs: &[Job], arm: Arm, seed: u64) -> Vec<f
     world.report().processes.iter().map(|process| finished(process.finished_s)).collect()
 }
 
-/// Seconds that each job takes alone.
-pub(crate) fn alone(profile: &Profile, jobs: &[Job], seed: u64) -> Vec<f64> {
-    jobs.iter().flat_map(|job| run(profile, std::slice::from_ref(job), Arm::Equal, seed)).collect()
-}
-
 /// Completion times if jobs run one after the other, the shortest first: the least possible mean where nothing overlaps.
 pub(crate) fn optimum(alone: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..alone.len()).collect();
@@ -159,6 +185,26 @@ mod tests {
         assert!(sooner[1..3].iter().all(|part| *part > 0.15), "{equal:?} {ours:?} {sooner:?}");
         let sum = |times: &[f64]| times.iter().sum::<f64>();
         assert!(sooner[0] > -0.03 && sum(&ours) < 0.9 * sum(&equal), "{equal:?} {ours:?} {sooner:?}");
+    }
+
+    #[test]
+    fn with_sizes_most_of_what_one_after_the_other_gains_is_gained_and_nobody_is_done_late() {
+        let profile = minerva_sim_device::profile("sas10k-300g").expect("built in");
+        let seed = std::env::var("PROPTEST_RNG_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(7_301);
+        println!("seed {seed}; PROPTEST_RNG_SEED sets another");
+        let mean = |times: &[f64]| times.iter().sum::<f64>() / times.len() as f64;
+        let gain = |jobs: &[Job]| {
+            let [equal, ours] = [Arm::Equal, Arm::Sizes].map(|arm| run(&profile, jobs, arm, seed));
+            let best = mean(&optimum(&alone(&profile, jobs, seed)));
+            let later = ours.iter().zip(&equal).map(|(ours, equal)| ours / equal).fold(0.0, f64::max);
+            assert!(later < 1.05, "seed {seed}: {equal:?} {ours:?}");
+            (mean(&equal) - mean(&ours)) / (mean(&equal) - best)
+        };
+        let alike = gain(&HOMOGENEOUS);
+        assert!(alike > 0.85, "seed {seed}: {alike}");
+        let mut gains = [0, 1, 2, 3, 4].map(|mix| gain(&drawn(seed * 5 + mix)));
+        gains.sort_unstable_by(f64::total_cmp);
+        assert!(gains[2] > 0.7, "seed {seed}: {gains:?}");
     }
 
     #[test]

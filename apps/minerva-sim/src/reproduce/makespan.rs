@@ -1,14 +1,14 @@
 //! Matteussi and Geyer 2018: what jobs gain when the shortest goes first.
 
 use super::{Beside, print_beside};
-use crate::experiment::makespan::{Arm, HETEROGENEOUS, HOMOGENEOUS, Job, SHORT, alone, optimum, run};
+use crate::experiment::makespan::{Arm, HETEROGENEOUS, HOMOGENEOUS, Job, SHORT, alone, drawn, optimum, run};
 use crate::figure::built_in;
 use crate::output::print_table;
 use crate::threads::threads;
 use minerva_sim_device::Profile;
 use minerva_sim_world::sweep;
 
-pub(super) fn reproduce(seed: u64) -> anyhow::Result<()> {
+pub(super) fn reproduce(seed: u64, runs: u64) -> anyhow::Result<()> {
     let profile = built_in("sas10k-300g")?;
     println!("Matteussi and Geyer (2018): jobs that share a disk, on {} under BFQ.", profile.name);
     println!(
@@ -20,6 +20,8 @@ pub(super) fn reproduce(seed: u64) -> anyhow::Result<()> {
     let alike = scene(&profile, &HOMOGENEOUS, seed);
     println!("The same, far smaller, so that each takes a few slices, seconds:");
     scene(&profile, &SHORT, seed);
+    println!("Drawn mixes, seconds:");
+    drawn_mixes(&profile, seed, runs);
     print_beside(&besides(&different, &alike));
     Ok(())
 }
@@ -65,6 +67,42 @@ fn scene(profile: &Profile, jobs: &[Job], seed: u64) -> Scene {
     let gains = [Arm::Sizes, Arm::NoSizes].map(|arm| format!("{:.0} % {}", scene.gain_percent(arm), arm.as_str()));
     println!("gain in mean completion over equal weights, as a part of what the optimum gains: {}\n", gains.join(", "));
     scene
+}
+
+/// What the shortest first gains with sizes in mixes that are drawn, run by run.
+fn drawn_mixes(profile: &Profile, seed: u64, runs: u64) {
+    let seeds: Vec<u64> = (0..runs).map(|index| seed * 1_000 + index).collect();
+    let mixes = sweep(threads(), &seeds, |seed| {
+        let jobs = drawn(*seed);
+        let [equal, ours] = [Arm::Equal, Arm::Sizes].map(|arm| run(profile, &jobs, arm, *seed));
+        let optimum = optimum(&alone(profile, &jobs, *seed));
+        (jobs, equal, ours, optimum)
+    });
+    let mut gains = Vec::new();
+    let rows: Vec<Vec<String>> = seeds
+        .iter()
+        .zip(&mixes)
+        .map(|(seed, (jobs, equal, ours, optimum))| {
+            let gain = 100.0 * (mean(equal) - mean(ours)) / (mean(equal) - mean(optimum));
+            gains.push(gain);
+            let sizes: Vec<String> = jobs.iter().map(|job| format!("{:.1}", job.bytes as f64 / 1e9)).collect();
+            let later = |ours: f64, equal: f64| 100.0 * (ours / equal - 1.0);
+            let worst = ours.iter().zip(equal).map(|(ours, equal)| later(*ours, *equal)).fold(f64::MIN, f64::max);
+            let means = [equal, ours, optimum].map(|times| format!("{:.1}", mean(times)));
+            let changes = [later(last(ours), last(equal)), worst].map(|percent| format!("{percent:+.1} %"));
+            let head = [seed.to_string(), sizes.join(" ")];
+            head.into_iter().chain(means).chain([format!("{gain:.0} %")]).chain(changes).collect()
+        })
+        .collect();
+    print_table(
+        &["seed", "jobs, GB", "mean, equal weights", "with sizes", "optimum", "gain", "makespan", "latest job"],
+        &rows,
+    );
+    gains.sort_unstable_by(f64::total_cmp);
+    println!(
+        "median gain {:.0} % of what the optimum gains; latest job: how much later a job is done than with equal weights\n",
+        gains.get(gains.len() / 2).copied().unwrap_or(f64::NAN)
+    );
 }
 
 fn besides(different: &Scene, alike: &Scene) -> Vec<Beside> {

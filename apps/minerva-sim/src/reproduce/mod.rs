@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: &ReproduceArguments) -> anyhow::Result<()> {
         Experiment::Tag => tag::reproduce(seed),
         Experiment::Fennel => fennel::reproduce(seed),
         Experiment::Background => background::reproduce(arguments, seed),
-        Experiment::Makespan => makespan::reproduce(seed),
+        Experiment::Makespan => makespan::reproduce(seed, arguments.runs),
         Experiment::Proactive => {
             let conditions = (arguments.slice, arguments.scale);
             proactive::reproduce(seed, arguments.runs, conditions, arguments.report.as_deref())

@@ -1,6 +1,7 @@
 //! A job on one disk, and what stands decided for it there.
 
-use crate::shortest_first::Remaining;
+use crate::presence::{PAUSE, TURN_NS};
+use crate::shortest_first::{self, Remaining};
 use minerva_model::Nanos;
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +12,9 @@ pub(super) struct Running {
     pub(super) bytes_per_second_max: f64,
     pub(super) since: Nanos,
     pub(super) last_used: Nanos,
+    /// It went first, and nobody with it, while it used the disk: so its greatest rate is one at which nobody held it back.
+    #[serde(default)]
+    pub(super) has_led: bool,
 }
 
 /// What stands decided for a job.
@@ -26,6 +30,9 @@ pub(super) struct QueuePosition {
     pub(super) ahead: usize,
     #[serde(default)]
     pub(super) rests: bool,
+    /// Of the disk, in units of an equal part; by place alone where there is none, as in recordings of earlier versions.
+    #[serde(default)]
+    pub(super) part: Option<f64>,
 }
 
 const fn one() -> usize {
@@ -35,5 +42,20 @@ const fn one() -> usize {
 impl QueuePosition {
     pub(super) const fn is_ahead(&self) -> bool {
         self.place < self.ahead
+    }
+
+    /// It has all that the others leave.
+    pub(super) const fn leads(&self) -> bool {
+        self.place == 0 && self.ahead == 1
+    }
+
+    /// How long its part may make it wait for its next turn.
+    pub(super) fn turn_comes_within(&self) -> Nanos {
+        let turns = self.jobs as f64 / self.part().max(f64::MIN_POSITIVE);
+        Nanos((TURN_NS as f64 * turns) as u64).min(PAUSE)
+    }
+
+    pub(super) fn part(&self) -> f64 {
+        self.part.unwrap_or_else(|| shortest_first::part(self.place, self.jobs, self.ahead))
     }
 }
