@@ -208,8 +208,7 @@ pub struct DeferredFile {
     pub step: String,
     /// Why it has not moved yet.
     pub why: String,
-    /// Bytes of it, from its beginning, that were moved in gaps and count for the credits of whoever asked for it, also where the copy is
-    /// begun anew.
+    /// Bytes of it, from its beginning, that were moved in gaps and count for the credits of whoever asked for it.
     #[serde(default)]
     pub counted_bytes: u64,
 }

@@ -18,6 +18,7 @@ mod error;
 mod jobs;
 mod ledger;
 mod models;
+mod moved;
 mod open;
 mod operations;
 mod prune;
@@ -28,12 +29,13 @@ mod transaction;
 
 pub use background::BackgroundRow;
 pub use claims::{BoundProcess, Schedule, SetLevel, Span, StoredClaim};
-pub use deferred::{CountedBytes, Deferral, DeferralStep, MovedRow, RedoLog};
+pub use deferred::{Deferral, DeferralStep, RedoLog};
 pub use disks::DiskIdentities;
 pub use error::{StoreError, StoreErrorKind};
 pub use jobs::{JobPast, JobRunRow};
 pub use ledger::{LedgerRow, Posted, Posting};
 pub use models::{MODEL_GENERATIONS, ModelFileError, ModelFiles};
+pub use moved::{CountedBytes, MovedRow};
 pub use open::{Damage, StoreNote};
 pub use prune::{AuditLimits, Pruned};
 pub use recording::{

@@ -32,14 +32,7 @@ pub(super) fn status(tenants: &[TenantStatus], migration: &MigrationStatus) -> S
         if !tenant.leaving.is_empty() {
             let _ = writeln!(text, "{} is no longer in the file but is still served: {}", tenant.name, tenant.leaving);
         }
-        if !tenant.earned_why.is_empty() {
-            let earned = MicroCredits(tenant.earned_micro_credits);
-            let _ = writeln!(
-                text,
-                "files of {} that moved in gaps earned {earned} credits since the service began; at last: {}",
-                tenant.name, tenant.earned_why
-            );
-        }
+        text.push_str(&earned(&tenant.name, tenant.earned_micro_credits, &tenant.earned_why));
     }
     let _ = writeln!(
         text,
@@ -52,6 +45,15 @@ pub(super) fn status(tenants: &[TenantStatus], migration: &MigrationStatus) -> S
         if migration.told_by == "daemon" { "minervad" } else { "the disk's own counters" }
     );
     text
+}
+
+/// What moving in gaps earned a tenant; nothing before the daemon said anything of it.
+fn earned(tenant: &str, micro_credits: u64, why: &str) -> String {
+    if why.is_empty() {
+        return String::new();
+    }
+    let credits = MicroCredits(micro_credits);
+    format!("files of {tenant} that moved in gaps earned {credits} credits since the service began; at last: {why}\n")
 }
 
 /// The files that wait.
@@ -78,8 +80,15 @@ pub(super) fn deferred(files: &[DeferredFile]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::deferred;
+    use super::{deferred, earned};
     use minerva_api::cache::DeferredFile;
+
+    #[test]
+    fn what_moving_earned_is_shown_once_the_daemon_said_something() {
+        let text = "files of web that moved in gaps earned 2.5 credits since the service began; at last: nobody else used the disk\n";
+        assert_eq!(earned("web", 2_500_000, "nobody else used the disk"), text);
+        assert_eq!(earned("web", 0, ""), "");
+    }
 
     #[test]
     fn a_file_that_waits_is_shown_with_its_reason() {

@@ -67,10 +67,7 @@ impl DaemonLink {
             let slice = answer.slice.unwrap_or_default();
             let disks =
                 slice.devices.iter().filter_map(|device| Some((number(&device.number)?, told(&slice, device, &own))));
-            let mut latest = self.latest();
-            latest.disks = disks.collect();
-            latest.at = Some(Instant::now());
-            drop(latest);
+            *self.latest() = Latest { at: Some(Instant::now()), disks: disks.collect() };
             report(&mut client, reports).await;
         }
         Ok(())
