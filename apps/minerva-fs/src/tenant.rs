@@ -66,13 +66,11 @@ impl Tenant {
                 has_xattrs: true,
                 is_durable: true,
                 has_passthrough: true,
-                // Nothing below it keeps a tenant's quota.
-                kernel_writes: false,
-                spills_when_full: false,
-                service_reads: false,
                 reserve_bytes: config.stable.reserve_bytes,
                 descriptors: Arc::clone(&shared.descriptors),
                 disk: disk.clone(),
+                // The kernel does not write by itself: nothing below keeps a tenant's quota.
+                ..TreeOptions::default()
             },
             None,
         )?;

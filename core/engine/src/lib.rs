@@ -42,8 +42,8 @@ use crate::unreadable::Unreadable;
 use minerva_actuate::Actuator;
 use minerva_decide::{DecideInput, Decided, Decider, Part};
 use minerva_model::{
-    Device, DeviceId, Effect, EngineConfig, Event, Finding, Mode, Nanos, Outlook, Sample, Signals, Tenant,
-    TenantHistory, TenantId,
+    Device, DeviceId, Effect, EngineConfig, Event, Finding, MigrationReport, Mode, Nanos, Outlook, Sample, Signals,
+    Tenant, TenantHistory, TenantId,
 };
 use minerva_observe::Observer;
 use serde::{Deserialize, Serialize};
@@ -89,12 +89,9 @@ impl Engine {
             Event::TenantSeen { tenant, history } => self.tenant_seen(&tenant, &history),
             Event::TenantGone(id) => self.tenant_gone(id),
             Event::Sampled(sample) => self.sampled(&sample),
-            Event::Reported(report) => {
-                // Of a tenant that is not there nothing is kept, so that reports cannot pile up.
-                if self.decider.knows(report.tenant) {
-                    self.observer.reported(report);
-                }
-            }
+            // Of a tenant that is not there nothing is kept, so that reports cannot pile up.
+            Event::Reported(report) if !self.decider.knows(report.tenant) => {}
+            Event::Reported(report) => self.observer.reported(report),
             Event::Answered { id, outcome } => self.actuator.answered(self.now, id, &outcome),
             Event::Requested(request) => self.requested(request),
             Event::LevelClaimsChanged { tenant, claims } => {
@@ -102,13 +99,7 @@ impl Engine {
                 self.asked_for(declaration.into_iter().collect(), decisions);
             }
             Event::Adjusted(adjustment) => self.effects.extend(self.decider.adjusted(self.now, &adjustment)),
-            Event::MigrationReported(report) => {
-                // One that is not answered is reported again.
-                if !self.stopping {
-                    let effects = self.decider.migration_reported(self.now, report, &self.signals);
-                    self.effects.extend(effects);
-                }
-            }
+            Event::MigrationReported(report) => self.migration_reported(report),
             Event::Committed { entry, fresh, known } => {
                 let (effects, decisions) = self.decider.committed(self.now, entry, fresh, known);
                 self.asked_for(effects, decisions);
@@ -133,6 +124,14 @@ impl Engine {
         // At once, so that effects stand in the order of the events that caused them.
         while let Some(effect) = self.actuator.poll_effect() {
             self.effects.push_back(effect);
+        }
+    }
+
+    fn migration_reported(&mut self, report: MigrationReport) {
+        // One that is not answered is reported again.
+        if !self.stopping {
+            let effects = self.decider.migration_reported(self.now, report, &self.signals);
+            self.effects.extend(effects);
         }
     }
 
