@@ -283,7 +283,7 @@ impl SharePolicy for Rule {
 mod tests {
     use super::*;
     use crate::shortest_first::Basis;
-    use minerva_model::{CgroupRef, DeviceSignals, IoCounters, Origin, TenantKind, Terms};
+    use minerva_model::{CgroupRef, DeviceSignals, IoCounters, Origin, Outlook, TenantKind, Terms};
 
     fn tenant(number: u64, name: &str) -> Tenant {
         Tenant {
