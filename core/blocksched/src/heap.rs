@@ -13,6 +13,9 @@ pub struct IndexedHeap<K> {
 
 const ABSENT: u32 = u32::MAX;
 
+/// A heap of so many entries lies in the first cache, whatever else does.
+const SMALL_MAX: usize = 128;
+
 impl<K> Default for IndexedHeap<K> {
     fn default() -> Self {
         Self { entries: Vec::new(), positions: Vec::new() }
@@ -133,15 +136,12 @@ impl<K: PartialOrd + Copy> IndexedHeap<K> {
     /// The same away from the root.
     fn move_down(&mut self, mut position: usize, entry: (K, u32)) {
         loop {
-            let children = 2 * position + 1;
-            let (least, child) = match self.entries.get(children..) {
-                Some([left, right, ..]) => {
-                    let is_right = is_before(right, left);
-                    (children + usize::from(is_right), if is_right { *right } else { *left })
-                }
-                Some([only]) => (children, *only),
-                _ => break,
-            };
+            let left = 2 * position + 1;
+            if left + 1 >= self.entries.len() || self.entries.len() > SMALL_MAX {
+                return self.move_down_by_guess(position, entry);
+            }
+            let least = left + usize::from(is_before_without_jump(&self.entries[left + 1], &self.entries[left]));
+            let child = self.entries[least];
             if !is_before(&child, &entry) {
                 break;
             }
@@ -150,10 +150,35 @@ impl<K: PartialOrd + Copy> IndexedHeap<K> {
         }
         self.put(position, entry);
     }
+
+    /// The same where entries come from afar: the processor guesses which child is less, and fetches that one's children meanwhile.
+    #[inline(never)]
+    fn move_down_by_guess(&mut self, mut position: usize, entry: (K, u32)) {
+        loop {
+            let mut least = entry;
+            let mut next = position;
+            for child in [2 * position + 1, 2 * position + 2] {
+                if let Some(other) = self.entries.get(child)
+                    && is_before(other, &least)
+                {
+                    (least, next) = (*other, child);
+                }
+            }
+            self.put(position, least);
+            if next == position {
+                return;
+            }
+            position = next;
+        }
+    }
 }
 
-/// Without a jump in between: which of two children is less nobody can foresee.
 fn is_before<K: PartialOrd>(left: &(K, u32), right: &(K, u32)) -> bool {
+    left.0 < right.0 || left.0 == right.0 && left.1 < right.1
+}
+
+/// The same without a jump: which of two children is less nobody can foresee.
+fn is_before_without_jump<K: PartialOrd>(left: &(K, u32), right: &(K, u32)) -> bool {
     (left.0 < right.0) | ((left.0 == right.0) & (left.1 < right.1))
 }
 
