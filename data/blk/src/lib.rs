@@ -10,6 +10,7 @@
 //! | `worker` | one thread for each physical disk: from rings to the scheduler, to the disk, and back |
 //! | `memory`, `mapped` | what does a front end share, and where does it lie here? |
 //! | `ring`, `split`, `chain` | what did a guest make available? Judged, and copied once |
+//! | `ahead` | what of it will be looked at soon? |
 //! | `request`, `tag` | what does a request ask for, and how urgent is it? Pure |
 //! | `measure` | how are disks doing, and is what was promised kept? Pure |
 //! | `inflight` | what was under way when a process was killed? |
@@ -19,6 +20,7 @@
 //! disk nor the thread that serves it. A front end has to share memory whose length is sealed (`memory-backend-memfd`), as one that
 //! shortens it would kill this process.
 
+mod ahead;
 mod chain;
 mod device;
 mod error;

@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
@@ -31,6 +32,10 @@ pub(crate) struct RingSetup {
     pub(crate) begun: Vec<u16>,
 }
 
+/// Keeps the memory mapped in which a request lies. Counted by one thread: with each request, a count that threads share would wait until
+/// all that was written to the guest before has arrived.
+pub(crate) type Lease = Rc<Arc<Memory>>;
+
 /// A chain that was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Taken {
@@ -42,6 +47,7 @@ pub(crate) struct Taken {
 #[derive(Debug)]
 pub(crate) struct Ring {
     split: SplitRing,
+    lease: Lease,
     kick: File,
     call: Option<File>,
     inflight: Option<InflightQueue>,
@@ -72,6 +78,7 @@ impl Ring {
     /// Puts a ring into service; none where it does not lie in the guest's memory.
     pub(crate) fn start(setup: RingSetup) -> Option<Self> {
         let RingSetup { place, has_event_index, kick, call, mut inflight, .. } = setup;
+        let lease = Rc::new(Arc::clone(&setup.memory));
         let split = SplitRing::find(setup.memory, place).filter(|split| split.size() <= RING_SIZE_MAX)?;
         let used = split.used_index();
         let again: VecDeque<u16> = inflight.as_mut().map_or(setup.begun, |queue| queue.recover(used)).into();
@@ -82,6 +89,7 @@ impl Ring {
         let unpublished = Vec::with_capacity(if inflight.is_some() { size } else { 0 });
         let mut ring = Self {
             split,
+            lease,
             kick,
             call,
             inflight,
@@ -111,11 +119,17 @@ impl Ring {
         self.split.memory()
     }
 
+    /// The same, for a request that lies there.
+    pub(crate) fn lease(&self) -> Lease {
+        Rc::clone(&self.lease)
+    }
+
     /// The next requests are in this memory. Those under way hold the one that they were taken from.
     pub(crate) fn set_memory(&mut self, memory: Arc<Memory>) {
         self.publish_all();
+        let lease = Rc::new(Arc::clone(&memory));
         match SplitRing::find(memory, self.split.place()) {
-            Some(split) => (self.split, self.is_gone) = (split, false),
+            Some(split) => (self.split, self.lease, self.is_gone) = (split, lease, false),
             None => (self.is_broken, self.is_gone) = (true, true),
         }
     }
@@ -168,13 +182,17 @@ impl Ring {
             if self.is_broken || self.next_available == self.seen_available {
                 return None;
             }
+            self.split.begin_to_fetch(self.next_available, self.seen_available);
         }
+        self.split.fetch_ahead(self.next_available, self.seen_available);
         let head = self.split.available_head(self.next_available);
         self.next_available = self.next_available.wrapping_add(1);
-        if self.next_available != self.seen_available {
-            self.split.fetch_ahead(self.split.available_head(self.next_available));
-        }
         Some(head)
+    }
+
+    /// One step towards having at hand what is taken next; see [`SplitRing::fetch_step`].
+    pub(crate) fn fetch_step(&self, step: usize) {
+        self.split.fetch_step(step, self.next_available);
     }
 
     /// Whether there is something to take, as far as one look at the guest's memory tells.
@@ -206,7 +224,7 @@ impl Ring {
     }
 
     /// Enters that a chain was served, and that `written` bytes of it were written; whether it is the first since the guest was told.
-    /// The guest sees it with the next [`Ring::notify`], or before.
+    /// The guest sees it with the next [`Ring::publish_all`], or before.
     pub(crate) fn publish(&mut self, head: u16, written: u32) -> bool {
         if let Some(slot) = self.taken.get_mut(usize::from(head)) {
             *slot = false;
@@ -230,7 +248,7 @@ impl Ring {
     }
 
     /// Lets the guest see every answer: one write for all of them.
-    fn publish_all(&mut self) {
+    pub(crate) fn publish_all(&mut self) {
         if self.published == self.next_used || self.is_gone {
             return;
         }
@@ -254,14 +272,20 @@ impl Ring {
     }
 
     /// Publishes what was answered since the guest was last told, and tells it, if it wants to hear of it.
+    #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn notify(&mut self) {
         self.publish_all();
+        fence(Ordering::SeqCst);
+        self.tell();
+    }
+
+    /// Tells the guest of what was published since it was last told, if it wants to hear of it. The guest says what it wants to hear of and
+    /// then looks for answers: a fence after [`Ring::publish_all`] makes one of the two see what the other wrote.
+    pub(crate) fn tell(&mut self) {
         let told = std::mem::replace(&mut self.told, self.published);
         if told == self.published || self.is_gone {
             return;
         }
-        // The guest says what it wants to hear of, and then looks for answers: one of the two sees what the other wrote.
-        fence(Ordering::SeqCst);
         let wants_to_hear = match self.has_event_index {
             // Its event is among what was published since.
             true => {

@@ -3,8 +3,6 @@
 //! QEMU itself demands.
 
 use crate::mapped::Memory;
-#[cfg(target_arch = "x86_64")]
-use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
@@ -122,16 +120,15 @@ impl SplitRing {
         Some(Descriptor::parse(words.to_le_bytes()))
     }
 
-    /// Has the processor fetch what a chain begins with that is taken next: it lies in the cache of the guest's processor.
-    pub(crate) fn fetch_ahead(&self, head: u16) {
-        let place = self.descriptor(head).and_then(|descriptor| self.memory.place(descriptor.address, 1));
-        #[cfg(target_arch = "x86_64")]
-        if let Some(place) = place {
-            // SAFETY: fetching has no effect but on caches.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(place.as_ptr().cast()) };
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = place;
+    /// Where the guest writes up to where it made chains available.
+    pub(crate) fn place_of_index(&self) -> NonNull<u8> {
+        NonNull::from(&self.available()[INDEX]).cast()
+    }
+
+    /// Where a descriptor lies; none with a number that there is not.
+    pub(crate) fn place_of_descriptor(&self, number: u16) -> Option<NonNull<u8>> {
+        // SAFETY: as in `available`.
+        unsafe { self.descriptors.as_ref() }.get(usize::from(number)).map(|descriptor| NonNull::from(descriptor).cast())
     }
 
     /// Up to where the guest made chains available.

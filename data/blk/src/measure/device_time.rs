@@ -27,8 +27,12 @@ impl DeviceClock {
     }
 
     fn advance(&mut self, now: Nanos) {
+        // A round of many requests has one instant.
+        if now <= self.at {
+            return;
+        }
         self.shared_ns += now.since(self.at).0 / u64::from(self.in_flight.max(1));
-        self.at = self.at.max(now);
+        self.at = now;
     }
 }
 

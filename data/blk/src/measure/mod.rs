@@ -95,10 +95,10 @@ impl Measures {
 
     /// Ends the second that ran, if it is over.
     fn end_seconds(&mut self, now: Nanos) {
-        let passed = now.since(self.second_began).0 / Nanos::SECOND.0;
-        if passed == 0 {
+        if now.since(self.second_began) < Nanos::SECOND {
             return;
         }
+        let passed = now.since(self.second_began).0 / Nanos::SECOND.0;
         for number in 0..self.disks.len() {
             if self.disks[number].end_second(self.second_began, passed - 1) {
                 for other in 0..self.disks.len() {

@@ -1,8 +1,12 @@
 //! How long a worker looks for more before it sleeps: to fall asleep and to be woken costs more than many a request takes.
 //!
 //! The rule is that of Linux's KVM (Documentation/virt/kvm/halt-polling.rst): twice as long where the last wait ended a little too
-//! late to be caught, and not at all where it was longer than polling may last. So whoever is idle, or waits for a disk that
+//! late to be caught, and not at all where it was much longer than polling may last. So whoever is idle, or waits for a disk that
 //! seeks, polls never.
+//!
+//! A wait that was slept through is longer than it needed to be: falling asleep, being kicked and waking up take as long as many a guest
+//! takes to ask again. Therefore up to twice the time that polling may last is no reason to give it up. Otherwise whoever once slept would
+//! sleep again and again beside a guest for which a poll half as long would do.
 
 use minerva_model::Nanos;
 
@@ -29,7 +33,7 @@ impl Polling {
 
     /// A wait, of looking and of sleep, was so long.
     pub(super) fn waited(&mut self, wait: Nanos) {
-        if wait > self.most {
+        if wait.0 / 2 > self.most.0 {
             self.time = Nanos::ZERO;
         } else if wait > self.time {
             self.time = Nanos(self.time.0 * 2).max(POLL_FIRST).min(self.most);
@@ -47,11 +51,19 @@ mod tests {
         let mut polling = Polling::new(Nanos::from_micros(32));
         assert_eq!(polling.time(), Nanos::ZERO, "nothing is known yet");
         let mut times = Vec::new();
-        for wait_us in [20, 20, 20, 20, 20, 30, 30, 33, 1000, 10] {
+        for wait_us in [20, 20, 20, 20, 20, 30, 64, 66, 1000, 10] {
             polling.waited(Nanos::from_micros(wait_us));
             times.push(polling.time().0 / 1000);
         }
         assert_eq!(times, [4, 8, 16, 32, 32, 32, 32, 0, 0, 4]);
+    }
+
+    #[test]
+    fn who_slept_polls_again_beside_a_guest_that_asks_soon_though_to_wake_up_took_longer() {
+        let mut polling = Polling::new(Nanos::from_micros(32));
+        polling.waited(Nanos::from_micros(1000));
+        (0..4).for_each(|_| polling.waited(Nanos::from_micros(50)));
+        assert_eq!(polling.time(), Nanos::from_micros(32));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use super::slots::RingKey;
 use super::{EVENT_COMMAND, EVENT_DONE, EVENT_RINGS, FEW, QUEUES_MAX, Worker, now};
 use minerva_model::Nanos;
 use rustix::event::{Timespec, epoll};
+use std::sync::atomic::{Ordering, fence};
 
 /// After how long what the kernel refused for want of memory is tried again.
 const RETRY: Nanos = Nanos::from_millis(1);
@@ -146,8 +147,18 @@ impl Worker {
 
     /// Publishes what was answered, and tells guests of it.
     fn notify(&mut self) {
-        while let Some(key) = self.answered.pop() {
-            self.served(key).into_iter().for_each(|served| served.ring.notify());
+        if self.answered.is_empty() {
+            return;
         }
+        let mut answered = std::mem::take(&mut self.answered);
+        for key in &answered {
+            self.served(*key).into_iter().for_each(|served| served.ring.publish_all());
+        }
+        // Once for all of them: it waits until what was written has arrived at the guests' processors.
+        fence(Ordering::SeqCst);
+        for key in answered.drain(..) {
+            self.served(key).into_iter().for_each(|served| served.ring.tell());
+        }
+        self.answered = answered;
     }
 }

@@ -2,6 +2,7 @@
 
 use super::slots::RingKey;
 use super::{DiskCounters, Worker};
+use crate::ahead::STEPS;
 use crate::chain::{Direction, Malformed};
 use crate::measure::Coming;
 use crate::request::{Header, Lengths, Operation, Refusal, SERIAL_BYTES};
@@ -9,7 +10,6 @@ use crate::ring::Taken;
 use crate::tag::Priority;
 use minerva_blocksched::{Kind, Request, RequestId};
 use minerva_model::Nanos;
-use std::sync::Arc;
 use vm_memory::GuestAddress;
 
 /// Answers of the specification.
@@ -49,10 +49,27 @@ impl Worker {
     /// Takes what guests made available in rings that are looked at; whether there was anything.
     pub(super) fn take_from_awake(&mut self, now: Nanos) -> bool {
         let mut has_taken = false;
+        for number in 0..STEPS - 1 {
+            self.fetch_ahead(number);
+        }
         for number in 0..self.awake.len() {
+            self.fetch_ahead(number + STEPS - 1);
             has_taken |= self.take_all(self.awake[number], now);
         }
         has_taken
+    }
+
+    /// Takes the first step towards the chains of the ring with this number among those that are looked at, and the next one towards each
+    /// ring before it.
+    fn fetch_ahead(&self, number: usize) {
+        if self.awake.len() < 2 {
+            return;
+        }
+        for step in 0..STEPS {
+            let key = number.checked_sub(step).and_then(|number| self.awake.get(number));
+            let ring = key.and_then(|key| self.disks.get(key.disk)?.rings.get(key.queue)?.as_ref());
+            ring.into_iter().for_each(|served| served.ring.fetch_step(step));
+        }
     }
 
     /// Takes what a guest made available in a ring, and queues it; whether there was anything. No more at once than `take_max`: a guest
@@ -89,7 +106,7 @@ impl Worker {
         let answer = |status: u8| (Some(frame.status), status);
         let disk = &self.disks[key.disk];
         let served = disk.rings[key.queue].as_ref().ok_or(answer(STATUS_FAILED))?;
-        let memory = Arc::clone(served.ring.memory());
+        let memory = served.ring.lease();
         let header = Header::parse(&frame.header);
         let range = if header.has_range() { self.chain.range(&memory) } else { None };
         let geometry = disk.new.image.as_ref().ok_or(answer(STATUS_FAILED))?.geometry();

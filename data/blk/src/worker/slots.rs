@@ -1,12 +1,11 @@
 //! Requests between their ring and their answer.
 
-use crate::mapped::Memory;
 use crate::request::Operation;
+use crate::ring::Lease;
 use crate::transfer::{Action, Pieces};
 use libc::iovec;
 use minerva_blocksched::Request;
 use minerva_model::Nanos;
-use std::sync::Arc;
 use vm_memory::GuestAddress;
 
 /// What a write-zeroes request writes where the file system or disk has no other way.
@@ -30,7 +29,7 @@ pub(super) struct Slot {
     pub(super) head: u16,
     pub(super) status: GuestAddress,
     /// Held, so that what the pieces name stays mapped until the kernel is done with it. None while the slot is free.
-    pub(super) memory: Option<Arc<Memory>>,
+    pub(super) memory: Option<Lease>,
     pub(super) operation: Operation,
     pub(super) request: Request,
     /// The scheduler sent it and is told when it completes.
