@@ -1,15 +1,17 @@
 //! Tenants come and go for ever, and what is kept of them does not grow: counted in bytes that are allocated and not freed.
 
+mod disk;
+
+use disk::{DISK, bfq_disk};
 use minerva_engine::Engine;
 use minerva_model::{
-    CgroupRef, CgroupVersion, Device, DeviceFacts, DeviceId, DeviceSample, Effect, EngineConfig, EntryNumber, Event,
-    ForecastSettings, IoCounters, Level, Lifetime, Mode, Nanos, Origin, Outcome, Recalled, RequestId, Sample, Tenant,
-    TenantId, TenantIo, TenantKind, TenantRequest, Terms, WaitCounters, Wish,
+    CgroupRef, DeviceSample, Effect, EngineConfig, EntryNumber, Event, ForecastSettings, IoCounters, Level, Lifetime,
+    Mode, Nanos, Origin, Outcome, Recalled, RequestId, Sample, Tenant, TenantId, TenantIo, TenantKind, TenantRequest,
+    Terms, WaitCounters, Wish,
 };
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-const DISK: DeviceId = DeviceId { major: 8, minor: 0 };
 /// Tenants that come in one slice, and are gone in the next but one.
 const COMERS: u64 = 500;
 /// In all a million.
@@ -48,27 +50,6 @@ unsafe impl GlobalAlloc for Counting {
 
 #[global_allocator]
 static COUNTING: Counting = Counting;
-
-fn disk() -> Device {
-    let facts = DeviceFacts {
-        cgroup: CgroupVersion::V2,
-        controller_enabled: true,
-        writeback_attributed: true,
-        elevator: Some("bfq".to_owned()),
-        elevators_available: vec!["bfq".to_owned()],
-        bfq_low_latency: Some(false),
-        bfq_strict_guarantees: None,
-        iocost_available: false,
-        iocost_enabled: false,
-        iocost_model_guessed: false,
-        throttle_available: true,
-        rotational: true,
-        stacked_on: Vec::new(),
-        size_bytes: 80_000_000_000,
-        back_end_forced: None,
-    };
-    Device { id: DISK, name: "sda".to_owned(), facts }
-}
 
 /// Every fourth is of a group that a user made, every fourth of an operator's group.
 fn tenant(number: u64) -> Tenant {
@@ -136,7 +117,7 @@ fn a_million_tenants_that_came_and_went_leave_nothing() {
     // What forecasts keep of tenants has a bound of its own (`forecasts.rs`); fitting them to each would take minutes here.
     let config = EngineConfig { mode: Mode::Enforce, forecast: ForecastSettings::absent(), ..EngineConfig::default() };
     engine.handle(Nanos::ZERO, Event::Configured(Box::new(config)));
-    engine.handle(Nanos::ZERO, Event::DeviceSeen(disk()));
+    engine.handle(Nanos::ZERO, Event::DeviceSeen(bfq_disk()));
     let mut before = 0;
     for slice in 0..SLICES {
         let now = Nanos::from_secs(slice + 1);

@@ -1,37 +1,22 @@
 //! Keys of requests: each is one tenant's, stands for what it first stood for, and is answered again and not carried out again.
 
+mod disk;
+
+use disk::{DISK, bfq_disk};
 use minerva_engine::Engine;
 use minerva_model::{
-    AccessKind, CgroupRef, CgroupVersion, CreditLot, Device, DeviceFacts, DeviceId, Effect, EngineConfig, EntryNumber,
-    Event, Grant, Granted, MicroCredits, Mode, Nanos, Operation, Purchase, Recalled, RefusalKind, Refused, RequestId,
-    Tenant, TenantId, TenantKind, TenantRequest, Wish,
+    AccessKind, CgroupRef, CreditLot, Effect, EngineConfig, EntryNumber, Event, Grant, Granted, MicroCredits, Mode,
+    Nanos, Operation, Purchase, Recalled, RefusalKind, Refused, RequestId, Tenant, TenantId, TenantKind, TenantRequest,
+    Wish,
 };
 
-const DISK: DeviceId = DeviceId { major: 8, minor: 0 };
 const NOW: Nanos = Nanos::SECOND;
 
 /// Two tenants of one group on a disk.
 fn engine(purchases: &[Purchase]) -> Engine {
     let mut engine = Engine::new();
     engine.handle(NOW, Event::Configured(Box::new(EngineConfig { mode: Mode::Enforce, ..EngineConfig::default() })));
-    let facts = DeviceFacts {
-        cgroup: CgroupVersion::V2,
-        controller_enabled: true,
-        writeback_attributed: true,
-        elevator: Some("bfq".to_owned()),
-        elevators_available: vec!["bfq".to_owned()],
-        bfq_low_latency: Some(false),
-        bfq_strict_guarantees: None,
-        iocost_available: false,
-        iocost_enabled: false,
-        iocost_model_guessed: false,
-        throttle_available: true,
-        rotational: true,
-        stacked_on: Vec::new(),
-        size_bytes: 80_000_000_000,
-        back_end_forced: None,
-    };
-    engine.handle(NOW, Event::DeviceSeen(Device { id: DISK, name: "sda".to_owned(), facts }));
+    engine.handle(NOW, Event::DeviceSeen(bfq_disk()));
     for number in [1, 2] {
         let tenant = Tenant {
             id: TenantId(number),

@@ -2,13 +2,15 @@
 
 #![expect(clippy::expect_used, reason = "a test that cannot be set up fails")]
 
+mod disk;
+
+use disk::{DISK, bfq_disk};
 use minerva_engine::Engine;
 use minerva_model::{
-    CgroupRef, CgroupVersion, Device, DeviceFacts, DeviceId, DeviceSample, Effect, EngineConfig, Event, IoCounters,
-    Mode, Nanos, Origin, Sample, SubtreeIo, Tenant, TenantId, TenantIo, TenantKind, Terms, WaitCounters,
+    CgroupRef, DeviceSample, Effect, EngineConfig, Event, IoCounters, Mode, Nanos, Origin, Sample, SubtreeIo, Tenant,
+    TenantId, TenantIo, TenantKind, Terms, WaitCounters,
 };
 
-const DISK: DeviceId = DeviceId { major: 8, minor: 0 };
 const MEGABYTE: u64 = 1_000_000;
 const USER: &str = "user.slice/user-1000.slice";
 
@@ -75,24 +77,7 @@ fn shares(is_counted: bool) -> ([u32; 2], Vec<Effect>) {
     let mut engine = Engine::new();
     let config = EngineConfig { mode: Mode::Shadow, ..EngineConfig::default() };
     engine.handle(Nanos::SECOND, Event::Configured(Box::new(config)));
-    let facts = DeviceFacts {
-        cgroup: CgroupVersion::V2,
-        controller_enabled: true,
-        writeback_attributed: true,
-        elevator: Some("bfq".to_owned()),
-        elevators_available: vec!["bfq".to_owned()],
-        bfq_low_latency: Some(false),
-        bfq_strict_guarantees: None,
-        iocost_available: false,
-        iocost_enabled: false,
-        iocost_model_guessed: false,
-        throttle_available: true,
-        rotational: true,
-        stacked_on: Vec::new(),
-        size_bytes: 80_000_000_000,
-        back_end_forced: None,
-    };
-    engine.handle(Nanos::SECOND, Event::DeviceSeen(Device { id: DISK, name: "sda".to_owned(), facts }));
+    engine.handle(Nanos::SECOND, Event::DeviceSeen(bfq_disk()));
     let seen = |engine: &mut Engine, number, of_user| {
         engine.handle(Nanos::SECOND, Event::TenantSeen { tenant: tenant(number, of_user), history: Vec::new() });
     };
