@@ -248,7 +248,7 @@ _minerva__sim() {
             return 0
             ;;
         minerva__subcmd__sim__subcmd__reproduce)
-            opts="-h --seed --traces --plot --runs --slice --scale --report --help htbs tag fennel background makespan proactive mapreduce interleave"
+            opts="-h --seed --traces --plot --runs --slice --scale --scene --json --report --help htbs tag fennel background makespan proactive mapreduce interleave"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -276,6 +276,10 @@ _minerva__sim() {
                     ;;
                 --scale)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --scene)
+                    COMPREPLY=($(compgen -W "drawn fixed newcomers one-name" -- "${cur}"))
                     return 0
                     ;;
                 --report)

@@ -130,10 +130,15 @@ complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand admit" -s h -l h
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand reproduce" -l seed -d 'Seed of the disk and the processes [default: 1, for mapreduce a random one]' -r
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand reproduce" -l traces -d '`background`: replay the last six days of these block traces, such as SYSTOR \'17\'s, instead of a synthetic week. Their times are read as Unix seconds and converted to Japanese time' -r -F
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand reproduce" -l plot -d '`background`: write plots of the days to this file' -r -F
-complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand reproduce" -l runs -d '`proactive`, `interleave`, `mapreduce`: runs of each arm; each run has other sessions' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand reproduce" -l runs -d '`proactive`, `interleave`, `mapreduce`, `makespan`: runs of each arm; each run has other sessions, and other jobs in mixes that are drawn' -r
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand reproduce" -l slice -d '`proactive`: length of the engine\'s slices' -r
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand reproduce" -l scale -d '`proactive`: scale of the paper\'s bytes and of the time between sessions' -r
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand reproduce" -l scene -d '`proactive`: play this scene alone' -r -f -a "drawn\t'Jobs are dealt to four VMs anew in each round: only what a process shows when it begins says what comes'
+fixed\t'Each of four VMs always has the same job: its name, and its last session, say what comes'
+newcomers\t'Each session is a new container, named after its job'
+one-name\t'Each session is a new container, and all have one name. Their sizes go with the files that they open'"
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand reproduce" -l report -d '`proactive`, `interleave`, `mapreduce`: write a report with plots to this file' -r -F
+complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand reproduce" -l json -d '`proactive`: print JSON, a line for each arm of each scene'
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand reproduce" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand figure" -l disks -d '`disk-model`: folder of the measured drives' -r -F
 complete -c minerva-sim -n "__fish_minerva_sim_using_subcommand figure" -l json -d 'Print JSON lines'

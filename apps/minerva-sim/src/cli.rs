@@ -1,5 +1,6 @@
 //! The command line's shape. Man pages and completions are generated from it.
 
+use crate::experiment::proactive::Roles;
 use crate::scheduler::{HtbsArguments, Name, parser};
 use crate::trace_cli::{Reading, Replaying, TraceCommand};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -168,7 +169,8 @@ pub(crate) struct ReproduceArguments {
     /// `background`: write plots of the days to this file.
     #[arg(long, value_name = "FILE.svg")]
     pub(crate) plot: Option<PathBuf>,
-    /// `proactive`, `interleave`, `mapreduce`: runs of each arm; each run has other sessions.
+    /// `proactive`, `interleave`, `mapreduce`, `makespan`: runs of each arm; each run has other sessions, and other jobs in mixes that
+    /// are drawn.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=1_000))]
     pub(crate) runs: u64,
     /// `proactive`: length of the engine's slices.
@@ -177,6 +179,12 @@ pub(crate) struct ReproduceArguments {
     /// `proactive`: scale of the paper's bytes and of the time between sessions.
     #[arg(long, default_value_t = 1.0, value_parser = scale)]
     pub(crate) scale: f64,
+    /// `proactive`: play this scene alone.
+    #[arg(long, value_enum)]
+    pub(crate) scene: Option<Roles>,
+    /// `proactive`: print JSON, a line for each arm of each scene.
+    #[arg(long)]
+    pub(crate) json: bool,
     /// `proactive`, `interleave`, `mapreduce`: write a report with plots to this file.
     #[arg(long, value_name = "FILE.html")]
     pub(crate) report: Option<PathBuf>,

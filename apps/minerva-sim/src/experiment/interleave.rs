@@ -1,8 +1,8 @@
 //! Malensek et al. 2016, Fig. 3-d against 3-e: a VM that reads files and computes their checksums, and one that stores what it
 //! receives, processes it, and writes it in blocks. Both alternate between the disk and other work.
 
+use crate::experiment::arm::Arm;
 use crate::experiment::client::is_rotational;
-use crate::experiment::proactive::Arm;
 use minerva_blocksched::{Bfq, BfqOptions, FlowParameters};
 use minerva_model::Nanos;
 use minerva_sim_device::{Media, Profile, WriteBack};

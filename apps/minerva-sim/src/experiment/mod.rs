@@ -1,6 +1,7 @@
 //! The experiments of the papers, as setups of worlds.
 
 pub(crate) mod ablation;
+pub(crate) mod arm;
 pub(crate) mod background;
 pub(crate) mod client;
 pub(crate) mod disk_time;

@@ -1,8 +1,8 @@
 //! Malensek et al. 2016, Fig. 3-d against 3-e: two that alternate between the disk and other work.
 
 use super::{Beside, print_beside};
+use crate::experiment::arm::Arm;
 use crate::experiment::interleave::{Cycle, draw, run, run_alone};
-use crate::experiment::proactive::Arm;
 use crate::figure::built_in;
 use crate::output::{megabytes, print_table};
 use crate::report::Page;

@@ -1,8 +1,8 @@
 //! Malensek et al. 2016, Fig. 3-c: a word count beside an ingest on 75 hosts of four disks and 1,200 VMs (docs/adr/0016).
 
 use super::{Beside, print_beside};
+use crate::experiment::arm::Arm;
 use crate::experiment::mapreduce::{Cluster, Dealing, Outcome, run};
-use crate::experiment::proactive::Arm;
 use crate::output::{Line, print_table};
 use crate::report::Page;
 use crate::threads::threads;

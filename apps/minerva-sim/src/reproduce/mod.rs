@@ -21,6 +21,9 @@ pub(crate) fn run(arguments: &ReproduceArguments) -> anyhow::Result<()> {
         }
         judge_path(path)?;
     }
+    if arguments.experiment != Experiment::Proactive && (arguments.json || arguments.scene.is_some()) {
+        bail!("only proactive has `--scene` and `--json`");
+    }
     let seed = arguments.seed.unwrap_or(1);
     match arguments.experiment {
         Experiment::Mapreduce => mapreduce::reproduce(arguments.seed, arguments.runs, arguments.report.as_deref()),
@@ -29,10 +32,7 @@ pub(crate) fn run(arguments: &ReproduceArguments) -> anyhow::Result<()> {
         Experiment::Fennel => fennel::reproduce(seed),
         Experiment::Background => background::reproduce(arguments, seed),
         Experiment::Makespan => makespan::reproduce(seed, arguments.runs),
-        Experiment::Proactive => {
-            let conditions = (arguments.slice, arguments.scale);
-            proactive::reproduce(seed, arguments.runs, conditions, arguments.report.as_deref())
-        }
+        Experiment::Proactive => proactive::reproduce(arguments, seed),
         Experiment::Interleave => interleave::reproduce(seed, arguments.runs, arguments.report.as_deref()),
     }
 }

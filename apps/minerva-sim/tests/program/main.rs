@@ -5,6 +5,7 @@
 mod admit;
 mod bad_input;
 mod jobs;
+mod reproduce;
 mod traces;
 
 use std::io::Write as _;

@@ -15,7 +15,7 @@ mod vm;
 
 pub(crate) use cluster::Cluster;
 
-use crate::experiment::proactive::Arm;
+use crate::experiment::arm::Arm;
 use host::{Host, Stage};
 
 /// Who deals the disks.
@@ -90,7 +90,7 @@ pub(crate) fn run(cluster: &Cluster, dealing: Dealing, seed: u64, threads: usize
 #[cfg(test)]
 mod tests {
     use super::{Cluster, Dealing, run};
-    use crate::experiment::proactive::Arm;
+    use crate::experiment::arm::Arm;
 
     /// Two hosts, a tenth of the data.
     fn small() -> Cluster {
