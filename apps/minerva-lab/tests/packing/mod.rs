@@ -1,4 +1,5 @@
 //! Debian packages of the programs as they are now, in guests with Debian's systemd that install and upgrade them.
+#![expect(clippy::expect_used, reason = "a test bed that cannot be made is a failed test")]
 
 use minerva_lab::guest::{Guest, GuestBuilder, GuestOutput};
 use std::path::Path;

@@ -90,6 +90,14 @@ fn first_three(outcome: &Outcome) -> f64 {
     outcome.seconds[..JOBS - 1].iter().sum()
 }
 
+fn against_last_value(gains: &str, ours: &[&Outcome], last: &[&Outcome]) -> String {
+    let sooner = ours.iter().zip(last).filter(|(ours, last)| first_three(ours) < first_three(last)).count();
+    format!(
+        "last value gains {gains}; with forecasts the first three together are done sooner than with it in {sooner} of {} runs",
+        ours.len()
+    )
+}
+
 /// What the disk delivered while all four were there.
 fn throughput(outcome: &Outcome, scale: f64) -> f64 {
     let together = (TOGETHER_S * scale).ceil() as usize;
@@ -208,12 +216,7 @@ fn besides<'a>(Conditions { roles, scale, .. }: Conditions, of: &dyn Fn(Arm) -> 
         Beside {
             figure: "Against last time's value",
             paper: "(no such arm)",
-            ours: format!(
-                "last value gains {}; with forecasts the first three together are done sooner than with it in {} of {} runs",
-                told(&last, &equal),
-                ours.iter().zip(&last).filter(|(ours, last)| first_three(ours) < first_three(last)).count(),
-                ours.len()
-            ),
+            ours: against_last_value(&told(&last, &equal), &ours, &last),
             agrees: None,
             explained: None,
             why: why_last_value_gains(roles),

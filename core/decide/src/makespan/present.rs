@@ -1,4 +1,4 @@
-//! What is known of the jobs on a disk that use it or wait for it.
+//! Who is on a disk, and what is known of each: who is held back is neither slow nor gone (docs/adr/0058).
 
 use super::position::{QueuePosition, Running};
 use super::{RESTING, Rule};
@@ -6,7 +6,6 @@ use crate::shortest_first::Job;
 use minerva_model::{DeviceId, Horizon, Nanos, Outlook, TenantId};
 
 impl Rule {
-    /// What is known of one job on a disk.
     pub(super) fn known(
         &self,
         tenant: TenantId,
