@@ -59,7 +59,8 @@ pub fn ring(bytes: &[u8]) {
     for head in heads {
         ring.publish(head, 1);
     }
-    ring.notify();
+    ring.publish_all();
+    ring.tell();
     assert_eq!(ring.under_way(), 0, "each is answered once");
 }
 

@@ -5,6 +5,8 @@
 //! accesses, each byte once, or shared with the guest as atomics ([`crate::split`]).
 
 use std::ptr::NonNull;
+use std::rc::Rc;
+use std::sync::Arc;
 use vm_memory::{GuestAddress, GuestMemoryMmap, GuestMemoryRegion, GuestRegionMmap};
 
 /// Whoever has a request at the disk holds it, so that nothing is unmapped below the kernel's hands.
@@ -21,6 +23,10 @@ pub(crate) struct Memory {
 unsafe impl Send for Memory {}
 // SAFETY: as above.
 unsafe impl Sync for Memory {}
+
+/// Keeps the memory mapped in which a request lies. Counted by one thread: with each request, a count that threads share would wait until
+/// all that was written to the guest before has arrived.
+pub(crate) type Lease = Rc<Arc<Memory>>;
 
 /// One region: mapped in one piece.
 #[derive(Clone, Copy, Debug)]

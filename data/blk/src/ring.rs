@@ -4,7 +4,7 @@
 
 use crate::chain::{Chain, Frame, Malformed};
 use crate::inflight::InflightQueue;
-use crate::mapped::Memory;
+use crate::mapped::{Lease, Memory};
 use crate::split::{RingLayout, SplitRing};
 use std::collections::VecDeque;
 use std::fs::File;
@@ -31,10 +31,6 @@ pub(crate) struct RingSetup {
     /// Heads that the server before had taken and not begun at the disk; where there is an inflight region, it tells them too.
     pub(crate) begun: Vec<u16>,
 }
-
-/// Keeps the memory mapped in which a request lies. Counted by one thread: with each request, a count that threads share would wait until
-/// all that was written to the guest before has arrived.
-pub(crate) type Lease = Rc<Arc<Memory>>;
 
 /// A chain that was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -271,14 +267,6 @@ impl Ring {
         std::mem::take(&mut self.again).into()
     }
 
-    /// Publishes what was answered since the guest was last told, and tells it, if it wants to hear of it.
-    #[cfg(any(test, feature = "fuzzing"))]
-    pub(crate) fn notify(&mut self) {
-        self.publish_all();
-        fence(Ordering::SeqCst);
-        self.tell();
-    }
-
     /// Tells the guest of what was published since it was last told, if it wants to hear of it. The guest says what it wants to hear of and
     /// then looks for answers: a fence after [`Ring::publish_all`] makes one of the two see what the other wrote.
     pub(crate) fn tell(&mut self) {
@@ -355,6 +343,11 @@ mod tests {
         ring
     }
 
+    fn notify(ring: &mut Ring) {
+        ring.publish_all();
+        ring.tell();
+    }
+
     fn signals(call: &File) -> u64 {
         let mut count = [0; 8];
         rustix::io::read(call, &mut count).map_or(0, |_| u64::from_ne_bytes(count))
@@ -375,13 +368,13 @@ mod tests {
         assert_eq!(used_index(&first), 1, "what was answered before is published there");
         ring.publish(1, 1);
         assert_eq!(head(&mut ring, &mut chain), Some(5));
-        ring.notify();
+        notify(&mut ring);
         assert_eq!((used_index(&first), used_index(&second)), (1, 2));
         // Elsewhere: no such ring.
         ring.set_memory(memory(0x10_0000));
         assert!(!ring.has_more() && head(&mut ring, &mut chain).is_none());
         ring.publish(5, 1);
-        ring.notify();
+        notify(&mut ring);
         assert_eq!((ring.under_way(), used_index(&second)), (0, 2), "nobody hears of it");
     }
 
@@ -398,8 +391,8 @@ mod tests {
             assert_eq!(heads, [0, 1, 2, 3, 4, 5]);
             let are_first: Vec<bool> = heads[..3].iter().map(|head| ring.publish(*head, 1)).collect();
             assert_eq!((are_first, used_index(&memory)), (vec![true, false, false], 0));
-            ring.notify();
-            ring.notify();
+            notify(&mut ring);
+            notify(&mut ring);
             assert_eq!((used_index(&memory), signals(&call)), (3, expected), "{has_event_index} {flags} {event}");
         }
     }

@@ -1,7 +1,7 @@
 //! Requests between their ring and their answer.
 
+use crate::mapped::Lease;
 use crate::request::Operation;
-use crate::ring::Lease;
 use crate::transfer::{Action, Pieces};
 use libc::iovec;
 use minerva_blocksched::Request;
