@@ -2,20 +2,21 @@
 
 mod any_order;
 mod background;
+#[path = "../disk/mod.rs"]
+mod disk;
 mod jobs;
 mod quiet;
 mod taking_part;
 
+use disk::{DISK, bfq_disk};
 use minerva_engine::Engine;
 use minerva_model::{
-    BackEnd, CgroupRef, CgroupVersion, CreditLot, Device, DeviceFacts, DeviceId, DeviceSample, Effect, EngineConfig,
-    EntryNumber, Event, Grant, Granted, IoCounters, Level, Lifetime, MicroCredits, Mode, Nanos, Outcome, Recalled,
-    RefusalKind, Refused, RequestId, Sample, Skipped, Tenant, TenantHistory, TenantId, TenantIo, TenantKind,
-    TenantRequest, WaitCounters, Wish,
+    BackEnd, CgroupRef, CreditLot, Device, DeviceFacts, DeviceId, DeviceSample, Effect, EngineConfig, EntryNumber,
+    Event, Grant, Granted, IoCounters, Level, Lifetime, MicroCredits, Mode, Nanos, Outcome, Recalled, RefusalKind,
+    Refused, RequestId, Sample, Skipped, Tenant, TenantHistory, TenantId, TenantIo, TenantKind, TenantRequest,
+    WaitCounters, Wish,
 };
 use std::collections::BTreeMap;
-
-const DISK: DeviceId = DeviceId { major: 8, minor: 0 };
 
 fn config(mode: Mode) -> Event {
     Event::Configured(Box::new(EngineConfig { mode, ..EngineConfig::default() }))
@@ -23,21 +24,10 @@ fn config(mode: Mode) -> Event {
 
 fn device(id: DeviceId, bfq: bool) -> Device {
     let facts = DeviceFacts {
-        cgroup: CgroupVersion::V2,
-        controller_enabled: true,
-        writeback_attributed: true,
         elevator: Some(if bfq { "bfq" } else { "none" }.to_owned()),
         elevators_available: vec!["bfq".to_owned(), "none".to_owned()],
         bfq_low_latency: bfq.then_some(false),
-        bfq_strict_guarantees: None,
-        iocost_available: false,
-        iocost_enabled: false,
-        iocost_model_guessed: false,
-        throttle_available: true,
-        rotational: true,
-        stacked_on: Vec::new(),
-        size_bytes: 80_000_000_000,
-        back_end_forced: None,
+        ..bfq_disk().facts
     };
     Device { id, name: format!("sd{}", id.minor), facts }
 }
