@@ -104,13 +104,38 @@ impl Crowds {
         }
     }
 
+    /// Answers for one look. `asked_before` says that all groups that are asked about were asked about when the directories were
+    /// listed before, so that a list that is the same needs no search.
+    pub(crate) fn answers(&mut self, asked_before: bool) -> Answers<'_> {
+        Answers { by_path: &mut self.by_path, asked_before, same: None }
+    }
+}
+
+/// See [`Crowds::answers`].
+pub(crate) struct Answers<'a> {
+    by_path: &'a mut BTreeMap<String, Crowd>,
+    asked_before: bool,
+    /// The directory that was last asked about, if it has all that it had: groups are asked about by name, so that most of the time
+    /// the next one is in the same.
+    same: Option<String>,
+}
+
+impl Answers<'_> {
     /// Whether the directory above was listed and has this group, and not another of its name. Where a file system lists other
-    /// inodes than `stat` shows, this is always false. `asked_before` says that all groups that are asked about were asked about when
-    /// the directory was listed before, so that a list that is the same needs no search.
-    pub(crate) fn has(&mut self, path: &str, inode: u64, asked_before: bool) -> bool {
+    /// inodes than `stat` shows, this is always false.
+    pub(crate) fn has(&mut self, path: &str, inode: u64) -> bool {
+        let is_in_same = |same: &String| {
+            path.strip_prefix(same.as_str())
+                .and_then(|rest| rest.strip_prefix('/'))
+                .is_some_and(|name| !name.contains('/'))
+        };
+        if self.same.as_ref().is_some_and(is_in_same) {
+            return true;
+        }
         let (parent, name) = path.rsplit_once('/').unwrap_or(("", path));
         let Some(crowd) = self.by_path.get_mut(parent) else { return false };
-        if crowd.is_same && crowd.has_all && asked_before {
+        if crowd.is_same && crowd.has_all && self.asked_before {
+            self.same = Some(parent.to_owned());
             return true;
         }
         let found = crowd.groups.binary_search_by(|(listed, _)| listed.as_str().cmp(name));

@@ -62,7 +62,7 @@ impl Observer {
             tenants: Tenants::new(root, roots.version, &roots.proc, rules)?,
             disks: Disks::default(),
             disk_stats: DiskStats::default(),
-            processes: Processes::new(&roots.proc),
+            processes: Processes::new(&roots.proc, roots.version),
             reader: Reader::new(),
             skips: Skips::default(),
             wants_usage: false,

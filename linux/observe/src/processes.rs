@@ -12,7 +12,7 @@ use crate::pids::pids_of;
 use crate::read::Reader;
 use crate::skips::Skips;
 use crate::tenants::Known;
-use minerva_model::{TenantId, TenantPressure, TenantUsage};
+use minerva_model::{CgroupVersion, TenantId, TenantPressure, TenantUsage};
 use rustix::fd::{AsFd, OwnedFd};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -26,6 +26,8 @@ const GUESTS_A_SLICE: usize = 16;
 #[derive(Debug)]
 pub(crate) struct Processes {
     proc: PathBuf,
+    /// Groups of v1 have no file of pressure.
+    groups_have_pressure: bool,
     tick_ns: u64,
     page_bytes: u64,
     own_network: Option<PathBuf>,
@@ -64,9 +66,10 @@ pub(crate) struct Round {
 }
 
 impl Processes {
-    pub(crate) fn new(proc: &Path) -> Self {
+    pub(crate) fn new(proc: &Path, version: CgroupVersion) -> Self {
         Self {
             proc: proc.to_owned(),
+            groups_have_pressure: version == CgroupVersion::V2,
             tick_ns: 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1),
             page_bytes: rustix::param::page_size() as u64,
             own_network: std::fs::read_link(proc.join("self/ns/net")).ok(),
@@ -147,7 +150,9 @@ impl Processes {
         skips: &mut Skips,
     ) -> usize {
         let (id, path) = (known.tenant.id, known.tenant.cgroup.path.as_str());
-        if let Ok(text) = reader.below(root.as_fd(), &format!("{path}/io.pressure")) {
+        if let Some(Ok(text)) =
+            self.groups_have_pressure.then(|| reader.below(root.as_fd(), &format!("{path}/io.pressure")))
+        {
             let (pressure, malformed) = parse_pressure(text);
             skips.malformed("io.pressure", path, &malformed);
             round.pressure.extend(pressure.map(|pressure| TenantPressure { tenant: id, pressure }));

@@ -24,7 +24,7 @@ const LIST_ALL_SLICES: u32 = 60;
 const CROWD: usize = 32;
 /// A `stat` shows too who may make groups in them, and groups below that transfer nothing: it is made for each of them once in this
 /// many looks.
-const CROWD_LOOKS: usize = 8;
+const CROWD_LOOKS: usize = 16;
 /// Groups deeper than this belong to the one at this depth.
 const DEPTH_MAX: usize = 24;
 
@@ -100,14 +100,14 @@ impl Tree {
     fn compare(&mut self, reader: &mut Reader, skips: &mut Skips, gone: &mut BTreeSet<String>) -> Vec<String> {
         let crowds = self.crowded();
         self.crowds.list(&self.root, &crowds, skips);
-        let asked_before = !std::mem::take(&mut self.has_changed);
+        let mut listed = self.crowds.answers(!std::mem::take(&mut self.has_changed));
         let mut to_list = Vec::new();
         for (number, (path, node)) in self.nodes.iter_mut().enumerate() {
             let is_due = number % CROWD_LOOKS == self.looks as usize % CROWD_LOOKS;
             let moved = std::mem::take(&mut node.moved);
             let may_rest = !node.holds() || node.children == 0 && !moved;
             // Asked about all of them, so that the next look need not search.
-            if self.crowds.has(path, node.facts.inode, asked_before) && !is_due && may_rest {
+            if listed.has(path, node.facts.inode) && !is_due && may_rest {
                 continue;
             }
             let now = directory_facts(&self.root, path);
