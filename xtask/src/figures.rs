@@ -4,6 +4,7 @@ use crate::demo::{build_release, release_folder};
 use crate::figure_line::Line;
 use crate::figure_structure;
 use crate::proof::{self, Proof};
+use crate::python;
 use crate::shell::{cargo, display, program, root, succeeds};
 use anyhow::{Context, Result, bail};
 use std::collections::VecDeque;
@@ -132,9 +133,14 @@ const FIGURES: &[(&str, Source)] = &[
     ("trace-memory", Source::Sim),
     ("golden", Source::Bench("minerva-forecast", "golden")),
     ("skill", Source::Bench("minerva-forecast", "skill")),
-    ("forecast-cost", Source::Bench("minerva-forecast", "cost")),
+    (FORECAST_COST, Source::Bench("minerva-forecast", "cost")),
     ("forecast-slice", Source::Bench("minerva-engine", "forecasts")),
 ];
+
+/// Measured beside Python packages, by the Python that this variable names, or else by one that has them installed.
+const FORECAST_COST: &str = "forecast-cost";
+const FORECAST_PYTHON: &str = "MINERVA_FORECAST_PYTHON";
+const FORECAST_PEERS: &str = "core/forecast/tests/golden-generate/requirements.txt";
 
 /// The ids that can be measured.
 pub(crate) fn ids() -> impl Iterator<Item = &'static str> {
@@ -192,6 +198,10 @@ fn measure(id: &str, source: &Source, cases: Option<u32>) -> Result<Vec<Line>> {
         Source::Bench(package, bench) => {
             let mut command = cargo();
             command.args(["bench", "--quiet", "--package", package, "--bench", bench]).env("MINERVA_FIGURE", "1");
+            if id == FORECAST_COST && std::env::var_os(FORECAST_PYTHON).is_none() {
+                let peers = python::environment(&root().join("target/tools/forecast-peers"), FORECAST_PEERS)?;
+                command.envs(peers.map(|python| (FORECAST_PYTHON, python)));
+            }
             command
         }
         Source::Test(..) | Source::Structure => bail!("no program measures `{id}`"),

@@ -18,6 +18,7 @@ mod machine;
 mod package;
 mod packages;
 mod proof;
+mod python;
 mod sdk;
 mod shell;
 mod skips;

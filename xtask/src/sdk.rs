@@ -1,7 +1,8 @@
 //! The packages for other languages, `sdk/python` and `sdk/c`: what in them is generated, their tests, and where libminerva is
 //! installed.
 
-use crate::shell::{cargo, display, is_installed, must, program, root, succeeds};
+use crate::python;
+use crate::shell::{cargo, display, must, root, succeeds};
 use crate::skips::Skips;
 use crate::test_programs::TestProgram;
 use anyhow::{Context, Result, bail};
@@ -89,7 +90,7 @@ pub(crate) fn check(skips: &mut Skips, programs: Option<&[TestProgram]>) -> Resu
     };
     passed &= run("sdk/c", "minerva-c", "c", None)?;
     if let Some(environment) = environment {
-        passed &= run("apps/minervad", "minervad", "sdk", Some(environment.python()))?;
+        passed &= run("apps/minervad", "minervad", "sdk", Some(environment.python.clone()))?;
     }
     Ok(passed)
 }
@@ -113,41 +114,24 @@ fn scratch() -> PathBuf {
 /// A Python environment with the package and its tools.
 struct Environment {
     folder: PathBuf,
+    python: PathBuf,
 }
 
 impl Environment {
     /// Makes it where it is not ready; nothing where that cannot be.
     fn ready() -> Result<Option<Self>> {
-        let environment = Self { folder: scratch().join("venv") };
-        let requirements = fs::read_to_string(root().join(REQUIREMENTS)).context("read the requirements")?;
-        let stamp = environment.folder.join("requirements");
-        if fs::read_to_string(&stamp).ok().as_deref() != Some(&requirements) {
-            let is_recent = is_installed("python3")
-                && succeeds(program("python3").args(["-c", "import sys; sys.exit(sys.version_info < (3, 10))"]))?;
-            let is_made = is_recent
-                && succeeds(program("python3").args(["-m", "venv", "--clear"]).arg(&environment.folder))?
-                && succeeds(environment.module("pip").args(["install", "--quiet", "--requirement", REQUIREMENTS]))?;
-            if !is_made {
-                return Ok(None);
-            }
-            fs::write(&stamp, &requirements).with_context(|| format!("write {}", stamp.display()))?;
-        }
+        let folder = scratch().join("venv");
+        let Some(python) = python::environment(&folder, REQUIREMENTS)? else { return Ok(None) };
+        let environment = Self { folder, python };
         // Installed as a user installs it, so that the tests find what a user finds.
         let install = ["install", "--quiet", "--force-reinstall", "--no-deps", "--no-build-isolation"];
         must(environment.module("pip").args(install).arg(root().join(PYTHON)))?;
         Ok(Some(environment))
     }
 
-    fn python(&self) -> PathBuf {
-        self.folder.join("bin/python")
-    }
-
     /// A module of the environment, run as a program.
     fn module(&self, name: &str) -> Command {
-        let python = self.python();
-        let mut command = Command::new(python);
-        command.current_dir(root()).args(["-m", name]).env("PYTHONDONTWRITEBYTECODE", "1");
-        command
+        python::module(&self.python, name)
     }
 
     /// Writes the stubs of the contract below `folder`.
