@@ -5,6 +5,7 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 use minerva_model::{Level, Nanos, ScheduledClaim};
 use minerva_store::{Schedule, Span};
+use std::path::Path;
 
 /// Yesterday, whose spans may last until now, and all days of a week with the one that is like today.
 const DAYS_AHEAD: usize = 10;
@@ -20,8 +21,7 @@ impl TimeTable {
     /// Looks up the time zone; the error is a sentence.
     pub(crate) fn new(schedule: Schedule) -> Result<Self, String> {
         let name = &schedule.time_zone;
-        let zone = if name.is_empty() { TimeZone::try_system() } else { TimeZone::get(name) };
-        let zone = zone.map_err(|error| match name.is_empty() {
+        let zone = zone_named(name).map_err(|error| match name.is_empty() {
             true => format!("The host's time zone is not known ({error}); name one, such as Europe/Berlin."),
             false => format!("There is no time zone {name} ({error}); write a name such as Europe/Berlin."),
         })?;
@@ -79,6 +79,19 @@ impl TimeTable {
             self.zone.to_zoned(jiff::civil::DateTime::from_parts(day, time)).ok()
         };
         Some((instant(day, span.begin_minute)?, instant(last, span.end_minute)?))
+    }
+}
+
+/// The time zone of this name; of an empty one the host's. UTC needs no database, and is the zone of a host that names none
+/// (localtime(5)).
+fn zone_named(name: &str) -> Result<TimeZone, jiff::Error> {
+    match name {
+        "" => TimeZone::try_system().or_else(|error| match Path::new("/etc/localtime").exists() {
+            true => Err(error),
+            false => Ok(TimeZone::UTC),
+        }),
+        "UTC" | "Etc/UTC" => Ok(TimeZone::get(name).unwrap_or(TimeZone::UTC)),
+        _ => TimeZone::get(name),
     }
 }
 

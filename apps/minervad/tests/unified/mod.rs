@@ -2,12 +2,13 @@
 //! itself and the daemon there. Processors are emulated, so every test run takes the tests named here, and
 //! `MINERVA_GUEST_TESTS=1`, which the figure `guest-tests` sets, all of them.
 
-use minerva_lab::guest::Guest;
+use minerva_lab::guest::{Guest, GuestBuilder};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// What of each promise's kind a test run tries: holding down, putting back, the guard, a reload, who asks, brief groups.
+/// What of each promise's kind a test run tries: holding down, putting back, the guard, a reload, who asks, what a
+/// tenant asks for, on a host without time zones too, brief groups.
 const SOME: &[&str] = &[
     "a_heavy_tenant_is_held_down_and_sigterm_puts_it_back",
     "caps_are_dealt_and_dealt_again_and_sigterm_lifts_them",
@@ -16,6 +17,7 @@ const SOME: &[&str] = &[
     "a_named_tenant_has_its_weight",
     "the_unit_gives_all_the_capabilities_that_are_needed",
     "listeners::a_process_is_its_cgroups_tenant_also_in_a_new_one",
+    "taking_part::kept::a_level_and_a_schedule_are_kept_once_they_are_answered",
     "churn::whoever_goes_from_one_brief_group_to_the_next_is_held_down_in_the_next_that_lasts",
 ];
 
@@ -41,6 +43,19 @@ fn stripped(program: &Path, folder: &Path) -> Option<PathBuf> {
     done.is_ok_and(|status| status.success()).then_some(copy)
 }
 
+/// What the tests of background work and of disks that fill or vanish make and mount.
+fn with_file_systems(guest: GuestBuilder<'static>) -> GuestBuilder<'static> {
+    let programs = ["mkfs.ext4", "mkfs.btrfs", "btrfs"].into_iter().filter_map(installed);
+    let guest = programs.fold(guest, GuestBuilder::with_binary);
+    ["fuse", "btrfs"].into_iter().fold(guest, |guest, module| guest.with_module(module, ""))
+}
+
+/// Where a program of the host is. One that is missing is said by the tests that are skipped for it.
+fn installed(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
+}
+
 #[test]
 fn the_same_tests_pass_on_the_unified_hierarchy_under_systemd() {
     let folder = tempfile::tempdir().expect("a directory");
@@ -59,6 +74,7 @@ fn the_same_tests_pass_on_the_unified_hierarchy_under_systemd() {
     let script = format!("TESTS={name} {files} ARGUMENTS='{arguments}'\n{SCRIPT}");
     let guest = Guest::builder().debian().memory_mib(2048).cpus(2).with_binary(&tests).with_binary(stripped_daemon);
     let guest = guest.with_file("/etc/minervad.service", std::fs::read(&unit).expect("the unit"));
+    let guest = if is_all { with_file_systems(guest) } else { guest };
     let timeout = if is_all { TIMEOUT_ALL } else { TIMEOUT };
     let output = match guest.run(&script, timeout) {
         Ok(output) => output,
