@@ -1,7 +1,7 @@
 //! When a tenant steps back by the clock on the wall. Pure: the instant is an argument.
 
 use jiff::civil::Date;
-use jiff::tz::TimeZone;
+use jiff::tz::{TimeZone, TimeZoneDatabase};
 use jiff::{Timestamp, Zoned};
 use minerva_model::{Level, Nanos, ScheduledClaim};
 use minerva_store::{Schedule, Span};
@@ -21,7 +21,7 @@ impl TimeTable {
     /// Looks up the time zone; the error is a sentence.
     pub(crate) fn new(schedule: Schedule) -> Result<Self, String> {
         let name = &schedule.time_zone;
-        let zone = zone_named(name).map_err(|error| match name.is_empty() {
+        let zone = zone_named(name, jiff::tz::db()).map_err(|error| match name.is_empty() {
             true => format!("The host's time zone is not known ({error}); name one, such as Europe/Berlin."),
             false => format!("There is no time zone {name} ({error}); write a name such as Europe/Berlin."),
         })?;
@@ -84,22 +84,33 @@ impl TimeTable {
 
 /// The time zone of this name; of an empty one the host's. UTC needs no database, and is the zone of a host that names none
 /// (localtime(5)).
-fn zone_named(name: &str) -> Result<TimeZone, jiff::Error> {
+fn zone_named(name: &str, zones: &TimeZoneDatabase) -> Result<TimeZone, jiff::Error> {
     match name {
         "" => TimeZone::try_system().or_else(|error| match Path::new("/etc/localtime").exists() {
             true => Err(error),
             false => Ok(TimeZone::UTC),
         }),
-        "UTC" | "Etc/UTC" => Ok(TimeZone::get(name).unwrap_or(TimeZone::UTC)),
-        _ => TimeZone::get(name),
+        "UTC" | "Etc/UTC" => Ok(zones.get(name).unwrap_or(TimeZone::UTC)),
+        _ => zones.get(name),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::TimeTable;
+    use super::{TimeTable, zone_named};
+    use jiff::tz::{TimeZone, TimeZoneDatabase};
     use minerva_model::{Level, Nanos};
     use minerva_store::{Schedule, Span};
+
+    #[test]
+    fn utc_is_known_where_no_other_time_zone_is() {
+        let none = TimeZoneDatabase::none();
+        assert_eq!(
+            ["UTC", "Etc/UTC"].map(|name| zone_named(name, &none).ok()),
+            [Some(TimeZone::UTC), Some(TimeZone::UTC)]
+        );
+        assert!(zone_named("Europe/Berlin", &none).is_err());
+    }
 
     fn table(spans: &[(u16, u16, u8, Level)]) -> Option<TimeTable> {
         let span = |&(begin_minute, end_minute, days, level)| Span { begin_minute, end_minute, days, level };

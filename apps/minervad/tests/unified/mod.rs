@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// What of each promise's kind a test run tries: holding down, putting back, the guard, a reload, who asks, what a
-/// tenant asks for, on a host without time zones too, brief groups.
+/// What of each promise's kind a test run tries: holding down, putting back, the guard, a reload, who asks, brief groups.
 const SOME: &[&str] = &[
     "a_heavy_tenant_is_held_down_and_sigterm_puts_it_back",
     "caps_are_dealt_and_dealt_again_and_sigterm_lifts_them",
@@ -17,7 +16,6 @@ const SOME: &[&str] = &[
     "a_named_tenant_has_its_weight",
     "the_unit_gives_all_the_capabilities_that_are_needed",
     "listeners::a_process_is_its_cgroups_tenant_also_in_a_new_one",
-    "taking_part::kept::a_level_and_a_schedule_are_kept_once_they_are_answered",
     "churn::whoever_goes_from_one_brief_group_to_the_next_is_held_down_in_the_next_that_lasts",
 ];
 
