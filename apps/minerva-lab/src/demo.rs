@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use minerva_lab::scene::{
     Arm, Comparison, Equal, FixedWeights, Hour, Live, Minervad, RunResult, SCALE_DEFAULT, Scene, Stage, Steering,
-    TenantPlan, check_machine, in_plain_words, play_hour, render_table, run_scene, write_report,
+    TenantPlan, check_machine, in_plain_words, play_hour, render_comparisons, render_run, run_scene, write_report,
 };
 use minerva_lab::workload::WorkerProgram;
 use std::io::IsTerminal as _;
@@ -53,12 +53,16 @@ pub(crate) fn run(arguments: &DemoArguments) -> anyhow::Result<()> {
             learn(&foreseen.hour, daemon, learnt.path(), &stage)?;
         }
         for steering in &steerings(scene, arguments, daemon.as_deref(), learnt.path()) {
-            runs.push(play(scene, steering.as_ref(), &stage)?);
+            let run = play(scene, steering.as_ref(), &stage)?;
+            // Nobody has to wait for the other runs to see what came of this one.
+            if !arguments.output.json {
+                output::line(format_args!("\n{}", render_run(&run)))?;
+            }
+            runs.push(run);
         }
-        // Nobody has to wait for the other scenes to see what came of this one.
         if !arguments.output.json {
             let (runs, scene) = (&runs[first..], std::slice::from_ref(scene));
-            output::line(format_args!("\n{}\n{}", render_table(runs), in_plain_words(scene, runs)))?;
+            output::line(format_args!("{}\n{}", render_comparisons(runs), in_plain_words(scene, runs)))?;
         }
     }
     // Before the report, so that one which cannot be written loses nothing.

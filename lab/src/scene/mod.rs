@@ -31,7 +31,7 @@ pub use result::{Phase, RunResult, Series, TenantResult, jain_index};
 pub(crate) use run::Contents;
 pub use run::{Live, Stage, run_scene};
 pub use steering::{Equal, FixedWeights, Minervad, Steered, Steering, SteeringContext, TenantInScene};
-pub use table::render_table;
+pub use table::{render_comparisons, render_run, render_table};
 pub use words::in_plain_words;
 
 pub(crate) use iocost::Calibrated;

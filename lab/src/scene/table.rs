@@ -5,11 +5,20 @@ use std::fmt::Write as _;
 
 /// Every run as a table, and under it what the controller changed.
 pub fn render_table(runs: &[RunResult]) -> String {
+    runs.iter().map(render_run).collect::<String>() + &render_comparisons(runs)
+}
+
+/// One run as a table.
+pub fn render_run(run: &RunResult) -> String {
     let mut text = String::new();
-    for run in runs {
-        // Writing to a string cannot fail.
-        let _ = write_run(&mut text, run);
-    }
+    // Writing to a string cannot fail.
+    let _ = write_run(&mut text, run);
+    text
+}
+
+/// What the controller changed in these runs, a line each.
+pub fn render_comparisons(runs: &[RunResult]) -> String {
+    let mut text = String::new();
     for comparison in Comparison::all(runs) {
         let _ = write_comparison(&mut text, &comparison);
     }
