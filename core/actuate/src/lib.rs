@@ -20,6 +20,7 @@ mod bfq_v1;
 mod cap_knobs;
 mod caps;
 mod disk;
+mod disk_use;
 mod disk_wishes;
 mod entry;
 mod fights;
@@ -34,6 +35,7 @@ mod low_latency_by_use;
 mod memory;
 mod room;
 mod served;
+mod server_use;
 mod server_weight;
 mod setting;
 mod shortage;
@@ -55,10 +57,11 @@ use ledger::Ledger;
 use memory::MemoryPressure;
 use minerva_model::{
     BackEnd, CgroupRef, Decision, Device, DeviceId, Effect, EngineConfig, KnobTarget, Mode, Nanos, Outcome, Pressure,
-    ServedDisks, Share, Signals, Tenant, TenantId, WriteId,
+    Share, Signals, Tenant, TenantId, WriteId,
 };
 use serde::{Deserialize, Serialize};
 use served::Served;
+use server_use::ServerUse;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use steering::Steering;
@@ -99,6 +102,8 @@ pub struct Actuator {
     ledger: Ledger,
     memory: MemoryPressure,
     served: Served,
+    #[serde(default)]
+    servers: ServerUse,
 }
 
 impl Default for Actuator {
@@ -123,6 +128,7 @@ impl Actuator {
             idle: BTreeMap::new(),
             memory: MemoryPressure::default(),
             served: Served::default(),
+            servers: ServerUse::default(),
         }
     }
 
@@ -172,17 +178,6 @@ impl Actuator {
         self.idle.remove(&id);
         self.ledger.forget_device(id);
         self.ledger.disown(Holder::Disk(id));
-    }
-
-    /// A server of ours serves these disks on a device. What was wished is wished again: it may have started anew.
-    pub fn server_seen(&mut self, seen: &ServedDisks) {
-        self.served.seen(seen, &mut self.ledger);
-        self.wish_served();
-    }
-
-    /// A server of ours has ended: nothing is written.
-    pub fn server_gone(&mut self, server: &str) {
-        self.served.gone(server, &mut self.ledger);
     }
 
     /// A tenant appeared, or its rule changed. One that a rule newly excludes gets its knobs put back.
@@ -249,11 +244,13 @@ impl Actuator {
     /// Once a slice: takes the decisions that changed and what the slice measured, and asks for what follows.
     pub fn plan(&mut self, now: Nanos, decisions: &[Decision], signals: &Signals) {
         self.slice += 1;
+        let as_sent = self.servers.as_sent(signals);
+        let signals = as_sent.as_ref();
         self.groups.settle(|group| self.ledger.knows(Holder::Group(group)));
         self.take_shares(decisions);
         self.note_activity(signals);
         self.watch_use(signals);
-        let Self { disks, pairs, tenants, idle, ledger, groups, config, memory, .. } = self;
+        let Self { disks, pairs, tenants, idle, ledger, groups, config, memory, servers, .. } = self;
         for (id, disk) in disks {
             let idle = idle.get(id).filter(|_| config.actuation.cap_idle).into_iter().flatten().copied();
             let idle = idle.filter(|tenant| is_steered(tenants, *tenant));
@@ -265,6 +262,7 @@ impl Actuator {
                 shares.retain(|tenant, _| !held_back.contains(tenant));
             }
             disk.may_cap(!memory.is_high());
+            disk.spare(servers.on(*id));
             disk.plan(now, config, groups, &shares, signals, ledger);
         }
         self.ledger.slice_ended(self.slice);

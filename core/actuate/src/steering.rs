@@ -1,7 +1,8 @@
 //! One disk: its facts, the suitability on it, and the means by which shares are made to bite on it.
 
 use crate::cap_knobs::wish_cap;
-use crate::caps::{Dealer, DiskUse};
+use crate::caps::Dealer;
+use crate::disk_use::disk_use;
 use crate::disk_wishes::{ByUse, DiskWish, disk_wishes};
 use crate::groups::{GroupNumber, Groups};
 use crate::hierarchy::{Own, Tree};
@@ -12,10 +13,9 @@ use crate::low_latency_by_use::LowLatencyByUse;
 use crate::setting::Setting;
 use crate::strict_by_use::StrictByUse;
 use crate::suitability::{Suitability, not_calibrated, suitability};
-use crate::tenant_use::Use;
 use minerva_model::{
-    BackEnd, CgroupVersion, Device, DeviceFacts, DeviceId, DeviceSettings, Effect, EngineConfig, Finding, FindingKind,
-    KnobFile, Nanos, Signals, TenantId,
+    BackEnd, CgroupVersion, Device, DeviceFacts, DeviceSettings, Effect, EngineConfig, Finding, FindingKind, KnobFile,
+    Nanos, Signals, TenantId,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -51,6 +51,9 @@ pub(crate) struct Steering {
     low_latency: LowLatencyByUse,
     /// The back end that `means` is for.
     in_use: BackEnd,
+    /// Who is never capped here, though others make room for it.
+    #[serde(default)]
+    spared: BTreeSet<TenantId>,
 }
 
 impl Steering {
@@ -66,7 +69,13 @@ impl Steering {
             strict: StrictByUse::default(),
             low_latency: LowLatencyByUse::default(),
             in_use: BackEnd::Observe,
+            spared: BTreeSet::new(),
         }
+    }
+
+    /// Servers of ours with contracts, before each [`Steering::plan`]: a cap on one would hold back all its guests.
+    pub(crate) fn spare(&mut self, servers: BTreeSet<TenantId>) {
+        self.spared = servers;
     }
 
     /// What the kernel calls the disk.
@@ -241,7 +250,8 @@ impl Steering {
             Means::Caps { back_end, dealer } => {
                 let capacity = config.devices.get(&self.device.name).and_then(|disk| disk.bandwidth_bytes_per_second);
                 let (disk, uses) = disk_use(device, capacity, config, shares, signals);
-                for (tenant, cap) in dealer.deal(now, disk, &uses) {
+                let dealt = dealer.deal(now, disk, &uses);
+                for (tenant, cap) in dealt.into_iter().filter(|(tenant, _)| !self.spared.contains(tenant)) {
                     wish_cap(ledger, *back_end, tenant, device, cap.map(|cap| [cap.read, cap.write]));
                 }
             }
@@ -338,48 +348,6 @@ fn throttle(facts: &DeviceFacts, settings: Option<&DeviceSettings>) -> Option<Ba
         CgroupVersion::V2 => Some(BackEnd::Max),
         CgroupVersion::Absent => None,
     }
-}
-
-/// What the slice says of a disk, for dealing caps. `shares` holds the tenants that may be capped.
-fn disk_use(
-    device: DeviceId,
-    capacity: Option<u64>,
-    config: &EngineConfig,
-    shares: &BTreeMap<TenantId, u32>,
-    signals: &Signals,
-) -> (DiskUse, Vec<Use>) {
-    let mut uses = Vec::new();
-    let (mut uncapped, mut contention) = (0.0, 0);
-    for row in signals.io.iter().filter(|row| row.device == device && row.active) {
-        contention += 1;
-        let Some(share) = shares.get(&row.tenant) else {
-            uncapped += row.bytes_per_second();
-            continue;
-        };
-        let rate = row.bytes_per_second();
-        let reads = rate * row.transferred.read_bytes as f64 / row.transferred.bytes().max(1) as f64;
-        uses.push(Use {
-            tenant: row.tenant,
-            share: f64::from(*share),
-            read_bytes_per_second: reads,
-            write_bytes_per_second: rate - reads,
-            request_bytes: row.transferred.bytes() as f64 / row.transferred.ops().max(1) as f64,
-        });
-    }
-    let row = signals.devices.iter().find(|row| row.device == device);
-    let measured = row.map_or(0.0, |row| row.transferred.bytes() as f64 / row.elapsed.as_secs_f64().max(1e-3));
-    let disk = DiskUse {
-        capacity_bytes_per_second: capacity.map(|bytes| bytes as f64),
-        measured_bytes_per_second: measured,
-        busy: row.is_some_and(|row| row.busy_permille >= config.actuation.caps_lift_below_busy_permille),
-        uncapped_bytes_per_second: uncapped,
-        contention,
-        floor_permille: config.fennel.floor_permille,
-        slice: config.observe.slice,
-        makes_room: config.actuation.caps_make_room,
-        only_if_short: config.actuation.caps_only_if_short,
-    };
-    (disk, uses)
 }
 
 fn found(device: &Device, suitability: &Suitability) -> Finding {

@@ -25,8 +25,8 @@ use kernel::{Kernel, facts, place};
 use minerva_actuate::Actuator;
 use minerva_model::{
     BackEnd, CgroupRef, CgroupVersion, Decision, Device, DeviceId, DeviceSettings, DeviceSignals, Effect, EngineConfig,
-    Factor, IoCounters, IoSignals, KnobFile, Level, Mode, Nanos, Outcome, PolicyName, Pressure, Reason, ServedDisk,
-    ServedDisks, Share, Signals, Tenant, TenantId, TenantKind,
+    Factor, IoCounters, IoSignals, KnobFile, Level, Mode, Nanos, Outcome, PolicyName, Pressure, Reason,
+    ServedContracts, ServedDisk, ServedDisks, Share, Signals, Tenant, TenantId, TenantKind,
 };
 
 #[derive(Default)]
@@ -86,6 +86,9 @@ impl World {
             ["server", name, "gone"] => {
                 self.kernel.served.retain(|at, _| !at.starts_with(&format!("{name}:")));
                 self.actuator.server_gone(name);
+            }
+            ["contracts", name, device, tenant, permille, ref guests @ ..] => {
+                self.actuator.contracts_seen(&contracts(name, device, tenant, permille, guests));
             }
             ["server", name, device, ref disks @ ..] => self.actuator.server_seen(&served(name, device, disks)),
             ["decide", tenant, device, share, ref idle @ ..] => {
@@ -171,6 +174,17 @@ fn served(server: &str, device: &str, disks: &[&str]) -> ServedDisks {
         ServedDisk { name: name.to_owned(), tenant: TenantId(tenant.parse().unwrap()) }
     };
     ServedDisks { server: server.to_owned(), device: device.parse().unwrap(), disks: disks.iter().map(disk).collect() }
+}
+
+fn contracts(server: &str, device: &str, tenant: &str, permille: &str, guests: &[&str]) -> ServedContracts {
+    ServedContracts {
+        server: server.to_owned(),
+        device: device.parse().unwrap(),
+        tenant: Some(TenantId(tenant.parse().unwrap())),
+        guests: guests.iter().map(|guest| TenantId(guest.parse().unwrap())).collect(),
+        reserved_permille: permille.parse().unwrap(),
+        missed: 0,
+    }
 }
 
 fn decision(tenant: &str, device: &str, share: &str, idle: bool) -> Decision {
@@ -260,6 +274,7 @@ scripts! {
     fn nested_groups();
     fn neutral_costs_nothing();
     fn refused_and_vanished();
+    fn a_server_with_contracts_weighs_and_is_never_capped();
     fn served_disks_have_their_tenants_shares();
     fn sibling_sets_are_scaled();
     fn strict_guarantees_follow_use();

@@ -53,6 +53,18 @@ pub(crate) trait SharePolicy {
         None
     }
 
+    /// Whether it has to know what shares others have on the disk.
+    fn weighs_others(&self, device: DeviceId) -> bool {
+        let _ = device;
+        false
+    }
+
+    /// Whether the share of this tenant there is one of theirs ([`Pair::beside`]).
+    fn is_other(&self, tenant: TenantId, device: DeviceId) -> bool {
+        let _ = (tenant, device);
+        true
+    }
+
     /// What people are to be told of when it changes, though the share may be the same.
     fn mark(&self, pair: &Pair<'_>) -> u8 {
         let _ = pair;
@@ -84,6 +96,8 @@ pub(crate) struct Pair<'a> {
     // Not `expect`: the sample policy reads them here, and so may one that is added.
     #[cfg_attr(not(test), allow(dead_code, reason = "policies that act on forecasts now take them with all signals"))]
     pub(crate) outlook: &'a Outlook,
+    /// What those who are present beside a server of ours have together, before everyone is raised.
+    pub(crate) beside: u32,
     /// What those on the disk put in to be dealt anew.
     pub(crate) deals: &'a Deals,
     /// It used the disk in the last slice, or may be waiting for it.

@@ -1,5 +1,7 @@
 //! One disk: the histories that compete on it and the tenants that have a claim.
 
+mod beside;
+
 use crate::compose::{self, Pair, SharePolicy};
 use crate::deal::{Dealing, Deals};
 use crate::equal_part::Everyone;
@@ -23,6 +25,8 @@ pub(crate) struct Disk {
     everyone: Everyone,
     floor: Floor,
     room: Room,
+    #[serde(default)]
+    beside: u32,
     deals: Deals,
     #[serde(default)]
     presence: Presence,
@@ -222,6 +226,7 @@ impl Disk {
         self.update_deals(by);
         self.update_room(by);
         self.update_floor(by);
+        self.update_beside(by);
         for index in 0..self.claims.len() {
             news.extend(self.tell(index, by));
         }
@@ -375,6 +380,7 @@ impl Disk {
             room: self.room.times(),
             floor: Some(&self.floor),
             outlook: by.outlook,
+            beside: self.beside,
             deals: &self.deals,
             present: self.is_present(by, claim),
             before: by.dealing.sessions_are_no_past.then_some(claim.before),

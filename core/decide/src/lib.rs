@@ -21,6 +21,7 @@
 //! | `participation`, `member`, `requests`, `answers` | tenants that take part, and what they are answered |
 //! | `makespan`, `shortest_first`, `jobs`, `batch_jobs` | which batch job goes first, and what the others keep |
 //! | `job_trace`, `characterise` | what a batch job does, slice by slice, and what that makes it |
+//! | `contracts` | what a server of ours needs for its guests' contracts beside others |
 //! | `stance` | what a tenant's own requests say of its share |
 //! | `room` | room below heavy tenants for those that step back or wait |
 //! | `operator` | the operator's weight |
@@ -46,6 +47,7 @@ mod boosts;
 mod characterise;
 mod claims;
 mod compose;
+mod contracts;
 mod coordination;
 mod credits;
 mod crowd;
@@ -89,6 +91,7 @@ mod usage;
 mod usual_disk;
 
 pub use compose::DecideInput;
+pub use contracts::ContractsView;
 pub use jobs::{JobOnDisk, JobView, KnownJob};
 pub use migration::{Migration, MigrationOrder, MigrationPace, TargetDisk, ToldBy, WaitingFile};
 pub use part::Part;
@@ -145,6 +148,8 @@ policies! {
     boosts,
     // An operation is under way: the group that it began with counts, raised while others use the disk.
     operation,
+    // A server of ours has beside others what the contracts of its guests reserve.
+    contracts,
     // The tenant steps back.
     levels,
     // All are raised alike, to make room below for those that step back or for shares that are dealt anew.
@@ -270,6 +275,7 @@ impl Decider {
     pub fn device_gone(&mut self, id: DeviceId) -> Vec<Effect> {
         self.devices.remove(&id);
         self.disks.remove(&id);
+        self.policies.contracts.device_gone(id);
         self.participation.device_gone(id)
     }
 
@@ -298,6 +304,7 @@ impl Decider {
     fn decide(&mut self, signals: &Signals) -> Vec<Decision> {
         self.slice_number += 1;
         self.learn(signals);
+        self.claim_for_servers();
         let mut news = Vec::new();
         let Self { disks, participation, fennel, policies, outlook, .. } = self;
         let quiet = participation.is_quiet();

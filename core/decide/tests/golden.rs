@@ -17,6 +17,7 @@
 //! | `foresee [N=MEGABYTES@SKILL …]` | what is left of sessions from now on, as it is foreseen; nothing to forget it |
 //! | `expect [N=MEGABYTES@SKILL …]` | the same of each next slice |
 //! | `phases [N=PATTERN@SKILL …]` | the same of the next 15 slices, such as `111100000001111`: busy or dormant |
+//! | `contracts N PERMILLE MISSED [GUEST …]` | the server in tenant N's group has contracts that reserve so much of the disk, and missed so many so far |
 //! | `show` | what stands decided for everyone |
 //! | `restart` | a new decider that knows what the store was told |
 
@@ -27,8 +28,8 @@ use minerva_decide::{DecideInput, Decided, Decider};
 use minerva_model::{
     AccessKind, Burst, CgroupRef, CountedUse, CreditLot, Deadline, Decision, DeviceId, Effect, EngineConfig, Forecast,
     Granted, GroupScale, Horizon, Interval, IoCounters, IoSignals, JobSettings, LedgerEntry, Level, Lifetime,
-    MicroCredits, Mode, Nanos, Operation, Outlook, PHASES, Phases, Recalled, RequestId, Signals, Tenant, TenantHistory,
-    TenantId, TenantKind, TenantRequest, Wish,
+    MicroCredits, Mode, Nanos, Operation, Outlook, PHASES, Phases, Recalled, RequestId, ServedContracts, Signals,
+    Tenant, TenantHistory, TenantId, TenantKind, TenantRequest, Wish,
 };
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -94,11 +95,24 @@ impl Script {
             "foresee" => self.foreseen[0] = words[1..].iter().map(|word| (*word).to_owned()).collect(),
             "expect" => self.foreseen[1] = words[1..].iter().map(|word| (*word).to_owned()).collect(),
             "phases" => self.foreseen[2] = words[1..].iter().map(|word| (*word).to_owned()).collect(),
+            "contracts" => self.contracts(&words[1..]),
             "show" => self.decider.decisions().for_each(|decision| writeln!(out, "{decision}").unwrap()),
             "restart" => self.restart(&mut out),
             other => panic!("unknown command {other}"),
         }
         out
+    }
+
+    fn contracts(&mut self, words: &[&str]) {
+        let numbers: Vec<u64> = words.iter().map(|word| word.parse().unwrap()).collect();
+        self.decider.contracts_seen(&ServedContracts {
+            server: "blk".to_owned(),
+            device: DeviceId { major: 8, minor: 0 },
+            tenant: Some(TenantId(numbers[0])),
+            guests: numbers[3..].iter().map(|number| TenantId(*number)).collect(),
+            reserved_permille: u32::try_from(numbers[1]).unwrap(),
+            missed: numbers[2],
+        });
     }
 
     fn configure(&mut self, settings: &[&str]) {
@@ -365,4 +379,9 @@ fn waiting() {
 #[test]
 fn interleave() {
     check(expect_file!["../testdata/interleave.txt"], include_str!("../testdata/interleave.txt"));
+}
+
+#[test]
+fn contracts() {
+    check(expect_file!["../testdata/contracts.txt"], include_str!("../testdata/contracts.txt"));
 }

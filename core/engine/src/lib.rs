@@ -85,7 +85,14 @@ impl Engine {
             Event::DeviceSeen(device) => self.device_seen(&device),
             Event::DeviceGone(id) => self.device_gone(id),
             Event::ServerSeen(seen) => self.actuator.server_seen(&seen),
-            Event::ServerGone(server) => self.actuator.server_gone(&server),
+            Event::ContractsSeen(contracts) => {
+                self.decider.contracts_seen(&contracts);
+                self.actuator.contracts_seen(&contracts);
+            }
+            Event::ServerGone(server) => {
+                self.decider.server_gone(&server);
+                self.actuator.server_gone(&server);
+            }
             Event::TenantSeen { tenant, history } => self.tenant_seen(&tenant, &history),
             Event::TenantGone(id) => self.tenant_gone(id),
             Event::Sampled(sample) => self.sampled(&sample),

@@ -2,9 +2,9 @@
 
 use crate::Engine;
 use minerva_background::{Plan, SpaceDate, Span, WorkView};
-use minerva_decide::{JobView, KnownJob};
+use minerva_decide::{ContractsView, JobView, KnownJob};
 use minerva_forecast::TenantOutlook;
-use minerva_model::{BackEnd, Decision, DeviceId, ForecastMode, LoadOf, Mode, Outlook, Signals, TenantId};
+use minerva_model::{BackEnd, Decision, DeviceId, ForecastMode, LoadOf, Mode, Outlook, Protection, Signals, TenantId};
 
 impl Engine {
     /// How far the engine goes at present.
@@ -38,6 +38,38 @@ impl Engine {
             let (back_end, reason) = self.actuator.back_end(*id)?;
             Some((*id, back_end, reason))
         })
+    }
+
+    /// How the contracts of each server of ours stand on each device beside other processes: the server's name, the device, and how.
+    pub fn protections(&self) -> impl Iterator<Item = (&str, DeviceId, Protection)> {
+        self.decider.contracts().map(|view| {
+            let (held, why) = match self.holds_others_back(&view) {
+                Ok(why) => (true, why),
+                Err(why) => (false, why),
+            };
+            let part_permille = if held { view.part_permille } else { 0 };
+            let ContractsView { contracts, others_permille, .. } = view;
+            (contracts.server.as_str(), contracts.device, Protection { held, why, part_permille, others_permille })
+        })
+    }
+
+    /// By what others are held back for a server's contracts, or why they are not.
+    fn holds_others_back(&self, view: &ContractsView<'_>) -> Result<String, String> {
+        let contracts = view.contracts;
+        let Some(tenant) = contracts.tenant else {
+            return Err("the server runs in no group that minervad steers; start it as a service".to_owned());
+        };
+        if self.mode != Mode::Enforce {
+            return Err("minervad only watches; set `mode = \"enforce\"`".to_owned());
+        }
+        if self.decider.is_excluded(tenant) {
+            return Err("a rule of the operator's file excludes the server's group; remove it".to_owned());
+        }
+        match self.actuator.back_end(contracts.device) {
+            None => Err("minervad does not look at the disk; see `devices_only`".to_owned()),
+            Some((BackEnd::Observe, why)) => Err(format!("nothing takes effect on the disk: {why}")),
+            Some((back_end, _)) => Ok(format!("minervad holds others back through {back_end}")),
+        }
     }
 
     /// How many tenants actively used the disk in the last slice.

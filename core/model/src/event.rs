@@ -5,8 +5,8 @@ use crate::{
     Adjustment, AgentReport, BackgroundCost, BackgroundId, BackgroundOrder, BackgroundQueue, BackgroundReport,
     Decision, Declaration, Device, DeviceId, EngineConfig, EntryNumber, Finding, FittedModel, Granted, JobPhase,
     JobRun, JobSettings, KnobInspection, KnobRelease, KnobWrite, LearntBandwidth, LedgerEntry, LevelClaims,
-    MigrationAnswer, MigrationReport, Outcome, Purchase, Recalled, Refused, RequestId, Sample, ServedDisks, Tenant,
-    TenantHistory, TenantId, TenantRequest, WriteId,
+    MigrationAnswer, MigrationReport, Outcome, Purchase, Recalled, Refused, RequestId, Sample, ServedContracts,
+    ServedDisks, Tenant, TenantHistory, TenantId, TenantRequest, WriteId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +22,8 @@ pub enum Event {
     DeviceGone(DeviceId),
     /// A server of ours serves these disks of guests on a device, and no others there. What it was told before it started holds no more.
     ServerSeen(ServedDisks),
+    /// What the contracts of a server of ours need on a device beside the other processes of the host.
+    ContractsSeen(ServedContracts),
     /// A server of ours has ended.
     ServerGone(String),
     /// A tenant appeared, or its rule changed; `history` is what the store remembers of it, already aged by the time

@@ -88,7 +88,10 @@ pub use sample::{
     DeviceSample, DeviceSpace, IoCounters, Pressure, Sample, Skipped, SubtreeIo, TenantIo, TenantPressure, TenantUsage,
     WaitCounters,
 };
-pub use served::{SERVED_NAME_BYTES_MAX, ServedDisk, ServedDisks, ServerAnswer, ServerRequest, is_served_name};
+pub use served::{
+    Protection, SERVED_NAME_BYTES_MAX, ServedContracts, ServedDisk, ServedDisks, ServerAnswer, ServerRequest,
+    is_served_name,
+};
 pub use served_figures::{ContractFigures, DiskFigures, RecentFigures, TAGS_TOLD_MAX, TagFigures, TookFigures};
 pub use served_report::{
     CONTROL_BYTES_MAX, CONTROL_VERSION, ControlRequest, DiskChange, DiskReport, DiskSettings, DiskTerms, RefusedDisk,

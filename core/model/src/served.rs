@@ -43,6 +43,37 @@ pub struct ServedDisks {
     pub disks: Vec<ServedDisk>,
 }
 
+/// What the contracts of a server on one device need there beside the other processes of the host, and how they fare.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServedContracts {
+    /// The server's name: that of its socket.
+    pub server: String,
+    /// The device.
+    pub device: DeviceId,
+    /// In whose group the server runs: the kernel counts and weighs there what it does for its guests. None if it runs in no tenant's.
+    pub tenant: Option<TenantId>,
+    /// Whose the disks are that it serves on the device, sorted. What they transfer goes to the device through the server.
+    pub guests: Vec<TenantId>,
+    /// The part of the device's time that the contracts take in the long run, by the test that admitted them, in thousandths; 0 without
+    /// contracts.
+    pub reserved_permille: u32,
+    /// Requests that were late, and seconds with less than was promised, of all contracts since the server began.
+    pub missed: u64,
+}
+
+/// How a device's contracts stand beside the other processes of the host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Protection {
+    /// The others are held back as far as the contracts need it.
+    pub held: bool,
+    /// By what, or why not: a sentence without its full stop.
+    pub why: String,
+    /// The part of the device's time that the server is given beside others, in thousandths; 0 where nothing is.
+    pub part_permille: u32,
+    /// The part of its time that others had lately, in thousandths.
+    pub others_permille: u32,
+}
+
 /// It can stand in a message and in the name of a socket.
 pub fn is_served_name(name: &str) -> bool {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.:@+".contains(letter);

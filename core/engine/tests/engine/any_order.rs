@@ -4,8 +4,8 @@ use crate::{config, device, drain, path, sampled, seen, touches_kernel};
 use minerva_engine::{Engine, replay};
 use minerva_model::{
     AccessKind, CreditLot, Deadline, DeviceId, EntryNumber, Event, Level, LevelClaims, Lifetime, MicroCredits, Mode,
-    Nanos, OperationRequest, Outcome, Recalled, RequestId, ScheduledClaim, ServedDisk, ServedDisks, SetClaim,
-    TenantHistory, TenantId, TenantRequest, UsageAverage, Wish, WriteId,
+    Nanos, OperationRequest, Outcome, Recalled, RequestId, ScheduledClaim, ServedContracts, ServedDisk, ServedDisks,
+    SetClaim, TenantHistory, TenantId, TenantRequest, UsageAverage, Wish, WriteId,
 };
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 
@@ -103,6 +103,13 @@ fn any_event() -> impl Strategy<Value = Event> {
             let disks = disks.into_iter().map(|(tenant, name)| ServedDisk { name, tenant: TenantId(tenant) }).collect();
             Event::ServerSeen(ServedDisks { server: server.to_string(), device, disks })
         }),
+        2 => (0..2_u8, any_device(), 0..5_u64, 0..1_500_u32, 0..9_u64).prop_map(
+            |(server, device, number, reserved_permille, missed)| {
+                let (tenant, guests) = (Some(TenantId(number)), vec![TenantId(number / 2)]);
+                let server = server.to_string();
+                Event::ContractsSeen(ServedContracts { server, device, tenant, guests, reserved_permille, missed })
+            }
+        ),
         1 => (0..2_u8).prop_map(|server| Event::ServerGone(server.to_string())),
         1 => Just(Event::Stopping),
     ]
