@@ -33,7 +33,9 @@ pub(crate) fn run(runtime_dir: &Path, cgroup_root: PathBuf) -> anyhow::Result<()
     let tell = |report: &RestoreReport| {
         // Work that goes on would go on whoever comes to the disk.
         minerva_linux_background::stop_all(runtime_dir);
-        drop(writeln!(std::io::stderr(), "minervad guard: the daemon is gone or stuck\n{report}"))
+        if !report.is_empty() {
+            drop(writeln!(std::io::stderr(), "minervad guard: the daemon is gone or stuck\n{report}"));
+        }
     };
     run_guard(&settings, std::io::stdin(), tell).context("the guard failed")
 }

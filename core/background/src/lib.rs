@@ -13,6 +13,7 @@
 //! | `plan` | the plan: spread, replayed queue by queue, corrected until space holds, or an alarm |
 //! | `margin` | how much more than expected the next second may bring |
 //! | `planner` | keeps a plan, says when it is outdated, and splits the cores each second |
+//! | `processors` | how many processors the processes of real work may use |
 //! | `ahead` | a disk as a machine: what is expected of it in the next hour, day, week and month |
 //! | `cost` | what work costs, learnt while it runs |
 //! | `work`, `worklist` | real work: which queue of each disk may run, and how |
@@ -34,6 +35,7 @@ mod nouns;
 mod order;
 mod plan;
 mod planner;
+mod processors;
 mod spread;
 mod terms;
 mod work;
@@ -48,6 +50,7 @@ pub use ledger::Expected;
 pub use margin::Margin;
 pub use nouns::{Alarm, Machine, Payment, Plan, PlanInput, PlannedSlot, Shortage};
 pub use planner::{Measured, Planner, PlannerSettings, Replan, Split};
+pub use processors::Processors;
 pub use spread::Spread;
 pub use terms::{Growth, QueueId, Refusal, Terms};
 pub use worklist::{Foreground, SpaceDate, WorkView, Worklist};

@@ -1,5 +1,7 @@
 //! How much more than expected the next second may bring: a quantile that is followed, not assumed (Robbins and Monro 1951).
 
+use serde::{Deserialize, Serialize};
+
 /// Of the newest second in the running mean.
 const MEAN_WEIGHT: f64 = 0.3;
 /// By which the margin grows when it was too small.
@@ -8,7 +10,7 @@ const MARGIN_RANGE: (f64, f64) = (1.02, 8.0);
 const MARGIN_START: f64 = 1.5;
 
 /// The expected arrivals of a second and the factor that they are exceeded by in one of so many seconds only.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Margin {
     mean_per_second: Option<f64>,
     last_per_second: f64,

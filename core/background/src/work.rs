@@ -3,6 +3,7 @@
 use crate::ahead::{BLOCK_BYTES, PARTS};
 use crate::cost::Learnt;
 use crate::debt::Debts;
+use crate::processors::Processors;
 use crate::terms::{Growth, QueueId, Terms};
 use minerva_model::{BackgroundOrder, BackgroundPace, BackgroundQueue, BackgroundReport, BackgroundState, Nanos};
 use serde::{Deserialize, Serialize};
@@ -35,11 +36,14 @@ pub(crate) struct Work {
     /// For how long it ran since it last got on.
     #[serde(default)]
     pub(crate) in_vain: Nanos,
+    /// How many processors its processes may use.
+    #[serde(default)]
+    pub(crate) processors: Processors,
 }
 
 impl Work {
     pub(crate) fn new(queue: BackgroundQueue) -> Self {
-        let order = BackgroundOrder { id: queue.id, pace: BackgroundPace::Hold, reason: String::new() };
+        let order = BackgroundOrder { id: queue.id, pace: BackgroundPace::Hold, reason: String::new(), processors: 0 };
         Self {
             learnt: Learnt::new(queue.cost),
             state: BackgroundState::Waiting,
@@ -51,6 +55,7 @@ impl Work {
             tied_bytes: 0.0,
             reported_at: None,
             in_vain: Nanos::ZERO,
+            processors: Processors::default(),
             queue,
         }
     }
@@ -60,12 +65,14 @@ impl Work {
     pub(crate) fn reported(&mut self, now: Nanos, report: &BackgroundReport) -> f64 {
         let done = crate::quantity(report.done_items);
         self.learnt.ran(report.ran.as_secs_f64(), done - self.done_items);
-        self.in_vain = if done > self.done_items { Nanos::ZERO } else { self.in_vain + report.ran };
+        let gets_on = report.gets_on.unwrap_or(done > self.done_items);
+        self.in_vain = if gets_on { Nanos::ZERO } else { self.in_vain + report.ran };
         self.done_items = done;
         self.total_items = report.total_items.map(crate::quantity);
         let freed = (self.tied_bytes - crate::quantity(report.tied_bytes)).max(0.0);
         self.tied_bytes = crate::quantity(report.tied_bytes);
         self.ran += report.ran;
+        self.processors.slice(report.processors.as_ref());
         self.state = report.state;
         self.reported_at = Some(now);
         freed

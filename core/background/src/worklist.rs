@@ -75,6 +75,8 @@ pub struct WorkView<'a> {
     pub is_silent: bool,
     /// It ran for ten minutes and more without getting on.
     pub is_hung: bool,
+    /// Processors that others use, as measured; absent where its processes cannot be confined.
+    pub others_processors: Option<f64>,
 }
 
 /// A disk's plan in force.
@@ -236,6 +238,7 @@ impl Worklist {
             due: work.due(),
             is_silent: work.is_silent(now),
             is_hung: work.is_hung(),
+            others_processors: work.processors.others(),
         })
     }
 

@@ -43,6 +43,8 @@ fn report(id: u32, done_items: f64, ran_seconds: u64) -> BackgroundReport {
         ran: Nanos::from_secs(ran_seconds),
         used_bytes: 0,
         size_bytes: 0,
+        processors: None,
+        gets_on: None,
     }
 }
 
@@ -268,4 +270,31 @@ fn one_that_runs_and_gets_nowhere_goes_last_and_takes_nothing_from_others_until_
     assert_eq!(alone, [BackgroundPace::Gaps], "it may go on where that costs nobody anything");
     let (hung, _) = minutes(&mut worklist, 1, 6.0);
     assert_eq!(hung, [false], "it got on");
+}
+
+#[test]
+fn a_command_whose_processes_do_nothing_for_ten_minutes_goes_last_and_one_that_does_anything_does_not() {
+    let mut worklist = Worklist::default();
+    worklist.set(BackgroundQueue { priority: 9, total_items: None, ..queue(1) });
+    worklist.set(queue(2));
+    let mut second = 0;
+    let mut minutes = |worklist: &mut Worklist, count: u64, gets_on: bool| {
+        for _ in 0..count * 60 {
+            second += 1;
+            let now = Nanos::from_secs(second);
+            // Of a command its seconds are all that is counted, so that it always seems to get on by its items.
+            let command = BackgroundReport { total_items: None, gets_on: Some(gets_on), ..report(1, second as f64, 1) };
+            worklist.reported(now, &command);
+            worklist.reported(now, &BackgroundReport { state: BackgroundState::Waiting, ..report(2, 0.0, 0) });
+            slice(worklist, now, QUIET);
+        }
+        (worklist.views(Nanos::from_secs(second)).next().is_some_and(|view| view.is_hung), paces(worklist))
+    };
+    let [hold, gaps] = [BackgroundPace::Hold, BackgroundPace::Gaps];
+    assert_eq!(minutes(&mut worklist, 30, true), (false, vec![gaps, hold]));
+    assert_eq!(minutes(&mut worklist, 9, false), (false, vec![gaps, hold]), "it may wait for something");
+    assert_eq!(minutes(&mut worklist, 2, false), (true, vec![hold, gaps]), "the other goes first");
+    worklist.remove(BackgroundId(2));
+    assert_eq!(minutes(&mut worklist, 1, false), (true, vec![gaps]), "it is not stopped for it");
+    assert_eq!(minutes(&mut worklist, 1, true), (false, vec![gaps]), "it does something");
 }

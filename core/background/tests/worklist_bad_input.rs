@@ -40,6 +40,8 @@ fn report(id: u32, used_bytes: u64, size_bytes: u64) -> BackgroundReport {
         ran: Nanos::ZERO,
         used_bytes,
         size_bytes,
+        processors: None,
+        gets_on: None,
     }
 }
 

@@ -119,6 +119,27 @@ pub struct BackgroundReport {
     pub used_bytes: u64,
     /// See `used_bytes`.
     pub size_bytes: u64,
+    /// What was seen of the host's processors; absent where its processes cannot be confined to some of them. Recordings of earlier
+    /// versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processors: Option<ProcessorUse>,
+    /// Whether it got on since the report before, where items do not tell: of a command, whether its processes did anything. Recordings of
+    /// earlier versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gets_on: Option<bool>,
+}
+
+/// What was seen of the host's processors since the report before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessorUse {
+    /// Processors that the group above the work's may use.
+    pub available: u32,
+    /// How long that was.
+    pub elapsed: Nanos,
+    /// Processor time that was used by others than background work, on all processors together.
+    pub others: Nanos,
+    /// Time in which another process than those of background work waited for a processor, at the least.
+    pub others_waited: Nanos,
 }
 
 /// When work may run.
@@ -143,4 +164,12 @@ pub struct BackgroundOrder {
     pub pace: BackgroundPace,
     /// Why, for people.
     pub reason: String,
+    /// Its processes may use so many processors; 0: as many as there are. Recordings of earlier versions have none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub processors: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it by reference")]
+const fn is_zero(count: &u32) -> bool {
+    *count == 0
 }

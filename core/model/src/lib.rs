@@ -56,7 +56,7 @@ mod time;
 pub use back_end::BackEnd;
 pub use background::{
     BackgroundCost, BackgroundHold, BackgroundId, BackgroundOrder, BackgroundPace, BackgroundQueue, BackgroundReport,
-    BackgroundState,
+    BackgroundState, ProcessorUse,
 };
 pub use claim::{Level, LevelClaims, ScheduledClaim, SetClaim};
 pub use credit::{

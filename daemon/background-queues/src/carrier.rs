@@ -106,7 +106,7 @@ fn carry(executor: &mut Executor, words: &Receiver<Word>, tell: &Sender<Vec<Queu
             Word::BeginAgain(id) => executor.begin_again(id),
             Word::Remove(id) => executor.remove(id),
             // The loop may have ended.
-            Word::Report => drop(tell.send(executor.statuses())),
+            Word::Report => drop(tell.send(executor.statuses(boottime()))),
             Word::Stop => return executor.stop(),
         }
     }

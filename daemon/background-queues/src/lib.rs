@@ -48,6 +48,8 @@ struct Queue {
     device: Option<DeviceId>,
     /// Kept in the store as it is, when by the loop's clock.
     kept_at: Nanos,
+    /// The processors that its processes are confined to, or why they are not.
+    processors: String,
 }
 
 impl Queues {
@@ -77,7 +79,7 @@ impl Queues {
         let id = row.id;
         let work = registered::spec(&row);
         let is_new = !self.queues.contains_key(&id);
-        self.queues.insert(id, Queue { row, device, kept_at: boottime() });
+        self.queues.insert(id, Queue { row, device, kept_at: boottime(), processors: String::new() });
         let row = &self.queues[&id].row;
         let (work, device) = work.zip(device).filter(|_| row.state != BackgroundState::Done)?;
         let queue = registered::queue(row, &work, device, self.settings.cgroup(id));

@@ -197,6 +197,8 @@ mod tests {
             ran: Nanos::from_secs(1),
             used_bytes: 0,
             size_bytes: 0,
+            processors: None,
+            gets_on: None,
         }
     }
 

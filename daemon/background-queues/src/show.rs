@@ -13,6 +13,10 @@ const BLOCK_BYTES: f64 = 4096.0;
 /// Of work that runs and gets nowhere.
 const HUNG: &str = "it ran for ten minutes without getting on: other work of this disk goes first";
 
+/// Of a command, of which no more is known.
+const HUNG_COMMAND: &str =
+    "its processes ran for ten minutes without using a processor or a disk: other work of this disk goes first";
+
 /// Of a plan's limit above this the size of the file system is not known.
 const LIMIT_BYTES_KNOWN: f64 = 1e14;
 
@@ -79,6 +83,8 @@ impl Queues {
             }
             .to_owned(),
             share_permille: share_permille(view),
+            processors: queue.processors.clone(),
+            others_processors: view.and_then(|view| view.others_processors),
         }
     }
 
@@ -160,6 +166,8 @@ fn shown_owed(
         slow_down: cost.slow_down,
         hold: "told".to_owned(),
         share_permille: share_permille(view),
+        processors: String::new(),
+        others_processors: None,
     }
 }
 
@@ -212,6 +220,7 @@ fn reason(queue: &Queue, view: Option<&WorkView<'_>>) -> String {
             "its path is on no disk that is watched now".to_owned()
         }
         Some(view) if view.is_silent => "its worker has said nothing for a while".to_owned(),
+        Some(view) if view.is_hung && queue.row.kind == Kind::Command.as_str() => HUNG_COMMAND.to_owned(),
         Some(view) if view.is_hung => HUNG.to_owned(),
         Some(view) => view.order.reason.clone(),
         None => String::new(),

@@ -73,11 +73,12 @@ impl Queues {
     }
 
     fn take_status(&mut self, status: &QueueStatus, reported: &mut Reported) {
-        let QueueStatus { report, message, position } = status;
+        let QueueStatus { report, message, position, processors } = status;
         if let Some(owed) = self.owed.get_mut(&report.id) {
             reported.events.extend(owed.reported(report).map(Event::BackgroundReported));
         }
         let Some(queue) = self.queues.get_mut(&report.id) else { return };
+        queue.processors.clone_from(processors);
         let before = queue.row.state;
         let row = &mut queue.row;
         (row.state, row.position) = (report.state, *position);

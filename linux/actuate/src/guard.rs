@@ -60,7 +60,7 @@ impl Guard {
 
 /// What the guard process does: waits until the write end of `pipe` closes, then restores and returns; when the journal is
 /// gone there is nothing to restore. Meanwhile it restores whenever the lease ran out and stayed so for the grace. `told`
-/// hears of every restore that found something.
+/// hears of every restore, also of one that found no knob: whoever was let run by the daemon is to be stopped all the same.
 pub fn run_guard(
     settings: &WriterSettings,
     pipe: impl AsFd,
@@ -78,20 +78,14 @@ pub fn run_guard(
             if let Some(report) = unless_busy(restore(settings, RestoreWhen::IfDaemonGone))?
                 && report.not_due.is_none()
             {
-                tell(&report, &mut told);
+                told(&report);
                 return Ok(());
             }
             thread::sleep(WAIT_FOR_LOCK);
         }
         if let Some(report) = watch.look(settings)? {
-            tell(&report, &mut told);
+            told(&report);
         }
-    }
-}
-
-fn tell(report: &RestoreReport, told: &mut impl FnMut(&RestoreReport)) {
-    if !report.is_empty() {
-        told(report);
     }
 }
 

@@ -7,12 +7,13 @@
 //! | `progress` | runtime | how far it is; replaced whole |
 //! | `stopped` | runtime | its call into the kernel was cancelled to stop it |
 //! | `speeds` | runtime | what an array's knobs held |
+//! | `processors` | runtime | to which processors the group was confined before |
 //! | `begun` | state | a command was begun |
 //! | `result` | state | how it ended |
 //! | `output` | state | what a command printed |
 
 use crate::error::WorkError;
-use minerva_model::BackgroundId;
+use minerva_model::{BackgroundId, Nanos};
 use rustix::fs::{FlockOperation, flock};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -37,6 +38,9 @@ pub(crate) struct Groups {
     pub(crate) io: PathBuf,
     /// In one that can freeze.
     pub(crate) freezer: PathBuf,
+    /// In one that confines processes to some of the processors, where there is such a hierarchy. Workers of earlier versions have none.
+    #[serde(default)]
+    pub(crate) processors: Option<PathBuf>,
 }
 
 /// How far a worker is.
@@ -51,6 +55,8 @@ pub(crate) struct Progress {
     pub(crate) tied_bytes: f64,
     /// Where another worker would go on.
     pub(crate) position: u64,
+    /// Processor time that the worker's own process used so far.
+    pub(crate) worker: Nanos,
 }
 
 /// How a worker ended.

@@ -2,6 +2,9 @@
 
 use crate::counters::Counters;
 use crate::directories::{Groups, QueueDirectories};
+use crate::groups::mounted;
+use crate::processor_use::HostProcessors;
+use crate::processors::Hierarchy;
 use crate::run::{Run, WorkerProgram};
 use crate::spec::Spec;
 use crate::told::{Told, ToldRun};
@@ -47,28 +50,30 @@ impl Settings {
         format!("{}/background-{id}", self.parent)
     }
 
-    fn place(&self, id: BackgroundId) -> QueueDirectories {
+    fn place(&self, id: BackgroundId, processors: &Result<Hierarchy, String>) -> QueueDirectories {
         let cgroup = self.cgroup(id);
-        let groups = Groups { io: self.cgroup_root.join(&cgroup), freezer: self.freezer_root().join(&cgroup) };
+        let groups = Groups {
+            io: self.cgroup_root.join(&cgroup),
+            freezer: self.freezer_root().join(&cgroup),
+            processors: processors.as_ref().ok().map(|hierarchy| hierarchy.group(&cgroup)),
+        };
         QueueDirectories::of(&self.runtime_dir, &self.state_dir, id, groups)
+    }
+
+    fn mounts(&self) -> String {
+        fs::read_to_string(self.proc.join("self/mountinfo")).unwrap_or_default()
+    }
+
+    /// Root of the unified hierarchy, if there is one.
+    fn unified_root(&self) -> Option<PathBuf> {
+        let is_all = self.version == CgroupVersion::V2;
+        if is_all { Some(self.cgroup_root.clone()) } else { mounted(&self.mounts(), "cgroup2", "") }
     }
 
     /// Root of a hierarchy that can freeze: the unified one, else the freezer of v1.
     fn freezer_root(&self) -> PathBuf {
-        if self.version == CgroupVersion::V2 {
-            return self.cgroup_root.clone();
-        }
-        let mounts = fs::read_to_string(self.proc.join("self/mountinfo")).unwrap_or_default();
-        let mounted = |kind: &str, option: &str| {
-            mounts.lines().find_map(|line| {
-                let (left, right) = line.split_once(" - ")?;
-                let mut words = right.split(' ');
-                let is_it =
-                    words.next()? == kind && words.nth(1)?.split(',').any(|word| option.is_empty() || word == option);
-                is_it.then(|| left.split(' ').nth(4).map(PathBuf::from))?
-            })
-        };
-        mounted("cgroup2", "").or_else(|| mounted("cgroup", "freezer")).unwrap_or_else(|| self.cgroup_root.clone())
+        let v1 = || mounted(&self.mounts(), "cgroup", "freezer");
+        self.unified_root().or_else(v1).unwrap_or_else(|| self.cgroup_root.clone())
     }
 }
 
@@ -81,6 +86,8 @@ pub struct QueueStatus {
     pub message: String,
     /// Where another worker would go on.
     pub position: u64,
+    /// The processors that its processes are confined to, or why they are not; empty before anything was measured.
+    pub processors: String,
 }
 
 /// A disk with work on it.
@@ -103,18 +110,23 @@ pub struct Executor {
     /// Removed, and not gone yet.
     leaving: Vec<Run>,
     workers_at: Nanos,
+    /// In which work is confined to some processors, or why it is not.
+    hierarchy: Result<Hierarchy, String>,
+    host_processors: HostProcessors,
 }
 
 impl Executor {
     /// Without queues.
     pub fn new(settings: Settings) -> Self {
         let (runs, told, disks) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Self { settings, runs, told, disks, leaving: Vec::new(), workers_at: Nanos::ZERO }
+        let (leaving, workers_at) = (Vec::new(), Nanos::ZERO);
+        let hierarchy = Hierarchy::find(settings.unified_root().as_deref(), &settings.mounts());
+        Self { settings, runs, told, disks, leaving, workers_at, hierarchy, host_processors: HostProcessors::default() }
     }
 
     /// Takes a queue, with a worker that it has from before this start if there is one. `ran` is for how long it ran before.
     pub fn add(&mut self, now: Nanos, spec: Spec, device: DeviceId, ran: Nanos) {
-        let place = self.settings.place(spec.id);
+        let place = self.settings.place(spec.id, &self.hierarchy);
         self.runs.insert(spec.id, Run::new(spec, device, place, now, ran));
     }
 
@@ -127,6 +139,7 @@ impl Executor {
     pub fn order(&mut self, order: &BackgroundOrder) {
         if let Some(run) = self.runs.get_mut(&order.id) {
             run.duty.pace = order.pace;
+            run.processors_wanted = order.processors;
         }
         if let Some(told) = self.told.get_mut(&order.id) {
             told.duty.pace = order.pace;
@@ -150,7 +163,11 @@ impl Executor {
     pub fn step(&mut self, now: Nanos) -> Option<Duration> {
         if now.since(self.workers_at) >= LOOK_WORKERS {
             self.workers_at = now;
-            self.runs.values_mut().for_each(Run::look);
+            let hierarchy = &self.hierarchy;
+            self.runs.values_mut().for_each(|run| {
+                run.look();
+                run.confine(hierarchy.as_ref());
+            });
             let sys = self.settings.sys.clone();
             self.leaving.retain_mut(|run| !run.remove(&sys));
         }
@@ -165,7 +182,8 @@ impl Executor {
                 told.turn(now, is_gap && Some(told.told.id) == front);
             }
             for run in self.runs.values_mut().filter(|run| run.device == device) {
-                run.turn(now, is_gap && Some(run.spec.id) == front, &self.settings.worker, &self.settings.sys);
+                let (worker, hierarchy) = (&self.settings.worker, self.hierarchy.as_ref().ok());
+                run.turn(now, is_gap && Some(run.spec.id) == front, (worker, hierarchy), &self.settings.sys);
             }
             if front.is_some() {
                 let look = if is_gap { LOOK_RUNNING } else { LOOK_WAITING };
@@ -176,13 +194,22 @@ impl Executor {
     }
 
     /// How each queue is, since the last call.
-    pub fn statuses(&mut self) -> Vec<QueueStatus> {
+    pub fn statuses(&mut self, now: Nanos) -> Vec<QueueStatus> {
+        let groups = self.runs.values().map(Run::unified_group);
+        let seen = self.host_processors.look(now, &self.settings.proc, groups);
+        let hierarchy = self.hierarchy.as_ref();
         let status = |run: &mut Run| QueueStatus {
-            report: run.report(),
+            report: BackgroundReport { processors: run.processors(hierarchy, seen), ..run.report() },
             message: run.message.clone(),
             position: run.position(),
+            processors: run.processors_said.clone(),
         };
-        let of_told = |run: &mut ToldRun| QueueStatus { report: run.report(), message: String::new(), position: 0 };
+        let of_told = |run: &mut ToldRun| QueueStatus {
+            report: run.report(),
+            message: String::new(),
+            position: 0,
+            processors: String::new(),
+        };
         self.runs.values_mut().map(status).chain(self.told.values_mut().map(of_told)).collect()
     }
 

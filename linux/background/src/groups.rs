@@ -1,9 +1,9 @@
-//! Making and removing groups.
+//! Finding hierarchies; making and removing groups.
 
 use crate::error::WorkError;
 use std::fs;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Makes a group and those above it. Where the unified hierarchy has the disk controller it is passed down.
 pub(crate) fn make(group: &Path) -> Result<(), WorkError> {
@@ -29,4 +29,14 @@ pub(crate) fn remove(group: &Path) -> bool {
         let _ = fs::remove_dir(above);
     }
     is_gone
+}
+
+/// Where a hierarchy with an option is mounted (proc(5), mountinfo).
+pub(crate) fn mounted(mountinfo: &str, kind: &str, option: &str) -> Option<PathBuf> {
+    mountinfo.lines().find_map(|line| {
+        let (left, right) = line.split_once(" - ")?;
+        let mut words = right.split(' ');
+        let is_it = words.next()? == kind && words.nth(1)?.split(',').any(|word| option.is_empty() || word == option);
+        is_it.then(|| left.split(' ').nth(4).map(PathBuf::from))?
+    })
 }

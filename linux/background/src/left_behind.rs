@@ -77,7 +77,7 @@ mod tests {
             fs::write(knobs.join(file), format!("{text}\n")).unwrap();
         }
         fs::write(root.join(&name), "").unwrap();
-        let groups = Groups { io: root.join("io"), freezer: root.join("freezer") };
+        let groups = Groups { io: root.join("io"), freezer: root.join("freezer"), processors: None };
         let place = QueueDirectories::of(&root.join("run"), &root.join("state"), BackgroundId(id), groups);
         place.make().unwrap();
         let spec = Spec {

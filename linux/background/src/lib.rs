@@ -5,11 +5,13 @@
 //! | `spec`, `availability` | kinds of work, and whether they can be done here |
 //! | `executor` | all queues of a host: runs one of each disk while others pause, and stops it when they come back |
 //! | `run` | one queue's worker, as its daemon sees it |
+//! | `activity` | whether the processes of a command do anything |
 //! | `told` | work that a tenant's program does when it is told that it may |
 //! | `duty` | when work may run, by its pace and by whether others pause |
 //! | `work`, `worker` | the worker's own process |
 //! | `directories` | its directories: what it is told, and what it says |
 //! | `groups`, `freezer` | the groups that it is in, and stopping what is in them |
+//! | `processors`, `processor_use` | confining work to some processors, and how much of them others use |
 //! | `counters` | requests that others make of a disk |
 //! | `delete`, `delete_all` | a file or a directory with all in it, entry by entry, never through a link or into a mount |
 //! | `scrub`, `balance`, `defragment`, `snapshot` | btrfs: reading all, moving chunks together, writing files anew, deleting a snapshot |
@@ -18,6 +20,7 @@
 //! | `left_behind` | arrays that a killed daemon left slowed |
 //! | `pace` | work for a part of the time only |
 
+mod activity;
 mod availability;
 mod balance;
 mod btrfs;
@@ -36,6 +39,8 @@ mod groups;
 mod left_behind;
 mod md;
 mod pace;
+mod processor_use;
+mod processors;
 mod run;
 mod scrub;
 mod snapshot;
@@ -50,6 +55,7 @@ pub use error::WorkError;
 pub use executor::{Executor, QueueStatus, Settings, stop_all};
 pub use left_behind::{ArrayLeft, put_arrays_back};
 pub use pace::Pace;
+pub use processors::{ProcessorsLeft, put_processors_back};
 pub use run::WorkerProgram;
 pub use spec::{FileIdentity, Kind, Spec, USED_PERCENT_MAX_DEFAULT};
 pub use told::{Say, Told};

@@ -1,13 +1,16 @@
 //! One queue's worker, as its daemon sees it: started or taken over, let run and stopped.
 
+mod confined;
 mod stopping;
 
+use crate::activity::Activity;
 use crate::directories::{QueueDirectories, replace};
 use crate::duty::Duty;
 use crate::error::WorkError;
 use crate::freezer::Freezer;
 use crate::groups;
 use crate::md::Array;
+use crate::processors::Hierarchy;
 use crate::spec::{Kind, Spec};
 use crate::worker::Assignment;
 use minerva_model::{BackgroundHold, BackgroundPace, BackgroundReport, BackgroundState, DeviceId, Nanos};
@@ -50,6 +53,11 @@ pub(crate) struct Run {
     counted_at: Nanos,
     /// Ends the call into the kernel that the worker was in when it was stopped.
     cancelling: Option<JoinHandle<()>>,
+    /// So many processors its processes may use; 0: all.
+    pub(crate) processors_wanted: u32,
+    /// Which they are, or why they are not fewer than all.
+    pub(crate) processors_said: String,
+    activity: Activity,
 }
 
 impl Run {
@@ -71,6 +79,9 @@ impl Run {
             ran_in_all: ran_before,
             counted_at: now,
             cancelling: None,
+            processors_wanted: 0,
+            processors_said: String::new(),
+            activity: Activity::default(),
         };
         // Whoever was there before may have left it either way.
         if run.is_alive {
@@ -114,7 +125,13 @@ impl Run {
     }
 
     /// Lets it run or stops it, as its pace says, now that others pause (`is_gap`) or not.
-    pub(crate) fn turn(&mut self, now: Nanos, is_gap: bool, worker: &WorkerProgram, sys: &Path) {
+    pub(crate) fn turn(
+        &mut self,
+        now: Nanos,
+        is_gap: bool,
+        (worker, hierarchy): (&WorkerProgram, Option<&Hierarchy>),
+        sys: &Path,
+    ) {
         let passed = now.since(self.counted_at);
         self.counted_at = now;
         if self.is_running && (self.spec.hold() == BackgroundHold::Stop || is_gap) {
@@ -125,7 +142,7 @@ impl Run {
         // What the kernel has begun by itself goes on meanwhile, so that it is slowed at once, not after the first gap.
         let is_begun = self.spec.kind == Kind::MdResync;
         if (may || is_begun) && !self.is_alive && self.wants() {
-            self.begin(worker);
+            self.begin(worker, hierarchy);
             if !may
                 && self.is_alive
                 && let Err(error) = self.stop_with(sys)
@@ -155,6 +172,7 @@ impl Run {
         let progress = self.place.progress().unwrap_or_default();
         // Of a command nothing is known but for how long it ran.
         let done_items = if self.spec.kind == Kind::Command { self.ran_in_all.as_secs_f64() } else { progress.done };
+        let gets_on = (self.spec.kind == Kind::Command).then(|| self.gets_on(progress.worker)).flatten();
         let space = statvfs(&self.spec.path).or_else(|_| statvfs(self.spec.path.parent().unwrap_or(Path::new("/"))));
         let (used_bytes, size_bytes) = match space {
             Ok(facts) => ((facts.f_blocks - facts.f_bfree) * facts.f_frsize, facts.f_blocks * facts.f_frsize),
@@ -169,6 +187,8 @@ impl Run {
             ran: std::mem::take(&mut self.ran),
             used_bytes,
             size_bytes,
+            processors: None,
+            gets_on,
         }
     }
 
@@ -220,11 +240,11 @@ impl Run {
         is_gone
     }
 
-    fn begin(&mut self, worker: &WorkerProgram) {
+    fn begin(&mut self, worker: &WorkerProgram, hierarchy: Option<&Hierarchy>) {
         if self.place.has_begun() && !self.spec.kind.can_be_repeated() {
             return self.lost();
         }
-        if let Err(error) = self.start(worker) {
+        if let Err(error) = self.start(worker, hierarchy) {
             self.state = BackgroundState::Failed;
             self.message = error.in_full();
         }
@@ -237,11 +257,16 @@ impl Run {
             .clone_into(&mut self.message);
     }
 
-    fn start(&mut self, worker: &WorkerProgram) -> Result<(), WorkError> {
+    fn start(&mut self, worker: &WorkerProgram, hierarchy: Option<&Hierarchy>) -> Result<(), WorkError> {
         self.place.make()?;
         groups::make(&self.place.groups.io)?;
         self.freezer.make_frozen()?;
         let spec = Spec { position: self.position(), ..self.spec.clone() };
+        if let (Some(hierarchy), Some(group)) = (hierarchy, &self.place.groups.processors)
+            && let Err(error) = hierarchy.make(group)
+        {
+            self.processors_said = error.in_full();
+        }
         replace(&self.place.runtime.join("spec"), &Assignment { spec, place: self.place.clone() }, false)?;
         let path = self.place.state.join("errors");
         let errors = File::options().create(true).append(true).open(&path).map_err(WorkError::io("open", &path))?;

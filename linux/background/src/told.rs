@@ -74,6 +74,8 @@ impl ToldRun {
             ran: std::mem::take(&mut self.ran),
             used_bytes: 0,
             size_bytes: 0,
+            processors: None,
+            gets_on: None,
         }
     }
 }

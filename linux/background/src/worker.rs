@@ -2,6 +2,8 @@
 
 use crate::directories::{Progress, QueueDirectories, replace};
 use crate::spec::Spec;
+use minerva_model::Nanos;
+use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -51,7 +53,9 @@ impl Worker {
     /// Says how far it is. What cannot be written is said next time.
     pub(crate) fn progress(&self, done: f64, total: Option<f64>, position: u64) {
         let tied_bytes = f64::from_bits(self.tied.load(Ordering::Relaxed));
-        let progress = Progress { done, total, tied_bytes, position };
+        let used = clock_gettime(ClockId::ProcessCPUTime);
+        let worker = Nanos(used.tv_sec as u64 * 1_000_000_000 + used.tv_nsec as u64);
+        let progress = Progress { done, total, tied_bytes, position, worker };
         let _ = replace(&self.assignment.place.runtime.join("progress"), &progress, false);
     }
 

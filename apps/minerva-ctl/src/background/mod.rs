@@ -92,7 +92,7 @@ async fn list(mut client: Operator, json: bool) -> anyhow::Result<CommandStatus>
     } else if answer.queues.is_empty() {
         output::text("no background work; minerva-ctl background add registers some\n")?;
     } else {
-        let header = ["NAME", "KIND", "DISK", "STATE", "DONE", "LEFT", "DUE", "TIES", "WHY"];
+        let header = ["NAME", "KIND", "DISK", "STATE", "DONE", "LEFT", "DUE", "TIES", "CPUS", "WHY"];
         let rows: Vec<Vec<String>> = answer.queues.iter().map(row).collect();
         output::text(&table(&header, &rows, &[4, 5, 7]))?;
     }
@@ -111,6 +111,7 @@ fn row(queue: &v1::BackgroundQueue) -> Vec<String> {
         if is_over { "-".to_owned() } else { seconds(queue.left_seconds) },
         crate::moment::show(queue.due_unix_ns),
         if queue.tied_bytes == 0 { "-".to_owned() } else { size(queue.tied_bytes as f64) },
+        if is_confined(queue) { queue.processors.clone() } else { "all".to_owned() },
         why.clone(),
     ]
 }
@@ -172,6 +173,7 @@ async fn explain(mut client: Operator, name: &str, json: bool) -> anyhow::Result
         _ => "stopped",
     };
     text.push_str(&format!("  others    while they use {} it is {how}\n", queue.device));
+    text.push_str(&processors(&queue));
     text.push_str(&format!("  due       {}\n", crate::moment::show(queue.due_unix_ns)));
     if let Some(plan) = &plan {
         let paid = plan.payments.iter().find(|payment| payment.name == queue.name).and_then(|paid| paid.paid_unix_ns);
@@ -186,6 +188,24 @@ async fn explain(mut client: Operator, name: &str, json: bool) -> anyhow::Result
     }
     output::text(&text)?;
     Ok(CommandStatus::Well)
+}
+
+/// Its processors are a list, and no sentence that says why it may use all.
+fn is_confined(queue: &v1::BackgroundQueue) -> bool {
+    let is_of_list = |byte: u8| byte.is_ascii_digit() || byte == b',';
+    !queue.processors.is_empty() && queue.processors.bytes().all(is_of_list)
+}
+
+/// The processors that it may use, and why no more.
+fn processors(queue: &v1::BackgroundQueue) -> String {
+    match (queue.processors.as_str(), queue.others_processors) {
+        ("", _) => String::new(),
+        (list, Some(others)) if is_confined(queue) => {
+            format!("  cpus      only {list}: others use {others:.1} processors, and keep as many as they need\n")
+        }
+        (list, None) if is_confined(queue) => format!("  cpus      only {list}\n"),
+        (why, _) => format!("  cpus      all: {why}\n"),
+    }
 }
 
 fn cost(queue: &v1::BackgroundQueue) -> String {

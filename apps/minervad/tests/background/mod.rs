@@ -2,6 +2,7 @@
 
 mod btrfs;
 mod owed;
+mod processors;
 mod trouble;
 
 use crate::bed::{Bed, Daemon};

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// What of each promise's kind a test run tries: holding down, putting back, the guard, a reload, who asks, brief groups.
+/// What of each promise's kind a test run tries: holding down, putting back, the guard, a reload, processors of
+/// background work, who asks, brief groups.
 const SOME: &[&str] = &[
     "a_heavy_tenant_is_held_down_and_sigterm_puts_it_back",
     "caps_are_dealt_and_dealt_again_and_sigterm_lifts_them",
@@ -15,6 +16,7 @@ const SOME: &[&str] = &[
     "a_good_new_file_is_taken_and_a_bad_one_is_not",
     "a_named_tenant_has_its_weight",
     "the_unit_gives_all_the_capabilities_that_are_needed",
+    "background::processors::background_work_is_confined_to_some_processors_and_is_free_again_after_its_daemon",
     "listeners::a_process_is_its_cgroups_tenant_also_in_a_new_one",
     "churn::whoever_goes_from_one_brief_group_to_the_next_is_held_down_in_the_next_that_lasts",
 ];

@@ -26,11 +26,12 @@ impl Worklist {
                 _ if share > 0 => (BackgroundPace::Share(share), why_share(share, work.learnt.cost.slow_down)),
                 _ => (BackgroundPace::Gaps, "runs while nobody else uses the disk".to_owned()),
             };
-            if !work.is_told || work.order.pace != pace {
-                orders.push(BackgroundOrder { id: work.queue.id, pace, reason: reason.clone() });
+            let order = BackgroundOrder { id: work.queue.id, pace, reason, processors: work.processors.allowed() };
+            if !work.is_told || work.order.pace != pace || work.order.processors != order.processors {
+                orders.push(order.clone());
             }
             work.is_told = true;
-            work.order = BackgroundOrder { id: work.queue.id, pace, reason };
+            work.order = order;
         }
         orders
     }

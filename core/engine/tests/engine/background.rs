@@ -35,6 +35,8 @@ fn report(second: u64) -> Event {
         ran: Nanos::from_millis(700),
         used_bytes: 1 << 30,
         size_bytes: 1 << 40,
+        processors: None,
+        gets_on: None,
     })
 }
 

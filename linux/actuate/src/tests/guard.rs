@@ -80,7 +80,9 @@ fn a_daemon_that_does_not_renew_is_undone_and_may_go_on() {
     drop(closes);
     guard.join().unwrap().unwrap();
     assert_eq!(group.text(WEIGHTS), before);
-    assert!(heard.try_recv().is_err());
+    // Told all the same, as somebody may run whom the daemon let.
+    let at_the_end = heard.try_recv().unwrap();
+    assert!(at_the_end.starts_with("0 restored"), "{at_the_end}");
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! Letting a worker run, and stopping it.
 
 use super::Run;
-use crate::directories::{read, replace};
+use crate::directories::{Groups, read, replace};
 use crate::error::WorkError;
 use crate::md::{Array, Speeds};
 use crate::spec::Kind;
-use crate::{balance, groups, scrub};
+use crate::{balance, groups, processors, scrub};
 use minerva_model::BackgroundHold;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -87,6 +87,9 @@ impl Run {
         } else {
             self.stop();
         }
+        if let Err(error) = processors::free(&self.place) {
+            self.message = error.in_full();
+        }
         if let Some(thread) = self.cancelling.take() {
             // One that panicked has cancelled nothing more than one that never ran.
             let _ = thread.join();
@@ -108,7 +111,11 @@ impl Run {
         {
             self.put_speeds_back(&array);
         }
-        let is_same = self.place.groups.io == self.place.groups.freezer;
-        self.freezer.remove() & (is_same || groups::remove(&self.place.groups.io))
+        let Groups { io, freezer, processors } = &self.place.groups;
+        let mut is_gone = self.freezer.remove();
+        let others = [Some(io), processors.as_ref()].into_iter().flatten().filter(|group| *group != freezer);
+        others.for_each(|group| is_gone &= groups::remove(group));
+        // What is to be put back went with the group.
+        is_gone && processors::free(&self.place).is_ok()
     }
 }
