@@ -4,6 +4,7 @@
 //! not, factors of unequal shares do not cancel.
 
 mod bursts;
+mod lifting;
 mod position;
 mod present;
 mod runs;
@@ -15,6 +16,7 @@ use crate::job_trace::{Moved, Trace};
 use crate::jobs::Named;
 use crate::shortest_first::{self, Job};
 use bursts::Course;
+use lifting::Lifting;
 use minerva_model::{
     Burst, DeviceId, IoSignals, JobPhase, JobRun, JobSettings, MakespanSettings, Nanos, PolicyName, Reason, Signals,
     Tenant, TenantId,
@@ -29,8 +31,9 @@ use std::collections::BTreeMap;
 const RESTING: Nanos = Nanos::from_secs(2);
 /// A disk that is less busy is not short.
 const BUSY_PERMILLE: u32 = 800;
-/// Slices in which a disk is not short until nobody is held back on it any more.
-const SLICES_BEFORE_LIFTING: u32 = 2;
+
+/// Slices in a row in which a job goes first until its own rate counts.
+const LED_SLICES: u32 = 2;
 
 /// The policy.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -39,8 +42,9 @@ pub(crate) struct Rule {
     names: BTreeMap<TenantId, String>,
     running: BTreeMap<(DeviceId, TenantId), Running>,
     runs: Runs,
-    /// Slices since a disk was short.
-    slack: BTreeMap<DeviceId, u32>,
+    /// Whether anybody is held back on a disk.
+    #[serde(alias = "slack")]
+    lifting: BTreeMap<DeviceId, Lifting>,
     places: BTreeMap<(DeviceId, TenantId), QueuePosition>,
     #[serde(default)]
     named: Named,
@@ -140,6 +144,11 @@ impl Rule {
         self.named.job(tenant).or_else(|| self.settings.jobs.get(self.names.get(&tenant)?))
     }
 
+    /// Something is known of its size beside what it had so far.
+    fn is_sized(&self, tenant: TenantId) -> bool {
+        self.job(tenant).is_some_and(|job| job.bytes.is_some() || self.runs.bytes(&job.name).is_some())
+    }
+
     /// Whether any tenant is a job.
     pub(crate) fn has_jobs(&self) -> bool {
         !(self.settings.jobs.is_empty() && self.named.is_empty())
@@ -192,9 +201,14 @@ impl Rule {
             return;
         }
         let new = Running { since: now, ..Running::default() };
+        let is_sized = self.is_sized(row.tenant);
         let leads = self.places.get(&(row.device, row.tenant)).is_some_and(QueuePosition::leads);
         let running = self.running.entry((row.device, row.tenant)).or_insert(new);
-        running.has_led |= leads;
+        running.led_slices = if leads { running.led_slices.saturating_add(1) } else { 0 };
+        // In the first of them an elevator still serves others, and what it has then would be all that is known of it for long. Without sizes
+        // another may go first in each slice.
+        let enough = if self.settings.in_order_within_slices && is_sized { LED_SLICES } else { 1 };
+        running.has_led |= running.led_slices >= enough;
         running.attained_bytes = running.attained_bytes.saturating_add(bytes);
         running.bytes_per_second_max = running.bytes_per_second_max.max(row.bytes_per_second());
         running.last_used = now;
@@ -206,14 +220,27 @@ impl Rule {
     /// Whether jobs are to go one before the other on a disk: where nothing is known of it, too.
     fn is_short(&mut self, signals: &Signals, device: DeviceId) -> bool {
         let row = signals.devices.iter().find(|row| row.device == device);
-        let slack = self.slack.entry(device).or_default();
-        *slack = if row.is_some_and(|row| row.busy_permille < BUSY_PERMILLE) { slack.saturating_add(1) } else { 0 };
-        *slack < SLICES_BEFORE_LIFTING
+        let is_slack = row.is_some_and(|row| row.busy_permille < BUSY_PERMILLE);
+        let of_disk = (device, TenantId(0))..=(device, TenantId(u64::MAX));
+        let first = self.places.range(of_disk).find(|(_, position)| position.place == 0);
+        let first = first.map(|((_, tenant), _)| *tenant);
+        let lifting = self.lifting.entry(device).or_default();
+        if !self.settings.in_order_within_slices {
+            return lifting.slice(is_slack, None, |_| 0.0);
+        }
+        let rate = |of: TenantId| {
+            let row = signals.io.iter().find(|row| row.device == device && row.tenant == of);
+            row.map_or(0.0, IoSignals::bytes_per_second)
+        };
+        lifting.slice(is_slack, first, rate)
     }
 
     fn sort(&mut self, now: Nanos, device: DeviceId, input: &DecideInput<'_>) {
+        let present = self.present(now, device, input);
+        if let Some(lifting) = self.lifting.get_mut(&device) {
+            lifting.gone(|tenant| present.iter().any(|(there, _)| *there == tenant));
+        }
         let is_short = self.is_short(input.signals, device);
-        let present = self.present(now, device, &input.outlook);
         self.places.retain(|(on, _), _| *on != device);
         if !is_short || present.len() < 2 {
             return;
@@ -226,7 +253,10 @@ impl Rule {
         let places = shortest_first::places(&jobs);
         let ahead = shortest_first::ahead(&jobs, &places, slice);
         // Beside others jobs pay each other the less exactly the more their parts differ.
-        let parts = (alone && self.settings.waiting_counts).then(|| shortest_first::parts(&jobs, &places, ahead));
+        let parts = (alone && self.settings.waiting_counts).then(|| {
+            let in_order = self.settings.in_order_within_slices;
+            shortest_first::parts(&jobs, &places, ahead, in_order)
+        });
         for (index, ((tenant, job), place)) in present.iter().zip(places).enumerate() {
             let (remaining, rests) = (job.remaining(), job.rests);
             let part = parts.as_ref().map(|parts| parts[index]);
@@ -359,7 +389,7 @@ mod tests {
 
     #[test]
     fn one_that_is_done_or_computes_holds_up_nobody() {
-        let mut rule = rule(&[("a", Some(300)), ("b", Some(1_000)), ("c", Some(2_000))]);
+        let mut rule = rule(&[("a", Some(310)), ("b", Some(1_000)), ("c", Some(2_000))]);
         let ahead = |rule: &Rule| -> Vec<u64> {
             let of = rule.places.iter().filter(|(_, position)| position.is_ahead());
             of.map(|((_, tenant), _)| tenant.0).collect()
@@ -369,7 +399,7 @@ mod tests {
         slice(&mut rule, 2, 1000, &[150, 50, 50]);
         assert_eq!(ahead(&rule), [1, 2], "it will be done within the slice");
         slice(&mut rule, 3, 1000, &[50, 100, 50]);
-        assert_eq!(ahead(&rule), [1, 2], "it is done");
+        assert_eq!(ahead(&rule), [1, 2], "it is nearly done");
         slice(&mut rule, 4, 1000, &[0, 100, 50]);
         assert_eq!(ahead(&rule), [1, 2], "it rests");
         let reason = |tenant: u64| rule.explain(TenantId(tenant), &rule.places[&(DISK, TenantId(tenant))]);
@@ -379,6 +409,28 @@ mod tests {
         slice(&mut rule, 5, 1000, &[0, 100, 50]);
         slice(&mut rule, 6, 1000, &[0, 100, 50]);
         assert_eq!(ahead(&rule), [2], "it is gone");
+    }
+
+    #[test]
+    fn one_that_had_all_that_it_needs_and_rests_is_done_unless_it_goes_on() {
+        let mut rule = rule(&[("a", Some(200)), ("b", Some(1_000)), ("c", Some(2_000))]);
+        assert_eq!(slice(&mut rule, 1, 1000, &[100, 100, 100]), [Some(0), Some(1), Some(2)]);
+        assert_eq!(slice(&mut rule, 2, 1000, &[100, 50, 50]), [Some(0), Some(1), Some(2)]);
+        assert_eq!(slice(&mut rule, 3, 1000, &[0, 100, 50]), [None, Some(0), Some(1)]);
+        assert!(rule.places[&(DISK, TenantId(2))].leads(), "it has all that the first had");
+        assert_eq!(slice(&mut rule, 4, 1000, &[5, 100, 50]), [Some(0), Some(1), Some(2)], "it needs a little more");
+    }
+
+    #[test]
+    fn a_jobs_own_rate_counts_once_it_went_first_for_a_while_and_no_job_is_slow_before() {
+        for (in_order, after_a_slice) in [(true, Some(0)), (false, Some(1))] {
+            let mut rule = rule(&[("a", Some(1_000)), ("b", Some(5_000))]);
+            rule.settings.in_order_within_slices = in_order;
+            assert_eq!(slice(&mut rule, 1, 1000, &[10, 100])[0], Some(0));
+            // The first slice in which it goes first: the other's turn had not ended.
+            assert_eq!(slice(&mut rule, 2, 1000, &[2, 190])[0], after_a_slice, "{in_order}");
+            assert_eq!(slice(&mut rule, 3, 1000, &[2, 190])[0], Some(1), "it stays slow, so it is, {in_order}");
+        }
     }
 
     #[test]

@@ -1,13 +1,14 @@
 //! The shortest job first (Matteussi and Geyer 2018): how long each has left, as far as that is known, and what part of the disk that
 //! they share each gets.
 //!
-//! The first job has all but a floor: after a minute every job keeps a quarter of what equal parts would give it. So of jobs that are there
-//! from the beginning none takes more than a minute and four times as long as with equal parts, however wrong sizes are. (By induction:
-//! if a minute after 4 t each has got what equal parts give it by t, no more jobs are left than there, so a quarter of an equal part is
-//! enough from then on.) Within the minute it is a tenth where sizes are known (docs/adr/0058).
+//! The first job has all but a floor: after a minute, or as long as a job would need alone by what is known of it, every job keeps a quarter of
+//! what equal parts would give it. So of jobs that are there from the beginning none takes more than that and four times as long as with
+//! equal parts, however wrong the others' sizes are. (By induction: if that long after 4 t each has got what equal parts give it by t, no more
+//! jobs are left than there, so a quarter of an equal part is enough from then on.) Before it is a tenth where sizes are known (docs/adr/0058,
+//! 0061).
 //!
 //! Shares stand for a slice. What the first leaves of it, because it rests or will be done, would go to all others alike: so the next
-//! is ahead with it, and both share what it would have (docs/adr/0049).
+//! is ahead with it, in order: the first has most, and the next most of the rest once the first is done (docs/adr/0049, 0061).
 
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +17,8 @@ pub(crate) const FLOOR: f64 = 0.25;
 /// Of an equal part, that a job keeps which has waited for less than a minute where it is known when its turn comes.
 const FLOOR_AT_FIRST: f64 = 0.1;
 const AT_FIRST_SECONDS: f64 = 60.0;
+/// Of those who are ahead one has so many times as much as the next.
+const LESS: f64 = 8.0;
 /// A size is known if it is this certain.
 const KNOWN_CERTAINTY: f64 = 0.5;
 /// A job that was there so long counts as half as long: it is not overtaken for ever by jobs that come later.
@@ -108,6 +111,22 @@ impl Job {
         matches!(basis, Basis::Declared | Basis::History) && certainty >= KNOWN_CERTAINTY
     }
 
+    /// For how long it would be there alone, as far as its size is known.
+    fn alone_seconds(&self) -> f64 {
+        let Remaining { seconds, basis, .. } = self.remaining();
+        match basis {
+            Basis::Declared | Basis::History => {
+                seconds + self.attained_bytes / self.bytes_per_second.max(BYTES_PER_SECOND_MIN)
+            }
+            Basis::Forecast | Basis::Attained => 0.0,
+        }
+    }
+
+    /// It had all that it is known to need, and rests.
+    pub(crate) fn is_done(&self) -> bool {
+        self.rests && self.is_known() && self.remaining().seconds <= 0.0
+    }
+
     /// By which jobs are sorted.
     fn key(&self) -> f64 {
         self.remaining().seconds / (1.0 + self.age_seconds.max(0.0) / AGE_SECONDS)
@@ -144,16 +163,34 @@ pub(crate) fn part(place: usize, jobs: usize, ahead: usize) -> f64 {
 
 /// The same of all jobs, if those who wait for others whose sizes are known, and know their own, keep less at first: they are done no later
 /// than with equal parts anyway unless sizes are wrong, and those who come later have not overtaken them for long.
-pub(crate) fn parts(jobs: &[Job], places: &[usize], ahead: usize) -> Vec<f64> {
+pub(crate) fn parts(jobs: &[Job], places: &[usize], ahead: usize, in_order: bool) -> Vec<f64> {
     let are_known = jobs.iter().zip(places).all(|(job, place)| *place >= ahead || job.rests || job.is_known());
     let floor = |job: &Job| {
-        let is_little = are_known && job.is_known() && job.age_seconds < AT_FIRST_SECONDS;
+        let at_first = if in_order { job.alone_seconds().max(AT_FIRST_SECONDS) } else { AT_FIRST_SECONDS };
+        let is_little = are_known && job.is_known() && job.age_seconds < at_first;
         if is_little { FLOOR_AT_FIRST } else { FLOOR }
     };
     let waiting = |(job, place): (&Job, &usize)| (*place >= ahead).then(|| floor(job));
     let kept: f64 = jobs.iter().zip(places).filter_map(waiting).sum();
-    let first = (jobs.len() as f64 - kept) / ahead.max(1) as f64;
-    jobs.iter().zip(places).map(|pair| waiting(pair).unwrap_or(first)).collect()
+    let all = jobs.len() as f64 - kept;
+    let of_ahead = if in_order { shared(all, jobs, places, ahead) } else { vec![all / ahead.max(1) as f64; ahead] };
+    jobs.iter().zip(places).map(|pair| waiting(pair).unwrap_or_else(|| of_ahead[*pair.1])).collect()
+}
+
+/// What those who are ahead have of what they have together, by place: each [`LESS`] times as much as the next, because that has its turn
+/// within the slice as soon as the one before is done. Who rests or has nothing left holds up nobody: the next has as much.
+fn shared(all: f64, jobs: &[Job], places: &[usize], ahead: usize) -> Vec<f64> {
+    let mut in_order: Vec<&Job> = jobs.iter().collect();
+    jobs.iter().zip(places).for_each(|(job, place)| in_order[*place] = job);
+    let mut weight = 1.0;
+    let mut weights: Vec<f64> = Vec::with_capacity(ahead);
+    for job in &in_order[..ahead] {
+        weights.push(weight);
+        weight /= if job.holds_up_seconds() > 0.0 { LESS } else { 1.0 };
+    }
+    let floors = FLOOR * ahead as f64;
+    let sum: f64 = weights.iter().sum();
+    weights.into_iter().map(|weight| FLOOR + (all - floors) * weight / sum).collect()
 }
 
 #[cfg(test)]
@@ -187,7 +224,7 @@ mod tests {
                 .collect();
             let places = places(&jobs);
             let ahead = ahead(&jobs, &places, 1.0);
-            let parts = if shortest_first { parts(&jobs, &places, ahead) } else { vec![1.0; jobs.len()] };
+            let parts = if shortest_first { parts(&jobs, &places, ahead, true) } else { vec![1.0; jobs.len()] };
             let rate = |index: usize| parts[index] * RATE / present.len() as f64;
             // A slice, or until the first is done or the next comes.
             let first = present.iter().enumerate().map(|(index, job)| left[*job] / rate(index)).fold(1.0, f64::min);
@@ -255,10 +292,11 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_keeps_less_than_a_quarter_only_while_all_know_when_its_turn_comes_and_for_a_minute() {
+    fn who_waits_keeps_less_than_a_quarter_only_while_all_know_when_its_turn_comes_and_for_a_minute_or_as_long_as_it_needs()
+     {
         let of = |jobs: &[Job]| {
             let places = places(jobs);
-            parts(jobs, &places, ahead(jobs, &places, 1.0))
+            parts(jobs, &places, ahead(jobs, &places, 1.0), true)
         };
         let [short, long, longer] = [1_000.0, 2_000.0, 3_000.0].map(|bytes| declared(bytes, 0.0));
         let unknown = Job { attained_bytes: 1_500.0, bytes_per_second: RATE, ..Job::default() };
@@ -270,7 +308,18 @@ mod tests {
             (vec![longer, Job { attained_bytes: 10.0, ..unknown }, long], vec![0.25, 2.5, 0.25], "nor for how long"),
             (vec![by_runs(0.5), short], vec![0.1, 1.9], "runs were alike"),
             (vec![by_runs(0.4), short], vec![0.25, 1.75], "runs that differ tell little"),
-            (vec![longer, declared(10.0, 0.0), short], vec![0.1, 1.45, 1.45], "two are ahead"),
+            (
+                vec![longer, declared(10.0, 0.0), short],
+                vec![0.1, FLOOR + 2.4 * 8.0 / 9.0, FLOOR + 2.4 / 9.0],
+                "in order",
+            ),
+            (vec![longer, Job { rests: true, ..short }, long], vec![0.1, 1.45, 1.45], "who rests holds up nobody"),
+            (
+                vec![Job { age_seconds: 79.0, ..declared(8_000.0, 0.0) }, short],
+                vec![0.1, 1.9],
+                "it needs longer itself",
+            ),
+            (vec![Job { age_seconds: 80.0, ..declared(8_000.0, 0.0) }, short], vec![0.25, 1.75], "no longer"),
         ];
         for (jobs, expected, what) in cases {
             let parts = of(&jobs);
@@ -321,14 +370,15 @@ mod tests {
         }
 
         #[test]
-        fn wrong_sizes_cost_no_job_more_than_a_minute_and_four_times_what_equal_parts_take(
+        fn wrong_sizes_cost_no_job_more_than_a_minute_or_its_stated_time_and_four_times_what_equal_parts_take(
             sizes in prop::collection::vec((1.0..5e4, 1.0..5e4), 1..10),
         ) {
             let truth: Vec<f64> = sizes.iter().map(|(size, _)| *size).collect();
             let ours = completions(&batch(&truth), |job, attained| declared(sizes[job].1, attained), true);
             let fair = completions(&batch(&truth), |_, _| Job::default(), false);
-            for (ours, fair) in ours.iter().zip(&fair) {
-                prop_assert!(*ours <= (fair / FLOOR + AT_FIRST_SECONDS) * (1.0 + 1e-6), "{ours} {fair}");
+            for ((ours, fair), (_, said)) in ours.iter().zip(&fair).zip(&sizes) {
+                let at_first = AT_FIRST_SECONDS.max(said / RATE);
+                prop_assert!(*ours <= (fair / FLOOR + at_first) * (1.0 + 1e-6), "{ours} {fair} {said}");
             }
         }
     }

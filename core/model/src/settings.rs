@@ -58,11 +58,15 @@ pub struct MakespanSettings {
     /// recordings of earlier versions not.
     #[serde(default)]
     pub waiting_counts: bool,
+    /// Those who are ahead go in order within a slice, who waits keeps less for as long as it needs itself, and a disk that is idle because
+    /// jobs are held back is not taken for one that is not short. In recordings of earlier versions not.
+    #[serde(default)]
+    pub in_order_within_slices: bool,
 }
 
 impl Default for MakespanSettings {
     fn default() -> Self {
-        Self { jobs: BTreeMap::new(), waiting_counts: true }
+        Self { jobs: BTreeMap::new(), waiting_counts: true, in_order_within_slices: true }
     }
 }
 

@@ -208,6 +208,18 @@ mod tests {
     }
 
     #[test]
+    fn a_job_that_computes_between_its_requests_goes_first_though_the_disk_is_idle_meanwhile() {
+        let profile = minerva_sim_device::profile("sas10k-300g").expect("built in");
+        // The one that computes is shorter. Beside it a longer one that computes too, or one that does not.
+        for think_us in [0, 1_500] {
+            let jobs = [reads("short", 30, 2_000), reads("long", 60, think_us)];
+            let alone = alone(&profile, &jobs, 1);
+            let ours = run(&profile, &jobs, Arm::Sizes, 1);
+            assert!(ours[0] < 1.3 * alone[0], "{think_us}: {ours:?} {alone:?}");
+        }
+    }
+
+    #[test]
     fn the_optimum_is_each_after_the_shorter_ones() {
         assert_eq!(optimum(&[5.0, 1.0, 3.0]), [9.0, 1.0, 4.0]);
     }

@@ -15,6 +15,9 @@ pub(super) struct Running {
     /// It went first, and nobody with it, while it used the disk: so its greatest rate is one at which nobody held it back.
     #[serde(default)]
     pub(super) has_led: bool,
+    /// In so many slices in a row up to now.
+    #[serde(default)]
+    pub(super) led_slices: u32,
 }
 
 /// What stands decided for a job.

@@ -2,8 +2,9 @@
 
 use super::position::{QueuePosition, Running};
 use super::{RESTING, Rule};
+use crate::compose::DecideInput;
 use crate::shortest_first::Job;
-use minerva_model::{DeviceId, Horizon, Nanos, Outlook, TenantId};
+use minerva_model::{DeviceId, Horizon, Nanos, Outlook, Signals, TenantId};
 
 impl Rule {
     pub(super) fn known(
@@ -38,20 +39,33 @@ impl Rule {
     }
 
     /// What is known of all jobs on a disk that use it or wait for it.
-    pub(super) fn present(&self, now: Nanos, device: DeviceId, outlook: &Outlook) -> Vec<(TenantId, Job)> {
+    pub(super) fn present(&self, now: Nanos, device: DeviceId, input: &DecideInput<'_>) -> Vec<(TenantId, Job)> {
         let is_there = |((_, tenant), running): &(&(DeviceId, TenantId), &Running)| {
             now.since(running.last_used) <= RESTING.max(self.turn_comes_within(device, *tenant))
         };
         let of_disk = (device, TenantId(0))..=(device, TenantId(u64::MAX));
         let rows: Vec<(TenantId, &Running)> =
             self.running.range(of_disk).filter(is_there).map(|((_, tenant), running)| (*tenant, running)).collect();
+        let in_order = self.settings.in_order_within_slices;
+        let together = if in_order { bytes_per_busy_second(input.signals, device) } else { 0.0 };
         let fastest = rows.iter().map(|(_, running)| running.bytes_per_second_max).fold(0.0, f64::max);
         let known = |(tenant, running): (TenantId, &Running)| {
-            let job = self.known(tenant, device, running, now, outlook);
+            let job = self.known(tenant, device, running, now, &input.outlook);
             // Whoever is held back looks slow, and who goes first looks fast.
             let is_measured = running.has_led || !self.settings.waiting_counts;
-            (tenant, Job { bytes_per_second: if is_measured { job.bytes_per_second } else { fastest }, ..job })
+            let supposed = if self.is_sized(tenant) { fastest.max(together) } else { fastest };
+            (tenant, Job { bytes_per_second: if is_measured { job.bytes_per_second } else { supposed }, ..job })
         };
-        rows.into_iter().map(known).collect()
+        // One that has had all that it was known to need, and uses the disk no more, is done.
+        rows.into_iter().map(known).filter(|(_, job)| !(in_order && job.is_done())).collect()
     }
+}
+
+/// What a disk transfers in a second in which it is busy, whoever it is for: about as much as one has who is first there.
+fn bytes_per_busy_second(signals: &Signals, device: DeviceId) -> f64 {
+    let row = signals.devices.iter().find(|row| row.device == device);
+    row.filter(|row| row.busy_permille > 0).map_or(0.0, |row| {
+        let seconds = row.elapsed.as_secs_f64() * f64::from(row.busy_permille) / 1000.0;
+        if seconds > 0.0 { row.transferred.bytes() as f64 / seconds } else { 0.0 }
+    })
 }

@@ -62,7 +62,7 @@ impl Rule {
     /// A job's number in the order, from 1, and how many jobs there are, on the disk where it waits for most; nothing while none goes
     /// before another.
     pub(crate) fn order(&self, tenant: TenantId) -> Option<(u32, u32)> {
-        let places = self.slack.keys().filter_map(|device| self.places.get(&(*device, tenant)));
+        let places = self.lifting.keys().filter_map(|device| self.places.get(&(*device, tenant)));
         places.map(|position| (position.place as u32 + 1, position.jobs as u32)).max()
     }
 
