@@ -33,8 +33,8 @@ pub use blk::{
     load_blk, parse_blk,
 };
 pub use fs::{
-    FsConfig, FsServerSettings, FsTenantSettings, MigrationSettings, PoolUnit, StablePoolSettings,
-    TemporaryPoolSettings, fs_default_file, load_fs, parse_fs,
+    FsConfig, FsServerSettings, FsTenantSettings, MACHINE_IDS, MigrationSettings, PoolUnit, StablePoolSettings,
+    TemporaryPoolSettings, fs_default_file, load_fs, machine_attach_lines, parse_fs,
 };
 pub use participation::{Identity, KnownBy, PORT_DEFAULT, ParticipationSettings, TenantLimits};
 pub use problem::{ConfigError, ConfigErrors, Problem};

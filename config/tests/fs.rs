@@ -67,7 +67,7 @@ fn every_mistake_is_shown_with_its_line_and_what_to_do() {
             11 | quota = 5
                | ^^^^^ `tenants.web` has no key of this name
                |
-               = help: known here: `user`, `group`, `temporary`, `temporary_files`, `stable`, `stable_files`, `weight`, `when_full`, `reads`, `writes`, `units`
+               = help: known here: `user`, `group`, `temporary`, `temporary_files`, `stable`, `stable_files`, `weight`, `when_full`, `reads`, `writes`, `units`, `machine`, `ids`
 
             error: invalid value of `temporary`
               --> fs.toml:12:13
@@ -118,4 +118,111 @@ fn what_the_kernel_writes_cannot_go_over_to_the_disk() {
 
             1 error in the configuration; nothing was changed"#]],
     );
+}
+
+#[test]
+fn a_machine_has_users_of_its_own_on_the_host() {
+    let config =
+        good("[tenants.a]\nmachine = \"vm-a\"\nids = 1000000\n[tenants.b]\nmachine = \"vm-b\"\nids = 1065536\n");
+    assert_eq!((config.tenants["a"].machine.as_deref(), config.tenants["a"].ids), (Some("vm-a"), 1_000_000));
+    shows(
+        "[tenants.a]\nmachine = \"vm\"\nids = 1000000\n[tenants.b]\nmachine = \"vm\"\nids = 1065535\nuser = \"www-data\"\n\
+         units = [\"dump.service:/srv/dump\"]\n[tenants.c]\nmachine = \"other\"\n[tenants.d]\nids = 70000\n[tenants.e]\n\
+         machine = \"x\"\nids = 1000\n[tenants.f]\nmachine = \"a b\"\nids = 2000000\n",
+        expect![[r#"
+            error: invalid value of `ids`
+              --> fs.toml:15:7
+               |
+            15 | ids = 1000
+               |       ^^^^ not in 65536 to 4294901759
+
+            error: invalid value of `machine`
+              --> fs.toml:17:11
+               |
+            17 | machine = "a b"
+               |           ^^^^^ 1 to 64 letters, digits, `.`, `_`, `-` and `+` are needed
+               |
+               = help: write a machine
+
+            error: `b` is a machine, whose root is user 1065535
+             --> fs.toml:7:8
+              |
+            7 | user = "www-data"
+              |        ^^^^^^^^^^ set here
+              |
+              = help: remove `user` and `group`
+
+            error: services of the host cannot write to the trees of the machine `vm`
+             --> fs.toml:8:9
+              |
+            8 | units = ["dump.service:/srv/dump"]
+              |         ^^^^^^^^^^^^^^^^^^^^^^^^^^ set here
+              |
+              = help: the machine can change them while they do: give the services a tenant of their own
+
+            error: `a` is the machine `vm` too
+             --> fs.toml:5:11
+              |
+            5 | machine = "vm"
+              |           ^^^^ set here
+              |
+              = help: a machine is one tenant
+
+            error: the machines of `a` and `b` share users
+             --> fs.toml:6:7
+              |
+            6 | ids = 1065535
+              |       ^^^^^^^ set here
+              |
+              = help: 65,536 numbers belong to each: set them further apart
+
+            error: whose files those of the machine `other` are on the host is not said
+              --> fs.toml:10:11
+               |
+            10 | machine = "other"
+               |           ^^^^^^^ set here
+               |
+               = help: set `ids` to the first of 65,536 numbers that no user of the host and no other machine has
+
+            error: `d` has `ids` and no machine
+              --> fs.toml:12:7
+               |
+            12 | ids = 70000
+               |       ^^^^^ set here
+               |
+               = help: name its `machine`, or say `user`
+
+            error: whose files those of the machine `x` are on the host is not said
+              --> fs.toml:14:11
+               |
+            14 | machine = "x"
+               |           ^^^ set here
+               |
+               = help: set `ids` to the first of 65,536 numbers that no user of the host and no other machine has
+
+            error: `f` has `ids` and no machine
+              --> fs.toml:18:7
+               |
+            18 | ids = 2000000
+               |       ^^^^^^^ set here
+               |
+               = help: name its `machine`, or say `user`
+
+            10 errors in the configuration; nothing was changed"#]],
+    );
+}
+
+#[test]
+fn a_machine_is_told_how_it_gets_its_trees() {
+    let config = good("[server]\nruntime = \"/run/pool\"\n[tenants.a]\nmachine = \"vm-a\"\nids = 1000000\n");
+    let lines = minerva_config::machine_attach_lines(&config.server, "a");
+    for needed in [
+        "systemctl enable --now minerva-virtiofs@a.service",
+        "-object memory-backend-memfd,id=memory,size=2G,share=on -machine memory-backend=memory \\",
+        "-chardev socket,id=a-minerva,path=/run/pool/machines/a.sock \\",
+        "<source socket='/run/pool/machines/a.sock'/>",
+        "minerva /minerva virtiofs nosuid,nodev,nofail 0 0",
+    ] {
+        assert!(lines.lines().any(|line| line.trim() == needed), "no `{needed}` in\n{lines}");
+    }
 }

@@ -117,7 +117,11 @@ const PACKAGES: &[Package] = &[
         section: "admin",
         depends: &[],
         suggests: "minerva-ctl, minervad",
-        files: &[("packaging/minerva-fs.service", UNITS), ("config/fs.toml", "usr/share/doc/minerva-fs/examples")],
+        files: &[
+            ("packaging/minerva-fs.service", UNITS),
+            ("packaging/minerva-virtiofs@.service", UNITS),
+            ("config/fs.toml", "usr/share/doc/minerva-fs/examples"),
+        ],
         conffiles: &[],
         has_scripts: true,
     },

@@ -41,6 +41,18 @@ pub(crate) enum Action {
         #[arg(long)]
         json: bool,
     },
+    /// Serve the trees of a virtual machine to it, in place of the program that this becomes: virtiofsd, in a user namespace in which
+    /// root is the machine's own
+    ///
+    /// It listens at RUNTIME/machines/TENANT.sock for QEMU and ends when the machine does; minerva-virtiofs@TENANT.service starts it again.
+    /// `minerva-ctl cache attach-line MACHINE` prints what QEMU, libvirt and the guest need.
+    Virtiofs {
+        /// By QEMU's or libvirt's name, or its tenant
+        machine: String,
+        /// Another virtiofsd than the one that is installed
+        #[arg(long, value_name = "FILE")]
+        program: Option<PathBuf>,
+    },
     /// Write the manual page and the completions
     #[command(hide = true)]
     Generate {

@@ -1,7 +1,7 @@
 //! The socket: who uses how much, and files that are to go elsewhere. A line of JSON asks, a line of JSON answers
 //! (`minerva_api::cache`). Root sees everybody, others their own.
 
-use crate::deferred::{Deferred, Earned, User, Wish, find_tenant};
+use crate::deferred::{Deferred, Earned, User, Wish, find_tenant, judge_machine};
 use crate::explain::explain;
 use crate::reload::{self, Reloader};
 use crate::settings::{load, not_there, socket};
@@ -140,6 +140,7 @@ fn unit_directory(
     }
     let tenants = asked.tenants.read().unwrap_or_else(PoisonError::into_inner);
     let tenant = find_tenant(&tenants, &User::root(), tenant)?;
+    judge_machine(tenant)?;
     let mount = tenant.mount(pool);
     if tenant.owner.uid != owner.0 {
         // It would not come through the root of the tree.

@@ -20,6 +20,7 @@
 //! | `deferred` | files that are at their place as a link, and are moved there later |
 //! | `doctor` | what an operator should know before it is started |
 //! | `finding` | one thing that it tells |
+//! | `machine` | how does a virtual machine get its trees? |
 //! | `leftovers` | the same of what earlier runs left |
 
 mod arguments;
@@ -33,6 +34,7 @@ mod forgetter;
 mod generate;
 mod leaving;
 mod leftovers;
+mod machine;
 mod metrics;
 mod mount_point;
 mod owner;
@@ -54,6 +56,7 @@ pub fn main() -> ExitCode {
         Some(Action::Doctor { json }) => doctor::run(&config, json),
         Some(Action::Reload) => reload::run(&config),
         Some(Action::Status { json }) => control::show_status(&config, json),
+        Some(Action::Virtiofs { machine, program }) => machine::run(&config, &machine, program),
         Some(Action::Generate { directory }) => generate::run(&directory),
         None if check => run::check(&config),
         None => run::serve(&config),

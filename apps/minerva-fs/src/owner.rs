@@ -12,8 +12,11 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
-    /// By name or number; the group of the user where none is named.
+    /// By name or number; the group of the user where none is named. A machine's root is a user without a name.
     pub(crate) fn find(tenant: &FsTenantSettings) -> anyhow::Result<Self> {
+        if tenant.machine.is_some() {
+            return Ok(Self { uid: tenant.ids, gid: tenant.ids });
+        }
         let user = match &tenant.user {
             None => None,
             Some(name) => Some(match name.parse() {

@@ -18,6 +18,8 @@ const SOURCE: &str = "minerva-fs";
 const SPARE_BYTES: u64 = 16 << 20;
 /// What the file beside the tree takes that says which memory it is: a page.
 const MARKER_BYTES: u64 = 4096;
+/// The root of a tree that is a user's.
+const MODE_OF_USER: u32 = 0o770;
 const SPARE_INODES: u64 = 1024;
 const MEMORY_FLAGS: MountFlags = MountFlags::NODEV.union(MountFlags::NOSUID);
 
@@ -74,8 +76,9 @@ fn make_runtime(folder: &Path) -> anyhow::Result<()> {
 
 /// A tenant's directory on the disk set aside.
 pub(crate) fn stable_tree(config: &FsConfig, name: &str, owner: Owner) -> anyhow::Result<PathBuf> {
+    let mode = config.tenants.get(name).map_or(MODE_OF_USER, root_mode);
     let tree = config.stable.path.join("tenants").join(name);
-    make_tree(&tree, owner)?;
+    make_tree(&tree, owner, mode)?;
     Ok(tree)
 }
 
@@ -113,7 +116,7 @@ pub(crate) fn memory(
         }
     };
     let tree = at.join("tree");
-    make_tree(&tree, owner)?;
+    make_tree(&tree, owner, root_mode(settings))?;
     Ok(Memory { tree, instance })
 }
 
@@ -156,7 +159,12 @@ pub(crate) fn spill_folder(config: &FsConfig, name: &str, instance: &str) -> any
 }
 
 /// The root of a tree. Its owner is set when it is made: later the tenant may have changed it.
-fn make_tree(tree: &Path, owner: Owner) -> anyhow::Result<()> {
+/// All users of a machine share its trees as they share its /tmp; nobody else comes to them.
+fn root_mode(settings: &FsTenantSettings) -> u32 {
+    if settings.machine.is_some() { 0o1777 } else { MODE_OF_USER }
+}
+
+fn make_tree(tree: &Path, owner: Owner, mode: u32) -> anyhow::Result<()> {
     if tree.is_dir() {
         return Ok(());
     }
@@ -165,8 +173,8 @@ fn make_tree(tree: &Path, owner: Owner) -> anyhow::Result<()> {
     let make = || {
         let _ = fs::remove_dir(&new);
         fs::create_dir_all(&new)?;
-        fs::set_permissions(&new, Permissions::from_mode(0o770))?;
         std::os::unix::fs::chown(&new, Some(owner.uid), Some(owner.gid))?;
+        fs::set_permissions(&new, Permissions::from_mode(mode))?;
         fs::rename(&new, tree)
     };
     make().with_context(|| format!("failed to make {}", tree.display()))

@@ -11,7 +11,7 @@ use minerva_config::{FsConfig, FsTenantSettings};
 use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
 use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 
@@ -39,6 +39,8 @@ pub(crate) struct Mount {
 pub(crate) struct Tenant {
     pub(crate) name: String,
     pub(crate) owner: Owner,
+    /// It is a virtual machine: its root, who is nobody on the host, can change everything in its trees.
+    pub(crate) is_machine: bool,
     pub(crate) temporary: Mount,
     pub(crate) stable: Mount,
     /// Before the disk of the pool, where it is shared by weight.
@@ -57,6 +59,12 @@ impl Tenant {
     ) -> anyhow::Result<Self> {
         let owner = Owner::find(settings)?;
         let folder = folder(config, name)?;
+        if settings.machine.is_some() {
+            // Its virtiofsd, which is root nowhere on the host, lists the directory. Users of the host do not come in.
+            chown(&folder, None, Some(owner.gid))
+                .and_then(|()| fs::set_permissions(&folder, Permissions::from_mode(0o750)))
+                .context("failed to let the machine in")?;
+        }
         let disk = shared.queue.as_ref().map(|queue| queue.flow(settings.weight));
         let stable_account = Arc::new(Account::new(settings.stable_bytes, settings.stable_files));
         let stable = Tree::open(
@@ -90,6 +98,7 @@ impl Tenant {
         let tenant = Self {
             name: name.to_owned(),
             owner,
+            is_machine: settings.machine.is_some(),
             temporary: Mount::new(temporary, &folder.join("temporary"), config)?,
             stable: Mount::new(stable, &folder.join("stable"), config)?,
             disk,

@@ -5,6 +5,7 @@ mod keys;
 mod reader;
 
 pub use attach::attach_lines;
+pub(crate) use attach::{SHARED_MEMORY_ARGUMENTS, SHARED_MEMORY_XML};
 
 use crate::problem::{ConfigError, ConfigErrors, Problem};
 use crate::template::write_keys;

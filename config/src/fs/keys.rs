@@ -1,5 +1,6 @@
 //! Every key of `fs.toml`. Rows as in `crate::keys`.
 
+use super::machine::{IDS_MAX, IDS_MIN, machine_name};
 use super::unit::{FORM, PoolUnit};
 use super::{FsServerSettings, FsTenantSettings, MigrationSettings, StablePoolSettings, TemporaryPoolSettings};
 use crate::forms::{METRICS_FORM, PATH_FORM, absolute, group_name, parse_metrics, show_path};
@@ -47,6 +48,13 @@ pub(super) const SERVER: &[Key<FsServerSettings>] = &[
         kind: Kind::Text { form: METRICS_FORM, set: |s, v| parse_metrics(v).map(|metrics| s.metrics = metrics) },
         show: |s| show_text(&s.metrics.to_string()),
         example: "",
+    },
+    Key {
+        name: "socket_group",
+        doc: "The group of the sockets by which machines have their trees, a name or number: QEMU's. Unset: root alone connects.",
+        kind: Kind::Text { form: "a group", set: |s, v| group_name(v).map(|name| s.socket_group = Some(name)) },
+        show: |s| s.socket_group.as_deref().and_then(show_text),
+        example: "\"kvm\"",
     },
 ];
 
@@ -198,5 +206,19 @@ pub(super) const TENANT: &[Key<FsTenantSettings>] = &[
             if t.units.is_empty() { None } else { show_texts(&t.units.iter().map(PoolUnit::text).collect::<Vec<_>>()) }
         },
         example: "[\"dump.service:/srv/dump\"]",
+    },
+    Key {
+        name: "machine",
+        doc: "The virtual machine whose trees these are, by QEMU's or libvirt's name; takes `ids`, and neither `user` nor `group`. `minerva-ctl cache attach-line MACHINE` says how it gets them.",
+        kind: Kind::Text { form: "a machine", set: |t, v| machine_name(v).map(|name| t.machine = Some(name)) },
+        show: |t| t.machine.as_deref().and_then(show_text),
+        example: "\"vm1\"",
+    },
+    Key {
+        name: "ids",
+        doc: "Which user of the host the machine's root is; its other users and groups are the 65,535 numbers that follow, which nobody else may have.",
+        kind: Kind::Whole { least: IDS_MIN, most: IDS_MAX, set: |t, v| t.ids = v as u32 },
+        show: |t| if t.ids == 0 { None } else { Some(t.ids.to_string()) },
+        example: "1000000",
     },
 ];

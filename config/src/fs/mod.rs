@@ -1,9 +1,11 @@
 //! The file of the cache, `/etc/minerva/fs.toml`.
 
 mod keys;
+mod machine;
 mod reader;
 mod unit;
 
+pub use machine::{MACHINE_IDS, machine_attach_lines};
 pub use unit::PoolUnit;
 
 use crate::problem::{ConfigError, ConfigErrors, Problem};
@@ -41,6 +43,8 @@ pub struct FsServerSettings {
     pub threads: u32,
     /// Where metrics can be read.
     pub metrics: Metrics,
+    /// The group that may connect to the sockets of machines, QEMU's; none for root alone.
+    pub socket_group: Option<String>,
 }
 
 impl Default for FsServerSettings {
@@ -50,6 +54,7 @@ impl Default for FsServerSettings {
             runtime: PathBuf::from("/run/minerva-fs"),
             threads: 2,
             metrics: Metrics::None,
+            socket_group: None,
         }
     }
 }
@@ -130,6 +135,10 @@ pub struct FsTenantSettings {
     pub kernel_writes: bool,
     /// Units that write directories' files to its pool.
     pub units: Vec<PoolUnit>,
+    /// The virtual machine whose tenant this is, by QEMU's or libvirt's name; none for users of the host.
+    pub machine: Option<String>,
+    /// The host's number of that machine's root; its other users have those that follow, [`MACHINE_IDS`] in all. 0 without a machine.
+    pub ids: u32,
 }
 
 impl Default for FsTenantSettings {
@@ -147,6 +156,8 @@ impl Default for FsTenantSettings {
             service_reads: false,
             kernel_writes: false,
             units: Vec::new(),
+            machine: None,
+            ids: 0,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Reads `fs.toml` and its drop-ins onto one another.
 
-use super::FsConfig;
 use super::keys::{MIGRATION, SERVER, STABLE, TEMPORARY, TENANT};
+use super::{FsConfig, machine};
 use crate::judge::{Judge, Locations};
 use crate::layered::read_layers;
 use crate::problem::{ConfigErrors, Problem};
@@ -123,6 +123,9 @@ fn across_files(config: &FsConfig, places: &Locations) -> Vec<Problem> {
             format!("files of `{name}` cannot go over to the disk while the kernel writes them"),
             "remove `writes = \"kernel\"`, or set `when_full = \"refuse\"`",
         );
+    }
+    for (name, key, title, help) in machine::mistakes(&config.tenants) {
+        error([&format!("tenants.{name}.{key}"), &format!("tenants.{name}.machine")], title, help);
     }
     let (mount, pool) = (&config.server.mount, &config.stable.path);
     if pool.starts_with(mount) || mount.starts_with(pool) {

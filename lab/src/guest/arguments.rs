@@ -47,3 +47,12 @@ pub(super) fn add_host_disks(command: &mut Command, disks: &[(PathBuf, Option<u6
         command.arg("-device").arg(format!("virtio-blk-pci,drive=host{number},num-queues=1"));
     }
 }
+
+/// Directories that others serve.
+pub(super) fn add_shared_directories(command: &mut Command, directories: &[(String, PathBuf)]) {
+    for (number, (tag, socket)) in directories.iter().enumerate() {
+        let socket = socket.to_string_lossy().replace(',', ",,");
+        command.arg("-chardev").arg(format!("socket,id=directory{number},path={socket}"));
+        command.arg("-device").arg(format!("vhost-user-fs-pci,chardev=directory{number},tag={tag},queue-size=1024"));
+    }
+}

@@ -81,6 +81,7 @@ pub struct GuestBuilder<'a> {
     lossy_disks: Vec<PathBuf>,
     vhost_user_disks: Vec<PathBuf>,
     host_disks: Vec<(PathBuf, Option<u64>)>,
+    shared_directories: Vec<(String, PathBuf)>,
     vsock: Option<PathBuf>,
     is_networked: bool,
     is_debian: bool,
@@ -102,6 +103,7 @@ impl Guest {
             lossy_disks: Vec::new(),
             vhost_user_disks: Vec::new(),
             host_disks: Vec::new(),
+            shared_directories: Vec::new(),
             vsock: None,
             is_networked: false,
             is_debian: false,
@@ -166,6 +168,12 @@ impl<'a> GuestBuilder<'a> {
     pub fn host_disk(mut self, device: impl Into<PathBuf>, limit_bytes_per_second: Option<u64>) -> Self {
         self.host_disks.push((device.into(), limit_bytes_per_second));
         self
+    }
+
+    /// A directory of the host, by this tag, that a virtiofsd serves at a socket, which has to listen already.
+    pub fn virtiofs(mut self, tag: impl Into<String>, socket: impl Into<PathBuf>) -> Self {
+        self.shared_directories.push((tag.into(), socket.into()));
+        self.with_module("virtiofs", "")
     }
 
     /// A vsock to the host, whose other end is in user space: when the guest connects to port P of CID 2, its host, the
@@ -308,10 +316,11 @@ impl<'a> GuestBuilder<'a> {
         if let Some(name) = &self.name {
             command.args(["-name", &format!("guest={name}")]);
         }
-        if self.vsock.is_some() || !self.vhost_user_disks.is_empty() {
+        if self.vsock.is_some() || !self.vhost_user_disks.is_empty() || !self.shared_directories.is_empty() {
             arguments::share_memory(&mut command, self.memory_mib);
         }
         arguments::add_vhost_user_disks(&mut command, &self.vhost_user_disks);
+        arguments::add_shared_directories(&mut command, &self.shared_directories);
         if self.vsock.is_some() {
             command.arg("-chardev").arg(format!("socket,id=vsock,path={}", place.show(vsock::CONTROL)));
             command.args(["-device", "vhost-user-vsock-pci,chardev=vsock"]);

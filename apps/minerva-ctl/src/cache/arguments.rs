@@ -91,6 +91,14 @@ pub(crate) enum CacheCommand {
         #[arg(long)]
         write: bool,
     },
+    /// Print how a virtual machine gets its trees: the unit on the host, QEMU's arguments, libvirt's XML and the guest's line of fstab
+    AttachLine {
+        /// By QEMU's or libvirt's name, or its tenant
+        machine: String,
+        /// The cache's file
+        #[arg(long, value_name = "FILE", default_value = "/etc/minerva/fs.toml")]
+        file: PathBuf,
+    },
     /// Make the directory of the pool that stands for another; what drop-ins do before a service starts
     #[command(hide = true)]
     Prepare {

@@ -10,6 +10,7 @@ pub(crate) use arguments::CacheCommand;
 use crate::output::{self, CommandStatus};
 use anyhow::{Context, bail};
 use minerva_api::cache::{Answer, DeferredFile, MigrationStatus, Pool, Request, TenantStatus, ask};
+use minerva_config::{load_fs, machine_attach_lines};
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -51,6 +52,7 @@ pub(crate) fn run(socket: &Path, command: CacheCommand, json: bool) -> anyhow::R
             service.run(&directory, (place.pool, place.tenant), &command)
         }
         CacheCommand::Units { file, systemd, write } => units::units(&file, &systemd, write),
+        CacheCommand::AttachLine { machine, file } => attach_line(&file, &machine, json),
         CacheCommand::Prepare { directory, name, place } => {
             let path = service.prepare(&directory, name, (place.pool, place.tenant))?;
             output::text(&format!("{}\n", path.display()))?;
@@ -191,6 +193,21 @@ impl Service<'_> {
             std::thread::sleep(LOOK);
         }
     }
+}
+
+/// How a machine gets its trees, by the file alone.
+fn attach_line(file: &Path, machine: &str, json: bool) -> anyhow::Result<CommandStatus> {
+    let config = load_fs(file).with_context(|| format!("failed to use {}", file.display()))?;
+    let tenant = config.machine(machine).with_context(|| {
+        format!("{} names no machine `{machine}`: set `machine` and `ids` of its tenant", file.display())
+    })?;
+    let lines = machine_attach_lines(&config.server, tenant);
+    if json {
+        output::json(&serde_json::json!({ "lines": lines }))?
+    } else {
+        output::text(&lines)?
+    }
+    Ok(CommandStatus::Well)
 }
 
 /// As the service names directories.

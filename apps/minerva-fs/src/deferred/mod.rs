@@ -27,7 +27,7 @@ mod site;
 mod thread;
 mod user;
 
-pub(crate) use place::{Wish, find_tenant};
+pub(crate) use place::{Wish, find_tenant, judge_machine};
 pub(crate) use reports::Earned;
 pub(crate) use thread::Mover;
 pub(crate) use user::User;

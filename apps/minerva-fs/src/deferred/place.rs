@@ -48,6 +48,7 @@ impl Deferred {
         if !tenant.leaving.is_empty() {
             bail!("{} is taken out of the pool and takes nothing new", tenant.name);
         }
+        judge_machine(tenant)?;
         let mount = tenant.mount(wish.pool);
         let (site, directory) = Site::find(parent, wish.directory, user)?;
         if directory.starts_with(&self.mounts) {
@@ -146,6 +147,14 @@ pub(crate) fn find_tenant<'a>(tenants: &'a [Tenant], user: &User, named: Option<
             Ok(found)
         }
     }
+}
+
+/// What a machine can change is nothing to put to a place of the host's, with the owner and mode that it has by then.
+pub(crate) fn judge_machine(tenant: &Tenant) -> anyhow::Result<()> {
+    if tenant.is_machine {
+        bail!("{} is a virtual machine, which defers its own files to its own disks", tenant.name);
+    }
+    Ok(())
 }
 
 /// Makes the file, then the link under a name of ours, then gives it its own.

@@ -1,0 +1,151 @@
+//! The host of a guest: the cache with two tenants, and what serves one's trees to the guest. Whatever it makes is gone with it.
+
+use minerva_api::cache::{Request, ask};
+use rustix::mount::{MountPropagationFlags, UnmountFlags, mount_bind, mount_change, unmount};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// The first of the guest's users on the host.
+pub(crate) const IDS: u32 = 1_700_000;
+/// Far more than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+pub(crate) struct Host {
+    folder: tempfile::TempDir,
+    service: Arc<Mutex<Option<Child>>>,
+    virtiofsd: Arc<Mutex<Option<Child>>>,
+}
+
+/// Ends what watches when it is dropped.
+pub(crate) struct Watch(Arc<AtomicBool>, Option<JoinHandle<()>>);
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+        self.1.take().map(JoinHandle::join);
+    }
+}
+
+impl Host {
+    /// Nothing, with the reason printed, where the machine cannot give it.
+    pub(crate) fn new(tenant: &str) -> Option<Self> {
+        if !rustix::process::geteuid().is_root() || !Path::new("/dev/fuse").exists() {
+            println!("skipped: needs root and /dev/fuse");
+            return None;
+        }
+        let programs = ["/usr/libexec/virtiofsd", "/usr/lib/virtiofsd", "/usr/lib/qemu/virtiofsd"];
+        if !programs.iter().any(|program| Path::new(program).exists()) {
+            println!("skipped: needs virtiofsd (Debian 12: qemu-system-common)");
+            return None;
+        }
+        let folder = tempfile::Builder::new().prefix("minerva-test-machine-").tempdir().unwrap();
+        let path = folder.path().display();
+        // Those who serve the guest come through it.
+        std::fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let text = format!(
+            "[server]\nmount = \"{path}/mount\"\nruntime = \"{path}/run\"\n[pools.stable]\npath = \"{path}/pool\"\n\
+             [tenants.vm]\nmachine = \"guest-of-test\"\nids = {IDS}\n{tenant}\n[tenants.other]\n"
+        );
+        std::fs::write(folder.path().join("fs.toml"), text).unwrap();
+        // As the root of a host under systemd is: what is mounted below later is seen in other namespaces.
+        let mounts = folder.path().join("mount");
+        std::fs::create_dir(&mounts).unwrap();
+        mount_bind(&mounts, &mounts).unwrap();
+        mount_change(&mounts, MountPropagationFlags::SHARED).unwrap();
+        let host = Self { folder, service: Arc::default(), virtiofsd: Arc::default() };
+        *host.service.lock().unwrap() = Some(serve(host.folder.path()));
+        std::fs::write(mounts.join("other/stable/secret"), "of another").unwrap();
+        Some(host)
+    }
+
+    /// Starts what serves the trees; the socket for QEMU.
+    pub(crate) fn attach(&mut self) -> PathBuf {
+        let socket = self.folder.path().join("run/machines/vm.sock");
+        let mut command = minerva_fs(self.folder.path());
+        let virtiofsd = command.args(["virtiofs", "guest-of-test"]).stderr(Stdio::inherit()).spawn().unwrap();
+        let begun = Instant::now();
+        while !is_virtiofsd(&virtiofsd) {
+            assert!(begun.elapsed() < PATIENCE, "virtiofsd does not run");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        *self.virtiofsd.lock().unwrap() = Some(virtiofsd);
+        socket
+    }
+
+    /// Does what the guest asks for by files: kills the service and starts it again, or kills virtiofsd.
+    pub(crate) fn act_for_guest(&self) -> Watch {
+        let (folder, ended) = (self.folder.path().to_owned(), Arc::new(AtomicBool::new(false)));
+        let (service, virtiofsd) = (Arc::clone(&self.service), Arc::clone(&self.virtiofsd));
+        let tree = folder.join("pool/tenants/vm");
+        let until = Arc::clone(&ended);
+        let work = move || {
+            while !until.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_millis(50));
+                if tree.join("kill-service").exists() {
+                    end(&service);
+                    std::fs::remove_file(tree.join("kill-service")).unwrap();
+                    *service.lock().unwrap() = Some(serve(&folder));
+                }
+                if tree.join("kill-virtiofsd").exists() {
+                    end(&virtiofsd);
+                    return;
+                }
+            }
+        };
+        Watch(ended, Some(std::thread::spawn(work)))
+    }
+
+    /// Whose a file of the guest is.
+    pub(crate) fn owner_of(&self, name: &str) -> (u32, u32) {
+        let shown = std::fs::symlink_metadata(self.folder.path().join("pool/tenants/vm").join(name)).unwrap();
+        (shown.uid(), shown.gid())
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        end(&self.virtiofsd);
+        end(&self.service);
+        let at = self.folder.path();
+        for tenant in ["vm", "other"] {
+            for kind in ["temporary", "stable"] {
+                let _ = unmount(at.join("mount").join(tenant).join(kind), UnmountFlags::DETACH);
+            }
+            let _ = unmount(at.join("run/temporary").join(tenant), UnmountFlags::DETACH);
+        }
+        let _ = unmount(at.join("mount"), UnmountFlags::DETACH);
+    }
+}
+
+fn minerva_fs(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_minerva-fs"));
+    command.arg("--config").arg(folder.join("fs.toml"));
+    command
+}
+
+fn serve(folder: &Path) -> Child {
+    let service = minerva_fs(folder).stderr(Stdio::inherit()).spawn().unwrap();
+    let begun = Instant::now();
+    while ask(&folder.join("run/control.sock"), &Request::Status).is_err() {
+        assert!(begun.elapsed() < PATIENCE, "the service does not serve");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    service
+}
+
+/// Whether the process has become it, with the socket and the namespaces that it got.
+fn is_virtiofsd(process: &Child) -> bool {
+    std::fs::read_to_string(format!("/proc/{}/comm", process.id())).is_ok_and(|name| name.trim() == "virtiofsd")
+}
+
+fn end(process: &Mutex<Option<Child>>) {
+    if let Some(mut process) = process.lock().unwrap().take() {
+        let _ = process.kill();
+        let _ = process.wait();
+    }
+}
