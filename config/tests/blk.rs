@@ -129,3 +129,29 @@ fn every_mistake_is_shown_with_its_line_and_what_to_do() {
             9 errors in the configuration; nothing was changed"#]],
     );
 }
+
+#[test]
+fn processors_that_cannot_be_are_shown_with_their_line() {
+    assert_eq!(good("[devices.sda]\ncpus = \"2-3,5\"\n").devices["sda"].cpus, Some("2-3,5".parse().unwrap()));
+    shows(
+        "[devices.sda]\ncpus = \"3-2\"\n[devices.sdb]\ncpus = \"first\"\n",
+        expect![[r#"
+        error: invalid value of `cpus`
+         --> blk.toml:2:8
+          |
+        2 | cpus = "3-2"
+          |        ^^^^^ 3 is above 2
+          |
+          = help: write processors, such as "2-3" or "0,4-7"
+
+        error: invalid value of `cpus`
+         --> blk.toml:4:8
+          |
+        4 | cpus = "first"
+          |        ^^^^^^^ `first` is no processor's number, 0 to 1023
+          |
+          = help: write processors, such as "2-3" or "0,4-7"
+
+        2 errors in the configuration; nothing was changed"#]],
+    );
+}

@@ -102,6 +102,24 @@ const FIGURES: &[(&str, Source)] = &[
     ("vm-tags", Source::Lab),
     ("vm-urgent", Source::Lab),
     (
+        "vm-beside-host",
+        // The second package for its program, which the test starts.
+        Source::Test(
+            &[
+                "--package",
+                "minervad",
+                "--package",
+                "minerva-blk-cli",
+                "--test",
+                "daemon",
+                "--test",
+                "blk",
+                "beside_host_processes",
+            ],
+            ("MINERVA_BESIDE_ROUNDS", 5),
+        ),
+    ),
+    (
         "cache-kill",
         Source::Test(&["--package", "minerva-fs", "--test", "fs", "kill::nothing"], ("MINERVA_KILLS", 1000)),
     ),

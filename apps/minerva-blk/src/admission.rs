@@ -59,6 +59,12 @@ pub(crate) fn judge(
     )
 }
 
+/// The part of the disk's time that the contracts take in the long run by the mean times; 0 without contracts, and where the test does
+/// not know the scheduler.
+pub(crate) fn utilisation(scheduler: SchedulerName, profile: &Profile, disks: &[&DiskSettings]) -> f64 {
+    admission(scheduler, profile, disks).map_or(0.0, |(admission, _)| admission.utilisation)
+}
+
 /// How the contracts stand, and whose they are; none where there is none, or the scheduler is not one that the test knows.
 fn admission<'a>(
     scheduler: SchedulerName,

@@ -1,6 +1,6 @@
 //! Which system calls this process may make once it serves: those that serving takes, none that writes to a file it has not open, starts
 //! a program, speaks to a network or changes who it is. Every other one fails with `EPERM`, in every thread. Files may be opened to be
-//! read, by a user who may read little: which disk an image lies on that is added later stands in `/sys`.
+//! read; which, is limited by `reading`.
 //!
 //! The unit's own filter (`SystemCallFilter=`) is for the start too, so it is wider. A call that fails is chosen over one that ends the
 //! process: nothing that an odd library or a later kernel asks for takes the disks from all guests, and for an intruder it is
@@ -67,7 +67,9 @@ const ALLOWED: &[libc::c_long] = &[
     libc::SYS_gettimeofday,
     libc::SYS_restart_syscall,
     libc::SYS_sched_yield,
+    // Disks whose threads are to run on given processors.
     libc::SYS_sched_getaffinity,
+    libc::SYS_sched_setaffinity,
     // Memory: of guests, of the inflight region, and its own.
     libc::SYS_mmap,
     libc::SYS_munmap,
@@ -116,8 +118,14 @@ fn program() -> anyhow::Result<BpfProgram> {
         SeccompRule::new(vec![is_it])
     };
     rules.insert(libc::SYS_ioctl, vec![only(1, FIONBIO)?]);
-    let is_read = SeccompCondition::new(2, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(WRITES), 0)?;
-    rules.insert(libc::SYS_openat, vec![SeccompRule::new(vec![is_read])?]);
+    let is_read = |flags: u8| {
+        let nothing_else = SeccompCmpOp::MaskedEq(WRITES);
+        SeccompRule::new(vec![SeccompCondition::new(flags, SeccompCmpArgLen::Dword, nothing_else, 0)?])
+    };
+    rules.insert(libc::SYS_openat, vec![is_read(2)?]);
+    // What rustix opens files with where it exists.
+    #[cfg(target_arch = "x86_64")]
+    rules.insert(libc::SYS_open, vec![is_read(1)?]);
     // Unix sockets: whatever a service manager or a tool listens at. No network.
     rules.insert(libc::SYS_socket, vec![only(0, libc::AF_UNIX as u64)?]);
     // The old way to start a thread; not to start a process, nor to leave a namespace.
@@ -163,6 +171,8 @@ mod tests {
             let file = std::env::temp_dir().join("minerva-test-confined");
             assert!(is_refused(std::fs::File::create(file)), "a file of the host");
             assert!(std::fs::read_to_string("/sys/devices/system/cpu/online").is_ok());
+            let old_call = |flags| rustix::fs::open("/dev/null", flags, rustix::fs::Mode::empty()).is_ok();
+            assert!(old_call(rustix::fs::OFlags::RDONLY) && !old_call(rustix::fs::OFlags::WRONLY));
             assert!(is_refused(TcpListener::bind("127.0.0.1:0")) && is_refused(UdpSocket::bind("127.0.0.1:0")));
             assert!(is_refused(std::process::Command::new("/bin/true").status()), "a program");
             // SAFETY: the calls take numbers only.

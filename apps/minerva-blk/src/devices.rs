@@ -2,6 +2,8 @@
 
 use crate::admission;
 use crate::physical::HostDisk;
+use crate::placement;
+use crate::protection::DeviceProtection;
 use minerva_blk::{PhysicalDisk, TransferKind};
 use minerva_blocksched::BuildOptions;
 use minerva_config::{BlkDeviceSettings, DEVICE_OTHER};
@@ -9,6 +11,7 @@ use minerva_model::{DeviceId, DiskSettings, ServedDevice};
 use minerva_sim_device::Profile;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Instant;
 
 /// One of them.
 pub(crate) struct Device {
@@ -17,6 +20,8 @@ pub(crate) struct Device {
     pub(crate) number: Option<DeviceId>,
     /// As what contracts on it are judged.
     model: Profile,
+    /// How they stand beside other processes of this host.
+    pub(crate) protection: DeviceProtection,
 }
 
 /// All of them, in the order in which the first VM disk of each came.
@@ -28,8 +33,21 @@ pub(crate) struct Devices {
 
 impl Device {
     pub(crate) fn told(&self) -> ServedDevice {
-        let PhysicalDisk { name, scheduler, .. } = &self.physical;
-        ServedDevice { name: name.clone(), device: self.number, scheduler: scheduler.to_string() }
+        let PhysicalDisk { name, scheduler, cpus, .. } = &self.physical;
+        ServedDevice {
+            name: name.clone(),
+            device: self.number,
+            scheduler: scheduler.to_string(),
+            cpus: cpus.clone(),
+            reserved_permille: self.protection.reserved_permille,
+            protection: self.protection.told(Instant::now()),
+        }
+    }
+
+    /// Notes what the contracts of these disks, which are all on it, take of its time.
+    pub(crate) fn reserve(&mut self, disks: &[&DiskSettings]) {
+        let utilisation = admission::utilisation(self.physical.scheduler, &self.model, disks);
+        self.protection.reserved_permille = (1e3 * utilisation).ceil().clamp(0.0, 1e3) as u32;
     }
 
     /// Takes the contracts of all VM disks on it, or says why not.
@@ -54,6 +72,8 @@ impl Devices {
         let settings = self.settings.get(&host.name).cloned().unwrap_or_default();
         let is_rotational = settings.rotational.unwrap_or(host.is_rotational);
         let model = admission::model(settings.model.as_deref(), is_rotational)?;
+        let cpus: Vec<u16> = settings.cpus.map(|cpus| cpus.numbers().collect()).unwrap_or_default();
+        placement::check(&host.name, &cpus)?;
         let request_log = self.request_logs.as_ref().map(|folder| folder.join(format!("{}.csv", host.name)));
         let physical = PhysicalDisk {
             name: host.name,
@@ -64,9 +84,11 @@ impl Devices {
             },
             transfer: TransferKind::Uring,
             poll_max: settings.poll,
+            cpus,
             request_log,
         };
-        self.devices.push(Device { physical, number: host.number, model });
+        let protection = DeviceProtection::default();
+        self.devices.push(Device { physical, number: host.number, model, protection });
         Ok(self.devices.len() - 1)
     }
 }

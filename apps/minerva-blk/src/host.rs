@@ -1,5 +1,7 @@
 //! What is served now, and how it changes: what `minerva-ctl disk` and `minervad` ask for.
 
+mod contracts;
+
 use crate::devices::Devices;
 use crate::disk::{NEUTRAL, terms_of, told};
 use crate::plan::planned;
@@ -8,8 +10,8 @@ use crate::refused::{Refused, WaitingDisk};
 use anyhow::{Context, bail};
 use minerva_blk::{Image, ImageOptions, Server};
 use minerva_model::{
-    ControlRequest, DiskChange, DiskFigures, DiskReport, DiskSettings, IoCounters, ServerAnswer, ServerReport,
-    ServerRequest, WaitCounters, is_served_name,
+    ControlRequest, DiskFigures, DiskReport, DiskSettings, IoCounters, ServerAnswer, ServerReport, ServerRequest,
+    WaitCounters, is_served_name,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -92,7 +94,9 @@ impl Host {
         let Parts { about, devices, disks, refused, server } = parts;
         let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
         let began = minerva_model::Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64);
-        Self { about, began, devices, disks, refused, server }
+        let mut host = Self { about, began, devices, disks, refused, server };
+        (0..host.devices.devices.len()).for_each(|physical| host.reserve(physical));
+        host
     }
 
     /// All that is served, for the next server: each disk, its image and its socket.
@@ -113,6 +117,11 @@ impl Host {
     /// Disks of the operator's file that are not served.
     pub(crate) fn refused_mut(&mut self) -> &mut Vec<Refused> {
         &mut self.refused
+    }
+
+    /// Whether there is such a disk.
+    pub(crate) fn serves(&self, name: &str) -> bool {
+        self.disks.contains_key(name)
     }
 
     /// Ends, with a line for each disk.
@@ -151,6 +160,7 @@ impl Host {
                 self.set(&name, &change)?;
                 name
             }
+            ControlRequest::Remove { name, .. } if self.forget_refused(&name) => return Ok(Some("null".to_owned())),
             ControlRequest::Remove { name, force } => {
                 let Some(report) = self.report(&name) else { return Ok(None) };
                 self.remove(&report, force)?;
@@ -161,6 +171,7 @@ impl Host {
                 grown?;
                 name
             }
+            ControlRequest::Protect { devices } => return Ok(Some(self.protect(devices))),
         };
         self.report(&changed).map(|report| json(&report)).transpose()
     }
@@ -221,6 +232,7 @@ impl Host {
             .map_err(|opened| anyhow::anyhow!("an open image and a socket are needed, and {} came", opened.len()))?;
         let options = ImageOptions { is_read_only: settings.read_only, is_direct: settings.direct };
         let image = Image::of(File::from(image), Path::new(&settings.image), options)?;
+        self.protected(&settings, image.device())?;
         self.serve(settings, image, UnixListener::from(listener))
     }
 
@@ -243,18 +255,8 @@ impl Host {
         // What was wrong is mended.
         self.refused.retain(|refused| refused.name != name);
         self.disks.insert(name, Hosted { settings: planned.settings, physical, share: NEUTRAL });
+        self.reserve(physical);
         Ok(())
-    }
-
-    fn set(&mut self, name: &str, change: &DiskChange) -> anyhow::Result<()> {
-        let hosted = &self.disks[name];
-        let terms = change.applied_to(hosted.settings.terms);
-        let settings = DiskSettings { terms, ..hosted.settings.clone() };
-        // What is refused leaves everything as it was.
-        let scheduler = self.devices.devices[hosted.physical].physical.scheduler;
-        terms_of(&terms, scheduler, hosted.share)?;
-        self.admit(hosted.physical, &settings)?;
-        self.apply(name, |hosted| hosted.settings.terms = terms)
     }
 
     fn remove(&mut self, report: &DiskReport, force: bool) -> anyhow::Result<()> {
@@ -266,15 +268,20 @@ impl Host {
             );
         }
         self.server.remove(name);
-        self.disks.remove(name);
+        if let Some(hosted) = self.disks.remove(name) {
+            self.reserve(hosted.physical);
+        }
         Ok(())
     }
 
-    /// Judges the contracts on a device with this disk as it is to be.
-    fn admit(&self, physical: usize, disk: &DiskSettings) -> anyhow::Result<()> {
-        let others = self.disks.values().filter(|hosted| hosted.physical == physical);
-        let others = others.map(|hosted| &hosted.settings).filter(|other| other.name != disk.name);
-        self.devices.devices[physical].admit(&others.chain([disk]).collect::<Vec<_>>())
+    /// A disk that is not served is not tried again; whether there was one.
+    fn forget_refused(&mut self, name: &str) -> bool {
+        if self.disks.contains_key(name) {
+            return false;
+        }
+        let Some(at) = self.refused.iter().position(|refused| refused.name == name) else { return false };
+        self.refused.remove(at).forget();
+        true
     }
 
     /// Changes a disk, and tells its scheduler.

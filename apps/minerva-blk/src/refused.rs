@@ -33,6 +33,14 @@ enum Retry {
 }
 
 impl WaitingDisk {
+    /// Removes the socket that was made for it.
+    pub(crate) fn forget(self) {
+        if self.socket.is_some() {
+            // It may be gone already, or only root may.
+            let _ = std::fs::remove_file(&self.settings.socket);
+        }
+    }
+
     /// Of an image that is locked.
     pub(crate) fn new(settings: DiskSettings, image: UnlockedImage) -> Self {
         Self { settings, image, socket: None, step: STEP_FIRST }
@@ -88,6 +96,13 @@ impl Refused {
     pub(crate) fn wait_longer(&mut self, mut disk: WaitingDisk) {
         disk.step = (disk.step * 2).min(STEP_MAX);
         self.retry = Retry::At(Instant::now() + disk.step, Box::new(disk));
+    }
+
+    /// Nobody wants it any more: its socket goes, if it has one.
+    pub(crate) fn forget(self) {
+        if let Retry::At(_, disk) = self.retry {
+            disk.forget();
+        }
     }
 
     /// It was tried, and cannot be served for another reason.

@@ -9,6 +9,7 @@ use crate::host::{About, Host};
 use crate::listening_host::ListeningHost;
 use crate::plan::{self, Plan};
 use crate::privileges::Identity;
+use crate::reading;
 use crate::retry;
 use crate::suspended::Suspended;
 use anyhow::{Context, bail};
@@ -66,6 +67,7 @@ pub(crate) fn serve(path: &Path, request_logs: Option<&Path>) -> anyhow::Result<
         0 => format!("{} disks are served", plan.disks.len()),
         refused => format!("{} disks are served, {refused} are refused", plan.disks.len()),
     };
+    limit_reading(&config, request_logs)?;
     let listening = ListeningHost::new(plan, listeners, About::of(path, &identity))?;
     identity.own(&sockets)?;
     identity.become_user()?;
@@ -97,6 +99,7 @@ pub(crate) fn take_over(path: &Path) -> anyhow::Result<()> {
     })?;
     identity.own(&sockets)?;
     // Everything is open: what takes time is done before guests wait.
+    limit_reading(&config, None)?;
     identity.become_user()?;
     confinement::confine()?;
     let (host, control, told) = taken.go_on()?;
@@ -106,6 +109,13 @@ pub(crate) fn take_over(path: &Path) -> anyhow::Result<()> {
     detach::tell_ready();
     serve_until_told(&host, &told, &mut signals);
     Ok(())
+}
+
+/// From here on no file is opened but those that serving needs, where the kernel has Landlock.
+fn limit_reading(config: &BlkConfig, request_logs: Option<&Path>) -> anyhow::Result<()> {
+    let models = config.devices.values().filter_map(|device| device.model.as_deref());
+    // A kernel without it is no reason not to serve.
+    reading::limit(models, request_logs).map(drop)
 }
 
 /// Until when locks of images are waited for.

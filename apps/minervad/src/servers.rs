@@ -15,6 +15,12 @@ impl Driver {
         }
     }
 
+    /// Tells the servers how their contracts stand beside other processes.
+    pub(crate) fn tell_servers(&mut self, now: Nanos) {
+        let Self { engine, servers, .. } = self;
+        servers.tell(now, engine.protections());
+    }
+
     /// What guests transferred through servers of ours is their tenants'.
     pub(crate) fn add_served(&mut self, sample: &mut Sample) {
         let (tenants, roots) = (&self.tenants, self.watch.observer.roots());

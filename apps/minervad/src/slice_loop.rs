@@ -142,6 +142,7 @@ impl Driver {
         self.add_served(&mut sample);
         self.measure(&sample);
         self.feed(Event::Sampled(Box::new(sample)));
+        self.tell_servers(started);
         self.name_overwriters();
         self.parts.sweep();
         self.audit_refused();

@@ -1,5 +1,6 @@
 //! Every key of `blk.toml`. Rows as in `crate::keys`.
 
+use super::cpus::CPUS_FORM;
 use super::{BlkDeviceSettings, BlkServerSettings, QUEUES_MAX, VmDiskSettings};
 use crate::forms::{PATH_FORM, absolute, group_name, show_path};
 use crate::key::{Key, Kind, show_duration, show_size, show_text};
@@ -87,6 +88,13 @@ pub(super) const DEVICE: &[Key<BlkDeviceSettings>] = &[
         kind: Kind::Duration { least: Nanos(0), most: Nanos::from_millis(1), set: |d, v| d.poll = v },
         show: |d| show_duration(d.poll),
         example: "",
+    },
+    Key {
+        name: "cpus",
+        doc: "Processors on which its threads run; unset: all. Those beside which the disk's interrupts and its guests run are good ones.",
+        kind: Kind::Text { form: CPUS_FORM, set: |d, v| v.parse().map(|cpus| d.cpus = Some(cpus)) },
+        show: |d| d.cpus.as_ref().and_then(|cpus| show_text(&cpus.to_string())),
+        example: "\"2-3\"",
     },
     Key {
         name: "rotational",

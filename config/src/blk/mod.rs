@@ -1,11 +1,13 @@
 //! The file of the server for VM disks, `/etc/minerva/blk.toml`.
 
 mod attach;
+mod cpus;
 mod keys;
 mod reader;
 
 pub use attach::attach_lines;
 pub(crate) use attach::{SHARED_MEMORY_ARGUMENTS, SHARED_MEMORY_XML};
+pub use cpus::CpuSet;
 
 use crate::problem::{ConfigError, ConfigErrors, Problem};
 use crate::template::write_keys;
@@ -64,6 +66,8 @@ pub struct BlkDeviceSettings {
     pub tag_depth: Option<u32>,
     /// How long its thread looks for more before it sleeps, at most.
     pub poll: Nanos,
+    /// Processors on which its threads run; none for all.
+    pub cpus: Option<CpuSet>,
     /// Whether it seeks; none for what the kernel says.
     pub rotational: Option<bool>,
     /// As what contracts are judged: a built-in model or the path of one; none for the built-in one of its kind.
@@ -73,7 +77,8 @@ pub struct BlkDeviceSettings {
 impl Default for BlkDeviceSettings {
     fn default() -> Self {
         let poll = Nanos::from_micros(32);
-        Self { scheduler: SchedulerName::Bfq, depth: 32, tag_depth: None, poll, rotational: None, model: None }
+        let scheduler = SchedulerName::Bfq;
+        Self { scheduler, depth: 32, tag_depth: None, poll, cpus: None, rotational: None, model: None }
     }
 }
 

@@ -42,8 +42,8 @@ use crate::unreadable::Unreadable;
 use minerva_actuate::Actuator;
 use minerva_decide::{DecideInput, Decided, Decider, Part};
 use minerva_model::{
-    Device, DeviceId, Effect, EngineConfig, Event, Finding, MigrationReport, Mode, Nanos, Outlook, Sample, Signals,
-    Tenant, TenantHistory, TenantId,
+    Device, DeviceId, Effect, EngineConfig, Event, Finding, MigrationReport, Mode, Nanos, Outlook, Sample,
+    ServedContracts, Signals, Tenant, TenantHistory, TenantId,
 };
 use minerva_observe::Observer;
 use serde::{Deserialize, Serialize};
@@ -85,14 +85,8 @@ impl Engine {
             Event::DeviceSeen(device) => self.device_seen(&device),
             Event::DeviceGone(id) => self.device_gone(id),
             Event::ServerSeen(seen) => self.actuator.server_seen(&seen),
-            Event::ContractsSeen(contracts) => {
-                self.decider.contracts_seen(&contracts);
-                self.actuator.contracts_seen(&contracts);
-            }
-            Event::ServerGone(server) => {
-                self.decider.server_gone(&server);
-                self.actuator.server_gone(&server);
-            }
+            Event::ContractsSeen(contracts) => self.contracts_seen(&contracts),
+            Event::ServerGone(server) => self.server_gone(&server),
             Event::TenantSeen { tenant, history } => self.tenant_seen(&tenant, &history),
             Event::TenantGone(id) => self.tenant_gone(id),
             Event::Sampled(sample) => self.sampled(&sample),
@@ -151,6 +145,16 @@ impl Engine {
     /// The next thing to do, in order.
     pub fn poll_effect(&mut self) -> Option<Effect> {
         self.effects.pop_front()
+    }
+
+    fn contracts_seen(&mut self, contracts: &ServedContracts) {
+        self.decider.contracts_seen(contracts);
+        self.actuator.contracts_seen(contracts);
+    }
+
+    fn server_gone(&mut self, server: &str) {
+        self.decider.server_gone(server);
+        self.actuator.server_gone(server);
     }
 
     fn device_seen(&mut self, device: &Device) {

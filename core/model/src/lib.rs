@@ -94,8 +94,8 @@ pub use served::{
 };
 pub use served_figures::{ContractFigures, DiskFigures, RecentFigures, TAGS_TOLD_MAX, TagFigures, TookFigures};
 pub use served_report::{
-    CONTROL_BYTES_MAX, CONTROL_VERSION, ControlRequest, DiskChange, DiskReport, DiskSettings, DiskTerms, RefusedDisk,
-    ServedDevice, ServerReport,
+    CONTROL_BYTES_MAX, CONTROL_VERSION, ControlRequest, DiskChange, DiskReport, DiskSettings, DiskTerms,
+    PROTECTION_LEASE, PROTECTION_TOLD_EVERY, RefusedDisk, ServedDevice, ServerReport,
 };
 pub use settings::{
     ActuationSettings, CountedUse, DeviceSettings, EngineConfig, FennelSettings, GroupScale, MakespanSettings, Mode,

@@ -9,13 +9,19 @@
 //! v1 {"remove":{"name":"vm1","force":false}}    refused a guest is connected to `vm1` (process 4711); ...
 //! ```
 
-use crate::{DeviceId, DiskFigures, IoCounters, Nanos, WaitCounters};
+use crate::{DeviceId, DiskFigures, IoCounters, Nanos, Protection, WaitCounters};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The first word of a request. A server that speaks another version says so.
 pub const CONTROL_VERSION: &str = "v1";
 /// The longest line of a request or an answer, in bytes.
 pub const CONTROL_BYTES_MAX: usize = 4 << 20;
+
+/// `minervad` says again at least this often how contracts stand beside other processes.
+pub const PROTECTION_TOLD_EVERY: Nanos = Nanos::from_secs(5);
+/// What it said holds for so long.
+pub const PROTECTION_LEASE: Nanos = Nanos::from_secs(20);
 
 /// What a server is asked for besides its knobs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -48,6 +54,12 @@ pub enum ControlRequest {
         name: String,
         /// How long; none for as long as the image or block device has become.
         bytes: Option<u64>,
+    },
+    /// How contracts stand beside the other processes of this host, by the kernel's name of the device: what `minervad` says, and
+    /// says again at least every [`PROTECTION_TOLD_EVERY`]. Answered with an empty text.
+    Protect {
+        /// All devices on which the server serves something.
+        devices: BTreeMap<String, Protection>,
     },
 }
 
@@ -186,6 +198,15 @@ pub struct ServedDevice {
     pub device: Option<DeviceId>,
     /// What orders requests to it.
     pub scheduler: String,
+    /// Processors on which its threads run; none for all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cpus: Vec<u16>,
+    /// The part of its time that the contracts on it take, in thousandths; 0 without contracts that the admission test judges.
+    #[serde(default)]
+    pub reserved_permille: u32,
+    /// How they stand beside other processes of the host; none where `minervad` has not said so lately.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protection: Option<Protection>,
 }
 
 /// A disk of a guest, and what became of its requests since the server began.

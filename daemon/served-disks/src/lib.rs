@@ -4,6 +4,7 @@
 //! end. What a guest transfers, the kernel counts for the server: `account` gives it to the guest and takes it off the server.
 
 mod account;
+mod contracts;
 mod metrics;
 
 pub use metrics::ServedMetrics;
@@ -11,7 +12,8 @@ pub use metrics::ServedMetrics;
 use account::Account;
 use minerva_linux_actuate::{ask_server, server_names, server_socket};
 use minerva_model::{
-    ControlRequest, DeviceId, Event, Nanos, Sample, ServedDisk, ServedDisks, ServerAnswer, ServerReport, TenantId,
+    ControlRequest, DeviceId, Event, Nanos, Protection, Sample, ServedContracts, ServedDisk, ServedDisks, ServerAnswer,
+    ServerReport, TenantId,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
@@ -42,6 +44,10 @@ struct Known {
     owners: BTreeMap<String, Owner>,
     /// What the engine was told.
     told: BTreeMap<DeviceId, Vec<ServedDisk>>,
+    /// What the engine was told of its contracts.
+    contracts: BTreeMap<DeviceId, ServedContracts>,
+    /// What it was told itself, and when.
+    protections: Option<(Nanos, BTreeMap<String, Protection>)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -118,7 +124,8 @@ impl Servers {
     fn gone(&mut self, name: &str) -> Option<Event> {
         let known = self.known.remove(name)?;
         self.account.forget(name);
-        (!known.told.is_empty()).then(|| Event::ServerGone(name.to_owned()))
+        let was_told = !known.told.is_empty() || !known.contracts.is_empty();
+        was_told.then(|| Event::ServerGone(name.to_owned()))
     }
 
     fn answered(
@@ -132,9 +139,12 @@ impl Servers {
         // One that started anew holds nothing of what its predecessor was told.
         let restarted = self.known.get(name).is_some_and(is_another);
         let mut events: Vec<Event> = if restarted { self.gone(name).into_iter().collect() } else { Vec::new() };
-        let (owners, told) = self.known.remove(name).map(|known| (known.owners, known.told)).unwrap_or_default();
-        let mut known = Known { report, owners, told };
-        known.settle_owners(tenant_of);
+        let mut known = match self.known.remove(name) {
+            Some(before) => Known { report, ..before },
+            None => Known::new(report),
+        };
+        known.settle_owners(&tenant_of);
+        events.extend(known.contracts_changed(name, tenant_of(known.report.process), &is_known));
         let now = known.served(is_known);
         let devices: BTreeSet<DeviceId> = known.told.keys().chain(now.keys()).copied().collect();
         for device in devices {
@@ -150,6 +160,10 @@ impl Servers {
 }
 
 impl Known {
+    fn new(report: ServerReport) -> Self {
+        Self { report, owners: BTreeMap::new(), told: BTreeMap::new(), contracts: BTreeMap::new(), protections: None }
+    }
+
     /// The numbers of the disks of this host on which it serves something.
     fn devices(&self) -> impl Iterator<Item = (&str, DeviceId)> {
         self.report.devices.iter().filter_map(|device| Some((device.name.as_str(), device.device?)))

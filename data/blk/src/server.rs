@@ -4,6 +4,7 @@
 mod changes;
 mod front_end;
 mod hand_over;
+mod placement;
 
 pub use front_end::TellHangUp;
 pub use hand_over::{FrontEndState, Resumption, SuspendedDisk};
@@ -41,6 +42,8 @@ pub struct PhysicalDisk {
     pub transfer: TransferKind,
     /// How long its thread looks for more before it sleeps, at most; 0 for not at all.
     pub poll_max: Nanos,
+    /// Processors on which its threads run; none for all.
+    pub cpus: Vec<u16>,
     /// Where each request that is done gets a line, with what it asked for and when; none as a rule.
     pub request_log: Option<PathBuf>,
 }
@@ -177,10 +180,11 @@ impl Server {
 }
 
 fn start_worker(disk: &PhysicalDisk) -> Result<(WorkerHandle, JoinHandle<()>), ServerError> {
-    let PhysicalDisk { name, scheduler, build, transfer, poll_max, request_log } = disk;
+    let PhysicalDisk { name, scheduler, build, transfer, poll_max, cpus, request_log } = disk;
     let options = WorkerOptions { scheduler: *scheduler, disk: *build, transfer: *transfer, poll_max: *poll_max };
     let log = request_log.as_deref().map(File::create).transpose();
-    worker::start(name, options, log.map_err(ServerError::system("make the log of requests"))?)
+    let log = log.map_err(ServerError::system("make the log of requests"))?;
+    placement::start_on(cpus, || worker::start(name, options, log))
 }
 
 /// A socket of our own at `path`. One that a killed server left is removed; one at which somebody listens is not.

@@ -91,3 +91,27 @@ fn who_has_nothing_to_do_sleeps_and_uses_no_processor() {
     }
     assert_eq!(client.rings[0].ask(&Request::new(kind::IN, 0, 4096)).status, 0, "and wakes up");
 }
+
+/// Threads of the disk, which the kernel lists by their names, run where they are told, and nobody else is moved.
+#[test]
+fn threads_of_a_disk_run_on_its_processors() {
+    let folder = Bench::folder();
+    let build = BuildOptions::for_disk(false, 32);
+    let cpus = vec![0];
+    let physical = PhysicalDisk { cpus, ..physical("placed", SchedulerName::Noop, build, TransferKind::Threads) };
+    let image = disk(&folder.path().join("disk"));
+    let allowed = |status: String| {
+        let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).map(str::trim);
+        line.unwrap().to_owned()
+    };
+    let own = || allowed(std::fs::read_to_string("/proc/thread-self/status").unwrap());
+    let before = own();
+    let _bench = Bench::start_on(folder, physical, vec![image]);
+    assert_eq!(own(), before);
+    let threads = std::fs::read_dir("/proc/self/task").unwrap().map(|entry| entry.unwrap().path());
+    let named =
+        threads.filter(|path| std::fs::read_to_string(path.join("comm")).is_ok_and(|name| name == "blk-placed\n"));
+    let where_they_run: Vec<String> =
+        named.map(|path| allowed(std::fs::read_to_string(path.join("status")).unwrap())).collect();
+    assert_eq!(where_they_run, ["0"]);
+}

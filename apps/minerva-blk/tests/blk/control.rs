@@ -1,6 +1,8 @@
 //! Disks that come, go and change while guests run, as an operator does it: the real `minerva-ctl` at the real server.
 
 use crate::server_folder::{IMAGE_BYTES, ServerFolder, Serving, program};
+use minerva_linux_actuate::ask_server;
+use minerva_model::{ControlRequest, Protection, ServerAnswer};
 use minerva_vhost_client::{Client, ClientOptions, Request, kind};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -199,6 +201,57 @@ fn a_contract_that_the_disk_cannot_keep_is_refused_at_the_start_and_later_or_tak
     assert!(!said.contains("MB/s"), "{said}");
     assert!(operator.refused(&["set", "vm1", "--limit", "1MB"]).contains("set `scheduler = \"mclock\"`"));
     assert!(operator.refused(&["set", "vm1"]).contains("nothing to change"));
+}
+
+/// A processor that is not there is refused as what it is, and where a disk's threads run is told.
+#[test]
+fn where_the_threads_of_a_disk_run_is_told_and_a_processor_that_is_not_there_is_refused() {
+    let Some(device) = device_of_tests() else { return };
+    let folder = ServerFolder::new();
+    folder.write("direct = false", &format!("[devices.{device}]\ncpus = \"0,1000\"\n"));
+    let output = folder.run(&["--check"]);
+    let said = text(&output.stderr);
+    assert!(!output.status.success() && said.contains(&format!("processor 1000 of `devices.{device}.cpus`")), "{said}");
+    let Some(operator) = Operator::new("direct = false", &format!("[devices.{device}]\ncpus = \"0\"\n")) else {
+        return;
+    };
+    let list: serde_json::Value = serde_json::from_str(&operator.good(&["list", "--json"])).unwrap();
+    assert_eq!(list["devices"][0]["cpus"], serde_json::json!([0]));
+}
+
+/// What `minervad` would say; without it nothing is refused, and it is told that nobody protects the contract.
+#[test]
+fn a_contract_beside_others_whom_nothing_holds_back_is_refused_or_taken_by_force() {
+    let Some(device) = device_of_tests() else { return };
+    if device == "other" {
+        return println!("skipped: the tests' images lie on no disk of this machine");
+    }
+    let rest = format!("[devices.{device}]\nscheduler = \"htbs\"\nrotational = true\n");
+    let Some(operator) = Operator::new("direct = false\nrate = \"1MB\"", &rest) else { return };
+    let list = operator.good(&["list"]);
+    assert!(list.contains("not protected from other processes of this host: minervad does not run"), "{list}");
+    let says = |held, why: &str| {
+        let protection = Protection { held, why: why.to_owned(), part_permille: 0, others_permille: 300 };
+        let devices = [(device.clone(), protection)].into();
+        let socket = operator.folder.runtime_dir().join("servers/blk");
+        let answer = ask_server(&socket, &ControlRequest::Protect { devices }, &[], PATIENCE).unwrap();
+        assert_eq!(answer, ServerAnswer::Holds(String::new()));
+    };
+    says(false, "minervad only watches");
+    let said = operator.refused(&["set", "vm1", "--rate", "2MB"]);
+    assert!(said.contains("had 30 % of the time of") && said.contains("minervad only watches"), "{said}");
+    let list = operator.good(&["list"]);
+    assert!(list.contains("1.0 MB/s") && list.contains("which had 30 % lately: minervad only watches"), "{list}");
+    let (image, socket) = (operator.image("vm2.raw"), operator.path("vm2.sock"));
+    let add = ["add", "vm2", "--image", &image, "--socket", &socket, "--rate", "1MB", "--no-direct"];
+    let said = operator.refused(&add);
+    assert!(said.contains("the contract of `vm2` is refused: other processes"), "{said}");
+    operator.good(&["set", "vm1", "--delay", "300ms"]);
+    operator.good(&["set", "vm1", "--rate", "2MB", "--force"]);
+    says(true, "minervad holds others back through bfq");
+    let list: serde_json::Value = serde_json::from_str(&operator.good(&["list", "--json"])).unwrap();
+    assert_eq!(list["devices"][0]["protection"]["held"], true);
+    assert!(list["devices"][0]["reserved_permille"].as_u64().unwrap() > 0, "{list}");
 }
 
 #[test]

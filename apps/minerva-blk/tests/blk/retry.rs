@@ -16,13 +16,18 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 /// What the server says of its disks; none while nobody answers.
 fn report(place: &ServerFolder) -> Option<ServerReport> {
+    let text = ask(place, &ControlRequest::List)?;
+    Some(serde_json::from_str(&text).unwrap())
+}
+
+fn ask(place: &ServerFolder, request: &ControlRequest) -> Option<String> {
     let mut stream = UnixStream::connect(place.runtime_dir().join("servers/blk")).ok()?;
-    let request = serde_json::to_string(&ControlRequest::List).unwrap();
+    let request = serde_json::to_string(request).unwrap();
     stream.write_all(format!("{CONTROL_VERSION} {request}\n").as_bytes()).ok()?;
     let mut line = String::new();
     BufReader::new(stream).read_line(&mut line).ok()?;
     match line.trim_end().parse().ok()? {
-        ServerAnswer::Holds(text) => Some(serde_json::from_str(&text).unwrap()),
+        ServerAnswer::Holds(text) => Some(text),
         other => panic!("{other}"),
     }
 }
@@ -105,4 +110,25 @@ fn disks_that_are_new_in_the_file_are_served_by_the_server_that_takes_over() {
     assert!(is_served(&locked.2));
     let (is_content, said) = next.terminate();
     assert!(is_content && said.contains("and serves 1 more"), "{said}");
+}
+
+#[test]
+fn a_locked_disk_that_is_removed_is_not_tried_any_more() {
+    let place = ServerFolder::new();
+    place.write("direct = false", "");
+    let locked = lock(&place.image());
+    let serving = place.serve();
+    until("the server says what it waits for", || report(&place).is_some_and(|told| told.refused.len() == 1));
+    // A try may be under way; what it then finds is nobody's any more.
+    let removed = ask(&place, &ControlRequest::Remove { name: "vm1".to_owned(), force: false });
+    assert_eq!(removed.as_deref(), Some("null"));
+    assert_eq!(report(&place).map(|told| told.refused), Some(Vec::new()));
+    drop(locked);
+    // The first tries are after 1 and 2 s.
+    std::thread::sleep(Duration::from_secs(4));
+    let told = report(&place).unwrap();
+    assert!(told.disks.is_empty() && told.refused.is_empty(), "{told:?}");
+    assert!(!place.socket().exists(), "its socket is gone");
+    let (is_content, said) = serving.terminate();
+    assert!(is_content && !said.contains("it is served now"), "{said}");
 }

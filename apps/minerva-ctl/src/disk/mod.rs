@@ -86,11 +86,22 @@ pub(crate) fn run(
 impl Link {
     fn remove(&self, name: String, force: bool, runtime: bool, json: bool) -> anyhow::Result<CommandStatus> {
         let before: ServerReport = self.ask(&ControlRequest::List, None)?;
-        let report: DiskReport = self.ask(&ControlRequest::Remove { name, force }, None)?;
+        let report: Option<DiskReport> = self.ask(&ControlRequest::Remove { name: name.clone(), force }, None)?;
+        let Some(report) = report else { return self.forgotten(&before, &name, runtime, json) };
         // The server is no longer allowed to.
         let _ = std::fs::remove_file(&report.settings.socket);
         told(&report, json, "served no more")?;
         let name = &report.settings.name;
+        Ok(if runtime { CommandStatus::Well } else { kept(drop_in::forget(Path::new(&before.config), name)) })
+    }
+
+    /// A disk that could not be served is not tried again.
+    fn forgotten(&self, before: &ServerReport, name: &str, runtime: bool, json: bool) -> anyhow::Result<CommandStatus> {
+        if json {
+            output::json(&serde_json::json!({ "name": name, "served": false }))?
+        } else {
+            output::text(&format!("{name}: was not served, and is not tried any more\n"))?
+        }
         Ok(if runtime { CommandStatus::Well } else { kept(drop_in::forget(Path::new(&before.config), name)) })
     }
 

@@ -1,7 +1,7 @@
 //! Disks and promises for people.
 
 use crate::figures::{long_span, size, span, table};
-use minerva_model::{DiskReport, DiskTerms, RefusedDisk, ServerReport};
+use minerva_model::{DiskReport, DiskTerms, Protection, RefusedDisk, ServedDevice, ServerReport};
 
 /// All disks of a server.
 pub(crate) fn list(report: &ServerReport) -> String {
@@ -29,13 +29,46 @@ pub(crate) fn list(report: &ServerReport) -> String {
         ["disk", "on", "length", "guest", "share", "requests", "moved", "queued", "failed", "promise", "contract"];
     let rows: Vec<Vec<String>> = report.disks.iter().map(row).collect();
     format!(
-        "{}, process {}, file {}\n\n{}{}",
+        "{}, process {}, file {}\n\n{}{}{}",
         report.program,
         report.process,
         report.config,
         table(&header, &rows, &[2, 3, 4, 5, 6, 7, 8]),
+        protection(report),
         refused(report)
     )
+}
+
+/// How contracts stand beside other processes of the host, a line for each disk of the host with contracts.
+pub(crate) fn protection(report: &ServerReport) -> String {
+    let line = |device: &ServedDevice| {
+        let ServedDevice { name, reserved_permille, protection, .. } = device;
+        let is_promised =
+            |disk: &DiskReport| disk.device == *name && disk.settings.terms.rate_bytes_per_second.is_some();
+        if device.device.is_none() || !report.disks.iter().any(is_promised) {
+            return String::new();
+        }
+        let reserve = match reserved_permille {
+            0 => format!("\nthe contracts on {name} are"),
+            reserved => format!("\nthe contracts on {name} reserve {} % of its time and are", reserved.div_ceil(10)),
+        };
+        match protection {
+            None => format!(
+                "{reserve} not protected from other processes of this host: minervad does not run, or does not look at {name}"
+            ),
+            Some(Protection { held: false, why, others_permille, .. }) => format!(
+                "{reserve} not protected from other processes of this host, which had {} % lately: {why}",
+                others_permille / 10
+            ),
+            Some(Protection { why, part_permille, others_permille, .. }) => format!(
+                "{reserve} given {} % beside others, who had {} % lately: {why}",
+                part_permille / 10,
+                others_permille / 10
+            ),
+        }
+    };
+    let lines: String = report.devices.iter().map(line).collect();
+    if lines.is_empty() { lines } else { format!("{lines}\n") }
 }
 
 /// Disks of the operator's file that are not served, a line each.

@@ -1,6 +1,8 @@
 //! Disks of guests at a real `minerva-blk`, steered by the real daemon: two front ends, each in a tenant of its own, keep their rings
 //! full, and what each gets follows its share.
 
+mod beside;
+
 use crate::bed::{Bed, Daemon, until};
 use minerva_lab::disk::{Disk, DiskInfo, DiskSpec};
 use minerva_linux_actuate::ask_server;

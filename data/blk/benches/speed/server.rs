@@ -149,7 +149,8 @@ pub(crate) fn serve(arguments: &[String]) {
     let transfer = if back_end == "null" { TransferKind::Null } else { TransferKind::Uring };
     let build = BuildOptions::for_disk(false, DEPTH);
     let poll_max = Nanos::from_micros(std::env::var("MINERVA_SPEED_POLL_US").map_or(32, |text| text.parse().unwrap()));
-    let physical = PhysicalDisk { name: "speed".to_owned(), scheduler, build, transfer, poll_max, request_log: None };
+    let (name, cpus) = ("speed".to_owned(), Vec::new());
+    let physical = PhysicalDisk { name, scheduler, build, transfer, poll_max, cpus, request_log: None };
     // All read one file, which only readers may do.
     let options = ImageOptions { is_read_only: true, is_direct: false };
     let contract = Some(scheduler.contract(RATE, BURST, DELAY, UNIT_BYTES));

@@ -128,6 +128,7 @@ pub(crate) fn physical(
         build,
         transfer,
         poll_max: Nanos::from_micros(32),
+        cpus: Vec::new(),
         request_log: None,
     }
 }
