@@ -29,8 +29,6 @@ use std::collections::BTreeMap;
 /// A job counts while it used the disk within this time, because one that waits long for its turn rests as little as one that computes
 /// for a moment; it holds up nobody meanwhile.
 const RESTING: Nanos = Nanos::from_secs(2);
-/// A disk that is less busy is not short.
-const BUSY_PERMILLE: u32 = 800;
 
 /// Slices in a row in which a job goes first until its own rate counts.
 const LED_SLICES: u32 = 2;
@@ -215,24 +213,6 @@ impl Rule {
         let attained = self.attained.entry(row.tenant).or_default();
         *attained = attained.saturating_add(bytes);
         self.named.attained(row.tenant, *attained);
-    }
-
-    /// Whether jobs are to go one before the other on a disk: where nothing is known of it, too.
-    fn is_short(&mut self, signals: &Signals, device: DeviceId) -> bool {
-        let row = signals.devices.iter().find(|row| row.device == device);
-        let is_slack = row.is_some_and(|row| row.busy_permille < BUSY_PERMILLE);
-        let of_disk = (device, TenantId(0))..=(device, TenantId(u64::MAX));
-        let first = self.places.range(of_disk).find(|(_, position)| position.place == 0);
-        let first = first.map(|((_, tenant), _)| *tenant);
-        let lifting = self.lifting.entry(device).or_default();
-        if !self.settings.in_order_within_slices {
-            return lifting.slice(is_slack, None, |_| 0.0);
-        }
-        let rate = |of: TenantId| {
-            let row = signals.io.iter().find(|row| row.device == device && row.tenant == of);
-            row.map_or(0.0, IoSignals::bytes_per_second)
-        };
-        lifting.slice(is_slack, first, rate)
     }
 
     fn sort(&mut self, now: Nanos, device: DeviceId, input: &DecideInput<'_>) {

@@ -5,9 +5,12 @@
 //! after two slices, and if the disk was short after all, after twice as many the next time, for as long as the same job goes first
 //! (docs/adr/0061).
 
-use minerva_model::TenantId;
+use super::Rule;
+use minerva_model::{DeviceId, IoSignals, Signals, TenantId};
 use serde::{Deserialize, Serialize};
 
+/// A disk that is less busy is not short.
+const BUSY_PERMILLE: u32 = 800;
 /// Slices in which a disk is not busy until nobody is held back on it any more.
 const SLICES: u32 = 2;
 /// The most that this grows to.
@@ -77,6 +80,26 @@ impl Lifting {
 
     fn is_lifted(&self) -> bool {
         self.slack >= SLICES.saturating_mul(1 << self.in_vain.min(16)).min(SLICES_MAX)
+    }
+}
+
+impl Rule {
+    /// Whether jobs are to go one before the other on a disk: where nothing is known of it, too.
+    pub(super) fn is_short(&mut self, signals: &Signals, device: DeviceId) -> bool {
+        let row = signals.devices.iter().find(|row| row.device == device);
+        let is_slack = row.is_some_and(|row| row.busy_permille < BUSY_PERMILLE);
+        let of_disk = (device, TenantId(0))..=(device, TenantId(u64::MAX));
+        let first = self.places.range(of_disk).find(|(_, position)| position.place == 0);
+        let first = first.map(|((_, tenant), _)| *tenant);
+        let lifting = self.lifting.entry(device).or_default();
+        if !self.settings.in_order_within_slices {
+            return lifting.slice(is_slack, None, |_| 0.0);
+        }
+        let rate = |of: TenantId| {
+            let row = signals.io.iter().find(|row| row.device == device && row.tenant == of);
+            row.map_or(0.0, IoSignals::bytes_per_second)
+        };
+        lifting.slice(is_slack, first, rate)
     }
 }
 
