@@ -182,7 +182,7 @@ pub struct MigrationStatus {
     pub moved_bytes: u64,
     /// Attempts that ended without a move.
     pub failed: u64,
-    /// Who tells how many use a disk: `daemon` or `counters`.
+    /// Who tells how many use a disk: `daemon` or `counters`; in a guest `host`.
     pub told_by: String,
 }
 

@@ -1,6 +1,7 @@
 //! Connects to the daemon's Unix socket.
 
 use crate::v1::operator_client::OperatorClient;
+use crate::v1::participation_client::ParticipationClient;
 use hyper_util::rt::TokioIo;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,6 +10,9 @@ use tonic::transport::{Channel, Endpoint, Uri};
 
 /// A connected client of the operator's service.
 pub type Operator = OperatorClient<Channel>;
+
+/// A connected client of the tenants' service.
+pub type Tenant = ParticipationClient<Channel>;
 
 /// Where the daemon listens unless the operator's file says otherwise.
 pub const SOCKET_DEFAULT: &str = "/run/minerva/minervad.sock";
@@ -49,6 +53,15 @@ pub enum ConnectError {
 ///
 /// The future is boxed: what an `async fn` does is compiled in each crate that awaits it, and this one holds all of HTTP/2.
 pub fn connect(socket: &Path) -> Pin<Box<dyn Future<Output = Result<Operator, ConnectError>> + Send + '_>> {
+    Box::pin(async move { Ok(OperatorClient::new(channel(socket).await?).max_decoding_message_size(64 << 20)) })
+}
+
+/// Connects as a tenant to the server or the agent that listens at `socket`, once: for a service that tells "nobody answers" from "yes".
+pub fn connect_as_tenant(socket: &Path) -> Pin<Box<dyn Future<Output = Result<Tenant, ConnectError>> + Send + '_>> {
+    Box::pin(async move { Ok(ParticipationClient::new(channel(socket).await?)) })
+}
+
+fn channel(socket: &Path) -> Pin<Box<dyn Future<Output = Result<Channel, ConnectError>> + Send + '_>> {
     Box::pin(async move {
         // Tried by hand first: the transport wraps the error number so deep that "absent" and "forbidden" look alike.
         if let Err(source) = tokio::net::UnixStream::connect(socket).await {
@@ -64,11 +77,10 @@ pub fn connect(socket: &Path) -> Pin<Box<dyn Future<Output = Result<Operator, Co
             async move { tokio::net::UnixStream::connect(path).await.map(TokioIo::new) }
         });
         // The name is never looked up: the connector above ignores it, but HTTP/2 wants one.
-        let channel = Endpoint::from_static("http://minervad.invalid")
+        Endpoint::from_static("http://minervad.invalid")
             .connect_with_connector(connector)
             .await
-            .map_err(|source| ConnectError::Strange { socket: socket.to_owned(), source })?;
-        Ok(OperatorClient::new(channel).max_decoding_message_size(64 << 20))
+            .map_err(|source| ConnectError::Strange { socket: socket.to_owned(), source })
     })
 }
 

@@ -148,6 +148,9 @@ _minerva__ctl() {
             minerva__ctl__subcmd__background__subcmd__help,resume)
                 cmd="minerva__ctl__subcmd__background__subcmd__help__subcmd__resume"
                 ;;
+            minerva__ctl__subcmd__cache,attach-line)
+                cmd="minerva__ctl__subcmd__cache__subcmd__attach__subcmd__line"
+                ;;
             minerva__ctl__subcmd__cache,deferred)
                 cmd="minerva__ctl__subcmd__cache__subcmd__deferred"
                 ;;
@@ -183,6 +186,9 @@ _minerva__ctl() {
                 ;;
             minerva__ctl__subcmd__cache,units)
                 cmd="minerva__ctl__subcmd__cache__subcmd__units"
+                ;;
+            minerva__ctl__subcmd__cache__subcmd__help,attach-line)
+                cmd="minerva__ctl__subcmd__cache__subcmd__help__subcmd__attach__subcmd__line"
                 ;;
             minerva__ctl__subcmd__cache__subcmd__help,deferred)
                 cmd="minerva__ctl__subcmd__cache__subcmd__help__subcmd__deferred"
@@ -417,6 +423,9 @@ _minerva__ctl() {
                 ;;
             minerva__ctl__subcmd__help__subcmd__background,resume)
                 cmd="minerva__ctl__subcmd__help__subcmd__background__subcmd__resume"
+                ;;
+            minerva__ctl__subcmd__help__subcmd__cache,attach-line)
+                cmd="minerva__ctl__subcmd__help__subcmd__cache__subcmd__attach__subcmd__line"
                 ;;
             minerva__ctl__subcmd__help__subcmd__cache,deferred)
                 cmd="minerva__ctl__subcmd__help__subcmd__cache__subcmd__deferred"
@@ -991,13 +1000,39 @@ _minerva__ctl() {
             return 0
             ;;
         minerva__subcmd__ctl__subcmd__cache)
-            opts="-h --server --json --socket --config --help put deferred flush status top explain run units prepare settle drop help"
+            opts="-h --server --json --socket --config --help put deferred flush status top explain run units attach-line prepare settle drop help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --server)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --socket)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__cache__subcmd__attach__subcmd__line)
+            opts="-h --file --json --socket --config --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --file)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1105,8 +1140,22 @@ _minerva__ctl() {
             return 0
             ;;
         minerva__subcmd__ctl__subcmd__cache__subcmd__help)
-            opts="put deferred flush status top explain run units prepare settle drop help"
+            opts="put deferred flush status top explain run units attach-line prepare settle drop help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__cache__subcmd__help__subcmd__attach__subcmd__line)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -2541,8 +2590,22 @@ _minerva__ctl() {
             return 0
             ;;
         minerva__subcmd__ctl__subcmd__help__subcmd__cache)
-            opts="put deferred flush status top explain run units prepare settle drop"
+            opts="put deferred flush status top explain run units attach-line prepare settle drop"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__ctl__subcmd__help__subcmd__cache__subcmd__attach__subcmd__line)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi

@@ -31,6 +31,9 @@ _minerva__fs() {
             minerva__fs,status)
                 cmd="minerva__fs__subcmd__status"
                 ;;
+            minerva__fs,virtiofs)
+                cmd="minerva__fs__subcmd__virtiofs"
+                ;;
             minerva__fs__subcmd__help,doctor)
                 cmd="minerva__fs__subcmd__help__subcmd__doctor"
                 ;;
@@ -46,6 +49,9 @@ _minerva__fs() {
             minerva__fs__subcmd__help,status)
                 cmd="minerva__fs__subcmd__help__subcmd__status"
                 ;;
+            minerva__fs__subcmd__help,virtiofs)
+                cmd="minerva__fs__subcmd__help__subcmd__virtiofs"
+                ;;
             *)
                 ;;
         esac
@@ -53,7 +59,7 @@ _minerva__fs() {
 
     case "${cmd}" in
         minerva__fs)
-            opts="-h -V --config --check --help --version doctor reload status generate help"
+            opts="-h -V --config --check --help --version doctor reload status virtiofs generate help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -107,7 +113,7 @@ _minerva__fs() {
             return 0
             ;;
         minerva__subcmd__fs__subcmd__help)
-            opts="doctor reload status generate help"
+            opts="doctor reload status virtiofs generate help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -190,6 +196,20 @@ _minerva__fs() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        minerva__subcmd__fs__subcmd__help__subcmd__virtiofs)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         minerva__subcmd__fs__subcmd__reload)
             opts="-h --config --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -215,6 +235,28 @@ _minerva__fs() {
                 return 0
             fi
             case "${prev}" in
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        minerva__subcmd__fs__subcmd__virtiofs)
+            opts="-h --program --config --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --program)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --config)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

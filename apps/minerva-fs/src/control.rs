@@ -95,7 +95,7 @@ fn answer(asked: &Reloader, (user, stream): (&User, &UnixStream), request: Reque
         Request::Status => {
             let migration = deferred.status(user);
             let tenants = asked.tenants.read().unwrap_or_else(PoisonError::into_inner);
-            let seen = tenants.iter().filter(|tenant| user.uid == 0 || tenant.owner.uid == user.uid);
+            let seen = tenants.iter().filter(|tenant| tenant.is_for(user.uid));
             Answer::Status { tenants: seen.map(|tenant| status(deferred, tenant)).collect(), migration }
         }
         Request::Defer { path, directory, mode, pool, tenant, bytes } => {
@@ -156,7 +156,9 @@ fn unit_directory(
 
 fn status(deferred: &Deferred, tenant: &Tenant) -> TenantStatus {
     let Earned { micro_credits, why } = deferred.earned(&tenant.name);
-    let status = |mount| TreeStatus { deferrable_bytes: deferred.left_bytes(mount), ..tree_status(mount) };
+    // A guest offers no pool with its operations: it does not know on which disk of the host it lies.
+    let left = |mount: &Mount| if mount.tree.is_served_elsewhere() { 0 } else { deferred.left_bytes(mount) };
+    let status = |mount| TreeStatus { deferrable_bytes: left(mount), ..tree_status(mount) };
     TenantStatus {
         name: tenant.name.clone(),
         temporary: status(&tenant.temporary),

@@ -86,10 +86,14 @@ fn trees_of_nobody(config: &FsConfig) -> Vec<Finding> {
     findings
 }
 
-/// Every file in the directories where deferred files lie.
+/// Every file in the directories where deferred files lie; not those of machines, which have logs of their own.
 fn deferred_files(config: &FsConfig) -> Vec<DirEntry> {
-    let stable = entries(&config.stable.path.join("tenants")).into_iter().map(|tenant| tenant.path());
-    let memory = entries(&config.server.runtime.join("temporary")).into_iter().map(|tenant| tenant.path().join("tree"));
+    let is_machine = |tenant: &DirEntry| {
+        config.tenants.get(&*tenant.file_name().to_string_lossy()).is_some_and(|settings| settings.machine.is_some())
+    };
+    let of = |folder: PathBuf| entries(&folder).into_iter().filter(|tenant| !is_machine(tenant));
+    let stable = of(config.stable.path.join("tenants")).map(|tenant| tenant.path());
+    let memory = of(config.server.runtime.join("temporary")).map(|tenant| tenant.path().join("tree"));
     stable.chain(memory).flat_map(|tree| entries(&tree.join(DEFERRED))).collect()
 }
 

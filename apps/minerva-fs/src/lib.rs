@@ -21,6 +21,7 @@
 //! | `doctor` | what an operator should know before it is started |
 //! | `finding` | one thing that it tells |
 //! | `machine` | how does a virtual machine get its trees? |
+//! | `guest` | and inside of it? |
 //! | `leftovers` | the same of what earlier runs left |
 
 mod arguments;
@@ -32,6 +33,7 @@ mod explain;
 mod finding;
 mod forgetter;
 mod generate;
+mod guest;
 mod leaving;
 mod leftovers;
 mod machine;

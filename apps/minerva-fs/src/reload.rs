@@ -30,6 +30,9 @@ impl Reloader {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut config = load(&self.path)?;
         let running = self.settings.now();
+        if running.server.is_guest || config.server.is_guest {
+            bail!("in a guest, and to become one, the file takes a restart: systemctl restart minerva-fs");
+        }
         let mut changes = keep_what_takes_a_restart(&running, &mut config);
         let owners = owners(&config)?;
         let started = self.start_new(&config)?;

@@ -4,6 +4,7 @@ use crate::control::Control;
 use crate::deferred::{Deferred, Mover};
 use crate::descriptors;
 use crate::forgetter::Forgetter;
+use crate::guest;
 use crate::metrics;
 use crate::owner::Owner;
 use crate::pool::{self, PoolLock};
@@ -15,7 +16,7 @@ use anyhow::Context;
 use minerva_cachefs::DiskQueue;
 use minerva_config::FsConfig;
 use sd_notify::NotifyState;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGIO, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -59,11 +60,11 @@ pub(crate) fn serve(path: &Path) -> anyhow::Result<()> {
     let _ = rustix::process::configure_io_flusher_behavior(true);
     let lock = PoolLock::take(&config)?;
     let scrapes = metrics::listen(&config.server.metrics)?;
-    let tenants = start_all(&config, &shared)?;
-    let status = format!("{} tenants are served at {}", config.tenants.len(), config.server.mount.display());
+    let is_guest = config.server.is_guest;
+    let tenants = if is_guest { guest::tenants(&config)? } else { start_all(&config, &shared)? };
+    let status = status(&config);
     let settings = Arc::new(Settings::new(config));
-    let spiller = Spiller::start(Arc::clone(&tenants), Arc::clone(&settings))?;
-    let forgetter = Forgetter::start(Arc::clone(&tenants), Arc::clone(&shared.descriptors))?;
+    let seeing = if is_guest { None } else { Some(see_to_room(&tenants, &settings, &shared)?) };
     let deferred = Arc::new(Deferred::open(Arc::clone(&settings), Arc::clone(&tenants))?);
     let mover = Mover::start(Arc::clone(&deferred))?;
     if let Some(scrapes) = scrapes {
@@ -88,11 +89,36 @@ pub(crate) fn serve(path: &Path) -> anyhow::Result<()> {
     control.stop();
     mover.stop();
     deferred.close();
-    spiller.stop();
-    forgetter.stop();
-    let done = stop_all(&tenants, &signals, &settings.now());
+    let done = seeing.map_or(Ok(()), |seeing| end_serving(seeing, &tenants, &signals, &settings.now()));
     drop((lock, changing));
     done
+}
+
+/// What the service manager shows.
+fn status(config: &FsConfig) -> String {
+    let at = config.server.mount.display();
+    match config.tenants.len() {
+        _ if config.server.is_guest => format!("files are moved from the host's trees at {at}"),
+        count => format!("{count} tenants are served at {at}"),
+    }
+}
+
+/// Whose the trees are sees to it that memory and descriptors last.
+fn see_to_room(tenants: &Tenants, settings: &Arc<Settings>, shared: &Shared) -> anyhow::Result<(Spiller, Forgetter)> {
+    let spiller = Spiller::start(Arc::clone(tenants), Arc::clone(settings))?;
+    Ok((spiller, Forgetter::start(Arc::clone(tenants), Arc::clone(&shared.descriptors))?))
+}
+
+/// Whose the trees are lets go of them.
+fn end_serving(
+    (spiller, forgetter): (Spiller, Forgetter),
+    tenants: &Tenants,
+    signals: &Receiver<i32>,
+    config: &FsConfig,
+) -> anyhow::Result<()> {
+    spiller.stop();
+    forgetter.stop();
+    stop_all(tenants, signals, config)
 }
 
 /// A tree with a thread missing would leave programs without an answer: better all end, and the service manager starts them anew.
@@ -107,6 +133,8 @@ fn abort_at_a_panic() {
 /// Signals, as they come.
 fn listen() -> anyhow::Result<Receiver<i32>> {
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).context("failed to listen for signals")?;
+    // Somebody comes to a file that is leased: it is looked at again soon. By itself the signal would end the process.
+    signal_hook::flag::register(SIGIO, Arc::default()).context("failed to listen for signals")?;
     let (sender, receiver) = channel();
     let work = move || {
         for signal in signals.forever() {
@@ -128,6 +156,9 @@ fn until_stopped(signals: &Receiver<i32>, reloader: &Reloader) {
                 Err(error) => eprintln!("minerva-fs: nothing was changed: {error:#}"),
             },
             Ok(_) | Err(RecvTimeoutError::Disconnected) => return,
+            Err(RecvTimeoutError::Timeout) if reloader.settings.now().server.is_guest => {
+                guest::look_again(&reloader.tenants)
+            }
             Err(RecvTimeoutError::Timeout) => reloader.look_after_leaving(),
         }
     }

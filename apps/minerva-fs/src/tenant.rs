@@ -60,12 +60,10 @@ impl Tenant {
         let owner = Owner::find(settings)?;
         let folder = folder(config, name)?;
         if settings.machine.is_some() {
-            // Its virtiofsd, which is root nowhere on the host, lists the directory. Users of the host do not come in.
-            chown(&folder, None, Some(owner.gid))
-                .and_then(|()| fs::set_permissions(&folder, Permissions::from_mode(0o750)))
-                .context("failed to let the machine in")?;
+            let_machine_in(&folder, owner)?;
         }
         let disk = shared.queue.as_ref().map(|queue| queue.flow(settings.weight));
+        let deferring_root = settings.machine.is_some().then_some((owner.uid, owner.gid));
         let stable_account = Arc::new(Account::new(settings.stable_bytes, settings.stable_files));
         let stable = Tree::open(
             &pool::stable_tree(config, name, owner)?,
@@ -75,6 +73,7 @@ impl Tenant {
                 is_durable: true,
                 has_passthrough: true,
                 reserve_bytes: config.stable.reserve_bytes,
+                deferring_root,
                 descriptors: Arc::clone(&shared.descriptors),
                 disk: disk.clone(),
                 // The kernel does not write by itself: nothing below keeps a tenant's quota.
@@ -84,15 +83,7 @@ impl Tenant {
         )?;
         let memory = pool::memory(config, name, settings, owner)?;
         let spill = SpillArea::open(&pool::spill_folder(config, name, &memory.instance)?, stable_account)?;
-        let options = TreeOptions {
-            has_passthrough: true,
-            spills_when_full: settings.spills_when_full,
-            service_reads: settings.service_reads,
-            kernel_writes: settings.kernel_writes,
-            descriptors: Arc::clone(&shared.descriptors),
-            disk: disk.clone(),
-            ..TreeOptions::default()
-        };
+        let options = in_memory(settings, shared, disk.clone(), deferring_root);
         let account = Arc::new(Account::new(settings.temporary_bytes, settings.temporary_files));
         let temporary = Tree::open(&memory.tree, account, options, Some(spill))?;
         let tenant = Self {
@@ -106,6 +97,24 @@ impl Tenant {
         };
         tenant.warn();
         Ok(tenant)
+    }
+
+    /// In a guest: both trees, which the host serves.
+    pub(crate) fn of_guest(name: &str, temporary: Mount, stable: Mount) -> Self {
+        Self {
+            name: name.to_owned(),
+            owner: Owner { uid: 0, gid: 0 },
+            is_machine: false,
+            temporary,
+            stable,
+            disk: None,
+            leaving: String::new(),
+        }
+    }
+
+    /// Whether a user may defer files by it: in a guest everybody, as whose the files are is judged by owner and mode.
+    pub(crate) fn is_for(&self, uid: u32) -> bool {
+        uid == 0 || self.owner.uid == uid || self.stable.tree.is_served_elsewhere()
     }
 
     /// The tree in a pool.
@@ -137,12 +146,38 @@ impl Tenant {
     }
 }
 
+/// How a tree in memory is served.
+fn in_memory(
+    settings: &FsTenantSettings,
+    shared: &Shared,
+    disk: Option<Arc<DiskFlow>>,
+    deferring_root: Option<(u32, u32)>,
+) -> TreeOptions {
+    TreeOptions {
+        has_passthrough: true,
+        spills_when_full: settings.spills_when_full,
+        service_reads: settings.service_reads,
+        kernel_writes: settings.kernel_writes,
+        deferring_root,
+        descriptors: Arc::clone(&shared.descriptors),
+        disk,
+        ..TreeOptions::default()
+    }
+}
+
 /// Where a tenant's trees are mounted, made if it is not there.
 fn folder(config: &FsConfig, name: &str) -> anyhow::Result<PathBuf> {
     let folder = config.server.mount.join(name);
     make_way(&config.server.mount, 0o711)?;
     make_way(&folder, 0o751)?;
     Ok(folder)
+}
+
+/// The virtiofsd of a machine, which is root nowhere on the host, lists its directory. Users of the host do not come in.
+fn let_machine_in(folder: &Path, owner: Owner) -> anyhow::Result<()> {
+    chown(folder, None, Some(owner.gid))
+        .and_then(|()| fs::set_permissions(folder, Permissions::from_mode(0o750)))
+        .with_context(|| format!("failed to let the machine into {}", folder.display()))
 }
 
 /// A directory that others than root only walk through.
@@ -176,6 +211,11 @@ impl Mount {
         Ok(Self { tree, at: at.to_owned(), mounted: Some(mounted) })
     }
 
+    /// A tree of the host, in its guest.
+    pub(crate) fn served_elsewhere(tree: Tree, at: &Path) -> Self {
+        Self { tree: Arc::new(tree), at: at.to_owned(), mounted: None }
+    }
+
     /// Whether the kernel reads files by itself.
     pub(crate) fn has_passthrough(&self) -> bool {
         self.mounted.as_ref().is_some_and(Mounted::has_passthrough)
@@ -193,6 +233,9 @@ impl Mount {
 
     /// Whether it is mounted and served.
     pub(crate) fn is_served(&self) -> bool {
+        if self.tree.is_served_elsewhere() {
+            return self.tree.is_at(&self.at);
+        }
         self.mounted.as_ref().is_some_and(Mounted::is_served)
     }
 
@@ -200,6 +243,7 @@ impl Mount {
     pub(crate) fn mount_again(&mut self, config: &FsConfig) -> anyhow::Result<()> {
         if self.mounted.is_none() {
             self.tree.forget_all();
+            self.tree.make_deferring().context("failed to make a directory for deferred files")?;
             *self = Self::serve(Arc::clone(&self.tree), &self.at, config)?;
         }
         Ok(())

@@ -20,7 +20,17 @@ const WRITES: [&str; 2] = ["service", "kernel"];
 /// Who reads files in memory of a tenant whose files go over to the disk.
 const READS: [&str; 2] = ["kernel", "service"];
 
+/// Whose trees it works with.
+const ROLES: [&str; 2] = ["host", "guest"];
+
 pub(super) const SERVER: &[Key<FsServerSettings>] = &[
+    Key {
+        name: "role",
+        doc: "\"host\": it serves trees to tenants. \"guest\": it runs in a virtual machine whose host serves the trees, mounted at `mount`, and moves deferred files from there to the machine's own disks.",
+        kind: Kind::Choice { words: &ROLES, set: |s, at| s.is_guest = at == 1 },
+        show: |s| show_text(ROLES[usize::from(s.is_guest)]),
+        example: "",
+    },
     Key {
         name: "mount",
         doc: "Below it every tenant has a directory, and in that `temporary` and `stable`.",
@@ -109,7 +119,7 @@ pub(super) const STABLE: &[Key<StablePoolSettings>] = &[
 pub(super) const MIGRATION: &[Key<MigrationSettings>] = &[
     Key {
         name: "daemon",
-        doc: "The socket of minervad, which is asked who uses a disk; where nobody listens the disk's own counters tell.",
+        doc: "The socket of minervad, which is asked who uses a disk; where nobody listens the disk's own counters tell. In a guest that of its agent, /run/minerva/agent.sock unless it is set; where nobody answers there, files wait.",
         kind: Kind::Text { form: PATH_FORM, set: |m, v| absolute(v).map(|path| m.daemon = path) },
         show: |m| show_path(&m.daemon),
         example: "",

@@ -35,10 +35,11 @@ pub(super) fn machine_name(text: &str) -> Result<String, String> {
     Err("1 to 64 letters, digits, `.`, `_`, `-` and `+` are needed".to_owned())
 }
 
-/// What is wrong with machines: tenant, key, what, and what to do.
-pub(super) fn mistakes(
-    tenants: &BTreeMap<String, FsTenantSettings>,
-) -> Vec<(&str, &'static str, String, &'static str)> {
+/// Tenant, key, what, and what to do.
+type Mistake<'a> = (&'a str, &'static str, String, &'static str);
+
+/// What is wrong with machines.
+pub(super) fn mistakes(tenants: &BTreeMap<String, FsTenantSettings>) -> Vec<Mistake<'_>> {
     let mut found = Vec::new();
     for (name, tenant) in tenants {
         let mut mistake = |key, title, help| found.push((name.as_str(), key, title, help));
@@ -70,19 +71,28 @@ pub(super) fn mistakes(
                 "the machine can change them while they do: give the services a tenant of their own",
             );
         }
-        let earlier =
-            tenants.iter().take_while(|(other, _)| *other != name).filter(|(_, other)| other.machine.is_some());
-        for (other_name, other) in earlier {
-            if other.machine == tenant.machine {
-                mistake("machine", format!("`{other_name}` is the machine `{machine}` too"), "a machine is one tenant");
-            }
-            if tenant.ids != 0 && other.ids.abs_diff(tenant.ids) < MACHINE_IDS {
-                mistake(
-                    "ids",
-                    format!("the machines of `{other_name}` and `{name}` share users"),
-                    "65,536 numbers belong to each: set them further apart",
-                );
-            }
+        found.extend(clashes(tenants, name, tenant));
+    }
+    found
+}
+
+/// What a machine shares with those that are named before it.
+fn clashes<'a>(
+    tenants: &'a BTreeMap<String, FsTenantSettings>,
+    name: &'a str,
+    tenant: &FsTenantSettings,
+) -> Vec<Mistake<'a>> {
+    let mut found = Vec::new();
+    let earlier = tenants.iter().take_while(|(other, _)| *other != name);
+    for (other_name, other) in earlier.filter(|(_, other)| other.machine.is_some()) {
+        if other.machine == tenant.machine {
+            let machine = tenant.machine.as_deref().unwrap_or_default();
+            let title = format!("`{other_name}` is the machine `{machine}` too");
+            found.push((name, "machine", title, "a machine is one tenant"));
+        }
+        if tenant.ids != 0 && other.ids.abs_diff(tenant.ids) < MACHINE_IDS {
+            let title = format!("the machines of `{other_name}` and `{name}` share users");
+            found.push((name, "ids", title, "65,536 numbers belong to each: set them further apart"));
         }
     }
     found

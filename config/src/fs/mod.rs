@@ -41,6 +41,8 @@ pub struct FsServerSettings {
     pub runtime: PathBuf,
     /// Requests of one file system that are served at once.
     pub threads: u32,
+    /// It runs in a machine whose host serves the trees, and moves files from there to the machine's own disks.
+    pub is_guest: bool,
     /// Where metrics can be read.
     pub metrics: Metrics,
     /// The group that may connect to the sockets of machines, QEMU's; none for root alone.
@@ -53,6 +55,7 @@ impl Default for FsServerSettings {
             mount: PathBuf::from("/minerva"),
             runtime: PathBuf::from("/run/minerva-fs"),
             threads: 2,
+            is_guest: false,
             metrics: Metrics::None,
             socket_group: None,
         }

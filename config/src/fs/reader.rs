@@ -89,21 +89,23 @@ impl Judge<'_> {
     }
 }
 
+/// What is wrong where one of these keys stands.
+fn problem(places: &Locations, keys: [&str; 2], title: String, help: &str) -> Option<Problem> {
+    let (source, span) = keys.iter().find_map(|key| places.get(*key))?;
+    Some(Problem {
+        source: Arc::clone(source),
+        span: span.clone(),
+        is_error: true,
+        title,
+        label: "set here".to_owned(),
+        help: Some(help.to_owned()),
+    })
+}
+
 /// What only all files together can show.
 fn across_files(config: &FsConfig, places: &Locations) -> Vec<Problem> {
     let mut problems = Vec::new();
-    let mut error = |keys: [&str; 2], title: String, help: &str| {
-        if let Some((source, span)) = keys.iter().find_map(|key| places.get(*key)) {
-            problems.push(Problem {
-                source: Arc::clone(source),
-                span: span.clone(),
-                is_error: true,
-                title,
-                label: "set here".to_owned(),
-                help: Some(help.to_owned()),
-            });
-        }
-    };
+    let mut error = |keys: [&str; 2], title: String, help: &str| problems.extend(problem(places, keys, title, help));
     let temporary = &config.temporary;
     if temporary.spill_to_percent >= temporary.watermark_percent {
         let title = format!(
@@ -122,6 +124,15 @@ fn across_files(config: &FsConfig, places: &Locations) -> Vec<Problem> {
             [&keys[0], &keys[1]],
             format!("files of `{name}` cannot go over to the disk while the kernel writes them"),
             "remove `writes = \"kernel\"`, or set `when_full = \"refuse\"`",
+        );
+    }
+    if config.server.is_guest
+        && let Some(name) = config.tenants.keys().next()
+    {
+        error(
+            ["server.role", "server.role"],
+            format!("a guest has no tenants, and `{name}` is one"),
+            "tenants are named on the host: remove them here, or `role`",
         );
     }
     for (name, key, title, help) in machine::mistakes(&config.tenants) {

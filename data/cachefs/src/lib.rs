@@ -13,6 +13,7 @@
 //! | `caller` | in whose name is a file made? |
 //! | `spill` | how does a closed file go from memory to the disk? |
 //! | `requests` | how many passed the service, and how long did each take? |
+//! | `lease` | who else has a file open, and who comes? |
 //! | `reopen` | a file that is known by descriptor only, opened or named |
 //!
 //! Everything that was acknowledged is in the page cache of the file system below, so that the end of this process, however sudden,
@@ -26,6 +27,7 @@ mod descriptors;
 mod disk_queue;
 mod file_system;
 mod fuse;
+mod lease;
 mod node;
 mod reopen;
 mod requests;

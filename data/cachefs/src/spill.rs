@@ -14,7 +14,7 @@ use rustix::fs::{
 };
 use rustix::io::{Errno, pread, pwrite};
 use std::collections::HashSet;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -147,17 +147,6 @@ fn whole(directory: &OwnedFd) -> Result<HashSet<u64>> {
 /// Takes the data out of a file whose copy is whole.
 pub(crate) fn empty(file: &OwnedFd) -> Result<()> {
     ftruncate(file, 0)
-}
-
-/// Whether this process alone has the file open, and only by this descriptor. A mapping that outlived an earlier daemon counts too.
-pub(crate) fn is_alone(file: &OwnedFd) -> bool {
-    // SAFETY: `fcntl` with these commands takes a number and touches no memory of ours; the descriptor is open.
-    let set = |lease: i32| unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, lease) };
-    let is_alone = set(libc::F_WRLCK) == 0;
-    if is_alone {
-        set(libc::F_UNLCK);
-    }
-    is_alone
 }
 
 /// Copies data and leaves holes; whether it came to the end.

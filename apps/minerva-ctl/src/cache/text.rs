@@ -42,7 +42,11 @@ pub(super) fn status(tenants: &[TenantStatus], migration: &MigrationStatus) -> S
         migration.moved_files,
         migration.moved_bytes / MIB,
         migration.left_files,
-        if migration.told_by == "daemon" { "minervad" } else { "the disk's own counters" }
+        match migration.told_by.as_str() {
+            "daemon" => "minervad",
+            "host" => "the host, through the agent",
+            _ => "the disk's own counters",
+        }
     );
     text
 }

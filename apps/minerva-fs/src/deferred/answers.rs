@@ -90,6 +90,15 @@ impl Deferred {
         sums
     }
 
+    /// Who says whether others use a disk.
+    fn told_by(&self) -> &'static str {
+        match (self.daemon.host(), self.daemon.told_by()) {
+            (Some(_), _) => "host",
+            (None, ToldBy::Daemon) => "daemon",
+            (None, ToldBy::Counters) => "counters",
+        }
+    }
+
     /// Sums of what waits.
     pub(crate) fn status(&self, user: &User) -> MigrationStatus {
         let moved = self.moves();
@@ -97,7 +106,7 @@ impl Deferred {
             moved_files: moved.values().map(|counts| counts.moved_files).sum(),
             moved_bytes: moved.values().map(|counts| counts.moved_bytes).sum(),
             failed: moved.values().map(|counts| counts.failed).sum(),
-            told_by: if self.daemon.told_by() == ToldBy::Daemon { "daemon" } else { "counters" }.to_owned(),
+            told_by: self.told_by().to_owned(),
             ..MigrationStatus::default()
         };
         for file in self.list(user, None) {

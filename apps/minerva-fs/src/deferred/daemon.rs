@@ -1,6 +1,7 @@
 //! What the daemon says of the disks, slice by slice: who uses them, and who is expected to. Where there is none the disks' own counters
 //! have to do. After each slice the daemon is told what was moved in it.
 
+use super::host::HostLink;
 use super::reports::Reports;
 use minerva_api::client::Operator;
 use minerva_api::v1;
@@ -37,9 +38,12 @@ struct Latest {
     disks: BTreeMap<DeviceId, Told>,
 }
 
-/// The latest slice of a daemon, as long as it is fresh.
+/// The latest slice of a daemon, as long as it is fresh; in a guest, what the host says.
 #[derive(Clone, Debug, Default)]
-pub(super) struct DaemonLink(Arc<Mutex<Latest>>);
+pub(super) struct DaemonLink {
+    latest: Arc<Mutex<Latest>>,
+    host: Option<HostLink>,
+}
 
 impl DaemonLink {
     /// Listens at a socket from now on, and reports there.
@@ -59,6 +63,16 @@ impl DaemonLink {
         Ok(link)
     }
 
+    /// In a guest, whose host is asked at this socket.
+    pub(super) fn of_guest(agent: PathBuf) -> Self {
+        Self { host: Some(HostLink::new(agent)), ..Self::default() }
+    }
+
+    /// The host, in a guest.
+    pub(super) fn host(&self) -> Option<&HostLink> {
+        self.host.as_ref()
+    }
+
     async fn listen(&self, socket: &Path, reports: &Reports) -> anyhow::Result<()> {
         let mut client = minerva_api::client::connect(socket).await?;
         let mut slices = client.watch(v1::WatchRequest {}).await?.into_inner();
@@ -75,6 +89,11 @@ impl DaemonLink {
 
     /// What was told of a disk in the latest slice.
     pub(super) fn told(&self, disk: DeviceId) -> Option<Told> {
+        if let Some(host) = &self.host {
+            return host
+                .may_work(disk)
+                .map(|may_work| Told { contention: u32::from(!may_work), expected_permille: None });
+        }
         let latest = self.latest();
         let is_fresh = latest.at.is_some_and(|at| at.elapsed() < FRESH);
         if is_fresh { latest.disks.get(&disk).copied() } else { None }
@@ -87,7 +106,7 @@ impl DaemonLink {
     }
 
     fn latest(&self) -> MutexGuard<'_, Latest> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -115,6 +115,11 @@ impl Job {
         Ok(self.copy.piece(self.moving.data())?)
     }
 
+    /// Whether somebody came to the file, so that going on is in vain.
+    pub(super) fn is_disturbed(&self) -> bool {
+        self.moving.is_disturbed()
+    }
+
     /// As [`Copy::take_fresh`].
     pub(super) fn take_fresh(&mut self) -> (u64, u64) {
         self.copy.take_fresh()
@@ -202,12 +207,22 @@ fn find_link(site: &Site, row: &mut Deferral, link: &Path) -> Result<(), Obstacl
     }
 }
 
+/// It may well be there where that cannot be seen: a pool that fails, or a host that is away, must not cost the link.
+fn is_in_pool(tree: &Tree, row: &Deferral) -> Result<bool, Obstacle> {
+    match tree.deferred_attributes(&row.source) {
+        Ok(_) => Ok(true),
+        Err(Errno::NOENT) => Ok(false),
+        Err(error) => Err(MoveRefusal::Failed(error).into()),
+    }
+}
+
 /// What a row becomes that an earlier process left, or that stands as it was.
 pub(super) fn settle(mut row: Deferral, tree: &Tree, mount: &Path) -> Result<Option<Deferral>, Obstacle> {
     let link = link_text(mount, &row.source);
     let site = Site::open(&row.directory, row.directory_identity)?;
     let copy = row.copy_name();
-    let (copy, is_in_pool) = (OsStr::new(&copy), tree.deferred_attributes(&row.source).is_ok());
+    let copy = OsStr::new(&copy);
+    let is_in_pool = is_in_pool(tree, &row)?;
     let remove_source = || match tree.remove_deferred(&row.source) {
         Ok(()) | Err(Errno::NOENT) => Ok(()),
         Err(error) => Err(Obstacle::Pool(MoveRefusal::Failed(error))),

@@ -6,19 +6,23 @@
 //! | `site` | what stands at the place? |
 //! | `user` | in whose name is a place touched? |
 //! | `job`, `copy` | how does one file move, and what is found after a crash? |
+//! | `candidates` | which files could move? |
 //! | `mover`, `thread` | which file moves now, and when does it stop? |
 //! | `answers` | what is told of files that wait, and done with them? |
 //! | `disks`, `daemon` | who else uses the disk? |
+//! | `host` | and in a guest, where only its host can say? |
 //! | `asker`, `reports` | for whom was what moved in gaps, and what did the daemon count of it? |
 //!
 //! What is to be moved stands in a redo log beside the pool, written before each step. Order and pace are `core/decide`'s.
 
 mod answers;
 mod asker;
+mod candidates;
 mod copy;
 mod daemon;
 mod disks;
 mod failpoint;
+mod host;
 mod job;
 mod mover;
 mod place;
@@ -32,6 +36,7 @@ pub(crate) use reports::Earned;
 pub(crate) use thread::Mover;
 pub(crate) use user::User;
 
+use crate::guest;
 use crate::settings::Settings;
 use crate::tenant::{Mount, Tenant, Tenants};
 use anyhow::Context;
@@ -132,7 +137,11 @@ impl Deferred {
             settings,
             mounts: config.server.mount.clone(),
             counts: Mutex::default(),
-            daemon: DaemonLink::start(config.migration.daemon.clone(), reports).context("failed to start a thread")?,
+            daemon: if config.server.is_guest {
+                DaemonLink::of_guest(guest::agent(&config))
+            } else {
+                DaemonLink::start(config.migration.daemon.clone(), reports).context("failed to start a thread")?
+            },
             pool_disk,
         };
         for row in rows {

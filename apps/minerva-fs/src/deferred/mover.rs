@@ -5,10 +5,10 @@
 use super::copy::PIECE;
 use super::disks::{Counters, NO_DISK};
 use super::job::{Job, Obstacle};
-use super::site::Site;
 use super::{Deferred, mount_of};
 use minerva_background::Gap;
-use minerva_decide::{Migration, MigrationOrder, MigrationPace, TargetDisk, ToldBy, WaitingFile};
+use minerva_cachefs::MoveRefusal;
+use minerva_decide::{Migration, MigrationOrder, MigrationPace, TargetDisk, ToldBy};
 use minerva_model::{DeviceId, Nanos};
 use minerva_store::DeferralStep;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,17 +22,12 @@ const LISTEN: Duration = Duration::from_millis(3);
 pub(super) const LOOK: Duration = Duration::from_millis(10);
 /// And so often where nothing is to be moved.
 const IDLE_LOOK: Duration = Duration::from_millis(200);
-/// Files that the policy is asked about at once, those that waited longest.
-const CANDIDATES_MAX: usize = 1000;
-/// Links that are made durable in a slice.
-const LINKS_SYNCED: usize = 16;
-
 /// What is under way on one disk.
 #[derive(Default)]
-struct Lane {
+pub(super) struct Lane {
     gap: Gap,
     order: Option<MigrationOrder>,
-    job: Option<Job>,
+    pub(super) job: Option<Job>,
     /// Others' requests in this slice; none before the disk was looked at for a whole one.
     others: Option<u64>,
     /// Beside others it goes on then.
@@ -41,10 +36,10 @@ struct Lane {
 
 /// All moves.
 pub(super) struct Moves<'a> {
-    deferred: &'a Deferred,
+    pub(super) deferred: &'a Deferred,
     policy: Migration,
     counters: Counters,
-    lanes: BTreeMap<DeviceId, Lane>,
+    pub(super) lanes: BTreeMap<DeviceId, Lane>,
     begun: Instant,
     slice_at: Instant,
 }
@@ -85,6 +80,12 @@ impl<'a> Moves<'a> {
         for lane in gone.iter().filter_map(|disk| self.lanes.remove(disk)) {
             give_up(self.deferred, lane.job);
         }
+        if let Some(host) = self.deferred.daemon.host() {
+            let mut waiting = BTreeMap::new();
+            files.iter().for_each(|file| *waiting.entry(file.device).or_default() += file.bytes);
+            waiting.remove(&NO_DISK);
+            host.owe(&waiting);
+        }
         let mut targets = Vec::new();
         for disk in disks {
             let lane = self.lanes.entry(disk).or_default();
@@ -93,6 +94,8 @@ impl<'a> Moves<'a> {
             let others = match told {
                 _ if disk == NO_DISK => Some((0, ToldBy::Counters)),
                 Some(told) => Some((told.contention, ToldBy::Daemon)),
+                // A guest's own counters say nothing of who else uses the host's disk.
+                None if self.deferred.daemon.host().is_some() => None,
                 None => counted,
             };
             targets.push(TargetDisk {
@@ -112,83 +115,20 @@ impl<'a> Moves<'a> {
         }
     }
 
-    /// Files that could be moved, as the policy has them.
-    fn candidates(&mut self) -> Vec<WaitingFile> {
-        let now = Instant::now();
-        let due: Vec<_> = {
-            let files = self.deferred.files();
-            let due = files.values().filter(|file| file.not_before <= now).take(CANDIDATES_MAX);
-            due.map(|file| (file.row.clone(), file.device)).collect()
-        };
-        for (row, _) in due.iter().filter(|(row, _)| row.step != DeferralStep::Waiting) {
-            if !self.lanes.values().any(|lane| lane.job.as_ref().is_some_and(|job| job.row.id == row.id)) {
-                self.deferred.settle(row.id);
-            }
-        }
-        let tenants = self.deferred.tenants.read().unwrap_or_else(PoisonError::into_inner);
-        let (unix_ms, mut found) = (super::unix_ms(), Vec::new());
-        for (row, device) in due {
-            let Some(mount) = mount_of(&tenants, &row) else { continue };
-            let Ok(shown) = mount.tree.deferred_attributes(&row.source) else {
-                self.deferred.failed(row.id, &Obstacle::Gone);
-                continue;
-            };
-            let usage = mount.tree.usage();
-            let under_way = self.lanes.get(&device).and_then(|lane| lane.job.as_ref());
-            found.push(WaitingFile {
-                id: row.id,
-                tenant: row.tenant,
-                device,
-                bytes: shown.blocks * 512,
-                waited: Nanos::from_millis(u64::try_from(unix_ms - row.added_unix_ms).unwrap_or(0)),
-                is_asked_for: row.is_asked_for,
-                is_under_way: under_way.is_some_and(|job| job.row.id == row.id),
-                pool_permille: (u128::from(usage.bytes) * 1000 / u128::from(usage.bytes_max.max(1))) as u32,
-            });
-        }
-        found
-    }
-
-    /// Every file knows why it has not moved.
-    fn tell(&self, considered: &[WaitingFile], orders: &[MigrationOrder]) {
-        let mut files = self.deferred.files();
-        for one in considered {
-            let (Some(file), Some(order)) =
-                (files.get_mut(&one.id), orders.iter().find(|order| order.device == one.device))
-            else {
-                continue;
-            };
-            file.why = if order.file == one.id {
-                order.to_string()
-            } else {
-                format!("file {} goes first on its disk ({})", order.file, order.reason)
-            };
-        }
-    }
-
-    /// A link that was made a moment ago is on its disk from now on, whoever is there.
-    fn sync_links(&self) {
-        let new: Vec<_> = {
-            let files = self.deferred.files();
-            let new = files.values().filter(|file| !file.is_link_synced).take(LINKS_SYNCED);
-            new.map(|file| file.row.clone()).collect()
-        };
-        let mut synced = BTreeSet::new();
-        for row in new {
-            if !synced.insert(row.directory_identity)
-                || Site::open(&row.directory, row.directory_identity).is_ok_and(|site| site.sync().is_ok())
-            {
-                self.deferred.files().entry(row.id).and_modify(|file| file.is_link_synced = true);
-            }
-        }
-    }
-
     /// Looks at one disk, and writes a piece if it may; how long it may wait until the next look.
     fn look_at(&mut self, disk: DeviceId) -> Duration {
         let now = Nanos(self.begun.elapsed().as_nanos() as u64);
         let requests = self.counters.others(disk);
         let Some(lane) = self.lanes.get_mut(&disk) else { return IDLE_LOOK };
         lane.others = lane.others.map(|others| others + requests);
+        // Whoever comes to the file may wait for this to let go of it.
+        if let Some(job) = lane.job.take_if(|job| job.is_disturbed()) {
+            let id = job.row.id;
+            give_up(self.deferred, Some(job));
+            self.deferred.failed(id, &MoveRefusal::Open.into());
+            self.next(disk);
+            return LOOK;
+        }
         let is_gap = lane.gap.look(now, requests) || disk == NO_DISK;
         let pace = lane.order.as_ref().map_or(MigrationPace::Hold, |order| order.pace);
         let may = match pace {
@@ -234,7 +174,9 @@ impl<'a> Moves<'a> {
                 let (bytes, up_to) = job.take_fresh();
                 let is_in_gap = lane.order.as_ref().is_some_and(|order| order.pace == MigrationPace::Gaps);
                 // What nobody hears of now is counted by nobody.
-                if is_in_gap && deferred.daemon.told(disk).is_some() {
+                if let Some(host) = deferred.daemon.host() {
+                    host.moved(disk, bytes);
+                } else if is_in_gap && deferred.daemon.told(disk).is_some() {
                     deferred.reports.moved(&job.row, disk, bytes, up_to);
                 }
                 lane.job = Some(job);

@@ -134,7 +134,7 @@ fn new_row(tenant: &Tenant, user: &User, wish: &Wish, directory: PathBuf, name: 
 
 /// Which tenant a user is.
 pub(crate) fn find_tenant<'a>(tenants: &'a [Tenant], user: &User, named: Option<&str>) -> anyhow::Result<&'a Tenant> {
-    let mut own = tenants.iter().filter(|tenant| user.uid == 0 || tenant.owner.uid == user.uid);
+    let mut own = tenants.iter().filter(|tenant| tenant.is_for(user.uid));
     match named {
         Some(name) => {
             own.find(|tenant| tenant.name == name).with_context(|| format!("there is no tenant `{name}` of yours"))

@@ -100,6 +100,18 @@ impl Host {
         Watch(ended, Some(std::thread::spawn(work)))
     }
 
+    /// A program beside the service, stripped so that it fits a guest's memory; nothing, with the reason printed, where it is not built.
+    pub(crate) fn program(&self, name: &str) -> Option<PathBuf> {
+        let built = Path::new(env!("CARGO_BIN_EXE_minerva-fs")).with_file_name(name);
+        let copy = self.folder.path().join(name);
+        let stripped = Command::new("strip").arg("-o").arg(&copy).arg(&built).status();
+        if !stripped.is_ok_and(|status| status.success()) {
+            println!("skipped: needs {name} built beside minerva-fs (cargo build -p {name}), and `strip`");
+            return None;
+        }
+        Some(copy)
+    }
+
     /// Whose a file of the guest is.
     pub(crate) fn owner_of(&self, name: &str) -> (u32, u32) {
         let shown = std::fs::symlink_metadata(self.folder.path().join("pool/tenants/vm").join(name)).unwrap();

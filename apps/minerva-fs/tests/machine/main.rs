@@ -52,3 +52,36 @@ fn a_guest_works_in_its_trees_and_nowhere_else_and_finds_them_again_after_a_kill
     assert_eq!(host.owner_of("name"), (host::IDS, host::IDS));
     assert_eq!(host.owner_of("user"), (host::IDS + 1000, host::IDS + 1000));
 }
+
+/// Rounds of kills; more by `MINERVA_KILLS`.
+const KILLS: u32 = 6;
+
+#[test]
+fn a_guests_files_move_to_its_own_disk_and_none_is_lost_whoever_is_killed() {
+    let rounds = std::env::var("MINERVA_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(KILLS);
+    let seed = fastrand::u32(..1000);
+    println!("seed {seed}, {rounds} kills");
+    let Some(mut host) = Host::new("stable = \"48MiB\"\ntemporary = \"24MiB\"\n") else { return };
+    let socket = host.attach();
+    let watch = host.act_for_guest();
+    let (Some(service), Some(tool)) = (host.program("minerva-fs"), host.program("minerva-ctl")) else { return };
+    let guest = Guest::builder().cpus(2).memory_mib(768).virtiofs("minerva", socket).disk_mib(128);
+    let guest = guest.with_module("ext4", "").with_module("crc32c_generic", "").with_binary(service).with_binary(tool);
+    let script = include_str!("moving.sh").replace("ROUNDS", &rounds.to_string()).replace("SEED", &seed.to_string());
+    let output = match guest.run(&script, TIMEOUT.max(Duration::from_secs(u64::from(rounds) * 10))) {
+        Ok(output) => output,
+        Err(error) if error.is_missing() => return println!("skipped: {error}"),
+        Err(error) => panic!("{error}"),
+    };
+    drop(watch);
+    let line = |name: &str| line(&output, name);
+    let context = format!("seed {seed}\n{}\n{}", output.stdout, output.stderr);
+    assert_eq!((line("put"), line("waits")), ("0 0 content".into(), "0 1".into()), "{context}");
+    assert_eq!(line("open"), "0", "{context}");
+    assert_eq!((line("moved"), line("pool")), ("0 1 content more 644 1".into(), "0".into()), "{context}");
+    assert_eq!(line("flushed"), "0", "{context}");
+    assert_eq!(line("after-kills"), "lost 0 links 0 dangling 0 left 0 pool 0", "{context}");
+    assert_eq!(line("files"), (3 * rounds).to_string(), "{context}");
+    assert_eq!((line("host-back"), line("host-moved")), ("0 kept".into(), "0 1 kept".into()), "{context}");
+    assert_eq!(line("ended"), "0", "{context}");
+}

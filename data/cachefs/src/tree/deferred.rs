@@ -5,15 +5,11 @@
 //! (`ESTALE`, on which the kernel goes through the names once more) and finds it at its place.
 
 use super::Tree;
+use super::moving::{MoveRefusal, Moving, judge};
 use crate::caller::ActingAs;
 use crate::file_system::{Attributes, Caller, Result};
-use crate::node::{Node, NodeState};
-use crate::reopen::path_of;
-use crate::spill::is_alone;
-use rustix::fs::{
-    AtFlags, FileType, Gid, Mode, OFlags, Uid, fchmod, fchown, ftruncate, getxattr, listxattr, mkdirat, openat, statat,
-    unlinkat,
-};
+use crate::node::Node;
+use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Uid, fchmod, fchown, mkdirat, openat, statat, unlinkat};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
@@ -26,42 +22,13 @@ pub const DEFERRED: &str = ".deferred";
 pub const UNITS: &str = ".units";
 /// Others than root go through them to names that they know.
 const MODE: u32 = 0o711;
-/// The longest value and the longest list of names that Linux has.
-const XATTR_BYTES_MAX: usize = 64 << 10;
-
-/// Why a file stays where it is for now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum MoveRefusal {
-    /// Somebody has it open, or mapped.
-    #[error("a program has it open")]
-    Open,
-    /// It has further names, which would be left behind.
-    #[error("it has {0} names in the pool; one file cannot lie in two places")]
-    Linked(u32),
-    /// It was written since the copy was begun.
-    #[error("it was changed while it was copied")]
-    Changed,
-    /// It is not there.
-    #[error("it is not in the pool any more")]
-    Gone,
-    /// It could not be looked at.
-    #[error("the pool failed: {0}")]
-    Failed(Errno),
-}
-
-/// A file that is being copied to its place. As long as it is there, the file does not go from memory to the disk.
-#[derive(Debug)]
-pub struct Moving {
-    tree: Arc<Tree>,
-    node: Arc<Node>,
-    name: OsString,
-    data: Arc<OwnedFd>,
-    changes: u64,
-}
 
 impl Tree {
     /// Makes an empty file in the caller's name, for a place of its own elsewhere.
     pub fn create_deferred(&self, caller: Caller, name: &OsStr, mode: u32) -> Result<()> {
+        if self.options.is_served_elsewhere {
+            return self.create_elsewhere(caller, name, mode);
+        }
         if self.is_disk_full() {
             return Err(Errno::NOSPC);
         }
@@ -78,7 +45,10 @@ impl Tree {
 
     /// Removes such a file.
     pub fn remove_deferred(&self, name: &OsStr) -> Result<()> {
-        let directory = self.own_directory(DEFERRED, false)?;
+        let directory = self.own_directory(DEFERRED, false).map_err(|error| self.not_served(error))?;
+        if self.options.is_served_elsewhere {
+            return unlinkat(&directory, name, AtFlags::empty()).map_err(|error| self.gone_if_stale(error));
+        }
         let victim = openat(&directory, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
         unlinkat(&directory, name, AtFlags::empty())?;
         self.after_removal(victim);
@@ -88,6 +58,9 @@ impl Tree {
     /// Removes our directories, if they are empty. Only for the end: the kernel remembers the directory for a while, and would look for new
     /// files in the one that is gone.
     pub fn remove_deferred_directory(&self) {
+        if self.options.is_served_elsewhere {
+            return;
+        }
         for name in [DEFERRED, UNITS] {
             if unlinkat(&self.root.path, name, AtFlags::REMOVEDIR).is_ok() {
                 self.account.release_file();
@@ -113,6 +86,9 @@ impl Tree {
 
     /// Begins to move a file that nobody has open.
     pub fn begin_move(self: &Arc<Self>, name: &OsStr) -> std::result::Result<Moving, MoveRefusal> {
+        if self.options.is_served_elsewhere {
+            return self.begin_move_elsewhere(name);
+        }
         let failed = |error| if error == Errno::NOENT { MoveRefusal::Gone } else { MoveRefusal::Failed(error) };
         let counted = self.counted(name).map_err(failed)?;
         let node = Arc::clone(&counted.node);
@@ -125,15 +101,20 @@ impl Tree {
         let changes = state.changes;
         drop(state);
         counted.keep();
-        Ok(Moving { tree: Arc::clone(self), node, name: name.to_owned(), data, changes })
+        Ok(Moving::locked(Arc::clone(self), node, name.to_owned(), data, changes))
     }
 
     /// What is told of a name that is not there: among files that go elsewhere it may have gone a moment ago.
-    pub(super) fn name_is_missing(&self, parent: &Node, error: Errno) -> Errno {
-        let is_deferred = error == Errno::NOENT
-            && statat(&self.root.path, DEFERRED, AtFlags::SYMLINK_NOFOLLOW)
-                .is_ok_and(|stat| stat.st_ino == parent.number);
-        if is_deferred { Errno::STALE } else { error }
+    pub(super) fn name_is_missing(&self, parent: &Node, name: &OsStr, error: Errno) -> Errno {
+        let is_deferred = error == Errno::NOENT && self.is_deferred_directory(parent);
+        // A machine makes names there itself, which are not there before.
+        let was_there = || self.options.deferring_root.is_none() || self.has_gone(name);
+        if is_deferred && was_there() { Errno::STALE } else { error }
+    }
+
+    /// Whether it is where files lie that are to go elsewhere.
+    pub(super) fn is_deferred_directory(&self, node: &Node) -> bool {
+        statat(&self.root.path, DEFERRED, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| stat.st_ino == node.number)
     }
 
     /// Directories of ours are no program's to make, to remove or to rename.
@@ -163,7 +144,7 @@ impl Tree {
     }
 
     /// A directory that only root may change.
-    fn own_directory(&self, name: &str, is_made: bool) -> Result<OwnedFd> {
+    pub(super) fn own_directory(&self, name: &str, is_made: bool) -> Result<OwnedFd> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         match openat(&self.root.path, name, flags, Mode::empty()) {
             Err(Errno::NOENT) if is_made => (),
@@ -181,24 +162,24 @@ impl Tree {
     }
 
     /// The node of such a file, known for as long as what is returned.
-    fn counted(&self, name: &OsStr) -> Result<Counted<'_>> {
-        let directory = self.look_up(&self.root, OsStr::new(DEFERRED))?;
+    pub(super) fn counted(&self, name: &OsStr) -> Result<Counted<'_>> {
+        let directory = self.look_up(&self.root, OsStr::new(DEFERRED)).map_err(|error| self.not_served(error))?;
         let node = self.look_up(&directory, name);
         self.nodes.forget(directory.number, 1);
-        Ok(Counted { tree: self, node: node?, is_kept: false })
+        Ok(Counted { tree: self, node: node.map_err(|error| self.gone_if_stale(error))?, is_kept: false })
     }
 }
 
 /// A node that is counted once.
-struct Counted<'a> {
+pub(super) struct Counted<'a> {
     tree: &'a Tree,
-    node: Arc<Node>,
+    pub(super) node: Arc<Node>,
     is_kept: bool,
 }
 
 impl Counted<'_> {
     /// Somebody else takes the count back.
-    fn keep(mut self) {
+    pub(super) fn keep(mut self) {
         self.is_kept = true;
     }
 }
@@ -208,85 +189,5 @@ impl Drop for Counted<'_> {
         if !self.is_kept {
             self.tree.nodes.forget(self.node.number, 1);
         }
-    }
-}
-
-/// Whether it may move now.
-fn judge(node: &Node, state: &NodeState, data: &OwnedFd) -> std::result::Result<(), MoveRefusal> {
-    let links = rustix::fs::fstat(&node.path).map_err(MoveRefusal::Failed)?.st_nlink as u32;
-    match links {
-        0 => Err(MoveRefusal::Gone),
-        1 if state.opens > 0 || !is_alone(data) => Err(MoveRefusal::Open),
-        1 => Ok(()),
-        links => Err(MoveRefusal::Linked(links)),
-    }
-}
-
-impl Moving {
-    /// The data, with their holes.
-    pub fn data(&self) -> &OwnedFd {
-        &self.data
-    }
-
-    /// What `stat` shows.
-    pub fn attributes(&self) -> Result<Attributes> {
-        self.node.attributes(&self.node.lock())
-    }
-
-    /// Extended attributes and access control lists.
-    pub fn xattrs(&self) -> Result<Vec<(OsString, Vec<u8>)>> {
-        if !self.tree.options.has_xattrs {
-            return Ok(Vec::new());
-        }
-        let path = path_of(&self.node.path);
-        let mut names = vec![0; XATTR_BYTES_MAX];
-        let length = listxattr(&path, &mut names[..])?;
-        names.truncate(length);
-        let mut found = Vec::new();
-        for name in names.split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
-            let name = OsStr::from_bytes(name);
-            let mut value = vec![0; XATTR_BYTES_MAX];
-            let length = getxattr(&path, name, &mut value[..])?;
-            value.truncate(length);
-            found.push((name.to_owned(), value));
-        }
-        Ok(found)
-    }
-
-    /// Whether a program has opened or changed it since, so that going on is in vain.
-    pub fn is_disturbed(&self) -> bool {
-        let state = self.node.lock();
-        state.opens > 0 || state.changes != self.changes
-    }
-
-    /// Lets `switch` put the copy in place, while nobody can open or change the file here, if it is still what was copied. When that
-    /// succeeded, this is no longer the file, and [`Moving::remove`] is what is left to do.
-    pub fn switch<E>(&self, switch: impl FnOnce() -> std::result::Result<(), E>) -> std::result::Result<(), E>
-    where
-        E: From<MoveRefusal>,
-    {
-        let mut state = self.node.lock();
-        judge(&self.node, &state, &self.data)?;
-        if state.changes != self.changes {
-            return Err(MoveRefusal::Changed.into());
-        }
-        switch()?;
-        state.has_moved = true;
-        Ok(())
-    }
-
-    /// Removes it here.
-    pub fn remove(self) -> Result<()> {
-        self.tree.remove_deferred(&self.name)?;
-        // The kernel, which does not know that the name is gone, may remember the file for long, and as long we have it open: what it
-        // occupied would not be free, though it is off the account. Nobody else has it open or mapped.
-        let _ = ftruncate(&self.data, 0);
-        Ok(())
-    }
-}
-
-impl Drop for Moving {
-    fn drop(&mut self) {
-        self.tree.nodes.forget(self.node.number, 1);
     }
 }

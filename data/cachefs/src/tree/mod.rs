@@ -3,25 +3,30 @@
 mod data;
 mod deferred;
 mod directories;
+mod elsewhere;
 mod knowing;
 mod limits;
+mod looks;
 mod metadata;
+mod moving;
 mod names;
 mod operations;
 mod pacing;
 mod spilling;
 
-pub use deferred::{DEFERRED, MoveRefusal, Moving, UNITS};
+pub use deferred::{DEFERRED, UNITS};
+pub use moving::{MoveRefusal, Moving};
 
-use crate::account::{Account, Usage};
-use crate::census::{Census, walk};
+use crate::account::Account;
+use crate::census::Census;
 use crate::descriptors::{Descriptors, Held, Holding};
 use crate::disk_queue::DiskFlow;
 use crate::file_system::{Attributes, Result};
 use crate::node::{Node, NodeTable, ROOT, charge};
 use crate::requests::RequestCounters;
 use crate::spill::SpillArea;
-use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, fstatvfs, openat, openat2};
+use looks::{take_stock, used_below};
+use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
 use rustix::io::Errno;
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -49,6 +54,10 @@ pub struct TreeOptions {
     pub reserve_bytes: u64,
     /// Its tenant before the disk of the pool, for what lies there; without one it asks nobody.
     pub disk: Option<Arc<DiskFlow>>,
+    /// Another service serves it, a guest's host: here only files are made and moved that are to go elsewhere, and nothing is counted.
+    pub is_served_elsewhere: bool,
+    /// It is a machine's, whose root, this user and group of ours, makes and moves such files itself.
+    pub deferring_root: Option<(u32, u32)>,
     /// Of which a tree takes one for each file that the kernel knows, and one more for its data once it is open.
     pub descriptors: Arc<Descriptors>,
 }
@@ -105,6 +114,7 @@ pub struct Tree {
     reserve_bytes: AtomicU64,
     pub(crate) counters: TreeCounters,
     found: Census,
+    gone: elsewhere::Gone,
 }
 
 /// Where a file lies.
@@ -141,27 +151,13 @@ impl Tree {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let root = openat(CWD, path, flags, Mode::empty()).map_err(failed("failed to open"))?;
         let stat = fstat(&root).map_err(failed("failed to look at"))?;
-        let mut present = Vec::new();
-        let found = walk(&root, &mut |file| {
-            if spill.as_ref().is_some_and(|spill| spill.has(file.stat.st_ino)) {
-                present.push(file.stat.st_ino);
-                // Killed between the copy and this: the copy is whole, and nobody wrote since.
-                if file.stat.st_blocks > 0
-                    && let Ok(file) = openat(file.directory, file.name, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
-                {
-                    let _ = crate::spill::empty(&file);
-                }
-            }
-        })
-        .map_err(failed("failed to count what lies in"))?;
-        if let Some(spill) = &mut spill {
-            spill.keep_only(&present).map_err(failed("failed to tidy what was spilled from"))?;
-            let spilled = spill.census().map_err(failed("failed to count what was spilled from"))?;
-            spill.account().correct(0, spilled.bytes);
-        }
-        account.set(found.bytes, found.files);
+        let found = if options.is_served_elsewhere {
+            Census::default()
+        } else {
+            take_stock(&root, &account, spill.as_mut()).map_err(|(what, error)| failed(what)(error))?
+        };
         let besides_bytes = used_below(&root).saturating_sub(found.bytes);
-        Ok(Self {
+        let tree = Self {
             root: Arc::new(Node::new(root, &stat, None)),
             nodes: NodeTable::default(),
             handles: RwLock::new(HashMap::new()),
@@ -177,45 +173,10 @@ impl Tree {
             spill,
             counters: TreeCounters::default(),
             found,
-        })
-    }
-
-    /// What is used of the quota. Where the kernel writes by itself the account knows of a file when it is closed, and the file system
-    /// below at once.
-    pub fn usage(&self) -> Usage {
-        let counted = self.account.usage();
-        if !self.options.kernel_writes {
-            return counted;
-        }
-        let below = used_below(&self.root.path).saturating_sub(self.besides_bytes);
-        Usage { bytes: counted.bytes.max(below), ..counted }
-    }
-
-    /// What the census at the start found.
-    pub fn found(&self) -> &Census {
-        &self.found
-    }
-
-    /// What was done so far.
-    pub fn counters(&self) -> &TreeCounters {
-        &self.counters
-    }
-
-    /// Where a file lies, by its path from the root; no link is followed.
-    pub fn whereabouts(&self, path: &Path) -> Result<Whereabouts> {
-        let how = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let stat = fstat(openat2(&self.root.path, path, flags, Mode::empty(), how)?)?;
-        let spilled = self.spill.as_ref().filter(|spill| spill.has(stat.st_ino));
-        let spilled = spilled.map(|spill| spill.open_data(stat.st_ino).and_then(fstat)).transpose()?;
-        let opens = self.nodes.get(stat.st_ino).map_or(0, |node| node.lock().opens);
-        let bytes = charge(spilled.as_ref().unwrap_or(&stat));
-        Ok(Whereabouts { is_spilled: spilled.is_some(), bytes, opens })
-    }
-
-    /// Nodes that the kernel knows, and open handles.
-    pub fn known(&self) -> (usize, usize) {
-        (self.nodes.len(), self.handles.read().unwrap_or_else(PoisonError::into_inner).len())
+            gone: elsewhere::Gone::default(),
+        };
+        tree.make_deferring().map_err(failed("failed to make a directory in"))?;
+        Ok(tree)
     }
 
     /// Whether the kernel reads files by itself.
@@ -287,9 +248,4 @@ impl Tree {
     pub(crate) fn take_handle(&self, number: u64) -> Result<Arc<Handle>> {
         self.handles.write().unwrap_or_else(PoisonError::into_inner).remove(&number).ok_or(Errno::BADF)
     }
-}
-
-/// Bytes of a file system that are used; none where it cannot be asked.
-fn used_below(at: &OwnedFd) -> u64 {
-    fstatvfs(at).map_or(0, |below| below.f_blocks.saturating_sub(below.f_bfree) * below.f_frsize)
 }

@@ -100,6 +100,7 @@ impl Tree {
         let victim = peek(&parent, name)?;
         let flags = if is_directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
         unlinkat(&parent.path, name, flags)?;
+        self.note_gone(&parent, name, &victim);
         self.after_removal(victim);
         Ok(())
     }

@@ -28,7 +28,7 @@ impl FileSystem for Tree {
     fn lookup(&self, parent: u64, name: &OsStr) -> Result<Attributes> {
         self.metadata(|| {
             let parent = self.node(parent)?;
-            let node = self.look_up(&parent, name).map_err(|error| self.name_is_missing(&parent, error))?;
+            let node = self.look_up(&parent, name).map_err(|error| self.name_is_missing(&parent, name, error))?;
             let shown = self.show(&node);
             if shown.is_err() {
                 self.nodes.forget(node.number, 1);

@@ -4,8 +4,9 @@
 use super::Tree;
 use crate::census::walk;
 use crate::file_system::Result;
+use crate::lease::is_alone;
 use crate::node::{Node, NodeState};
-use crate::spill::{SpillPass, empty, is_alone};
+use crate::spill::{SpillPass, empty};
 use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
 use std::collections::BinaryHeap;
 use std::os::fd::OwnedFd;

@@ -1,0 +1,156 @@
+//! In a guest: what waits is registered with the host's daemon as work of the machine's own that can wait (docs/adr/0034), through the agent as
+//! everything that guests ask, and the daemon says when it may be worked on. Where nobody answers it waits: a guest sees nobody but itself.
+
+use minerva_api::client::{Tenant, connect_as_tenant};
+use minerva_api::v1;
+use minerva_model::DeviceId;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// How far it is, is told so often.
+const REPORT: Duration = Duration::from_secs(1);
+/// How often somebody is looked for where nobody answers.
+const LOOK: Duration = Duration::from_secs(2);
+/// A first guess of how long a byte takes: what it really takes is measured there.
+const NS_PER_BYTE: u64 = 10;
+
+/// What one disk is owed.
+#[derive(Clone, Copy, Debug, Default)]
+struct Owed {
+    waiting_bytes: u64,
+    moved_bytes: u64,
+    /// As the host says, if it does.
+    may_work: Option<bool>,
+}
+
+/// All of them.
+#[derive(Clone, Debug)]
+pub(super) struct HostLink {
+    agent: PathBuf,
+    disks: Arc<Mutex<BTreeMap<DeviceId, Owed>>>,
+}
+
+impl HostLink {
+    pub(super) fn new(agent: PathBuf) -> Self {
+        Self { agent, disks: Arc::default() }
+    }
+
+    /// What waits for each disk now. A disk that is owed nothing any more is not asked about.
+    pub(super) fn owe(&self, waiting: &BTreeMap<DeviceId, u64>) {
+        let mut disks = self.disks();
+        disks.retain(|disk, _| waiting.contains_key(disk));
+        for (disk, bytes) in waiting {
+            if let Some(owed) = disks.get_mut(disk) {
+                owed.waiting_bytes = *bytes;
+                continue;
+            }
+            disks.insert(*disk, Owed { waiting_bytes: *bytes, ..Owed::default() });
+            let (link, disk) = (self.clone(), *disk);
+            // Without it nobody says that it may, and it waits.
+            let _ = thread::Builder::new().name("host".to_owned()).spawn(move || link.ask_about(disk));
+        }
+    }
+
+    /// So much was moved there.
+    pub(super) fn moved(&self, disk: DeviceId, bytes: u64) {
+        if let Some(owed) = self.disks().get_mut(&disk) {
+            owed.moved_bytes += bytes;
+        }
+    }
+
+    /// Whether files may move to it now; nothing where nobody says.
+    pub(super) fn may_work(&self, disk: DeviceId) -> Option<bool> {
+        self.disks().get(&disk)?.may_work
+    }
+
+    fn disks(&self) -> MutexGuard<'_, BTreeMap<DeviceId, Owed>> {
+        self.disks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn owed(&self, disk: DeviceId) -> Option<Owed> {
+        self.disks().get(&disk).copied()
+    }
+
+    fn told(&self, disk: DeviceId, may_work: Option<bool>) {
+        if let Some(owed) = self.disks().get_mut(&disk) {
+            owed.may_work = may_work;
+        }
+    }
+
+    /// Until nothing waits for the disk.
+    fn ask_about(&self, disk: DeviceId) {
+        let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
+        while self.owed(disk).is_some() {
+            let _ = runtime.block_on(self.hold(disk, &self.agent));
+            self.told(disk, None);
+            thread::sleep(LOOK);
+        }
+    }
+
+    /// As long as the agent and the host are there.
+    async fn hold(&self, disk: DeviceId, agent: &Path) -> anyhow::Result<()> {
+        let mut server: Tenant = connect_as_tenant(agent).await?;
+        let Some(owed) = self.owed(disk) else { return Ok(()) };
+        let mut answers = server.hold_debt(request(disk, owed)).await?.into_inner();
+        loop {
+            match tokio::time::timeout(REPORT, answers.message()).await {
+                Ok(Ok(Some(answer))) => self.told(disk, Some(answer.may_work)),
+                Ok(Ok(None)) => return Ok(()),
+                Ok(Err(status)) => return Err(status.into()),
+                Err(_) => {
+                    let Some(owed) = self.owed(disk) else { return Ok(()) };
+                    server.report_debt(report(disk, owed)).await?;
+                }
+            }
+        }
+    }
+}
+
+fn name(disk: DeviceId) -> String {
+    format!("minerva-fs-{}-{}", disk.major, disk.minor)
+}
+
+fn request(disk: DeviceId, owed: Owed) -> v1::HoldDebtRequest {
+    let v1::ReportDebtRequest { name, service_ns, done_ns, tied_bytes } = report(disk, owed);
+    let working_device = disk.to_string();
+    v1::HoldDebtRequest { name, service_ns, done_ns, tied_bytes, working_device, ..v1::HoldDebtRequest::default() }
+}
+
+fn report(disk: DeviceId, owed: Owed) -> v1::ReportDebtRequest {
+    let ns = |bytes: u64| bytes.saturating_mul(NS_PER_BYTE);
+    v1::ReportDebtRequest {
+        name: name(disk),
+        service_ns: ns(owed.waiting_bytes.saturating_add(owed.moved_bytes)).max(1),
+        done_ns: ns(owed.moved_bytes),
+        tied_bytes: owed.waiting_bytes,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{HostLink, Owed, request};
+    use minerva_model::DeviceId;
+    use std::collections::BTreeMap;
+
+    const DISK: DeviceId = DeviceId { major: 254, minor: 0 };
+
+    #[test]
+    fn where_nobody_answers_nothing_may_move() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = HostLink::new(folder.path().join("nobody.sock"));
+        link.owe(&BTreeMap::from([(DISK, 1 << 20)]));
+        assert_eq!(link.may_work(DISK), None);
+        link.owe(&BTreeMap::new());
+        assert!(link.owed(DISK).is_none(), "and its thread ends");
+    }
+
+    #[test]
+    fn what_waits_is_told_in_time_of_the_disk() {
+        let asked = request(DISK, Owed { waiting_bytes: 3, moved_bytes: 2, may_work: None });
+        assert_eq!((asked.name.as_str(), asked.working_device.as_str()), ("minerva-fs-254-0", "254:0"));
+        assert_eq!((asked.service_ns, asked.done_ns, asked.tied_bytes), (50, 20, 3));
+    }
+}

@@ -1,0 +1,103 @@
+//! Trees that another service serves: in a guest, those that its host serves to it. Only files that are to go to a place of the guest's
+//! own are handled here (docs/adr/0064). Who has a file open is the guest's kernel's to say, by leases; the account, and what whoever comes
+//! too late is told, are the host's.
+
+use super::Tree;
+use super::deferred::DEFERRED;
+use super::moving::{MoveRefusal, Moving, judge_links};
+use crate::file_system::{Caller, Result};
+use crate::lease;
+use crate::node::Node;
+use rustix::fs::{AtFlags, Gid, Mode, OFlags, Uid, fchmod, fchown, fstat, openat, unlinkat};
+use rustix::io::Errno;
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Names of files that moved which are remembered: who read a link before is that many moves late at most.
+const GONE_MAX: usize = 10_000;
+
+/// Names that were in a machine's directory of such files and are gone.
+#[derive(Debug, Default)]
+pub(super) struct Gone(Mutex<VecDeque<OsString>>);
+
+impl Tree {
+    /// In a guest: makes the file as its root, and gives it to the caller, who may make none there.
+    pub(super) fn create_elsewhere(&self, caller: Caller, name: &OsStr, mode: u32) -> Result<()> {
+        let directory = self.own_directory(DEFERRED, false).map_err(|error| self.not_served(error))?;
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = openat(&directory, name, flags, Mode::RUSR | Mode::WUSR)?;
+        let given = fchown(&file, Some(Uid::from_raw(caller.uid)), Some(Gid::from_raw(caller.gid)))
+            .and_then(|()| fchmod(&file, Mode::from_raw_mode(mode & 0o777)));
+        if given.is_err() {
+            let _ = unlinkat(&directory, name, AtFlags::empty());
+        }
+        given
+    }
+
+    /// In a guest: begins to move a file that nobody has open to write. Nobody will from now on but it notices.
+    pub(super) fn begin_move_elsewhere(self: &Arc<Self>, name: &OsStr) -> std::result::Result<Moving, MoveRefusal> {
+        let failed = |error| if error == Errno::NOENT { MoveRefusal::Gone } else { MoveRefusal::Failed(error) };
+        let counted = self.counted(name).map_err(failed)?;
+        let directory = self.own_directory(DEFERRED, false).map_err(MoveRefusal::Failed)?;
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let data = openat(&directory, name, flags, Mode::empty()).map_err(failed)?;
+        if !lease::for_readers(&data) {
+            return Err(MoveRefusal::Open);
+        }
+        let found = fstat(&data).map_err(MoveRefusal::Failed)?;
+        judge_links(&found)?;
+        if found.st_ino != counted.node.number {
+            return Err(MoveRefusal::Changed);
+        }
+        let node = Arc::clone(&counted.node);
+        counted.keep();
+        Ok(Moving::leased(Arc::clone(self), node, name.to_owned(), data, found))
+    }
+
+    /// On the host: makes the directory in which a machine's root makes files that are to go to its own disk; for other trees nothing.
+    pub fn make_deferring(&self) -> Result<()> {
+        let Some((uid, gid)) = self.options.deferring_root else { return Ok(()) };
+        let directory = self.own_directory(DEFERRED, true)?;
+        fchown(&directory, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)))
+    }
+
+    /// On the host: a machine removed a name. Who opens the file by what it knows of it, or looks for the name, is sent to look again.
+    pub(super) fn note_gone(&self, parent: &Node, name: &OsStr, victim: &OwnedFd) {
+        if self.options.deferring_root.is_none() || !self.is_deferred_directory(parent) {
+            return;
+        }
+        let mut gone = self.gone.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if gone.len() >= GONE_MAX {
+            gone.pop_front();
+        }
+        gone.push_back(name.to_owned());
+        drop(gone);
+        if let Ok(stat) = fstat(victim)
+            && stat.st_nlink == 0
+            && let Some(node) = self.nodes.get(stat.st_ino)
+        {
+            node.lock().has_moved = true;
+        }
+    }
+
+    /// Whether a name was there.
+    pub(super) fn has_gone(&self, name: &OsStr) -> bool {
+        self.gone.0.lock().unwrap_or_else(PoisonError::into_inner).iter().any(|gone| gone == name)
+    }
+
+    /// A name that the host says to look up again is gone.
+    pub(super) fn gone_if_stale(&self, error: Errno) -> Errno {
+        if self.options.is_served_elsewhere && error == Errno::STALE { Errno::NOENT } else { error }
+    }
+
+    /// Without the host's directory nothing is known of any file: it must not be taken for one that is gone.
+    pub(super) fn not_served(&self, error: Errno) -> Errno {
+        if self.options.is_served_elsewhere && matches!(error, Errno::NOENT | Errno::STALE) {
+            Errno::NOTCONN
+        } else {
+            error
+        }
+    }
+}
