@@ -18,4 +18,44 @@ impl Line {
         let (value, goal) = (serde_json::Value::Null, serde_json::Value::Null);
         Self { id: id.to_owned(), value, unit: String::new(), goal, met: false, detail: format!("not measured: {why}") }
     }
+
+    /// The figure's lines. A program that failed though it met every goal it printed has not measured all of it; what it said last
+    /// is why.
+    pub(crate) fn judged(id: &str, printed: &str, succeeded: bool, told: &str) -> Vec<Self> {
+        let mut lines: Vec<Self> = printed.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        if lines.is_empty() || (!succeeded && lines.iter().all(|line| line.met)) {
+            lines.push(Self::not_measured(id, told));
+        }
+        lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Line;
+
+    #[test]
+    fn a_figure_that_could_not_be_measured_says_why() {
+        let met = r#"{"id":"weights-bite","value":8.1,"unit":"ratio","goal":"8","met":true,"detail":"v1"}"#;
+        let missed = &met.replace("true", "false");
+        let why = "Error: no /dev/fuse; modprobe fuse";
+        // What was printed, whether the program succeeded, how many lines come of it, and whether the last was not measured.
+        let table = [
+            (met, true, 1, false),
+            (missed, false, 1, false),
+            (met, false, 2, true),
+            ("", false, 1, true),
+            ("?", true, 1, true),
+        ];
+        for (printed, succeeded, count, unmeasured) in table {
+            let lines = Line::judged("weights-bite", printed, succeeded, why);
+            let last = lines.last().expect("a line");
+            assert_eq!((lines.len(), last.value.is_null()), (count, unmeasured), "{printed}");
+            if unmeasured {
+                let text = serde_json::to_string(last).expect("JSON");
+                assert!(text.contains(r#""value":null"#) && text.contains(r#""met":false"#), "{text}");
+                assert!(last.detail.contains("modprobe fuse"), "{text}");
+            }
+        }
+    }
 }

@@ -236,17 +236,7 @@ fn measure(id: &str, source: &Source, cases: Option<u32>) -> Result<Vec<Line>> {
     let told = program.stderr.take().map(|errors| std::thread::spawn(|| pass_on(errors)));
     let output = program.wait_with_output().with_context(|| format!("wait for `{line}`"))?;
     let told = told.and_then(|thread| thread.join().ok()).unwrap_or_default();
-    Ok(judged(id, &String::from_utf8_lossy(&output.stdout), output.status.success(), &told))
-}
-
-/// The figure's lines. A program that failed though it met every goal it printed has not measured all of it; what it said last
-/// is why.
-fn judged(id: &str, printed: &str, succeeded: bool, told: &str) -> Vec<Line> {
-    let mut lines: Vec<Line> = printed.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    if lines.is_empty() || (!succeeded && lines.iter().all(|line| line.met)) {
-        lines.push(Line::not_measured(id, told));
-    }
-    lines
+    Ok(Line::judged(id, &String::from_utf8_lossy(&output.stdout), output.status.success(), &told))
 }
 
 /// Passes on what a program says to people; the answer is the end of it, in one line.
@@ -303,34 +293,4 @@ pub(crate) fn bench(packages: &[String]) -> Result<bool> {
         command.args(["--package", package]);
     }
     succeeds(&mut command)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::judged;
-
-    #[test]
-    fn a_figure_that_could_not_be_measured_says_why() {
-        let met = r#"{"id":"weights-bite","value":8.1,"unit":"ratio","goal":"8","met":true,"detail":"v1"}"#;
-        let missed = &met.replace("true", "false");
-        let why = "Error: no /dev/fuse; modprobe fuse";
-        // What was printed, whether the program succeeded, how many lines come of it, and whether the last was not measured.
-        let table = [
-            (met, true, 1, false),
-            (missed, false, 1, false),
-            (met, false, 2, true),
-            ("", false, 1, true),
-            ("?", true, 1, true),
-        ];
-        for (printed, succeeded, count, unmeasured) in table {
-            let lines = judged("weights-bite", printed, succeeded, why);
-            let last = lines.last().expect("a line");
-            assert_eq!((lines.len(), last.value.is_null()), (count, unmeasured), "{printed}");
-            if unmeasured {
-                let text = serde_json::to_string(last).expect("JSON");
-                assert!(text.contains(r#""value":null"#) && text.contains(r#""met":false"#), "{text}");
-                assert!(last.detail.contains("modprobe fuse"), "{text}");
-            }
-        }
-    }
 }

@@ -119,7 +119,13 @@ pub(crate) fn free(place: &QueueDirectories) -> Result<(), WorkError> {
     let path = group.join(CPUS);
     if group.exists() {
         // An empty write would not reach the kernel; on v2 a blank one means "as above".
-        fs::write(&path, format!("{}\n", held.cpus)).map_err(WorkError::io("write", &path))?;
+        let mut back = fs::write(&path, format!("{}\n", held.cpus));
+        if back.is_err() && held.cpus.is_empty() {
+            // Kernels that refuse a blank one while there are processes (ENOSPC): all that there are above is the same.
+            let above = group.parent().unwrap_or(group).join("cpuset.cpus.effective");
+            back = fs::write(&path, text(&above)?);
+        }
+        back.map_err(WorkError::io("write", &path))?;
     }
     fs::remove_file(&kept).map_err(WorkError::io("remove", &kept))
 }

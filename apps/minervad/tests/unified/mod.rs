@@ -25,7 +25,7 @@ const SOME: &[&str] = &[
 const ALL: &str = "MINERVA_GUEST_TESTS";
 
 /// Generous, as the machine may be busy; all of them have an hour.
-const TIMEOUT: Duration = Duration::from_secs(300);
+const TIMEOUT: Duration = Duration::from_secs(600);
 const TIMEOUT_ALL: Duration = Duration::from_secs(3600);
 
 /// The daemon and its unit lie where the tests were told, which may be among temporary files, and these in memory, so that only the
@@ -43,17 +43,22 @@ fn stripped(program: &Path, folder: &Path) -> Option<PathBuf> {
     done.is_ok_and(|status| status.success()).then_some(copy)
 }
 
-/// What the tests of background work and of disks that fill or vanish make and mount.
-fn with_file_systems(guest: GuestBuilder<'static>) -> GuestBuilder<'static> {
-    let programs = ["mkfs.ext4", "mkfs.btrfs", "btrfs"].into_iter().filter_map(installed);
-    let guest = programs.fold(guest, GuestBuilder::with_binary);
-    ["fuse", "btrfs"].into_iter().fold(guest, |guest, module| guest.with_module(module, ""))
+/// For tests that need a file system of their own.
+fn with_ext4(guest: GuestBuilder<'static>) -> GuestBuilder<'static> {
+    installed("mkfs.ext4").into_iter().fold(guest, GuestBuilder::with_binary).with_module("ext4", "")
+}
+
+/// For the tests of work on a btrfs, and of disks that are emulated.
+fn with_others(guest: GuestBuilder<'static>) -> GuestBuilder<'static> {
+    let programs = ["mkfs.btrfs", "btrfs"].into_iter().filter_map(installed);
+    programs.fold(guest, GuestBuilder::with_binary).with_module("fuse", "").with_module("btrfs", "")
 }
 
 /// Where a program of the host is. One that is missing is said by the tests that are skipped for it.
 fn installed(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
+    let folders = std::env::split_paths(&path).chain([PathBuf::from("/sbin")]);
+    folders.map(|folder| folder.join(program)).find(|file| file.is_file())
 }
 
 #[test]
@@ -74,7 +79,7 @@ fn the_same_tests_pass_on_the_unified_hierarchy_under_systemd() {
     let script = format!("TESTS={name} {files} ARGUMENTS='{arguments}'\n{SCRIPT}");
     let guest = Guest::builder().debian().memory_mib(2048).cpus(2).with_binary(&tests).with_binary(stripped_daemon);
     let guest = guest.with_file("/etc/minervad.service", std::fs::read(&unit).expect("the unit"));
-    let guest = if is_all { with_file_systems(guest) } else { guest };
+    let guest = if is_all { with_others(with_ext4(guest)) } else { with_ext4(guest) };
     let timeout = if is_all { TIMEOUT_ALL } else { TIMEOUT };
     let output = match guest.run(&script, timeout) {
         Ok(output) => output,
