@@ -67,7 +67,7 @@ mod tests {
             let [model, image] = ["model.toml", "image.raw"].map(|name| folder.join(name));
             let models = [model.to_str().unwrap(), "sata-ssd", "/nowhere/model.toml"];
             if !limit(models.into_iter(), Some(&folder.join("logs"))).unwrap() {
-                return println!("limited; skipped: this kernel has no Landlock");
+                return println!("limited\nskipped: needs a kernel with Landlock");
             }
             let judge = move || {
                 assert!(File::open("/sys/devices/system/cpu/online").is_ok() && File::open(&model).is_ok());

@@ -92,10 +92,10 @@ impl Deferred {
 
     /// Who says whether others use a disk.
     fn told_by(&self) -> &'static str {
-        match (self.daemon.host(), self.daemon.told_by()) {
-            (Some(_), _) => "host",
-            (None, ToldBy::Daemon) => "daemon",
-            (None, ToldBy::Counters) => "counters",
+        match (self.daemon.is_of_guest(), self.daemon.told_by()) {
+            (true, _) => "host",
+            (false, ToldBy::Daemon) => "daemon",
+            (false, ToldBy::Counters) => "counters",
         }
     }
 

@@ -1,7 +1,7 @@
 //! What the daemon says of the disks, slice by slice: who uses them, and who is expected to. Where there is none the disks' own counters
 //! have to do. After each slice the daemon is told what was moved in it.
 
-use super::host::HostLink;
+use super::debts::DebtLink;
 use super::reports::Reports;
 use minerva_api::client::Operator;
 use minerva_api::v1;
@@ -20,6 +20,8 @@ const FRESH: Duration = Duration::from_secs(3);
 const LOOK: Duration = Duration::from_secs(5);
 /// How long the answer to a report is waited for, so that what is said of the disks stays fresh meanwhile.
 const ANSWER: Duration = Duration::from_secs(1);
+/// Where tenants ask the daemon, in the folder of its socket.
+const TENANT_SOCKET: &str = "tenant.sock";
 /// The horizon of forecasts that is looked at.
 const HORIZON: &str = "pattern";
 
@@ -39,16 +41,18 @@ struct Latest {
 }
 
 /// The latest slice of a daemon, as long as it is fresh; in a guest, what the host says.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct DaemonLink {
     latest: Arc<Mutex<Latest>>,
-    host: Option<HostLink>,
+    debts: DebtLink,
+    is_guest: bool,
 }
 
 impl DaemonLink {
-    /// Listens at a socket from now on, and reports there.
+    /// Listens at a socket from now on, and reports there; what waits is registered at that of tenants beside it.
     pub(super) fn start(socket: PathBuf, reports: Arc<Reports>) -> std::io::Result<Self> {
-        let link = Self::default();
+        let debts = DebtLink::new(socket.with_file_name(TENANT_SOCKET));
+        let link = Self { latest: Arc::default(), debts, is_guest: false };
         let of_thread = link.clone();
         let work = move || {
             // Without a runtime there is no daemon to be heard.
@@ -65,12 +69,17 @@ impl DaemonLink {
 
     /// In a guest, whose host is asked at this socket.
     pub(super) fn of_guest(agent: PathBuf) -> Self {
-        Self { host: Some(HostLink::new(agent)), ..Self::default() }
+        Self { latest: Arc::default(), debts: DebtLink::new(agent), is_guest: true }
     }
 
-    /// The host, in a guest.
-    pub(super) fn host(&self) -> Option<&HostLink> {
-        self.host.as_ref()
+    /// Whether only the host can say who uses a disk.
+    pub(super) fn is_of_guest(&self) -> bool {
+        self.is_guest
+    }
+
+    /// Who is told what waits.
+    pub(super) fn debts(&self) -> &DebtLink {
+        &self.debts
     }
 
     async fn listen(&self, socket: &Path, reports: &Reports) -> anyhow::Result<()> {
@@ -89,10 +98,9 @@ impl DaemonLink {
 
     /// What was told of a disk in the latest slice.
     pub(super) fn told(&self, disk: DeviceId) -> Option<Told> {
-        if let Some(host) = &self.host {
-            return host
-                .may_work(disk)
-                .map(|may_work| Told { contention: u32::from(!may_work), expected_permille: None });
+        if self.is_guest {
+            let may_work = self.debts.may_work(disk)?;
+            return Some(Told { contention: u32::from(!may_work), expected_permille: None });
         }
         let latest = self.latest();
         let is_fresh = latest.at.is_some_and(|at| at.elapsed() < FRESH);

@@ -10,7 +10,7 @@
 //! | `mover`, `thread` | which file moves now, and when does it stop? |
 //! | `answers` | what is told of files that wait, and done with them? |
 //! | `disks`, `daemon` | who else uses the disk? |
-//! | `host` | and in a guest, where only its host can say? |
+//! | `debts` | who is told what waits, and who says in a guest when it may move? |
 //! | `asker`, `reports` | for whom was what moved in gaps, and what did the daemon count of it? |
 //!
 //! What is to be moved stands in a redo log beside the pool, written before each step. Order and pace are `core/decide`'s.
@@ -20,9 +20,9 @@ mod asker;
 mod candidates;
 mod copy;
 mod daemon;
+mod debts;
 mod disks;
 mod failpoint;
-mod host;
 mod job;
 mod mover;
 mod place;

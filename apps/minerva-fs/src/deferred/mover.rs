@@ -80,12 +80,10 @@ impl<'a> Moves<'a> {
         for lane in gone.iter().filter_map(|disk| self.lanes.remove(disk)) {
             give_up(self.deferred, lane.job);
         }
-        if let Some(host) = self.deferred.daemon.host() {
-            let mut waiting = BTreeMap::new();
-            files.iter().for_each(|file| *waiting.entry(file.device).or_default() += file.bytes);
-            waiting.remove(&NO_DISK);
-            host.owe(&waiting);
-        }
+        let mut waiting = BTreeMap::new();
+        files.iter().for_each(|file| *waiting.entry(file.device).or_default() += file.bytes);
+        waiting.remove(&NO_DISK);
+        self.deferred.daemon.debts().owe(&waiting);
         let mut targets = Vec::new();
         for disk in disks {
             let lane = self.lanes.entry(disk).or_default();
@@ -95,7 +93,7 @@ impl<'a> Moves<'a> {
                 _ if disk == NO_DISK => Some((0, ToldBy::Counters)),
                 Some(told) => Some((told.contention, ToldBy::Daemon)),
                 // A guest's own counters say nothing of who else uses the host's disk.
-                None if self.deferred.daemon.host().is_some() => None,
+                None if self.deferred.daemon.is_of_guest() => None,
                 None => counted,
             };
             targets.push(TargetDisk {
@@ -174,9 +172,9 @@ impl<'a> Moves<'a> {
                 let (bytes, up_to) = job.take_fresh();
                 let is_in_gap = lane.order.as_ref().is_some_and(|order| order.pace == MigrationPace::Gaps);
                 // What nobody hears of now is counted by nobody.
-                if let Some(host) = deferred.daemon.host() {
-                    host.moved(disk, bytes);
-                } else if is_in_gap && deferred.daemon.told(disk).is_some() {
+                deferred.daemon.debts().moved(disk, bytes);
+                let is_heard = !deferred.daemon.is_of_guest() && deferred.daemon.told(disk).is_some();
+                if is_in_gap && is_heard {
                     deferred.reports.moved(&job.row, disk, bytes, up_to);
                 }
                 lane.job = Some(job);

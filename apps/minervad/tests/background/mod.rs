@@ -64,7 +64,7 @@ fn change(daemon: &Daemon, name: &str, change: v1::BackgroundChange) {
     daemon.ask(async |mut client| client.change_background(request).await).expect("a daemon").expect("no refusal");
 }
 
-fn queues(daemon: &Daemon) -> Vec<v1::BackgroundQueue> {
+pub(crate) fn queues(daemon: &Daemon) -> Vec<v1::BackgroundQueue> {
     let answer = daemon.ask(async |mut client| client.background(v1::BackgroundRequest::default()).await.ok());
     answer.flatten().map(|answer| answer.into_inner().queues).unwrap_or_default()
 }

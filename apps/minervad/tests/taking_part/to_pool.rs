@@ -3,6 +3,7 @@
 
 use super::{kill, store};
 use crate::ENFORCE;
+use crate::background::queues;
 use crate::bed::{Bed, Daemon, until};
 use crate::listeners::{Relay, describe};
 use minerva_api::cache::{Answer as CacheAnswer, Request, ask};
@@ -258,4 +259,31 @@ fn what_moves_in_gaps_beside_others_earns_its_asker_credits_and_a_kill_doubles_n
     keys.sort();
     keys.dedup();
     assert_eq!(keys.len(), earned.len());
+}
+
+#[test]
+fn what_waits_for_a_disk_is_listed_with_all_other_work_until_it_has_moved() {
+    let Some(mut bed) = Bed::new() else { return };
+    bed.write_config(ENFORCE);
+    let Some(data) = Mounted::on(&bed) else { return };
+    bed.start_reader("heavy", 64);
+    let daemon = bed.start();
+    let Some(cache) = Cache::start(&bed) else { return };
+    // As its unit is: a tenant, which may owe something.
+    fs::write(bed.cgroup("sparing").join("cgroup.procs"), cache.child.id().to_string()).expect("a group");
+    let relay = Relay::start(&bed, &cache.socket(), &bed.cgroup("sparing"));
+    defer(&relay, &data.0, &[1; 4 << 20]);
+    let name = format!("minerva-fs-{}", number(&bed).replace(':', "-"));
+    let listed = || queues(&daemon).into_iter().find(|queue| queue.name == name);
+    daemon.until("it is listed", || listed().is_some_and(|queue| queue.tied_bytes == 4 << 20));
+    let queue = listed().expect("listed");
+    assert_eq!((queue.kind.as_str(), queue.device.as_str()), ("owed", bed.device.as_str()), "{queue:?}");
+    bed.stop_readers();
+    until("the file is at its place", || cache.waiting() == 0);
+    daemon.until("nothing is owed any more", || listed().is_none_or(|queue| queue.tied_bytes == 0));
+}
+
+/// The bed's disk, as `MAJ:MIN`.
+fn number(bed: &Bed) -> String {
+    fs::read_to_string(format!("/sys/block/{}/dev", bed.device)).expect("a disk").trim().to_owned()
 }

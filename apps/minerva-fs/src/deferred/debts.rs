@@ -1,5 +1,6 @@
-//! In a guest: what waits is registered with the host's daemon as work of the machine's own that can wait (docs/adr/0034), through the agent as
-//! everything that guests ask, and the daemon says when it may be worked on. Where nobody answers it waits: a guest sees nobody but itself.
+//! What waits is registered with the daemon as work that can wait (docs/adr/0034), a debt for each disk, so that it is listed and planned with
+//! all other work. In a guest the daemon is the host's, asked through the agent as everything that guests ask, and says when files may move:
+//! where nobody answers they wait, because a guest sees nobody but itself.
 
 use minerva_api::client::{Tenant, connect_as_tenant};
 use minerva_api::v1;
@@ -13,7 +14,7 @@ use std::time::Duration;
 /// How far it is, is told so often.
 const REPORT: Duration = Duration::from_secs(1);
 /// How often somebody is looked for where nobody answers.
-const LOOK: Duration = Duration::from_secs(2);
+const LOOK: Duration = Duration::from_secs(5);
 /// A first guess of how long a byte takes: what it really takes is measured there.
 const NS_PER_BYTE: u64 = 10;
 
@@ -22,20 +23,20 @@ const NS_PER_BYTE: u64 = 10;
 struct Owed {
     waiting_bytes: u64,
     moved_bytes: u64,
-    /// As the host says, if it does.
+    /// As the daemon says, if it does.
     may_work: Option<bool>,
 }
 
 /// All of them.
 #[derive(Clone, Debug)]
-pub(super) struct HostLink {
-    agent: PathBuf,
+pub(super) struct DebtLink {
+    socket: PathBuf,
     disks: Arc<Mutex<BTreeMap<DeviceId, Owed>>>,
 }
 
-impl HostLink {
-    pub(super) fn new(agent: PathBuf) -> Self {
-        Self { agent, disks: Arc::default() }
+impl DebtLink {
+    pub(super) fn new(socket: PathBuf) -> Self {
+        Self { socket, disks: Arc::default() }
     }
 
     /// What waits for each disk now. A disk that is owed nothing any more is not asked about.
@@ -49,8 +50,8 @@ impl HostLink {
             }
             disks.insert(*disk, Owed { waiting_bytes: *bytes, ..Owed::default() });
             let (link, disk) = (self.clone(), *disk);
-            // Without it nobody says that it may, and it waits.
-            let _ = thread::Builder::new().name("host".to_owned()).spawn(move || link.ask_about(disk));
+            // Without it nobody knows of it, and in a guest it waits.
+            let _ = thread::Builder::new().name("debts".to_owned()).spawn(move || link.ask_about(disk));
         }
     }
 
@@ -84,15 +85,15 @@ impl HostLink {
     fn ask_about(&self, disk: DeviceId) {
         let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
         while self.owed(disk).is_some() {
-            let _ = runtime.block_on(self.hold(disk, &self.agent));
+            let _ = runtime.block_on(self.hold(disk, &self.socket));
             self.told(disk, None);
             thread::sleep(LOOK);
         }
     }
 
-    /// As long as the agent and the host are there.
-    async fn hold(&self, disk: DeviceId, agent: &Path) -> anyhow::Result<()> {
-        let mut server: Tenant = connect_as_tenant(agent).await?;
+    /// As long as whoever listens is there.
+    async fn hold(&self, disk: DeviceId, socket: &Path) -> anyhow::Result<()> {
+        let mut server: Tenant = connect_as_tenant(socket).await?;
         let Some(owed) = self.owed(disk) else { return Ok(()) };
         let mut answers = server.hold_debt(request(disk, owed)).await?.into_inner();
         loop {
@@ -131,7 +132,7 @@ fn report(disk: DeviceId, owed: Owed) -> v1::ReportDebtRequest {
 
 #[cfg(test)]
 mod tests {
-    use super::{HostLink, Owed, request};
+    use super::{DebtLink, Owed, request};
     use minerva_model::DeviceId;
     use std::collections::BTreeMap;
 
@@ -140,7 +141,7 @@ mod tests {
     #[test]
     fn where_nobody_answers_nothing_may_move() {
         let folder = tempfile::tempdir().unwrap();
-        let link = HostLink::new(folder.path().join("nobody.sock"));
+        let link = DebtLink::new(folder.path().join("nobody.sock"));
         link.owe(&BTreeMap::from([(DISK, 1 << 20)]));
         assert_eq!(link.may_work(DISK), None);
         link.owe(&BTreeMap::new());
