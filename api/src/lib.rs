@@ -11,7 +11,7 @@
 pub mod cache;
 pub mod client;
 
-/// Version 1 of the contract, generated from `proto/minerva/v1`.
+/// Version 1 of the contract, generated from `proto/minerva/v1` by `tests/generated.rs`.
 #[expect(missing_docs, reason = "generated: the .proto file documents every item")]
 #[expect(
     clippy::allow_attributes_without_reason,
@@ -19,5 +19,5 @@ pub mod client;
     reason = "generated code is not ours to style"
 )]
 pub mod v1 {
-    tonic::include_proto!("minerva.v1");
+    include!("generated/minerva.v1.rs");
 }

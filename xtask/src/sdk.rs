@@ -22,7 +22,7 @@ const STUBS: &str = "minerva/v1";
 /// What to do with them.
 #[derive(clap::Subcommand)]
 pub(crate) enum Action {
-    /// Write what is generated: the Python stubs and the C header.
+    /// Write what is generated of the contract: the Rust code, the Python stubs and the C header.
     Generate,
     /// Check what is generated and the types, and run the tests of both, C programs and the real daemon among them.
     Check,
@@ -49,9 +49,19 @@ pub(crate) fn run(action: &Action) -> Result<bool> {
 }
 
 fn generate() -> Result<bool> {
+    // First, as the header's test is built with it.
+    if !succeeds(rust_test().env("UPDATE_EXPECT", "1"))? {
+        return Ok(false);
+    }
     let Some(environment) = Environment::ready()? else { bail!("the Python stubs need Python 3.10 and PyPI") };
     environment.stubs(&root().join(PYTHON).join("src"))?;
     succeeds(header_test().env("UPDATE_EXPECT", "1"))
+}
+
+fn rust_test() -> Command {
+    let mut command = cargo();
+    command.args(["test", "--quiet", "--package", "minerva-api", "--test", "generated"]);
+    command
 }
 
 fn header_test() -> Command {
