@@ -14,8 +14,7 @@ const BLOCK_BYTES: f64 = 4096.0;
 const HUNG: &str = "it ran for ten minutes without getting on: other work of this disk goes first";
 
 /// Of a command, of which no more is known.
-const HUNG_COMMAND: &str =
-    "its processes ran for ten minutes without using a processor or a disk: other work of this disk goes first";
+const HUNG_COMMAND: &str = "in ten minutes of running its processes did next to nothing with a processor or a disk: other work of this disk goes first";
 
 /// Of a plan's limit above this the size of the file system is not known.
 const LIMIT_BYTES_KNOWN: f64 = 1e14;

@@ -5,7 +5,7 @@
 //! | `spec`, `availability` | kinds of work, and whether they can be done here |
 //! | `executor` | all queues of a host: runs one of each disk while others pause, and stops it when they come back |
 //! | `run` | one queue's worker, as its daemon sees it |
-//! | `activity` | whether the processes of a command do anything |
+//! | `activity`, `processes` | whether the processes of a command do anything |
 //! | `told` | work that a tenant's program does when it is told that it may |
 //! | `duty` | when work may run, by its pace and by whether others pause |
 //! | `work`, `worker` | the worker's own process |
@@ -39,6 +39,7 @@ mod groups;
 mod left_behind;
 mod md;
 mod pace;
+mod processes;
 mod processor_use;
 mod processors;
 mod run;

@@ -1,6 +1,7 @@
 //! The processors that a worker's processes may use, and whether they use any.
 
 use super::Run;
+use crate::activity::GroupPaths;
 use crate::directories::Groups;
 use crate::processors::{self, Hierarchy};
 use minerva_model::{Nanos, ProcessorUse};
@@ -15,7 +16,8 @@ impl Run {
     /// Whether its processes did anything since the last call; nothing while there are none, or where nobody can tell.
     pub(super) fn gets_on(&mut self, worker: Nanos) -> Option<bool> {
         let Groups { io, freezer, .. } = &self.place.groups;
-        self.is_alive.then(|| self.activity.look(freezer, io, worker)).flatten()
+        let (group, times) = (GroupPaths { freezer, io }, (worker, self.ran_in_all));
+        self.is_alive.then(|| self.activity.look(group, Path::new("/proc"), times)).flatten()
     }
 
     /// What is told to the engine of the processors; nothing where its processes cannot be confined.
