@@ -32,7 +32,7 @@ pub use catalog::{
     Spare, TAG_DEPTH_MAX, Tag, TagOptions, UNIT_BYTES, UnknownScheduler, WithinFlow, priority,
 };
 pub use flow::{Class, Contract, FlowId, FlowParameters, GroupId};
-pub use heap::IndexedHeap;
+pub use heap::{HeapKey, IndexedHeap, Narrow, PlainKey};
 pub use request::{Cost, Kind, Request, RequestId};
 
 use minerva_model::Nanos;

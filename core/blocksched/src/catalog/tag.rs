@@ -19,7 +19,7 @@
 
 use super::{BuildOptions, Entry, Promise, UNIT_BYTES};
 use crate::table::FlowTable;
-use crate::{Cost, Dispatch, FlowId, FlowParameters, IndexedHeap, Request, Scheduler};
+use crate::{Cost, Dispatch, FlowId, FlowParameters, IndexedHeap, PlainKey, Request, Scheduler};
 use minerva_model::Nanos;
 use std::cmp::Reverse;
 
@@ -74,6 +74,8 @@ struct Rank {
     priority: Reverse<u8>,
     counter: u128,
 }
+
+impl PlainKey for Rank {}
 
 impl Rank {
     const fn new(counter: u128, priority: u8) -> Self {

@@ -23,7 +23,7 @@ pub use options::{HtbsOptions, SequentialTest, Spare, WithinFlow};
 use super::{BuildOptions, Entry, Promise, UNIT_BYTES};
 use crate::table::{Flow, FlowTable, sweep};
 use crate::tokens::{Bucket, Instant, instant, spacing, whole};
-use crate::{Cost, Discipline, Dispatch, FlowId, FlowParameters, IndexedHeap, Request, Scheduler};
+use crate::{Cost, Discipline, Dispatch, FlowId, FlowParameters, IndexedHeap, Narrow, Request, Scheduler};
 use minerva_model::Nanos;
 use pace::Estimate;
 use sequence::Sequence;
@@ -41,7 +41,7 @@ pub struct Htbs {
     /// Backlogged flows by their smallest start, as stored.
     by_start: Starts,
     /// Backlogged flows by the deadline of their oldest request, as stored.
-    by_finish: IndexedHeap<Instant>,
+    by_finish: IndexedHeap<Narrow>,
     /// Flows without a contract that wait for their part, by when they may have it.
     parts: IndexedHeap<Nanos>,
     drift: Instant,
@@ -192,7 +192,7 @@ impl Htbs {
 
     /// Whether a flow can have `more_ns` of the disk now, and every other flow's next turn is still in time.
     fn has_room(&mut self, flow: FlowId, now: Nanos, more_ns: f64) -> bool {
-        let Some((finish, _)) = self.by_finish.peek_except(flow.index()) else { return true };
+        let Some((Narrow(finish), _)) = self.by_finish.peek_except(flow.index()) else { return true };
         let own_ns = self.flows.at(flow).state.reserved_ns;
         let others_ns = self.reserved_ns.saturating_sub(own_ns) as f64 + (self.seek.high_ns() - self.seek.mean_ns());
         instant(now).saturating_add(whole(more_ns + others_ns)) <= finish - self.drift
@@ -221,7 +221,7 @@ impl Htbs {
         if !owed && !self.has_spare(current, now, expected.0 as f64) {
             return None;
         }
-        let (finish, slot) = self.by_finish.peek()?;
+        let (Narrow(finish), slot) = self.by_finish.peek()?;
         // One that has passed already is no better off for a second seek.
         let due = finish - self.drift;
         if self.options.yield_to_due && due > instant(now) && due <= instant(now + expected) {
@@ -373,7 +373,7 @@ impl Htbs {
         match flow.queue.front() {
             Some((_, tags)) => {
                 self.by_start.set(slot, flow.state.start_min);
-                self.by_finish.set(slot, tags.finish());
+                self.by_finish.set(slot, Narrow(tags.finish()));
             }
             None => {
                 self.by_start.remove(slot);

@@ -2,14 +2,14 @@
 //! answers that; only without one are the others put in order, and then those alone whose start has changed since. Over all decisions that is
 //! at most O(log flows) for each change.
 
-use crate::IndexedHeap;
 use crate::tokens::Instant;
+use crate::{IndexedHeap, Narrow};
 
 /// Backlogged flows by their starts.
 #[derive(Debug, Default)]
 pub(super) struct Starts {
     /// As of when they were last put in order.
-    ordered: IndexedHeap<Instant>,
+    ordered: IndexedHeap<Narrow>,
     /// Flows that have changed since, each once.
     changed: Vec<u32>,
     /// By flow.
@@ -69,11 +69,11 @@ impl Starts {
             let flow = &mut self.flows[slot as usize];
             flow.has_changed = false;
             match flow.is_backlogged {
-                true => self.ordered.set(slot as usize, flow.start),
+                true => self.ordered.set(slot as usize, Narrow(flow.start)),
                 false => _ = self.ordered.remove(slot as usize),
             }
         }
-        let (least, slot) = self.ordered.peek()?;
+        let (Narrow(least), slot) = self.ordered.peek()?;
         self.witness = Some((least, slot as u32));
         (least > bound).then_some(least)
     }
