@@ -11,6 +11,7 @@ mod orders;
 mod space;
 
 pub use space::SpaceDate;
+use space::SpaceNotice;
 
 use crate::ahead::{Disk, Forecast, PARTS, Span, WrittenBetween};
 use crate::debt::Debts;
@@ -98,6 +99,9 @@ pub struct Worklist {
     plans: BTreeMap<DeviceId, InForce>,
     /// What was last told of each disk's alarms.
     alarmed: BTreeMap<DeviceId, String>,
+    /// What was last told of space that may run out.
+    #[serde(default)]
+    noticed: BTreeMap<DeviceId, SpaceNotice>,
 }
 
 impl Worklist {
@@ -176,6 +180,7 @@ impl Worklist {
             let is_short_of_space = plan.alarms.iter().any(|alarm| matches!(alarm.shortage, Shortage::Space { .. }));
             let date = is_short_of_space.then(|| self.space_date(now, device, Span::Month, forecast, written));
             effects.extend(self.alarm(now, device, &plan, date));
+            effects.extend(if is_short_of_space { None } else { self.notice(now, device, forecast, written) });
             self.plans.insert(device, InForce { plan, made: now, served: 0.0, is_stale: false });
         }
         effects.extend(self.orders(now, device).into_iter().map(Effect::Background));

@@ -3,7 +3,7 @@
 use minerva_background::{Foreground, Plan, Span, Worklist};
 use minerva_model::{
     BackgroundCost, BackgroundHold, BackgroundId, BackgroundPace, BackgroundQueue, BackgroundReport, BackgroundState,
-    DeviceId, Effect, Nanos,
+    DeviceId, Effect, FindingKind, Nanos,
 };
 
 const DISK: DeviceId = DeviceId { major: 8, minor: 0 };
@@ -200,4 +200,56 @@ fn the_date_on_which_space_runs_out_has_the_interval_of_what_will_be_written() {
     // The likely one lies between, whatever the interval says; and what is no number is as if there were none.
     let odd = date(Some((3.0, f64::NAN)));
     assert_eq!([odd.earliest_seconds, odd.latest_seconds], [odd.likely_seconds; 2], "{odd:?}");
+}
+
+/// The disk of [`growing`] with 40 GiB free for what grows, so that it likely lasts for more than a month.
+fn lasting() -> Worklist {
+    let mut worklist = Worklist::default();
+    worklist.set(queue(1, DISK));
+    for day in 0..3 {
+        worklist.reported(Nanos::from_secs(86_400 * day), &report(1, (50 + day) * GIB, 100 * GIB));
+    }
+    worklist
+}
+
+#[test]
+fn space_that_may_run_out_though_it_likely_lasts_is_a_notice_and_no_alarm() {
+    const HOUR: u64 = 3600;
+    let found = |worklist: &mut Worklist, hours: u64, written| {
+        let now = Nanos::from_secs(2 * 86_400 + hours * HOUR);
+        let effects = worklist.slice(now, DISK, (BUSY, 1.0), (&|_| None, written));
+        let found = effects.into_iter().filter_map(|effect| match effect {
+            Effect::Found(finding) => Some((finding.kind, finding.message)),
+            _ => None,
+        });
+        found.collect::<Vec<_>>()
+    };
+    let mut worklist = lasting();
+    assert_eq!(found(&mut worklist, 0, None), [], "how far the date can be off is not known");
+    assert_eq!(found(&mut worklist, 1, Some((0.9, 1.1))), [], "it lasts for more than a month whatever comes");
+    let told = found(&mut worklist, 2, Some((0.5, 2.0)));
+    let [(FindingKind::SpaceMayRunOut, message)] = &told[..] else { panic!("{told:?}") };
+    assert!(!FindingKind::SpaceMayRunOut.is_warning());
+    let hours: f64 =
+        message.split("within ").nth(1).and_then(|rest| rest.split(' ').next()?.parse().ok()).expect("hours");
+    assert!((20.0..23.0).contains(&(hours / 24.0)), "43 GiB at 2 a day: {message}");
+    assert!(message.contains("likely lasts for the next 30 days"), "{message}");
+    // What was told is told again when it is much nearer, and after a day in which it was not so.
+    for hours in 3..60 {
+        assert_eq!(found(&mut worklist, hours, Some((0.5, 2.0 + hours as f64 / 100.0))), [], "hour {hours}");
+    }
+    let nearer = found(&mut worklist, 60, Some((0.5, 8.0)));
+    assert!(matches!(nearer[..], [(FindingKind::SpaceMayRunOut, _)]), "{nearer:?}");
+    assert_eq!(found(&mut worklist, 61, Some((0.5, 1.0))), []);
+    assert_eq!(found(&mut worklist, 62, Some((0.5, 8.0))), [], "it was away for an hour");
+    (63..90).for_each(|hours| assert_eq!(found(&mut worklist, hours, Some((0.5, 1.0))), []));
+    assert!(matches!(found(&mut worklist, 90, Some((0.5, 8.0)))[..], [(FindingKind::SpaceMayRunOut, _)]));
+    // An interval that is none says nothing.
+    let mut worklist = lasting();
+    for upper in [f64::NAN, f64::INFINITY, -1.0, 0.0] {
+        assert_eq!(found(&mut worklist, 100, Some((0.0, upper))), [], "{upper}");
+    }
+    // Where it likely runs out that is the alarm, and nothing else is said.
+    let alarm = found(&mut growing(), 0, Some((0.5, 2.0)));
+    assert!(matches!(alarm[..], [(FindingKind::Oversubscribed, _)]), "{alarm:?}");
 }

@@ -40,6 +40,8 @@ pub enum FindingKind {
     CapsBack,
     /// Space or a deadline of background work would not hold even if the disk did nothing else.
     Oversubscribed,
+    /// Space likely lasts, but may not if more is written than expected.
+    SpaceMayRunOut,
     /// A setting of a disk was switched by what its tenants do.
     Switched,
     /// A disk is steered through iocost by a model that nobody measured.
@@ -66,6 +68,7 @@ impl FindingKind {
             Self::CapsLifted => "caps-lifted",
             Self::CapsBack => "caps-back",
             Self::Oversubscribed => "oversubscribed",
+            Self::SpaceMayRunOut => "space-may-run-out",
             Self::Switched => "switched",
             Self::NotCalibrated => "not-calibrated",
         }
@@ -73,7 +76,15 @@ impl FindingKind {
 
     /// Whether an operator should act on it; the rest is information.
     pub const fn is_warning(self) -> bool {
-        !matches!(self, Self::Steerable | Self::CounterReset | Self::DiskGone | Self::CapsBack | Self::Switched)
+        !matches!(
+            self,
+            Self::Steerable
+                | Self::CounterReset
+                | Self::DiskGone
+                | Self::CapsBack
+                | Self::SpaceMayRunOut
+                | Self::Switched
+        )
     }
 }
 

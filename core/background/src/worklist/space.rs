@@ -4,7 +4,11 @@ use super::Worklist;
 use crate::ahead::{Forecast, Span, WrittenBetween};
 use crate::nouns::{Plan, Shortage};
 use crate::spread::Spread;
-use minerva_model::{DeviceId, Nanos};
+use minerva_model::{DeviceId, Effect, Finding, FindingKind, Nanos};
+use serde::{Deserialize, Serialize};
+
+/// That space may run out is told again after so long in which it was not so.
+const NOTICE_AGAIN: Nanos = Nanos::from_secs(86_400);
 
 /// When space runs out though work takes every gap, and from others what it may. Each is absent where space lasts as long as the plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -41,6 +45,45 @@ impl Worklist {
             latest_seconds: at(lower.clamp(0.0, 1.0)),
             is_interval_known: written.is_some(),
         }
+    }
+}
+
+/// That space may run out, as it was last told of a disk.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct SpaceNotice {
+    /// For how long it would last at the least.
+    left_seconds: f64,
+    /// When that was last so.
+    seen_at: Nanos,
+}
+
+impl Worklist {
+    /// Says that space may run out on a disk on which it likely lasts: once, and again when it may do so in half the time, or after a day
+    /// in which it was not so.
+    pub(super) fn notice(
+        &mut self,
+        now: Nanos,
+        device: DeviceId,
+        forecast: Forecast<'_>,
+        written: Option<WrittenBetween>,
+    ) -> Option<Effect> {
+        let (_, upper) = written.filter(|(_, upper)| upper.is_finite())?;
+        let plan = self.planned(now, device, (Span::Month, Spread::Early), forecast, upper.max(1.0));
+        let left_seconds = (first_shortage(&plan)? - now.as_secs_f64()).max(0.0);
+        let last = self.noticed.get(&device).copied();
+        let is_old =
+            last.filter(|last| now.since(last.seen_at) < NOTICE_AGAIN && left_seconds * 2.0 > last.left_seconds);
+        let told_seconds = is_old.map_or(left_seconds, |last| last.left_seconds);
+        self.noticed.insert(device, SpaceNotice { left_seconds: told_seconds, seen_at: now });
+        if is_old.is_some() {
+            return None;
+        }
+        let message = format!(
+            "space likely lasts for the next 30 days, but may run out within {:.1} h at the earliest, if more is written than expected; \
+             `minerva-ctl background plan --span month` shows the date as it moves",
+            left_seconds / 3600.0
+        );
+        Some(Effect::Found(Finding { kind: FindingKind::SpaceMayRunOut, device: Some(device), tenant: None, message }))
     }
 }
 
