@@ -58,6 +58,16 @@ pub(crate) struct Announcement {
     pub(crate) pool: Option<PoolOffer>,
 }
 
+/// Work that can wait.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PutOff {
+    pub(crate) debt: Debt,
+    pub(crate) within: Option<Nanos>,
+    pub(crate) disk: WantedDisk,
+    /// What the disk below the client's is like, where the client is in a guest.
+    pub(crate) guest_disk: GuestDisk,
+}
+
 type Judged<T> = Result<T, Refusal>;
 
 fn out_of_range<T>(message: String) -> Judged<T> {
@@ -161,11 +171,18 @@ pub(crate) fn job(request: v1::HoldJobRequest) -> Judged<JobSettings> {
 }
 
 /// What a tenant owes, by when, and on which disk.
-pub(crate) fn debt(request: v1::HoldDebtRequest) -> Judged<(Debt, Option<Nanos>, WantedDisk)> {
-    let v1::HoldDebtRequest { name, service_ns, done_ns, tied_bytes, done_within_ns, device, working_device } = request;
+pub(crate) fn debt(request: v1::HoldDebtRequest) -> Judged<PutOff> {
+    let v1::HoldDebtRequest { name, service_ns, done_ns, tied_bytes, done_within_ns, .. } = request;
     let debt = debt_terms(name, (service_ns, done_ns), tied_bytes)?;
     let within = done_within_ns.map(|nanos| span(nanos, "done_within_ns")).transpose()?;
-    Ok((debt, within, wanted_disk(&device, &working_device, &GuestDisk::default())?))
+    let guest_disk = guest_disk(request.working_disk_size_bytes, request.working_disk_serial);
+    let disk = wanted_disk(&request.device, &request.working_device, &guest_disk)?;
+    Ok(PutOff { debt, within, disk, guest_disk })
+}
+
+/// The disk as a client in a guest sees it. A hint that is too long is none.
+fn guest_disk(size_bytes: u64, serial: String) -> GuestDisk {
+    GuestDisk { size_bytes, serial: Some(serial).filter(|serial| serial.len() <= NAME_LENGTH_MAX).unwrap_or_default() }
 }
 
 /// How far a debt is.
@@ -267,9 +284,7 @@ pub(crate) fn coordinate(request: v1::CoordinateRequest) -> Judged<Announcement>
         Some(Deadline::BeginWithinNs(nanos)) => Some(Within::Begin(span(nanos, "begin_within_ns")?)),
         Some(Deadline::DoneWithinNs(nanos)) => Some(Within::Done(span(nanos, "done_within_ns")?)),
     };
-    // A hint that is too long is none.
-    let serial = Some(request.working_disk_serial).filter(|serial| serial.len() <= NAME_LENGTH_MAX).unwrap_or_default();
-    let guest_disk = GuestDisk { size_bytes: request.working_disk_size_bytes, serial };
+    let guest_disk = guest_disk(request.working_disk_size_bytes, request.working_disk_serial);
     let disk = wanted_disk(&request.device, &request.working_device, &guest_disk)?;
     let pool = request.pool.map(|offer| pool(&offer)).transpose()?;
     Ok(Announcement { id: request_id(request.request_id)?, size_bytes, access, within, disk, guest_disk, pool })
@@ -297,4 +312,31 @@ pub(crate) fn report(request: &v1::ReportRequest) -> Judged<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{NAME_LENGTH_MAX, WantedDisk, debt};
+    use minerva_api::v1;
+    use minerva_linux_observe::GuestDisk;
+
+    #[test]
+    fn a_debt_has_what_the_disk_of_a_guest_is_like() {
+        let asked = v1::HoldDebtRequest {
+            name: "rebuild".to_owned(),
+            service_ns: 1,
+            working_device: "254:1".to_owned(),
+            working_disk_size_bytes: 10 << 30,
+            working_disk_serial: "data".to_owned(),
+            ..v1::HoldDebtRequest::default()
+        };
+        let like = GuestDisk { size_bytes: 10 << 30, serial: "data".to_owned() };
+        let told = debt(asked.clone()).expect("good");
+        assert_eq!(told.guest_disk, like);
+        assert!(matches!(told.disk, WantedDisk::Below(_)));
+        let nowhere = v1::HoldDebtRequest { working_device: String::new(), ..asked.clone() };
+        assert_eq!(debt(nowhere).expect("good").disk, WantedDisk::Usual(like));
+        let long = v1::HoldDebtRequest { working_disk_serial: "x".repeat(NAME_LENGTH_MAX + 1), ..asked };
+        assert_eq!(debt(long).expect("good").guest_disk.serial, "");
+    }
 }

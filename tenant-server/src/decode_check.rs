@@ -19,7 +19,7 @@ pub fn messages(input: &[u8]) {
         4 => judge(message, report),
         5 => {
             judge(message, |one: v1::HoldDebtRequest| {
-                let (debt, within, _) = decode::debt(one)?;
+                let decode::PutOff { debt, within, .. } = decode::debt(one)?;
                 within.into_iter().for_each(assert_span);
                 assert_debt(&debt);
                 Ok(())

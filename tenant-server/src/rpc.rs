@@ -10,7 +10,6 @@ use crate::shared::Shared;
 use crate::status::Denial;
 use minerva_api::v1;
 use minerva_api::v1::participation_server::Participation;
-use minerva_linux_observe::GuestDisk;
 use minerva_model::RequestId;
 use std::error::Error;
 use std::pin::Pin;
@@ -89,8 +88,8 @@ impl Participation for RpcHandler {
 
     async fn hold_debt(&self, request: Request<v1::HoldDebtRequest>) -> Result<Response<Self::HoldDebtStream>, Status> {
         self.answered("HoldDebt", String::new(), request, async |context, message| {
-            let (debt, within, disk) = decode::debt(message)?;
-            let disk = context.seen_from_here(disk, GuestDisk::default());
+            let decode::PutOff { debt, within, disk, guest_disk } = decode::debt(message)?;
+            let disk = context.seen_from_here(disk, guest_disk);
             let call = |words| Call::HoldDebt { debt, within, disk, words };
             let words = self.stream(&context.session, call).await?;
             Ok(answers(context.clone(), words, |may_work| v1::HoldDebtResponse { may_work }))

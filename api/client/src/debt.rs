@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::hold::{Holding, Keeper};
 use crate::link::{Link, Participation};
 use crate::operation::nanoseconds;
-use crate::working_device;
+use crate::working_device::{self, DiskLooks};
 use minerva_api::v1;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -172,13 +172,17 @@ impl Holding for Request {
         let is_first = self.debt.owing == Owing { service, done, tied_bytes };
         let within = self.due.map(|due| nanoseconds(left(due)).max(u64::from(!is_first)));
         let done_within_ns = if is_first { self.debt.done_within.map(nanoseconds) } else { within };
+        let working_device = if self.debt.device.is_some() { String::new() } else { working_device() };
+        let looks = DiskLooks::of(&working_device).unwrap_or_default();
         let request = v1::HoldDebtRequest {
             name: self.debt.name,
             service_ns: nanoseconds(service),
             done_ns: nanoseconds(done),
             tied_bytes,
             done_within_ns,
-            working_device: if self.debt.device.is_some() { String::new() } else { working_device() },
+            working_device,
+            working_disk_size_bytes: looks.size_bytes,
+            working_disk_serial: looks.serial,
             device: self.debt.device.unwrap_or_default(),
         };
         server.hold_debt(request).await

@@ -1,5 +1,6 @@
-//! The service as programs see it: every call is carried to the server, unread, and its answer back. Three are more than
-//! carried: the two streams are resumed after a break, and a level that lasts as long as a process is held by the agent.
+//! The service as programs see it: every call is carried to the server, unread, and its answer back. Some are more than carried: a hold
+//! of a level and a wait are resumed after a break, a level that lasts as long as a process is held by the agent, and what names a
+//! disk of the guest is told what that looks like.
 
 use crate::kept::Record;
 use crate::level::{self, Calls, ProcessLevel};
@@ -11,6 +12,7 @@ use crate::upstream::{Carried, Upstream};
 use bytes::Bytes;
 use http::uri::PathAndQuery;
 use minerva_api::v1::participation_server::SERVICE_NAME;
+use minerva_api::v1::{CoordinateRequest, HoldDebtRequest};
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -37,6 +39,8 @@ enum How {
     /// The same, unless it is for a process.
     SetLevel,
     Resumed(Kind),
+    /// For as long as the program holds it. It breaks off with the server, because the program says anew how things are by then.
+    Held,
     /// As it is: streams of reports, and what a newer contract may bring.
     Straight,
 }
@@ -48,6 +52,7 @@ impl How {
             "SetLevel" => Self::SetLevel,
             "HoldLevel" => Self::Resumed(Kind::Hold),
             "Coordinate" => Self::Resumed(Kind::Wait),
+            "HoldJob" | "HoldDebt" => Self::Held,
             _ => Self::Straight,
         }
     }
@@ -91,6 +96,10 @@ impl Proxy {
             How::Resumed(kind) => {
                 server.server_streaming(service_fn(|one| self.resumed(&path, kind, one)), request).await
             }
+            How::Held => {
+                let is_debt = method == "HoldDebt";
+                server.server_streaming(service_fn(|one| self.held(&path, is_debt, one)), request).await
+            }
             How::Straight => self.straight(request).await,
         }
     }
@@ -126,13 +135,33 @@ impl Proxy {
         let permit = self.permit()?;
         let mut call = message(path, request);
         if kind == Kind::Wait {
-            call.message = own_disk::told(call.message);
+            call.message = own_disk::told::<CoordinateRequest>(call.message);
         }
         let answers = resume::open(self.upstream.clone(), call, kind);
         // The permit lives in the stream, and goes with it.
         let answers = ReceiverStream::new(answers).map(move |answer| {
             let _held = &permit;
             answer
+        });
+        Ok(Response::new(answers))
+    }
+
+    async fn held(
+        &self,
+        path: &PathAndQuery,
+        is_debt: bool,
+        request: Request<Bytes>,
+    ) -> Result<Response<impl tokio_stream::Stream<Item = Result<Bytes, Status>> + use<>>, Status> {
+        let permit = self.permit()?;
+        let mut call = message(path, request);
+        if is_debt {
+            call.message = own_disk::told::<HoldDebtRequest>(call.message);
+        }
+        let answers = self.upstream.stream(&call).await.map_err(|status| self.upstream.broken_off(&status))?;
+        let upstream = self.upstream.clone();
+        let answers = answers.map(move |answer| {
+            let _held = &permit;
+            answer.map_err(|status| upstream.broken_off(&status))
         });
         Ok(Response::new(answers))
     }

@@ -184,6 +184,11 @@ impl Upstream {
         is_away
     }
 
+    /// The status that a program gets of a stream that is not resumed.
+    pub(crate) fn broken_off(&self, status: &Status) -> Status {
+        if self.is_away(status) { self.handed_on(status) } else { carried_status(status) }
+    }
+
     /// The status that a program gets when the server stays away.
     fn handed_on(&self, status: &Status) -> Status {
         if status.source().is_none() {

@@ -3,6 +3,7 @@
 #![expect(clippy::expect_used, reason = "a test bed that cannot be made is a failed test")]
 
 mod bed;
+mod debts;
 mod server;
 
 use bed::{Bed, until, until_async};

@@ -13,6 +13,9 @@ use tokio_stream::{Stream, StreamExt};
 use tonic::metadata::MetadataMap;
 use tonic::{Code, Request, Response, Status, Streaming};
 
+/// Streams over one connection.
+const STREAMS_MAX: u32 = 256;
+
 /// What was asked, over all the lives of the server.
 #[derive(Debug, Default)]
 pub(crate) struct Asked {
@@ -20,6 +23,9 @@ pub(crate) struct Asked {
     pub(crate) holds: usize,
     pub(crate) holds_open: usize,
     pub(crate) keys: Vec<String>,
+    /// Debts, each as often as it was registered.
+    pub(crate) debts: Vec<v1::HoldDebtRequest>,
+    pub(crate) debt_reports: Vec<v1::ReportDebtRequest>,
     pub(crate) reports: Vec<v1::ReportRequest>,
     pub(crate) metadata: Vec<MetadataMap>,
 }
@@ -55,7 +61,9 @@ impl Server {
         let service = ParticipationServer::new(script.clone());
         runtime.spawn(async move {
             let connections = UnixListenerStream::new(UnixListener::from_std(listener).expect("a socket"));
-            tonic::transport::Server::builder().add_service(service).serve_with_incoming(connections).await
+            // As the daemon's.
+            let mut server = tonic::transport::Server::builder().max_concurrent_streams(STREAMS_MAX);
+            server.add_service(service).serve_with_incoming(connections).await
         });
         Self(Some(runtime))
     }
@@ -125,12 +133,44 @@ impl Participation for Script {
 
     type HoldDebtStream = Answers<v1::HoldDebtResponse>;
 
-    async fn hold_debt(&self, _: Request<v1::HoldDebtRequest>) -> Result<Response<Self::HoldDebtStream>, Status> {
-        Err(Status::unimplemented("this server knows of no debts"))
+    async fn hold_debt(&self, request: Request<v1::HoldDebtRequest>) -> Result<Response<Self::HoldDebtStream>, Status> {
+        let debt = request.into_inner();
+        if debt.service_ns == 0 {
+            let mut metadata = MetadataMap::new();
+            metadata.insert("minerva-refusal", "out-of-range".parse().expect("a word"));
+            return Err(Status::with_metadata(Code::InvalidArgument, "A debt takes more than 0.", metadata));
+        }
+        self.asked(|asked| {
+            asked.debts.push(debt);
+            asked.holds += 1;
+            asked.holds_open += 1;
+        });
+        let open = Open(self.clone());
+        let (tell, words) = mpsc::channel(4);
+        let mut begins = self.begins.subscribe();
+        tokio::spawn(async move {
+            let _held = open;
+            loop {
+                // It may work while operations that wait may begin.
+                let may_work = *begins.borrow_and_update();
+                if tell.send(Ok(v1::HoldDebtResponse { may_work })).await.is_err() {
+                    return;
+                }
+                tokio::select! {
+                    changed = begins.changed() => if changed.is_err() { return },
+                    () = tell.closed() => return,
+                }
+            }
+        });
+        Ok(Response::new(Box::pin(ReceiverStream::new(words))))
     }
 
-    async fn report_debt(&self, _: Request<v1::ReportDebtRequest>) -> Result<Response<v1::ReportDebtResponse>, Status> {
-        Err(Status::unimplemented("this server knows of no debts"))
+    async fn report_debt(
+        &self,
+        request: Request<v1::ReportDebtRequest>,
+    ) -> Result<Response<v1::ReportDebtResponse>, Status> {
+        self.asked(|asked| asked.debt_reports.push(request.into_inner()));
+        Ok(Response::new(v1::ReportDebtResponse {}))
     }
 
     async fn set_schedule(

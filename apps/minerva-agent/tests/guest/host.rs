@@ -1,6 +1,7 @@
 //! The host of a guest: minervad, and a cgroup that is the machine's tenant. Everything is named `minerva-test-…`, and dropping
 //! the host removes it.
 
+use minerva_api::client::Operator;
 use minerva_api::v1;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -58,13 +59,18 @@ impl Host {
         Path::new(CGROUPS).join(&self.name).join(TENANT)
     }
 
-    /// Starts the daemon, with the listeners that `participation` says.
+    /// Starts the daemon, with the listeners that `participation` says and without a disk.
     pub(crate) fn serve(&mut self, minervad: &Path, participation: &str) {
+        self.serve_disk(minervad, participation, "minerva-test-none");
+    }
+
+    /// The same with a disk, by its kernel name.
+    pub(crate) fn serve_disk(&mut self, minervad: &Path, participation: &str, disk: &str) {
         let (at, name) = (self.directory.path().display(), &self.name);
         let text = format!(
             "mode = \"enforce\"\n[observe]\nslice = \"100ms\"\n\
              [daemon]\nruntime_dir = \"{at}/run\"\nstate_dir = \"{at}/state\"\nsocket = \"{at}/minervad.sock\"\n\
-             include = [\"{name}\"]\ndevices_only = [\"minerva-test-none\"]\n\
+             include = [\"{name}\"]\ndevices_only = [\"{disk}\"]\n\
              [named]\nparent = \"{name}-named\"\n[[rules]]\npattern = \"{name}/{TENANT}\"\nname = \"{TENANT}\"\n\
              [participation]\n{participation}"
         );
@@ -109,12 +115,53 @@ impl Watch {
     }
 
     pub(crate) fn tenant(&self) -> Option<v1::Tenant> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-        let status = runtime.block_on(async {
-            let mut operator = minerva_api::client::connect(&self.socket).await.ok()?;
-            Some(operator.status(v1::StatusRequest {}).await.ok()?.into_inner())
-        });
+        let status =
+            self.ask(async |mut operator| Some(operator.status(v1::StatusRequest {}).await.ok()?.into_inner()));
         status?.slice?.tenants.into_iter().find(|tenant| tenant.cgroup == self.cgroup)
+    }
+
+    /// What the machine owes; nothing where the daemon does not answer.
+    pub(crate) fn owed(&self) -> Option<Vec<v1::BackgroundQueue>> {
+        let asked = v1::BackgroundRequest::default();
+        let answer = self.ask(async |mut operator| Some(operator.background(asked).await.ok()?.into_inner()))?;
+        Some(answer.queues.into_iter().filter(|queue| queue.kind == "owed").collect())
+    }
+
+    fn ask<T>(&self, question: impl AsyncFnOnce(Operator) -> Option<T>) -> Option<T> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(async { question(minerva_api::client::connect(&self.socket).await.ok()?).await })
+    }
+}
+
+/// A disk under BFQ, which nobody uses. Dropping it detaches it.
+pub(crate) struct LoopDisk {
+    /// Its kernel name.
+    pub(crate) name: String,
+}
+
+impl LoopDisk {
+    /// Nothing, with the reason printed, where the machine cannot give it.
+    pub(crate) fn new(host: &Host) -> Option<Self> {
+        let image = host.path("disk.img");
+        fs::File::create(&image).and_then(|file| file.set_len(64 << 20)).expect("a backing file");
+        let attached = Command::new("losetup").args(["--find", "--show"]).arg(&image).output();
+        let Some(attached) = attached.ok().filter(|output| output.status.success()) else {
+            println!("skipped: needs a loop device");
+            return None;
+        };
+        let name = String::from_utf8_lossy(&attached.stdout).trim().trim_start_matches("/dev/").to_owned();
+        let disk = Self { name };
+        if fs::write(format!("/sys/block/{}/queue/scheduler", disk.name), "bfq").is_err() {
+            println!("skipped: needs the bfq elevator");
+            return None;
+        }
+        Some(disk)
+    }
+}
+
+impl Drop for LoopDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").args(["--detach", &format!("/dev/{}", self.name)]).status();
     }
 }
 

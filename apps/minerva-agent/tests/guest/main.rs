@@ -3,6 +3,7 @@
 
 #![expect(clippy::expect_used, reason = "a test bed that cannot be made is a failed test")]
 
+mod debts;
 mod host;
 
 use host::{Host, TENANT, Watch};
@@ -140,10 +141,18 @@ fn certificate(signer: &CertifiedIssuer<'_, KeyPair>, common_name: &str, name: &
     (parameters.signed_by(&key, signer).expect("a certificate").pem(), key.serialize_pem())
 }
 
-#[test]
-fn a_guest_takes_part_over_a_network() {
-    let Some(mut host) = Host::new() else { return };
-    let Some(minervad) = host.program("minervad") else { return };
+/// What a guest needs to reach its host over a network.
+struct Network {
+    /// The daemon's `[participation]`.
+    participation: String,
+    /// Names and texts of the guest's files.
+    files: [(&'static str, String); 3],
+    /// What the guest's script begins with.
+    prelude: String,
+}
+
+/// Certificates for both, and an address.
+fn network(host: &Host) -> Network {
     let mut parameters = CertificateParams::new(Vec::new()).expect("parameters");
     parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let authority =
@@ -157,22 +166,32 @@ fn a_guest_takes_part_over_a_network() {
     // An address that was free a moment ago.
     let address = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port");
     let at = host.directory.path().display().to_string();
-    let listener = format!(
+    let participation = format!(
         "socket = \"\"\nlisten = \"{address}\"\ncertificate = \"{at}/host.pem\"\nkey = \"{at}/host.key\"\n\
          client_ca = \"{at}/ca.pem\"\n[[identities]]\ntenant = \"{TENANT}\"\ncertificate = \"guest.example\"\n"
     );
-    host.serve(&minervad, &listener);
-    let guest = Guest::builder()
-        .network()
-        .with_file("/etc/ca.pem", authority.pem())
-        .with_file("/etc/guest.pem", certificate_of_guest)
-        .with_file("/etc/guest.key", key_of_guest);
-    let script = format!(
+    let prelude = format!(
         "ip addr add 10.0.2.15/24 dev eth0 && ip link set eth0 up\n\
          export MINERVA_CA=/etc/ca.pem MINERVA_CERTIFICATE=/etc/guest.pem MINERVA_KEY=/etc/guest.key\n\
-         export MINERVA_UPSTREAM=https://10.0.2.2:{}\n{SCRIPT}",
+         export MINERVA_UPSTREAM=https://10.0.2.2:{}\n",
         address.port()
     );
-    let Some((output, seen)) = run(&host, guest, &script) else { return };
+    let files =
+        [("/etc/ca.pem", authority.pem()), ("/etc/guest.pem", certificate_of_guest), ("/etc/guest.key", key_of_guest)];
+    Network { participation, files, prelude }
+}
+
+/// A guest with a network and these files.
+fn networked<'a>(files: [(&'static str, String); 3]) -> GuestBuilder<'a> {
+    files.into_iter().fold(Guest::builder().network(), |guest, (path, text)| guest.with_file(path, text))
+}
+
+#[test]
+fn a_guest_takes_part_over_a_network() {
+    let Some(mut host) = Host::new() else { return };
+    let Some(minervad) = host.program("minervad") else { return };
+    let Network { participation, files, prelude } = network(&host);
+    host.serve(&minervad, &participation);
+    let Some((output, seen)) = run(&host, networked(files), &format!("{prelude}{SCRIPT}")) else { return };
     judge(&host, "certificate", &output, &seen);
 }

@@ -383,6 +383,8 @@ class HoldDebtRequest(_message.Message):
     DONE_WITHIN_NS_FIELD_NUMBER: _builtins.int
     DEVICE_FIELD_NUMBER: _builtins.int
     WORKING_DEVICE_FIELD_NUMBER: _builtins.int
+    WORKING_DISK_SIZE_BYTES_FIELD_NUMBER: _builtins.int
+    WORKING_DISK_SERIAL_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """One of the tenant's at a time: 1 to 64 letters, digits, `.`, `_` or `-`."""
     service_ns: _builtins.int
@@ -398,6 +400,8 @@ class HoldDebtRequest(_message.Message):
     device: _builtins.str
     """On which disk, as of `CoordinateRequest`."""
     working_device: _builtins.str
+    working_disk_size_bytes: _builtins.int
+    working_disk_serial: _builtins.str
     def __init__(
         self,
         *,
@@ -408,10 +412,12 @@ class HoldDebtRequest(_message.Message):
         done_within_ns: _builtins.int | None = ...,
         device: _builtins.str = ...,
         working_device: _builtins.str = ...,
+        working_disk_size_bytes: _builtins.int = ...,
+        working_disk_serial: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_done_within_ns", b"_done_within_ns", "done_within_ns", b"done_within_ns"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_done_within_ns", b"_done_within_ns", "device", b"device", "done_ns", b"done_ns", "done_within_ns", b"done_within_ns", "name", b"name", "service_ns", b"service_ns", "tied_bytes", b"tied_bytes", "working_device", b"working_device"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_done_within_ns", b"_done_within_ns", "device", b"device", "done_ns", b"done_ns", "done_within_ns", b"done_within_ns", "name", b"name", "service_ns", b"service_ns", "tied_bytes", b"tied_bytes", "working_device", b"working_device", "working_disk_serial", b"working_disk_serial", "working_disk_size_bytes", b"working_disk_size_bytes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__done_within_ns: _TypeAlias = _typing.Literal["done_within_ns"]  # noqa: Y015
     _WhichOneofArgType__done_within_ns: _TypeAlias = _typing.Literal["_done_within_ns", b"_done_within_ns"]  # noqa: Y015
