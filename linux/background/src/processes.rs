@@ -45,7 +45,7 @@ impl Processes {
         for pid in &self.pids {
             let folder = proc.join(pid.to_string());
             let Some(stat) = stat(&folder) else { continue };
-            used.processor = used.processor + Nanos(TICK.0.saturating_mul(stat.ticks));
+            used.processor += Nanos(TICK.0.saturating_mul(stat.ticks));
             used.bytes = used.bytes.saturating_add(bytes(&folder));
             used.is_runnable |= stat.state == 'R';
             if !used.is_runnable && stat.threads > 1 {
