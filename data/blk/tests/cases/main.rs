@@ -1,7 +1,7 @@
 //! What a hostile driver can do to a block device, case by case: for each way to break a rule of the Virtual I/O Device
 //! specification (1.3, sections 2.7 and 5.2), what the server answers, and that it goes on for this guest and for its neighbour.
-//! The list of cases follows virtio-villain 1.0 (block devices and split rings; its numbers are kept), which boots a guest for
-//! each of them; here a front end of ours sends them straight to the server.
+//! The list of cases follows virtio-villain 1.0 (block devices and split rings, of the former also those above number 100 that reach a
+//! back end; its numbers are kept), which boots a guest for each of them; here a front end of ours sends them straight to the server.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says why by panicking")]
 

@@ -40,12 +40,17 @@ fn reads_and_writes_outside_the_disk_or_the_rules_are_refused() {
         ("b0028 a write across the end", |guest| request(guest, OUT, SECTORS - 1, &[(1024, 0)]), Refused),
         ("b0034 a write of nothing", |guest| request(guest, OUT, 0, &[]), Refused),
         ("b0035 a write from what may only be written", |guest| request(guest, OUT, 0, &[(512, WRITE)]), Refused),
-        ("b0046 a read across the end", |guest| request(guest, IN, SECTORS - 1, &[(1024, WRITE)]), Refused),
+        ("b0046 b0106 a read across the end", |guest| request(guest, IN, SECTORS - 1, &[(1024, WRITE)]), Refused),
         ("b0078 a read of one byte", |guest| request(guest, IN, 0, &[(1, WRITE)]), Refused),
         ("b0079 a write behind the last sector", |guest| request(guest, OUT, SECTORS, &[(512, 0)]), Refused),
         ("b0081 a write to the last number", |guest| request(guest, OUT, u64::MAX, &[(512, 0)]), Refused),
         ("b0091 a read of the last number", |guest| request(guest, IN, u64::MAX / 512, &[(512, WRITE)]), Refused),
         ("b0099 a write of 513 bytes", |guest| request(guest, OUT, 0, &[(513, 0)]), Refused),
+        (
+            "b0146 a piece of no length before the data",
+            |guest| request(guest, IN, 0, &[(0, WRITE), (512, WRITE)]),
+            Returned,
+        ),
         ("a piece of no length", |guest| request(guest, IN, 0, &[(0, WRITE)]), Returned),
     ];
     play(cases);
@@ -129,6 +134,7 @@ fn a_header_or_a_status_that_is_none_gets_no_data() {
             Returned,
         ),
         ("b0072 a status that is read", |guest| with_status(guest, IN, 0, &[(512, WRITE)], Some((1, 0))), Returned),
+        ("b0167 a write with two statuses", |guest| request(guest, OUT, 0, &[(512, 0), (1, WRITE)]), Refused),
         ("b0073 a read with a piece to be read", |guest| request(guest, IN, 0, &[(512, 0), (512, WRITE)]), Refused),
         (
             "b0096 a header of thirty-two bytes",
@@ -158,6 +164,8 @@ fn ranges_that_cannot_be_are_refused() {
         ("b0067 zeroes with all flags", |guest| range(guest, WRITE_ZEROES, 0, 8, u32::MAX, 16), Refused),
         ("b0068 a discard without a range", |guest| request(guest, DISCARD, 0, &[]), Refused),
         ("b0069 zeroes across the end", |guest| range(guest, WRITE_ZEROES, SECTORS - 4, 8, 0, 16), Refused),
+        ("b0122 b0158 a discard across the end", |guest| range(guest, DISCARD, SECTORS - 4, 8, 0, 16), Refused),
+        ("b0160 zeroes behind the end", |guest| range(guest, WRITE_ZEROES, SECTORS, 8, 0, 16), Refused),
         ("b0088 a discard behind the end", |guest| range(guest, DISCARD, SECTORS, 8, 0, 16), Refused),
         ("a range that the device is to write", |guest| request(guest, DISCARD, 0, &[(16, WRITE)]), Refused),
     ];
@@ -182,7 +190,20 @@ fn what_is_unusual_and_allowed_is_done() {
             },
             Done,
         ),
-        ("b0093 a serial number into what may only be read", |guest| request(guest, GET_ID, 0, &[(20, 0)]), Refused),
+        ("b0107 a header of zeroes", |guest| request(guest, 0, 0, &[(512, WRITE)]), Done),
+        (
+            "b0156 b0165 a flush of any priority",
+            |guest| {
+                guest.put_header(FLUSH, u32::MAX, 0);
+                guest.send(&[(guest.header(), 16, 0), (guest.status(), 1, WRITE)]);
+            },
+            Done,
+        ),
+        (
+            "b0093 b0161 a serial number into what may only be read",
+            |guest| request(guest, GET_ID, 0, &[(20, 0)]),
+            Refused,
+        ),
     ];
     play(cases);
 }
@@ -233,4 +254,70 @@ fn a_range_by_the_rules_is_zeroed_and_no_more() {
     let is_zeroed = |(at, byte): (usize, &u8)| *byte == if (3 * 512..8 * 512).contains(&at) { 0 } else { OWN };
     assert!(bytes.iter().enumerate().all(is_zeroed));
     judge("a range by the rules", &bench, &mut honest);
+}
+
+/// Puts chains on the ring that share a header of this kind and have a status each, behind each other's data.
+fn batch(guest: &mut Guest, kinds: &[(u32, u32, u16)]) {
+    for (number, (kind, length, flags)) in (0u64..).zip(kinds) {
+        let (header, data) = (guest.header() + 16 * number, guest.data() + 512 * number);
+        let mut bytes = [0; 16];
+        bytes[..4].copy_from_slice(&kind.to_le_bytes());
+        guest.write(header, &bytes);
+        // The first status is where the outcome is looked for.
+        let parts = [(header, 16, 0), (data, *length, *flags), (guest.status() + number, 1, WRITE)];
+        let head = 3 * number as u16;
+        guest.put_chain(head, &parts);
+        guest.ring().make_available(head);
+    }
+}
+
+/// b0103, b0104, b0129, b0163: several requests with one kick are all answered, and those that conflict leave what one of them would.
+#[test]
+fn a_batch_with_one_kick_is_answered_whole() {
+    let (bench, mut honest) = neighbours();
+    let batches: [&[(u32, u32, u16)]; 4] = [
+        &[(IN, 512, WRITE), (IN, 512, WRITE)],
+        &[(GET_ID, 20, WRITE), (GET_ID, 20, WRITE), (GET_ID, 20, WRITE), (GET_ID, 20, WRITE)],
+        &[(OUT, 512, 0), (IN, 512, WRITE)],
+        &[(OUT, 512, 0), (OUT, 512, 0), (IN, 512, WRITE)],
+    ];
+    for kinds in batches {
+        std::fs::write(bench.image(), vec![OWN; crate::IMAGE_BYTES as usize]).unwrap();
+        let mut guest = Guest::connect(&bench);
+        for (number, byte) in (0u64..).zip([0x11, 0x22, 0x44, 0x88].into_iter().take(kinds.len())) {
+            guest.write(guest.data() + 512 * number, &[byte; 512]);
+        }
+        batch(&mut guest, kinds);
+        assert_eq!(guest.outcome(), Done, "{kinds:?}");
+        assert_eq!(usize::from(guest.ring().used_index()), kinds.len(), "{kinds:?}");
+        let bytes = std::fs::read(bench.image()).unwrap();
+        let (first, rest) = bytes.split_at(512);
+        assert!(rest.iter().all(|byte| *byte == OWN), "{kinds:?}: another sector was written");
+        let is_written = kinds.iter().any(|(kind, ..)| *kind == OUT);
+        let may_hold: &[u8] = if is_written { &[0x11, 0x22] } else { &[OWN] };
+        assert!(
+            may_hold.contains(&first[0]) && first.iter().all(|byte| *byte == first[0]),
+            "{kinds:?}: {:x}",
+            first[0]
+        );
+        drop(guest);
+        judge("a batch", &bench, &mut honest);
+    }
+}
+
+/// b0138, b0157: the last sectors are zeroed, also by one that may unmap them, and nothing grows.
+#[test]
+fn zeroes_up_to_the_end_are_written_and_the_image_stays_as_long() {
+    for flags in [0, 1] {
+        let (bench, mut honest) = neighbours();
+        let mut guest = Guest::connect(&bench);
+        range(&mut guest, WRITE_ZEROES, SECTORS - 1, 1, flags, 16);
+        assert_eq!(guest.outcome(), Done);
+        drop(guest);
+        let bytes = std::fs::read(bench.image()).unwrap();
+        let (before, last) = bytes.split_at(bytes.len() - 512);
+        assert_eq!(bytes.len() as u64, SECTORS * 512);
+        assert!(before.iter().all(|byte| *byte == OWN) && last.iter().all(|byte| *byte == 0), "flags {flags}");
+        judge("zeroes up to the end", &bench, &mut honest);
+    }
 }

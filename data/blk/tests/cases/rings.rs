@@ -57,6 +57,23 @@ fn descriptors_that_lead_nowhere_give_no_data() {
             },
             Returned,
         ),
+        (
+            "b0162 data across the end of memory",
+            |guest| {
+                let end = guest.memory_end();
+                read_to(guest, end - 512, 4096);
+            },
+            Refused,
+        ),
+        (
+            "b0168 a table that is the ring's own",
+            |guest| {
+                let table = guest.ring().descriptors.0;
+                indirect(guest, table, 16, INDIRECT);
+            },
+            Returned,
+        ),
+        ("b0123 a kick and nothing there", |_| {}, Silent),
         ("t0004 address 0", |guest| read_to(guest, 0, 512), Refused),
         ("t0005 beyond the memory", |guest| read_to(guest, 1 << 40, 512), Refused),
         ("t0006 no length", |guest| read_to(guest, guest.data(), 0), Returned),
