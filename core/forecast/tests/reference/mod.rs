@@ -4,6 +4,7 @@
 pub(crate) mod arima;
 pub(crate) mod boosting;
 pub(crate) mod data;
+mod dates;
 pub(crate) mod seasonal;
 pub(crate) mod skill;
 pub(crate) mod sums;

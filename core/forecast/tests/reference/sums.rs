@@ -1,5 +1,6 @@
 //! The bytes of days and weeks, foreseen at midnight, on real VMs.
 
+use super::dates::{Dates, Pending as PendingDates};
 use crate::reference::data::{Measure, median, shared, unpacked};
 use minerva_forecast::load::{LoadReading, LoadTime, Loads};
 use minerva_forecast::seasonal::Totals;
@@ -29,7 +30,7 @@ const SUMS_FROM: usize = 30;
 const BIN_SECONDS: u64 = 600;
 /// A Monday's midnight, in seconds since 1970.
 const MONDAY: u64 = 4 * 86_400;
-const BINS_PER_DAY: usize = 144;
+pub(super) const BINS_PER_DAY: usize = 144;
 
 /// Days over which sums are judged: what is measured by the forecaster itself, what lies between, and what lies beyond.
 const SUMS_DAYS: [(usize, &str); 5] =
@@ -76,12 +77,14 @@ fn observe_bin(loads: &mut Loads, of: &LoadOf, at: usize, bytes: [f64; 2]) {
 }
 
 /// What each midnight's forecast told of the bytes of the days after it, one VM.
-fn sums_of([reads, writes]: &[Vec<f64>; 2], sums: &mut [Sums; SUMS_DAYS.len()]) {
+fn sums_of([reads, writes]: &[Vec<f64>; 2], sums: &mut [Sums; SUMS_DAYS.len()], dates: &mut Dates) {
     let (mut loads, of) = (Loads::default(), LoadOf::Group("vm".to_owned()));
     let mut pending: Vec<Told> = Vec::new();
+    let mut pending_dates = PendingDates::default();
     for (at, rates) in reads.iter().zip(writes).enumerate() {
         if at % BINS_PER_DAY == 0 && at / BINS_PER_DAY >= SUMS_FROM {
             for forecast in loads.forecasts() {
+                pending_dates.tell(&forecast, writes.len() - at);
                 pending.extend(SUMS_DAYS.iter().enumerate().map(|(horizon, (days, _))| {
                     let bins_left = days * BINS_PER_DAY;
                     let expected = [LoadPart::Read, LoadPart::Written].map(|part| forecast.sum(part, bins_left));
@@ -90,6 +93,7 @@ fn sums_of([reads, writes]: &[Vec<f64>; 2], sums: &mut [Sums; SUMS_DAYS.len()]) 
             }
         }
         let bytes = [*rates.0, *rates.1].map(|rate| rate * 1e3 * BIN_SECONDS as f64);
+        pending_dates.bin(bytes[1], dates);
         let is_known = bytes.iter().all(|bytes| bytes.is_finite());
         if is_known {
             observe_bin(&mut loads, &of, at, bytes);
@@ -113,7 +117,8 @@ pub(crate) fn measured() -> Vec<Measure> {
 pub(crate) fn measured_from(first: usize) -> Vec<Measure> {
     let Some(vms) = bitbrains_bins(first) else { return Vec::new() };
     let mut sums: [Sums; SUMS_DAYS.len()] = Default::default();
-    vms.iter().for_each(|vm| sums_of(vm, &mut sums));
+    let mut dates = Dates::default();
+    vms.iter().for_each(|vm| sums_of(vm, &mut sums, &mut dates));
     let measures = SUMS_DAYS.iter().zip(&mut sums).map(|((_, what), Sums { within, count, apart })| {
         let covered = 100.0 * f64::from(*within) / f64::from((*count).max(1));
         println!("Bitbrains, {count} sums of {what}, {} VMs: off by {:.0} % in the median", vms.len(), median(apart));
@@ -122,5 +127,5 @@ pub(crate) fn measured_from(first: usize) -> Vec<Measure> {
         measure.met &= covered <= 85.0;
         measure
     });
-    measures.collect()
+    measures.chain(dates.measured()).collect()
 }
