@@ -1,7 +1,11 @@
 //! The messages of the contract judged: sizes, keys, spans and levels that can be meant, and a sentence for those that cannot.
 //! What a good request then means is the engine's business. Pure; fuzzed.
 
-use crate::request::{BoostAmount, Debt, Refusal, WantedDisk, Within};
+mod debts;
+
+pub(crate) use debts::{PutOff, debt, debt_report};
+
+use crate::request::{BoostAmount, Refusal, WantedDisk, Within};
 use minerva_api::v1;
 use minerva_api::v1::boost_request::Amount;
 use minerva_api::v1::coordinate_request::Deadline;
@@ -56,16 +60,6 @@ pub(crate) struct Announcement {
     /// What the disk below the client's is like, where the client is in a guest.
     pub(crate) guest_disk: GuestDisk,
     pub(crate) pool: Option<PoolOffer>,
-}
-
-/// Work that can wait.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct PutOff {
-    pub(crate) debt: Debt,
-    pub(crate) within: Option<Nanos>,
-    pub(crate) disk: WantedDisk,
-    /// What the disk below the client's is like, where the client is in a guest.
-    pub(crate) guest_disk: GuestDisk,
 }
 
 type Judged<T> = Result<T, Refusal>;
@@ -170,48 +164,9 @@ pub(crate) fn job(request: v1::HoldJobRequest) -> Judged<JobSettings> {
     Ok(JobSettings { name, bytes: size_bytes })
 }
 
-/// What a tenant owes, by when, and on which disk.
-pub(crate) fn debt(request: v1::HoldDebtRequest) -> Judged<PutOff> {
-    let v1::HoldDebtRequest { name, service_ns, done_ns, tied_bytes, done_within_ns, .. } = request;
-    let debt = debt_terms(name, (service_ns, done_ns), tied_bytes)?;
-    let within = done_within_ns.map(|nanos| span(nanos, "done_within_ns")).transpose()?;
-    let guest_disk = guest_disk(request.working_disk_size_bytes, request.working_disk_serial);
-    let disk = wanted_disk(&request.device, &request.working_device, &guest_disk)?;
-    Ok(PutOff { debt, within, disk, guest_disk })
-}
-
 /// The disk as a client in a guest sees it. A hint that is too long is none.
 fn guest_disk(size_bytes: u64, serial: String) -> GuestDisk {
     GuestDisk { size_bytes, serial: Some(serial).filter(|serial| serial.len() <= NAME_LENGTH_MAX).unwrap_or_default() }
-}
-
-/// How far a debt is.
-pub(crate) fn debt_report(request: v1::ReportDebtRequest) -> Judged<Debt> {
-    let v1::ReportDebtRequest { name, service_ns, done_ns, tied_bytes } = request;
-    debt_terms(name, (service_ns, done_ns), tied_bytes)
-}
-
-fn debt_terms(name: String, (service_ns, done_ns): (u64, u64), tied_bytes: u64) -> Judged<Debt> {
-    // Names are judged as those of jobs.
-    if let Some(why) = JobSettings::refusal_of_name(&name) {
-        return out_of_range(format!("{why}."));
-    }
-    let (service, done) = (Nanos(service_ns), Nanos(done_ns));
-    if service == Nanos::ZERO || service > SPAN_MAX {
-        return out_of_range(format!(
-            "service_ns is {service_ns}: what is owed takes more than 0 and at most ten years, in nanoseconds; a negative number looks \
-             like more. Measure a part of it and declare that."
-        ));
-    }
-    if done > service {
-        return out_of_range(format!(
-            "done_ns is {done_ns}, more than the {service_ns} ns that there are to do; where more was put off, raise service_ns."
-        ));
-    }
-    if tied_bytes > SIZE_BYTES_MAX {
-        return out_of_range(format!("No debt ties {tied_bytes} bytes; {SIZE_BYTES_MAX} are the most."));
-    }
-    Ok(Debt { name, service, done, tied_bytes })
 }
 
 /// The disk as the client names it.
@@ -312,31 +267,4 @@ pub(crate) fn report(request: &v1::ReportRequest) -> Judged<()> {
         }
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{NAME_LENGTH_MAX, WantedDisk, debt};
-    use minerva_api::v1;
-    use minerva_linux_observe::GuestDisk;
-
-    #[test]
-    fn a_debt_has_what_the_disk_of_a_guest_is_like() {
-        let asked = v1::HoldDebtRequest {
-            name: "rebuild".to_owned(),
-            service_ns: 1,
-            working_device: "254:1".to_owned(),
-            working_disk_size_bytes: 10 << 30,
-            working_disk_serial: "data".to_owned(),
-            ..v1::HoldDebtRequest::default()
-        };
-        let like = GuestDisk { size_bytes: 10 << 30, serial: "data".to_owned() };
-        let told = debt(asked.clone()).expect("good");
-        assert_eq!(told.guest_disk, like);
-        assert!(matches!(told.disk, WantedDisk::Below(_)));
-        let nowhere = v1::HoldDebtRequest { working_device: String::new(), ..asked.clone() };
-        assert_eq!(debt(nowhere).expect("good").disk, WantedDisk::Usual(like));
-        let long = v1::HoldDebtRequest { working_disk_serial: "x".repeat(NAME_LENGTH_MAX + 1), ..asked };
-        assert_eq!(debt(long).expect("good").guest_disk.serial, "");
-    }
 }

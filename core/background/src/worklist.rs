@@ -10,6 +10,7 @@ mod alarms;
 mod orders;
 mod space;
 
+use orders::share_max;
 pub use space::SpaceDate;
 use space::SpaceNotice;
 
@@ -294,10 +295,4 @@ impl Worklist {
             age >= REPLAN || (in_force.is_stale && age >= REPLAN_MIN)
         })
     }
-}
-
-/// The greatest share of work of which a second costs others so many of theirs.
-fn share_max(slow_down: f64) -> u16 {
-    let share = (f64::from(SHARE_MAX) / slow_down.max(1.0)) as u16;
-    (share - share % SHARE_STEP).max(SHARE_STEP)
 }

@@ -1,6 +1,6 @@
 //! Which queue of a disk runs, and at what pace.
 
-use super::{InForce, REPLAN, SHARE_STEP, STEAL_AHEAD, URGENT_PART, Worklist, share_max};
+use super::{InForce, REPLAN, SHARE_MAX, SHARE_STEP, STEAL_AHEAD, URGENT_PART, Worklist};
 use crate::work::Work;
 use minerva_model::{BackgroundHold, BackgroundId, BackgroundOrder, BackgroundPace, DeviceId, Nanos};
 
@@ -93,4 +93,10 @@ fn why_share(share: u16, slow_down: Option<f64>) -> String {
         }
         None => why,
     }
+}
+
+/// The greatest share of work of which a second costs others so many of theirs.
+pub(super) fn share_max(slow_down: f64) -> u16 {
+    let share = (f64::from(SHARE_MAX) / slow_down.max(1.0)) as u16;
+    (share - share % SHARE_STEP).max(SHARE_STEP)
 }

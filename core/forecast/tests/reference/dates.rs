@@ -1,14 +1,15 @@
 //! The dates on which space runs out, foreseen at midnight, on real VMs: all that is written counts as growth.
 
 use crate::reference::data::Measure;
+use minerva_forecast::seasonal::BINS_PER_DAY;
 use minerva_model::{LoadForecast, LoadPart};
 
 /// Days for which free space would last at the pace of growth.
 const DAYS: [(usize, &str); 4] = [(1, "a day"), (3, "three days"), (7, "a week"), (14, "two weeks")];
 /// No date is told beyond this, as by the daemon.
-const SPAN_BINS: usize = 30 * super::sums::BINS_PER_DAY;
+const SPAN_BINS: usize = 30 * BINS_PER_DAY;
 /// Of what was written, as the daemon's of growth.
-const HALF_LIFE_BINS: f64 = super::sums::BINS_PER_DAY as f64;
+const HALF_LIFE_BINS: f64 = BINS_PER_DAY as f64;
 
 /// When space runs out, in bins from when it was told; nothing: not within the span.
 #[derive(Clone, Copy, Debug)]
@@ -71,7 +72,7 @@ impl Pending {
             (f64::from(sum.lower / sum.value).clamp(0.0, 1.0), f64::from(sum.upper / sum.value).max(1.0));
         let within = |bins: f64| Some(bins).filter(|bins| *bins < SPAN_BINS as f64);
         for (horizon, (days, _)) in DAYS.iter().enumerate() {
-            let bins = (days * super::sums::BINS_PER_DAY) as f64;
+            let bins = (days * BINS_PER_DAY) as f64;
             let by_rate = Date { earliest: within(bins / upper), latest: within(bins / lower) };
             let free = rate * bins;
             let runs_out = |end: fn(&minerva_model::Expectation) -> f32| {

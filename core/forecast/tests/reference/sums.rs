@@ -30,7 +30,7 @@ const SUMS_FROM: usize = 30;
 const BIN_SECONDS: u64 = 600;
 /// A Monday's midnight, in seconds since 1970.
 const MONDAY: u64 = 4 * 86_400;
-pub(super) const BINS_PER_DAY: usize = 144;
+const BINS_PER_DAY: usize = 144;
 
 /// Days over which sums are judged: what is measured by the forecaster itself, what lies between, and what lies beyond.
 const SUMS_DAYS: [(usize, &str); 5] =
