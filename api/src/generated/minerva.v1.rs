@@ -149,6 +149,10 @@ pub struct HoldDebtRequest {
     pub device: ::prost::alloc::string::String,
     #[prost(string, tag = "7")]
     pub working_device: ::prost::alloc::string::String,
+    #[prost(uint64, tag = "8")]
+    pub working_disk_size_bytes: u64,
+    #[prost(string, tag = "9")]
+    pub working_disk_serial: ::prost::alloc::string::String,
 }
 #[derive(serde::Serialize)]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -2630,7 +2634,7 @@ pub struct BackgroundPlan {
     /// Slots in which the foreground is short of the disk for the background's sake.
     #[prost(uint32, tag = "6")]
     pub violations: u32,
-    /// When space runs out: likely, and if as much is written as the ends of the forecast's interval say, of which 80 of 100 lie within.
+    /// When space runs out: likely, and if as much is written as the ends of the forecast's interval say.
     /// Each is absent where space lasts as long as the plan.
     #[prost(int64, optional, tag = "7")]
     pub space_likely_unix_ns: ::core::option::Option<i64>,

@@ -13,7 +13,7 @@ pub(super) fn sentence(plan: &v1::BackgroundPlan) -> Option<String> {
         });
     };
     let within = if plan.is_space_interval_known {
-        format!("earliest {}, latest {}; 80 of 100 such dates lie between", by(earliest), by(latest))
+        format!("earliest {}, latest {} if more or less is written than expected", by(earliest), by(latest))
     } else {
         "how far that can be off is not known before forecasts of whole days were scored".to_owned()
     };

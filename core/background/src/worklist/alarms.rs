@@ -48,7 +48,7 @@ fn when(now: Nanos, date: &SpaceDate) -> String {
     }
     let (earliest, latest) = (within(date.earliest_seconds), within(date.latest_seconds));
     format!(
-        "space likely runs out within {likely}, at the earliest {earliest}, at the latest {latest}; 80 of 100 such dates lie between"
+        "space likely runs out within {likely}, at the earliest {earliest}, at the latest {latest}, if more or less is written than expected"
     )
 }
 
