@@ -3,7 +3,7 @@
 use super::job::link_text;
 use super::place::is_below;
 use super::user::User;
-use super::{Deferred, Earned, MoveCounts, Waiting, mount_of, unix_ms};
+use super::{Deferred, Earned, MoveCounts, Waiting, as_logged, mount_of, unix_ms};
 use anyhow::Context;
 use minerva_api::cache::{DeferredFile, MigrationStatus};
 use minerva_decide::ToldBy;
@@ -24,7 +24,7 @@ impl Deferred {
             {
                 file.row.is_asked_for = true;
                 (file.tries, file.not_before) = (0, Instant::now());
-                asked.push(file.row.clone());
+                asked.push(as_logged(&file.row));
             }
         }
         for row in &asked {

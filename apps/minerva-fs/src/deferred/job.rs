@@ -3,10 +3,15 @@
 //! | found after a crash | what was done | what is done |
 //! |---|---|---|
 //! | `placing` | a link may be there, to an empty file | with the link it waits; without, both go |
-//! | `copying` | a part of a copy | it goes, and the copy is begun anew |
-//! | `switching`, the link at its place | nothing yet | as `copying` |
+//! | `waiting`, `left` | nothing, or a part of a copy | it goes, and the copy is begun anew |
+//! | `switching`, the link at its place | nothing yet | as `waiting` |
 //! | `switching`, the copy at its place, the link beside it | the exchange | the link goes, then the file in the pool |
 //! | `switching`, the copy at its place, something else beside it | the exchange, though somebody had replaced the link | back again |
+//!
+//! `copying` is not in the log, only in memory, for people. It would say that there may be a part of a copy, which is nobody's but ours
+//! by its name, never stands at the file's place, and is removed unasked wherever a row is found and wherever a copy begins. So a log that
+//! says `waiting` leads to the same end. `switching` has to be there before the exchange: without the copy's inode, what stands at
+//! the place could not be told from somebody else's file. A log of an earlier version may still say `copying`.
 
 use super::copy::Copy;
 use super::failpoint::reach;
@@ -88,14 +93,14 @@ impl Job {
     pub(super) fn begin(mut row: Deferral, tree: &Arc<Tree>, mount: &Path, keep: Keep<'_>) -> Result<Self, Obstacle> {
         let link = link_text(mount, &row.source);
         let site = Site::open(&row.directory, row.directory_identity)?;
+        // What an earlier attempt left: of it there may be nothing in the log.
+        site.remove(OsStr::new(&row.copy_name()))?;
         find_link(&site, &mut row, &link)?;
         let moving = tree.begin_move(&row.source)?;
         let attributes = moving.attributes().map_err(MoveRefusal::Failed)?;
         row.step = DeferralStep::Copying;
         keep(&row)?;
         reach();
-        // What an earlier attempt left.
-        site.remove(OsStr::new(&row.copy_name()))?;
         let begun = user(&row).act(|| Copy::begin(&site.directory, &row.copy_name(), &attributes, row.counted_bytes));
         match begun {
             Ok(copy) => Ok(Self { row, link, site, moving, copy }),
@@ -223,6 +228,10 @@ pub(super) fn settle(mut row: Deferral, tree: &Tree, mount: &Path) -> Result<Opt
     let copy = row.copy_name();
     let copy = OsStr::new(&copy);
     let is_in_pool = is_in_pool(tree, &row)?;
+    if row.step != DeferralStep::Switching {
+        // A copy that was not whole, whether or not the log knows of it; while it is placed, the link before it has its name.
+        site.remove(copy)?;
+    }
     let remove_source = || match tree.remove_deferred(&row.source) {
         Ok(()) | Err(Errno::NOENT) => Ok(()),
         Err(error) => Err(Obstacle::Pool(MoveRefusal::Failed(error))),
@@ -242,7 +251,6 @@ pub(super) fn settle(mut row: Deferral, tree: &Tree, mount: &Path) -> Result<Opt
             }
         },
         (DeferralStep::Placing, Found::Nothing | Found::Other | Found::Copy) => {
-            site.remove(copy)?;
             remove_source()?;
             return Ok(None);
         }
@@ -254,10 +262,8 @@ pub(super) fn settle(mut row: Deferral, tree: &Tree, mount: &Path) -> Result<Opt
         }
         _ if !is_in_pool => return Ok(None),
         (DeferralStep::Left, _) => (),
-        (step, found) => {
-            if step != DeferralStep::Waiting {
-                site.remove(copy)?;
-            }
+        (_, found) => {
+            site.remove(copy)?;
             if row.link_inode == 0 && found == Found::Link {
                 row.link_inode = site.inode(&row.name)?;
             }

@@ -13,7 +13,8 @@
 //! | `debts` | who is told what waits, and who says in a guest when it may move? |
 //! | `asker`, `reports` | for whom was what moved in gaps, and what did the daemon count of it? |
 //!
-//! What is to be moved stands in a redo log beside the pool, written before each step. Order and pace are `core/decide`'s.
+//! What is to be moved stands in a redo log beside the pool, written before each step that cannot be told by what is found. Order and pace
+//! are `core/decide`'s.
 
 mod answers;
 mod asker;
@@ -188,6 +189,11 @@ impl Deferred {
         let mut files = self.files();
         let file = files.get_mut(&row.id).ok_or(Obstacle::Gone)?;
         let row = Deferral { is_asked_for: file.row.is_asked_for, ..row.clone() };
+        if is_before_switching(file.row.step) && is_before_switching(row.step) {
+            // A copy that was begun or given up is found without the log (`job`), and a renamed link as it was found now.
+            file.row = row;
+            return Ok(());
+        }
         let kept = self.reports.keep(&row).context("the log of deferred files failed");
         kept.map_err(|error| Obstacle::Log(format!("{error:#}")))?;
         file.row = row;
@@ -228,7 +234,7 @@ impl Deferred {
     /// It was not replaced after all.
     fn put_back(&self, file: Waiting) {
         // Where this fails the next start finds its link.
-        let _ = self.log(|log| log.keep(&file.row));
+        let _ = self.log(|log| log.keep(&as_logged(&file.row)));
         self.add(file);
     }
 
@@ -277,6 +283,17 @@ impl Deferred {
             let _ = self.log(|log| log.keep(row));
         }
     }
+}
+
+/// Whether nothing at the file's place has changed yet by a move. Between these steps the log says `waiting`.
+fn is_before_switching(step: DeferralStep) -> bool {
+    matches!(step, DeferralStep::Waiting | DeferralStep::Copying)
+}
+
+/// As the log has it.
+fn as_logged(row: &Deferral) -> Deferral {
+    let step = if is_before_switching(row.step) { DeferralStep::Waiting } else { row.step };
+    Deferral { step, ..row.clone() }
 }
 
 /// The tree where a file waits.

@@ -41,8 +41,13 @@ pub(crate) fn write(place: &PoolFolder, path: &Path, data: &[u8]) -> u64 {
 }
 
 pub(crate) fn files(place: &PoolFolder) -> Vec<DeferredFile> {
-    match ask(&place.socket(), &Request::Deferred { directory: None }).unwrap() {
-        Answer::Deferred { files } => files,
+    try_files(place).unwrap()
+}
+
+/// What waits, as a service says that may end meanwhile.
+pub(crate) fn try_files(place: &PoolFolder) -> Option<Vec<DeferredFile>> {
+    match ask(&place.socket(), &Request::Deferred { directory: None }).ok()? {
+        Answer::Deferred { files } => Some(files),
         other => panic!("{other:?}"),
     }
 }

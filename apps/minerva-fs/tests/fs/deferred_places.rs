@@ -254,49 +254,6 @@ fn where_nothing_is_to_be_deferred_that_is_said() {
 }
 
 #[test]
-fn at_every_step_a_kill_loses_nothing_and_leaves_nothing_half() {
-    // Steps of placing one file, of moving it, and one more, so that the last kill comes after the end.
-    let mut died = 0;
-    for step in 1..40 {
-        let (place, target) = start();
-        let path = target.join("file");
-        let content = vec![9; 2_500_000];
-        let mut service = place.serve_dying(step);
-        let asked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| write(&place, &path, &content)));
-        if asked.is_ok() {
-            let begun = Instant::now();
-            while service.0.try_wait().unwrap().is_none() && begun.elapsed() < PATIENCE {
-                if ask(&place.socket(), &Request::Flush { directory: None }).is_ok()
-                    && matches!(ask(&place.socket(), &Request::Deferred { directory: None }), Ok(Answer::Deferred { files }) if files.is_empty())
-                {
-                    break;
-                }
-                std::thread::sleep(Duration::from_millis(10));
-            }
-        }
-        let has_died = service.0.try_wait().unwrap().is_some();
-        died += u32::from(has_died);
-        service.kill();
-        let service = place.serve();
-        until_moved(&place);
-        assert!(!is_link(&path), "step {step}: a link was left");
-        if asked.is_ok() {
-            assert!(fs::read(&path).unwrap() == content, "step {step}");
-        } else {
-            // It was not acknowledged: there is nothing, or an empty file.
-            assert!(fs::read(&path).is_ok_and(|data| data.is_empty()) || !path.exists(), "step {step}");
-        }
-        assert_tidy(&place, &target);
-        assert!(service.terminate());
-        if asked.is_ok() && !has_died {
-            break;
-        }
-    }
-    println!("killed at {died} steps");
-    assert!(died > 10, "only {died} steps were met");
-}
-
-#[test]
 fn a_file_that_is_exchanged_by_a_program_is_no_link_of_ours() {
     let (place, target) = start();
     let _service = place.serve();

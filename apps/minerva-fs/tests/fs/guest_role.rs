@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 const IDS: u32 = 1_800_000;
 
 /// The host with its service, the guest's place, and where its files are to go.
-fn start() -> (PoolFolder, Service, PoolFolder, PathBuf) {
+pub(crate) fn start() -> (PoolFolder, Service, PoolFolder, PathBuf) {
     let host = PoolFolder::new(&format!("machine = \"vm\"\nids = {IDS}"));
     let service = host.serve();
     let guest = PoolFolder { folder: tempfile::Builder::new().prefix("minerva-test-fs-").tempdir().unwrap() };
@@ -28,46 +28,6 @@ fn start() -> (PoolFolder, Service, PoolFolder, PathBuf) {
     let target = guest.folder.path().join("data");
     fs::create_dir(&target).unwrap();
     (host, service, guest, target)
-}
-
-#[test]
-fn at_every_step_a_kill_of_a_guests_service_loses_nothing_and_leaves_nothing_half() {
-    let (mut died, content) = (0, vec![9; 2_500_000]);
-    for step in 1..40 {
-        let (host, _service, guest, target) = start();
-        let path = target.join("file");
-        let mut service = guest.serve_dying(step);
-        let asked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| write(&guest, &path, &content)));
-        let begun = Instant::now();
-        while asked.is_ok() && service.0.try_wait().unwrap().is_none() && begun.elapsed() < PATIENCE {
-            let looked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                flush(&guest);
-                files(&guest).is_empty()
-            }));
-            if looked.unwrap_or(false) {
-                break;
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        let has_died = service.0.try_wait().unwrap().is_some();
-        died += u32::from(has_died);
-        service.kill();
-        let service = guest.serve();
-        until_moved(&guest);
-        assert!(!is_link(&path), "step {step}: a link was left");
-        if asked.is_ok() {
-            assert!(fs::read(&path).unwrap() == content, "step {step}");
-        } else {
-            assert!(fs::read(&path).is_ok_and(|data| data.is_empty()) || !path.exists(), "step {step}");
-        }
-        assert_tidy(&host, &target);
-        assert!(service.terminate());
-        if asked.is_ok() && !has_died {
-            break;
-        }
-    }
-    println!("killed at {died} steps");
-    assert!(died > 10, "only {died} steps were met");
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod descriptors;
 mod differential;
 mod disk_queue;
 mod doctor;
+mod every_step;
 mod guest_role;
 mod kill;
 mod metrics;
