@@ -1,6 +1,7 @@
 //! `minerva-fs doctor`: whether it can serve here and how well, and what earlier runs left.
 
 use crate::finding::Finding;
+use crate::guest_doctor;
 use crate::leftovers;
 use crate::settings::{load, socket};
 use anyhow::bail;
@@ -21,12 +22,7 @@ const BTRFS: rustix::fs::FsWord = 0x9123_683e;
 /// Looks at everything, prints it, and fails if it cannot be served.
 pub(crate) fn run(path: &Path, json: bool) -> anyhow::Result<()> {
     let config = load(path)?;
-    let mut findings = vec![fuse(&config), pool(&config)];
-    let answer = ask(&socket(&config), &Request::Status).ok();
-    let served = if let Some(Answer::Status { tenants, .. }) = answer { Some(tenants) } else { None };
-    findings.push(service(served.as_deref()));
-    findings.push(quota(&config, served.as_deref()));
-    findings.extend(leftovers::find(&config, served.is_some()));
+    let findings = if config.server.is_guest { guest_doctor::findings(&config) } else { of_host(&config) };
     for finding in &findings {
         if json {
             println!("{}", serde_json::to_string(finding)?);
@@ -38,6 +34,16 @@ pub(crate) fn run(path: &Path, json: bool) -> anyhow::Result<()> {
         bail!("a problem has to be fixed first");
     }
     Ok(())
+}
+
+fn of_host(config: &FsConfig) -> Vec<Finding> {
+    let mut findings = vec![fuse(config), pool(config)];
+    let answer = ask(&socket(config), &Request::Status).ok();
+    let served = if let Some(Answer::Status { tenants, .. }) = answer { Some(tenants) } else { None };
+    findings.push(service(served.as_deref()));
+    findings.push(quota(config, served.as_deref()));
+    findings.extend(leftovers::find(config, served.is_some()));
+    findings
 }
 
 /// Tries it: a tree of its own beside the pool, mounted and unmounted.

@@ -27,6 +27,11 @@ pub(crate) fn explain(tenants: &Tenants, deferred: &Deferred, user: &User, path:
                     "`minerva-ctl cache drop {}` removes it; put the link back where it was and it moves",
                     file.id
                 ),
+                _ if deferred.is_of_guest() => {
+                    "it moves to its destination once the host says, through the agent, that nobody else uses \
+                                                the disk there; `minerva-ctl cache flush` moves it without waiting"
+                        .to_owned()
+                }
                 _ => "it moves to its destination while nobody else uses the disk there; `minerva-ctl cache flush` \
                       moves it without waiting"
                     .to_owned(),
@@ -46,10 +51,11 @@ pub(crate) fn explain(tenants: &Tenants, deferred: &Deferred, user: &User, path:
         return Ok(lines);
     }
     let tenants = tenants.read().unwrap_or_else(PoisonError::into_inner);
-    for tenant in tenants.iter().filter(|tenant| user.uid == 0 || tenant.owner.uid == user.uid) {
+    for tenant in tenants.iter().filter(|tenant| tenant.is_for(user.uid)) {
         for mount in [&tenant.temporary, &tenant.stable] {
             if let Ok(inner) = path.strip_prefix(&mount.at) {
-                let found = mount.tree.whereabouts(inner).map_err(std::io::Error::from);
+                // In a guest the trees are of all its users: nobody is told of what they could not look at themselves.
+                let found = user.act(|| mount.tree.whereabouts(inner).map_err(std::io::Error::from));
                 let found = found.with_context(|| format!("failed to look at {}", path.display()))?;
                 return Ok(told(tenant, mount, path, found));
             }
@@ -60,6 +66,9 @@ pub(crate) fn explain(tenants: &Tenants, deferred: &Deferred, user: &User, path:
 
 fn told(tenant: &Tenant, mount: &Mount, path: &Path, found: Whereabouts) -> Vec<String> {
     let is_memory = std::ptr::eq(mount, &raw const tenant.temporary);
+    if mount.tree.is_served_elsewhere() {
+        return told_in_guest(path, is_memory, found);
+    }
     let name = &tenant.name;
     let place = match (is_memory, found.is_spilled) {
         (false, _) => format!("on the disk of the pool, in {name}'s `stable`"),
@@ -87,4 +96,14 @@ fn told(tenant: &Tenant, mount: &Mount, path: &Path, found: Whereabouts) -> Vec<
         ),
     };
     vec![format!("{} lies {place}: {} bytes; {opened}", path.display(), found.bytes), next]
+}
+
+/// What a machine knows of a file that its host serves: not whether it was moved from memory to disk there, nor who has it open elsewhere.
+fn told_in_guest(path: &Path, is_memory: bool, found: Whereabouts) -> Vec<String> {
+    let (place, next) = if is_memory {
+        ("in the host's memory", "a restart of this machine keeps it; one of the host loses it")
+    } else {
+        ("on the disk of the host's pool", "it stays there until it is removed")
+    };
+    vec![format!("{} lies {place}: {} bytes", path.display(), found.bytes), next.to_owned()]
 }

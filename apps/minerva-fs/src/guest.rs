@@ -44,7 +44,8 @@ pub(crate) fn look_again(tenants: &Tenants) {
     }
 }
 
-fn open(at: &Path, has_xattrs: bool) -> anyhow::Result<Mount> {
+/// Whether a tree of the host is mounted there; else what to do.
+pub(crate) fn judge(at: &Path) -> anyhow::Result<()> {
     // An empty directory of the machine's own must not be taken for a tree without files: links to them would go.
     let found = statfs(at).with_context(|| format!("failed to look at {}; is it mounted?", at.display()))?;
     if found.f_type as i64 != FUSE {
@@ -54,6 +55,11 @@ fn open(at: &Path, has_xattrs: bool) -> anyhow::Result<Mount> {
             at.parent().unwrap_or(at).display()
         );
     }
+    Ok(())
+}
+
+fn open(at: &Path, has_xattrs: bool) -> anyhow::Result<Mount> {
+    judge(at)?;
     let options = TreeOptions { has_xattrs, is_served_elsewhere: true, ..TreeOptions::default() };
     let tree = Tree::open(at, Arc::new(Account::new(u64::MAX, u64::MAX)), options, None)?;
     Ok(Mount::served_elsewhere(tree, at))

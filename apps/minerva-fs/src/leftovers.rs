@@ -26,14 +26,25 @@ pub(crate) fn find(config: &FsConfig, is_served: bool) -> Vec<Finding> {
     findings.extend(trees_of_nobody(config));
     // Looked for first: what is placed meanwhile is known afterwards.
     let files = deferred_files(config);
-    match known(config, is_served) {
-        Ok(known) => {
-            findings.push(Finding::note("deferred", known.told));
-            findings.extend(orphans(files, &known.sources));
-        }
-        Err(why) => findings.push(Finding::note("deferred", why)),
-    }
+    findings.extend(told_of(files, known(config, is_served)));
     findings
+}
+
+fn told_of(files: Vec<DirEntry>, known: Result<Known, String>) -> Vec<Finding> {
+    match known {
+        Ok(known) => {
+            let waits = Finding::note("deferred", known.told);
+            std::iter::once(waits).chain(orphans(files, &known.sources)).collect()
+        }
+        Err(why) => vec![Finding::note("deferred", why)],
+    }
+}
+
+/// The same in a virtual machine, where all that is deferred in its trees is its own.
+pub(crate) fn find_in_guest(config: &FsConfig, is_served: bool) -> Vec<Finding> {
+    let trees = ["temporary", "stable"].map(|kind| config.server.mount.join(kind));
+    let files = trees.iter().flat_map(|tree| entries(&tree.join(DEFERRED))).collect();
+    told_of(files, known(config, is_served))
 }
 
 fn entries(folder: &Path) -> Vec<DirEntry> {

@@ -22,6 +22,7 @@
 //! | `finding` | one thing that it tells |
 //! | `machine` | how does a virtual machine get its trees? |
 //! | `guest` | and inside of it? |
+//! | `guest_doctor` | and what should an operator know there? |
 //! | `leftovers` | the same of what earlier runs left |
 
 mod arguments;
@@ -34,6 +35,7 @@ mod finding;
 mod forgetter;
 mod generate;
 mod guest;
+mod guest_doctor;
 mod leaving;
 mod leftovers;
 mod machine;

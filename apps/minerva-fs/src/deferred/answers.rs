@@ -90,6 +90,11 @@ impl Deferred {
         sums
     }
 
+    /// Whether only the host can say that a disk is quiet.
+    pub(crate) fn is_of_guest(&self) -> bool {
+        self.daemon.is_of_guest()
+    }
+
     /// Who says whether others use a disk.
     fn told_by(&self) -> &'static str {
         match (self.daemon.is_of_guest(), self.daemon.told_by()) {

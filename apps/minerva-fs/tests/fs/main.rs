@@ -10,6 +10,7 @@ mod differential;
 mod disk_queue;
 mod doctor;
 mod every_step;
+mod guest_doctor;
 mod guest_role;
 mod kill;
 mod metrics;
