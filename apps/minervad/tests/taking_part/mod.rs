@@ -4,6 +4,7 @@
 mod adjusted;
 mod after_slices;
 mod bad_input;
+mod guest_pool;
 mod idle;
 mod kept;
 mod migrated;

@@ -112,10 +112,10 @@ impl Drop for Cache {
 }
 
 /// The bed's disk with a file system, mounted.
-struct Mounted(PathBuf);
+pub(super) struct Mounted(pub(super) PathBuf);
 
 impl Mounted {
-    fn on(bed: &Bed) -> Option<Self> {
+    pub(super) fn on(bed: &Bed) -> Option<Self> {
         let (disk, at) = (format!("/dev/{}", bed.device), bed.directory.path().join("data"));
         fs::create_dir(&at).expect("a directory");
         let ran = |command: &mut Command| command.output().is_ok_and(|output| output.status.success());
