@@ -280,6 +280,15 @@ pub struct TreeStatus {
     /// The disk that it lies on, as `MAJ:MIN`; empty: memory, or none that can be told.
     #[serde(default)]
     pub device: String,
+    /// Who counts beside the service. Empty: nobody.
+    #[serde(default)]
+    pub second_account: String,
+    /// What they count.
+    #[serde(default)]
+    pub second_account_bytes: u64,
+    /// What they count otherwise than the service, and what to do. Empty: nothing.
+    #[serde(default)]
+    pub difference: String,
 }
 
 /// Asks the service that listens at `socket`. An error says that nobody does, or that its answer cannot be read.

@@ -33,8 +33,8 @@ pub use blk::{
     blk_default_file, load_blk, parse_blk,
 };
 pub use fs::{
-    FsConfig, FsServerSettings, FsTenantSettings, MACHINE_IDS, MigrationSettings, PoolUnit, StablePoolSettings,
-    TemporaryPoolSettings, fs_default_file, load_fs, machine_attach_lines, parse_fs,
+    FsConfig, FsServerSettings, FsTenantSettings, MACHINE_IDS, MigrationSettings, PoolUnit, SecondAccount,
+    StablePoolSettings, TemporaryPoolSettings, fs_default_file, load_fs, machine_attach_lines, parse_fs,
 };
 pub use participation::{Identity, KnownBy, PORT_DEFAULT, ParticipationSettings, TenantLimits};
 pub use problem::{ConfigError, ConfigErrors, Problem};

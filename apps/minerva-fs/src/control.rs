@@ -4,6 +4,7 @@
 use crate::deferred::{Deferred, Earned, User, Wish, find_tenant, judge_machine};
 use crate::explain::explain;
 use crate::reload::{self, Reloader};
+use crate::second_account::{SecondAccount, SecondTold};
 use crate::settings::{load, not_there, socket};
 use crate::tenant::{Mount, Tenant};
 use anyhow::{Context, bail};
@@ -158,11 +159,20 @@ fn status(deferred: &Deferred, tenant: &Tenant) -> TenantStatus {
     let Earned { micro_credits, why } = deferred.earned(&tenant.name);
     // A guest offers no pool with its operations: it does not know on which disk of the host it lies.
     let left = |mount: &Mount| if mount.tree.is_served_elsewhere() { 0 } else { deferred.left_bytes(mount) };
-    let status = |mount| TreeStatus { deferrable_bytes: left(mount), ..tree_status(mount) };
+    let status = |mount, second: &Option<Arc<SecondAccount>>| {
+        let SecondTold { by, bytes, difference } = second.as_ref().map(|second| second.told()).unwrap_or_default();
+        TreeStatus {
+            deferrable_bytes: left(mount),
+            second_account: by,
+            second_account_bytes: bytes,
+            difference,
+            ..tree_status(mount)
+        }
+    };
     TenantStatus {
         name: tenant.name.clone(),
-        temporary: status(&tenant.temporary),
-        stable: TreeStatus { device: deferred.pool_disk(), ..status(&tenant.stable) },
+        temporary: status(&tenant.temporary, &tenant.second.temporary),
+        stable: TreeStatus { device: deferred.pool_disk(), ..status(&tenant.stable, &tenant.second.stable) },
         leaving: tenant.leaving.clone(),
         earned_micro_credits: micro_credits,
         earned_why: why,
@@ -192,6 +202,9 @@ fn tree_status(mount: &Mount) -> TreeStatus {
         passed_by_bytes_max: mount.tree.disk_figures().passed_by_bytes_max,
         deferrable_bytes: 0,
         device: String::new(),
+        second_account: String::new(),
+        second_account_bytes: 0,
+        difference: String::new(),
     }
 }
 
@@ -223,6 +236,11 @@ pub(crate) fn show_status(config: &Path, json: bool) -> anyhow::Result<()> {
                 if tree.is_served { "" } else { "  not served" },
                 if tree.refused_descriptors == 0 { "" } else { "  refused files for want of descriptors" }
             );
+        }
+        for (kind, tree) in [("temporary", &tenant.temporary), ("stable", &tenant.stable)] {
+            if !tree.difference.is_empty() {
+                println!("{}/{kind} by {}: {}", tenant.name, tree.second_account, tree.difference);
+            }
         }
         if !tenant.leaving.is_empty() {
             println!("{} is no longer in the file but is still served: {}", tenant.name, tenant.leaving);

@@ -3,11 +3,12 @@
 use crate::finding::Finding;
 use crate::guest_doctor;
 use crate::leftovers;
+use crate::projects;
 use crate::settings::{load, socket};
 use anyhow::bail;
 use minerva_api::cache::{Answer, Request, TenantStatus, ask};
 use minerva_cachefs::{Account, MountOptions, Tree, TreeOptions, mount, take_census};
-use minerva_config::FsConfig;
+use minerva_config::{FsConfig, SecondAccount};
 use rustix::mount::{UnmountFlags, unmount};
 use std::fmt::Write;
 use std::fs;
@@ -42,6 +43,7 @@ fn of_host(config: &FsConfig) -> Vec<Finding> {
     let served = if let Some(Answer::Status { tenants, .. }) = answer { Some(tenants) } else { None };
     findings.push(service(served.as_deref()));
     findings.push(quota(config, served.as_deref()));
+    findings.extend(served.iter().flatten().flat_map(second_accounts));
     findings.extend(leftovers::find(config, served.is_some()));
     findings
 }
@@ -113,13 +115,22 @@ fn service(served: Option<&[TenantStatus]>) -> Finding {
 /// The count that the service keeps beside what a walk finds.
 fn quota(config: &FsConfig, served: Option<&[TenantStatus]>) -> Finding {
     let kind = match rustix::fs::statfs(&config.stable.path).map(|below| below.f_type) {
-        Ok(EXT4) => "ext4, whose project quotas are not used",
-        Ok(XFS) => "XFS, whose project quotas are not used",
+        Ok(EXT4) => "ext4",
+        Ok(XFS) => "XFS",
         Ok(BTRFS) => "btrfs, whose qgroups are not used",
         _ => "a file system of another kind",
     };
+    let kernel = match (config.stable.second_account, projects::is_offered(&config.stable.path)) {
+        (SecondAccount::Kernel, Ok(())) => "the kernel counts projects there too".to_owned(),
+        (SecondAccount::Kernel, Err(why)) => format!("{why}; walks compare instead"),
+        (_, Ok(())) => "the kernel could count as well: `second_account = \"kernel\"`".to_owned(),
+        (SecondAccount::Walk, Err(_)) => "walks compare it while it serves".to_owned(),
+        (SecondAccount::None, Err(_)) => {
+            "nobody counts as well while it serves: `second_account = \"walk\"`".to_owned()
+        }
+    };
     let how = format!(
-        "by the service's own count, checked before each write and set by a walk at each start; the pool is on {kind}"
+        "by the service's own count, checked before each write and set by a walk at each start; the pool is on {kind}; {kernel}"
     );
     let mut differences = Vec::new();
     for tenant in served.unwrap_or_default() {
@@ -146,6 +157,17 @@ fn quota(config: &FsConfig, served: Option<&[TenantStatus]>) -> Finding {
         }
     };
     Finding::note("quota", how + &compared)
+}
+
+/// What somebody else counts of a tenant, and whether it differs.
+fn second_accounts(tenant: &TenantStatus) -> Vec<Finding> {
+    let trees = [&tenant.temporary, &tenant.stable];
+    let compared = trees.into_iter().filter(|tree| !tree.second_account.is_empty());
+    let told = compared.map(|tree| {
+        let what = if tree.difference.is_empty() { "no difference" } else { tree.difference.as_str() };
+        format!("{}: counted as well by {}: {what}", tree.path.display(), tree.second_account)
+    });
+    told.map(|detail| Finding::note("second account", detail)).collect()
 }
 
 fn bytes_in(folder: &Path) -> u64 {

@@ -15,6 +15,9 @@
 //! | `descriptors` | how many files may the kernel know of each tenant? |
 //! | `explain` | where does a file lie, why, and what happens next? |
 //! | `forgetter` | when the kernel knows more files than there are descriptors |
+//! | `projects` | by which project does the kernel count a tenant's files? |
+//! | `second_account` | does somebody else count the same as we do? |
+//! | `auditor` | and when is that looked at? |
 //! | `control` | what tenants and the operator's tool ask |
 //! | `metrics` | what Prometheus reads |
 //! | `deferred` | files that are at their place as a link, and are moved there later |
@@ -26,6 +29,7 @@
 //! | `leftovers` | the same of what earlier runs left |
 
 mod arguments;
+mod auditor;
 mod control;
 mod deferred;
 mod descriptors;
@@ -43,8 +47,10 @@ mod metrics;
 mod mount_point;
 mod owner;
 mod pool;
+mod projects;
 mod reload;
 mod run;
+mod second_account;
 mod settings;
 mod spiller;
 mod tenant;

@@ -1,6 +1,7 @@
 //! What Prometheus reads: of every tenant of the operator's file and each of its pools. Values are taken when they are asked for.
 
 use crate::deferred::{Deferred, MoveCounts, User};
+use crate::second_account::SecondTold;
 use crate::tenant::{Mount, Tenants};
 use anyhow::Context;
 use minerva_api::cache::Pool;
@@ -99,8 +100,8 @@ impl fmt::Debug for Trees {
 struct Seen {
     labels: TreeLabels,
     usage: Usage,
-    /// Served, open files, descriptors.
-    now: [u64; 3],
+    /// Served, open files, descriptors, what somebody else counts, and whether that differs.
+    now: [u64; 5],
     /// Bytes read and written, refusals by quota and for want of descriptors, files and bytes that went from memory to the disk, waits for
     /// the disk.
     totals: [u64; 7],
@@ -128,6 +129,12 @@ const GAUGES: &[Row] = &[
     ("quota_files", "How many there may be", |seen| seen.usage.files_max),
     ("open_files", "Files and directories that programs have open", |seen| seen.now[1]),
     ("descriptors", "Descriptors of the service that the tree's files have", |seen| seen.now[2]),
+    (
+        "second_account_bytes",
+        "Bytes by the kernel's or a walk's count; 0 before the first, and where nobody else counts",
+        |seen| seen.now[3],
+    ),
+    ("account_differs", "Whether that count and the service's own differ", |seen| seen.now[4]),
     ("waiting_files", "Deferred files that wait for migration", |seen| seen.waiting.files),
     ("waiting_bytes", "Bytes that these occupy", |seen| seen.waiting.bytes),
     ("left_files", "Deferred files to which no link leads any more", |seen| seen.waiting.left),
@@ -210,26 +217,34 @@ impl Trees {
         let moved = self.deferred.moves();
         let tenants = self.tenants.read().unwrap_or_else(PoisonError::into_inner);
         let trees = tenants.iter().flat_map(|tenant| {
-            [Pool::Temporary, Pool::Stable].map(|pool| (tenant.name.clone(), pool, tenant.mount(pool)))
+            [(Pool::Temporary, &tenant.second.temporary), (Pool::Stable, &tenant.second.stable)]
+                .map(|(pool, second)| (tenant.name.clone(), pool, tenant.mount(pool), second))
         });
         trees
-            .map(|(tenant, pool, mount)| {
+            .map(|(tenant, pool, mount, second)| {
                 let key = (tenant, pool.as_str().to_owned());
                 let (waiting, moved) = (waiting.get(&key).copied(), moved.get(&key).copied());
                 let labels = TreeLabels { tenant: key.0, pool: pool.as_str() };
-                seen(labels, mount, waiting.unwrap_or_default(), moved.unwrap_or_default())
+                let second = second.as_ref().map(|second| second.told()).unwrap_or_default();
+                seen(labels, (mount, &second), waiting.unwrap_or_default(), moved.unwrap_or_default())
             })
             .collect()
     }
 }
 
-fn seen(labels: TreeLabels, mount: &Mount, waiting: Waiting, moved: MoveCounts) -> Seen {
+fn seen(labels: TreeLabels, (mount, second): (&Mount, &SecondTold), waiting: Waiting, moved: MoveCounts) -> Seen {
     let counters = mount.tree.counters();
     let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
     Seen {
         labels,
         usage: mount.tree.usage(),
-        now: [u64::from(mount.is_served()), mount.tree.known().1 as u64, mount.tree.descriptors()],
+        now: [
+            u64::from(mount.is_served()),
+            mount.tree.known().1 as u64,
+            mount.tree.descriptors(),
+            second.bytes,
+            u64::from(!second.difference.is_empty()),
+        ],
         totals: [
             of(&counters.bytes_read),
             of(&counters.bytes_written),

@@ -4,6 +4,7 @@
 use crate::deferred::Deferred;
 use crate::descriptors;
 use crate::owner::Owner;
+use crate::projects;
 use crate::settings::{Settings, load, not_there, socket};
 use crate::tenant::{Shared, Tenant, Tenants};
 use anyhow::{Context, bail};
@@ -103,9 +104,17 @@ impl Reloader {
             tenant.try_to_leave(&config, files);
         }
         let before = tenants.len();
+        let gone: Vec<String> =
+            tenants.iter().filter(|tenant| tenant.has_left()).map(|tenant| tenant.name.clone()).collect();
         tenants.retain(|tenant| !tenant.has_left());
         let left = tenants.len();
         drop(tenants);
+        // A walk through all of its files, for which nobody else has to wait but who changes tenants.
+        for name in gone {
+            if let Err(error) = projects::undo(&config.stable.path, &name) {
+                eprintln!("minerva-fs: {name}'s files keep their project: {error:#}");
+            }
+        }
         if left < before {
             descriptors::share_among(&self.shared.descriptors, left, config.server.threads);
         }
@@ -157,6 +166,7 @@ fn keep_what_takes_a_restart(running: &FsConfig, config: &mut FsConfig) -> Vec<S
     keep("server.metrics", running.server.metrics == config.server.metrics);
     keep("pools.stable.path", running.stable.path == config.stable.path);
     keep("pools.stable.scheduler", running.stable.is_scheduled == config.stable.is_scheduled);
+    keep("pools.stable.second_account", running.stable.second_account == config.stable.second_account);
     keep("pools.stable.depth", running.stable.depth == config.stable.depth);
     keep("migration.daemon", running.migration.daemon == config.migration.daemon);
     for (name, settings) in &config.tenants {
@@ -166,6 +176,7 @@ fn keep_what_takes_a_restart(running: &FsConfig, config: &mut FsConfig) -> Vec<S
     config.server = running.server.clone();
     config.stable.path.clone_from(&running.stable.path);
     (config.stable.is_scheduled, config.stable.depth) = (running.stable.is_scheduled, running.stable.depth);
+    config.stable.second_account = running.stable.second_account;
     config.migration.daemon.clone_from(&running.migration.daemon);
     told
 }

@@ -1,5 +1,6 @@
 //! Serving, from the first look at the file to the last unmount.
 
+use crate::auditor::Auditor;
 use crate::control::Control;
 use crate::deferred::{Deferred, Mover};
 use crate::descriptors;
@@ -8,13 +9,14 @@ use crate::guest;
 use crate::metrics;
 use crate::owner::Owner;
 use crate::pool::{self, PoolLock};
+use crate::projects;
 use crate::reload::{self, Reloader};
 use crate::settings::{Settings, load};
 use crate::spiller::Spiller;
 use crate::tenant::{Shared, Tenant, Tenants};
 use anyhow::Context;
 use minerva_cachefs::DiskQueue;
-use minerva_config::FsConfig;
+use minerva_config::{FsConfig, SecondAccount};
 use sd_notify::NotifyState;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGIO, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -32,6 +34,9 @@ const LEAVING_LOOK: Duration = Duration::from_secs(1);
 /// After so long it says what it waits for.
 const TELL_AFTER: Duration = Duration::from_secs(2);
 
+/// The threads that do.
+type Seeing = (Spiller, Forgetter, Option<Auditor>);
+
 /// Judges the file, and who it names.
 pub(crate) fn check(path: &Path) -> anyhow::Result<()> {
     let config = load(path)?;
@@ -41,6 +46,11 @@ pub(crate) fn check(path: &Path) -> anyhow::Result<()> {
             "{name}: {} bytes temporary, {} stable, for user {} and group {}",
             tenant.temporary_bytes, tenant.stable_bytes, owner.uid, owner.gid
         );
+    }
+    if config.stable.second_account == SecondAccount::Kernel
+        && let Err(why) = projects::is_offered(&config.stable.path)
+    {
+        println!("{}: `second_account`: {why}; walks compare instead", path.display());
     }
     println!("{}: {} tenants can be served", path.display(), config.tenants.len());
     Ok(())
@@ -61,6 +71,9 @@ pub(crate) fn serve(path: &Path) -> anyhow::Result<()> {
     let lock = PoolLock::take(&config)?;
     let scrapes = metrics::listen(&config.server.metrics)?;
     let is_guest = config.server.is_guest;
+    for told in projects::undo_unwanted(&config) {
+        eprintln!("minerva-fs: {told}");
+    }
     let tenants = if is_guest { guest::tenants(&config)? } else { start_all(&config, &shared)? };
     let status = status(&config);
     let settings = Arc::new(Settings::new(config));
@@ -104,20 +117,26 @@ fn status(config: &FsConfig) -> String {
 }
 
 /// Whose the trees are sees to it that memory and descriptors last.
-fn see_to_room(tenants: &Tenants, settings: &Arc<Settings>, shared: &Shared) -> anyhow::Result<(Spiller, Forgetter)> {
+fn see_to_room(tenants: &Tenants, settings: &Arc<Settings>, shared: &Shared) -> anyhow::Result<Seeing> {
     let spiller = Spiller::start(Arc::clone(tenants), Arc::clone(settings))?;
-    Ok((spiller, Forgetter::start(Arc::clone(tenants), Arc::clone(&shared.descriptors))?))
+    let forgetter = Forgetter::start(Arc::clone(tenants), Arc::clone(&shared.descriptors))?;
+    let is_compared = settings.now().stable.second_account != SecondAccount::None;
+    let auditor = if is_compared { Some(Auditor::start(Arc::clone(tenants))?) } else { None };
+    Ok((spiller, forgetter, auditor))
 }
 
 /// Whose the trees are lets go of them.
 fn end_serving(
-    (spiller, forgetter): (Spiller, Forgetter),
+    (spiller, forgetter, auditor): Seeing,
     tenants: &Tenants,
     signals: &Receiver<i32>,
     config: &FsConfig,
 ) -> anyhow::Result<()> {
     spiller.stop();
     forgetter.stop();
+    if let Some(auditor) = auditor {
+        auditor.stop();
+    }
     stop_all(tenants, signals, config)
 }
 

@@ -1,16 +1,17 @@
 //! One tenant's two trees, from its directories to its mounts.
 
 use crate::owner::Owner;
-use crate::{mount_point, pool};
+use crate::second_account::{SecondAccount as Second, SecondAccounts};
+use crate::{mount_point, pool, projects};
 use anyhow::Context;
 use minerva_api::cache::Pool;
 use minerva_cachefs::{
     Account, Descriptors, DiskFlow, DiskQueue, Forgetting, MountOptions, Mounted, SpillArea, Tree, TreeOptions, mount,
 };
-use minerva_config::{FsConfig, FsTenantSettings};
+use minerva_config::{FsConfig, FsTenantSettings, SecondAccount};
 use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
-use std::fs::{self, Permissions};
+use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
@@ -45,6 +46,8 @@ pub(crate) struct Tenant {
     pub(crate) stable: Mount,
     /// Before the disk of the pool, where it is shared by weight.
     pub(crate) disk: Option<Arc<DiskFlow>>,
+    /// Who counts what it uses beside its trees.
+    pub(crate) second: SecondAccounts,
     /// The operator's file does not name it any more: why it is there all the same. Empty where the file names it.
     pub(crate) leaving: String,
 }
@@ -82,13 +85,16 @@ impl Tenant {
             None,
         )?;
         let memory = pool::memory(config, name, settings, owner)?;
-        let spill = SpillArea::open(&pool::spill_folder(config, name, &memory.instance)?, stable_account)?;
+        let spill_folder = pool::spill_folder(config, name, &memory.instance)?;
+        let spill = SpillArea::open(&spill_folder, stable_account)?;
         let options = in_memory(settings, shared, disk.clone(), deferring_root);
         let account = Arc::new(Account::new(settings.temporary_bytes, settings.temporary_files));
         let temporary = Tree::open(&memory.tree, account, options, Some(spill))?;
+        let second = second_accounts(config, name, &temporary, &stable)?;
         let tenant = Self {
             name: name.to_owned(),
             owner,
+            second,
             is_machine: settings.machine.is_some(),
             temporary: Mount::new(temporary, &folder.join("temporary"), config)?,
             stable: Mount::new(stable, &folder.join("stable"), config)?,
@@ -108,6 +114,7 @@ impl Tenant {
             temporary,
             stable,
             disk: None,
+            second: SecondAccounts::default(),
             leaving: String::new(),
         }
     }
@@ -144,6 +151,41 @@ impl Tenant {
             }
         }
     }
+}
+
+/// Who counts beside the trees, which nobody uses yet.
+fn second_accounts(config: &FsConfig, name: &str, temporary: &Tree, stable: &Tree) -> anyhow::Result<SecondAccounts> {
+    if config.stable.second_account == SecondAccount::None {
+        return Ok(SecondAccounts::default());
+    }
+    let pool = &config.stable.path;
+    let folders = ["tenants", "spilled"].map(|kind| pool.join(kind).join(name));
+    let project = match config.stable.second_account {
+        SecondAccount::Kernel => projects::prepare(pool, name),
+        _ => Err(anyhow::anyhow!("`second_account` is \"walk\"")),
+    };
+    let of_disk = match project {
+        Ok(project) => {
+            let spilled =
+                File::open(&folders[1]).with_context(|| format!("failed to open {}", folders[1].display()))?;
+            Second::of_project(project, stable, &spilled)
+        }
+        Err(error) => {
+            let why = format!("{error:#}");
+            if config.stable.second_account == SecondAccount::Kernel {
+                eprintln!("minerva-fs: {name}/stable: {why}; a walk compares instead");
+            }
+            Second::of_walk(folders, why, stable)
+        }
+    };
+    let of_memory = Second::of_memory(temporary);
+    for (kind, account) in [("temporary", &of_memory), ("stable", &of_disk)] {
+        let difference = account.look_at_start(temporary, stable);
+        if !difference.is_empty() {
+            eprintln!("minerva-fs: {name}/{kind}: {difference}");
+        }
+    }
+    Ok(SecondAccounts { temporary: Some(Arc::new(of_memory)), stable: Some(Arc::new(of_disk)) })
 }
 
 /// How a tree in memory is served.

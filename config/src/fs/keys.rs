@@ -2,7 +2,9 @@
 
 use super::machine::{IDS_MAX, IDS_MIN, machine_name};
 use super::unit::{FORM, PoolUnit};
-use super::{FsServerSettings, FsTenantSettings, MigrationSettings, StablePoolSettings, TemporaryPoolSettings};
+use super::{
+    FsServerSettings, FsTenantSettings, MigrationSettings, SecondAccount, StablePoolSettings, TemporaryPoolSettings,
+};
 use crate::forms::{METRICS_FORM, PATH_FORM, absolute, group_name, parse_metrics, show_path};
 use crate::key::{Key, Kind, show_size, show_text, show_texts};
 
@@ -11,6 +13,8 @@ const BYTES_MAX: u64 = 1 << 50;
 const FILES_MAX: u64 = 1 << 32;
 /// Who says whose request is next.
 const SCHEDULERS: [&str; 2] = ["sfq", "none"];
+/// Who counts beside the service, in the order of `SecondAccount::ALL`.
+const SECOND_ACCOUNTS: [&str; 3] = ["none", "walk", "kernel"];
 /// What a tenant may choose for a full `temporary`.
 const WHEN_FULL: [&str; 2] = ["refuse", "spill"];
 
@@ -105,6 +109,13 @@ pub(super) const STABLE: &[Key<StablePoolSettings>] = &[
         doc: "Requests that are at that disk at once by it.",
         kind: Kind::Whole { least: 1, most: 256, set: |p, v| p.depth = v as u32 },
         show: |p| Some(p.depth.to_string()),
+        example: "",
+    },
+    Key {
+        name: "second_account",
+        doc: "Whose count of what tenants use is compared with the service's own, every few seconds or minutes: \"none\"; \"walk\" walks through trees and asks the kernel of memory; \"kernel\" lets the kernel count on the disk as well, by a project for each tenant (ext4 and XFS mounted with `prjquota`), and walks where it does not. A restart takes it.",
+        kind: Kind::Choice { words: &SECOND_ACCOUNTS, set: |p, at| p.second_account = SecondAccount::ALL[at] },
+        show: |p| show_text(SECOND_ACCOUNTS[p.second_account as usize]),
         example: "",
     },
     Key {

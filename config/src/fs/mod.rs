@@ -88,11 +88,36 @@ pub struct StablePoolSettings {
     pub is_scheduled: bool,
     /// Requests that are there at once then.
     pub depth: u32,
+    /// Who counts what tenants use beside the service.
+    pub second_account: SecondAccount,
+}
+
+/// Whose count of what tenants use is compared with the service's own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SecondAccount {
+    /// Nobody's between starts.
+    #[default]
+    None,
+    /// That of a walk from time to time, and of memory the kernel's.
+    Walk,
+    /// The kernel's by project quota; where it does not count, that of a walk.
+    Kernel,
+}
+
+impl SecondAccount {
+    /// All, in the order of the words of the file.
+    pub const ALL: [Self; 3] = [Self::None, Self::Walk, Self::Kernel];
 }
 
 impl Default for StablePoolSettings {
     fn default() -> Self {
-        Self { path: PathBuf::from("/var/lib/minerva/pool"), reserve_bytes: 64 << 20, is_scheduled: true, depth: 4 }
+        Self {
+            path: PathBuf::from("/var/lib/minerva/pool"),
+            reserve_bytes: 64 << 20,
+            is_scheduled: true,
+            depth: 4,
+            second_account: SecondAccount::None,
+        }
     }
 }
 

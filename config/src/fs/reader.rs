@@ -1,7 +1,7 @@
 //! Reads `fs.toml` and its drop-ins onto one another.
 
 use super::keys::{MIGRATION, SERVER, STABLE, TEMPORARY, TENANT};
-use super::{FsConfig, machine};
+use super::{FsConfig, SecondAccount, machine};
 use crate::judge::{Judge, Locations};
 use crate::layered::read_layers;
 use crate::problem::{ConfigErrors, Problem};
@@ -102,6 +102,29 @@ fn problem(places: &Locations, keys: [&str; 2], title: String, help: &str) -> Op
     })
 }
 
+/// What a guest's file cannot say: keys, what, and what to do.
+fn of_guest(config: &FsConfig) -> Vec<([&'static str; 2], String, &'static str)> {
+    let mut found = Vec::new();
+    if !config.server.is_guest {
+        return found;
+    }
+    if let Some(name) = config.tenants.keys().next() {
+        found.push((
+            ["server.role", "server.role"],
+            format!("a guest has no tenants, and `{name}` is one"),
+            "tenants are named on the host: remove them here, or `role`",
+        ));
+    }
+    if config.stable.second_account != SecondAccount::None {
+        found.push((
+            ["pools.stable.second_account", "server.role"],
+            "a guest counts nothing, so that there is nothing to compare".to_owned(),
+            "remove `second_account` here, and set it on the host",
+        ));
+    }
+    found
+}
+
 /// What only all files together can show.
 fn across_files(config: &FsConfig, places: &Locations) -> Vec<Problem> {
     let mut problems = Vec::new();
@@ -126,14 +149,8 @@ fn across_files(config: &FsConfig, places: &Locations) -> Vec<Problem> {
             "remove `writes = \"kernel\"`, or set `when_full = \"refuse\"`",
         );
     }
-    if config.server.is_guest
-        && let Some(name) = config.tenants.keys().next()
-    {
-        error(
-            ["server.role", "server.role"],
-            format!("a guest has no tenants, and `{name}` is one"),
-            "tenants are named on the host: remove them here, or `role`",
-        );
+    for (keys, title, help) in of_guest(config) {
+        error(keys, title, help);
     }
     for (name, key, title, help) in machine::mistakes(&config.tenants) {
         error([&format!("tenants.{name}.{key}"), &format!("tenants.{name}.machine")], title, help);

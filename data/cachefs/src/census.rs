@@ -1,7 +1,7 @@
 //! What lies in a directory, by walking through it: what accounts begin with and are checked against.
 
 use crate::file_system::Result;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, openat, statat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, fstat, openat, statat};
 use rustix::io::Errno;
 use std::collections::HashSet;
 use std::ffi::{CStr, CString};
@@ -19,6 +19,8 @@ pub struct Census {
     pub bytes: u64,
     /// Nodes below the root.
     pub files: u64,
+    /// Bytes that the others occupy, which accounts do not count: directories, the root among them, and links.
+    pub besides_bytes: u64,
 }
 
 /// A regular file on the way.
@@ -33,10 +35,20 @@ pub fn take_census(root: impl AsFd) -> Result<Census> {
     walk(root, &mut |_| ())
 }
 
+/// The same where there are at most so many nodes; none where there are more.
+pub fn take_census_up_to(root: impl AsFd, nodes_max: u64) -> Result<Option<Census>> {
+    walk_up_to(root, nodes_max, &mut |_| ())
+}
+
 /// Counts, and shows each regular file once.
 pub(crate) fn walk(root: impl AsFd, each: &mut dyn FnMut(Found<'_>)) -> Result<Census> {
+    walk_up_to(root, u64::MAX, each).map(Option::unwrap_or_default)
+}
+
+fn walk_up_to(root: impl AsFd, nodes_max: u64, each: &mut dyn FnMut(Found<'_>)) -> Result<Option<Census>> {
     let mut census = Census::default();
     let mut seen = HashSet::new();
+    census.besides_bytes = occupied(&fstat(root.as_fd())?);
     // A directory is opened when its turn comes, so that a wide one needs no more descriptors than a narrow one.
     let mut ahead = vec![(Rc::new(directory(root.as_fd(), c".")?), CString::from(c"."))];
     while let Some((parent, name)) = ahead.pop() {
@@ -55,15 +67,25 @@ pub(crate) fn walk(root: impl AsFd, each: &mut dyn FnMut(Found<'_>)) -> Result<C
                 continue;
             }
             census.files += 1;
+            if census.files > nodes_max {
+                return Ok(None);
+            }
+            if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile {
+                census.bytes += occupied(&stat);
+                each(Found { directory: &folder, name: &name, stat: &stat });
+                continue;
+            }
+            census.besides_bytes += occupied(&stat);
             if is_directory(&stat) {
                 ahead.push((Rc::clone(&folder), name));
-            } else if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile {
-                census.bytes += stat.st_blocks as u64 * 512;
-                each(Found { directory: &folder, name: &name, stat: &stat });
             }
         }
     }
-    Ok(census)
+    Ok(Some(census))
+}
+
+fn occupied(stat: &rustix::fs::Stat) -> u64 {
+    stat.st_blocks as u64 * 512
 }
 
 fn is_directory(stat: &rustix::fs::Stat) -> bool {

@@ -10,6 +10,7 @@
 //! | `descriptors` | how many files may the kernel know of a tenant at once? Pure |
 //! | `disk_queue` | who may use the pool's disk now? |
 //! | `census` | what lies in a directory: the same numbers by a walk |
+//! | `project` | what does the kernel count by itself? |
 //! | `caller` | in whose name is a file made? |
 //! | `spill` | how does a closed file go from memory to the disk? |
 //! | `requests` | how many passed the service, and how long did each take? |
@@ -29,13 +30,14 @@ mod file_system;
 mod fuse;
 mod lease;
 mod node;
+mod project;
 mod reopen;
 mod requests;
 mod spill;
 mod tree;
 
 pub use account::{Account, Usage};
-pub use census::{Census, take_census};
+pub use census::{Census, take_census, take_census_up_to};
 pub use descriptors::Descriptors;
 pub use disk_queue::{DiskFlow, DiskQueue, QueueFigures};
 pub use file_system::{
@@ -43,6 +45,7 @@ pub use file_system::{
     WriteOrigin,
 };
 pub use fuse::{Forgetting, MountOptions, Mounted, mount};
+pub use project::{ProjectUsage, change_project, count_without_project, project_of, project_usage};
 pub use requests::{LATENCY_BOUNDS_NS, Operation, RequestCounters, RequestFigures};
 pub use spill::{SpillArea, SpillError, SpillPass};
 pub use tree::{DEFERRED, MoveRefusal, Moving, Tree, TreeCounters, TreeError, TreeOptions, UNITS, Whereabouts};

@@ -229,6 +229,18 @@ impl NodeTable {
         self.lock().drain().map(|(_, (node, _))| node).collect()
     }
 
+    /// Bytes and number of those without a name that somebody still has open: here, and in the spill area.
+    pub(crate) fn gone(&self) -> [(u64, u64); 2] {
+        let mut found = [(0, 0); 2];
+        for (node, _) in self.lock().values() {
+            // One that is busy is in use; the next look finds it.
+            let Some(state) = node.try_lock().filter(|state| state.is_gone) else { continue };
+            let sums = &mut found[usize::from(state.spilled.is_some())];
+            *sums = (sums.0 + state.charged, sums.1 + 1);
+        }
+        found
+    }
+
     /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.lock().len()

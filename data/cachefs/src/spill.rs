@@ -76,6 +76,10 @@ impl SpillArea {
         self.present().contains(&number)
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.present().len()
+    }
+
     pub(crate) fn open_data(&self, number: u64) -> Result<OwnedFd> {
         openat(&self.directory, number.to_string(), OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
     }

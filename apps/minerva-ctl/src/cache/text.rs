@@ -29,6 +29,11 @@ pub(super) fn status(tenants: &[TenantStatus], migration: &MigrationStatus) -> S
                 if tree.is_served { "" } else { "  not served" }
             );
         }
+        for (pool, tree) in [("temporary", &tenant.temporary), ("stable", &tenant.stable)] {
+            if !tree.difference.is_empty() {
+                let _ = writeln!(text, "{}/{pool} by {}: {}", tenant.name, tree.second_account, tree.difference);
+            }
+        }
         if !tenant.leaving.is_empty() {
             let _ = writeln!(text, "{} is no longer in the file but is still served: {}", tenant.name, tenant.leaving);
         }

@@ -20,5 +20,6 @@ mod pool_folder;
 mod posix;
 mod quota;
 mod reload;
+mod second_account;
 mod spill;
 mod units;

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says why by panicking")]
 
 mod host;
+mod projects;
 
 use host::Host;
 use minerva_lab::guest::{Guest, GuestOutput};

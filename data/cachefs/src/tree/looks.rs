@@ -53,6 +53,22 @@ impl Tree {
         &self.found
     }
 
+    /// Bytes and number of files without a name that somebody has open: those whose data lie here, and those whose data are in the spill
+    /// area. The kernel counts them, and a walk does not meet them.
+    pub fn gone(&self) -> [(u64, u64); 2] {
+        self.nodes.gone()
+    }
+
+    /// Files whose data lie in the spill area now.
+    pub fn spilled_now(&self) -> u64 {
+        self.spill.as_ref().map_or(0, |spill| spill.len() as u64)
+    }
+
+    /// Bytes of the file system below that are used, by whatever; 0 where it cannot be asked.
+    pub fn used_below(&self) -> u64 {
+        used_below(&self.root.path)
+    }
+
     /// What was done so far.
     pub fn counters(&self) -> &TreeCounters {
         &self.counters
